@@ -1,0 +1,45 @@
+# Helpers that turn a folder into a target. Sources are found, not listed: a new file needs no edit anywhere.
+include_guard()
+
+# tenon_component(<name> [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
+# (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility.
+function(tenon_component name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  if(arg_SOURCES)
+    add_library(tenon_${name} STATIC ${arg_SOURCES})
+    target_include_directories(tenon_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(tenon_${name} PUBLIC fmt::fmt-header-only ${arg_LINK})
+  else()
+    add_library(tenon_${name} INTERFACE)
+    target_include_directories(tenon_${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(tenon_${name} INTERFACE fmt::fmt-header-only ${arg_LINK})
+  endif()
+endfunction()
+
+# tenon_shared(<target> OUTPUT <name> SOVERSION <n> EXPORTS <file> [SOURCES ...] [LINK ...]): a public shared library
+# that exports exactly the symbols of its version script.
+function(tenon_shared target)
+  cmake_parse_arguments(arg "" "OUTPUT;VERSION;SOVERSION;EXPORTS" "SOURCES;LINK" ${ARGN})
+  add_library(${target} SHARED ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} VERSION ${arg_VERSION}
+    SOVERSION ${arg_SOVERSION} LINK_DEPENDS ${arg_EXPORTS})
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--no-undefined -Wl,--gc-sections)
+endfunction()
+
+# tenon_test(<name> [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one CTest
+# entry per test case.
+function(tenon_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  add_executable(test_${name} ${arg_SOURCES})
+  target_link_libraries(test_${name} PRIVATE ${arg_LINK} GTest::gtest_main)
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endfunction()
