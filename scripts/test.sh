@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Sets up, builds and runs the tests; the last line says how many passed and how many failed.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<'END'
+Usage: scripts/test.sh [--preset NAME] [--suites LIST] [--only REGEX] [--jobs N] [--build-only]
+
+  --preset NAME    release (default), debug, asan-ubsan or tsan; builds into build/NAME
+  --suites LIST    only the programs of these folders of tests/, separated by commas: nothing else is compiled
+  --only REGEX     only tests whose name matches; names are <folder>/<suite>.<case>, as `ctest -N` lists them
+  --jobs N         compile steps and tests at once (default: by cores and memory)
+  --build-only     compile, run nothing
+Models outside the repository are looked for in the folder that TENON_MODELS names, or in ../shared/models; tests
+that need them are skipped, with the reason, where there are none.
+END
+}
+
+preset=release suites='' only='' jobs='' build_only=''
+
+readOptions() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help | -h) usage; exit 0 ;;
+      --build-only) build_only=yes; shift; continue ;;
+      --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
+    esac
+    [ $# -ge 2 ] || { usage >&2; die "unknown option '$1', or its value is missing"; }
+    case $1 in
+      --preset) preset=$2 ;;
+      --suites) suites=$2 ;;
+      --only) only=$2 ;;
+      --jobs) jobs=$2 ;;
+      *) usage >&2; die "unknown option '$1'" ;;
+    esac
+    shift 2
+  done
+  checkPreset "$preset"
+  jobs=${jobs:-$(defaultJobs)}
+}
+
+# Leaks inside the libraries of others are not ours to fail on; everything else is.
+sanitizerOptions() {
+  export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1}
+  export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+  export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
+}
+
+runTests() {
+  local filter=() status=0 report="$root/build/$preset/tests.xml"
+  [ -z "$suites" ] || filter+=(--tests-regex "^(${suites//,/|})/")
+  # ctest takes one regular expression of names, so --only inside --suites becomes one.
+  [ -z "$only" ] || filter=(--tests-regex "${suites:+^(${suites//,/|})/.*}$only")
+  sanitizerOptions
+  ctest --test-dir "$root/build/$preset" --parallel "$jobs" --output-on-failure --output-junit "$report" \
+    --no-tests=error --progress "${filter[@]}" || status=$?
+  python3 "$root/scripts/test_summary.py" "$report" >"$root/build/$preset/tests.txt" || status=$?
+  return $status
+}
+
+main() {
+  local targets=() status=0
+  readOptions "$@"
+  [ -z "$suites" ] || read -ra targets <<<"$(printf 'test_%s ' ${suites//,/ })"
+  phase "set up" "$root/scripts/setup.sh"
+  phase "configure ($preset)" configure "$preset"
+  phase "build ($preset)" build "$preset" "$jobs" "${targets[@]}"
+  [ -z "$build_only" ] || { printPhases; return; }
+  rm -f "$root/build/$preset/tests.txt"
+  phase "tests ($preset)" runTests || status=$?
+  printPhases
+  [ -f "$root/build/$preset/tests.txt" ] || die "ctest left no report; its messages are above"
+  cat "$root/build/$preset/tests.txt"
+  return $status
+}
+
+main "$@"
