@@ -1,0 +1,358 @@
+// Canonical form, evaluation and bounds of symbolic extents.
+#include "core/extent.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+
+namespace tenon {
+namespace {
+
+using Atom = Extent::Atom;
+using Term = Extent::Term;
+using Function = Extent::Function;
+
+int64_t floorDivide(int64_t a, int64_t b) {
+  checkUser(b > 0, "division of extent {} by {}: the divisor must be above zero", a, b);
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+int64_t ceilDivide(int64_t a, int64_t b) { return -floorDivide(-a, b); }
+
+int64_t apply(Function function, int64_t a, int64_t b) {
+  switch (function) {
+    case Function::kFloorDiv: return floorDivide(a, b);
+    case Function::kCeilDiv: return ceilDivide(a, b);
+    case Function::kMin: return std::min(a, b);
+    case Function::kMax: return std::max(a, b);
+    case Function::kEqual: return a == b;
+    case Function::kLess: return a < b;
+    case Function::kSymbol: break;
+  }
+  throw InternalError("extent: a symbol has no arguments");
+}
+
+// Saturating, so that absurd extents become absurd bounds and not wrapped ones.
+int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+
+int64_t saturatingMultiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a > 0) == (b > 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+
+bool sameFactors(const Term& a, const Term& b) {
+  return std::equal(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                    [](const auto& x, const auto& y) { return x->function == y->function && x->key == y->key; });
+}
+
+bool factorsLess(const Term& a, const Term& b) {
+  if (a.factors.size() != b.factors.size()) return a.factors.size() > b.factors.size();  // constants last
+  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                                      [](const auto& x, const auto& y) { return x->key < y->key; });
+}
+
+// The term divided by a single-term divisor, when that is exact for all values of the symbols.
+bool divideTerm(const Term& term, const Term& divisor, Term& quotient) {
+  if (divisor.coefficient == 0 || term.coefficient % divisor.coefficient != 0) return false;
+  quotient = {term.coefficient / divisor.coefficient, term.factors};
+  for (const auto& factor : divisor.factors) {
+    const auto found = std::find_if(quotient.factors.begin(), quotient.factors.end(),
+                                    [&](const auto& f) { return f->function == factor->function && f->key == factor->key; });
+    if (found == quotient.factors.end()) return false;
+    quotient.factors.erase(found);
+  }
+  return true;
+}
+
+constexpr std::array<std::string_view, 7> kFunctionNames{"", "floordiv", "ceildiv", "min", "max", "equal", "less"};
+
+Interval multiply(Interval a, Interval b) {
+  const auto [low, high] = std::minmax({saturatingMultiply(a.low, b.low), saturatingMultiply(a.low, b.high),
+                                        saturatingMultiply(a.high, b.low), saturatingMultiply(a.high, b.high)});
+  return {low, high};
+}
+
+Interval boundsOf(Function function, Interval a, Interval b) {
+  switch (function) {
+    case Function::kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Function::kMax: return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case Function::kEqual:
+    case Function::kLess: return {0, 1};
+    default: break;
+  }
+  b.low = std::max<int64_t>(b.low, 1);
+  b.high = std::max(b.high, b.low);
+  const auto [low, high] = std::minmax({apply(function, a.low, b.low), apply(function, a.low, b.high),
+                                        apply(function, a.high, b.low), apply(function, a.high, b.high)});
+  return {low, high};
+}
+
+bool isIdentifier(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
+std::string symbolText(const std::string& name) {
+  if (isIdentifier(name)) return name;
+  std::string quoted = "'";
+  for (const char c : name) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string atomText(const Atom& atom) { return atom.function == Function::kSymbol ? symbolText(atom.key) : atom.key; }
+
+}  // namespace
+
+Extent Extent::symbol(std::string_view name) {
+  Extent extent;
+  auto atom = std::make_shared<const Atom>(Atom{Function::kSymbol, std::string(name), nullptr});
+  extent.terms_ = std::make_shared<const std::vector<Term>>(std::vector<Term>{{1, {std::move(atom)}}});
+  return extent;
+}
+
+int64_t Extent::constant() const {
+  checkInternal(isConstant(), "extent {} is not a constant", isConstant() ? "" : text());
+  return constant_;
+}
+
+std::vector<Term> Extent::terms() const {
+  if (terms_ != nullptr) return *terms_;
+  if (constant_ == 0) return {};
+  return {{constant_, {}}};
+}
+
+Extent Extent::fromTerms(std::vector<Term> terms) {
+  std::sort(terms.begin(), terms.end(), factorsLess);
+  std::vector<Term> merged;
+  for (auto& term : terms) {
+    if (!merged.empty() && sameFactors(merged.back(), term)) {
+      merged.back().coefficient = saturatingAdd(merged.back().coefficient, term.coefficient);
+    } else {
+      merged.push_back(std::move(term));
+    }
+  }
+  std::erase_if(merged, [](const Term& term) { return term.coefficient == 0; });
+  if (merged.empty()) return Extent(0);
+  if (merged.size() == 1 && merged[0].factors.empty()) return Extent(merged[0].coefficient);
+  Extent extent;
+  extent.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
+  return extent;
+}
+
+Extent Extent::function(Function function, const Extent& a, const Extent& b) {
+  if (a.isConstant() && b.isConstant()) return Extent(apply(function, a.constant_, b.constant_));
+  auto key = fmt::format("{}({},{})", kFunctionNames[static_cast<size_t>(function)], a.text(), b.text());
+  auto arguments = std::make_shared<const std::array<Extent, 2>>(std::array<Extent, 2>{a, b});
+  auto atom = std::make_shared<const Atom>(Atom{function, std::move(key), std::move(arguments)});
+  return fromTerms({{1, {std::move(atom)}}});
+}
+
+bool operator==(const Extent& a, const Extent& b) {
+  if (a.terms_ == b.terms_) return a.constant_ == b.constant_;
+  if (a.isConstant() || b.isConstant()) return false;
+  return std::equal(a.terms_->begin(), a.terms_->end(), b.terms_->begin(), b.terms_->end(),
+                    [](const Term& x, const Term& y) { return x.coefficient == y.coefficient && sameFactors(x, y); });
+}
+
+Extent operator+(const Extent& a, const Extent& b) {
+  if (a.isConstant() && b.isConstant()) return saturatingAdd(a.constant_, b.constant_);
+  auto terms = a.terms();
+  for (auto& term : b.terms()) terms.push_back(std::move(term));
+  return Extent::fromTerms(std::move(terms));
+}
+
+Extent operator-(const Extent& a, const Extent& b) { return a + b * Extent(-1); }
+
+Extent operator*(const Extent& a, const Extent& b) {
+  if (a.isConstant() && b.isConstant()) return saturatingMultiply(a.constant_, b.constant_);
+  std::vector<Term> terms;
+  for (const auto& x : a.terms()) {
+    for (const auto& y : b.terms()) {
+      Term term{saturatingMultiply(x.coefficient, y.coefficient), x.factors};
+      term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
+      std::sort(term.factors.begin(), term.factors.end(), [](const auto& f, const auto& g) { return f->key < g->key; });
+      terms.push_back(std::move(term));
+    }
+  }
+  return Extent::fromTerms(std::move(terms));
+}
+
+// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division.
+Extent floorDiv(const Extent& a, const Extent& b) {
+  if (b.isConstant(1)) return a;
+  if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
+  if (a.isConstant(0)) return 0;
+  const auto divisor = b.terms();
+  if (divisor.size() != 1) return a == b ? Extent(1) : Extent::function(Function::kFloorDiv, a, b);
+  std::vector<Term> whole;
+  std::vector<Term> rest;
+  for (const auto& term : a.terms()) {
+    Term quotient;
+    if (divideTerm(term, divisor[0], quotient)) {
+      whole.push_back(std::move(quotient));
+    } else {
+      rest.push_back(term);
+    }
+  }
+  const Extent remainder = Extent::fromTerms(std::move(rest));
+  if (remainder.isConstant(0)) return Extent::fromTerms(std::move(whole));
+  return Extent::fromTerms(std::move(whole)) + Extent::function(Function::kFloorDiv, remainder, b);
+}
+
+Extent ceilDiv(const Extent& a, const Extent& b) {
+  if (b.isConstant()) return floorDiv(a + b - Extent(1), b);
+  const Extent floored = floorDiv(a, b);
+  if (floored * b == a) return floored;
+  return Extent::function(Function::kCeilDiv, a, b);
+}
+
+Extent min(const Extent& a, const Extent& b) {
+  const Extent difference = a - b;
+  if (difference.isConstant()) return difference.constant_ <= 0 ? a : b;
+  return a.text() < b.text() ? Extent::function(Function::kMin, a, b) : Extent::function(Function::kMin, b, a);
+}
+
+Extent max(const Extent& a, const Extent& b) {
+  const Extent difference = a - b;
+  if (difference.isConstant()) return difference.constant_ >= 0 ? a : b;
+  return a.text() < b.text() ? Extent::function(Function::kMax, a, b) : Extent::function(Function::kMax, b, a);
+}
+
+Extent equal(const Extent& a, const Extent& b) {
+  const Extent difference = a - b;
+  if (difference.isConstant()) return difference.constant_ == 0 ? 1 : 0;
+  return a.text() < b.text() ? Extent::function(Function::kEqual, a, b) : Extent::function(Function::kEqual, b, a);
+}
+
+Extent less(const Extent& a, const Extent& b) {
+  const Extent difference = a - b;
+  if (difference.isConstant()) return difference.constant_ < 0 ? 1 : 0;
+  return Extent::function(Function::kLess, a, b);
+}
+
+int64_t Extent::evaluate(const SymbolValues& values) const {
+  if (isConstant()) return constant_;
+  int64_t sum = 0;
+  for (const auto& term : *terms_) {
+    int64_t product = term.coefficient;
+    for (const auto& atom : term.factors) {
+      if (atom->function == Function::kSymbol) {
+        const auto found = values.find(atom->key);
+        checkInternal(found != values.end(), "extent {}: symbol '{}' has no value", text(), atom->key);
+        product = saturatingMultiply(product, found->second);
+      } else {
+        const auto& [a, b] = *atom->arguments;
+        product = saturatingMultiply(product, apply(atom->function, a.evaluate(values), b.evaluate(values)));
+      }
+    }
+    sum = saturatingAdd(sum, product);
+  }
+  return sum;
+}
+
+Interval Extent::bounds(const SymbolIntervals& symbols) const {
+  if (isConstant()) return {constant_, constant_};
+  Interval sum{0, 0};
+  for (const auto& term : *terms_) {
+    Interval product{term.coefficient, term.coefficient};
+    for (const auto& atom : term.factors) {
+      if (atom->function == Function::kSymbol) {
+        const auto found = symbols.find(atom->key);
+        checkInternal(found != symbols.end(), "extent {}: symbol '{}' has no bounds", text(), atom->key);
+        product = multiply(product, found->second);
+      } else {
+        const auto& [a, b] = *atom->arguments;
+        product = multiply(product, boundsOf(atom->function, a.bounds(symbols), b.bounds(symbols)));
+      }
+    }
+    sum = {saturatingAdd(sum.low, product.low), saturatingAdd(sum.high, product.high)};
+  }
+  return sum;
+}
+
+Extent Extent::substitute(const std::map<std::string, Extent, std::less<>>& symbols) const {
+  if (isConstant()) return *this;
+  Extent sum;
+  for (const auto& term : *terms_) {
+    Extent product(term.coefficient);
+    for (const auto& atom : term.factors) {
+      if (atom->function == Function::kSymbol) {
+        const auto found = symbols.find(atom->key);
+        product = product * (found != symbols.end() ? found->second : symbol(atom->key));
+        continue;
+      }
+      const Extent a = (*atom->arguments)[0].substitute(symbols);
+      const Extent b = (*atom->arguments)[1].substitute(symbols);
+      switch (atom->function) {
+        case Function::kFloorDiv: product = product * floorDiv(a, b); break;
+        case Function::kCeilDiv: product = product * ceilDiv(a, b); break;
+        case Function::kMin: product = product * min(a, b); break;
+        case Function::kMax: product = product * max(a, b); break;
+        case Function::kEqual: product = product * equal(a, b); break;
+        default: product = product * less(a, b); break;
+      }
+    }
+    sum = sum + product;
+  }
+  return sum;
+}
+
+void Extent::collectSymbols(std::set<std::string>& names) const {
+  if (isConstant()) return;
+  for (const auto& term : *terms_) {
+    for (const auto& atom : term.factors) {
+      if (atom->function == Function::kSymbol) {
+        names.insert(atom->key);
+      } else {
+        for (const auto& argument : *atom->arguments) argument.collectSymbols(names);
+      }
+    }
+  }
+}
+
+std::string Extent::text() const {
+  if (isConstant()) return std::to_string(constant_);
+  std::string result;
+  for (const auto& term : *terms_) {
+    std::string product;
+    for (const auto& factor : term.factors) product += (product.empty() ? "" : "*") + atomText(*factor);
+    const bool one = (term.coefficient == 1 || term.coefficient == -1) && !product.empty();
+    if (term.coefficient < 0) {
+      result += "-";
+    } else if (!result.empty()) {
+      result += "+";
+    }
+    if (!one) result += std::to_string(term.coefficient).substr(term.coefficient < 0 ? 1 : 0);
+    if (!one && !product.empty()) result += "*";
+    result += product;
+  }
+  return result;
+}
+
+Extent product(const Shape& shape, size_t first, size_t last) {
+  Extent result(1);
+  for (size_t i = first; i < std::min(last, shape.size()); ++i) result = result * shape[i];
+  return result;
+}
+
+std::string text(const Shape& shape) {
+  std::string result = "[";
+  for (size_t i = 0; i < shape.size(); ++i) result += (i == 0 ? "" : ",") + shape[i].text();
+  return result + "]";
+}
+
+bool isConstant(const Shape& shape) noexcept {
+  return std::all_of(shape.begin(), shape.end(), [](const Extent& extent) { return extent.isConstant(); });
+}
+
+}  // namespace tenon

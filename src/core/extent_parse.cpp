@@ -1,0 +1,107 @@
+// Reads the text form of extents.
+#include <charconv>
+
+#include "core/error.h"
+#include "core/extent.h"
+
+namespace tenon {
+namespace {
+
+// Recursive descent over: sum = [-] product {(+|-) product}; product = factor {* factor};
+// factor = number | symbol | name(sum,sum) | 'quoted symbol'.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Extent parse() {
+    const Extent result = sum(0);
+    checkUser(position_ == text_.size(), "extent '{}': unexpected text at position {}", text_, position_);
+    return result;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
+
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++position_;
+    return true;
+  }
+
+  void expect(char c) {
+    checkUser(accept(c), "extent '{}': expected '{}' at position {}", text_, c, position_);
+  }
+
+  Extent sum(int depth) {
+    checkUser(depth < kMaxDepth, "extent '{}': nested deeper than {}", text_, kMaxDepth);
+    Extent result = accept('-') ? Extent(0) - product(depth) : product(depth);
+    while (true) {
+      if (accept('+')) {
+        result = result + product(depth);
+      } else if (accept('-')) {
+        result = result - product(depth);
+      } else {
+        return result;
+      }
+    }
+  }
+
+  Extent product(int depth) {
+    Extent result = factor(depth);
+    while (accept('*')) result = result * factor(depth);
+    return result;
+  }
+
+  Extent factor(int depth) {
+    if (accept('\'')) return quoted();
+    if (peek() >= '0' && peek() <= '9') return number();
+    const size_t start = position_;
+    const auto identifier = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || (c >= '0' && c <= '9');
+    };
+    while (identifier(peek())) ++position_;
+    const auto name = text_.substr(start, position_ - start);
+    checkUser(!name.empty(), "extent '{}': expected a number or a name at position {}", text_, position_);
+    if (!accept('(')) return Extent::symbol(name);
+    const Extent a = sum(depth + 1);
+    expect(',');
+    const Extent b = sum(depth + 1);
+    expect(')');
+    if (name == "floordiv") return floorDiv(a, b);
+    if (name == "ceildiv") return ceilDiv(a, b);
+    if (name == "min") return min(a, b);
+    if (name == "max") return max(a, b);
+    if (name == "equal") return equal(a, b);
+    if (name == "less") return less(a, b);
+    throw UserError("extent '{}': unknown function '{}'", text_, name);
+  }
+
+  Extent number() {
+    int64_t value = 0;
+    const auto [end, status] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
+    checkUser(status == std::errc(), "extent '{}': number out of range at position {}", text_, position_);
+    position_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+
+  Extent quoted() {
+    std::string name;
+    while (!accept('\'')) {
+      accept('\\');
+      checkUser(position_ < text_.size(), "extent '{}': the quoted symbol does not end", text_);
+      name += text_[position_++];
+    }
+    return Extent::symbol(name);
+  }
+
+  std::string_view text_;
+  size_t position_ = 0;
+};
+
+}  // namespace
+
+Extent Extent::parse(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace tenon
