@@ -1,0 +1,145 @@
+// Reads the command line from left to right against the flag table, then checks what holds between flags.
+//
+// The form is trtexec's own: an argument is --flag or --flag=value and nothing else, a value may follow on a switch, and
+// the order matters for some flags. General command-line libraries take the next argument for a value; here that would
+// read `--onnx model.onnx`, which TensorRT's tool refuses, and change the meaning of others.
+#include "command_line.h"
+
+#include "flag.h"
+#include "shapes.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string_view>
+
+namespace tenon::trtexec {
+
+namespace {
+
+std::string unknownFlag(std::string_view argument, std::string_view name) {
+  if (name.empty() || name[0] != '-') {
+    return fmt::format("'{}' belongs to no flag; values are written --flag=value, without a space", argument);
+  }
+  const std::string_view nearest = nearestFlag(name);
+  return nearest.empty() ? fmt::format("unknown flag {}; --help lists the flags", name)
+                         : fmt::format("unknown flag {}; did you mean {}?", name, nearest);
+}
+
+void applyFlag(const Flag& flag, FlagContext& context, std::string_view value) {
+  if (flag.takesValue() && value.empty()) {
+    throw std::invalid_argument(fmt::format("a value is missing; write {}{}", flag.name, flag.argument));
+  }
+  const bool boundToProfile = flag.name == "--minShapes" || flag.name == "--optShapes" || flag.name == "--maxShapes";
+  if (!boundToProfile) {
+    context.profileFlagsLeft = 0;
+  }
+  flag.apply(context, value);
+}
+
+void readArgument(const std::string& argument, CommandLine& line, FlagContext& context) {
+  const size_t equals = argument.find('=');
+  const std::string name = argument.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+  const Flag* flag = findFlag(name);
+  if (flag == nullptr) {
+    line.errors.push_back(unknownFlag(argument, name));
+    return;
+  }
+  if (flag->group == FlagGroup::kHelp) {
+    line.help = true;
+    line.markdown = value == "markdown";
+    return;
+  }
+  switch (flag->status) {
+  case FlagStatus::kRefused:
+    line.errors.push_back(fmt::format("{}: not supported by Tenon yet: {}", name, flag->text));
+    return;
+  case FlagStatus::kRemoved: line.errors.push_back(fmt::format("{}: no longer a flag: {}", name, flag->text)); return;
+  case FlagStatus::kNoEffect:
+    line.warnings.push_back(fmt::format("{} is accepted without effect: {}", name, flag->text));
+    return;
+  case FlagStatus::kDeprecated:
+    line.warnings.push_back(fmt::format("{} is the old name of {}", name, flag->text));
+    break;
+  case FlagStatus::kSupported: break;
+  }
+  try {
+    applyFlag(*flag, context, value);
+  } catch (const std::invalid_argument& problem) {
+    line.errors.push_back(fmt::format("{}: {}", name, problem.what()));
+  }
+}
+
+void checkModel(const Options& options, CommandLine& line) {
+  const BuildOptions& build = options.build;
+  if (build.loadEngine.empty()) {
+    if (options.model.onnx.empty()) {
+      line.errors.push_back("there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
+    }
+    if (build.planVersionOnly) {
+      line.errors.push_back("--getPlanVersionOnly: needs --loadEngine=<file>");
+    }
+    if (build.asyncFileReader) {
+      line.warnings.push_back("--asyncFileReader has no effect without --loadEngine");
+    }
+    return;
+  }
+  if (!build.saveEngine.empty()) {
+    line.errors.push_back("--saveEngine and --loadEngine exclude each other: a loaded engine is on disk already");
+  }
+  if (!options.model.onnx.empty()) {
+    line.warnings.push_back("--onnx has no effect with --loadEngine");
+  }
+  if (!build.profiles.empty()) {
+    line.warnings.push_back("shape flags of the build have no effect with --loadEngine; use --shapes for inference");
+  }
+}
+
+void checkPrecision(BuildOptions& build, CommandLine& line) {
+  if (build.best && build.stronglyTyped) {
+    line.errors.push_back("--best and --stronglyTyped exclude each other");
+  }
+  if (build.stronglyTyped && (build.fp16 || build.bf16 || build.int8)) {
+    line.warnings.push_back("--stronglyTyped: the model decides its types, so the precision flags are ignored");
+    build.fp16 = build.bf16 = build.int8 = false;
+  }
+  const bool perLayer = !build.layerPrecisions.empty() || !build.layerOutputTypes.empty();
+  if (perLayer && build.precisionConstraints == PrecisionConstraints::kNone) {
+    line.warnings.push_back("--layerPrecisions and --layerOutputTypes need --precisionConstraints=prefer or obey to bind");
+  }
+}
+
+void checkInference(const Options& options, CommandLine& line) {
+  const InferenceOptions& inference = options.inference;
+  if (inference.durationSeconds < 0 && inference.warmUpMs > 0) {
+    line.warnings.push_back("--duration=-1 runs until the process is stopped and reports nothing");
+  }
+  const int32_t profiles = static_cast<int32_t>(options.build.profiles.size());
+  if (profiles > 0 && inference.profile >= profiles && options.build.loadEngine.empty()) {
+    line.errors.push_back(
+        fmt::format("--useProfile: index {} is given and the flags make {} profile(s)", inference.profile, profiles));
+  }
+}
+
+} // namespace
+
+CommandLine readCommandLine(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  FlagContext context;
+  for (const std::string& argument : arguments) {
+    readArgument(argument, line, context);
+  }
+  checkModel(context.options, line);
+  try {
+    completeShapes(context.options);
+  } catch (const std::invalid_argument& problem) {
+    line.errors.push_back(problem.what());
+  }
+  checkPrecision(context.options.build, line);
+  checkInference(context.options, line);
+  line.options = std::move(context.options);
+  return line;
+}
+
+} // namespace tenon::trtexec
