@@ -36,7 +36,7 @@ readOptions() {
 
 # The first mirror of Debian itself in the apt sources of this system, in either of the two forms they have.
 mirror() {
-  cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+  find /etc/apt -name 'sources.list' -o -name '*.list' -o -name '*.sources' | sort | xargs cat |
     sed -nE 's/^(URIs:|deb( +\[[^]]*\])?) +([^ ]+).*/\3/p' | grep -m1 '/debian/*$' ||
     die "no Debian mirror in /etc/apt; expected a source that ends in /debian"
 }
