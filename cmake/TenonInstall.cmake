@@ -1,0 +1,52 @@
+# What `cmake --install` puts where: libraries, headers, trtexec, and the files by which other projects find them.
+#
+#   <prefix>/bin/trtexec
+#   <prefix>/include/NvInfer.h ...                     also what common FindTensorRT scripts look for
+#   <prefix>/include/tenon/hostcuda/cuda_runtime_api.h ...   apart, so that it never hides a CUDA toolkit's
+#   <prefix>/lib/libnvinfer.so.10 ...                  and the unversioned links
+#   <prefix>/lib/cmake/Tenon/, <prefix>/lib/pkgconfig/
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(library_targets "")
+foreach(target IN ITEMS nvinfer nvinfer_plugin nvonnxparser tenon_hostcuda cudart12 cudart13)
+  if(TARGET ${target})
+    list(APPEND library_targets ${target})
+  endif()
+endforeach()
+if(NOT library_targets)
+  return()
+endif()
+
+install(TARGETS ${library_targets} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET trtexec)
+  install(TARGETS trtexec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/hostcuda/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/hostcuda
+  FILES_MATCHING PATTERN "*.h" PATTERN "tenon" EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tenon)
+
+# Compatibility is by the major version of the interface, so the package carries that number too.
+file(STRINGS ${PROJECT_SOURCE_DIR}/include/NvInferVersion.h version_lines REGEX "define TRT_[A-Z]+_ENTERPRISE")
+set(TENON_API_VERSION "")
+foreach(part IN ITEMS MAJOR MINOR PATCH BUILD)
+  string(REGEX MATCH "TRT_${part}_ENTERPRISE ([0-9]+)" unused "${version_lines}")
+  list(APPEND TENON_API_VERSION ${CMAKE_MATCH_1})
+endforeach()
+string(REPLACE ";" "." TENON_API_VERSION "${TENON_API_VERSION}")
+
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TenonConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/TenonConfig.cmake INSTALL_DESTINATION ${config_folder}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/TenonConfig.cmake ${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake
+  DESTINATION ${config_folder})
+
+foreach(name IN ITEMS tenon tenon-cudart)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
