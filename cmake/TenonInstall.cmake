@@ -24,8 +24,8 @@ if(TARGET trtexec)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/hostcuda/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/hostcuda
-  FILES_MATCHING PATTERN "*.h" PATTERN "tenon" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/hostcuda/include/cudart/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/hostcuda
+  FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tenon)
 
 # Compatibility is by the major version of the interface, so the package carries that number too.
