@@ -1,0 +1,156 @@
+// The intermediate representation: values, nodes in topological order, constants, symbols; edited by patches only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/constant.h"
+#include "ops/operator.h"
+
+namespace tenon::graph {
+
+using ValueId = uint32_t;
+using NodeId = uint32_t;
+constexpr uint32_t kNone = UINT32_MAX;
+
+// What the user or a pass demands of a value; carried through every patch.
+struct Constraints {
+  std::optional<DataType> dtype;        // required storage type
+  uint32_t formats = 0;                 // allowed formats as a mask of 1 << tenon::Format; 0: any
+  bool hostShape = false;               // a shape tensor: lives in host memory
+  bool debug = false;                   // marked by the user: stays materialized
+  std::optional<std::pair<double, double>> dynamicRange;
+  bool operator==(const Constraints&) const = default;
+};
+
+struct Value {
+  std::string name;          // unique in the graph; names of network inputs and outputs are the user's
+  ops::TensorType type;
+  NodeId producer = kNone;   // kNone for inputs and constants
+  int producerOutput = 0;
+  ConstantPtr constant;      // set for constants
+  bool isInput = false;
+  Constraints constraints;
+};
+
+struct Node {
+  ops::Operator op;
+  std::string name;                  // as shown by profiler and inspector
+  std::vector<std::string> origins;  // names of the network layers it computes, in order
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::string device;                // backend that must run it; empty: any
+};
+
+// Where a symbol's value comes from at run time.
+struct SymbolSource {
+  enum class Kind : uint8_t { kInputExtent, kInputContents };
+  Kind kind = Kind::kInputExtent;
+  std::string input;  // name of the network input
+  int index = 0;      // axis, or element of the shape tensor
+};
+
+struct Use {
+  NodeId node = kNone;
+  int input = 0;
+};
+
+class Patch;
+
+class Graph {
+ public:
+  explicit Graph(std::string name = "graph") : name_(std::move(name)) {}
+
+  // Construction. Names that are taken get a suffix. Throws UserError when shape inference refuses.
+  ValueId addInput(std::string_view name, ops::TensorType type);
+  ValueId addConstant(ConstantPtr constant, std::string_view name = {});
+  NodeId addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
+                 std::vector<std::string> origins = {}, std::vector<std::string> outputNames = {});
+  // addNode for operators with one output.
+  ValueId add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::vector<std::string> origins = {});
+  void addOutput(ValueId value);
+  void addSymbol(std::string name, SymbolSource source);  // the first source of a name counts, later ones are checks
+  void renameValue(ValueId value, std::string_view name);
+
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<NodeId>& order() const noexcept { return order_; }  // live nodes, topological
+  const Node& node(NodeId id) const { return nodes_.at(id); }
+  Node& node(NodeId id) { return nodes_.at(id); }  // name, origins, device may be set; edges change by Patch only
+  const Value& value(ValueId id) const { return values_.at(id); }
+  Value& value(ValueId id) { return values_.at(id); }  // constraints may be set
+  size_t valueCount() const noexcept { return values_.size(); }
+  const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
+  const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
+  bool isOutput(ValueId id) const;
+  std::vector<Use> uses(ValueId id) const;          // in order of nodes
+  std::vector<std::vector<Use>> allUses() const;    // indexed by value, one walk
+  const std::multimap<std::string, SymbolSource>& symbols() const noexcept { return symbols_; }
+  std::optional<ValueId> findValue(std::string_view name) const;
+
+  // Types of a node's inputs, as infer() wants them.
+  std::vector<ops::TensorType> inputTypes(const std::vector<ValueId>& inputs) const;
+
+ private:
+  friend class Patch;
+  std::string uniqueName(std::string_view wanted);
+  std::string name_;
+  std::vector<Node> nodes_;     // by id; removed nodes stay as empty slots, out of order_
+  std::vector<Value> values_;   // by id
+  std::vector<NodeId> order_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::map<std::string, ValueId, std::less<>> names_;
+  std::multimap<std::string, SymbolSource> symbols_;
+};
+
+// One edit: new nodes, values that take the place of others, nodes that go. Nothing changes before commit(), which
+// checks that each replacement has the type and shape of what it replaces, carries names of network outputs, origins,
+// and constraints over, removes the nodes that are then unused (side effects stay) and keeps the order topological.
+class Patch {
+ public:
+  explicit Patch(Graph& graph) : graph_(graph) {}
+
+  ValueId addConstant(ConstantPtr constant, std::string_view name = {});
+  // Adds a node with one output. Its origins are those of `from` together.
+  ValueId add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::span<const NodeId> from);
+  NodeId addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::span<const NodeId> from);
+  void replace(ValueId old, ValueId replacement);
+  // Replaces one use only.
+  void replaceUse(Use use, ValueId replacement);
+  void commit();  // throws InternalError when the edit is not sound; the graph is then unchanged
+
+ private:
+  Graph& graph_;
+  std::vector<std::pair<ValueId, ValueId>> replacements_;
+  std::vector<std::pair<Use, ValueId>> useReplacements_;
+  std::vector<NodeId> added_;
+};
+
+// Throws InternalError with the node and the reason when the graph is not sound: order, producers, types as inferred,
+// unique names, outputs present.
+void verify(const Graph& graph);
+
+// Removes nodes whose results nobody uses; returns how many.
+int removeDeadNodes(Graph& graph);
+
+// Text form, which parse() reads back: tests, dumps and reproducers use it. Constants of up to `maxElements` elements
+// are written out, larger ones as their hash, which parse() turns into random values of that seed.
+std::string text(const Graph& graph, int64_t maxElements = 16);
+Graph parse(std::string_view text);  // throws UserError with line and column
+
+// 64 bits over operators, edges, types and constants' bytes; names do not count.
+uint64_t hash(const Graph& graph);
+
+// All outputs by the operators' references on host memory, for the given inputs (in order of graph.inputs()); symbols
+// are bound from the inputs' extents. The oracle of tests and the constant folder.
+std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
+
+// Values of the graph's symbols for concrete inputs; UserError when two sources of a symbol disagree.
+SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs);
+
+}  // namespace tenon::graph
