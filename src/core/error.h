@@ -38,6 +38,14 @@ class InternalError : public Error {
       : Error(fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
+// Memory that could not be had. The message names the tensor or purpose and the bytes.
+class OutOfMemory : public Error {
+ public:
+  template <typename... Args>
+  explicit OutOfMemory(fmt::format_string<Args...> format, Args&&... args)
+      : Error(fmt::format(format, std::forward<Args>(args)...)) {}
+};
+
 // The message is formatted only when the condition fails.
 template <typename... Args>
 void checkInternal(bool condition, fmt::format_string<Args...> format, Args&&... args) {

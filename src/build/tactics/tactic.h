@@ -1,0 +1,76 @@
+// The contract between the builder and the build half of a backend: a tactic says whether it can do a problem, in which
+// formats, and makes the record from which the run half makes the kernel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dims.h"
+#include "core/format.h"
+#include "graph/constant.h"
+#include "ops/operator.h"
+#include "plan/program.h"
+
+namespace tenon::build {
+
+struct TensorDesc {
+  DataType dtype = DataType::kF32;
+  Dims dims;             // at the profile's opt shapes
+  graph::ConstantPtr constant;  // set when the operand is a constant
+};
+
+// One node at the shapes to tune for.
+struct Problem {
+  const ops::Operator& op;
+  std::vector<TensorDesc> inputs;
+  std::vector<TensorDesc> outputs;
+  SymbolValues symbols;
+  std::string text() const;  // operator, types and extents: the key of timing caches (constants' values do not count)
+};
+
+// Yes, or no with the reason.
+struct Support {
+  std::string reason;  // empty: yes
+  explicit operator bool() const noexcept { return reason.empty(); }
+};
+inline Support yes() { return {}; }
+template <typename... Args>
+Support no(fmt::format_string<Args...> format, Args&&... args) {
+  return {fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// One way to do a problem: formats of all operands and the variant of the kernel. A value: filters, the timing cache
+// and the inspector speak of it.
+struct Candidate {
+  std::string tactic;            // "<backend>.<tactic>"
+  std::string variant;           // "" or what distinguishes it from the tactic's other candidates; stable
+  std::vector<Format> inputs;
+  std::vector<Format> outputs;
+  std::string text() const;      // cpu.dnnl_convolution/brgemm(linear,linear)->(channels_last)
+};
+
+// Stateless; called from the building thread. Never throws from supports().
+class Tactic {
+ public:
+  virtual ~Tactic() = default;
+  virtual std::string_view name() const = 0;  // "cpu.dnnl_convolution"; enters plans and timing caches
+  virtual int version() const = 0;
+  virtual Support supports(const Problem& problem) const = 0;
+  virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; not empty
+  virtual plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const = 0;
+  // Used where nothing is measured (optimization level 0, ties): lower is tried first. ref is 1000.
+  virtual int rank(const Problem& problem, const Candidate& candidate) const = 0;
+};
+
+// Every tactic of one backend; the table of backends is generated from the folders of src/backends.
+struct TacticSource {
+  std::string_view backend;
+  std::span<const Tactic* const> tactics;
+};
+std::vector<TacticSource> tacticSources();
+
+}  // namespace tenon::build
