@@ -38,6 +38,12 @@ class InternalError : public Error {
       : Error(fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
+// The user stopped the work.
+class Cancelled : public Error {
+ public:
+  using Error::Error;
+};
+
 // Memory that could not be had. The message names the tensor or purpose and the bytes.
 class OutOfMemory : public Error {
  public:
