@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a source tree against the rules that a reader can check by eye: who includes whom, lengths, leftovers.
+
+    check.py ROOT
+
+Prints one line per breach, with file, line, and what was expected, and ends with status 1 if there is any.
+"""
+import pathlib
+import re
+import sys
+
+# Folders of src/ that each folder of src/ may include, from the dependency rule of docs/architecture.md.
+MAY_INCLUDE = {
+    "core": {"core"},
+    "ops": {"core", "ops"},
+    "graph": {"core", "ops", "graph"},
+    "memory": {"core", "memory"},
+    "plan": {"core", "ops", "memory", "plan"},
+    "runtime": {"core", "ops", "memory", "plan", "runtime"},
+    "passes": {"core", "ops", "graph", "passes"},
+    "build": {"core", "ops", "graph", "memory", "passes", "plan", "runtime", "build"},
+    "quantize": {"core", "ops", "graph", "plan", "runtime", "quantize"},
+}
+# What stands outside of src/ and reaches the library by its public headers only.
+OUTSIDE = ("parsers", "plugins", "capture", "python", "tools", "samples")
+PUBLIC = re.compile(r"Nv(Infer|Onnx|Caffe)\w*\.h|impl/NvInfer")
+CODE = {".cpp", ".h", ".cu", ".c", ".inc"}
+TEXT = CODE | {".py", ".sh", ".cmake", ".md", ".txt", ".table", ".proto", ".fbs", ".map", ".json", ".in"}
+LONGEST = 700
+# Spelled so that this file does not hold them.
+LEFTOVERS = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "not " + "implemented", "place" + "holder", "for " + r"now\b"]))
+PATHS = re.compile(r"(?<![\w.}/-])/(work|root)/\w")
+DECLARATION_FOLDERS = ("include/", "hostcuda/include/")
+
+
+def files_of(root):
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(("build/", ".git/", ".cache/")) or "__pycache__" in name or not path.is_file():
+            continue
+        if path.suffix in TEXT and not path.is_symlink():
+            yield name, path.read_text(errors="replace").splitlines()
+
+
+def includes(lines):
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
+        if found:
+            yield number, found.group(1)
+
+
+def backend_of(name):
+    """`src/backends/cpu/...` or an include of `backends/cpu/...` -> cpu."""
+    found = re.search(r"(?:^|/)backends/([^/]+)/", name)
+    return found.group(1) if found else None
+
+
+def check_includes(name, lines):
+    parts = name.split("/")
+    inner = set(MAY_INCLUDE) | {"api", "backends"}
+    for number, target in includes(lines):
+        first = target.split("/")[0]
+        if parts[0] == "src":
+            if parts[1] != "api" and PUBLIC.search(target):
+                yield number, f"includes {target}; expected that only src/api sees the public headers"
+            allowed = MAY_INCLUDE.get(parts[1])
+            if allowed and first in inner and "/" in target and first not in allowed:
+                yield number, f"src/{parts[1]} includes {target}; expected only {', '.join(sorted(allowed))}"
+            other = backend_of(target)
+            if first == "backends" and other and backend_of(name) != other and parts[1] != "api":
+                yield number, f"includes {target}; expected that nobody includes a backend but itself"
+            if parts[1] == "backends" and first == "api":
+                yield number, f"includes {target}; expected that a backend knows nothing of the facade"
+        elif parts[0] in OUTSIDE and first in inner and "/" in target:
+            yield number, f"{parts[0]} includes {target}; expected the public headers only"
+
+
+def check_text(name, lines):
+    declarations = name.startswith(DECLARATION_FOLDERS)
+    suffix = pathlib.PurePosixPath(name).suffix
+    if suffix in CODE | {".py", ".sh"} and not declarations and len(lines) > LONGEST:
+        yield len(lines), f"{len(lines)} lines; expected at most {LONGEST}"
+    if suffix in CODE and lines and not lines[0].startswith(("//", "/*")):
+        yield 1, "begins with code; expected a sentence on what the file is for"
+    if suffix == ".h" and not any(line.startswith("#pragma once") for line in lines[:40]):
+        yield 1, "expected #pragma once"
+    for number, line in enumerate(lines, 1):
+        if LEFTOVERS.search(line):
+            yield number, f"holds '{LEFTOVERS.search(line).group(0)}'; expected finished work"
+        if PATHS.search(line):
+            yield number, f"names a folder of one machine: {line.strip()}"
+        conditional = name.startswith(("src/", "parsers/", "plugins/", "tools/")) and suffix in CODE
+        if conditional and not name.startswith("src/core/platform/") and re.match(r"\s*#\s*if(def|ndef)?\b", line):
+            yield number, f"'{line.strip()}'; expected conditional compilation in src/core/platform only"
+
+
+def main(root):
+    breaches, count = [], 0
+    for name, lines in files_of(root):
+        count += 1
+        for check in (check_includes, check_text):
+            breaches += [f"{name}:{number}: {what}" for number, what in check(name, lines)]
+    print("\n".join(breaches))
+    print(f"{count} files, {len(breaches)} breaches")
+    return 1 if breaches or not count else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
