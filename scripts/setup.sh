@@ -15,6 +15,7 @@ libprotobuf-dev
 protobuf-compiler | protoc
 libflatbuffers-dev
 flatbuffers-compiler | flatc
+libxxhash-dev
 libdnnl-dev
 libhwy-dev
 nlohmann-json3-dev

@@ -47,6 +47,7 @@ struct TensorRecord {
   int32_t firstStep = -1;           // lifetime, inclusive: written by firstStep, last used by lastStep
   int32_t lastStep = -1;
   bool onHost = false;              // shape tensors of a device engine
+  bool debug = false;               // marked by the user: shown to the context's debug hook
 };
 
 enum class StepKind : uint8_t { kLaunch, kCopy };
@@ -99,7 +100,7 @@ struct Program {
 struct ConstantRecord {
   DataType dtype = DataType::kF32;
   Dims dims;
-  uint64_t hash = 0;                  // of the bytes
+  uint64_t hash = 0;                  // of the bytes (XXH3-64); set by the plan writer
   std::string weights;                // refit name, or empty
   std::shared_ptr<const void> data;   // aligned to 64 bytes; in the loaded plan or in the builder's memory
   uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ namespace tenon::runtime {
 using StreamHandle = void*;
 
 enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+// Points in time on a stream, marked without waiting.
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  virtual void mark(size_t index, StreamHandle stream) = 0;  // index below the count asked for; allocates nothing
+  // Of two marks of work that is done.
+  virtual double milliseconds(size_t from, size_t to) = 0;
+};
 
 // Thread-safe. Failures throw Error (allocation failure: OutOfMemory of core/error.h with the bytes asked for).
 class Device {
@@ -23,6 +33,10 @@ class Device {
   virtual bool meets(const std::string& requirement) const = 0;
   virtual std::vector<std::string> properties() const = 0;  // what this machine offers, in the form of requirements
 
+  // Whether kernels work on host addresses: constants are then used where they are, and shape tensors need no memory
+  // apart.
+  virtual bool isHost() const = 0;
+
   virtual void* allocate(size_t bytes, size_t alignment) = 0;
   virtual void free(void* pointer) noexcept = 0;
 
@@ -32,6 +46,8 @@ class Device {
   virtual void submit(StreamHandle stream, void (*work)(void*), void* argument, void (*release)(void*)) = 0;
   virtual void copy(void* to, const void* from, size_t bytes, CopyKind kind, StreamHandle stream) = 0;
   virtual void synchronize(StreamHandle stream) = 0;
+  virtual void recordEvent(void* event, StreamHandle stream) = 0;  // the caller's cudaEvent_t
+  virtual std::unique_ptr<StepTimer> makeTimer(size_t marks) = 0;
   // Seconds that `work` takes on the device, measured once around one call on a private stream; for profilers.
   virtual double measure(void (*work)(void* argument, StreamHandle stream), void* argument) = 0;
 };
