@@ -31,6 +31,7 @@ class Constant {
   const Dims& dims() const noexcept { return dims_; }
   int64_t count() const noexcept { return dims_.count(); }
   size_t bytes() const noexcept { return bytesOf(dtype_, dims_.count()); }
+  ops::TensorType type() const;  // with contents when it is a small integer tensor
   TensorView view() const;  // evaluates a recipe on first use; thread-safe; do not write through it
 
   bool isRecipe() const noexcept { return op_ != nullptr; }

@@ -122,9 +122,10 @@ class Patch {
   void replace(ValueId old, ValueId replacement);
   // Replaces one use only.
   void replaceUse(Use use, ValueId replacement);
-  void commit();  // throws InternalError when the edit is not sound; the graph is then unchanged
+  void commit();  // throws InternalError when a replacement does not fit (the graph then keeps its edges) or makes a cycle
 
  private:
+  void reorder();
   Graph& graph_;
   std::vector<std::pair<ValueId, ValueId>> replacements_;
   std::vector<std::pair<Use, ValueId>> useReplacements_;

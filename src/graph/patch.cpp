@@ -1,0 +1,151 @@
+// Edits of a graph: applied to a copy of the edges first, so that a refused edit leaves no trace.
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "graph/graph.h"
+
+namespace tenon::graph {
+namespace {
+
+std::vector<std::string> mergedOrigins(const Graph& graph, std::span<const NodeId> from) {
+  std::vector<std::string> origins;
+  for (const NodeId id : from) {
+    for (const auto& origin : graph.node(id).origins) {
+      if (std::find(origins.begin(), origins.end(), origin) == origins.end()) origins.push_back(origin);
+    }
+  }
+  return origins;
+}
+
+Constraints mergeConstraints(const Constraints& old, Constraints fresh) {
+  if (!fresh.dtype) fresh.dtype = old.dtype;
+  if (fresh.formats == 0) fresh.formats = old.formats;
+  fresh.hostShape = fresh.hostShape || old.hostShape;
+  fresh.debug = fresh.debug || old.debug;
+  if (!fresh.dynamicRange) fresh.dynamicRange = old.dynamicRange;
+  return fresh;
+}
+
+// Whether an extent may take the place of another: equal, or one of them only known at run time.
+bool compatible(const Shape& a, const Shape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Extent& x, const Extent& y) {
+    return x == y || !x.isConstant() || !y.isConstant();
+  });
+}
+
+}  // namespace
+
+ValueId Patch::addConstant(ConstantPtr constant, std::string_view name) {
+  return graph_.addConstant(std::move(constant), name);
+}
+
+NodeId Patch::addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::span<const NodeId> from) {
+  const NodeId id = graph_.addNode(std::move(op), name, std::move(inputs), mergedOrigins(graph_, from));
+  added_.push_back(id);
+  return id;
+}
+
+ValueId Patch::add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::span<const NodeId> from) {
+  return graph_.node(addNode(std::move(op), name, std::move(inputs), from)).outputs.at(0);
+}
+
+void Patch::replace(ValueId old, ValueId replacement) { replacements_.emplace_back(old, replacement); }
+
+void Patch::replaceUse(Use use, ValueId replacement) { useReplacements_.emplace_back(use, replacement); }
+
+void Patch::commit() {
+  auto& g = graph_;
+  for (const auto& [old, replacement] : replacements_) {
+    const auto& a = g.value(old);
+    const auto& b = g.value(replacement);
+    const bool sound = a.type.dtype == b.type.dtype && compatible(a.type.shape, b.type.shape);
+    if (!sound) std::erase_if(g.order_, [&](NodeId id) { return std::find(added_.begin(), added_.end(), id) != added_.end(); });
+    checkInternal(sound, "patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name, tenon::name(b.type.dtype),
+                  tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
+  }
+  const std::set<NodeId> added(added_.begin(), added_.end());
+  for (const auto& [old, replacement] : replacements_) {
+    for (const NodeId id : g.order_) {
+      if (added.contains(id)) continue;  // a node of the patch reads `old` on the way to the replacement
+      std::replace(g.nodes_[id].inputs.begin(), g.nodes_[id].inputs.end(), old, replacement);
+    }
+    g.values_[replacement].constraints = mergeConstraints(g.values_[old].constraints, g.values_[replacement].constraints);
+    if (g.isOutput(old)) {
+      std::replace(g.outputs_.begin(), g.outputs_.end(), old, replacement);
+      // The user's name goes with the output unless the replacement is named by the user too.
+      const bool named = g.values_[replacement].isInput ||
+                         std::count(g.outputs_.begin(), g.outputs_.end(), replacement) > 1;
+      if (!named) g.renameValue(replacement, std::string(g.values_[old].name));
+    }
+  }
+  for (const auto& [use, replacement] : useReplacements_) {
+    g.nodes_[use.node].inputs.at(static_cast<size_t>(use.input)) = replacement;
+  }
+  reorder();
+  replacements_.clear();
+  useReplacements_.clear();
+  added_.clear();
+}
+
+// Liveness from outputs and side effects, then a stable topological order: old nodes keep their relative places, new
+// ones come as early as their users need them.
+void Patch::reorder() {
+  auto& g = graph_;
+  std::vector<bool> live(g.nodes_.size(), false);
+  std::vector<NodeId> stack;
+  const auto visit = [&](ValueId value) {
+    const NodeId producer = g.values_[value].producer;
+    if (producer != kNone && !live[producer]) {
+      live[producer] = true;
+      stack.push_back(producer);
+    }
+  };
+  for (const ValueId output : g.outputs_) visit(output);
+  for (const NodeId id : g.order_) {
+    if (!live[id] && g.nodes_[id].op.facts().sideEffects) {
+      live[id] = true;
+      stack.push_back(id);
+    }
+  }
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    for (const ValueId input : g.nodes_[id].inputs) visit(input);
+  }
+
+  std::vector<NodeId> order;
+  std::vector<uint8_t> state(g.nodes_.size(), 0);  // 0 new, 1 entered, 2 placed
+  for (const NodeId root : g.order_) {
+    if (!live[root] || state[root] == 2) continue;
+    std::vector<NodeId> path{root};
+    while (!path.empty()) {
+      const NodeId id = path.back();
+      if (state[id] == 2) {
+        path.pop_back();
+        continue;
+      }
+      state[id] = 1;
+      bool ready = true;
+      for (const ValueId input : g.nodes_[id].inputs) {
+        const NodeId producer = g.values_[input].producer;
+        if (producer == kNone || state[producer] == 2) continue;
+        checkInternal(state[producer] == 0, "patch: node '{}' would depend on itself", g.nodes_[id].name);
+        path.push_back(producer);
+        ready = false;
+      }
+      if (ready) {
+        state[id] = 2;
+        order.push_back(id);
+        path.pop_back();
+      }
+    }
+  }
+  for (const NodeId id : g.order_) {
+    if (live[id]) continue;
+    for (const ValueId output : g.nodes_[id].outputs) g.names_.erase(g.values_[output].name);
+  }
+  g.order_ = std::move(order);
+}
+
+}  // namespace tenon::graph
