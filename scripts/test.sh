@@ -60,13 +60,27 @@ runTests() {
   return $status
 }
 
+# The programs of --suites; a folder that holds only scripts has none.
+suiteTargets() {
+  local suite
+  for suite in ${suites//,/ }; do
+    [ -f "$root/tests/$suite/CMakeLists.txt" ] || die "tests/$suite is not a suite; expected one of: $(ls "$root/tests")"
+    ! grep -q "tenon_test($suite" "$root/tests/$suite/CMakeLists.txt" || echo "test_$suite"
+  done
+}
+
 main() {
   local targets=() status=0
   readOptions "$@"
-  [ -z "$suites" ] || read -ra targets <<<"$(printf 'test_%s ' ${suites//,/ })"
+  # Of folders with scripts alone nothing is compiled; without --suites, everything is.
+  if [ -n "$suites" ]; then
+    targets=($(suiteTargets)) || exit 1
+  fi
   phase "set up" "$root/scripts/setup.sh"
   phase "configure ($preset)" configure "$preset"
-  phase "build ($preset)" build "$preset" "$jobs" "${targets[@]}"
+  if [ -z "$suites" ] || [ ${#targets[@]} -gt 0 ]; then
+    phase "build ($preset)" build "$preset" "$jobs" "${targets[@]}"
+  fi
   [ -z "$build_only" ] || { printPhases; return; }
   rm -f "$root/build/$preset/tests.txt"
   phase "tests ($preset)" runTests || status=$?

@@ -6,6 +6,7 @@
 
 Prints one line per breach, with file, line, and what was expected, and ends with status 1 if there is any.
 """
+import os
 import pathlib
 import re
 import sys
@@ -35,12 +36,12 @@ DECLARATION_FOLDERS = ("include/", "hostcuda/include/")
 
 
 def files_of(root):
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if name.startswith(("build/", ".git/", ".cache/")) or "__pycache__" in name or not path.is_file():
-            continue
-        if path.suffix in TEXT and not path.is_symlink():
-            yield name, path.read_text(errors="replace").splitlines()
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if f not in ("__pycache__", ".git", ".cache", "build")
+                            or (f == "build" and pathlib.Path(folder) != root))
+        for path in (pathlib.Path(folder) / name for name in sorted(names)):
+            if path.suffix in TEXT and not path.is_symlink():
+                yield path.relative_to(root).as_posix(), path.read_text(errors="replace").splitlines()
 
 
 def includes(lines):
