@@ -1,6 +1,10 @@
 // Pointwise: type and shape rule, symbolic contents of shape arithmetic, reference in double or int64.
 #include "ops/op/pointwise.h"
 
+#include "ops/infer_util.h"
+#include "ops/scalar_program.h"
+#include "ops/strides.h"
+
 namespace tenon::ops {
 namespace {
 
@@ -59,9 +63,8 @@ std::optional<Extent> evaluateSymbolic(const ScalarExpr& expr, const std::vector
 
 std::optional<std::vector<Extent>> inferContents(const ScalarExpr& expr, const InferContext& context, const Shape& shape,
                                                  const std::vector<DataType>& types) {
-  if (shape.size() > 1 || !isConstant(shape)) return std::nullopt;
+  if (!followsContents(shape)) return std::nullopt;
   const int64_t count = shape.empty() ? 1 : shape[0].constant();
-  if (count > kMaxContents) return std::nullopt;
   for (size_t i = 0; i < context.inputCount(); ++i) {
     if (!context.input(i).contents) return std::nullopt;
   }
@@ -75,57 +78,6 @@ std::optional<std::vector<Extent>> inferContents(const ScalarExpr& expr, const I
     const auto value = evaluateSymbolic(expr, inputs, types);
     if (!value) return std::nullopt;
     result.push_back(*value);
-  }
-  return result;
-}
-
-// Strides of an input within the output's index space: 0 where it broadcasts.
-std::array<int64_t, kMaxRank> broadcastStrides(const Dims& input, const Dims& output) {
-  std::array<int64_t, kMaxRank> result{};
-  const auto strides = input.strides();
-  const int offset = output.rank - input.rank;
-  for (int axis = 0; axis < input.rank; ++axis) {
-    if (input[axis] != 1) result[static_cast<size_t>(axis + offset)] = strides[static_cast<size_t>(axis)];
-  }
-  return result;
-}
-
-// A value during evaluation: both forms, because an instruction may cast from one class to the other.
-struct Number {
-  double real = 0;
-  int64_t integer = 0;
-  DataType type = DataType::kF32;
-};
-
-Number evaluateInstruction(const ScalarInstruction& instruction, const std::array<Number, 3>& operands, DataType type) {
-  Number result;
-  result.type = type;
-  if (instruction.op == ScalarOp::k_cast) {
-    // Through the target's storage, so that narrowing rounds as a stored tensor would.
-    alignas(8) unsigned char storage[8] = {};
-    if (isFloating(operands[0].type)) {
-      storeDouble(type, storage, 0, operands[0].real);
-    } else {
-      storeInt(type, storage, 0, operands[0].integer);
-    }
-    result.real = loadDouble(type, storage, 0);
-    result.integer = loadInt(type, storage, 0);
-    return result;
-  }
-  // select mixes a Bool condition with values of any class: decide on the last operand's class.
-  const int arity = row(instruction.op).arity;
-  bool floating = false;
-  for (int i = 0; i < arity; ++i) floating = floating || isFloating(operands[static_cast<size_t>(i)].type);
-  if (floating) {
-    std::array<double, 3> v{};
-    for (size_t i = 0; i < 3; ++i) {
-      v[i] = isFloating(operands[i].type) ? operands[i].real : static_cast<double>(operands[i].integer);
-    }
-    result.real = evaluateScalar(instruction.op, v[0], v[1], v[2]);
-    result.integer = isFloating(type) ? 0 : static_cast<int64_t>(result.real);
-  } else {
-    result.integer = evaluateScalar(instruction.op, operands[0].integer, operands[1].integer, operands[2].integer);
-    result.real = static_cast<double>(result.integer);
   }
   return result;
 }
@@ -160,48 +112,18 @@ void Pointwise::infer(InferContext& context) const {
 
 void Pointwise::evaluate(const EvalContext& context) const {
   const auto& out = context.outputs[0];
-  std::vector<DataType> inputTypes;
-  std::vector<std::array<int64_t, kMaxRank>> strides;
+  std::vector<DataType> types;
+  std::vector<Strides> strides;
   for (const auto& in : context.inputs) {
-    inputTypes.push_back(in.dtype);
+    types.push_back(in.dtype);
     strides.push_back(broadcastStrides(in.dims, out.dims));
   }
-  const auto types = instructionTypes(expr, inputTypes);
-  std::vector<Number> inputs(context.inputs.size());
-  std::vector<Number> results(expr.instructions.size());
+  ScalarProgram program(expr, types);
+  std::vector<Number> inputs(types.size());
   int64_t position = 0;
   for (IndexIterator i(out.dims); i.valid(); i.next(), ++position) {
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      const auto& in = context.inputs[k];
-      const int64_t offset = i.dot(strides[k]);
-      inputs[k] = {in.loadDouble(offset), isFloating(in.dtype) ? 0 : in.loadInt(offset), in.dtype};
-    }
-    for (size_t k = 0; k < results.size(); ++k) {
-      const auto& instruction = expr.instructions[k];
-      // A literal takes the class of the operands beside it.
-      bool floating = false;
-      std::array<Number, 3> operands;
-      for (size_t a = 0; a < static_cast<size_t>(row(instruction.op).arity); ++a) {
-        const auto& argument = instruction.arguments[a];
-        if (argument.kind == ScalarArgument::Kind::kInput) operands[a] = inputs[static_cast<size_t>(argument.index)];
-        if (argument.kind == ScalarArgument::Kind::kResult) operands[a] = results[static_cast<size_t>(argument.index)];
-        if (argument.kind != ScalarArgument::Kind::kLiteral) floating = floating || isFloating(operands[a].type);
-      }
-      for (size_t a = 0; a < 3; ++a) {
-        const auto& argument = instruction.arguments[a];
-        const bool used = a < static_cast<size_t>(row(instruction.op).arity);
-        if (used && argument.kind != ScalarArgument::Kind::kLiteral) continue;
-        operands[a] = {used ? argument.literal : 0, used ? static_cast<int64_t>(argument.literal) : 0,
-                       floating ? DataType::kF32 : DataType::kI64};
-      }
-      results[k] = evaluateInstruction(instruction, operands, types[k]);
-    }
-    const Number& value = results.empty() ? inputs[0] : results.back();
-    if (isFloating(out.dtype)) {
-      out.storeDouble(position, value.real);
-    } else {
-      out.storeInt(position, value.integer);
-    }
+    for (size_t k = 0; k < inputs.size(); ++k) inputs[k] = Number::load(context.inputs[k], i.dot(strides[k]));
+    program(inputs).store(out, position);
   }
 }
 

@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, 4> enumNames(NearestRounding) {
 }
 
 // Input: x. Output: the given shape, of the rank of x. Indices outside the input take its edge (cubic with
-// excludeOutside: weight 0, the others renormalised). scale is the given one, or out / in. Coordinates are computed in
-// float, as the kernels do, so that nearest picks the same element at ties.
+// excludeOutside: weight 0, the others renormalised). scale is out / in, exactly, or the given one; with that,
+// coordinates are computed in float as kernels do, so that nearest picks the same element at ties.
 struct Resize {
   static constexpr std::string_view kName = "resize";
   ResizeMode mode = ResizeMode::kNearest;
