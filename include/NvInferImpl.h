@@ -179,11 +179,13 @@ using SerializationFlags = uint32_t;
 
 namespace apiv {
 
+//! The root of the classes below.
 class VRoot {
  public:
   virtual ~VRoot() noexcept = default;
 };
 
+//! The functions behind IHostMemory.
 class VHostMemory : public VRoot {
  public:
   virtual void* data() const noexcept = 0;
@@ -191,6 +193,7 @@ class VHostMemory : public VRoot {
   virtual DataType type() const noexcept = 0;
 };
 
+//! The functions behind IDimensionExpr.
 class VDimensionExpr : public VRoot {
  public:
   virtual bool isConstant() const = 0;
@@ -198,6 +201,7 @@ class VDimensionExpr : public VRoot {
   virtual bool isSizeTensor() const = 0;
 };
 
+//! The functions behind IExprBuilder.
 class VExprBuilder : public VRoot {
  public:
   virtual const IDimensionExpr* constant(int64_t value) = 0;
@@ -207,6 +211,7 @@ class VExprBuilder : public VRoot {
                                                   const IDimensionExpr& upper) = 0;
 };
 
+//! The functions behind IRuntime.
 class VRuntime : public VRoot {
  public:
   virtual IRuntime* getPImpl() noexcept = 0;
@@ -233,6 +238,7 @@ class VRuntime : public VRoot {
   virtual ICudaEngine* deserializeCudaEngineV2(IStreamReaderV2& streamReader) noexcept = 0;
 };
 
+//! The functions behind IRefitter.
 class VRefitter : public VRoot {
  public:
   virtual IRefitter* getPImpl() noexcept = 0;
@@ -262,6 +268,7 @@ class VRefitter : public VRoot {
   virtual Weights getWeightsPrototype(const char* weightsName) const noexcept = 0;
 };
 
+//! The functions behind IOptimizationProfile.
 class VOptimizationProfile : public VRoot {
  public:
   virtual bool setDimensions(const char* inputName, OptProfileSelector select, const Dims& dims) noexcept = 0;
@@ -278,6 +285,7 @@ class VOptimizationProfile : public VRoot {
   virtual const int64_t* getShapeValuesV2(const char* inputName, OptProfileSelector select) const noexcept = 0;
 };
 
+//! The functions behind ICudaEngine.
 class VCudaEngine : public VRoot {
  public:
   virtual ICudaEngine* getPImpl() noexcept = 0;
@@ -342,6 +350,7 @@ class VCudaEngine : public VRoot {
   virtual const char* getAliasedInputTensor(const char* tensorName) const noexcept = 0;
 };
 
+//! The functions behind IExecutionContext.
 class VExecutionContext : public VRoot {
  public:
   virtual IExecutionContext* getPImpl() noexcept = 0;
@@ -398,6 +407,7 @@ class VExecutionContext : public VRoot {
   virtual bool setCommunicator(void* communicator) noexcept = 0;
 };
 
+//! The functions behind IEngineInspector.
 class VEngineInspector : public VRoot {
  public:
   virtual IEngineInspector* getPImpl() noexcept = 0;
@@ -409,6 +419,7 @@ class VEngineInspector : public VRoot {
   virtual IErrorRecorder* getErrorRecorder() const noexcept = 0;
 };
 
+//! The functions behind ITensor.
 class VTensor : public VRoot {
  public:
   virtual void setName(const char* name) noexcept = 0;
@@ -436,6 +447,7 @@ class VTensor : public VRoot {
   virtual const char* getDimensionName(int32_t index) const noexcept = 0;
 };
 
+//! The functions behind ILayer.
 class VLayer : public VRoot {
  public:
   virtual LayerType getType() const noexcept = 0;
@@ -460,6 +472,7 @@ class VLayer : public VRoot {
   virtual int32_t getNbRanks() const noexcept = 0;
 };
 
+//! The functions behind IConvolutionLayer.
 class VConvolutionLayer : public VRoot {
  public:
   virtual void setNbOutputMaps(int64_t nbOutputMaps) noexcept = 0;
@@ -486,6 +499,7 @@ class VConvolutionLayer : public VRoot {
   virtual Dims getDilationNd() const noexcept = 0;
 };
 
+//! The functions behind IActivationLayer.
 class VActivationLayer : public VRoot {
  public:
   virtual void setActivationType(ActivationType type) noexcept = 0;
@@ -496,6 +510,7 @@ class VActivationLayer : public VRoot {
   virtual float getBeta() const noexcept = 0;
 };
 
+//! The functions behind IPoolingLayer.
 class VPoolingLayer : public VRoot {
  public:
   virtual void setPoolingType(PoolingType type) noexcept = 0;
@@ -518,6 +533,7 @@ class VPoolingLayer : public VRoot {
   virtual Dims getPaddingNd() const noexcept = 0;
 };
 
+//! The functions behind ILRNLayer.
 class VLRNLayer : public VRoot {
  public:
   virtual void setWindowSize(int64_t windowSize) noexcept = 0;
@@ -530,6 +546,7 @@ class VLRNLayer : public VRoot {
   virtual float getK() const noexcept = 0;
 };
 
+//! The functions behind IScaleLayer.
 class VScaleLayer : public VRoot {
  public:
   virtual void setMode(ScaleMode mode) noexcept = 0;
@@ -544,18 +561,21 @@ class VScaleLayer : public VRoot {
   virtual void setChannelAxis(int32_t channelAxis) noexcept = 0;
 };
 
+//! The functions behind ISoftMaxLayer.
 class VSoftMaxLayer : public VRoot {
  public:
   virtual void setAxes(uint32_t axes) noexcept = 0;
   virtual uint32_t getAxes() const noexcept = 0;
 };
 
+//! The functions behind IConcatenationLayer.
 class VConcatenationLayer : public VRoot {
  public:
   virtual void setAxis(int32_t axis) noexcept = 0;
   virtual int32_t getAxis() const noexcept = 0;
 };
 
+//! The functions behind IDeconvolutionLayer.
 class VDeconvolutionLayer : public VRoot {
  public:
   virtual void setNbOutputMaps(int64_t nbOutputMaps) noexcept = 0;
@@ -582,12 +602,14 @@ class VDeconvolutionLayer : public VRoot {
   virtual Dims getDilationNd() const noexcept = 0;
 };
 
+//! The functions behind IElementWiseLayer.
 class VElementWiseLayer : public VRoot {
  public:
   virtual void setOperation(ElementWiseOperation op) noexcept = 0;
   virtual ElementWiseOperation getOperation() const noexcept = 0;
 };
 
+//! The functions behind IGatherLayer.
 class VGatherLayer : public VRoot {
  public:
   virtual void setGatherAxis(int32_t axis) noexcept = 0;
@@ -598,27 +620,32 @@ class VGatherLayer : public VRoot {
   virtual GatherMode getMode() const noexcept = 0;
 };
 
+//! The functions behind the plugin layer of the first interface, which no network makes any more.
 class VPluginLayer : public VRoot {
  public:
   virtual IPlugin& getPlugin() noexcept = 0;
 };
 
+//! The functions behind IPluginV2Layer.
 class VPluginV2Layer : public VRoot {
  public:
   virtual IPluginV2& getPlugin() noexcept = 0;
 };
 
+//! The functions behind IPluginV3Layer.
 class VPluginV3Layer : public VRoot {
  public:
   virtual IPluginV3& getPlugin() noexcept = 0;
 };
 
+//! The functions behind IUnaryLayer.
 class VUnaryLayer : public VRoot {
  public:
   virtual void setOperation(UnaryOperation op) noexcept = 0;
   virtual UnaryOperation getOperation() const noexcept = 0;
 };
 
+//! The functions behind IReduceLayer.
 class VReduceLayer : public VRoot {
  public:
   virtual void setOperation(ReduceOperation op) noexcept = 0;
@@ -629,6 +656,7 @@ class VReduceLayer : public VRoot {
   virtual bool getKeepDimensions() const noexcept = 0;
 };
 
+//! The functions behind IPaddingLayer.
 class VPaddingLayer : public VRoot {
  public:
   virtual void setPrePaddingNd(const Dims& padding) noexcept = 0;
@@ -637,6 +665,7 @@ class VPaddingLayer : public VRoot {
   virtual Dims getPostPaddingNd() const noexcept = 0;
 };
 
+//! The functions behind IShuffleLayer.
 class VShuffleLayer : public VRoot {
  public:
   virtual void setFirstTranspose(const Permutation& permutation) noexcept = 0;
@@ -649,6 +678,7 @@ class VShuffleLayer : public VRoot {
   virtual bool getZeroIsPlaceholder() const noexcept = 0;
 };
 
+//! The functions behind ISliceLayer.
 class VSliceLayer : public VRoot {
  public:
   virtual void setStart(const Dims& start) noexcept = 0;
@@ -663,8 +693,10 @@ class VSliceLayer : public VRoot {
   virtual Dims getAxes() const noexcept = 0;
 };
 
+//! The functions behind IShapeLayer.
 class VShapeLayer : public VRoot {};
 
+//! The functions behind ITopKLayer.
 class VTopKLayer : public VRoot {
  public:
   virtual void setOperation(TopKOperation op) noexcept = 0;
@@ -677,28 +709,34 @@ class VTopKLayer : public VRoot {
   virtual DataType getIndicesType() const noexcept = 0;
 };
 
+//! The functions behind IMatrixMultiplyLayer.
 class VMatrixMultiplyLayer : public VRoot {
  public:
   virtual void setOperation(int32_t index, MatrixOperation op) noexcept = 0;
   virtual MatrixOperation getOperation(int32_t index) const noexcept = 0;
 };
 
+//! The functions behind INonZeroLayer.
 class VNonZeroLayer : public VRoot {
  public:
   virtual bool setIndicesType(DataType type) noexcept = 0;
   virtual DataType getIndicesType() const noexcept = 0;
 };
 
+//! The functions behind IRaggedSoftMaxLayer.
 class VRaggedSoftMaxLayer : public VRoot {};
 
+//! The functions behind IIdentityLayer.
 class VIdentityLayer : public VRoot {};
 
+//! The functions behind ICastLayer.
 class VCastLayer : public VRoot {
  public:
   virtual void setToType(DataType toType) noexcept = 0;
   virtual DataType getToType() const noexcept = 0;
 };
 
+//! The functions behind IConstantLayer.
 class VConstantLayer : public VRoot {
  public:
   virtual void setWeights(Weights weights) noexcept = 0;
@@ -707,8 +745,10 @@ class VConstantLayer : public VRoot {
   virtual Dims getDimensions() const noexcept = 0;
 };
 
+//! The functions behind IParametricReLULayer.
 class VParametricReLULayer : public VRoot {};
 
+//! The functions behind IResizeLayer.
 class VResizeLayer : public VRoot {
  public:
   virtual void setOutputDimensions(const Dims& dimensions) noexcept = 0;
@@ -729,13 +769,16 @@ class VResizeLayer : public VRoot {
   virtual bool getExcludeOutside() const noexcept = 0;
 };
 
+//! The functions behind ILoopBoundaryLayer.
 class VLoopBoundaryLayer : public VRoot {
  public:
   virtual ILoop* getLoop() const noexcept = 0;
 };
 
+//! The functions behind IRecurrenceLayer.
 class VRecurrenceLayer : public VRoot {};
 
+//! The functions behind ILoopOutputLayer.
 class VLoopOutputLayer : public VRoot {
  public:
   virtual LoopOutput getLoopOutput() const noexcept = 0;
@@ -743,11 +786,13 @@ class VLoopOutputLayer : public VRoot {
   virtual int32_t getAxis() const noexcept = 0;
 };
 
+//! The functions behind ITripLimitLayer.
 class VTripLimitLayer : public VRoot {
  public:
   virtual TripLimit getTripLimit() const noexcept = 0;
 };
 
+//! The functions behind IIteratorLayer.
 class VIteratorLayer : public VRoot {
  public:
   virtual void setAxis(int32_t axis) noexcept = 0;
@@ -756,6 +801,7 @@ class VIteratorLayer : public VRoot {
   virtual bool getReverse() const noexcept = 0;
 };
 
+//! The functions behind ILoop.
 class VLoop : public VRoot {
  public:
   virtual IRecurrenceLayer* addRecurrence(ITensor& initialValue) noexcept = 0;
@@ -766,17 +812,22 @@ class VLoop : public VRoot {
   virtual const char* getName() const noexcept = 0;
 };
 
+//! The functions behind IIfConditionalBoundaryLayer.
 class VConditionalBoundaryLayer : public VRoot {
  public:
   virtual IIfConditional* getConditional() const noexcept = 0;
 };
 
+//! The functions behind IConditionLayer.
 class VConditionLayer : public VRoot {};
 
+//! The functions behind IIfConditionalInputLayer.
 class VConditionalInputLayer : public VRoot {};
 
+//! The functions behind IIfConditionalOutputLayer.
 class VConditionalOutputLayer : public VRoot {};
 
+//! The functions behind IIfConditional.
 class VIfConditional : public VRoot {
  public:
   virtual IConditionLayer* setCondition(ITensor& tensor) noexcept = 0;
@@ -786,15 +837,19 @@ class VIfConditional : public VRoot {
   virtual const char* getName() const noexcept = 0;
 };
 
+//! The functions behind IAttentionBoundaryLayer.
 class VAttentionBoundaryLayer : public VRoot {
  public:
   virtual IAttention* getAttention() const noexcept = 0;
 };
 
+//! The functions behind IAttentionInputLayer.
 class VAttentionInputLayer : public VRoot {};
 
+//! The functions behind IAttentionOutputLayer.
 class VAttentionOutputLayer : public VRoot {};
 
+//! The functions behind IAttention.
 class VAttention : public VRoot {
  public:
   virtual bool setInput(int32_t index, ITensor& input) noexcept = 0;
@@ -822,14 +877,17 @@ class VAttention : public VRoot {
   virtual int32_t getNbRanks() const noexcept = 0;
 };
 
+//! The functions behind ISelectLayer.
 class VSelectLayer : public VRoot {};
 
+//! The functions behind IAssertionLayer.
 class VAssertionLayer : public VRoot {
  public:
   virtual void setMessage(const char* message) noexcept = 0;
   virtual const char* getMessage() const noexcept = 0;
 };
 
+//! The functions behind IFillLayer.
 class VFillLayer : public VRoot {
  public:
   virtual void setDimensions(const Dims& dimensions) noexcept = 0;
@@ -849,6 +907,7 @@ class VFillLayer : public VRoot {
   virtual void setToType(DataType toType) noexcept = 0;
 };
 
+//! The functions behind IQuantizeLayer.
 class VQuantizeLayer : public VRoot {
  public:
   virtual int32_t getAxis() const noexcept = 0;
@@ -859,6 +918,7 @@ class VQuantizeLayer : public VRoot {
   virtual bool setBlockShape(const Dims& blockShape) noexcept = 0;
 };
 
+//! The functions behind IDequantizeLayer.
 class VDequantizeLayer : public VRoot {
  public:
   virtual int32_t getAxis() const noexcept = 0;
@@ -869,6 +929,7 @@ class VDequantizeLayer : public VRoot {
   virtual bool setBlockShape(const Dims& blockShape) noexcept = 0;
 };
 
+//! The functions behind IDynamicQuantizeLayer.
 class VDynamicQuantizeLayer : public VRoot {
  public:
   TRT_DEPRECATED virtual int32_t getAxis() const noexcept = 0;
@@ -883,6 +944,7 @@ class VDynamicQuantizeLayer : public VRoot {
   virtual void setBlockShape(const Dims& blockShape) noexcept = 0;
 };
 
+//! The functions behind IScatterLayer.
 class VScatterLayer : public VRoot {
  public:
   virtual void setMode(ScatterMode mode) noexcept = 0;
@@ -891,18 +953,21 @@ class VScatterLayer : public VRoot {
   virtual int32_t getAxis() const noexcept = 0;
 };
 
+//! The functions behind IEinsumLayer.
 class VEinsumLayer : public VRoot {
  public:
   virtual bool setEquation(const char* equation) noexcept = 0;
   virtual const char* getEquation() const noexcept = 0;
 };
 
+//! The functions behind IOneHotLayer.
 class VOneHotLayer : public VRoot {
  public:
   virtual int32_t getAxis() const noexcept = 0;
   virtual void setAxis(int32_t axis) noexcept = 0;
 };
 
+//! The functions behind IGridSampleLayer.
 class VGridSampleLayer : public VRoot {
  public:
   virtual void setInterpolationMode(InterpolationMode mode) noexcept = 0;
@@ -913,6 +978,7 @@ class VGridSampleLayer : public VRoot {
   virtual SampleMode getSampleMode() const noexcept = 0;
 };
 
+//! The functions behind INMSLayer.
 class VNMSLayer : public VRoot {
  public:
   virtual void setBoundingBoxFormat(BoundingBoxFormat fmt) noexcept = 0;
@@ -923,6 +989,7 @@ class VNMSLayer : public VRoot {
   virtual DataType getIndicesType() const noexcept = 0;
 };
 
+//! The functions behind IReverseSequenceLayer.
 class VReverseSequenceLayer : public VRoot {
  public:
   virtual void setBatchAxis(int32_t batchAxis) noexcept = 0;
@@ -931,6 +998,7 @@ class VReverseSequenceLayer : public VRoot {
   virtual int32_t getSequenceAxis() const noexcept = 0;
 };
 
+//! The functions behind INormalizationLayer.
 class VNormalizationLayer : public VRoot {
  public:
   virtual void setEpsilon(float eps) noexcept = 0;
@@ -944,10 +1012,13 @@ class VNormalizationLayer : public VRoot {
   virtual bool isV2() const noexcept = 0;
 };
 
+//! The functions behind ISqueezeLayer.
 class VSqueezeLayer : public VRoot {};
 
+//! The functions behind IUnsqueezeLayer.
 class VUnsqueezeLayer : public VRoot {};
 
+//! The functions behind ICumulativeLayer.
 class VCumulativeLayer : public VRoot {
  public:
   virtual bool setOperation(CumulativeOperation op) noexcept = 0;
@@ -958,6 +1029,7 @@ class VCumulativeLayer : public VRoot {
   virtual bool getReverse() const noexcept = 0;
 };
 
+//! The functions behind IRotaryEmbeddingLayer.
 class VRotaryEmbeddingLayer : public VRoot {
  public:
   virtual void setInterleaved(bool interleaved) noexcept = 0;
@@ -967,12 +1039,14 @@ class VRotaryEmbeddingLayer : public VRoot {
   virtual void setInput(int32_t index, ITensor& input) noexcept = 0;
 };
 
+//! The functions behind IKVCacheUpdateLayer.
 class VKVCacheUpdateLayer : public VRoot {
  public:
   virtual bool setCacheMode(KVCacheMode cacheMode) noexcept = 0;
   virtual KVCacheMode getCacheMode() const noexcept = 0;
 };
 
+//! The functions behind IMoELayer.
 class VMoELayer : public VRoot {
  public:
   virtual void setGatedWeights(ITensor& fcGateWeights, ITensor& fcUpWeights, ITensor& fcDownWeights,
@@ -999,6 +1073,7 @@ class VMoELayer : public VRoot {
   virtual void setInput(int32_t index, ITensor& tensor) noexcept = 0;
 };
 
+//! The functions behind INetworkDefinition.
 class VNetworkDefinition : public VRoot {
  public:
   virtual ITensor* addInput(const char* name, DataType type, const Dims& dimensions) noexcept = 0;
@@ -1112,6 +1187,7 @@ class VNetworkDefinition : public VRoot {
                                                   int64_t groupSize) noexcept = 0;
 };
 
+//! The functions behind IAlgorithmIOInfo.
 class VAlgorithmIOInfo : public VRoot {
  public:
   virtual DataType getDataType() const noexcept = 0;
@@ -1120,12 +1196,14 @@ class VAlgorithmIOInfo : public VRoot {
   virtual int64_t getComponentsPerElement() const noexcept = 0;
 };
 
+//! The functions behind IAlgorithmVariant.
 class VAlgorithmVariant : public VRoot {
  public:
   virtual int64_t getImplementation() const noexcept = 0;
   virtual int64_t getTactic() const noexcept = 0;
 };
 
+//! The functions behind IAlgorithmContext.
 class VAlgorithmContext : public VRoot {
  public:
   virtual const char* getName() const noexcept = 0;
@@ -1134,6 +1212,7 @@ class VAlgorithmContext : public VRoot {
   virtual int32_t getNbOutputs() const noexcept = 0;
 };
 
+//! The functions behind IAlgorithm.
 class VAlgorithm : public VRoot {
  public:
   virtual const IAlgorithmVariant& getAlgorithmVariant() const noexcept = 0;
@@ -1142,6 +1221,7 @@ class VAlgorithm : public VRoot {
   virtual const IAlgorithmIOInfo* getAlgorithmIOInfoByIndex(int32_t index) const noexcept = 0;
 };
 
+//! The functions behind ITimingCache.
 class VTimingCache : public VRoot {
  public:
   virtual IHostMemory* serialize() const noexcept = 0;
@@ -1152,6 +1232,7 @@ class VTimingCache : public VRoot {
   virtual bool update(const TimingCacheKey& key, const TimingCacheValue& value) noexcept = 0;
 };
 
+//! The functions behind IBuilderConfig.
 class VBuilderConfig : public VRoot {
  public:
   virtual void setAvgTimingIterations(int32_t avgTiming) noexcept = 0;
@@ -1222,6 +1303,7 @@ class VBuilderConfig : public VRoot {
   virtual const char* getRemoteAutoTuningConfig() const noexcept = 0;
 };
 
+//! The functions behind ISerializationConfig.
 class VSerializationConfig : public VRoot {
  public:
   virtual bool setFlags(SerializationFlags serializationFlags) noexcept = 0;
@@ -1231,6 +1313,7 @@ class VSerializationConfig : public VRoot {
   virtual bool getFlag(SerializationFlag serializationFlag) const noexcept = 0;
 };
 
+//! The functions behind IBuilder.
 class VBuilder : public VRoot {
  public:
   virtual bool platformHasFastFp16() const noexcept = 0;
@@ -1258,6 +1341,7 @@ class VBuilder : public VRoot {
                                                             IHostMemory*& kernelText) noexcept = 0;
 };
 
+//! The functions behind IRuntimeConfig.
 class VRuntimeConfig : public VRoot {
  public:
   virtual IRuntimeConfig* getPImpl() noexcept = 0;
@@ -1265,6 +1349,7 @@ class VRuntimeConfig : public VRoot {
   virtual ExecutionContextAllocationStrategy getExecutionContextAllocationStrategy() const noexcept = 0;
 };
 
+//! The functions behind IDistCollectiveLayer.
 class VDistCollectiveLayer : public VRoot {};
 
 }  // namespace apiv

@@ -82,19 +82,20 @@ constexpr int32_t EnumMax() noexcept {
   return impl::EnumMaxImpl<T>::kVALUE;
 }
 
+//! What the elements of a tensor or of weights are. Sizes are those of one element.
 enum class DataType : int32_t {
-  kFLOAT = 0,
-  kHALF = 1,
-  kINT8 = 2,
-  kINT32 = 3,
-  kBOOL = 4,
-  kUINT8 = 5,
-  kFP8 = 6,
-  kBF16 = 7,
-  kINT64 = 8,
-  kINT4 = 9,
-  kFP4 = 10,
-  kE8M0 = 11,
+  kFLOAT = 0,  //!< IEEE single precision, 4 bytes.
+  kHALF = 1,   //!< IEEE half precision, 2 bytes.
+  kINT8 = 2,   //!< Signed integer, 1 byte; often a quantized real number.
+  kINT32 = 3,  //!< Signed integer, 4 bytes.
+  kBOOL = 4,   //!< 0 or 1 in 1 byte.
+  kUINT8 = 5,  //!< Unsigned integer, 1 byte; only cast from or to others.
+  kFP8 = 6,    //!< 8-bit float with 4 exponent and 3 mantissa bits (E4M3).
+  kBF16 = 7,   //!< The upper half of a single-precision number, 2 bytes.
+  kINT64 = 8,  //!< Signed integer, 8 bytes.
+  kINT4 = 9,   //!< Signed integer, two to a byte, the first in the lower half.
+  kFP4 = 10,   //!< 4-bit float with 2 exponent bits and 1 mantissa bit, two to a byte.
+  kE8M0 = 11,  //!< A power of two with 8 exponent bits; only as a scale of blocks.
 };
 
 template <>
@@ -102,10 +103,11 @@ struct impl::EnumMaxImpl<DataType> {
   static constexpr int32_t kVALUE = 12;
 };
 
+//! What a named tensor is to an engine.
 enum class TensorIOMode : int32_t {
-  kNONE = 0,
-  kINPUT = 1,
-  kOUTPUT = 2,
+  kNONE = 0,    //!< Neither: the engine has no such tensor.
+  kINPUT = 1,   //!< Read by the engine.
+  kOUTPUT = 2,  //!< Written by the engine.
 };
 
 template <>
@@ -113,25 +115,36 @@ struct impl::EnumMaxImpl<TensorIOMode> {
   static constexpr int32_t kVALUE = 3;
 };
 
+//! The shape of a tensor, or another list of up to eight numbers, outermost first. An extent of -1 is not known
+//! before run time; the extent of a scalar is an empty list.
 class Dims64 {
  public:
+  //! The longest list.
   static constexpr int32_t MAX_DIMS = 8;
+  //! How many entries count; -1 marks an invalid shape.
   int32_t nbDims;
+  //! The entries; those from nbDims on mean nothing.
   int64_t d[8];
 };
 
+//! The current form of dimensions, with 64-bit extents.
 using Dims = Dims64;
 
+//! Which interface an object implements, and in which version of it.
 class InterfaceInfo {
  public:
+  //! The name of the interface; compare the text, not the address.
   InterfaceKind kind;
+  //! Raised when old callers would break.
   int32_t major;
+  //! Raised when functions are appended.
   int32_t minor;
 };
 
+//! The language in which an interface is implemented.
 enum class APILanguage : int32_t {
-  kCPP = 0,
-  kPYTHON = 1,
+  kCPP = 0,     //!< C++.
+  kPYTHON = 1,  //!< Python, through a binding.
 };
 
 template <>
@@ -139,10 +152,16 @@ struct impl::EnumMaxImpl<APILanguage> {
   static constexpr int32_t kVALUE = 2;
 };
 
+//! The root of the interfaces that programs implement. Slots are only ever appended below it, so that
+//! getInterfaceInfo() tells what an object can do.
 class IVersionedInterface {
  public:
+  //! The language behind the object.
   virtual APILanguage getAPILanguage() const noexcept { return APILanguage::kCPP; }
+
+  //! The interface and version that the object implements.
   virtual InterfaceInfo getInterfaceInfo() const noexcept = 0;
+
   virtual ~IVersionedInterface() noexcept = default;
 
  protected:
@@ -153,18 +172,19 @@ class IVersionedInterface {
   IVersionedInterface& operator=(IVersionedInterface&&) & = default;
 };
 
+//! The kinds of errors that an error recorder is told.
 enum class ErrorCode : int32_t {
-  kSUCCESS = 0,
-  kUNSPECIFIED_ERROR = 1,
-  kINTERNAL_ERROR = 2,
-  kINVALID_ARGUMENT = 3,
-  kINVALID_CONFIG = 4,
-  kFAILED_ALLOCATION = 5,
-  kFAILED_INITIALIZATION = 6,
-  kFAILED_EXECUTION = 7,
-  kFAILED_COMPUTATION = 8,
-  kINVALID_STATE = 9,
-  kUNSUPPORTED_STATE = 10,
+  kSUCCESS = 0,                //!< No error.
+  kUNSPECIFIED_ERROR = 1,      //!< None of the kinds below.
+  kINTERNAL_ERROR = 2,         //!< A fault of the library itself.
+  kINVALID_ARGUMENT = 3,       //!< An argument that the function does not take.
+  kINVALID_CONFIG = 4,         //!< Settings that contradict each other or the device.
+  kFAILED_ALLOCATION = 5,      //!< Not enough memory.
+  kFAILED_INITIALIZATION = 6,  //!< The library or a part of it could not start.
+  kFAILED_EXECUTION = 7,       //!< Inference failed.
+  kFAILED_COMPUTATION = 8,     //!< Inference gave a result that is no result.
+  kINVALID_STATE = 9,          //!< The object is not ready for the call.
+  kUNSUPPORTED_STATE = 10,     //!< The call is not supported on this device or build.
 };
 
 template <>
@@ -174,21 +194,45 @@ struct impl::EnumMaxImpl<ErrorCode> {
 
 namespace v_1_0 {
 
+//! Collects errors; implemented by programs. One recorder may serve several objects and threads, so it locks for
+//! itself, and it must live as long as a reference is held.
 class IErrorRecorder : public IVersionedInterface {
  public:
+  //! A text of at most kMAX_DESC_LENGTH characters.
   using ErrorDesc = const char*;
+  //! A count of references.
   using RefCount = int32_t;
+  //! The longest description, without the terminating zero.
   static constexpr size_t kMAX_DESC_LENGTH = 127;
+
+  //! The kind and version of this interface.
   InterfaceInfo getInterfaceInfo() const noexcept override { return InterfaceInfo{"IErrorRecorder", 1, 0}; }
+
   IErrorRecorder() = default;
   ~IErrorRecorder() noexcept override = default;
+
+  //! How many errors are stored.
   virtual int32_t getNbErrors() const noexcept = 0;
+
+  //! The kind of the error with the index errorIdx, 0 being the oldest; kINVALID_ARGUMENT beyond the end.
   virtual ErrorCode getErrorCode(int32_t errorIdx) const noexcept = 0;
+
+  //! The text of the error with the index errorIdx; "" beyond the end.
   virtual IErrorRecorder::ErrorDesc getErrorDesc(int32_t errorIdx) const noexcept = 0;
+
+  //! Whether errors were lost because the recorder was full.
   virtual bool hasOverflowed() const noexcept = 0;
+
+  //! Forgets all errors, and an overflow.
   virtual void clear() noexcept = 0;
+
+  //! Stores an error. Returns true if it is so severe that the library must stop what it is doing.
   virtual bool reportError(ErrorCode val, IErrorRecorder::ErrorDesc desc) noexcept = 0;
+
+  //! Called by an object that keeps the recorder; returns the new count.
   virtual IErrorRecorder::RefCount incRefCount() noexcept = 0;
+
+  //! Called by an object that lets go of the recorder; returns the new count.
   virtual IErrorRecorder::RefCount decRefCount() noexcept = 0;
 
  protected:
