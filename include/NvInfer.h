@@ -1266,15 +1266,11 @@ class IIfConditional : public INoCopy {
 //! A value that is carried from one iteration of a loop to the next. Inputs: the first value, and the next one, set
 //! with setInput(1, ...).
 class IRecurrenceLayer : public ILoopBoundaryLayer {
- protected:
-  virtual ~IRecurrenceLayer() noexcept = default;
-
  public:
   using ILayer::setInput;
 
-  using ILayer::setInput;
-
  protected:
+  virtual ~IRecurrenceLayer() noexcept = default;
   apiv::VRecurrenceLayer* mImpl;
 };
 
@@ -1752,29 +1748,21 @@ class INormalizationLayer : public ILayer {
 
 //! Removes axes of extent 1. Inputs: data, the axes.
 class ISqueezeLayer : public ILayer {
- protected:
-  virtual ~ISqueezeLayer() noexcept = default;
-
  public:
   using ILayer::setInput;
 
-  using ILayer::setInput;
-
  protected:
+  virtual ~ISqueezeLayer() noexcept = default;
   apiv::VSqueezeLayer* mImpl;
 };
 
 //! Inserts axes of extent 1. Inputs: data, the axes, counted in the output.
 class IUnsqueezeLayer : public ILayer {
- protected:
-  virtual ~IUnsqueezeLayer() noexcept = default;
-
  public:
   using ILayer::setInput;
 
-  using ILayer::setInput;
-
  protected:
+  virtual ~IUnsqueezeLayer() noexcept = default;
   apiv::VUnsqueezeLayer* mImpl;
 };
 
@@ -1827,15 +1815,11 @@ class IAttentionBoundaryLayer : public ILayer {
 
 //! Takes tensors into an attention.
 class IAttentionInputLayer : public IAttentionBoundaryLayer {
- protected:
-  virtual ~IAttentionInputLayer() noexcept = default;
-
  public:
   using ILayer::setInput;
 
-  using ILayer::setInput;
-
  protected:
+  virtual ~IAttentionInputLayer() noexcept = default;
   apiv::VAttentionInputLayer* mImpl;
 };
 
