@@ -1,0 +1,197 @@
+// Gets an engine: built from a model, or read from a file.
+#include "engine.h"
+
+#include "failure.h"
+#include "files.h"
+#include "log.h"
+#include "network.h"
+#include "plan_reader.h"
+#include "plugins.h"
+#include "progress.h"
+
+#include <NvOnnxParser.h>
+
+#include <chrono>
+
+namespace tenon::trtexec {
+
+namespace {
+
+class Stopwatch {
+public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+constexpr double kMiB = 1 << 20;
+
+void parseModel(nvonnxparser::IParser& parser, const std::string& path) {
+  if (!fileExists(path)) {
+    throw Failure("cannot open the file '{}' (--onnx): there is no such file", path);
+  }
+  info("Start parsing network model.");
+  const Stopwatch watch;
+  const auto verbosity = static_cast<int>(nvinfer1::ILogger::Severity::kINFO);
+  if (!parser.parseFromFile(path.c_str(), verbosity)) {
+    for (int32_t i = 0; i < parser.getNbErrors(); ++i) {
+      error("{}", parser.getError(i)->desc());
+    }
+    throw Failure("the model '{}' could not be parsed; the messages above say why", path);
+  }
+  info("Finished parsing network model. Parse time: {:.6g}", watch.seconds());
+}
+
+std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
+  if (options.timingCacheFile.empty()) {
+    return nullptr;
+  }
+  std::vector<char> data;
+  if (fileExists(options.timingCacheFile)) {
+    data = readFile(options.timingCacheFile, "timing cache");
+    info("Loaded {} bytes of timing cache from {}", data.size(), options.timingCacheFile);
+  } else {
+    info("There is no timing cache in {} yet; it is written after the build", options.timingCacheFile);
+  }
+  std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(data.data(), data.size()));
+  if (cache == nullptr || !config.setTimingCache(*cache, false)) {
+    throw Failure("the timing cache in '{}' is not usable here; the messages above say why", options.timingCacheFile);
+  }
+  return cache;
+}
+
+void saveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
+  if (options.timingCacheFile.empty()) {
+    return;
+  }
+  const nvinfer1::ITimingCache* cache = config.getTimingCache();
+  const std::unique_ptr<nvinfer1::IHostMemory> data(cache == nullptr ? nullptr : cache->serialize());
+  if (data == nullptr) {
+    throw Failure("the builder gives no timing cache for the file '{}'", options.timingCacheFile);
+  }
+  writeFile(options.timingCacheFile, data->data(), data->size(), "timing cache");
+  info("Saved {} bytes of timing cache to {}", data->size(), options.timingCacheFile);
+}
+
+} // namespace
+
+std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
+  const std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(theLog()));
+  if (builder == nullptr) {
+    throw Failure("the builder could not be made; the messages above say why");
+  }
+  loadDynamicPlugins(builder->getPluginRegistry(), options.system);
+  const auto stronglyTyped = static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+  const std::unique_ptr<nvinfer1::INetworkDefinition> network(
+      builder->createNetworkV2(options.build.stronglyTyped ? 1U << stronglyTyped : 0U));
+  if (network == nullptr) {
+    throw Failure("the network could not be made; the messages above say why");
+  }
+  // The weights of the network stay in the parser, so it lives until the engine is built.
+  const std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, theLog()));
+  if (parser == nullptr) {
+    throw Failure("the ONNX parser could not be made; the messages above say why");
+  }
+  parseModel(*parser, options.model.onnx);
+  setUpNetwork(*network, options.build);
+
+  const std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+  setUpConfig(*config, options.build);
+  setUpProfiles(*builder, *config, *network, options.build);
+  const auto cache = loadTimingCache(*config, options.build);
+
+  Progress progress(outputIsTerminal());
+  config->setProgressMonitor(&progress);
+  const InterruptScope interrupt;
+  const Stopwatch watch;
+  std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+  theLog().setStatus("");
+  if (plan == nullptr) {
+    throw wasInterrupted() ? Failure("the build was cancelled")
+                           : Failure("the engine could not be built; the messages above say why");
+  }
+  info("Engine built in {:.6g} sec.", watch.seconds());
+  info("Created engine with size: {:.6g} MiB", static_cast<double>(plan->size()) / kMiB);
+  saveTimingCache(*config, options.build);
+  if (!options.build.saveEngine.empty()) {
+    writeFile(options.build.saveEngine, plan->data(), plan->size(), "engine");
+    info("Saved the engine to {}", options.build.saveEngine);
+  }
+  return plan;
+}
+
+namespace {
+
+std::unique_ptr<nvinfer1::IRuntime> makeRuntime(const Options& options) {
+  std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(theLog()));
+  if (runtime == nullptr) {
+    throw Failure("the runtime could not be made; the messages above say why");
+  }
+  if (!options.build.temporaryDirectory.empty()) {
+    runtime->setTemporaryDirectory(options.build.temporaryDirectory.c_str());
+  }
+  if (options.build.tempfileControls) {
+    runtime->setTempfileControlFlags(*options.build.tempfileControls);
+  }
+  loadDynamicPlugins(runtime->getPluginRegistry(), options.system);
+  return runtime;
+}
+
+LoadedEngine checkedEngine(std::unique_ptr<nvinfer1::IRuntime> runtime, nvinfer1::ICudaEngine* engine,
+                           const std::string& origin, const Stopwatch& watch) {
+  LoadedEngine loaded{std::move(runtime), std::unique_ptr<nvinfer1::ICudaEngine>(engine)};
+  if (engine == nullptr) {
+    throw Failure("{} is not an engine that this library can load; the messages above say why", origin);
+  }
+  info("Engine deserialized in {:.6g} sec.", watch.seconds());
+  return loaded;
+}
+
+} // namespace
+
+LoadedEngine deserialize(const void* plan, size_t bytes, const std::string& origin, const Options& options) {
+  std::unique_ptr<nvinfer1::IRuntime> runtime = makeRuntime(options);
+  const Stopwatch watch;
+  nvinfer1::ICudaEngine* engine = runtime->deserializeCudaEngine(plan, bytes);
+  return checkedEngine(std::move(runtime), engine, origin, watch);
+}
+
+LoadedEngine loadEngine(const Options& options) {
+  const std::string& path = options.build.loadEngine;
+  const std::string origin = fmt::format("the file '{}'", path);
+  if (options.build.asyncFileReader) {
+    PlanReader reader(path);
+    std::unique_ptr<nvinfer1::IRuntime> runtime = makeRuntime(options);
+    const Stopwatch watch;
+    nvinfer1::ICudaEngine* engine = runtime->deserializeCudaEngine(reader);
+    return checkedEngine(std::move(runtime), engine, origin, watch);
+  }
+  const std::vector<char> data = readFile(path, "engine");
+  info("Loaded engine with size: {:.6g} MiB", static_cast<double>(data.size()) / kMiB);
+  return deserialize(data.data(), data.size(), origin, options);
+}
+
+void timeDeserialize(const void* plan, size_t bytes, const std::string& origin, const Options& options) {
+  constexpr int32_t kRuns = 20;
+  constexpr double kLongEnough = 5;
+  std::unique_ptr<nvinfer1::IRuntime> runtime = makeRuntime(options);
+  double first = 0;
+  double total = 0;
+  int32_t runs = 0;
+  // The first run pays for what the library sets up once.
+  for (; runs <= kRuns && total < kLongEnough; ++runs) {
+    const Stopwatch watch;
+    const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan, bytes));
+    if (engine == nullptr) {
+      throw Failure("{} is not an engine that this library can load; the messages above say why", origin);
+    }
+    (runs == 0 ? first : total) += watch.seconds();
+  }
+  info("First deserialization time = {:.6g} milliseconds.", first * 1000);
+  if (runs > 1) {
+    info("Deserialization time = {:.6g} milliseconds (average of {} more).", total * 1000 / (runs - 1), runs - 1);
+  }
+}
+
+} // namespace tenon::trtexec

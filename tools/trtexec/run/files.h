@@ -1,0 +1,22 @@
+// Whole files in and out; every failure names the file and the reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::trtexec {
+
+//! `what` says in messages what the file is for: "engine", "input 'x'".
+std::vector<char> readFile(const std::string& path, std::string_view what);
+
+//! Leaves no cut-off file behind when it fails.
+void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what);
+void writeFile(const std::string& path, std::string_view text, std::string_view what);
+
+bool fileExists(const std::string& path);
+
+//! The tensor's name with all but letters, digits, '.', '-' and '_' replaced, for use in a file name.
+std::string fileNamePart(std::string_view name);
+
+} // namespace tenon::trtexec

@@ -1,0 +1,66 @@
+// trtexec: builds engines from ONNX models, or loads them, and measures inference.
+#include "../options/command_line.h"
+#include "failure.h"
+#include "log.h"
+#include "session.h"
+
+#include <NvInferRuntime.h>
+
+#include <cstdio>
+#include <new>
+
+using namespace tenon::trtexec;
+
+namespace {
+
+std::string banner(std::string_view state, const std::vector<std::string>& arguments) {
+  std::string text = fmt::format("&&&& {} TensorRT.trtexec [TensorRT v{}] [b{}] # trtexec", state, getInferLibVersion(),
+                                 getInferLibBuildVersion());
+  for (const std::string& argument : arguments) {
+    text += ' ' + argument;
+  }
+  return text;
+}
+
+bool run(const Options& options) {
+  try {
+    runSession(options);
+    return true;
+  } catch (const std::bad_alloc&) {
+    error("there is not enough memory");
+  } catch (const std::exception& failure) {
+    error("{}", failure.what());
+  }
+  return false;
+}
+
+} // namespace
+
+int main(int count, char** values) {
+  const std::vector<std::string> arguments(values + 1, values + count);
+  const CommandLine line = readCommandLine(arguments);
+  if (line.markdown) {
+    std::fputs(flagTableMarkdown().c_str(), stdout);
+    return 0;
+  }
+  if (arguments.empty() || line.help) {
+    std::fputs(helpText().c_str(), stdout);
+    return 0;
+  }
+  theLog().setVerbose(line.options.report.verbose);
+  theLog().writeBare(banner("RUNNING", arguments));
+  for (const std::string& warning : line.warnings) {
+    warn("{}", warning);
+  }
+  bool passed = false;
+  if (line.errors.empty()) {
+    passed = run(line.options);
+  } else {
+    std::fputs(helpText().c_str(), stdout);
+    for (const std::string& problem : line.errors) {
+      error("{}", problem);
+    }
+  }
+  theLog().writeBare(banner(passed ? "PASSED" : "FAILED", arguments));
+  return passed ? 0 : 1;
+}

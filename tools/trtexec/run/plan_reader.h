@@ -1,0 +1,24 @@
+// A file behind the library's stream reader interface.
+#pragma once
+
+#include <NvInferRuntime.h>
+
+#include <cstdio>
+#include <string>
+
+namespace tenon::trtexec {
+
+//! Reads to where the library says, on the host or on the device.
+class PlanReader final : public nvinfer1::IStreamReaderV2 {
+public:
+  explicit PlanReader(const std::string& path);
+  ~PlanReader() noexcept override;
+
+  int64_t read(void* destination, int64_t nbBytes, cudaStream_t stream) noexcept override;
+  bool seek(int64_t offset, nvinfer1::SeekPosition where) noexcept override;
+
+private:
+  std::FILE* file_ = nullptr;
+};
+
+} // namespace tenon::trtexec
