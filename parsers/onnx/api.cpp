@@ -1,0 +1,49 @@
+// The three exported functions of libnvonnxparser.
+#include "parser.h"
+
+namespace {
+
+// Headers of another major version have another layout of the interfaces.
+bool sameLayout(int version) { return version / 10000 == NV_ONNX_PARSER_VERSION / 10000; }
+
+void refuseVersion(nvinfer1::ILogger* logger, int version) {
+  if (logger != nullptr) {
+    logger->log(nvinfer1::ILogger::Severity::kERROR,
+                fmt::format("[onnx] the program was compiled for parser interface {}, this library has {}", version,
+                            NV_ONNX_PARSER_VERSION).c_str());
+  }
+}
+
+template <typename Make>
+void* guardedMake(void* object, void* logger, int version, const Make& make) noexcept {
+  try {
+    auto* log = static_cast<nvinfer1::ILogger*>(logger);
+    if (!sameLayout(version)) {
+      refuseVersion(log, version);
+      return nullptr;
+    }
+    return object == nullptr ? nullptr : make(log);
+  } catch (...) {
+    return nullptr;  // out of memory: nobody to tell
+  }
+}
+
+}  // namespace
+
+void* createNvOnnxParser_INTERNAL(void* network, void* logger, int version) noexcept {
+  return guardedMake(network, logger, version, [&](nvinfer1::ILogger* log) -> void* {
+    nvonnxparser::IParser* parser =
+        new tenon::onnxparser::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log);
+    return parser;
+  });
+}
+
+void* createNvOnnxParserRefitter_INTERNAL(void* refitter, void* logger, int32_t version) noexcept {
+  return guardedMake(refitter, logger, version, [&](nvinfer1::ILogger* log) -> void* {
+    nvonnxparser::IParserRefitter* result =
+        new tenon::onnxparser::Refitter(*static_cast<nvinfer1::IRefitter*>(refitter), log);
+    return result;
+  });
+}
+
+int getNvOnnxParserVersion() noexcept { return NV_ONNX_PARSER_VERSION; }

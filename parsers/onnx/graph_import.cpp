@@ -1,0 +1,294 @@
+// Imports a graph: initializers, inputs, nodes in topological order, outputs.
+#include "graph_import.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "plugin_import.h"
+
+namespace tenon::onnxparser {
+
+using nvinfer1::ITensor;
+using Severity = nvinfer1::ILogger::Severity;
+
+namespace {
+
+// The shape of a declared tensor; nothing when the rank is not declared.
+std::optional<Shape> declaredShape(const pb::ValueInfoProto& info) {
+  if (!info.type().tensor_type().has_shape()) {
+    return std::nullopt;
+  }
+  Shape shape;
+  for (const auto& dim : info.type().tensor_type().shape().dim()) {
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::vector<int> topologicalOrder(const pb::GraphProto& graph) {
+  std::unordered_map<std::string, int> producer;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& name : graph.node(i).output()) {
+      if (!name.empty() && !producer.emplace(name, i).second) {
+        fail(ErrorCode::kINVALID_GRAPH, fmt::format("tensor '{}' is an output of node {} and of node {}; names must be unique",
+                                                    name, producer[name], i));
+      }
+    }
+  }
+  std::vector<int> waiting(static_cast<size_t>(graph.node_size()), 0);
+  std::vector<std::vector<int>> consumers(waiting.size());
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& name : graph.node(i).input()) {
+      const auto found = producer.find(name);
+      if (!name.empty() && found != producer.end()) {
+        consumers[static_cast<size_t>(found->second)].push_back(i);
+        ++waiting[static_cast<size_t>(i)];
+      }
+    }
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;  // the lowest index first keeps the file's order
+  for (int i = 0; i < graph.node_size(); ++i) {
+    if (waiting[static_cast<size_t>(i)] == 0) {
+      ready.push(i);
+    }
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int consumer : consumers[static_cast<size_t>(order.back())]) {
+      if (--waiting[static_cast<size_t>(consumer)] == 0) {
+        ready.push(consumer);
+      }
+    }
+  }
+  if (order.size() != waiting.size()) {
+    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int count) { return count > 0; });
+    const auto index = static_cast<int>(stuck - waiting.begin());
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output", index,
+                                                graph.node(index).name(), graph.node(index).op_type()));
+  }
+  return order;
+}
+
+GraphImport::GraphImport(const pb::ModelProto& model, const ImportEnvironment& environment)
+    : model_(model),
+      environment_(environment),
+      emitter_(environment.network, environment.store),
+      loader_(environment.store, environment.files, environment.supplied) {
+  top_.opset = [&model](const std::string& domain) { return opsetOf(model, domain); };
+  status_.assign(static_cast<size_t>(model.graph().node_size()), NodeStatus::kUNSEEN);
+  for (const pb::ValueInfoProto& info : model.graph().value_info()) {
+    valueInfo_[info.name()] = &info;
+  }
+  for (const pb::ValueInfoProto& info : model.graph().output()) {
+    valueInfo_[info.name()] = &info;
+  }
+}
+
+void GraphImport::log(Severity severity, const std::string& text) const {
+  if (environment_.logger != nullptr) {
+    environment_.logger->log(severity, ("[onnx] " + text).c_str());
+  }
+}
+
+int64_t GraphImport::checkOpset() {
+  const int64_t opset = opsetOf(model_, "");
+  if (opset != 0 && opset < kOldestOpset) {
+    fail(ErrorCode::kUNSUPPORTED_GRAPH,
+         fmt::format("the model imports opset {}; expected {} to {}. Convert it with the ONNX version converter", opset,
+                     kOldestOpset, kNewestOpset));
+  }
+  if (opset > kNewestOpset) {
+    log(Severity::kWARNING, fmt::format("opset {} is newer than {}, the newest this parser knows; read as {}", opset,
+                                        kNewestOpset, kNewestOpset));
+  }
+  return opset;
+}
+
+bool GraphImport::run() {
+  const int64_t opset = checkOpset();
+  log(Severity::kINFO, fmt::format("model '{}' of {} {}: IR version {}, opset {}, {} nodes, {} initializers",
+                                   model_.graph().name(), model_.producer_name(), model_.producer_version(),
+                                   model_.ir_version(), opset, model_.graph().node_size(),
+                                   model_.graph().initializer_size()));
+  order_ = topologicalOrder(model_.graph());
+  if (!checkOperators() && !environment_.probe) {
+    return false;
+  }
+  addInitializers();
+  addInputs();
+  bool complete = environment_.errors.size() == 0;
+  if (!complete && !environment_.probe) {
+    return false;
+  }
+  for (const int index : order_) {
+    NodeStatus& status = status_[static_cast<size_t>(index)];
+    if (status == NodeStatus::kFAILED) {  // found by checkOperators
+      poisonOutputs(model_.graph().node(index), top_);
+      continue;
+    }
+    status = importNode(model_.graph().node(index), top_, index);
+    complete = complete && status == NodeStatus::kIMPORTED;
+  }
+  if (loader_.clampedDoubles() > 0) {
+    log(Severity::kWARNING, fmt::format("{} DOUBLE weights lie outside FLOAT and were clamped", loader_.clampedDoubles()));
+  }
+  if (!complete) {
+    return false;
+  }
+  addOutputs();
+  return environment_.errors.size() == 0;
+}
+
+void GraphImport::addInitializers() {
+  for (const pb::TensorProto& tensor : model_.graph().initializer()) {
+    try {
+      top_.values[tensor.name()] = loader_.load(tensor, tensor.name());
+    } catch (const ParseError& error) {
+      environment_.errors.addModelError(error);
+      top_.values[tensor.name()] = Value::poisoned();
+    }
+  }
+  if (model_.graph().sparse_initializer_size() > 0) {
+    environment_.errors.addModelError(ErrorCode::kUNSUPPORTED_GRAPH,
+                                      "the graph has sparse initializers; save them as dense tensors");
+  }
+}
+
+void GraphImport::addInputs() {
+  for (const pb::ValueInfoProto& info : model_.graph().input()) {
+    if (top_.values.count(info.name()) != 0) {
+      continue;  // up to IR version 3, initializers were listed as inputs too
+    }
+    try {
+      addInput(info);
+    } catch (const ParseError& error) {
+      environment_.errors.addModelError(error);
+      top_.values[info.name()] = Value::poisoned();
+    }
+  }
+}
+
+void GraphImport::addInput(const pb::ValueInfoProto& info) {
+  if (!info.type().has_tensor_type()) {
+    fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("graph input '{}' is no tensor (a sequence, map or optional)",
+                                                    info.name()));
+  }
+  const auto type = toDataType(info.type().tensor_type().elem_type());
+  if (!type) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE, fmt::format("graph input '{}' has elements of {}, which TensorRT lacks",
+                                                            info.name(), onnxTypeName(info.type().tensor_type().elem_type())));
+  }
+  const auto shape = declaredShape(info);
+  if (!shape) {
+    fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("graph input '{}' has no declared rank; declare its shape", info.name()));
+  }
+  ITensor* tensor = environment_.network.addInput(info.name().c_str(), *type, toDims(*shape));
+  if (tensor == nullptr) {
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}; its message in the log says why",
+                                                info.name(), typeName(*type), toString(*shape)));
+  }
+  for (int i = 0; i < info.type().tensor_type().shape().dim_size(); ++i) {
+    const auto& dim = info.type().tensor_type().shape().dim(i);
+    if (dim.has_dim_param() && !dim.dim_param().empty()) {
+      tensor->setDimensionName(i, dim.dim_param().c_str());
+    }
+  }
+  top_.values[info.name()] = *tensor;
+}
+
+void GraphImport::addOutputs() {
+  for (const pb::ValueInfoProto& info : model_.graph().output()) {
+    try {
+      addOutput(info);
+    } catch (const ParseError& error) {
+      environment_.errors.addModelError(error);
+    }
+  }
+}
+
+void GraphImport::addOutput(const pb::ValueInfoProto& info) {
+  const auto found = top_.values.find(info.name());
+  if (found == top_.values.end()) {
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("graph output '{}' is made by no node", info.name()));
+  }
+  emitter_.beginNode(info.name() + "_output", "");
+  ITensor* tensor = &emitter_.tensor(found->second);
+  if (tensor->isNetworkInput() || !claimedOutputs_.insert(tensor).second) {
+    tensor = &emitter_.output(emitter_.added(environment_.network.addIdentity(*tensor), "addIdentity"));
+    claimedOutputs_.insert(tensor);
+  }
+  tensor->setName(info.name().c_str());
+  environment_.network.markOutput(*tensor);
+}
+
+Values GraphImport::gatherInputs(const pb::NodeProto& proto, const Scope& scope) const {
+  Values inputs;
+  for (const std::string& name : proto.input()) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    const auto found = scope.values.find(name);
+    if (found == scope.values.end()) {
+      fail(ErrorCode::kINVALID_GRAPH, fmt::format("input '{}' is no graph input, initializer or output of a node", name));
+    }
+    inputs.push_back(found->second);
+  }
+  return inputs;
+}
+
+void GraphImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const Values& outputs) {
+  std::set<const ITensor*> fresh;
+  for (nvinfer1::ILayer* layer : emitter_.layersOfNode()) {
+    for (int32_t i = 0; i < layer->getNbOutputs(); ++i) {
+      fresh.insert(layer->getOutput(i));
+    }
+  }
+  std::vector<ITensor*> tensors;
+  for (int i = 0; i < proto.output_size(); ++i) {
+    const std::string& name = proto.output(i);
+    const Value value = static_cast<size_t>(i) < outputs.size() ? outputs[static_cast<size_t>(i)] : Value();
+    tensors.push_back(value.isTensor() ? &value.tensor() : nullptr);
+    if (name.empty()) {
+      continue;
+    }
+    if (value.isNone()) {
+      fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("output {} '{}' of {} cannot be computed; remove its uses", i, name,
+                                                     proto.op_type()));
+    }
+    scope.values[name] = value;
+    if (value.isTensor() && fresh.count(&value.tensor()) != 0) {
+      value.tensor().setName((scope.prefix + name).c_str());
+    }
+  }
+  nodeOutputs_[scope.prefix + proto.name()] = std::move(tensors);
+}
+
+Value GraphImport::standIn(const std::string& name) {
+  const auto found = valueInfo_.find(name);
+  if (!environment_.probe || found == valueInfo_.end() || !found->second->type().has_tensor_type()) {
+    return Value::poisoned();
+  }
+  const auto shape = declaredShape(*found->second);
+  const auto type = toDataType(found->second->type().tensor_type().elem_type());
+  if (!shape || !type || shape->size() > nvinfer1::Dims::MAX_DIMS) {
+    return Value::poisoned();
+  }
+  const std::string unique = fmt::format("unsupported_{}_{}", standIns_++, name);
+  ITensor* tensor = environment_.network.addInput(unique.c_str(), *type, toDims(*shape));
+  return tensor == nullptr ? Value::poisoned() : Value(*tensor);
+}
+
+void GraphImport::poisonOutputs(const pb::NodeProto& proto, Scope& scope) {
+  for (const std::string& name : proto.output()) {
+    if (!name.empty()) {
+      scope.values[name] = standIn(name);
+    }
+  }
+}
+
+}  // namespace tenon::onnxparser

@@ -1,0 +1,87 @@
+// Loads a model and refuses bytes that are no ONNX model before anything is built from them.
+#include "model.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fstream>
+
+#include "error.h"
+#include "wire.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+constexpr size_t kProtobufLimit = static_cast<size_t>(INT_MAX);
+
+void checkHeader(const pb::ModelProto& model) {
+  if (!model.has_graph()) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         "the bytes decode, but hold no graph; expected an ONNX model (is this another kind of file?)");
+  }
+  if (model.opset_import_size() == 0) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model imports no operator set; expected opset_import of 7 or more");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
+  if (data == nullptr || size == 0) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty: got 0 bytes, expected a serialized ONNX model");
+  }
+  if (size > kProtobufLimit) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         fmt::format("the model has {} bytes; a protobuf message ends at 2 GiB ({} bytes). Save the weights as external "
+                     "data",
+                     size, kProtobufLimit));
+  }
+  const WireFault fault = checkWire(static_cast<const uint8_t*>(data), size);
+  if (fault.found) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         fmt::format("the model is damaged at byte {} of {}, in {}: {}", fault.offset, size, fault.path, fault.reason));
+  }
+  auto model = std::make_unique<pb::ModelProto>();
+  google::protobuf::io::ArrayInputStream array(data, static_cast<int>(size));
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetTotalBytesLimit(INT_MAX);
+  if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         fmt::format("the {} bytes are well-formed protobuf, but not an ONNX model: a field has the wrong type", size));
+  }
+  checkHeader(*model);
+  return model;
+}
+
+std::string readFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
+  }
+  const std::streamoff size = file.tellg();
+  if (size < 0 || static_cast<uint64_t>(size) > kProtobufLimit) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         fmt::format("'{}' is no readable file of 2 GiB at most (size {})", path, static_cast<int64_t>(size)));
+  }
+  std::string bytes(static_cast<size_t>(size), '\0');
+  file.seekg(0);
+  if (!file.read(bytes.data(), size)) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+         fmt::format("'{}': read {} of {} bytes", path, static_cast<int64_t>(file.gcount()), static_cast<int64_t>(size)));
+  }
+  return bytes;
+}
+
+int64_t opsetOf(const pb::ModelProto& model, const std::string& domain) {
+  for (const pb::OperatorSetIdProto& entry : model.opset_import()) {
+    if (entry.domain() == domain || (isStandardDomain(domain) && isStandardDomain(entry.domain()))) {
+      return entry.version();
+    }
+  }
+  return 0;
+}
+
+}  // namespace tenon::onnxparser

@@ -1,0 +1,77 @@
+// One ONNX node as its importer sees it: inputs as values, attributes by name, and the emitter.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emitter.h"
+
+namespace tenon::onnxparser {
+
+// Attributes that a call of a local function binds, and those the function gives by default.
+using AttributeMap = std::unordered_map<std::string, const pb::AttributeProto*>;
+
+class Node {
+ public:
+  Node(const pb::NodeProto& proto, int32_t opset, Values inputs, const AttributeMap* bound, const std::string& prefix,
+       Emitter& emitter, TensorLoader& loader)
+      : proto_(proto),
+        opset_(opset),
+        inputs_(std::move(inputs)),
+        bound_(bound),
+        prefix_(prefix),
+        emitter_(emitter),
+        loader_(loader) {}
+
+  const pb::NodeProto& proto() const { return proto_; }
+  const std::string& type() const { return proto_.op_type(); }
+  int32_t opset() const { return opset_; }
+  // A name of the node's own scope as one of the whole network (functions are inlined under a prefix).
+  std::string qualified(const std::string& name) const { return prefix_ + name; }
+  Emitter& emit() const { return emitter_; }
+  TensorLoader& loader() const { return loader_; }
+
+  size_t inputCount() const { return inputs_.size(); }
+  size_t outputCount() const { return static_cast<size_t>(proto_.output_size()); }
+  bool hasInput(size_t index) const { return index < inputs_.size() && !inputs_[index].isNone(); }
+  bool usesOutput(size_t index) const { return index < outputCount() && !proto_.output(static_cast<int>(index)).empty(); }
+  // Fails when the input is absent.
+  const Value& input(size_t index) const;
+  Value optional(size_t index) const { return hasInput(index) ? inputs_[index] : Value(); }
+  nvinfer1::ITensor& tensor(size_t index) const { return emitter_.tensor(input(index)); }
+  const Values& inputs() const { return inputs_; }
+  // Fails with kUNSUPPORTED_NODE_INPUT when the input is not known while parsing.
+  const Constant& constant(size_t index, const char* what) const;
+
+  Shape shape(size_t index) const { return emitter_.shapeOf(input(index)); }
+  int64_t rank(size_t index) const { return emitter_.rankOf(input(index)); }
+  DataType dataType(size_t index) const { return emitter_.typeOf(input(index)); }
+
+  // Attributes; each fails when the attribute has another type.
+  bool has(const char* name) const { return find(name) != nullptr; }
+  int64_t integer(const char* name, int64_t fallback) const;
+  float real(const char* name, float fallback) const;
+  std::string text(const char* name, const std::string& fallback) const;
+  std::vector<int64_t> integers(const char* name) const;
+  std::vector<float> reals(const char* name) const;
+  const pb::AttributeProto* find(const std::string& name) const;
+  // Attributes after binding, in the order of the node.
+  std::vector<const pb::AttributeProto*> attributes() const;
+
+  // -rank .. rank-1 to 0 .. rank-1, from the attribute "axis".
+  int32_t axis(int64_t fallback, int64_t rank) const { return normalizeAxis(integer("axis", fallback), rank); }
+
+ private:
+  const pb::AttributeProto* checked(const char* name, int32_t type, const char* typeText) const;
+
+  const pb::NodeProto& proto_;
+  int32_t opset_;
+  Values inputs_;
+  const AttributeMap* bound_;
+  std::string prefix_;
+  Emitter& emitter_;
+  TensorLoader& loader_;
+};
+
+}  // namespace tenon::onnxparser

@@ -1,0 +1,59 @@
+// Joins the rows of the operator files and finds the one for a node.
+#include "operator_table.h"
+
+#include <algorithm>
+
+#include "operator_files.inc"
+
+namespace tenon::onnxparser {
+namespace {
+
+std::vector<OperatorImporter> joinRows() {
+  std::vector<OperatorImporter> table;
+  for (const OperatorRows& rows : operatorFiles()) {
+    table.insert(table.end(), rows.rows, rows.rows + rows.count);
+  }
+  std::sort(table.begin(), table.end(), [](const OperatorImporter& a, const OperatorImporter& b) {
+    return a.name != b.name ? a.name < b.name : a.firstOpset < b.firstOpset;
+  });
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OperatorImporter>& operatorTable() {
+  static const std::vector<OperatorImporter> kTable = joinRows();
+  return kTable;
+}
+
+const OperatorImporter* findImporter(std::string_view name, int32_t opset) {
+  for (const OperatorImporter& row : operatorTable()) {
+    if (row.name == name && row.firstOpset <= opset && opset <= row.lastOpset) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+bool hasImporter(std::string_view name) {
+  const auto& table = operatorTable();
+  return std::any_of(table.begin(), table.end(), [&](const OperatorImporter& row) { return row.name == name; });
+}
+
+std::string operatorPage() {
+  std::string page =
+      "# ONNX operators\n\n"
+      "What `libnvonnxparser` imports. This page is printed from the table of importers (`parsers/onnx/ops/*.cpp`); a test\n"
+      "compares the two, and `TENON_UPDATE_DOCS=1 test_onnx --gtest_filter=Docs.*` writes it anew.\n\n"
+      "Opsets are those a model imports for the standard domain. DOUBLE tensors become FLOAT, with clamping. What depends\n"
+      "only on constants and known extents is computed while parsing. An operator without a row is looked up among the\n"
+      "functions of the model, then among the plugin creators: the operator is the plugin's name, attributes\n"
+      "`plugin_version` and `plugin_namespace` choose the version, every other attribute becomes a field.\n\n"
+      "| Operator | Opsets | How |\n|---|---|---|\n";
+  for (const OperatorImporter& row : operatorTable()) {
+    page += fmt::format("| {} | {} to {} | {} |\n", row.name, row.firstOpset, row.lastOpset, row.how);
+  }
+  return page;
+}
+
+}  // namespace tenon::onnxparser

@@ -1,0 +1,156 @@
+// Activations: one API activation each, or a few layers where the API has none.
+#include <cfloat>
+
+#include "operator_table.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+using nvinfer1::ActivationType;
+using nvinfer1::ElementWiseOperation;
+
+template <ActivationType kType>
+Values importPlain(Node& node) {
+  return {node.emit().activation(node.input(0), kType)};
+}
+
+// Activations whose attributes are called alpha and beta; unset ones take ONNX's defaults, in hundred-thousandths.
+template <ActivationType kType, int64_t kAlpha, int64_t kBeta>
+Values importWithParameters(Node& node) {
+  const float alpha = node.real("alpha", static_cast<float>(kAlpha * 1e-5));
+  const float beta = node.real("beta", static_cast<float>(kBeta * 1e-5));
+  return {node.emit().activation(node.input(0), kType, alpha, beta)};
+}
+
+Values importRelu(Node& node) {
+  Emitter& emit = node.emit();
+  if (isInteger(node.dataType(0))) {
+    return {emit.binary(node.input(0), emit.scalar(node.dataType(0), 0), ElementWiseOperation::kMAX)};
+  }
+  return {emit.activation(node.input(0), ActivationType::kRELU)};
+}
+
+// Exact defaults of the standard, which a product of small integers cannot say.
+Values importSelu(Node& node) {
+  const float alpha = node.real("alpha", 1.67326319217681884765625f);
+  const float gamma = node.real("gamma", 1.05070102214813232421875f);
+  return {node.emit().activation(node.input(0), ActivationType::kSELU, alpha, gamma)};
+}
+
+Values importSoftplus(Node& node) { return {node.emit().activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1)}; }
+
+// celu(x) = alpha * elu(x / alpha)
+Values importCelu(Node& node) {
+  Emitter& emit = node.emit();
+  const float alpha = node.real("alpha", 1.0f);
+  const Value factor = emit.scalar(node.dataType(0), alpha);
+  const Value ratio = emit.binary(node.input(0), factor, ElementWiseOperation::kDIV);
+  return {emit.binary(emit.activation(ratio, ActivationType::kELU, 1.0f), factor, ElementWiseOperation::kPROD)};
+}
+
+Values importHardSwish(Node& node) {
+  Emitter& emit = node.emit();
+  const Value gate = emit.activation(node.input(0), ActivationType::kHARD_SIGMOID, 1.0f / 6.0f, 0.5f);
+  return {emit.binary(node.input(0), gate, ElementWiseOperation::kPROD)};
+}
+
+Values importGelu(Node& node) {
+  const std::string form = node.text("approximate", "none");
+  if (form != "none" && form != "tanh") {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("approximate = '{}'; expected 'none' or 'tanh'", form));
+  }
+  return {node.emit().activation(node.input(0), form == "tanh" ? ActivationType::kGELU_TANH : ActivationType::kGELU_ERF)};
+}
+
+Values importMish(Node& node) {
+  Emitter& emit = node.emit();
+  const Value inner = emit.activation(emit.activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1),
+                                      ActivationType::kTANH);
+  return {emit.binary(node.input(0), inner, ElementWiseOperation::kPROD)};
+}
+
+// x * sigmoid(alpha * x)
+Values importSwish(Node& node) {
+  Emitter& emit = node.emit();
+  const float alpha = node.real("alpha", 1.0f);
+  const Value scaled = alpha == 1.0f ? node.input(0)
+                                     : emit.binary(node.input(0), emit.scalar(node.dataType(0), alpha),
+                                                   ElementWiseOperation::kPROD);
+  return {emit.binary(node.input(0), emit.activation(scaled, ActivationType::kSIGMOID), ElementWiseOperation::kPROD)};
+}
+
+Values importPRelu(Node& node) {
+  Emitter& emit = node.emit();
+  const Value slope = emit.alignRank(node.input(1), node.rank(0));
+  auto& layer = emit.added(emit.network().addParametricReLU(node.tensor(0), emit.tensor(slope)), "addParametricReLU");
+  return {emit.output(layer)};
+}
+
+Values importShrink(Node& node) {
+  Emitter& emit = node.emit();
+  const DataType type = node.dataType(0);
+  const Value bias = emit.scalar(type, node.real("bias", 0.0f));
+  const double lambda = node.real("lambd", 0.5f);
+  const Value& x = node.input(0);
+  const Value above = emit.binary(x, emit.scalar(type, lambda), ElementWiseOperation::kGREATER);
+  const Value below = emit.binary(x, emit.scalar(type, -lambda), ElementWiseOperation::kLESS);
+  const Value lower = emit.select(below, emit.binary(x, bias, ElementWiseOperation::kSUM), emit.scalar(type, 0));
+  return {emit.select(above, emit.binary(x, bias, ElementWiseOperation::kSUB), lower)};
+}
+
+// Bounds that are constants become one activation; others, and integers, a minimum and a maximum.
+Values importClip(Node& node) {
+  Emitter& emit = node.emit();
+  const bool attributes = node.opset() < 11;
+  const Value low = attributes ? Value() : node.optional(1);
+  const Value high = attributes ? Value() : node.optional(2);
+  const bool fixed = (low.isNone() || low.isConstant()) && (high.isNone() || high.isConstant());
+  if (fixed && isFloating(node.dataType(0))) {
+    const float from = low.isNone() ? node.real("min", -FLT_MAX) : static_cast<float>(toReals(low.constant()).at(0));
+    const float to = high.isNone() ? node.real("max", FLT_MAX) : static_cast<float>(toReals(high.constant()).at(0));
+    return {emit.activation(node.input(0), ActivationType::kCLIP, from, to)};
+  }
+  Value result = node.input(0);
+  if (!low.isNone()) {
+    result = emit.binary(result, low, ElementWiseOperation::kMAX);
+  }
+  if (!high.isNone()) {
+    result = emit.binary(result, high, ElementWiseOperation::kMIN);
+  }
+  return {result};
+}
+
+const OperatorImporter kRows[] = {
+    {"Relu", 7, kNewestOpset, importRelu, "addActivation kRELU; integers: addElementWise kMAX"},
+    {"Sigmoid", 7, kNewestOpset, importPlain<ActivationType::kSIGMOID>, "addActivation kSIGMOID"},
+    {"Tanh", 7, kNewestOpset, importPlain<ActivationType::kTANH>, "addActivation kTANH"},
+    {"Softsign", 7, kNewestOpset, importPlain<ActivationType::kSOFTSIGN>, "addActivation kSOFTSIGN"},
+    {"LeakyRelu", 7, kNewestOpset, importWithParameters<ActivationType::kLEAKY_RELU, 1000, 0>,
+     "addActivation kLEAKY_RELU"},
+    {"Elu", 7, kNewestOpset, importWithParameters<ActivationType::kELU, 100000, 0>, "addActivation kELU"},
+    {"HardSigmoid", 7, kNewestOpset, importWithParameters<ActivationType::kHARD_SIGMOID, 20000, 50000>,
+     "addActivation kHARD_SIGMOID"},
+    {"ThresholdedRelu", 7, kNewestOpset, importWithParameters<ActivationType::kTHRESHOLDED_RELU, 100000, 0>,
+     "addActivation kTHRESHOLDED_RELU"},
+    {"ScaledTanh", 7, kNewestOpset, importWithParameters<ActivationType::kSCALED_TANH, 100000, 100000>,
+     "addActivation kSCALED_TANH"},
+    {"ParametricSoftplus", 7, kNewestOpset, importWithParameters<ActivationType::kSOFTPLUS, 100000, 100000>,
+     "addActivation kSOFTPLUS"},
+    {"Selu", 7, kNewestOpset, importSelu, "addActivation kSELU"},
+    {"Softplus", 7, kNewestOpset, importSoftplus, "addActivation kSOFTPLUS"},
+    {"Celu", 12, kNewestOpset, importCelu, "addActivation kELU, addElementWise"},
+    {"HardSwish", 14, kNewestOpset, importHardSwish, "addActivation kHARD_SIGMOID, addElementWise"},
+    {"Gelu", 20, kNewestOpset, importGelu, "addActivation kGELU_ERF or kGELU_TANH"},
+    {"Mish", 18, kNewestOpset, importMish, "addActivation, addElementWise"},
+    {"Swish", 24, kNewestOpset, importSwish, "addActivation kSIGMOID, addElementWise"},
+    {"PRelu", 7, kNewestOpset, importPRelu, "addParametricReLU"},
+    {"Shrink", 9, kNewestOpset, importShrink, "addSelect, addElementWise"},
+    {"Clip", 7, kNewestOpset, importClip, "addActivation kCLIP; bounds computed at run time or integers: addElementWise"},
+};
+
+}  // namespace
+
+namespace ops_activation {
+OperatorRows importers() { return rowsOf(kRows); }
+}  // namespace ops_activation
+}  // namespace tenon::onnxparser

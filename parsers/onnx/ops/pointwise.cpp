@@ -1,0 +1,197 @@
+// Unary and elementwise operators, comparisons, logic and casts.
+#include "operator_table.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+using nvinfer1::ElementWiseOperation;
+using nvinfer1::UnaryOperation;
+
+template <UnaryOperation kOperation>
+Values importUnary(Node& node) {
+  return {node.emit().unary(node.input(0), kOperation)};
+}
+
+// The API rounds floating-point numbers only; on integers these are the identity.
+template <UnaryOperation kOperation>
+Values importRounding(Node& node) {
+  return {isInteger(node.dataType(0)) ? node.input(0) : node.emit().unary(node.input(0), kOperation)};
+}
+
+template <ElementWiseOperation kOperation>
+Values importBinary(Node& node) {
+  return {node.emit().binary(node.input(0), node.input(1), kOperation)};
+}
+
+template <ElementWiseOperation kOperation>
+Values importVariadic(Node& node) {
+  Value result = node.input(0);
+  for (size_t i = 1; i < node.inputCount(); ++i) {
+    result = node.emit().binary(result, node.input(i), kOperation);
+  }
+  return {result};
+}
+
+Values importMean(Node& node) {
+  Emitter& emit = node.emit();
+  const Value sum = importVariadic<ElementWiseOperation::kSUM>(node)[0];
+  return {emit.binary(sum, emit.scalar(node.dataType(0), static_cast<double>(node.inputCount())),
+                      ElementWiseOperation::kDIV)};
+}
+
+Values importPow(Node& node) {
+  Emitter& emit = node.emit();
+  const Value exponent = emit.cast(node.input(1), node.dataType(0));
+  return {emit.binary(node.input(0), exponent, ElementWiseOperation::kPOW)};
+}
+
+Values importEqual(Node& node) {
+  Emitter& emit = node.emit();
+  const bool logic = node.dataType(0) == DataType::kBOOL;
+  const Value a = logic ? emit.cast(node.input(0), DataType::kINT32) : node.input(0);
+  const Value b = logic ? emit.cast(node.input(1), DataType::kINT32) : node.input(1);
+  return {emit.binary(a, b, ElementWiseOperation::kEQUAL)};
+}
+
+// Not the negation of the opposite comparison: with a NaN both are false.
+template <ElementWiseOperation kStrict>
+Values importOrEqual(Node& node) {
+  Emitter& emit = node.emit();
+  const Value strict = emit.binary(node.input(0), node.input(1), kStrict);
+  const Value equal = emit.binary(node.input(0), node.input(1), ElementWiseOperation::kEQUAL);
+  return {emit.binary(strict, equal, ElementWiseOperation::kOR)};
+}
+
+// fmod 0: the sign of the divisor, a - floor(a / b) * b. fmod 1: the sign of the dividend, as C's fmod.
+Values importMod(Node& node) {
+  Emitter& emit = node.emit();
+  const Value& a = node.input(0);
+  const Value& b = node.input(1);
+  const bool truncates = node.integer("fmod", 0) != 0;
+  Value quotient;
+  if (!truncates) {
+    quotient = emit.binary(a, b, ElementWiseOperation::kFLOOR_DIV);
+  } else {
+    quotient = emit.binary(a, b, ElementWiseOperation::kDIV);
+    if (!isInteger(node.dataType(0))) {
+      const Value size = emit.unary(emit.unary(quotient, UnaryOperation::kABS), UnaryOperation::kFLOOR);
+      quotient = emit.binary(emit.unary(quotient, UnaryOperation::kSIGN), size, ElementWiseOperation::kPROD);
+    }
+  }
+  return {emit.binary(a, emit.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB)};
+}
+
+Values importIsInf(Node& node) {
+  Emitter& emit = node.emit();
+  const bool negative = node.integer("detect_negative", 1) != 0;
+  const bool positive = node.integer("detect_positive", 1) != 0;
+  const Value infinite = emit.unary(node.input(0), UnaryOperation::kISINF);
+  if (negative && positive) {
+    return {infinite};
+  }
+  const Value zero = emit.scalar(node.dataType(0), 0);
+  const Value sign = emit.binary(node.input(0), zero,
+                                 positive ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
+  const Value found = emit.binary(infinite, sign, ElementWiseOperation::kAND);
+  if (!negative && !positive) {
+    return {emit.binary(found, emit.unary(infinite, UnaryOperation::kNOT), ElementWiseOperation::kAND)};
+  }
+  return {found};
+}
+
+Values importWhere(Node& node) {
+  return {node.emit().select(node.input(0), node.input(1), node.input(2))};
+}
+
+Values importCast(Node& node) {
+  const auto to = static_cast<int32_t>(node.integer("to", 0));
+  const auto type = toDataType(to);
+  if (!type) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("cast to {}, which TensorRT lacks", onnxTypeName(to)));
+  }
+  return {node.emit().cast(node.input(0), *type)};
+}
+
+Values importCastLike(Node& node) { return {node.emit().cast(node.input(0), node.dataType(1))}; }
+
+// Keeps a layer for a tensor, so that tensor and layer carry the model's names.
+Values importIdentity(Node& node) {
+  Emitter& emit = node.emit();
+  if (!node.input(0).isTensor()) {
+    return {node.input(0)};
+  }
+  return {emit.output(emit.added(emit.network().addIdentity(node.tensor(0)), "addIdentity"))};
+}
+
+Values importDropout(Node& node) {
+  if (node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_INPUT, "training_mode is true; export the model for inference");
+  }
+  Values outputs = importIdentity(node);
+  if (node.usesOutput(1)) {
+    Emitter& emit = node.emit();
+    const Value yes = emit.scalar(DataType::kBOOL, 1, node.rank(0));
+    outputs.push_back(emit.expand(yes, emit.dims(node.input(0))));
+  }
+  return outputs;
+}
+
+const OperatorImporter kRows[] = {
+    {"Abs", 7, kNewestOpset, importUnary<UnaryOperation::kABS>, "addUnary kABS"},
+    {"Acos", 7, kNewestOpset, importUnary<UnaryOperation::kACOS>, "addUnary kACOS"},
+    {"Acosh", 9, kNewestOpset, importUnary<UnaryOperation::kACOSH>, "addUnary kACOSH"},
+    {"Asin", 7, kNewestOpset, importUnary<UnaryOperation::kASIN>, "addUnary kASIN"},
+    {"Asinh", 9, kNewestOpset, importUnary<UnaryOperation::kASINH>, "addUnary kASINH"},
+    {"Atan", 7, kNewestOpset, importUnary<UnaryOperation::kATAN>, "addUnary kATAN"},
+    {"Atanh", 9, kNewestOpset, importUnary<UnaryOperation::kATANH>, "addUnary kATANH"},
+    {"Ceil", 7, kNewestOpset, importRounding<UnaryOperation::kCEIL>, "addUnary kCEIL"},
+    {"Cos", 7, kNewestOpset, importUnary<UnaryOperation::kCOS>, "addUnary kCOS"},
+    {"Cosh", 9, kNewestOpset, importUnary<UnaryOperation::kCOSH>, "addUnary kCOSH"},
+    {"Erf", 9, kNewestOpset, importUnary<UnaryOperation::kERF>, "addUnary kERF"},
+    {"Exp", 7, kNewestOpset, importUnary<UnaryOperation::kEXP>, "addUnary kEXP"},
+    {"Floor", 7, kNewestOpset, importRounding<UnaryOperation::kFLOOR>, "addUnary kFLOOR"},
+    {"IsInf", 10, kNewestOpset, importIsInf, "addUnary kISINF; one sign only: addElementWise"},
+    {"IsNaN", 9, kNewestOpset, importUnary<UnaryOperation::kISNAN>, "addUnary kISNAN"},
+    {"Log", 7, kNewestOpset, importUnary<UnaryOperation::kLOG>, "addUnary kLOG"},
+    {"Neg", 7, kNewestOpset, importUnary<UnaryOperation::kNEG>, "addUnary kNEG"},
+    {"Not", 7, kNewestOpset, importUnary<UnaryOperation::kNOT>, "addUnary kNOT"},
+    {"Reciprocal", 7, kNewestOpset, importUnary<UnaryOperation::kRECIP>, "addUnary kRECIP"},
+    {"Round", 11, kNewestOpset, importRounding<UnaryOperation::kROUND>, "addUnary kROUND"},
+    {"Sign", 9, kNewestOpset, importUnary<UnaryOperation::kSIGN>, "addUnary kSIGN"},
+    {"Sin", 7, kNewestOpset, importUnary<UnaryOperation::kSIN>, "addUnary kSIN"},
+    {"Sinh", 9, kNewestOpset, importUnary<UnaryOperation::kSINH>, "addUnary kSINH"},
+    {"Sqrt", 7, kNewestOpset, importUnary<UnaryOperation::kSQRT>, "addUnary kSQRT"},
+    {"Tan", 7, kNewestOpset, importUnary<UnaryOperation::kTAN>, "addUnary kTAN"},
+
+    {"Add", 7, kNewestOpset, importBinary<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
+    {"Sub", 7, kNewestOpset, importBinary<ElementWiseOperation::kSUB>, "addElementWise kSUB"},
+    {"Mul", 7, kNewestOpset, importBinary<ElementWiseOperation::kPROD>, "addElementWise kPROD"},
+    {"Div", 7, kNewestOpset, importBinary<ElementWiseOperation::kDIV>, "addElementWise kDIV"},
+    {"Pow", 7, kNewestOpset, importPow, "addElementWise kPOW; the exponent is cast to the type of the base"},
+    {"Mod", 10, kNewestOpset, importMod, "addElementWise, addUnary"},
+    {"And", 7, kNewestOpset, importBinary<ElementWiseOperation::kAND>, "addElementWise kAND"},
+    {"Or", 7, kNewestOpset, importBinary<ElementWiseOperation::kOR>, "addElementWise kOR"},
+    {"Xor", 7, kNewestOpset, importBinary<ElementWiseOperation::kXOR>, "addElementWise kXOR"},
+    {"Equal", 7, kNewestOpset, importEqual, "addElementWise kEQUAL; BOOL is cast to INT32"},
+    {"Less", 7, kNewestOpset, importBinary<ElementWiseOperation::kLESS>, "addElementWise kLESS"},
+    {"Greater", 7, kNewestOpset, importBinary<ElementWiseOperation::kGREATER>, "addElementWise kGREATER"},
+    {"LessOrEqual", 12, kNewestOpset, importOrEqual<ElementWiseOperation::kLESS>, "addElementWise kLESS, kEQUAL, kOR"},
+    {"GreaterOrEqual", 12, kNewestOpset, importOrEqual<ElementWiseOperation::kGREATER>,
+     "addElementWise kGREATER, kEQUAL, kOR"},
+    {"Min", 7, kNewestOpset, importVariadic<ElementWiseOperation::kMIN>, "addElementWise kMIN"},
+    {"Max", 7, kNewestOpset, importVariadic<ElementWiseOperation::kMAX>, "addElementWise kMAX"},
+    {"Sum", 7, kNewestOpset, importVariadic<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
+    {"Mean", 7, kNewestOpset, importMean, "addElementWise kSUM, kDIV"},
+    {"Where", 9, kNewestOpset, importWhere, "addSelect"},
+    {"Cast", 7, kNewestOpset, importCast, "addCast"},
+    {"CastLike", 15, kNewestOpset, importCastLike, "addCast"},
+    {"Identity", 7, kNewestOpset, importIdentity, "addIdentity"},
+    {"Dropout", 7, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false"},
+};
+
+}  // namespace
+
+namespace ops_pointwise {
+OperatorRows importers() { return rowsOf(kRows); }
+}  // namespace ops_pointwise
+}  // namespace tenon::onnxparser

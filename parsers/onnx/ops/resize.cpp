@@ -1,0 +1,182 @@
+// Resize and Upsample.
+#include "operator_table.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+using nvinfer1::ElementWiseOperation;
+using nvinfer1::InterpolationMode;
+using nvinfer1::ResizeCoordinateTransformation;
+using nvinfer1::ResizeRoundMode;
+using nvinfer1::ResizeSelector;
+
+void setMode(nvinfer1::IResizeLayer& layer, const std::string& mode) {
+  if (mode == "nearest") {
+    layer.setResizeMode(InterpolationMode::kNEAREST);
+  } else if (mode == "linear" || mode == "bilinear") {
+    layer.setResizeMode(InterpolationMode::kLINEAR);
+  } else if (mode == "cubic") {
+    layer.setResizeMode(InterpolationMode::kCUBIC);
+  } else {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("mode = '{}'; expected nearest, linear or cubic", mode));
+  }
+}
+
+void setRounding(nvinfer1::IResizeLayer& layer, const std::string& mode) {
+  if (mode == "round_prefer_floor") {
+    layer.setNearestRounding(ResizeRoundMode::kHALF_DOWN);
+  } else if (mode == "round_prefer_ceil") {
+    layer.setNearestRounding(ResizeRoundMode::kHALF_UP);
+  } else if (mode == "floor") {
+    layer.setNearestRounding(ResizeRoundMode::kFLOOR);
+  } else if (mode == "ceil") {
+    layer.setNearestRounding(ResizeRoundMode::kCEIL);
+  } else {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("nearest_mode = '{}'; expected round_prefer_floor, "
+                                                        "round_prefer_ceil, floor or ceil", mode));
+  }
+}
+
+void setCoordinates(nvinfer1::IResizeLayer& layer, const std::string& coordinates, const std::string& mode,
+                    const std::string& nearest) {
+  setRounding(layer, nearest);
+  if (coordinates == "half_pixel" || coordinates == "pytorch_half_pixel") {
+    layer.setCoordinateTransformation(ResizeCoordinateTransformation::kHALF_PIXEL);
+    layer.setSelectorForSinglePixel(coordinates == "half_pixel" ? ResizeSelector::kFORMULA : ResizeSelector::kUPPER);
+  } else if (coordinates == "asymmetric") {
+    layer.setCoordinateTransformation(ResizeCoordinateTransformation::kASYMMETRIC);
+  } else if (coordinates == "align_corners") {
+    layer.setCoordinateTransformation(ResizeCoordinateTransformation::kALIGN_CORNERS);
+  } else if (coordinates == "tf_half_pixel_for_nn" && mode == "nearest" && nearest == "floor") {
+    // floor((x + 0.5) / s) is round-half-up of (x + 0.5) / s - 0.5.
+    layer.setCoordinateTransformation(ResizeCoordinateTransformation::kHALF_PIXEL);
+    layer.setNearestRounding(ResizeRoundMode::kHALF_UP);
+  } else {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+         fmt::format("coordinate_transformation_mode = '{}' with mode '{}'; expected half_pixel, pytorch_half_pixel, "
+                     "asymmetric or align_corners", coordinates, mode));
+  }
+}
+
+// One scale for each axis of the input; axes that are not named keep their extent.
+std::vector<float> fullScales(const Constant& scales, const Shape& axes, size_t rank) {
+  std::vector<float> full(rank, 1.0f);
+  const std::vector<double> given = toReals(scales);
+  if (given.size() != axes.size()) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("scales has {} entries; expected {}", given.size(), axes.size()));
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    full[static_cast<size_t>(axes[i])] = static_cast<float>(given[i]);
+  }
+  return full;
+}
+
+void setSizes(Node& node, nvinfer1::IResizeLayer& layer, const Extents& sizes) {
+  Shape numbers;
+  for (const Extent& size : sizes) {
+    if (!size.known()) {
+      layer.setInput(1, node.emit().shapeTensor(sizes));
+      return;
+    }
+    numbers.push_back(size.value);
+  }
+  layer.setOutputDimensions(toDims(numbers));
+}
+
+// floor(extent * scale), for scales that are computed at run time.
+Extents scaledSizes(Node& node, const Value& scales, const Extents& in) {
+  Emitter& emit = node.emit();
+  const Value extents = emit.cast(emit.fromExtents(in), DataType::kFLOAT);
+  const Value product = emit.binary(extents, emit.cast(scales, DataType::kFLOAT), ElementWiseOperation::kPROD);
+  return emit.elements(emit.cast(emit.unary(product, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT64));
+}
+
+Shape axesOf(const Node& node, size_t rank) {
+  Shape axes = node.integers("axes");
+  for (int64_t& axis : axes) {
+    axis = normalizeAxis(axis, static_cast<int64_t>(rank));
+  }
+  for (size_t i = 0; i < rank && !node.has("axes"); ++i) {
+    axes.push_back(static_cast<int64_t>(i));
+  }
+  return axes;
+}
+
+bool isEmptyConstant(const Value& value) {
+  return value.isNone() || (value.isConstant() && value.constant().count() == 0);
+}
+
+// `scales` and `sizes`: one of them says how large the result is.
+void setExtent(Node& node, nvinfer1::IResizeLayer& layer, const Value& scales, const Value& sizes) {
+  Emitter& emit = node.emit();
+  Extents in = emit.dims(node.input(0));
+  const Shape axes = axesOf(node, in.size());
+  if (!isEmptyConstant(sizes)) {
+    const Extents given = emit.elements(sizes);
+    if (given.size() != axes.size()) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("sizes has {} entries; expected {}", given.size(), axes.size()));
+    }
+    for (size_t i = 0; i < axes.size(); ++i) {
+      in[static_cast<size_t>(axes[i])] = given[i];
+    }
+    setSizes(node, layer, in);
+  } else if (scales.isConstant() && scales.constant().count() > 0) {
+    const std::vector<float> full = fullScales(scales.constant(), axes, in.size());
+    layer.setScales(full.data(), static_cast<int32_t>(full.size()));
+  } else if (!scales.isNone() && axes.size() == in.size() && !node.has("axes")) {
+    setSizes(node, layer, scaledSizes(node, scales, in));
+  } else {
+    fail(ErrorCode::kINVALID_NODE, "neither scales nor sizes are given");
+  }
+}
+
+Values importResize(Node& node) {
+  Emitter& emit = node.emit();
+  const bool early = node.opset() < 11;  // opset 10: input and scales only, as Upsample
+  if (node.integer("antialias", 0) != 0) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "antialias = 1 has no counterpart in the API");
+  }
+  const std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch") {
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("keep_aspect_ratio_policy = '{}'; expected stretch", policy));
+  }
+  const std::string mode = node.text("mode", "nearest");
+  auto& layer = emit.added(emit.network().addResize(node.tensor(0)), "addResize");
+  setMode(layer, mode);
+  setCoordinates(layer, early ? "asymmetric" : node.text("coordinate_transformation_mode", "half_pixel"), mode,
+                 early ? "floor" : node.text("nearest_mode", "round_prefer_floor"));
+  if (mode == "cubic") {
+    layer.setCubicCoeff(node.real("cubic_coeff_a", -0.75f));
+    layer.setExcludeOutside(node.integer("exclude_outside", 0) != 0);
+  }
+  setExtent(node, layer, node.optional(early ? 1 : 2), early ? Value() : node.optional(3));
+  return {emit.output(layer)};
+}
+
+Values importUpsample(Node& node) {
+  Emitter& emit = node.emit();
+  const std::vector<float> attribute = node.reals("scales");
+  const Value scales = node.opset() >= 9
+                           ? node.input(1)
+                           : Value(emit.store().ofReals(DataType::kFLOAT, {static_cast<int64_t>(attribute.size())},
+                                                        std::vector<double>(attribute.begin(), attribute.end())));
+  const std::string mode = node.text("mode", "nearest");
+  auto& layer = emit.added(emit.network().addResize(node.tensor(0)), "addResize");
+  setMode(layer, mode);
+  setCoordinates(layer, "asymmetric", mode, "floor");
+  setExtent(node, layer, scales, {});
+  return {emit.output(layer)};
+}
+
+const OperatorImporter kRows[] = {
+    {"Resize", 10, kNewestOpset, importResize,
+     "addResize; no tf_crop_and_resize, no antialiasing, aspect policy stretch"},
+    {"Upsample", 7, 9, importUpsample, "addResize kASYMMETRIC"},
+};
+
+}  // namespace
+
+namespace ops_resize {
+OperatorRows importers() { return rowsOf(kRows); }
+}  // namespace ops_resize
+}  // namespace tenon::onnxparser

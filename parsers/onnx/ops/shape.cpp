@@ -1,0 +1,225 @@
+// Operators that change or ask for shapes.
+#include "operator_table.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+using nvinfer1::ElementWiseOperation;
+
+// A shape computed as one tensor goes to the layer as it is.
+Value reshapeByTensor(Node& node, bool zeroCopies) {
+  Emitter& emit = node.emit();
+  auto& layer = emit.added(emit.network().addShuffle(node.tensor(0)), "addShuffle");
+  layer.setInput(1, emit.tensor(emit.cast(node.input(1), DataType::kINT64)));
+  layer.setZeroIsPlaceholder(zeroCopies);
+  return emit.output(layer);
+}
+
+Values importReshape(Node& node) {
+  Emitter& emit = node.emit();
+  const bool zeroCopies = node.integer("allowzero", 0) == 0;
+  Extents target;
+  if (!emit.asList(node.input(1), target)) {
+    return {reshapeByTensor(node, zeroCopies)};
+  }
+  const Extents in = emit.dims(node.input(0));
+  for (size_t i = 0; zeroCopies && i < target.size(); ++i) {
+    if (!target[i].is(0)) {
+      continue;
+    }
+    if (i >= in.size()) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("entry {} of the shape is 0 (copy the extent), but the input has rank {}", i,
+                                                 in.size()));
+    }
+    target[i] = in[i];
+  }
+  return {emit.reshape(node.input(0), target)};
+}
+
+Values importFlatten(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  const auto rank = static_cast<int64_t>(in.size());
+  const int64_t axis = node.integer("axis", 1);
+  if (axis < -rank || axis > rank) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("axis = {}; expected {} to {}", axis, -rank, rank));
+  }
+  const auto cut = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  const auto unknown = [&](size_t begin, size_t end) {
+    int64_t count = 0;
+    for (size_t i = begin; i < end; ++i) {
+      count += in[i].known() ? 0 : 1;
+    }
+    return count;
+  };
+  // "What remains" can stand for one side, which spares computing its product at run time.
+  const bool restAfter = unknown(cut, in.size()) > 0 && (unknown(0, cut) == 0 || cut == 1);
+  const bool restBefore = !restAfter && unknown(0, cut) > 0 && cut != 1 && unknown(cut, in.size()) == 0;
+  const Extent before = restBefore ? Extent::of(-1) : emit.product(in, 0, cut);
+  const Extent after = restAfter ? Extent::of(-1) : emit.product(in, cut, in.size());
+  return {emit.reshape(node.input(0), {before, after})};
+}
+
+Values importTranspose(Node& node) {
+  const int64_t rank = node.rank(0);
+  std::vector<int64_t> order = node.integers("perm");
+  if (order.empty()) {
+    for (int64_t i = rank; i-- > 0;) {
+      order.push_back(i);
+    }
+  }
+  std::vector<int32_t> axes;
+  uint32_t seen = 0;
+  for (const int64_t axis : order) {
+    axes.push_back(normalizeAxis(axis, rank, "perm entry"));
+    seen |= 1u << static_cast<uint32_t>(axes.back());
+  }
+  if (static_cast<int64_t>(axes.size()) != rank || seen != (1u << static_cast<uint32_t>(rank)) - 1u) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("perm = {} is no permutation of the {} axes", toString(order), rank));
+  }
+  return {node.emit().transpose(node.input(0), axes)};
+}
+
+std::vector<int64_t> axesOf(Node& node) {
+  return node.opset() < 13 ? node.integers("axes")
+                           : node.hasInput(1) ? toInts(node.constant(1, "axes")) : std::vector<int64_t>{};
+}
+
+Values importSqueeze(Node& node) {
+  std::vector<int64_t> axes = axesOf(node);
+  if (axes.empty()) {
+    const Shape shape = node.shape(0);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] < 0) {
+        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC, fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
+                                                               "axes", i, toString(shape)));
+      }
+      if (shape[i] == 1) {
+        axes.push_back(static_cast<int64_t>(i));
+      }
+    }
+  }
+  return {node.emit().squeeze(node.input(0), axes)};
+}
+
+Values importUnsqueeze(Node& node) { return {node.emit().unsqueeze(node.input(0), axesOf(node))}; }
+
+Values importShape(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  const auto rank = static_cast<int64_t>(in.size());
+  const auto bound = [&](const char* name, int64_t fallback) {
+    const int64_t value = node.integer(name, fallback);
+    return std::min(std::max<int64_t>(value < 0 ? value + rank : value, 0), rank);
+  };
+  const int64_t begin = bound("start", 0);
+  const int64_t end = std::max(bound("end", rank), begin);
+  return {emit.fromExtents(Extents(in.begin() + begin, in.begin() + end))};
+}
+
+Values importSize(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  return {emit.fromExtents({emit.product(in, 0, in.size())}, true)};
+}
+
+Values importExpand(Node& node) {
+  Emitter& emit = node.emit();
+  Extents target = emit.elements(node.input(1));
+  Extents in = emit.dims(node.input(0));
+  const size_t rank = std::max(in.size(), target.size());
+  in.insert(in.begin(), rank - in.size(), Extent::of(1));
+  target.insert(target.begin(), rank - target.size(), Extent::of(1));
+  for (size_t i = 0; i < rank; ++i) {
+    if (target[i].is(1) || target[i] == in[i]) {
+      target[i] = in[i];
+    } else if (!in[i].is(1) && in[i].known() && target[i].known()) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("extent {} of axis {} does not broadcast to {}", in[i].value, i,
+                                                 target[i].value));
+    } else if (in[i].known() && !in[i].is(1)) {
+      target[i] = in[i];
+    } else if (!in[i].known() && !target[i].known()) {
+      target[i] = emit.combine(in[i], target[i], ElementWiseOperation::kMAX);
+    }
+  }
+  return {emit.expand(node.input(0), target)};
+}
+
+Values importTile(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  const Extents repeats = emit.elements(node.input(1));
+  if (repeats.size() != in.size()) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("repeats has {} entries for an input of rank {}", repeats.size(), in.size()));
+  }
+  Extents size;
+  for (size_t i = 0; i < in.size(); ++i) {
+    size.push_back(emit.combine(in[i], repeats[i], ElementWiseOperation::kPROD));
+  }
+  if (size == in) {
+    return {node.input(0)};
+  }
+  return {emit.slice(node.input(0), Extents(in.size(), Extent::of(0)), size, Extents(in.size(), Extent::of(1)),
+                     nvinfer1::SampleMode::kWRAP, {})};
+}
+
+// Blocks of channels become blocks of space: [N, b, b, C, H, W] (DCR) or [N, C, b, b, H, W] (CRD).
+Values importDepthToSpace(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  const int64_t block = node.integer("blocksize", 0);
+  if (in.size() != 4 || block < 1 || !in[1].known() || in[1].value % (block * block) != 0) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {} with blocksize {}; expected rank 4 and a static channel "
+                                                         "count divisible by the block's square",
+                                                         toString(node.shape(0)), block));
+  }
+  const std::string mode = node.text("mode", "DCR");
+  const Extent side = Extent::of(block);
+  const Extent channels = Extent::of(in[1].value / (block * block));
+  const bool depthFirst = mode == "DCR";
+  const Value split = emit.reshape(node.input(0), depthFirst ? Extents{in[0], side, side, channels, in[2], in[3]}
+                                                             : Extents{in[0], channels, side, side, in[2], in[3]});
+  const Value moved = emit.transpose(split, depthFirst ? std::vector<int32_t>{0, 3, 4, 1, 5, 2}
+                                                       : std::vector<int32_t>{0, 1, 4, 2, 5, 3});
+  const Extent height = emit.combine(in[2], side, ElementWiseOperation::kPROD);
+  const Extent width = emit.combine(in[3], side, ElementWiseOperation::kPROD);
+  return {emit.reshape(moved, {in[0], channels, height, width})};
+}
+
+Values importSpaceToDepth(Node& node) {
+  Emitter& emit = node.emit();
+  const Extents in = emit.dims(node.input(0));
+  const int64_t block = node.integer("blocksize", 0);
+  if (in.size() != 4 || block < 1) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {} with blocksize {}; expected rank 4 and 1 or more",
+                                                         toString(node.shape(0)), block));
+  }
+  const Extent side = Extent::of(block);
+  const Extent height = emit.combine(in[2], side, ElementWiseOperation::kDIV);
+  const Extent width = emit.combine(in[3], side, ElementWiseOperation::kDIV);
+  const Value split = emit.reshape(node.input(0), {in[0], in[1], height, side, width, side});
+  const Value moved = emit.transpose(split, {0, 3, 5, 1, 2, 4});
+  const Extent channels = emit.combine(in[1], Extent::of(block * block), ElementWiseOperation::kPROD);
+  return {emit.reshape(moved, {in[0], channels, height, width})};
+}
+
+const OperatorImporter kRows[] = {
+    {"Reshape", 7, kNewestOpset, importReshape, "addShuffle"},
+    {"Flatten", 7, kNewestOpset, importFlatten, "addShuffle"},
+    {"Transpose", 7, kNewestOpset, importTranspose, "addShuffle"},
+    {"Squeeze", 7, kNewestOpset, importSqueeze, "addShuffle; axes constant"},
+    {"Unsqueeze", 7, kNewestOpset, importUnsqueeze, "addShuffle; axes constant"},
+    {"Shape", 7, kNewestOpset, importShape, "addShape where extents are dynamic"},
+    {"Size", 7, kNewestOpset, importSize, "addShape, addElementWise where extents are dynamic"},
+    {"Expand", 8, kNewestOpset, importExpand, "addSlice with stride 0"},
+    {"Tile", 7, kNewestOpset, importTile, "addSlice kWRAP"},
+    {"DepthToSpace", 7, kNewestOpset, importDepthToSpace, "addShuffle; channel count static"},
+    {"SpaceToDepth", 7, kNewestOpset, importSpaceToDepth, "addShuffle"},
+};
+
+}  // namespace
+
+namespace ops_shape {
+OperatorRows importers() { return rowsOf(kRows); }
+}  // namespace ops_shape
+}  // namespace tenon::onnxparser

@@ -1,0 +1,105 @@
+// The parser and the refitter that programs see.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph_import.h"
+
+namespace tenon::onnxparser {
+
+// One parser fills one network. It owns the weights that the network points to, so it must outlive the build of the
+// engine, as the API demands. Used by one thread at a time.
+class Parser final : public nvonnxparser::IParser {
+ public:
+  Parser(nvinfer1::INetworkDefinition& network, nvinfer1::ILogger* logger)
+      : network_(network), logger_(logger), errors_(logger) {}
+
+  bool parse(const void* data, size_t size, const char* path) noexcept override;
+  bool parseFromFile(const char* file, int verbosity) noexcept override;
+  bool supportsModel(const void* data, size_t size, SubGraphCollection_t& parts, const char* path) noexcept override;
+  bool parseWithWeightDescriptors(const void* data, size_t size) noexcept override { return parse(data, size, nullptr); }
+  bool supportsOperator(const char* name) const noexcept override;
+  int getNbErrors() const noexcept override { return static_cast<int>(errors_.size()); }
+  const nvonnxparser::IParserError* getError(int index) const noexcept override {
+    return index < 0 ? nullptr : errors_.at(static_cast<size_t>(index));
+  }
+  void clearErrors() noexcept override { errors_.clear(); }
+  const char* const* getUsedVCPluginLibraries(int64_t& count) const noexcept override;
+  void setFlags(nvonnxparser::OnnxParserFlags flags) noexcept override { flags_ = flags; }
+  nvonnxparser::OnnxParserFlags getFlags() const noexcept override { return flags_; }
+  void clearFlag(nvonnxparser::OnnxParserFlag flag) noexcept override { flags_ &= ~(1u << static_cast<uint32_t>(flag)); }
+  void setFlag(nvonnxparser::OnnxParserFlag flag) noexcept override { flags_ |= 1u << static_cast<uint32_t>(flag); }
+  bool getFlag(nvonnxparser::OnnxParserFlag flag) const noexcept override {
+    return (flags_ >> static_cast<uint32_t>(flag)) & 1u;
+  }
+  const nvinfer1::ITensor* getLayerOutputTensor(const char* name, int64_t index) noexcept override;
+  bool supportsModelV2(const void* data, size_t size, const char* path) noexcept override;
+  int64_t getNbSubgraphs() noexcept override { return static_cast<int64_t>(subgraphs_.size()); }
+  bool isSubgraphSupported(int64_t index) noexcept override;
+  int64_t* getSubgraphNodes(int64_t index, int64_t& length) noexcept override;
+  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override;
+  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override;
+  bool parseModelProto() noexcept override;
+  bool setBuilderConfig(const nvinfer1::IBuilderConfig* config) noexcept override;
+
+ private:
+  // Nodes that lie next to each other in topological order and are all supported, or all not.
+  struct Subgraph {
+    std::vector<int64_t> nodes;
+    bool supported = false;
+  };
+
+  template <typename Action>
+  bool guarded(const Action& action) noexcept;
+  bool import(const pb::ModelProto& model, const char* path);
+  bool probe(const void* data, size_t size, const char* path);
+
+  nvinfer1::INetworkDefinition& network_;
+  nvinfer1::ILogger* logger_;
+  ErrorList errors_;
+  WeightStore store_;
+  std::vector<std::unique_ptr<pb::ModelProto>> models_;  // weights point into them
+  std::string modelPath_;
+  bool modelLoaded_ = false;
+  SuppliedInitializers supplied_;
+  nvonnxparser::OnnxParserFlags flags_ = 1u << static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kNATIVE_INSTANCENORM);
+  std::unordered_map<std::string, std::vector<nvinfer1::ITensor*>> nodeOutputs_;
+  std::vector<Subgraph> subgraphs_;
+};
+
+// Gives an engine the weights of a model of the same structure, by the names of its initializers. Owns the bytes until
+// it is destroyed; refitCudaEngine() must be called before that.
+class Refitter final : public nvonnxparser::IParserRefitter {
+ public:
+  Refitter(nvinfer1::IRefitter& refitter, nvinfer1::ILogger* logger) : refitter_(refitter), errors_(logger) {}
+
+  bool refitFromBytes(const void* data, size_t size, const char* path) noexcept override;
+  bool refitFromFile(const char* file) noexcept override;
+  int32_t getNbErrors() const noexcept override { return static_cast<int32_t>(errors_.size()); }
+  const nvonnxparser::IParserError* getError(int32_t index) const noexcept override {
+    return index < 0 ? nullptr : errors_.at(static_cast<size_t>(index));
+  }
+  void clearErrors() override { errors_.clear(); }
+  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override;
+  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override;
+  bool refitModelProto() noexcept override;
+
+ private:
+  template <typename Action>
+  bool guarded(const Action& action) noexcept;
+  bool refit(const pb::ModelProto& model, const char* path);
+
+  nvinfer1::IRefitter& refitter_;
+  ErrorList errors_;
+  WeightStore store_;
+  std::vector<std::unique_ptr<pb::ModelProto>> models_;
+  std::string modelPath_;
+  bool modelLoaded_ = false;
+  SuppliedInitializers supplied_;
+};
+
+}  // namespace tenon::onnxparser

@@ -1,0 +1,109 @@
+// IParserRefitter: new weights for an engine, by the names of initializers and Constant outputs.
+#include <set>
+
+#include "guard.h"
+#include "parser.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+std::set<std::string> refittableNames(nvinfer1::IRefitter& refitter) {
+  const int32_t count = refitter.getAllWeights(0, nullptr);
+  std::vector<const char*> names(static_cast<size_t>(std::max(count, 0)), nullptr);
+  refitter.getAllWeights(count, names.data());
+  std::set<std::string> result;
+  for (const char* name : names) {
+    if (name != nullptr) {
+      result.insert(name);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+template <typename Action>
+bool Refitter::guarded(const Action& action) noexcept {
+  return guardCall(errors_, action);
+}
+
+bool Refitter::refit(const pb::ModelProto& model, const char* path) {
+  const ExternalFiles files(path);
+  TensorLoader loader(store_, files, &supplied_);
+  const std::set<std::string> wanted = refittableNames(refitter_);
+  const auto give = [&](const pb::TensorProto& tensor, const std::string& name) {
+    if (wanted.count(name) == 0) {
+      return;
+    }
+    const Constant& constant = loader.load(tensor, name);
+    if (!refitter_.setNamedWeights(name.c_str(), constant.weights())) {
+      fail(ErrorCode::kREFIT_FAILED, fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
+                                                 "count it was built with", name, typeName(constant.type),
+                                                 toString(constant.shape)));
+    }
+  };
+  for (const pb::TensorProto& tensor : model.graph().initializer()) {
+    give(tensor, tensor.name());
+  }
+  for (const pb::NodeProto& node : model.graph().node()) {
+    if (node.op_type() == "Constant" && node.attribute_size() == 1 && node.attribute(0).name() == "value" &&
+        node.output_size() == 1) {
+      give(node.attribute(0).t(), node.output(0));
+    }
+  }
+  return true;
+}
+
+bool Refitter::refitFromBytes(const void* data, size_t size, const char* path) noexcept {
+  return guarded([&] {
+    errors_.clear();
+    models_.push_back(loadModel(data, size));
+    return refit(*models_.back(), path);
+  });
+}
+
+bool Refitter::refitFromFile(const char* file) noexcept {
+  return guarded([&] {
+    errors_.clear();
+    if (file == nullptr) {
+      fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "refitFromFile: the file name is nullptr");
+    }
+    const std::string bytes = readFile(file);
+    models_.push_back(loadModel(bytes.data(), bytes.size()));
+    return refit(*models_.back(), file);
+  });
+}
+
+bool Refitter::loadModelProto(const void* data, size_t size, const char* path) noexcept {
+  return guarded([&] {
+    errors_.clear();
+    modelLoaded_ = false;
+    supplied_.clear();
+    models_.push_back(loadModel(data, size));
+    modelPath_ = path == nullptr ? "" : path;
+    modelLoaded_ = true;
+    return true;
+  });
+}
+
+bool Refitter::loadInitializer(const char* name, const void* data, size_t size) noexcept {
+  return guarded([&] {
+    if (!modelLoaded_ || name == nullptr || (data == nullptr && size != 0)) {
+      fail(ErrorCode::kINVALID_VALUE, "loadInitializer: call loadModelProto first, and give a name and its bytes");
+    }
+    supplied_[name] = SuppliedBytes{data, size};
+    return true;
+  });
+}
+
+bool Refitter::refitModelProto() noexcept {
+  return guarded([&] {
+    if (!modelLoaded_) {
+      fail(ErrorCode::kINVALID_VALUE, "refitModelProto: no model is loaded; call loadModelProto first");
+    }
+    errors_.clear();
+    return refit(*models_.back(), modelPath_.c_str());
+  });
+}
+
+}  // namespace tenon::onnxparser

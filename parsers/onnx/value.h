@@ -1,0 +1,86 @@
+// What an ONNX name stands for while a graph is imported: a network tensor, a constant, or a list of extents of which
+// some are known only at run time.
+#pragma once
+
+#include <memory>
+
+#include "types.h"
+
+namespace tenon::onnxparser {
+
+// Bytes with a type and a shape; the bytes belong to the WeightStore, the model or the caller.
+struct Constant {
+  DataType type = DataType::kFLOAT;
+  Shape shape;
+  const void* data = nullptr;
+  std::string name;  // of the initializer, for refit; empty where computed
+
+  int64_t count() const { return elementCount(shape); }
+  int64_t bytes() const { return bytesFor(type, count()); }
+  nvinfer1::Weights weights() const { return {type, data, count()}; }
+};
+
+// One integer: known now, or element `index` of `source` (of the shape of `source` when `fromShape`).
+struct Extent {
+  int64_t value = 0;
+  nvinfer1::ITensor* source = nullptr;
+  int64_t index = 0;
+  bool fromShape = false;
+
+  bool known() const { return source == nullptr; }
+  bool is(int64_t number) const { return known() && value == number; }
+  static Extent of(int64_t number) { return {number, nullptr, 0, false}; }
+  static Extent dimensionOf(nvinfer1::ITensor& tensor, int64_t axis) { return {0, &tensor, axis, true}; }
+  static Extent elementOf(nvinfer1::ITensor& tensor, int64_t index) { return {0, &tensor, index, false}; }
+  friend bool operator==(const Extent& a, const Extent& b) {
+    return a.source == b.source && (a.known() ? a.value == b.value : a.index == b.index && a.fromShape == b.fromShape);
+  }
+};
+
+using Extents = std::vector<Extent>;
+
+class Value {
+ public:
+  Value() = default;
+  Value(nvinfer1::ITensor& tensor) : tensor_(&tensor) {}        // NOLINT: a tensor is a value
+  Value(const Constant& constant) : constant_(&constant) {}     // NOLINT: a constant is a value
+  static Value ofExtents(Extents extents, bool scalar, DataType type) {
+    Value value;
+    value.extents_ = std::make_shared<const ExtentList>(ExtentList{std::move(extents), scalar, type});
+    return value;
+  }
+  // Stands for the output of a node that failed; whoever depends on it is not imported.
+  static Value poisoned() {
+    Value value;
+    value.poisoned_ = true;
+    return value;
+  }
+
+  bool isNone() const { return !tensor_ && !constant_ && !extents_ && !poisoned_; }
+  bool isTensor() const { return tensor_ != nullptr; }
+  bool isConstant() const { return constant_ != nullptr; }
+  bool isExtents() const { return extents_ != nullptr; }
+  bool isPoisoned() const { return poisoned_; }
+
+  nvinfer1::ITensor& tensor() const { return *tensor_; }
+  const Constant& constant() const { return *constant_; }
+  const Extents& extents() const { return extents_->list; }
+  bool scalarExtents() const { return extents_->scalar; }
+  DataType extentsType() const { return extents_->type; }
+  const void* identity() const { return extents_.get(); }
+
+ private:
+  struct ExtentList {
+    Extents list;
+    bool scalar;  // rank 0 with one element, otherwise rank 1
+    DataType type;
+  };
+  nvinfer1::ITensor* tensor_ = nullptr;
+  const Constant* constant_ = nullptr;
+  std::shared_ptr<const ExtentList> extents_;
+  bool poisoned_ = false;
+};
+
+using Values = std::vector<Value>;
+
+}  // namespace tenon::onnxparser
