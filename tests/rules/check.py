@@ -96,10 +96,19 @@ def check_text(name, lines):
             yield number, f"'{line.strip()}'; expected conditional compilation in src/core/platform only"
 
 
+def check_links(root, name, lines):
+    """Relative links of a Markdown page lead to something that is there."""
+    for number, line in enumerate(lines, 1):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", line) if name.endswith(".md") else ():
+            if "://" not in target and not (root / name).parent.joinpath(target).exists():
+                yield number, f"links to {target}, which is not there"
+
+
 def main(root):
     breaches, count = [], 0
     for name, lines in files_of(root):
         count += 1
+        breaches += [f"{name}:{number}: {what}" for number, what in check_links(root, name, lines)]
         for check in (check_includes, check_text):
             breaches += [f"{name}:{number}: {what}" for number, what in check(name, lines)]
     print("\n".join(breaches))

@@ -22,6 +22,7 @@ BREACHES = {
     "src/ops/c.cpp": "// C.\n#ifdef __linux__\n#endif\n",
     "src/ops/d.cpp": "// D.\n" + "int d;\n" * 700,
     "docs/a.md": "this is " + "TO" + "DO\n",
+    "docs/b.md": "see [a](a.md)\n",
     "scripts/a.sh": "# A.\ncd /ro" + "ot/x\n",
 }
 CLEAN = {
@@ -29,6 +30,7 @@ CLEAN = {
     "src/api/a.cpp": '// A.\n#include <NvInfer.h>\n#include "graph/graph.h"\n',
     "src/backends/cpu/a.cpp": '// A.\n#include "backends/cpu/kernel.h"\n#include "runtime/kernel.h"\n',
     "parsers/onnx/a.cpp": '// A.\n#include <NvInfer.h>\n#include "context.h"\n',
+    "docs/b.md": "see [b](b.md#top) and [c](https://example.org/c)\n",
 }
 
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -96,6 +97,15 @@ TEST(FlagTable, HelpHasEverySupportedFlag) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 120u) << line;
   }
+}
+
+TEST(FlagTable, DocumentationIsUpToDate) {
+  std::ifstream file("docs/trtexec.md");
+  ASSERT_TRUE(file) << "run from the root of the repository";
+  std::ostringstream page;
+  page << file.rdbuf();
+  EXPECT_NE(page.str().find(flagTableMarkdown()), std::string::npos)
+      << "replace the tables at the end of docs/trtexec.md by what `trtexec --help=markdown` prints";
 }
 
 TEST(CommandLine, WrongFlagsGetTheNearestRightOne) {
