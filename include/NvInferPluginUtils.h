@@ -12,7 +12,8 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
-namespace nvinfer1::plugin {
+namespace nvinfer1 {
+namespace plugin {
 
 //! Attributes of the PriorBox plugin, which lays boxes over a feature map.
 struct PriorBoxParameters {
@@ -180,7 +181,8 @@ struct TRT_DEPRECATED NMSParameters {
   bool isNormalized;
 };
 
-}  // namespace nvinfer1::plugin
+}  // namespace plugin
+}  // namespace nvinfer1
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

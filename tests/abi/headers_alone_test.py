@@ -49,7 +49,7 @@ def main():
     base = ("-I" + options.headers,)
     includes = {c: [base + without_cuda(c)] + [base + ("-isystem", f) for f in options.cuda] for c in compilers}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [(c, s, h, i, folder) for c in compilers for s in ("c++17", "c++20") for h in headers for i in includes[c]]
+        jobs = [(c, s, h, i, folder) for c in compilers for s in ("c++14", "c++17", "c++20") for h in headers for i in includes[c]]
         failed = [text for text in pool.map(compile_one, jobs) if text]
     for text in failed[:5]:
         print(text)
