@@ -32,12 +32,14 @@ class ITensor : public INoCopy {
   Dims getDimensions() const noexcept { return mImpl->getDimensions(); }
 
   //! Sets the element type of a network input or output, or what another tensor shall be.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED void setType(DataType type) noexcept { mImpl->setType(type); }
 
   //! The element type.
   DataType getType() const noexcept { return mImpl->getType(); }
 
   //! Sets the range of real numbers that int8 stands for. Returns false for an empty range.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED bool setDynamicRange(float min, float max) noexcept { return mImpl->setDynamicRange(min, max); }
 
   //! Whether the tensor is an input of the network.
@@ -47,20 +49,24 @@ class ITensor : public INoCopy {
   bool isNetworkOutput() const noexcept { return mImpl->isNetworkOutput(); }
 
   //! Has no effect: the batch is an extent like the others.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED void setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept {
     mImpl->setBroadcastAcrossBatch(broadcastAcrossBatch);
   }
 
   //! Always false.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED bool getBroadcastAcrossBatch() const noexcept { return mImpl->getBroadcastAcrossBatch(); }
 
   //! The value given to setLocation(), or its default.
   TensorLocation getLocation() const noexcept { return mImpl->getLocation(); }
 
   //! Sets where the memory of an input or output is. Shape tensors are on the host anyway.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED void setLocation(TensorLocation location) noexcept { mImpl->setLocation(location); }
 
   //! Whether a range was set.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED bool dynamicRangeIsSet() const noexcept { return mImpl->dynamicRangeIsSet(); }
 
   //! Forgets the range.
@@ -191,19 +197,23 @@ class ILayer : public INoCopy {
 
   //! Asks for a type of computation. Whether that binds depends on the builder flags for precision constraints; not
   //! for strongly typed networks.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED void setPrecision(DataType dataType) noexcept { mLayer->setPrecision(dataType); }
 
   //! The value given to setPrecision(), or its default.
   DataType getPrecision() const noexcept { return mLayer->getPrecision(); }
 
   //! Whether a type of computation was asked for.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED bool precisionIsSet() const noexcept { return mLayer->precisionIsSet(); }
 
   //! Takes the request for a type of computation back.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED void resetPrecision() noexcept { mLayer->resetPrecision(); }
 
   //! Asks for the element type of output `index`. Whether that binds depends on the builder flags for precision
   //! constraints; not for strongly typed networks.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED void setOutputType(int32_t index, DataType dataType) noexcept {
     mLayer->setOutputType(index, dataType);
   }
@@ -212,9 +222,11 @@ class ILayer : public INoCopy {
   DataType getOutputType(int32_t index) const noexcept { return mLayer->getOutputType(index); }
 
   //! Whether a type was asked for.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED bool outputTypeIsSet(int32_t index) const noexcept { return mLayer->outputTypeIsSet(index); }
 
   //! Takes the request for a type back.
+  //! \deprecated Since 10.12.
   TRT_DEPRECATED void resetOutputType(int32_t index) noexcept { mLayer->resetOutputType(index); }
 
   //! Sets text that the inspector shows for the layer; copied.
@@ -710,6 +722,7 @@ class IGatherLayer : public ILayer {
 };
 
 //! A plugin of the IPluginV2 family as a layer.
+//! \deprecated Since 10.8; use IPluginV3Layer.
 class TRT_DEPRECATED IPluginV2Layer : public ILayer {
  public:
   //! The copy of the plugin that belongs to the network.
@@ -1733,9 +1746,11 @@ class INormalizationLayer : public ILayer {
   int64_t getNbGroups() const noexcept { return mImpl->getNbGroups(); }
 
   //! Sets the type of the computation, kFLOAT or kHALF; kFLOAT by default.
+  //! \deprecated Since 10.16.
   TRT_DEPRECATED void setComputePrecision(DataType type) noexcept { mImpl->setComputePrecision(type); }
 
   //! The value given to setComputePrecision(), or its default.
+  //! \deprecated Since 10.16.
   TRT_DEPRECATED DataType getComputePrecision() const noexcept { return mImpl->getComputePrecision(); }
 
   //! Whether the layer was made by addNormalizationV2().
@@ -2193,6 +2208,7 @@ class INetworkDefinition : public INoCopy {
   }
 
   //! Adds a search for the k first elements along an axis.
+  //! \deprecated Since 10.14; use the overload with more arguments.
   TRT_DEPRECATED ITopKLayer* addTopK(ITensor& input, TopKOperation op, int32_t k, uint32_t reduceAxes) noexcept {
     return mImpl->addTopK(input, op, k, reduceAxes);
   }
@@ -2224,6 +2240,7 @@ class INetworkDefinition : public INoCopy {
   }
 
   //! Adds a search for elements that are not zero.
+  //! \deprecated Since 10.14; use the overload with more arguments.
   TRT_DEPRECATED INonZeroLayer* addNonZero(ITensor& input) noexcept { return mImpl->addNonZero(input); }
 
   //! The same with a type of the indices.
@@ -2249,6 +2266,7 @@ class INetworkDefinition : public INoCopy {
   void unmarkOutput(ITensor& tensor) noexcept { mImpl->unmarkOutput(tensor); }
 
   //! Adds a plugin of the IPluginV2 family; the network makes a copy.
+  //! \deprecated Since 10.8; use addPluginV3().
   TRT_DEPRECATED IPluginV2Layer* addPluginV2(ITensor* const* inputs, int32_t nbInputs, IPluginV2& plugin) noexcept {
     return mImpl->addPluginV2(inputs, nbInputs, plugin);
   }
@@ -2274,6 +2292,7 @@ class INetworkDefinition : public INoCopy {
   IShapeLayer* addShape(ITensor& input) noexcept { return mImpl->addShape(input); }
 
   //! Always false: the batch is an extent like the others.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED bool hasImplicitBatchDimension() const noexcept { return mImpl->hasImplicitBatchDimension(); }
 
   //! The flags that the network was made with, bit n for the flag n.
@@ -2338,6 +2357,7 @@ class INetworkDefinition : public INoCopy {
   }
 
   //! Adds a tensor of regular or random numbers of type kFLOAT.
+  //! \deprecated Since 9.0; use the overload with more arguments.
   TRT_DEPRECATED IFillLayer* addFill(const Dims& dimensions, FillOperation op) noexcept {
     return mImpl->addFill(dimensions, op);
   }
@@ -2363,6 +2383,7 @@ class INetworkDefinition : public INoCopy {
   IErrorRecorder* getErrorRecorder() const noexcept { return mImpl->getErrorRecorder(); }
 
   //! Adds a dequantization to kFLOAT.
+  //! \deprecated Since 9.0; use the overload with more arguments.
   TRT_DEPRECATED IDequantizeLayer* addDequantize(ITensor& input, ITensor& scale) noexcept {
     return mImpl->addDequantize(input, scale);
   }
@@ -2378,6 +2399,7 @@ class INetworkDefinition : public INoCopy {
   }
 
   //! Adds a quantization to kINT8.
+  //! \deprecated Since 9.0; use the overload with more arguments.
   TRT_DEPRECATED IQuantizeLayer* addQuantize(ITensor& input, ITensor& scale) noexcept {
     return mImpl->addQuantize(input, scale);
   }
@@ -2408,6 +2430,7 @@ class INetworkDefinition : public INoCopy {
   IGridSampleLayer* addGridSample(ITensor& input, ITensor& grid) noexcept { return mImpl->addGridSample(input, grid); }
 
   //! Adds a suppression of overlapping boxes.
+  //! \deprecated Since 10.14; use the overload with more arguments.
   TRT_DEPRECATED INMSLayer* addNMS(ITensor& boxes, ITensor& scores, ITensor& maxOutputBoxesPerClass) noexcept {
     return mImpl->addNMS(boxes, scores, maxOutputBoxesPerClass);
   }
@@ -2423,6 +2446,7 @@ class INetworkDefinition : public INoCopy {
   }
 
   //! Adds a normalization whose scale and bias may be repeated over the axes it normalizes.
+  //! \deprecated Since 10.15; use addNormalizationV2().
   TRT_DEPRECATED INormalizationLayer* addNormalization(ITensor& input, ITensor& scale, ITensor& bias,
                                                        uint32_t axesMask) noexcept {
     return mImpl->addNormalization(input, scale, bias, axesMask);
@@ -2508,9 +2532,11 @@ struct impl::EnumMaxImpl<CalibrationAlgoType> {
 };
 
 //! Provides samples from which the ranges of int8 tensors are found; implemented by programs.
+//! \deprecated Since 10.1.
 class TRT_DEPRECATED IInt8Calibrator : public IVersionedInterface {
  public:
   //! How many samples one batch has.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED virtual int32_t getBatchSize() const noexcept = 0;
 
   //! Writes to `bindings` where, in device memory, the next batch of the inputs `names` is. Returns false after the
@@ -2599,6 +2625,7 @@ using IInt8MinMaxCalibrator = v_1_0::IInt8MinMaxCalibrator;
 using IInt8LegacyCalibrator = v_1_0::IInt8LegacyCalibrator;
 
 //! The form of an input or output of an implementation.
+//! \deprecated Since 10.8.
 class TRT_DEPRECATED IAlgorithmIOInfo : public INoCopy {
  public:
   //! The element type.
@@ -2619,6 +2646,7 @@ class TRT_DEPRECATED IAlgorithmIOInfo : public INoCopy {
 };
 
 //! The identity of an implementation, the same in every build on the same device.
+//! \deprecated Since 10.8.
 class TRT_DEPRECATED IAlgorithmVariant : public INoCopy {
  public:
   //! The number of the implementation.
@@ -2633,6 +2661,7 @@ class TRT_DEPRECATED IAlgorithmVariant : public INoCopy {
 };
 
 //! The layer or fused layers that an implementation is chosen for.
+//! \deprecated Since 10.8.
 class TRT_DEPRECATED IAlgorithmContext : public INoCopy {
  public:
   //! The name of the layer.
@@ -2655,6 +2684,7 @@ class TRT_DEPRECATED IAlgorithmContext : public INoCopy {
 };
 
 //! An implementation that can be chosen.
+//! \deprecated Since 10.8.
 class TRT_DEPRECATED IAlgorithm : public INoCopy {
  public:
   //! Its identity.
@@ -2908,9 +2938,11 @@ class IBuilderConfig : public INoCopy {
   EngineCapability getEngineCapability() const noexcept { return mImpl->getEngineCapability(); }
 
   //! Sets who provides samples for int8; nullptr for nobody.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED void setInt8Calibrator(IInt8Calibrator* calibrator) noexcept { mImpl->setInt8Calibrator(calibrator); }
 
   //! The value given to setInt8Calibrator(), or its default.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED IInt8Calibrator* getInt8Calibrator() const noexcept { return mImpl->getInt8Calibrator(); }
 
   //! Sets all switches at once, bit n for the flag n.
@@ -2979,34 +3011,43 @@ class IBuilderConfig : public INoCopy {
   ProfilingVerbosity getProfilingVerbosity() const noexcept { return mImpl->getProfilingVerbosity(); }
 
   //! Sets who chooses which implementations are tried; nullptr for nobody.
+  //! \deprecated Since 10.8.
   TRT_DEPRECATED void setAlgorithmSelector(IAlgorithmSelector* selector) noexcept {
     mImpl->setAlgorithmSelector(selector);
   }
 
   //! The value given to setAlgorithmSelector(), or its default.
+  //! \deprecated Since 10.8.
   TRT_DEPRECATED IAlgorithmSelector* getAlgorithmSelector() const noexcept { return mImpl->getAlgorithmSelector(); }
 
   //! Sets the shapes of calibration. Returns false for an invalid profile.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED bool setCalibrationProfile(const IOptimizationProfile* profile) noexcept {
     return mImpl->setCalibrationProfile(profile);
   }
 
   //! The value given to setCalibrationProfile(), or its default.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED const IOptimizationProfile* getCalibrationProfile() noexcept { return mImpl->getCalibrationProfile(); }
 
   //! Sets all quantization flags at once, bit n for the flag n.
+  //! \deprecated Since 10.10.
   TRT_DEPRECATED void setQuantizationFlags(QuantizationFlags flags) noexcept { mImpl->setQuantizationFlags(flags); }
 
   //! The value given to setQuantizationFlags(), or its default.
+  //! \deprecated Since 10.10.
   TRT_DEPRECATED QuantizationFlags getQuantizationFlags() const noexcept { return mImpl->getQuantizationFlags(); }
 
   //! Turns a quantization flag off.
+  //! \deprecated Since 10.10.
   TRT_DEPRECATED void clearQuantizationFlag(QuantizationFlag flag) noexcept { mImpl->clearQuantizationFlag(flag); }
 
   //! Turns a quantization flag on.
+  //! \deprecated Since 10.10.
   TRT_DEPRECATED void setQuantizationFlag(QuantizationFlag flag) noexcept { mImpl->setQuantizationFlag(flag); }
 
   //! Whether a quantization flag is on.
+  //! \deprecated Since 10.10.
   TRT_DEPRECATED bool getQuantizationFlag(QuantizationFlag flag) const noexcept {
     return mImpl->getQuantizationFlag(flag);
   }
@@ -3128,9 +3169,11 @@ class IBuilder : public INoCopy {
   virtual ~IBuilder() noexcept = default;
 
   //! Whether the device computes kHALF faster than kFLOAT.
+  //! \deprecated Since 10.5.
   TRT_DEPRECATED bool platformHasFastFp16() const noexcept { return mImpl->platformHasFastFp16(); }
 
   //! Whether the device computes kINT8 faster than kFLOAT.
+  //! \deprecated Since 10.5.
   TRT_DEPRECATED bool platformHasFastInt8() const noexcept { return mImpl->platformHasFastInt8(); }
 
   //! The largest batch of DLA; 0 without DLA.
@@ -3163,6 +3206,7 @@ class IBuilder : public INoCopy {
   void reset() noexcept { mImpl->reset(); }
 
   //! Whether the device computes kTF32.
+  //! \deprecated Since 10.5.
   TRT_DEPRECATED bool platformHasTf32() const noexcept { return mImpl->platformHasTf32(); }
 
   //! Builds an engine and returns its bytes, which the caller releases; nullptr on failure.

@@ -98,6 +98,7 @@ enum class CodeTypeSSD : int32_t {
 };
 
 //! Attributes of the plugin that turns scores and box differences into detections.
+//! \deprecated Since 10.0.
 struct TRT_DEPRECATED DetectionOutputParameters {
   //! Whether all classes share one set of boxes.
   bool shareLocation;
@@ -162,6 +163,7 @@ struct RegionParameters {
 };
 
 //! Attributes of the plugins that suppress overlapping boxes.
+//! \deprecated Since 10.0.
 struct TRT_DEPRECATED NMSParameters {
   //! Whether all classes share one set of boxes.
   bool shareLocation;

@@ -215,6 +215,7 @@ struct impl::EnumMaxImpl<TensorFormat> {
 };
 
 //! The last of the IPluginV2 family: shapes vary, and the batch is an extent like the others.
+//! \deprecated Since 10.0.
 class TRT_DEPRECATED IPluginV2DynamicExt : public IPluginV2Ext {
  public:
   //! How many combinations of types and formats the builder tries.
@@ -533,6 +534,7 @@ namespace v_1_0 {
 class IGpuAllocator : public IVersionedInterface {
  public:
   //! Allocates `size` bytes at a multiple of `alignment`, a power of two; 0 bytes give nullptr, as does failure.
+  //! \deprecated Since 10.0; use allocateAsync().
   TRT_DEPRECATED virtual void* allocate(const uint64_t size, const uint64_t alignment,
                                         const AllocatorFlags flags) noexcept = 0;
 
@@ -544,6 +546,7 @@ class IGpuAllocator : public IVersionedInterface {
   virtual void* reallocate(void* const, uint64_t, uint64_t) noexcept { return nullptr; }
 
   //! Frees memory; nullptr is allowed. Returns false on failure.
+  //! \deprecated Since 10.0; use deallocateAsync().
   TRT_DEPRECATED virtual bool deallocate(void* const memory) noexcept = 0;
 
   //! As allocate(), for use in the order of the stream. Without an own version it calls allocate().
@@ -598,6 +601,7 @@ class IRuntime : public INoCopy {
   }
 
   //! Loads an engine from a stream. nullptr on failure.
+  //! \deprecated Since 10.7; use the other overload.
   TRT_DEPRECATED ICudaEngine* deserializeCudaEngine(IStreamReader& streamReader) {
     return mImpl->deserializeCudaEngine(streamReader);
   }
@@ -698,21 +702,25 @@ class IRefitter : public INoCopy {
   }
 
   //! Sets the range of an int8 tensor. Returns false if it has none.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED bool setDynamicRange(const char* tensorName, float min, float max) noexcept {
     return mImpl->setDynamicRange(tensorName, min, max);
   }
 
   //! The lower end of the range of a tensor.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED float getDynamicRangeMin(const char* tensorName) const noexcept {
     return mImpl->getDynamicRangeMin(tensorName);
   }
 
   //! The upper end of the range of a tensor.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED float getDynamicRangeMax(const char* tensorName) const noexcept {
     return mImpl->getDynamicRangeMax(tensorName);
   }
 
   //! Names tensors with a range. Returns how many there are; at most `size` are written.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED int32_t getTensorsWithDynamicRange(int32_t size, const char** tensorNames) const noexcept {
     return mImpl->getTensorsWithDynamicRange(size, tensorNames);
   }
@@ -806,6 +814,7 @@ class IOptimizationProfile : public INoCopy {
   }
 
   //! Sets values of an input that is a shape, 32 bits each.
+  //! \deprecated Since 10.11; use setShapeValuesV2().
   TRT_DEPRECATED bool setShapeValues(const char* inputName, OptProfileSelector select, const int32_t* values,
                                      int32_t nbValues) noexcept {
     return mImpl->setShapeValues(inputName, select, values, nbValues);
@@ -815,6 +824,7 @@ class IOptimizationProfile : public INoCopy {
   int32_t getNbShapeValues(const char* inputName) const noexcept { return mImpl->getNbShapeValues(inputName); }
 
   //! The values that setShapeValues() set; nullptr if none were.
+  //! \deprecated Since 10.11; use getShapeValuesV2().
   TRT_DEPRECATED const int32_t* getShapeValues(const char* inputName, OptProfileSelector select) const noexcept {
     return mImpl->getShapeValues(inputName, select);
   }
@@ -987,6 +997,7 @@ class ICudaEngine : public INoCopy {
   }
 
   //! Makes a context that gets its memory through setDeviceMemoryV2().
+  //! \deprecated Since 10.0; use createExecutionContext().
   TRT_DEPRECATED IExecutionContext* createExecutionContextWithoutDeviceMemory() noexcept {
     return mImpl->createExecutionContextWithoutDeviceMemory();
   }
@@ -1000,9 +1011,11 @@ class ICudaEngine : public INoCopy {
   IRuntimeConfig* createRuntimeConfig() noexcept { return mImpl->createRuntimeConfig(); }
 
   //! How many bytes a context needs for intermediate tensors; superseded by getDeviceMemorySizeV2().
+  //! \deprecated Since 10.1; use getDeviceMemorySizeV2().
   TRT_DEPRECATED size_t getDeviceMemorySize() const noexcept { return mImpl->getDeviceMemorySize(); }
 
   //! The same for one profile; superseded by getDeviceMemorySizeForProfileV2().
+  //! \deprecated Since 10.1; use getDeviceMemorySizeForProfileV2().
   TRT_DEPRECATED size_t getDeviceMemorySizeForProfile(int32_t profileIndex) const noexcept {
     return mImpl->getDeviceMemorySizeForProfile(profileIndex);
   }
@@ -1078,6 +1091,7 @@ class ICudaEngine : public INoCopy {
   }
 
   //! Values of an input that is a shape, 32 bits each; nullptr if there are none.
+  //! \deprecated Since 10.11; use getProfileTensorValuesV2().
   TRT_DEPRECATED const int32_t* getProfileTensorValues(const char* tensorName, int32_t profileIndex,
                                                        OptProfileSelector select) const noexcept {
     return mImpl->getProfileTensorValues(tensorName, profileIndex, select);
@@ -1093,6 +1107,7 @@ class ICudaEngine : public INoCopy {
   IErrorRecorder* getErrorRecorder() const noexcept { return mImpl->getErrorRecorder(); }
 
   //! Always false: the batch is an extent like the others.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED bool hasImplicitBatchDimension() const noexcept { return mImpl->hasImplicitBatchDimension(); }
 
   //! Where the implementations were allowed to come from.
@@ -1127,14 +1142,17 @@ class ICudaEngine : public INoCopy {
   }
 
   //! Superseded by setWeightStreamingBudgetV2().
+  //! \deprecated Since 10.1; use setWeightStreamingBudgetV2().
   TRT_DEPRECATED bool setWeightStreamingBudget(int64_t gpuMemoryBudget) noexcept {
     return mImpl->setWeightStreamingBudget(gpuMemoryBudget);
   }
 
   //! The value given to setWeightStreamingBudget(), or its default.
+  //! \deprecated Since 10.1; use getWeightStreamingBudgetV2().
   TRT_DEPRECATED int64_t getWeightStreamingBudget() const noexcept { return mImpl->getWeightStreamingBudget(); }
 
   //! The smallest budget that was ever useful; superseded, always 0.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED int64_t getMinimumWeightStreamingBudget() const noexcept {
     return mImpl->getMinimumWeightStreamingBudget();
   }
@@ -1183,6 +1201,7 @@ class IOutputAllocator : public IVersionedInterface {
 
   //! Memory of at least `size` bytes at a multiple of `alignment`; `currentMemory` may be kept if it is large
   //! enough. nullptr on failure. Superseded by reallocateOutputAsync().
+  //! \deprecated Since 10.0; use reallocateOutputAsync().
   TRT_DEPRECATED virtual void* reallocateOutput(const char* /*tensorName*/, void* /*currentMemory*/, uint64_t /*size*/,
                                                 uint64_t /*alignment*/) noexcept {
     return nullptr;
@@ -1271,6 +1290,7 @@ class IExecutionContext : public INoCopy {
   bool allInputDimensionsSpecified() const noexcept { return mImpl->allInputDimensionsSpecified(); }
 
   //! Whether all values of inputs that are shapes are set.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED bool allInputShapesSpecified() const noexcept { return mImpl->allInputShapesSpecified(); }
 
   //! Sets who collects errors; nullptr for nobody, errors then go to the logger.
@@ -1498,12 +1518,14 @@ class IGpuAsyncAllocator : public IGpuAllocator {
   bool deallocateAsync(void* const memory, cudaStream_t) noexcept override = 0;
 
   //! Calls allocateAsync() on the default stream.
+  //! \deprecated Since 10.0; use allocateAsync().
   TRT_DEPRECATED void* allocate(const uint64_t size, const uint64_t alignment,
                                 const AllocatorFlags flags) noexcept override {
     return allocateAsync(size, alignment, flags, nullptr);
   }
 
   //! Calls deallocateAsync() on the default stream.
+  //! \deprecated Since 10.0; use deallocateAsync().
   TRT_DEPRECATED bool deallocate(void* const memory) noexcept override { return deallocateAsync(memory, nullptr); }
 
   //! The kind and version of this interface.

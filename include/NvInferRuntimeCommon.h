@@ -23,13 +23,16 @@ class IPluginRegistry {
   using PluginLibraryHandle = void*;
 
   //! Registers a creator of the old kind. Returns false if one of the same name, version and namespace is there.
+  //! \deprecated Since 10.0; use the other overload.
   TRT_DEPRECATED virtual bool registerCreator(IPluginCreator& creator,
                                               const AsciiChar* const pluginNamespace) noexcept = 0;
 
   //! The creators of the old kind, here and in the parents; `numCreators` receives their number.
+  //! \deprecated Since 10.0; use getAllCreators().
   TRT_DEPRECATED virtual IPluginCreator* const* getPluginCreatorList(int32_t* const numCreators) const noexcept = 0;
 
   //! The creator of the old kind with the name, version and namespace; nullptr if there is none.
+  //! \deprecated Since 10.0; use getCreator().
   TRT_DEPRECATED virtual IPluginCreator* getPluginCreator(const AsciiChar* const pluginName,
                                                           const AsciiChar* const pluginVersion,
                                                           const AsciiChar* const pluginNamespace = "") noexcept = 0;
@@ -51,6 +54,7 @@ class IPluginRegistry {
   virtual IErrorRecorder* getErrorRecorder() const noexcept = 0;
 
   //! Removes a creator of the old kind; false if it was not registered.
+  //! \deprecated Since 10.0; use the other overload.
   TRT_DEPRECATED virtual bool deregisterCreator(const IPluginCreator& creator) noexcept = 0;
 
   //! Whether look-ups go on in the parent; true by default.

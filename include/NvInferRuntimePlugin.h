@@ -50,6 +50,7 @@ struct PluginTensorDesc {
 };
 
 //! The oldest plugin interface that is left: fixed shapes, with the batch extent apart from the shape.
+//! \deprecated Since 8.5.
 class TRT_DEPRECATED IPluginV2 {
  public:
   //! The NV_TENSORRT_VERSION of the headers the plugin was compiled with, and the PluginVersion in the top byte.
@@ -125,16 +126,19 @@ enum class PluginVersion : uint8_t {
 };
 
 //! Adds types per output, broadcasting over the batch, and contexts.
+//! \deprecated Since 8.5.
 class TRT_DEPRECATED IPluginV2Ext : public IPluginV2 {
  public:
   //! The type of output `index` for the given types of the inputs.
   virtual DataType getOutputDataType(int32_t index, const DataType* inputTypes, int32_t nbInputs) const noexcept = 0;
 
   //! Whether output `outputIndex` is the same for the whole batch, given which inputs are.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED virtual bool isOutputBroadcastAcrossBatch(int32_t outputIndex, const bool* inputIsBroadcasted,
                                                            int32_t nbInputs) const noexcept = 0;
 
   //! Whether the plugin takes input `inputIndex` once for the whole batch.
+  //! \deprecated Since 10.0.
   TRT_DEPRECATED virtual bool canBroadcastInputAcrossBatch(int32_t inputIndex) const noexcept = 0;
 
   //! Tells the plugin shapes, types, broadcasts, format and largest batch before it is built or run.
@@ -174,6 +178,7 @@ class TRT_DEPRECATED IPluginV2Ext : public IPluginV2 {
 };
 
 //! Adds a type and a format for each input and output.
+//! \deprecated Since 10.0.
 class TRT_DEPRECATED IPluginV2IOExt : public IPluginV2Ext {
  public:
   //! Tells the plugin the shape, type and format of every input and output before it is built or run.

@@ -119,11 +119,13 @@ class IParser {
   virtual bool parseFromFile(const char* onnxModelFile, int verbosity) noexcept = 0;
 
   //! Whether a model can be converted as a whole; `sub_graph_collection` receives its parts and whether each can.
+  //! \deprecated Since 10.1.
   TRT_DEPRECATED virtual bool supportsModel(const void* serialized_onnx_model, size_t serialized_onnx_model_size,
                                             SubGraphCollection_t& sub_graph_collection,
                                             const char* model_path = nullptr) noexcept = 0;
 
   //! Converts a model whose weights are descriptors of memory.
+  //! \deprecated Since 10.13.
   TRT_DEPRECATED virtual bool parseWithWeightDescriptors(const void* serialized_onnx_model,
                                                          size_t serialized_onnx_model_size) noexcept = 0;
 
