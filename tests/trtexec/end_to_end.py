@@ -10,7 +10,9 @@ import argparse
 import array
 import json
 import math
+import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -347,6 +349,49 @@ def endless_runs_end_by_interrupt(folder):
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
         check(process.wait(timeout=30) != 0, "an interrupted run says that it succeeded")
+
+
+@case
+def builds_end_by_interrupt(folder):
+    models = pathlib.Path(os.environ.get("TENON_MODELS", ROOT.parent / "shared" / "models"))
+    model = models / "onnx" / "det_yolox_nano_coco.onnx"
+    if not model.exists():
+        print(f"skipped: {model} is not there; a build that lasts long enough needs a larger model")
+        sys.exit(77)
+    path = folder / "engine"
+    with subprocess.Popen([str(program), f"--onnx={model}", "--skipInference", "--builderOptimizationLevel=5",
+                           f"--saveEngine={path}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout:
+            if "Finished parsing" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        check(process.wait(timeout=60) == 1, f"status {process.returncode} after an interrupt\n{rest}")
+    check("the build was cancelled" in rest and "&&&& FAILED" in rest, f"no word of the cancellation in\n{rest}")
+    check(not path.exists(), "a cancelled build wrote an engine")
+
+
+@case
+def progress_is_drawn_on_a_terminal(folder):
+    words = [str(program), f"--onnx={MODEL}", *BATCHES, "--skipInference"]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(words[0], words)
+    seen = b""
+    while True:
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not data:
+            break
+        seen += data
+    check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, seen.decode())
+    check(b"\r\033[K" in seen and re.search(rb"\[=* *\] \d+/\d+", seen), f"no progress in\n{seen.decode()}")
+    lines = [line for line in seen.decode().splitlines() if "Engine built in" in line]
+    check(len(lines) == 1 and "[I] Engine built in" in lines[0], f"the progress spoils the log: {lines}")
+    check("\033" not in Run(f"--onnx={MODEL}", *BATCHES, "--skipInference").out, "progress in a file")
 
 
 def main():

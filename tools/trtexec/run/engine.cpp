@@ -113,11 +113,11 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   }
   info("Engine built in {:.6g} sec.", watch.seconds());
   info("Created engine with size: {:.6g} MiB", static_cast<double>(plan->size()) / kMiB);
-  saveTimingCache(*config, options.build);
   if (!options.build.saveEngine.empty()) {
     writeFile(options.build.saveEngine, plan->data(), plan->size(), "engine");
     info("Saved the engine to {}", options.build.saveEngine);
   }
+  saveTimingCache(*config, options.build);
   return plan;
 }
 

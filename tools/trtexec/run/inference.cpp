@@ -27,13 +27,13 @@ Inference::Inference(nvinfer1::ICudaEngine& engine, const Options& options, nvin
 
 std::vector<InferenceTrace> Inference::run() {
   info("Starting inference");
-  for (const auto& stream : streams_) {
-    stream->sleep(inference_.sleepMs);
-  }
   const Event begin = makeEvent(inference_.spinWait);
   checkCuda(cudaEventRecord(begin.get(), streams_.front()->computeStream()), "recording the start");
   checkCuda(cudaEventSynchronize(begin.get()), "waiting for the start");
   const MeasureStart start{begin.get(), std::chrono::steady_clock::now()};
+  for (const auto& stream : streams_) {
+    stream->sleep(inference_.sleepMs);
+  }
 
   std::vector<InferenceTrace> traces;
   if (inference_.threads) {

@@ -5,6 +5,7 @@
 #include "session.h"
 
 #include <NvInferRuntime.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <new>
@@ -13,13 +14,9 @@ using namespace tenon::trtexec;
 
 namespace {
 
-std::string banner(std::string_view state, const std::vector<std::string>& arguments) {
-  std::string text = fmt::format("&&&& {} TensorRT.trtexec [TensorRT v{}] [b{}] # trtexec", state, getInferLibVersion(),
-                                 getInferLibBuildVersion());
-  for (const std::string& argument : arguments) {
-    text += ' ' + argument;
-  }
-  return text;
+std::string banner(std::string_view state, const std::vector<std::string>& words) {
+  return fmt::format("&&&& {} TensorRT.trtexec [TensorRT v{}] [b{}] # {}", state, getInferLibVersion(),
+                     getInferLibBuildVersion(), fmt::join(words, " "));
 }
 
 bool run(const Options& options) {
@@ -37,7 +34,10 @@ bool run(const Options& options) {
 } // namespace
 
 int main(int count, char** values) {
-  const std::vector<std::string> arguments(values + 1, values + count);
+  // Whoever reads along through a pipe sees each line when it is written.
+  std::setvbuf(stdout, nullptr, _IOLBF, size_t{1} << 14);
+  const std::vector<std::string> words(values, values + count);
+  const std::vector<std::string> arguments(words.begin() + 1, words.end());
   const CommandLine line = readCommandLine(arguments);
   if (line.markdown) {
     std::fputs(flagTableMarkdown().c_str(), stdout);
@@ -48,7 +48,7 @@ int main(int count, char** values) {
     return 0;
   }
   theLog().setVerbose(line.options.report.verbose);
-  theLog().writeBare(banner("RUNNING", arguments));
+  theLog().writeBare(banner("RUNNING", words));
   for (const std::string& warning : line.warnings) {
     warn("{}", warning);
   }
@@ -61,6 +61,6 @@ int main(int count, char** values) {
       error("{}", problem);
     }
   }
-  theLog().writeBare(banner(passed ? "PASSED" : "FAILED", arguments));
+  theLog().writeBare(banner(passed ? "PASSED" : "FAILED", words));
   return passed ? 0 : 1;
 }

@@ -53,7 +53,11 @@ bool Progress::stepComplete(const char* phaseName, int32_t step) noexcept {
       phase.done = std::max(phase.done, step + 1);
     }
   }
-  redraw();
+  // A build has thousands of steps; nobody reads faster than this.
+  constexpr std::chrono::milliseconds kPause{50};
+  if (std::chrono::steady_clock::now() - drawn_ >= kPause) {
+    redraw();
+  }
   return !wasInterrupted();
 }
 
@@ -70,6 +74,7 @@ void Progress::redraw() {
   if (!draw_) {
     return;
   }
+  drawn_ = std::chrono::steady_clock::now();
   std::string line;
   for (const Phase& phase : phases_) {
     line += fmt::format("{}{} {}", line.empty() ? "" : " > ", phase.name, bar(phase.done, phase.steps));

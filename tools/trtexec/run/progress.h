@@ -3,6 +3,7 @@
 
 #include <NvInfer.h>
 
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ private:
 
   std::mutex mutex_;
   bool draw_;
+  std::chrono::steady_clock::time_point drawn_;
   std::vector<Phase> phases_;
 };
 

@@ -97,8 +97,11 @@ void measure(nvinfer1::ICudaEngine& engine, const Options& options) {
   {
     Inference inference(engine, options, profiled && !apart ? &profile : nullptr);
     reportLayers(engine, &inference.stream(0).context(), options.report);
-    reportTimes(inference.run(), options);
-    if (options.report.wantsOutput()) {
+    const std::vector<InferenceTrace> traces = inference.run();
+    reportTimes(traces, options);
+    if (options.report.wantsOutput() && traces.empty()) {
+      warn("there are no outputs: with --iterations=0 and --duration=0 nothing runs");
+    } else if (options.report.wantsOutput()) {
       reportOutputs(inference.stream(0).finish(), options.report);
     }
     if (!options.inference.debugTensorFiles.empty()) {
