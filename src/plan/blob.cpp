@@ -1,0 +1,27 @@
+// Aligned memory with shared ownership.
+#include "plan/blob.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace tenon::plan {
+
+Blob Blob::allocate(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  void* memory = bytes > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  if (memory == nullptr) throw OutOfMemory("plan: no memory for {} bytes", bytes);
+  Blob blob;
+  blob.data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
+  blob.bytes_ = bytes;
+  return blob;
+}
+
+Blob Blob::copyOf(std::span<const std::byte> bytes) {
+  Blob blob = allocate(bytes.size());
+  if (!bytes.empty()) std::memcpy(blob.data(), bytes.data(), bytes.size());
+  return blob;
+}
+
+}  // namespace tenon::plan
