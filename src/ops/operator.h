@@ -102,6 +102,7 @@ class Operator {
     virtual std::string_view name() const = 0;
     virtual std::string fieldText() const = 0;
     virtual bool equals(const Model& other) const = 0;
+    virtual std::unique_ptr<Model> bind(const SymbolValues& symbols) const = 0;
     virtual Facts facts() const = 0;
     virtual void infer(InferContext& context) const = 0;
     virtual void evaluate(const EvalContext& context) const = 0;
@@ -123,6 +124,9 @@ class Operator {
   std::vector<TensorType> infer(std::string_view node, std::span<const TensorType> inputs) const;
   void evaluate(const EvalContext& context) const { model_->evaluate(context); }
 
+  // The same operator with the values of symbols in place of them; kernels ask it for the extents of one execution.
+  Operator bind(const SymbolValues& symbols) const { return Operator(model_->bind(symbols)); }
+
   std::string text() const;                              // name{field=value ...}, or name alone
   static Operator parse(std::string_view text);          // throws UserError
   static Operator parse(TextReader& in);
@@ -134,6 +138,7 @@ class Operator {
   const T* as() const;
 
  private:
+  explicit Operator(std::unique_ptr<Model> model) : model_(std::move(model)) {}
   std::unique_ptr<Model> model_;
 };
 
@@ -150,6 +155,14 @@ const OperatorInfo* findOperator(std::string_view name);
 
 namespace detail {
 
+// Fields that are expressions become numbers; all others stay.
+template <typename M>
+void bindField(M&, const SymbolValues&) {}
+inline void bindField(Extent& extent, const SymbolValues& symbols) { extent = Extent(extent.evaluate(symbols)); }
+inline void bindField(std::vector<Extent>& extents, const SymbolValues& symbols) {
+  for (auto& extent : extents) bindField(extent, symbols);
+}
+
 template <typename T>
 struct ModelOf final : Operator::Model {
   explicit ModelOf(T d) : description(std::move(d)) {}
@@ -159,6 +172,11 @@ struct ModelOf final : Operator::Model {
   bool equals(const Model& other) const override {
     const auto* same = dynamic_cast<const ModelOf*>(&other);
     return same != nullptr && equalFields(description, same->description);
+  }
+  std::unique_ptr<Model> bind(const SymbolValues& symbols) const override {
+    auto copy = std::make_unique<ModelOf>(description);
+    std::apply([&](const auto&... fields) { (bindField(copy->description.*fields.member, symbols), ...); }, T::fields);
+    return copy;
   }
   Facts facts() const override { return description.facts(); }
   void infer(InferContext& context) const override { description.infer(context); }
