@@ -88,14 +88,16 @@ def layout_source(table):
     return "\n".join(out) + "\n"
 
 
-def mock(table, name):
+def mock(table, name, checks=True):
+    """A class that records every call of a pure function, with the hidden pointers leading to more of its kind."""
     lines = [f"struct Mock_{identifier(name)} : {name} {{"]
     for f in table.unimplemented(name):
         names = [f"a{i}" for i in range(len(f.parameters))]
         types = ", ".join([f.returns] + f.parameters)
         lines.append(f'  {f.returns} {f.name}({f.declared(names)}) {f.qualifiers} override {{ return record<{types}>('
                      + ", ".join([f'"{name}"', str(f.slot)] + names) + "); }")
-    lines += body_checks(table, name) + default_checks(table, name)
+    if checks:
+        lines += body_checks(table, name) + default_checks(table, name)
     for owner, member, target in table.hidden_pointers(name):
         lines.append(f"  Mock_{identifier(target)} implementationOf_{identifier(owner)};")
     if table.hidden_pointers(name):

@@ -3,8 +3,7 @@
 """Runs NVIDIA's own compiled Python module of TensorRT on the libraries of this build.
 
 The module comes from the Python package index, unchanged, into a virtual environment in the build folder. Where it
-cannot be had, the test is skipped and says why. Each test function runs in a process of its own, so that a crash costs
-one test; the last line counts them.
+cannot be had, the test is skipped and says why. The last line counts what was tested.
 """
 import argparse
 import os
@@ -43,6 +42,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--libraries", required=True, help="folder with libnvinfer.so.10 and the others")
     parser.add_argument("--work", required=True, help="where the virtual environment goes")
+    parser.add_argument("--script", default="cases.py", help="what to run with the module")
     parser.add_argument("tests", nargs="*", help="parts of names of tests; all by default")
     options = parser.parse_args()
     python, reason = environment(pathlib.Path(options.work) / "venv")
@@ -53,7 +53,7 @@ def main():
     paths = [str(pathlib.Path(options.libraries).resolve()), variables.get("LD_LIBRARY_PATH", "")]
     variables["LD_LIBRARY_PATH"] = ":".join(p for p in paths if p)
     variables["PYTHONDONTWRITEBYTECODE"] = "1"
-    return subprocess.run([str(python), str(HERE / "cases.py"), *options.tests], env=variables, check=False).returncode
+    return subprocess.run([str(python), str(HERE / options.script), *options.tests], env=variables, check=False).returncode
 
 
 if __name__ == "__main__":
