@@ -71,9 +71,10 @@ ValueId Graph::add(ops::Operator op, std::string_view name, std::vector<ValueId>
   return nodes_[id].outputs.at(0);
 }
 
-void Graph::addOutput(ValueId value) {
+void Graph::addOutput(ValueId value, std::string_view name) {
   checkInternal(value < values_.size(), "graph output {}: no such value", value);
   outputs_.push_back(value);
+  outputNames_.emplace_back(name.empty() ? std::string_view(values_[value].name) : name);
 }
 
 void Graph::addSymbol(std::string name, SymbolSource source) { symbols_.emplace(std::move(name), std::move(source)); }

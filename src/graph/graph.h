@@ -73,7 +73,9 @@ class Graph {
                  std::vector<std::string> origins = {}, std::vector<std::string> outputNames = {});
   // addNode for operators with one output.
   ValueId add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::vector<std::string> origins = {});
-  void addOutput(ValueId value);
+  void addOutput(ValueId value, std::string_view name = {});  // name for the user; default: the value's
+  // Another value becomes the output and takes the name and constraints of the old one.
+  void replaceOutput(ValueId old, ValueId replacement);
   void addSymbol(std::string name, SymbolSource source);  // the first source of a name counts, later ones are checks
   void renameValue(ValueId value, std::string_view name);
 
@@ -84,8 +86,10 @@ class Graph {
   const Value& value(ValueId id) const { return values_.at(id); }
   Value& value(ValueId id) { return values_.at(id); }  // constraints may be set
   size_t valueCount() const noexcept { return values_.size(); }
+  size_t nodeCount() const noexcept { return nodes_.size(); }  // ids ever given, removed ones too
   const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
   const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
+  const std::string& outputName(size_t i) const { return outputNames_.at(i); }
   bool isOutput(ValueId id) const;
   std::vector<Use> uses(ValueId id) const;          // in order of nodes
   std::vector<std::vector<Use>> allUses() const;    // indexed by value, one walk
@@ -97,6 +101,7 @@ class Graph {
 
  private:
   friend class Patch;
+  void takeOutput(ValueId old, ValueId replacement);
   std::string uniqueName(std::string_view wanted);
   std::string name_;
   std::vector<Node> nodes_;     // by id; removed nodes stay as empty slots, out of order_
@@ -104,6 +109,7 @@ class Graph {
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
+  std::vector<std::string> outputNames_;  // beside outputs_
   std::map<std::string, ValueId, std::less<>> names_;
   std::multimap<std::string, SymbolSource> symbols_;
 };

@@ -36,6 +36,19 @@ bool compatible(const Shape& a, const Shape& b) {
 
 }  // namespace
 
+// The output keeps its name for the user; the value takes it too where it has no name of the user's already.
+void Graph::takeOutput(ValueId old, ValueId replacement) {
+  values_[replacement].constraints = mergeConstraints(values_[old].constraints, values_[replacement].constraints);
+  const bool named = values_[replacement].isInput || isOutput(replacement);
+  std::replace(outputs_.begin(), outputs_.end(), old, replacement);
+  if (!named) renameValue(replacement, std::string(values_[old].name));
+}
+
+void Graph::replaceOutput(ValueId old, ValueId replacement) {
+  takeOutput(old, replacement);
+  Patch(*this).commit();
+}
+
 ValueId Patch::addConstant(ConstantPtr constant, std::string_view name) {
   return graph_.addConstant(std::move(constant), name);
 }
@@ -70,13 +83,10 @@ void Patch::commit() {
       if (added.contains(id)) continue;  // a node of the patch reads `old` on the way to the replacement
       std::replace(g.nodes_[id].inputs.begin(), g.nodes_[id].inputs.end(), old, replacement);
     }
-    g.values_[replacement].constraints = mergeConstraints(g.values_[old].constraints, g.values_[replacement].constraints);
     if (g.isOutput(old)) {
-      std::replace(g.outputs_.begin(), g.outputs_.end(), old, replacement);
-      // The user's name goes with the output unless the replacement is named by the user too.
-      const bool named = g.values_[replacement].isInput ||
-                         std::count(g.outputs_.begin(), g.outputs_.end(), replacement) > 1;
-      if (!named) g.renameValue(replacement, std::string(g.values_[old].name));
+      g.takeOutput(old, replacement);
+    } else {
+      g.values_[replacement].constraints = mergeConstraints(g.values_[old].constraints, g.values_[replacement].constraints);
     }
   }
   for (const auto& [use, replacement] : useReplacements_) {

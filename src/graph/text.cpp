@@ -117,7 +117,8 @@ class Parser {
       symbol(graph);
     } else if (in_.acceptWord("output")) {
       do {
-        graph.addOutput(use(graph));
+        const ValueId id = use(graph);
+        graph.addOutput(id, in_.acceptWord("as") ? in_.quoted() : std::string());
       } while (in_.accept(","));
     } else {
       node(graph);
@@ -197,8 +198,7 @@ class Parser {
   void node(Graph& graph) {
     std::vector<std::string> outputNames;
     std::vector<ops::TensorType> declared;
-    std::vector<Graph> scratch;
-    do {
+      do {
       outputNames.push_back(name());
       in_.expect(":");
       declared.push_back(type());
@@ -273,7 +273,10 @@ std::string text(const Graph& graph, int64_t maxElements) {
     if (!node.device.empty()) result += fmt::format(" on({})", quote(node.device));
     result += constraints + "\n";
   }
-  if (!graph.outputs().empty()) result += fmt::format("  output {}\n", join(graph, graph.outputs()));
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const auto& name = graph.value(graph.outputs()[i]).name;
+    result += fmt::format("  output {}{}\n", valueName(name), name == graph.outputName(i) ? "" : " as " + quote(graph.outputName(i)));
+  }
   return result + "}\n";
 }
 

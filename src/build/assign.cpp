@@ -1,0 +1,254 @@
+// Formats and tactics of minimal total time.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "build/assignment.h"
+#include "build/tune/policy.h"
+#include "core/error.h"
+#include "ops/op/reformat.h"
+
+namespace tenon::build {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+
+constexpr int kSweeps = 20;
+
+Format ioFormat(const graph::Value& value) {
+  const uint32_t mask = value.constraints.formats;
+  if (mask == 0 || (mask & 1u) != 0) return Format::kLinear;
+  for (uint32_t f = 1; f < 4; ++f) {
+    if ((mask & (1u << f)) != 0) return static_cast<Format>(f);
+  }
+  return Format::kLinear;
+}
+
+// Iterated choice: from a start in which every node prefers one format, nodes change their option while the total time
+// (own time plus the reformats towards producers and consumers) falls. The best of the starts wins.
+class Assigner {
+ public:
+  Assigner(Graph& graph, const SymbolValues& symbols, OptionSource& source, const BuildOptions& options)
+      : graph_(graph), symbols_(symbols), source_(source), options_(options), uses_(graph.allUses()) {}
+
+  Assignment run() {
+    collect();
+    std::vector<size_t> best;
+    double bestCost = std::numeric_limits<double>::infinity();
+    for (const Format preferred : {Format::kLinear, Format::kChannelsLast, Format::kBlocked8, Format::kBlocked16}) {
+      start(preferred);
+      improve();
+      const double cost = total();
+      if (cost < bestCost * 0.999) {
+        bestCost = cost;
+        best = chosen_;
+      }
+    }
+    checkInternal(!best.empty() || graph_.order().empty(), "no assignment of formats has a finite time");
+    chosen_ = best;
+    return finish();
+  }
+
+ private:
+  void collect() {
+    perNode_.resize(graph_.order().size());
+    position_.clear();
+    for (size_t n = 0; n < graph_.order().size(); ++n) {
+      const NodeId id = graph_.order()[n];
+      const auto& node = graph_.node(id);
+      position_[id] = n;
+      if (isView(node)) {
+        Option view;
+        view.candidate.tactic = "view";
+        view.candidate.inputs.assign(node.inputs.size(), Format::kLinear);
+        view.candidate.outputs.assign(node.outputs.size(), Format::kLinear);
+        perNode_[n] = {view};
+        continue;
+      }
+      if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(n))) {
+        throw Cancelled("the build was cancelled by the progress monitor");
+      }
+      perNode_[n] = prune(source_.options(node, makeProblem(graph_, node, symbols_)));
+    }
+  }
+
+  // Of the options with the same formats only the preferred one can win.
+  static std::vector<Option> prune(const std::vector<Option>& options) {
+    std::map<std::pair<std::vector<Format>, std::vector<Format>>, std::vector<const Option*>> groups;
+    for (const auto& option : options) groups[{option.candidate.inputs, option.candidate.outputs}].push_back(&option);
+    std::vector<Option> result;
+    for (const auto& [formats, group] : groups) {
+      std::vector<Scored> scored;
+      for (const auto* o : group) scored.push_back({o->seconds, o->workspaceBytes, o->rank, o->candidate.text()});
+      result.push_back(*group[choose(scored)]);
+    }
+    return result;
+  }
+
+  void start(Format preferred) {
+    chosen_.assign(perNode_.size(), 0);
+    for (size_t n = 0; n < perNode_.size(); ++n) {
+      const auto score = [&](const Option& o) {
+        const auto& outs = o.candidate.outputs;
+        return std::pair(outs.empty() || outs[0] != preferred, o.seconds);
+      };
+      for (size_t k = 1; k < perNode_[n].size(); ++k) {
+        if (score(perNode_[n][k]) < score(perNode_[n][chosen_[n]])) chosen_[n] = k;
+      }
+    }
+  }
+
+  const Option& option(size_t n) const { return perNode_[n][chosen_[n]]; }
+
+  Format formatOf(ValueId id) const {
+    const auto& value = graph_.value(id);
+    if (value.producer == graph::kNone) return value.isInput ? ioFormat(value) : Format::kLinear;
+    return option(position_.at(value.producer)).candidate.outputs[static_cast<size_t>(value.producerOutput)];
+  }
+
+  double reformatSeconds(ValueId id, Format from, Format to) {
+    if (from == to || graph_.value(id).constant != nullptr) return 0;
+    const auto& type = graph_.value(id).type;
+    return source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to).seconds;
+  }
+
+  // Reformats of one value towards all its consumers, each format once.
+  double consumersCost(ValueId id) {
+    const Format have = formatOf(id);
+    std::set<Format> wanted;
+    for (const auto& use : uses_[id]) {
+      wanted.insert(option(position_.at(use.node)).candidate.inputs[static_cast<size_t>(use.input)]);
+    }
+    if (graph_.isOutput(id)) wanted.insert(ioFormat(graph_.value(id)));
+    double cost = 0;
+    for (const Format to : wanted) cost += reformatSeconds(id, have, to);
+    return cost;
+  }
+
+  double localCost(size_t n) {
+    const auto& node = graph_.node(graph_.order()[n]);
+    double cost = option(n).seconds;
+    const std::set<ValueId> inputs(node.inputs.begin(), node.inputs.end());
+    for (const ValueId id : inputs) cost += consumersCost(id);
+    for (const ValueId id : node.outputs) cost += consumersCost(id);
+    return cost;
+  }
+
+  void improve() {
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      bool changed = false;
+      for (size_t n = 0; n < perNode_.size(); ++n) {
+        size_t best = chosen_[n];
+        double bestCost = localCost(n);
+        const size_t before = best;
+        for (size_t k = 0; k < perNode_[n].size(); ++k) {
+          if (k == before) continue;
+          chosen_[n] = k;
+          const double cost = localCost(n);
+          if (cost < bestCost) {
+            bestCost = cost;
+            best = k;
+          }
+        }
+        chosen_[n] = best;
+        changed = changed || best != before;
+      }
+      if (!changed) return;
+    }
+  }
+
+  double total() {
+    double cost = 0;
+    for (size_t n = 0; n < perNode_.size(); ++n) {
+      cost += option(n).seconds;
+      for (const ValueId id : graph_.node(graph_.order()[n]).outputs) cost += consumersCost(id);
+    }
+    for (const ValueId id : graph_.inputs()) cost += consumersCost(id);
+    return cost;
+  }
+
+  // Writes the choices down and inserts the reformats.
+  Assignment finish() {
+    Assignment result;
+    const auto order = graph_.order();
+    const auto formats = [&] {
+      std::vector<Format> f(graph_.valueCount(), Format::kLinear);
+      for (ValueId id = 0; id < graph_.valueCount(); ++id) {
+        const auto& value = graph_.value(id);
+        if (value.producer == graph::kNone || position_.contains(value.producer)) f[id] = formatOf(id);
+      }
+      return f;
+    }();
+    result.formats = formats;
+    std::map<NodeId, Option> choices;
+    for (size_t n = 0; n < order.size(); ++n) choices[order[n]] = option(n);
+    std::map<std::pair<ValueId, Format>, ValueId> reformatted;
+    const auto inFormat = [&](ValueId id, Format to) {
+      const Format from = formats[id];
+      if (from == to || graph_.value(id).constant != nullptr) return id;
+      if (const auto found = reformatted.find({id, to}); found != reformatted.end()) return found->second;
+      const auto& type = graph_.value(id).type;
+      const auto& choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
+      graph::Patch patch(graph_);
+      const NodeId producer = graph_.value(id).producer;
+      const std::vector<NodeId> origin = producer == graph::kNone ? std::vector<NodeId>{} : std::vector<NodeId>{producer};
+      const auto name = fmt::format("Reformatting CopyNode for {} to {}", graph_.value(id).name, tenon::name(to));
+      const NodeId node = patch.addNode(ops::Reformat{from, to}, name, {id}, origin);
+      choices[node] = choice;
+      const ValueId output = graph_.node(node).outputs[0];
+      result.formats.resize(graph_.valueCount(), Format::kLinear);
+      result.formats[output] = to;
+      reformatted[{id, to}] = output;
+      return output;
+    };
+    for (size_t n = 0; n < order.size(); ++n) {
+      const auto inputs = graph_.node(order[n]).inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const ValueId wanted = inFormat(inputs[i], option(n).candidate.inputs[i]);
+        if (wanted == inputs[i]) continue;
+        graph::Patch patch(graph_);
+        patch.replaceUse({order[n], static_cast<int>(i)}, wanted);
+        patch.commit();
+      }
+    }
+    const auto outputs = graph_.outputs();
+    for (const ValueId id : outputs) {
+      const ValueId wanted = inFormat(id, ioFormat(graph_.value(id)));
+      if (wanted != id) {
+        graph_.replaceOutput(id, wanted);
+        result.formats[wanted] = ioFormat(graph_.value(wanted));
+      }
+    }
+    result.choice.resize(graph_.nodeCount());
+    result.isView.resize(graph_.nodeCount(), false);
+    for (auto& [id, choice] : choices) {
+      result.isView[id] = choice.candidate.tactic == "view";
+      result.choice[id] = std::move(choice);
+    }
+    return result;
+  }
+
+  Graph& graph_;
+  const SymbolValues& symbols_;
+  OptionSource& source_;
+  const BuildOptions& options_;
+  std::vector<std::vector<graph::Use>> uses_;
+  std::vector<std::vector<Option>> perNode_;
+  std::map<NodeId, size_t> position_;
+  std::vector<size_t> chosen_;
+};
+
+}  // namespace
+
+bool isView(const graph::Node& node) {
+  const auto facts = node.op.facts();
+  return std::any_of(facts.aliases.begin(), facts.aliases.end(), [](const ops::Alias& alias) { return alias.view; });
+}
+
+Assignment assign(Graph& graph, const SymbolValues& symbols, OptionSource& source, const BuildOptions& options) {
+  return Assigner(graph, symbols, source, options).run();
+}
+
+}  // namespace tenon::build

@@ -1,0 +1,144 @@
+// The build in order: passes, one program per profile (formats and tactics, steps, memory), the plan's facts.
+#include "build/builder.h"
+
+#include <chrono>
+
+#include "build/assignment.h"
+#include "build/profiles.h"
+#include "build/schedule/steps.h"
+#include "build/tune/timing_cache.h"
+#include "core/error.h"
+#include "passes/pipeline.h"
+#include "runtime/kernel.h"
+
+namespace tenon::build {
+namespace {
+
+// Phases of the progress monitor that end when the scope does, whatever happens.
+class Phase {
+ public:
+  Phase(Progress* progress, std::string name, const std::string& parent, int steps) : progress_(progress), name_(std::move(name)) {
+    if (progress_ != nullptr) progress_->begin(name_, parent, steps);
+  }
+  ~Phase() {
+    if (progress_ != nullptr) progress_->end(name_);
+  }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+  void step(int index) {
+    if (progress_ != nullptr && !progress_->step(name_, index)) throw Cancelled("the build was cancelled by the progress monitor");
+  }
+
+ private:
+  Progress* progress_;
+  std::string name_;
+};
+
+runtime::Device& findDevice(const std::string& kind) {
+  std::string known;
+  for (auto* backend : runtime::backends()) {
+    const auto reason = backend->unavailable();
+    known += fmt::format("\n  {}: {}", backend->name(), reason.empty() ? "works" : reason);
+    if (reason.empty() && backend->device().kind() == kind) return backend->device();
+  }
+  throw Unsupported("no backend for device '{}':{}", kind, known);
+}
+
+// Every symbol that an input's extent or content stands for, with the place it is read from.
+std::vector<plan::Symbol> symbolsOf(const graph::Graph& graph) {
+  std::vector<plan::Symbol> symbols;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const auto& type = graph.value(graph.inputs()[i]).type;
+    const auto add = [&](const Extent& extent, bool contents, size_t index) {
+      if (extent.isConstant()) return;
+      std::set<std::string> names;
+      extent.collectSymbols(names);
+      symbols.push_back({*names.begin(), contents, static_cast<int32_t>(i), static_cast<int32_t>(index)});
+    };
+    for (size_t axis = 0; axis < type.shape.size(); ++axis) add(type.shape[axis], false, axis);
+    if (type.contents) {
+      for (size_t k = 0; k < type.contents->size(); ++k) add((*type.contents)[k], true, k);
+    }
+  }
+  return symbols;
+}
+
+std::vector<plan::Io> ioOf(const graph::Graph& graph) {
+  std::vector<plan::Io> result;
+  const auto add = [&](const graph::Value& value, std::string name, bool isInput) {
+    plan::Io io;
+    io.name = std::move(name);
+    io.isInput = isInput;
+    io.dtype = value.type.dtype;
+    io.shape = value.type.shape;
+    for (const auto& extent : value.type.shape) {
+      // Symbols that the facade made up hold a dot; the user's names are the rest.
+      std::set<std::string> names;
+      extent.collectSymbols(names);
+      const bool named = names.size() == 1 && extent == Extent::symbol(*names.begin()) && names.begin()->find('.') == std::string::npos;
+      io.dimensionNames.push_back(named ? *names.begin() : std::string());
+    }
+    for (uint32_t f = 0; f < 4 && value.constraints.formats != 0; ++f) {
+      if ((value.constraints.formats & (1u << f)) != 0) {
+        io.format = static_cast<Format>(f);
+        break;
+      }
+    }
+    io.isShapeTensor = value.constraints.hostShape;
+    result.push_back(std::move(io));
+  };
+  for (const auto id : graph.inputs()) add(graph.value(id), graph.value(id).name, true);
+  for (size_t i = 0; i < graph.outputs().size(); ++i) add(graph.value(graph.outputs()[i]), graph.outputName(i), false);
+  return result;
+}
+
+}  // namespace
+
+plan::Plan build(graph::Graph graph, const BuildOptions& options) {
+  checkInternal(options.log != nullptr, "a build needs a log");
+  auto& log = *options.log;
+  const auto start = std::chrono::steady_clock::now();
+  auto& device = findDevice(options.device);
+  auto profiles = options.profiles;
+  if (profiles.empty()) profiles.emplace_back();
+  for (const auto& profile : profiles) bindProfile(graph, profile);  // refused before any work
+
+  const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
+  {
+    Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
+    passes::run(graph, {options.refittable, &log});
+    phase.step(0);
+  }
+
+  plan::Plan plan;
+  plan.name = graph.name();
+  plan.target.device = device.kind();
+  plan.target.deviceName = device.name();
+  plan.io = ioOf(graph);
+  plan.symbols = symbolsOf(graph);
+  plan.profiles = profiles;
+  plan.profilingVerbosity = options.profilingVerbosity;
+  plan.refittable = options.refittable;
+
+  TimingCache own;
+  TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
+  OptionSource source(device, options, cache);
+  ConstantPool constants(plan);
+  for (size_t p = 0; p < profiles.size(); ++p) {
+    const auto symbols = bindProfile(graph, profiles[p]);
+    graph::Graph copy = graph;
+    Assignment assignment;
+    {
+      const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(copy.order().size()));
+      assignment = assign(copy, symbols.opt, source, options);
+    }
+    plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, log));
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());
+  log.info("Tactics: {} timed, {} from the timing cache.", source.measured(), source.cached());
+  log.info("Engine generation completed in {:.3f} seconds.", seconds.count());
+  return plan;
+}
+
+}  // namespace tenon::build

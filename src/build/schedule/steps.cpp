@@ -1,0 +1,317 @@
+// Steps in the graph's order; views and in-place results share memory; lifetimes become offsets.
+#include "build/schedule/steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/fields.h"
+#include "memory/layout.h"
+#include "runtime/kernel.h"
+
+namespace tenon::build {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+using plan::Storage;
+
+constexpr uint64_t kAlignment = 256;
+
+// Elements as stored: blocked formats pad axis 1.
+Extent storedCount(const Shape& shape, Format format) {
+  if (shape.size() < 2 || format == Format::kLinear || format == Format::kChannelsLast) return product(shape);
+  const int64_t block = format == Format::kBlocked8 ? 8 : 16;
+  return shape[0] * ceilDiv(shape[1], block) * Extent(block) * product(shape, 2);
+}
+
+class Scheduler {
+ public:
+  Scheduler(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols, const plan::Plan& plan,
+            ConstantPool& constants, Log& log)
+      : graph_(graph), assignment_(assignment), symbols_(symbols), plan_(plan), constants_(constants), log_(log) {}
+
+  plan::Program run() {
+    numberSteps();
+    makeGroups();
+    makeTensors();
+    makeSteps();
+    shareInPlace();
+    layOut();
+    return std::move(program_);
+  }
+
+ private:
+  void numberSteps() {
+    step_.assign(graph_.nodeCount(), -1);
+    int32_t next = 0;
+    for (const NodeId id : graph_.order()) {
+      if (!assignment_.isView[id]) step_[id] = next++;
+    }
+  }
+
+  // The value whose memory each value lives in.
+  void makeGroups() {
+    root_.resize(graph_.valueCount());
+    for (ValueId id = 0; id < graph_.valueCount(); ++id) root_[id] = id;
+    for (const NodeId id : graph_.order()) {
+      if (!assignment_.isView[id]) continue;
+      const auto& node = graph_.node(id);
+      for (const ValueId output : node.outputs) root_[output] = root_[node.inputs.at(0)];
+    }
+  }
+
+  uint64_t upperBytes(ValueId id) const {
+    const auto& type = graph_.value(id).type;
+    const auto bounds = storedCount(type.shape, assignment_.formats[id]).bounds(symbols_.bounds);
+    constexpr int64_t kMost = int64_t{1} << 46;
+    checkUser(bounds.high <= kMost, "tensor '{}' {} may have {} elements, more than any memory holds", graph_.value(id).name,
+              text(type.shape), bounds.high);
+    return bytesOf(type.dtype, std::max<int64_t>(bounds.high, 0));
+  }
+
+  int32_t addTensor(ValueId id, Storage storage, int32_t index) {
+    const auto& value = graph_.value(id);
+    plan::TensorRecord tensor;
+    tensor.name = value.name;
+    tensor.dtype = value.type.dtype;
+    tensor.shape = value.type.shape;
+    tensor.format = assignment_.formats[id];
+    tensor.storage = storage;
+    tensor.index = index;
+    tensor.bytes = upperBytes(id);
+    program_.tensors.push_back(std::move(tensor));
+    return static_cast<int32_t>(program_.tensors.size() - 1);
+  }
+
+  void makeTensors() {
+    tensor_.assign(graph_.valueCount(), -1);
+    program_.ioTensors.assign(plan_.io.size(), -1);
+    const auto inputCount = static_cast<int32_t>(graph_.inputs().size());
+    for (int32_t i = 0; i < inputCount; ++i) {
+      const ValueId id = graph_.inputs()[static_cast<size_t>(i)];
+      tensor_[id] = addTensor(id, Storage::kInput, i);
+      program_.ioTensors[static_cast<size_t>(i)] = tensor_[id];
+    }
+    // A computed group with a network output lives in the first one's memory; other outputs are copied.
+    std::map<ValueId, int32_t> outputOfRoot;
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId root = root_[graph_.outputs()[i]];
+      if (graph_.value(root).producer != graph::kNone) outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
+    }
+    const auto ensure = [&](ValueId id) {
+      if (tensor_[id] >= 0) return;
+      const ValueId root = root_[id];
+      if (tensor_[root] < 0) {
+        const auto& value = graph_.value(root);
+        const auto output = outputOfRoot.find(root);
+        if (value.constant != nullptr) {
+          tensor_[root] = addTensor(root, Storage::kConstant, constants_.add(value.constant));
+        } else if (output != outputOfRoot.end()) {
+          tensor_[root] = addTensor(root, Storage::kOutput, output->second);
+        } else {
+          tensor_[root] = addTensor(root, Storage::kArena, -1);
+        }
+      }
+      if (id != root) tensor_[id] = addTensor(id, Storage::kView, tensor_[root]);
+    };
+    for (const NodeId id : graph_.order()) {
+      for (const ValueId input : graph_.node(id).inputs) ensure(input);
+      for (const ValueId output : graph_.node(id).outputs) ensure(output);
+    }
+    for (const ValueId output : graph_.outputs()) ensure(output);
+    copies_.clear();
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId id = graph_.outputs()[i];
+      const auto io = inputCount + static_cast<int32_t>(i);
+      const auto& rootTensor = program_.tensors[static_cast<size_t>(tensor_[root_[id]])];
+      if (rootTensor.storage == Storage::kOutput && rootTensor.index == io) {
+        program_.ioTensors[static_cast<size_t>(io)] = tensor_[id];
+        continue;
+      }
+      const int32_t copy = addTensor(id, Storage::kOutput, io);
+      program_.tensors[static_cast<size_t>(copy)].name = graph_.outputName(i);
+      program_.ioTensors[static_cast<size_t>(io)] = copy;
+      copies_.emplace_back(tensor_[id], copy);
+    }
+  }
+
+  void makeSteps() {
+    for (const NodeId id : graph_.order()) {
+      if (assignment_.isView[id]) continue;
+      const auto& node = graph_.node(id);
+      const auto& choice = assignment_.choice[id];
+      plan::Step step;
+      step.kernel = choice.record;
+      step.name = node.name;
+      step.origins = node.origins;
+      step.layerType = node.op.name();
+      step.tactic = choice.candidate.tactic + (choice.candidate.variant.empty() ? "" : "/" + choice.candidate.variant);
+      for (const ValueId input : node.inputs) step.inputs.push_back(tensor_[input]);
+      for (const ValueId output : node.outputs) step.outputs.push_back(tensor_[output]);
+      step.workspaceBytes = workspace(node, choice);
+      program_.steps.push_back(std::move(step));
+    }
+    for (const auto& [from, to] : copies_) {
+      plan::Step step;
+      step.kind = plan::StepKind::kCopy;
+      step.name = fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name);
+      step.layerType = "copy";
+      step.tactic = "copy";
+      step.inputs = {from};
+      step.outputs = {to};
+      program_.steps.push_back(std::move(step));
+    }
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      const auto at = static_cast<int32_t>(s);
+      const auto touch = [&](int32_t tensor) {
+        auto& t = program_.tensors[static_cast<size_t>(tensor)];
+        auto& owner = t.storage == Storage::kView ? program_.tensors[static_cast<size_t>(t.index)] : t;
+        for (auto* record : {&t, &owner}) {
+          if (record->firstStep < 0) record->firstStep = at;
+          record->lastStep = at;
+        }
+      };
+      for (const int32_t t : program_.steps[s].inputs) touch(t);
+      for (const int32_t t : program_.steps[s].outputs) touch(t);
+    }
+  }
+
+  // Bytes that the kernel asks for at the profile's opt and max shapes.
+  uint64_t workspace(const graph::Node& node, const Option& choice) {
+    std::vector<TensorView> constants;
+    for (const ValueId input : node.inputs) {
+      const auto& value = graph_.value(input);
+      constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
+    }
+    auto& backend = runtime::backend(choice.record.backend);
+    const auto kernel = backend.load({choice.record, constants, {}, log_});
+    const auto instance = kernel->instantiate();
+    uint64_t bytes = 0;
+    for (const auto* values : {&symbols_.opt, &symbols_.max}) {
+      std::vector<runtime::TensorShape> inputs;
+      std::vector<runtime::TensorShape> outputs;
+      const auto shape = [&](ValueId id) {
+        const auto& type = graph_.value(id).type;
+        return runtime::TensorShape{type.dtype, evaluate(type.shape, *values), assignment_.formats[id]};
+      };
+      for (const ValueId id : node.inputs) inputs.push_back(shape(id));
+      for (const ValueId id : node.outputs) outputs.push_back(shape(id));
+      bytes = std::max<uint64_t>(bytes, instance->configure({inputs, outputs, values}));
+      if (values->empty()) break;
+    }
+    return bytes;
+  }
+
+  // A result takes the memory of an input that dies in the same step where the operator's facts allow it.
+  void shareInPlace() {
+    for (const NodeId id : graph_.order()) {
+      if (assignment_.isView[id]) continue;
+      const auto& node = graph_.node(id);
+      for (const auto& alias : node.op.facts().aliases) {
+        if (alias.view) continue;
+        tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
+      }
+    }
+  }
+
+  plan::TensorRecord& owner(int32_t tensor) {
+    auto* t = &program_.tensors[static_cast<size_t>(tensor)];
+    while (t->storage == Storage::kView) t = &program_.tensors[static_cast<size_t>(t->index)];
+    return *t;
+  }
+
+  void tryInPlace(const graph::Node& node, int32_t step, size_t inputIndex, size_t outputIndex) {
+    if (inputIndex >= node.inputs.size()) return;
+    const ValueId inputId = node.inputs[inputIndex];
+    const int32_t inputTensor = tensor_[inputId];
+    const int32_t outputTensor = tensor_[node.outputs[outputIndex]];
+    auto& in = owner(inputTensor);
+    auto& out = program_.tensors[static_cast<size_t>(outputTensor)];
+    const auto& input = graph_.value(inputId);
+    const auto& output = graph_.value(node.outputs[outputIndex]);
+    if (out.storage != Storage::kArena || in.storage != Storage::kArena || in.lastStep != step) return;
+    if (input.constraints.debug || input.type.shape != output.type.shape || in.format != out.format) return;
+    if (bits(input.type.dtype) != bits(output.type.dtype) || in.bytes != out.bytes) return;
+    for (const ValueId other : node.inputs) {
+      if (other != inputId && &owner(tensor_[other]) == &in) return;
+    }
+    const auto ownerIndex = static_cast<int32_t>(&in - program_.tensors.data());
+    in.lastStep = std::max(in.lastStep, out.lastStep);
+    for (auto& tensor : program_.tensors) {  // views of the output follow
+      if (tensor.storage == Storage::kView && tensor.index == outputTensor) tensor.index = ownerIndex;
+    }
+    out.storage = Storage::kView;
+    out.index = ownerIndex;
+  }
+
+  void layOut() {
+    std::vector<memory::Block> blocks;
+    std::vector<uint64_t*> places;
+    for (auto& tensor : program_.tensors) {
+      if (tensor.storage != Storage::kArena || tensor.firstStep < 0) continue;
+      blocks.push_back({tensor.firstStep, tensor.lastStep, tensor.bytes, kAlignment});
+      places.push_back(&tensor.offset);
+    }
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      auto& step = program_.steps[s];
+      if (step.workspaceBytes == 0) continue;
+      blocks.push_back({static_cast<int32_t>(s), static_cast<int32_t>(s), step.workspaceBytes, kAlignment});
+      places.push_back(&step.workspaceOffset);
+    }
+    const auto layout = memory::layout(blocks);
+    for (size_t i = 0; i < places.size(); ++i) *places[i] = layout.offsets[i];
+    program_.arenaBytes = layout.bytes;
+    uint64_t sum = 0;
+    for (const auto& block : blocks) sum += block.bytes;
+    log_.info("Total Activation Memory: {} bytes ({} without sharing, at least {} live at once)", layout.bytes, sum,
+              memory::lowerBound(blocks));
+  }
+
+  const Graph& graph_;
+  const Assignment& assignment_;
+  const ProfileSymbols& symbols_;
+  const plan::Plan& plan_;
+  ConstantPool& constants_;
+  Log& log_;
+  plan::Program program_;
+  std::vector<int32_t> step_;            // by node
+  std::vector<ValueId> root_;            // by value
+  std::vector<int32_t> tensor_;          // by value
+  std::vector<std::pair<int32_t, int32_t>> copies_;
+};
+
+}  // namespace
+
+int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
+  const auto view = constant->view();
+  const std::string_view bytes(static_cast<const char*>(view.data), view.bytes());
+  const uint64_t hash = hashBytes(bytes, hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text())));
+  const auto [first, last] = byHash_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const auto& known = plan_.constants[static_cast<size_t>(it->second)];
+    if (known.dtype == view.dtype && known.dims == view.dims && known.bytes == bytes.size() &&
+        std::memcmp(known.data.get(), bytes.data(), bytes.size()) == 0) {
+      return it->second;
+    }
+  }
+  plan::ConstantRecord record;
+  record.dtype = view.dtype;
+  record.dims = view.dims;
+  record.hash = hash;
+  record.weights = constant->weights();
+  record.data = std::shared_ptr<const void>(constant, view.data);
+  record.bytes = bytes.size();
+  const auto index = static_cast<int32_t>(plan_.constants.size());
+  plan_.constants.push_back(std::move(record));
+  byHash_.emplace(hash, index);
+  return index;
+}
+
+plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
+                          const plan::Plan& plan, ConstantPool& constants, Log& log) {
+  return Scheduler(graph, assignment, symbols, plan, constants, log).run();
+}
+
+}  // namespace tenon::build

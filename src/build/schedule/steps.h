@@ -1,0 +1,25 @@
+// From a graph with chosen tactics to a program: storage of every tensor, memory, steps.
+#pragma once
+
+#include "build/assignment.h"
+#include "build/profiles.h"
+#include "plan/program.h"
+
+namespace tenon::build {
+
+// Collects constants by content, so that programs of several profiles share them.
+class ConstantPool {
+ public:
+  explicit ConstantPool(plan::Plan& plan) : plan_(plan) {}
+  int32_t add(const graph::ConstantPtr& constant);  // index in Plan::constants
+
+ private:
+  plan::Plan& plan_;
+  std::multimap<uint64_t, int32_t> byHash_;
+};
+
+// `plan.io` and `plan.symbols` stand already.
+plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
+                          const plan::Plan& plan, ConstantPool& constants, Log& log);
+
+}  // namespace tenon::build

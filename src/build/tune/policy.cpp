@@ -1,0 +1,39 @@
+// The selection policy: fastest, within the noise window the most frugal, then by name.
+#include "build/tune/policy.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/error.h"
+
+namespace tenon::build {
+namespace {
+
+constexpr double kNoise = 1.02;
+
+}  // namespace
+
+bool better(const Scored& a, const Scored& b) {
+  if (a.seconds * kNoise < b.seconds) return true;
+  if (b.seconds * kNoise < a.seconds) return false;
+  return std::tie(a.workspaceBytes, a.rank, a.name) < std::tie(b.workspaceBytes, b.rank, b.name);
+}
+
+// "Within the noise window" is no transitive relation, so the window is laid around the fastest.
+size_t choose(const std::vector<Scored>& scored) {
+  checkInternal(!scored.empty(), "policy: nothing to choose from");
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const auto& s : scored) fastest = std::min(fastest, s.seconds);
+  size_t best = scored.size();
+  for (size_t i = 0; i < scored.size(); ++i) {
+    if (scored[i].seconds > fastest * kNoise) continue;
+    if (best == scored.size() || std::tie(scored[i].workspaceBytes, scored[i].rank, scored[i].name) <
+                                     std::tie(scored[best].workspaceBytes, scored[best].rank, scored[best].name)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace tenon::build

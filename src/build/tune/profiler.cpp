@@ -1,0 +1,176 @@
+// Runs candidates on the device.
+#include "build/tune/profiler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "runtime/kernel.h"
+
+namespace tenon::build {
+namespace {
+
+constexpr size_t kRedZone = 256;
+constexpr unsigned char kRedByte = 0xb7;
+constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
+constexpr double kHopeless = 3;          // stop after one run when this many times slower than the best
+
+using runtime::CopyKind;
+
+// Device memory with red zones on both sides of the payload.
+class GuardedBuffer {
+ public:
+  GuardedBuffer(runtime::Device& device, size_t bytes) : device_(device), bytes_(bytes) {
+    base_ = static_cast<char*>(device.allocate(bytes + 2 * kRedZone, kRedZone));
+    const std::vector<unsigned char> red(bytes + 2 * kRedZone, kRedByte);
+    device_.copy(base_, red.data(), red.size(), CopyKind::kHostToDevice, nullptr);
+    device_.synchronize(nullptr);
+  }
+  ~GuardedBuffer() { device_.free(base_); }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  void* data() const { return base_ + kRedZone; }
+  void write(const void* from) {
+    device_.copy(data(), from, bytes_, CopyKind::kHostToDevice, nullptr);
+    device_.synchronize(nullptr);
+  }
+  std::vector<char> read() const {
+    std::vector<char> result(bytes_);
+    device_.copy(result.data(), data(), bytes_, CopyKind::kDeviceToHost, nullptr);
+    device_.synchronize(nullptr);
+    return result;
+  }
+  bool intact() const {
+    std::vector<unsigned char> all(bytes_ + 2 * kRedZone);
+    device_.copy(all.data(), base_, all.size(), CopyKind::kDeviceToHost, nullptr);
+    device_.synchronize(nullptr);
+    const auto red = [](unsigned char c) { return c == kRedByte; };
+    return std::all_of(all.begin(), all.begin() + kRedZone, red) && std::all_of(all.end() - kRedZone, all.end(), red);
+  }
+
+ private:
+  runtime::Device& device_;
+  size_t bytes_;
+  char* base_ = nullptr;
+};
+
+// Elements as stored in a format, counting padding of blocks.
+int64_t storedElements(const Dims& dims, Format format) {
+  if (dims.rank < 2 || format == Format::kLinear || format == Format::kChannelsLast) return dims.count();
+  const int64_t block = format == Format::kBlocked8 ? 8 : 16;
+  return dims.count() / std::max<int64_t>(dims[1], 1) * ((dims[1] + block - 1) / block * block);
+}
+
+// Reproducible data in [0.1, 1): positive, so that logarithms and roots stay finite; small integers.
+std::vector<char> randomBytes(DataType dtype, int64_t count, uint64_t seed) {
+  std::vector<char> bytes(bytesOf(dtype, count));
+  uint64_t state = seed * 2862933555777941757ull + 3037000493ull;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    const double unit = static_cast<double>(state >> 11) * 0x1p-53;
+    if (isFloating(dtype)) {
+      storeDouble(dtype, bytes.data(), i, 0.1 + 0.9 * unit);
+    } else {
+      storeInt(dtype, bytes.data(), i, static_cast<int64_t>(unit * 2));
+    }
+  }
+  return bytes;
+}
+
+class DeviceProfiler final : public Profiler {
+ public:
+  DeviceProfiler(runtime::Device& device, int iterations, Log& log)
+      : device_(device), iterations_(std::max(1, iterations)), log_(log) {}
+
+  Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                      double best) override {
+    try {
+      return run(problem, candidate, record, best);
+    } catch (const Error& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what()};
+    }
+  }
+
+ private:
+  struct Call {
+    runtime::KernelInstance* instance;
+    runtime::LaunchArguments arguments;
+    int repeats;
+  };
+
+  static void launch(void* argument, runtime::StreamHandle stream) {
+    auto* call = static_cast<Call*>(argument);
+    call->arguments.stream = stream;
+    for (int i = 0; i < call->repeats; ++i) call->instance->launch(call->arguments);
+  }
+
+  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, double best) {
+    std::vector<TensorView> constants;
+    for (const auto& input : problem.inputs) {
+      constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
+    }
+    auto& backend = runtime::backend(record.backend);
+    const auto kernel = backend.load({record, constants, {}, log_});
+    const auto instance = kernel->instantiate();
+
+    std::vector<runtime::TensorShape> inputShapes;
+    std::vector<runtime::TensorShape> outputShapes;
+    std::vector<std::unique_ptr<GuardedBuffer>> inputs;
+    std::vector<std::unique_ptr<GuardedBuffer>> outputs;
+    std::vector<void*> inputPointers;
+    std::vector<void*> outputPointers;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      const auto& desc = problem.inputs[i];
+      inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
+      const int64_t count = storedElements(desc.dims, candidate.inputs[i]);
+      inputs.push_back(std::make_unique<GuardedBuffer>(device_, bytesOf(desc.dtype, count)));
+      inputs.back()->write(desc.constant != nullptr ? desc.constant->view().data
+                                                    : static_cast<const void*>(randomBytes(desc.dtype, count, i).data()));
+      inputPointers.push_back(inputs.back()->data());
+    }
+    for (size_t i = 0; i < problem.outputs.size(); ++i) {
+      const auto& desc = problem.outputs[i];
+      outputShapes.push_back({desc.dtype, desc.dims, candidate.outputs[i]});
+      outputs.push_back(std::make_unique<GuardedBuffer>(device_, bytesOf(desc.dtype, storedElements(desc.dims, candidate.outputs[i]))));
+      outputPointers.push_back(outputs.back()->data());
+    }
+    const size_t workspaceBytes = instance->configure({inputShapes, outputShapes, &problem.symbols});
+    GuardedBuffer workspace(device_, workspaceBytes);
+
+    Call call{instance.get(), {inputPointers.data(), outputPointers.data(), workspace.data(), nullptr}, 1};
+    device_.measure(&launch, &call);  // first touch, lazy set-up
+    const double once = device_.measure(&launch, &call);
+    for (const auto& output : outputs) {
+      if (!output->intact()) return refuse(candidate, "it writes outside its output");
+    }
+    if (!workspace.intact()) return refuse(candidate, "it writes outside its workspace");
+    if (once > kHopeless * best) return {once, workspaceBytes, {}};
+
+    call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-8), 1.0, 2000.0));
+    std::vector<double> samples;
+    for (int i = 0; i < iterations_; ++i) samples.push_back(device_.measure(&launch, &call) / call.repeats);
+    std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2), samples.end());
+    return {samples[samples.size() / 2], workspaceBytes, {}};
+  }
+
+  Measurement refuse(const Candidate& candidate, std::string_view why) {
+    log_.error("tactic {} is left out: {}", candidate.text(), why);
+    return {std::numeric_limits<double>::infinity(), 0, std::string(why)};
+  }
+
+  runtime::Device& device_;
+  int iterations_;
+  Log& log_;
+};
+
+}  // namespace
+
+std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Log& log) {
+  return std::make_unique<DeviceProfiler>(device, iterations, log);
+}
+
+}  // namespace tenon::build

@@ -1,0 +1,35 @@
+// Measures candidates: an interface, and the one that runs them on the device.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "build/tactics/tactic.h"
+#include "core/log.h"
+
+namespace tenon::runtime {
+class Device;
+}
+
+namespace tenon::build {
+
+struct Measurement {
+  double seconds = 0;       // infinity when the candidate cannot be used; `failure` says why
+  uint64_t workspaceBytes = 0;
+  std::string failure;
+};
+
+// Called by the building thread only.
+class Profiler {
+ public:
+  virtual ~Profiler() = default;
+  // `best`: seconds of the best candidate so far; a profiler may stop early when the candidate is far behind.
+  virtual Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                              double best) = 0;
+};
+
+// Runs the kernel on random data in memory of its own with red zones around every output and the workspace; the time
+// is the median over `iterations` samples.
+std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Log& log);
+
+}  // namespace tenon::build

@@ -1,0 +1,31 @@
+// The ordered list of passes that turn a network's graph into an engine's graph.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "core/log.h"
+#include "graph/graph.h"
+
+namespace tenon::passes {
+
+struct Options {
+  bool refittable = false;  // rewrites that depend on the values of weights are then off
+  Log* log = nullptr;       // may be null
+};
+
+// A pass is deterministic and idempotent, changes the graph through patches only and returns the number of edits.
+struct Pass {
+  std::string_view name;
+  int (*run)(graph::Graph& graph, const Options& options);
+};
+
+std::span<const Pass> pipeline();
+
+// Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass
+// that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out. When a pass
+// throws, the graph before it is written to a file and the error says how to repeat it.
+void run(graph::Graph& graph, const Options& options);
+
+}  // namespace tenon::passes
