@@ -1,21 +1,37 @@
 # Helpers that turn a folder into a target. Sources are found, not listed: a new file needs no edit anywhere.
 include_guard()
 
-# tenon_component(<name> [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
-# (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility.
+# The standard library and fmt are parsed once: most of the compile time of a small file is its headers. The checksum
+# file lets ccache know the precompiled header by its content's source and not by its bytes, which differ from build to build.
+function(tenon_precompiled name)
+  cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/${name}.cpp CONTENT "// Only so that the target has a source.\n")
+  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/pch/${name}.cpp)
+  target_link_libraries(${name} PUBLIC ${arg_LINK})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+  string(SHA1 sum "${arg_HEADERS} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${TENON_SANITIZE}")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum "${sum}")
+endfunction()
+
+# tenon_component(<name> [NO_PCH] [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
+# (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility. NO_PCH: for folders
+# with compiler options of their own.
 function(tenon_component name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "NO_PCH" "" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
     file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
   endif()
   if(arg_SOURCES)
     add_library(tenon_${name} STATIC ${arg_SOURCES})
     target_include_directories(tenon_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(tenon_${name} PUBLIC fmt::fmt-header-only ${arg_LINK})
+    target_link_libraries(tenon_${name} PUBLIC fmt::fmt ${arg_LINK})
+    if(NOT arg_NO_PCH)
+      target_precompile_headers(tenon_${name} REUSE_FROM tenon_pch)
+    endif()
   else()
     add_library(tenon_${name} INTERFACE)
     target_include_directories(tenon_${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(tenon_${name} INTERFACE fmt::fmt-header-only ${arg_LINK})
+    target_link_libraries(tenon_${name} INTERFACE fmt::fmt ${arg_LINK})
   endif()
 endfunction()
 
@@ -40,6 +56,7 @@ function(tenon_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_precompile_headers(test_${name} REUSE_FROM tenon_test_pch)
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

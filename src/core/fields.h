@@ -108,11 +108,11 @@ struct FieldText<std::vector<E>> {
 // name=value name=value of the fields that are not at their default.
 template <typename T>
 std::string writeFields(const T& value) {
-  static const T defaults{};
+  [[maybe_unused]] static const T defaults{};
   std::string result;
   std::apply(
       [&](const auto&... fields) {
-        const auto one = [&](const auto& f) {
+        [[maybe_unused]] const auto one = [&](const auto& f) {
           if (value.*f.member == defaults.*f.member) return;
           using M = std::remove_cvref_t<decltype(value.*f.member)>;
           result += fmt::format("{}{}={}", result.empty() ? "" : " ", f.name, FieldText<M>::write(value.*f.member));
@@ -133,7 +133,7 @@ T readFields(TextReader& in) {
     bool known = false;
     std::apply(
         [&](const auto&... fields) {
-          const auto one = [&](const auto& f) {
+          [[maybe_unused]] const auto one = [&](const auto& f) {
             if (known || f.name != name) return;
             using M = std::remove_cvref_t<decltype(value.*f.member)>;
             value.*f.member = FieldText<M>::read(in);

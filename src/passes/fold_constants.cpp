@@ -1,0 +1,64 @@
+// Constant folding: deterministic nodes over constants, and integer tensors whose contents inference knows.
+#include "passes/fold_constants.h"
+
+#include <algorithm>
+
+namespace tenon::passes {
+namespace {
+
+constexpr int64_t kMaxFoldedBytes = int64_t{1} << 28;  // a constant that grows beyond this stays a computation
+
+using graph::Constant;
+using graph::ConstantPtr;
+
+// The constant that a value's known contents are, if they are numbers.
+ConstantPtr fromContents(const graph::Value& value) {
+  if (!value.type.contents || !isConstant(*value.type.contents) || !isConstant(value.type.shape)) return nullptr;
+  HostTensor tensor(value.type.dtype, evaluate(value.type.shape, {}));
+  for (size_t i = 0; i < value.type.contents->size(); ++i) {
+    tensor.view().storeInt(static_cast<int64_t>(i), (*value.type.contents)[i].constant());
+  }
+  return Constant::own(std::move(tensor));
+}
+
+ConstantPtr foldOutput(const graph::Graph& graph, const graph::Node& node, size_t output, bool refittable) {
+  const auto& value = graph.value(node.outputs[output]);
+  if (auto known = fromContents(value)) return known;
+  const bool constantInputs = !node.inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId id) {
+    return graph.value(id).constant != nullptr;
+  });
+  const bool noInputs = node.inputs.empty() && isConstant(value.type.shape);
+  if ((!constantInputs && !noInputs) || !isConstant(value.type.shape)) return nullptr;
+  if (static_cast<int64_t>(bytesOf(value.type.dtype, evaluate(value.type.shape, {}).count())) > kMaxFoldedBytes) return nullptr;
+  std::vector<ConstantPtr> sources;
+  for (const auto id : node.inputs) sources.push_back(graph.value(id).constant);
+  if (refittable && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;
+  return Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
+}
+
+}  // namespace
+
+int foldConstants(graph::Graph& graph, const Options& options) {
+  int edits = 0;
+  const auto order = graph.order();
+  for (const auto id : order) {
+    const auto& node = graph.node(id);
+    const auto facts = node.op.facts();
+    if (!facts.deterministic || facts.sideEffects) continue;
+    const auto outputs = node.outputs;
+    graph::Patch patch(graph);
+    bool changed = false;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      auto constant = foldOutput(graph, graph.node(id), i, options.refittable);
+      if (constant == nullptr) continue;
+      patch.replace(outputs[i], patch.addConstant(std::move(constant), graph.value(outputs[i]).name + "_folded"));
+      changed = true;
+    }
+    if (!changed) continue;
+    patch.commit();
+    ++edits;
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,10 @@
+// A pointwise node behind a convolution or matmul becomes its epilogue.
+#pragma once
+
+#include "passes/pipeline.h"
+
+namespace tenon::passes {
+
+int fuseEpilogue(graph::Graph& graph, const Options& options);
+
+}  // namespace tenon::passes

@@ -1,0 +1,73 @@
+// Merging of movement: reshape of reshape, transpose of transpose, transposes that only move extents of one.
+#include "passes/merge_movement.h"
+
+#include "ops/op/reshape.h"
+#include "ops/op/transpose.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+
+// The producer of input 0, if it is a node of type T.
+template <typename T>
+const T* producerOf(const Graph& graph, const graph::Node& node, NodeId& producer) {
+  producer = graph.value(node.inputs[0]).producer;
+  return producer == graph::kNone ? nullptr : graph.node(producer).op.as<T>();
+}
+
+bool replaceBy(Graph& graph, NodeId id, ops::Operator op, graph::ValueId input, std::span<const NodeId> from) {
+  graph::Patch patch(graph);
+  const auto output = graph.node(id).outputs[0];
+  const auto name = graph.node(id).name;
+  patch.replace(output, patch.add(std::move(op), name, {input}, from));
+  patch.commit();
+  return true;
+}
+
+// Axes of extent 1 may move freely: when the others keep their order, the transpose is a reshape.
+bool movesNothing(const ops::Transpose& transpose, const Shape& in) {
+  int64_t last = -1;
+  for (const int64_t axis : transpose.permutation) {
+    if (in[static_cast<size_t>(axis)].isConstant(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+bool mergeNode(Graph& graph, NodeId id) {
+  const auto& node = graph.node(id);
+  NodeId producer = graph::kNone;
+  if (node.op.as<ops::Reshape>() != nullptr) {
+    const auto* before = producerOf<ops::Reshape>(graph, node, producer);
+    if (before == nullptr || graph.value(node.inputs[0]).constraints.debug) return false;
+    const NodeId from[] = {producer, id};
+    return replaceBy(graph, id, node.op, graph.node(producer).inputs[0], from);
+  }
+  const auto* transpose = node.op.as<ops::Transpose>();
+  if (transpose == nullptr) return false;
+  const NodeId self[] = {id};
+  const Shape in = graph.value(node.inputs[0]).type.shape;
+  if (movesNothing(*transpose, in)) {
+    return replaceBy(graph, id, ops::Reshape{graph.value(node.outputs[0]).type.shape}, node.inputs[0], self);
+  }
+  const auto* before = producerOf<ops::Transpose>(graph, node, producer);
+  if (before == nullptr || graph.value(node.inputs[0]).constraints.debug) return false;
+  ops::Transpose merged;
+  for (const int64_t axis : transpose->permutation) merged.permutation.push_back(before->permutation[static_cast<size_t>(axis)]);
+  const NodeId from[] = {producer, id};
+  return replaceBy(graph, id, merged, graph.node(producer).inputs[0], from);
+}
+
+}  // namespace
+
+int mergeMovement(Graph& graph, const Options&) {
+  int edits = 0;
+  const auto order = graph.order();
+  for (const auto id : order) edits += mergeNode(graph, id) ? 1 : 0;
+  return edits;
+}
+
+}  // namespace tenon::passes

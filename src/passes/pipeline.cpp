@@ -1,0 +1,103 @@
+// The passes in order, with the reason for the order; the driver that runs, verifies, dumps and bisects.
+#include "passes/pipeline.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+#include "passes/fold_affine.h"
+#include "passes/fold_constants.h"
+#include "passes/fold_padding.h"
+#include "passes/fuse_epilogue.h"
+#include "passes/merge_movement.h"
+#include "passes/remove_noops.h"
+#include "passes/rewrite.h"
+
+namespace tenon::passes {
+namespace {
+
+int deadCode(graph::Graph& graph, const Options&) { return graph::removeDeadNodes(graph); }
+
+constexpr Pass kPipeline[] = {
+    {"dead_code", &deadCode},             // nothing that nobody needs is looked at by the others
+    {"fold_constants", &foldConstants},   // shape arithmetic and weights' preparation become constants
+    {"remove_noops", &removeNoops},       // identities hide neighbours from each other
+    {"merge_movement", &mergeMovement},   // chains of transposes and reshapes become one or none
+    {"rewrite", &rewrite},                // the equations of rules/: canonical forms for what follows
+    {"fold_padding", &foldPadding},       // padding slices go into the windows behind them
+    {"fold_affine", &foldAffine},         // scales and shifts go into the weights before them ...
+    {"fuse_epilogue", &fuseEpilogue},     // ... so that only what cannot be folded becomes an epilogue
+    {"fold_constants", &foldConstants},   // what the folds left behind
+};
+
+constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one
+
+const char* variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+bool isDisabled(std::string_view pass) {
+  const char* list = variable("TENON_DISABLE");
+  if (list == nullptr) return false;
+  const std::string padded = fmt::format(",{},", list);
+  return padded.find(fmt::format(",{},", pass)) != std::string::npos;
+}
+
+void write(const std::filesystem::path& path, const std::string& content) {
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  std::ofstream out(path);
+  out << content;
+}
+
+void runOne(const Pass& pass, graph::Graph& graph, const Options& options, int& edits) {
+  const graph::Graph before = graph;
+  try {
+    edits = pass.run(graph, options);
+    if (edits > 0) graph::verify(graph);
+  } catch (const Error& error) {
+    const char* folder = variable("TENON_DUMP");
+    const auto path = std::filesystem::path(folder != nullptr ? folder : std::filesystem::temp_directory_path().c_str()) /
+                      fmt::format("tenon_failed_{}_{:016x}.graph", pass.name, graph::hash(before));
+    write(path, graph::text(before, INT64_MAX));
+    throw InternalError(
+        "pass '{}' failed: {}. The graph before it is in '{}'; TENON_DISABLE={} leaves the pass out", pass.name, error.what(),
+        path.string(), pass.name);
+  }
+}
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+void run(graph::Graph& graph, const Options& options) {
+  const char* dump = variable("TENON_DUMP");
+  const char* stop = variable("TENON_STOP_AFTER");
+  const long limit = stop != nullptr ? std::strtol(stop, nullptr, 10) : INT64_MAX;
+  graph::verify(graph);
+  int done = 0;
+  const auto note = [&](std::string_view pass) {
+    if (dump != nullptr) write(std::filesystem::path(dump) / fmt::format("{:03}_{}.graph", done, pass), graph::text(graph));
+  };
+  note("network");
+  for (int round = 0; round < kRounds; ++round) {
+    int changes = 0;
+    for (const auto& pass : kPipeline) {
+      if (done >= limit) return;
+      if (isDisabled(pass.name)) continue;
+      int edits = 0;
+      runOne(pass, graph, options, edits);
+      if (edits == 0) continue;
+      changes += edits;
+      ++done;
+      note(pass.name);
+      if (options.log != nullptr) options.log->verbose("pass {} ({}): {} edits, {} nodes", done, pass.name, edits, graph.order().size());
+    }
+    if (changes == 0) return;
+  }
+}
+
+}  // namespace tenon::passes
