@@ -36,8 +36,11 @@ class File {
 }
 
 void checkLocation(const std::string& location) {
-  if (location.empty() || location.find('\0') != std::string::npos) {
-    refuse(location, "the location is empty or holds a zero byte; expected a path relative to the model's folder");
+  if (location.empty()) {
+    refuse(location, "the location is empty; expected a path relative to the model's folder");
+  }
+  if (location.find('\0') != std::string::npos) {
+    refuse(location.c_str(), "the location holds a zero byte; expected a path relative to the model's folder");
   }
   if (location.front() == '/') {
     refuse(location, "the path is absolute; expected a path relative to the model's folder");

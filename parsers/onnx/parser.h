@@ -91,7 +91,10 @@ class Refitter final : public nvonnxparser::IParserRefitter {
  private:
   template <typename Action>
   bool guarded(const Action& action) noexcept;
+  using Tensors = std::unordered_map<std::string, const pb::TensorProto*>;
   bool refit(const pb::ModelProto& model, const char* path);
+  void give(const Constant& constant);
+  void giveNormalization(const pb::NodeProto& node, const Tensors& tensors, TensorLoader& loader);
 
   nvinfer1::IRefitter& refitter_;
   ErrorList errors_;

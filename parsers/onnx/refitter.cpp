@@ -1,6 +1,7 @@
 // IParserRefitter: new weights for an engine, by the names of initializers and Constant outputs.
 #include <set>
 
+#include "batch_normalization.h"
 #include "guard.h"
 #include "parser.h"
 
@@ -27,28 +28,58 @@ bool Refitter::guarded(const Action& action) noexcept {
   return guardCall(errors_, action);
 }
 
+void Refitter::give(const Constant& constant) {
+  if (!refitter_.setNamedWeights(constant.name.c_str(), constant.weights())) {
+    fail(ErrorCode::kREFIT_FAILED, fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
+                                               "count it was built with", constant.name, typeName(constant.type),
+                                               toString(constant.shape)));
+  }
+}
+
+// Import folded the four constants of the node into two of its own names.
+void Refitter::giveNormalization(const pb::NodeProto& node, const Tensors& tensors, TensorLoader& loader) {
+  std::vector<const Constant*> constants;
+  for (int i = 1; i < 5; ++i) {
+    const auto found = tensors.find(node.input(i));
+    if (found == tensors.end()) {
+      return;
+    }
+    constants.push_back(&loader.load(*found->second, node.input(i)));
+  }
+  float epsilon = 1e-5f;
+  for (const pb::AttributeProto& attribute : node.attribute()) {
+    epsilon = attribute.name() == "epsilon" ? attribute.f() : epsilon;
+  }
+  const DataType type = refitter_.getWeightsPrototype(factorName(node.output(0)).c_str()).type;
+  const FoldedNormalization folded = foldBatchNormalization(store_, *constants[0], *constants[1], *constants[2],
+                                                            *constants[3], epsilon, type, node.output(0));
+  give(*folded.factor);
+  give(*folded.shift);
+}
+
 bool Refitter::refit(const pb::ModelProto& model, const char* path) {
   const ExternalFiles files(path);
   TensorLoader loader(store_, files, &supplied_);
   const std::set<std::string> wanted = refittableNames(refitter_);
-  const auto give = [&](const pb::TensorProto& tensor, const std::string& name) {
-    if (wanted.count(name) == 0) {
-      return;
-    }
-    const Constant& constant = loader.load(tensor, name);
-    if (!refitter_.setNamedWeights(name.c_str(), constant.weights())) {
-      fail(ErrorCode::kREFIT_FAILED, fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
-                                                 "count it was built with", name, typeName(constant.type),
-                                                 toString(constant.shape)));
-    }
-  };
+  Tensors tensors;
   for (const pb::TensorProto& tensor : model.graph().initializer()) {
-    give(tensor, tensor.name());
+    tensors[tensor.name()] = &tensor;
   }
   for (const pb::NodeProto& node : model.graph().node()) {
     if (node.op_type() == "Constant" && node.attribute_size() == 1 && node.attribute(0).name() == "value" &&
         node.output_size() == 1) {
-      give(node.attribute(0).t(), node.output(0));
+      tensors[node.output(0)] = &node.attribute(0).t();
+    }
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (wanted.count(name) != 0) {
+      give(loader.load(*tensor, name));
+    }
+  }
+  for (const pb::NodeProto& node : model.graph().node()) {
+    if (node.op_type() == "BatchNormalization" && node.input_size() == 5 && node.output_size() > 0 &&
+        wanted.count(factorName(node.output(0))) != 0) {
+      giveNormalization(node, tensors, loader);
     }
   }
   return true;

@@ -1,6 +1,5 @@
 // Normalizations.
-#include <cmath>
-
+#include "batch_normalization.h"
 #include "operator_table.h"
 
 namespace tenon::onnxparser {
@@ -40,31 +39,24 @@ Values importBatchNormalization(Node& node) {
     const Value scaled = emit.binary(node.input(0), perChannel(emit, factor, rank), ElementWiseOperation::kPROD);
     return {emit.binary(scaled, perChannel(emit, shift, rank), ElementWiseOperation::kSUM)};
   }
-  std::vector<double> factor = toReals(node.input(1).constant());
-  std::vector<double> shift = toReals(node.input(2).constant());
-  const std::vector<double> mean = toReals(node.input(3).constant());
-  const std::vector<double> variance = toReals(node.input(4).constant());
+  const FoldedNormalization folded = foldBatchNormalization(
+      emit.store(), node.input(1).constant(), node.input(2).constant(), node.input(3).constant(),
+      node.input(4).constant(), epsilon, type, node.qualified(node.proto().output(0)));
   const int64_t channels = rank > 1 ? node.shape(0)[1] : 1;
-  for (const auto* list : std::initializer_list<const std::vector<double>*>{&factor, &shift, &mean, &variance}) {
-    if (list->size() != factor.size() || (channels >= 0 && static_cast<int64_t>(list->size()) != channels)) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("scale, bias, mean and variance must have {} elements, one per channel; "
-                                                 "one of them has {}", channels, list->size()));
-    }
+  if (channels >= 0 && folded.factor->count() != channels) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("scale has {} elements for {} channels", folded.factor->count(), channels));
   }
-  for (size_t i = 0; i < factor.size(); ++i) {
-    factor[i] /= std::sqrt(variance[i] + epsilon);
-    shift[i] -= mean[i] * factor[i];
-  }
-  const Shape shape{static_cast<int64_t>(factor.size())};
-  const Constant& scale = emit.store().ofReals(type, shape, factor);
-  const Constant& bias = emit.store().ofReals(type, shape, shift);
   if (rank < 4) {  // addScaleNd asks for rank 4 or more
-    const Value scaled = emit.binary(node.input(0), perChannel(emit, scale, rank), ElementWiseOperation::kPROD);
-    return {emit.binary(scaled, perChannel(emit, bias, rank), ElementWiseOperation::kSUM)};
+    const Value scaled = emit.binary(node.input(0), perChannel(emit, *folded.factor, rank),
+                                     ElementWiseOperation::kPROD);
+    return {emit.binary(scaled, perChannel(emit, *folded.shift, rank), ElementWiseOperation::kSUM)};
   }
-  auto* made = emit.network().addScaleNd(node.tensor(0), nvinfer1::ScaleMode::kCHANNEL, bias.weights(), scale.weights(),
-                                         nvinfer1::Weights{type, nullptr, 0}, 1);
-  return {emit.output(emit.added(made, "addScaleNd"))};
+  auto* made = emit.network().addScaleNd(node.tensor(0), nvinfer1::ScaleMode::kCHANNEL, folded.shift->weights(),
+                                         folded.factor->weights(), nvinfer1::Weights{type, nullptr, 0}, 1);
+  auto& layer = emit.added(made, "addScaleNd");
+  emit.nameWeights(*folded.factor);
+  emit.nameWeights(*folded.shift);
+  return {emit.output(layer)};
 }
 
 Value normalize(Node& node, const Value& scale, const Value& bias, uint32_t axes, float epsilon, int64_t groups) {

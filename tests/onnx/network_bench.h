@@ -1,0 +1,53 @@
+// A builder, a network and a parser for the tests that need all three.
+#pragma once
+
+#include <NvInfer.h>
+#include <NvOnnxParser.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model_maker.h"
+#include "parser.h"
+
+namespace tenon::onnxparser {
+
+class CollectingLogger final : public nvinfer1::ILogger {
+ public:
+  void log(Severity severity, const char* message) noexcept override {
+    if (severity <= Severity::kWARNING) {
+      text += message;
+      text += '\n';
+    }
+  }
+  std::string text;
+};
+
+struct NetworkBench {
+  NetworkBench() : builder(nvinfer1::createInferBuilder(logger)) {
+    network.reset(builder->createNetworkV2(1u << static_cast<uint32_t>(
+                                               nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
+    parser = std::make_unique<Parser>(*network, &logger);
+  }
+
+  bool parse(const ModelMaker& maker) {
+    const std::string bytes = maker.bytes();
+    return parser->parse(bytes.data(), bytes.size(), nullptr);
+  }
+  std::string errors() const {
+    std::string all;
+    for (int i = 0; i < parser->getNbErrors(); ++i) {
+      all += std::string(parser->getError(i)->desc()) + "\n";
+    }
+    return all;
+  }
+  Shape outputShape(int32_t index = 0) const { return toShape(network->getOutput(index)->getDimensions()); }
+
+  CollectingLogger logger;
+  std::unique_ptr<nvinfer1::IBuilder> builder;
+  std::unique_ptr<Parser> parser;  // destroyed after the network: the network points to its weights
+  std::unique_ptr<nvinfer1::INetworkDefinition> network;
+};
+
+}  // namespace tenon::onnxparser

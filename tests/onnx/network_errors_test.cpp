@@ -1,0 +1,262 @@
+// What a refused model says, and what supportsModelV2 answers; and whether every model of the collection is read.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "network_bench.h"
+
+namespace tenon::onnxparser {
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelMaker chain(const std::vector<std::string>& types, bool infos = false) {
+  ModelMaker maker;
+  maker.input("t0", {2, 3});
+  for (size_t i = 0; i < types.size(); ++i) {
+    maker.node(types[i], {"t" + std::to_string(i)}, {"t" + std::to_string(i + 1)}, "n" + std::to_string(i));
+    if (infos) {
+      maker.valueInfo("t" + std::to_string(i + 1), {2, 3});
+    }
+  }
+  maker.output("t" + std::to_string(types.size()));
+  return maker;
+}
+
+TEST(Errors, AllUnknownOperatorsAreReportedAtOnce) {
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(chain({"Relu", "Nonsense", "Relu", "If", "Multinomial"})));
+  ASSERT_EQ(bench.parser->getNbErrors(), 3) << bench.errors();
+  const auto* first = bench.parser->getError(0);
+  EXPECT_EQ(first->code(), ErrorCode::kUNSUPPORTED_NODE);
+  EXPECT_EQ(first->node(), 1);
+  EXPECT_STREQ(first->nodeName(), "n1");
+  EXPECT_STREQ(first->nodeOperator(), "Nonsense");
+  EXPECT_GT(first->line(), 0);
+  EXPECT_NE(std::string(first->file()), "");
+  EXPECT_EQ(first->localFunctionStackSize(), 0);
+  EXPECT_NE(std::string(first->desc()).find("node 1 'n1' (Nonsense, opset 17)"), std::string::npos) << first->desc();
+  EXPECT_NE(std::string(first->desc()).find("Register a plugin 'Nonsense'"), std::string::npos) << first->desc();
+  EXPECT_NE(std::string(bench.parser->getError(1)->desc()).find("subgraph"), std::string::npos);
+  EXPECT_EQ(bench.network->getNbLayers(), 0);
+  EXPECT_EQ(bench.parser->getError(3), nullptr);
+  EXPECT_EQ(bench.parser->getError(-1), nullptr);
+  bench.parser->clearErrors();
+  EXPECT_EQ(bench.parser->getNbErrors(), 0);
+}
+
+TEST(Errors, SubgraphsOfSupportedNodes) {
+  for (const bool infos : {false, true}) {
+    NetworkBench bench;
+    const std::string bytes = chain({"Relu", "Neg", "Nonsense", "Abs", "Multinomial"}, infos).bytes();
+    EXPECT_FALSE(bench.parser->supportsModelV2(bytes.data(), bytes.size()));
+    ASSERT_EQ(bench.parser->getNbSubgraphs(), 4) << bench.errors();
+    const std::vector<std::pair<bool, std::vector<int64_t>>> expected{{true, {0, 1}}, {false, {2}}, {true, {3}},
+                                                                      {false, {4}}};
+    for (int64_t i = 0; i < 4; ++i) {
+      int64_t length = 0;
+      const int64_t* nodes = bench.parser->getSubgraphNodes(i, length);
+      EXPECT_EQ(bench.parser->isSubgraphSupported(i), expected[static_cast<size_t>(i)].first);
+      EXPECT_EQ(std::vector<int64_t>(nodes, nodes + length), expected[static_cast<size_t>(i)].second);
+    }
+    EXPECT_EQ(bench.network->getNbLayers(), 0) << "the caller's network must stay as it was";
+    EXPECT_EQ(bench.network->getNbInputs(), 0);
+    int64_t length = 7;
+    EXPECT_EQ(bench.parser->getSubgraphNodes(4, length), nullptr);
+    EXPECT_FALSE(bench.parser->isSubgraphSupported(-1));
+  }
+}
+
+TEST(Errors, SupportedModelIsOneSubgraph) {
+  NetworkBench bench;
+  const std::string bytes = chain({"Relu", "Neg"}).bytes();
+  EXPECT_TRUE(bench.parser->supportsModelV2(bytes.data(), bytes.size())) << bench.errors();
+  EXPECT_EQ(bench.parser->getNbSubgraphs(), 1);
+  EXPECT_TRUE(bench.parser->isSubgraphSupported(0));
+  SubGraphCollection_t parts;
+  EXPECT_TRUE(bench.parser->supportsModel(bytes.data(), bytes.size(), parts, nullptr));
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].first, (std::vector<size_t>{0, 1}));
+  EXPECT_TRUE(parts[0].second);
+  EXPECT_TRUE(bench.parser->supportsOperator("Conv"));
+  EXPECT_FALSE(bench.parser->supportsOperator("Nonsense"));
+}
+
+// Each row: what is done to a Relu chain or node, and the words the message must hold.
+std::string refusal(ModelMaker& maker, ErrorCode code) {
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  if (bench.parser->getNbErrors() == 0) {
+    ADD_FAILURE() << "no error is reported";
+    return "";
+  }
+  EXPECT_EQ(bench.parser->getError(0)->code(), code) << bench.errors();
+  return bench.errors();
+}
+
+TEST(Errors, Graphs) {
+  ModelMaker old = chain({"Relu"});
+  old.proto().mutable_opset_import(0)->set_version(6);
+  EXPECT_NE(refusal(old, ErrorCode::kUNSUPPORTED_GRAPH).find("imports opset 6; expected 7 to 25"), std::string::npos);
+  ModelMaker missing = chain({"Relu"});
+  missing.graph().mutable_node(0)->set_input(0, "ghost");
+  EXPECT_NE(refusal(missing, ErrorCode::kINVALID_GRAPH).find("'ghost'"), std::string::npos);
+  ModelMaker output = chain({"Relu"});
+  output.output("ghost");
+  EXPECT_NE(refusal(output, ErrorCode::kINVALID_GRAPH).find("made by no node"), std::string::npos);
+  ModelMaker rank = chain({"Relu"});
+  rank.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  EXPECT_NE(refusal(rank, ErrorCode::kUNSUPPORTED_GRAPH).find("no declared rank"), std::string::npos);
+  ModelMaker type = chain({"Relu"});
+  type.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(8);
+  EXPECT_NE(refusal(type, ErrorCode::kUNSUPPORTED_NODE_DATATYPE).find("STRING"), std::string::npos);
+  ModelMaker opset = chain({"Upsample"});
+  EXPECT_NE(refusal(opset, ErrorCode::kUNSUPPORTED_NODE).find("imported for opsets 7 to 9"), std::string::npos);
+  ModelMaker domain = chain({"Relu"});
+  domain.graph().mutable_node(0)->set_domain("com.example");
+  EXPECT_NE(refusal(domain, ErrorCode::kUNSUPPORTED_NODE).find("domain 'com.example'"), std::string::npos);
+  ModelMaker weights = chain({"Relu"});
+  weights.floats("w", {5}, {1, 2});
+  EXPECT_NE(refusal(weights, ErrorCode::kINVALID_VALUE).find("tensor 'w'"), std::string::npos);
+}
+
+TEST(Errors, Nodes) {
+  ModelMaker attribute = chain({"Softmax"});
+  ModelMaker::set(*attribute.graph().mutable_node(0), "axis", 1.5f);
+  EXPECT_NE(refusal(attribute, ErrorCode::kINVALID_NODE).find("attribute 'axis'"), std::string::npos);
+  ModelMaker axis = chain({"Softmax"});
+  ModelMaker::set(*axis.graph().mutable_node(0), "axis", int64_t{2});
+  EXPECT_NE(refusal(axis, ErrorCode::kINVALID_NODE).find("axis = 2 is outside a tensor of rank 2"), std::string::npos);
+  ModelMaker absent = chain({"Add"});
+  EXPECT_NE(refusal(absent, ErrorCode::kINVALID_NODE).find("input 1 is required"), std::string::npos);
+  ModelMaker shape = chain({"Reshape"});
+  shape.ints("s", {2}, {4, 2});
+  shape.graph().mutable_node(0)->add_input("s");
+  EXPECT_NE(refusal(shape, ErrorCode::kINVALID_NODE).find("the counts differ"), std::string::npos);
+  ModelMaker pool = chain({"MaxPool"});
+  ModelMaker::set(*pool.graph().mutable_node(0), "kernel_shape", std::vector<int64_t>{2, 2});
+  EXPECT_NE(refusal(pool, ErrorCode::kUNSUPPORTED_NODE_SHAPE).find("rank 2"), std::string::npos);
+  ModelMaker mode = chain({"Gelu"});
+  mode.proto().mutable_opset_import(0)->set_version(20);
+  ModelMaker::set(*mode.graph().mutable_node(0), "approximate", std::string("other"));
+  EXPECT_NE(refusal(mode, ErrorCode::kUNSUPPORTED_NODE_ATTR).find("'other'"), std::string::npos);
+  ModelMaker computed = chain({"Abs", "ReduceSum"});
+  computed.graph().mutable_node(1)->set_input(0, "t0");
+  computed.graph().mutable_node(1)->add_input("t1");
+  EXPECT_NE(refusal(computed, ErrorCode::kUNSUPPORTED_NODE_INPUT).find("computed at run time"), std::string::npos);
+}
+
+TEST(Errors, InsideAFunctionNameTheFunction) {
+  ModelMaker maker;
+  auto* function = maker.proto().add_functions();
+  function->set_name("Outer");
+  function->set_domain("mine");
+  function->add_input("a");
+  function->add_output("b");
+  auto* inner = function->add_node();
+  inner->set_op_type("Nonsense");
+  inner->set_name("inside");
+  inner->add_input("a");
+  inner->add_output("b");
+  maker.input("x", {2});
+  maker.node("Outer", {"x"}, {"y"}, "call").set_domain("mine");
+  maker.output("y");
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  ASSERT_EQ(bench.parser->getNbErrors(), 1) << bench.errors();
+  ASSERT_EQ(bench.parser->getError(0)->localFunctionStackSize(), 1);
+  EXPECT_STREQ(bench.parser->getError(0)->localFunctionStack()[0], "Outer");
+  EXPECT_STREQ(bench.parser->getError(0)->nodeName(), "inside");
+  EXPECT_EQ(bench.parser->getError(0)->node(), 0);
+}
+
+TEST(Errors, AFunctionThatCallsItselfEnds) {
+  ModelMaker maker;
+  auto* function = maker.proto().add_functions();
+  function->set_name("Outer");
+  function->set_domain("mine");
+  function->add_input("a");
+  function->add_output("b");
+  auto* inner = function->add_node();
+  inner->set_op_type("Outer");
+  inner->set_domain("mine");
+  inner->add_input("a");
+  inner->add_output("b");
+  maker.input("x", {2});
+  maker.node("Outer", {"x"}, {"y"}, "call").set_domain("mine");
+  maker.output("y");
+  EXPECT_NE(refusal(maker, ErrorCode::kINVALID_GRAPH).find("call itself"), std::string::npos);
+}
+
+TEST(Errors, DamagedModelsNeverCrashTheParser) {
+  ModelMaker maker = chain({"Relu", "Softmax", "Neg"});
+  maker.floats("w", {2, 2}, {1, 2, 3, 4});
+  const std::string bytes = maker.bytes();
+  for (size_t bit = 0; bit < bytes.size() * 8; bit += 3) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    NetworkBench bench;
+    if (!bench.parser->parse(damaged.data(), damaged.size(), nullptr)) {
+      EXPECT_GT(bench.parser->getNbErrors(), 0) << bit;
+    }
+  }
+}
+
+TEST(SuppliedInitializers, ReplaceThoseOfTheModel) {
+  ModelMaker maker;
+  maker.input("x", {2});
+  maker.floats("c", {2}, {1, 2});
+  maker.node("Add", {"x", "c"}, {"y"});
+  maker.output("y");
+  const std::string bytes = maker.bytes();
+  NetworkBench bench;
+  const float supplied[] = {5, 6};
+  EXPECT_FALSE(bench.parser->loadInitializer("c", supplied, sizeof supplied));
+  ASSERT_TRUE(bench.parser->loadModelProto(bytes.data(), bytes.size(), nullptr));
+  ASSERT_TRUE(bench.parser->loadInitializer("c", supplied, sizeof supplied));
+  ASSERT_TRUE(bench.parser->parseModelProto()) << bench.errors();
+  auto* constant = static_cast<nvinfer1::IConstantLayer*>(bench.network->getLayer(0));
+  ASSERT_EQ(constant->getType(), nvinfer1::LayerType::kCONSTANT);
+  EXPECT_EQ(static_cast<const float*>(constant->getWeights().values)[1], 6.0f);
+}
+
+// Every model of the collection is imported, or refused for operators that the table does not have.
+TEST(Collection, EveryModelIsReadOrRefusedForAReason) {
+  const char* variable = std::getenv("TENON_MODELS");
+  const fs::path root = variable != nullptr ? variable : "../shared/models";
+  if (!fs::exists(root / "onnx")) {
+    GTEST_SKIP() << "no models: set TENON_MODELS, or put them at ../shared/models";
+  }
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "onnx")) {
+    if (entry.path().extension() == ".onnx") {
+      files.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : files) {
+    NetworkBench bench;
+    if (bench.parser->parseFromFile(file.c_str(), 2)) {
+      EXPECT_GT(bench.network->getNbOutputs(), 0) << file;
+      continue;
+    }
+    ASSERT_GT(bench.parser->getNbErrors(), 0) << file;
+    for (int i = 0; i < bench.parser->getNbErrors(); ++i) {
+      const auto* error = bench.parser->getError(i);
+      EXPECT_EQ(error->code(), ErrorCode::kUNSUPPORTED_NODE) << file << ": " << error->desc();
+    }
+    std::set<std::string> operators;
+    for (int i = 0; i < bench.parser->getNbErrors(); ++i) {
+      operators.insert(bench.parser->getError(i)->nodeOperator());
+    }
+    std::string list;
+    for (const std::string& name : operators) {
+      list += " " + name;
+    }
+    std::printf("refused %s:%s\n", file.filename().c_str(), list.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace tenon::onnxparser
