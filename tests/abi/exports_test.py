@@ -40,7 +40,9 @@ def main():
         print("the comparison notices nothing")
         return 1
     wrong = [f"version script, {d}" for d in differences(expected, version_script(options.script))]
-    if options.library:
+    if options.library and not os.path.exists(options.library):
+        wrong.append(f"{options.library} is not built")
+    elif options.library:
         wrong += differences(expected, exported(options.nm, options.library))
         with open(options.library, "rb") as file:
             if f"lib{options.name}.so.10".encode() + b"\0" not in file.read():
