@@ -89,7 +89,7 @@ class Buffer:
     """Device memory with the contents of an array."""
 
     def __init__(self, size, contents=None):
-        self.size = size
+        self.size, self.pointer = size, None
         self.pointer = cuda().allocate(size)
         if contents is not None and size:
             cuda().copy(self.pointer, contents.ctypes.data, size)
@@ -101,7 +101,8 @@ class Buffer:
         return result
 
     def __del__(self):
-        cuda().free(self.pointer)
+        if self.pointer:
+            cuda().free(self.pointer)
 
 
 class OutputAllocator(trt.IOutputAllocator):
