@@ -35,9 +35,7 @@ void parseModel(nvonnxparser::IParser& parser, const std::string& path) {
   const Stopwatch watch;
   const auto verbosity = static_cast<int>(nvinfer1::ILogger::Severity::kINFO);
   if (!parser.parseFromFile(path.c_str(), verbosity)) {
-    for (int32_t i = 0; i < parser.getNbErrors(); ++i) {
-      error("{}", parser.getError(i)->desc());
-    }
+    // The parser has logged each error by itself.
     throw Failure("the model '{}' could not be parsed; the messages above say why", path);
   }
   info("Finished parsing network model. Parse time: {:.6g}", watch.seconds());
