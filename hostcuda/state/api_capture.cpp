@@ -122,8 +122,10 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNo
 }  // namespace api
 
 Entries captureEntries() {
-  return {TENON_STREAM_ENTRY(cudaStreamBeginCapture), TENON_STREAM_ENTRY(cudaStreamBeginCaptureToGraph),
-          TENON_STREAM_ENTRY(cudaStreamEndCapture), TENON_ENTRY(cudaThreadExchangeStreamCaptureMode),
+  return {TENON_STREAM_ENTRY(cudaStreamBeginCapture),
+          TENON_STREAM_ENTRY(cudaStreamBeginCaptureToGraph),
+          TENON_STREAM_ENTRY(cudaStreamEndCapture),
+          TENON_ENTRY(cudaThreadExchangeStreamCaptureMode),
           TENON_STREAM_ENTRY(cudaStreamIsCapturing),
           TENON_STREAM_ENTRY_AS("cudaStreamGetCaptureInfo", cudaStreamGetCaptureInfo, 13, 13),
           TENON_STREAM_ENTRY_AS("cudaStreamGetCaptureInfo", streamGetCaptureInfo12, 12, 12),

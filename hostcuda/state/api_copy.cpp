@@ -44,7 +44,9 @@ Copy checkedCopy(void* destination, const void* source, size_t count, cudaMemcpy
   return linearCopy(destination, source, count, kind);
 }
 
-void requireDevices(int destination, int source) { require(destination == 0 && source == 0, cudaErrorInvalidDevice); }
+void requireDevices(int destination, int source) {
+  require(destination == 0 && source == 0, cudaErrorInvalidDevice);
+}
 
 Copy checkedCopy2D(void* destination, size_t destinationPitch, const void* source, size_t sourcePitch, size_t width,
                    size_t height, cudaMemcpyKind kind) {
@@ -66,8 +68,9 @@ Copy checkedCopy2D(void* destination, size_t destinationPitch, const void* sourc
 void checkBox(const cudaPitchedPtr& pointer, const cudaPos& position, const cudaExtent& extent) {
   require(position.x + extent.width <= pointer.pitch, cudaErrorInvalidPitchValue);
   require(extent.depth <= 1 || position.y + extent.height <= pointer.ysize);
-  const size_t last = pointer.pitch * (pointer.ysize * (position.z + extent.depth - 1) + position.y + extent.height - 1) +
-                      position.x + extent.width;
+  const size_t last =
+      pointer.pitch * (pointer.ysize * (position.z + extent.depth - 1) + position.y + extent.height - 1) + position.x +
+      extent.width;
   MemoryRegistry::instance().checkRange(pointer.ptr, last);
 }
 
@@ -105,7 +108,8 @@ Fill checkedFill2D(void* pointer, size_t pitch, int value, size_t width, size_t 
 Fill checkedFill3D(const cudaPitchedPtr& pointer, int value, const cudaExtent& extent) {
   if (extent.width > 0 && extent.height > 0 && extent.depth > 0) checkBox(pointer, cudaPos{0, 0, 0}, extent);
   return Fill{{pointer.ptr, pointer.pitch, static_cast<unsigned>(value & 0xff), 1, extent.width, extent.height},
-              extent.depth, pointer.pitch * pointer.ysize};
+              extent.depth,
+              pointer.pitch * pointer.ysize};
 }
 
 cudaError_t cudaMemcpy(void* destination, const void* source, size_t count, cudaMemcpyKind kind) {
@@ -135,15 +139,13 @@ cudaError_t cudaMemcpyPeerAsync(void* destination, int destinationDevice, const 
 
 cudaError_t cudaMemcpy2D(void* destination, size_t destinationPitch, const void* source, size_t sourcePitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
-  return waited(
-      [&] { return checkedCopy2D(destination, destinationPitch, source, sourcePitch, width, height, kind); });
+  return waited([&] { return checkedCopy2D(destination, destinationPitch, source, sourcePitch, width, height, kind); });
 }
 
 cudaError_t cudaMemcpy2DAsync(void* destination, size_t destinationPitch, const void* source, size_t sourcePitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return inStream(stream, [&] {
-    return checkedCopy2D(destination, destinationPitch, source, sourcePitch, width, height, kind);
-  });
+  return inStream(
+      stream, [&] { return checkedCopy2D(destination, destinationPitch, source, sourcePitch, width, height, kind); });
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* params) {
@@ -207,8 +209,8 @@ cudaError_t cudaMemcpyBatchAsync(void* const* destinations, const void* const* s
   return memcpyBatch(destinations, sources, sizes, count, nullptr, stream);
 }
 
-cudaError_t memcpyBatchAsync12(void** destinations, void** sources, size_t* sizes, size_t count,
-                               cudaMemcpyAttributes*, size_t*, size_t, size_t* failIndex, cudaStream_t stream) {
+cudaError_t memcpyBatchAsync12(void** destinations, void** sources, size_t* sizes, size_t count, cudaMemcpyAttributes*,
+                               size_t*, size_t, size_t* failIndex, cudaStream_t stream) {
   return memcpyBatch(destinations, sources, sizes, count, failIndex, stream);
 }
 
@@ -216,15 +218,23 @@ cudaError_t memcpyBatchAsync12(void** destinations, void** sources, size_t* size
 }  // namespace api
 
 Entries copyEntries() {
-  return {TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy), TENON_STREAM_ENTRY(cudaMemcpyAsync), TENON_ENTRY(cudaMemcpyPeer),
-          TENON_ENTRY(cudaMemcpyPeerAsync), TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy2D),
-          TENON_STREAM_ENTRY(cudaMemcpy2DAsync), TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy3D),
-          TENON_STREAM_ENTRY(cudaMemcpy3DAsync), TENON_ENTRY_AS("cudaMemcpy3DPeer", cudaMemcpy3DPeer, 12, 13),
+  return {TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy),
+          TENON_STREAM_ENTRY(cudaMemcpyAsync),
+          TENON_ENTRY(cudaMemcpyPeer),
+          TENON_ENTRY(cudaMemcpyPeerAsync),
+          TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy2D),
+          TENON_STREAM_ENTRY(cudaMemcpy2DAsync),
+          TENON_DEFAULT_STREAM_ENTRY(cudaMemcpy3D),
+          TENON_STREAM_ENTRY(cudaMemcpy3DAsync),
+          TENON_ENTRY_AS("cudaMemcpy3DPeer", cudaMemcpy3DPeer, 12, 13),
           TENON_ENTRY_AS("cudaMemcpy3DPeer_ptds", cudaMemcpy3DPeer, 12, 13),
           TENON_STREAM_ENTRY_AS("cudaMemcpy3DPeerAsync", cudaMemcpy3DPeerAsync, 12, 13),
-          TENON_DEFAULT_STREAM_ENTRY(cudaMemset), TENON_STREAM_ENTRY(cudaMemsetAsync),
-          TENON_DEFAULT_STREAM_ENTRY(cudaMemset2D), TENON_STREAM_ENTRY(cudaMemset2DAsync),
-          TENON_DEFAULT_STREAM_ENTRY(cudaMemset3D), TENON_STREAM_ENTRY(cudaMemset3DAsync),
+          TENON_DEFAULT_STREAM_ENTRY(cudaMemset),
+          TENON_STREAM_ENTRY(cudaMemsetAsync),
+          TENON_DEFAULT_STREAM_ENTRY(cudaMemset2D),
+          TENON_STREAM_ENTRY(cudaMemset2DAsync),
+          TENON_DEFAULT_STREAM_ENTRY(cudaMemset3D),
+          TENON_STREAM_ENTRY(cudaMemset3DAsync),
           TENON_STREAM_ENTRY_AS("cudaMemcpyBatchAsync", cudaMemcpyBatchAsync, 13, 13),
           TENON_STREAM_ENTRY_AS("cudaMemcpyBatchAsync", memcpyBatchAsync12, 12, 12)};
 }

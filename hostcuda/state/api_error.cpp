@@ -39,7 +39,9 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 
-cudaError_t cudaPeekAtLastError() { return lastError(); }
+cudaError_t cudaPeekAtLastError() {
+  return lastError();
+}
 
 const char* cudaGetErrorName(cudaError_t error) {
   const ErrorText* text = findError(error);

@@ -36,7 +36,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return api::cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return api::cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   return guarded([&] {
@@ -90,8 +92,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t startHandle, c
       require(event->recording != nullptr, cudaErrorInvalidResourceHandle);
     }
     require(start->recording->done && end->recording->done, cudaErrorNotReady);
-    *milliseconds =
-        std::chrono::duration<float, std::milli>(end->recording->time - start->recording->time).count();
+    *milliseconds = std::chrono::duration<float, std::milli>(end->recording->time - start->recording->time).count();
   });
 }
 
@@ -99,10 +100,16 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t startHandle, c
 }  // namespace api
 
 Entries eventEntries() {
-  return {TENON_ENTRY(cudaEventCreate), TENON_ENTRY(cudaEventCreateWithFlags), TENON_ENTRY(cudaEventDestroy),
-          TENON_STREAM_ENTRY(cudaEventRecord), TENON_STREAM_ENTRY(cudaEventRecordWithFlags),
-          TENON_STREAM_ENTRY(cudaStreamWaitEvent), TENON_ENTRY(cudaEventQuery), TENON_ENTRY(cudaEventSynchronize),
-          TENON_ENTRY(cudaEventElapsedTime), TENON_ENTRY_AS("cudaEventElapsedTime_v2", cudaEventElapsedTime, 12, 12)};
+  return {TENON_ENTRY(cudaEventCreate),
+          TENON_ENTRY(cudaEventCreateWithFlags),
+          TENON_ENTRY(cudaEventDestroy),
+          TENON_STREAM_ENTRY(cudaEventRecord),
+          TENON_STREAM_ENTRY(cudaEventRecordWithFlags),
+          TENON_STREAM_ENTRY(cudaStreamWaitEvent),
+          TENON_ENTRY(cudaEventQuery),
+          TENON_ENTRY(cudaEventSynchronize),
+          TENON_ENTRY(cudaEventElapsedTime),
+          TENON_ENTRY_AS("cudaEventElapsedTime_v2", cudaEventElapsedTime, 12, 12)};
 }
 
 }  // namespace tenon::hostcuda

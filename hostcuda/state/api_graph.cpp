@@ -53,9 +53,8 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* found, cudaGraphNode_t ori
 }
 
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-  return withGraphs([&](Graphs& graphs, Dropped& dropped) {
-    dropped.push_back(std::shared_ptr<Node>(graphs.removeNode(node)));
-  });
+  return withGraphs(
+      [&](Graphs& graphs, Dropped& dropped) { dropped.push_back(std::shared_ptr<Node>(graphs.removeNode(node))); });
 }
 
 // The convention of all queries: a null array asks for the count; a longer array is filled up with nulls.
@@ -78,8 +77,7 @@ std::vector<cudaGraphNode_t> handlesOf(const Range& nodes) {
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  return withGraphs(
-      [&](Graphs& graphs, Dropped&) { listHandles(handlesOf(graphs.get(graph)->nodes), nodes, count); });
+  return withGraphs([&](Graphs& graphs, Dropped&) { listHandles(handlesOf(graphs.get(graph)->nodes), nodes, count); });
 }
 
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
@@ -186,16 +184,26 @@ cudaError_t graphRemoveDependencies12(cudaGraph_t graph, const cudaGraphNode_t* 
 
 const char* typeName(cudaGraphNodeType type) {
   switch (type) {
-    case cudaGraphNodeTypeKernel: return "WORK";
-    case cudaGraphNodeTypeMemcpy: return "MEMCPY";
-    case cudaGraphNodeTypeMemset: return "MEMSET";
-    case cudaGraphNodeTypeHost: return "HOST";
-    case cudaGraphNodeTypeGraph: return "GRAPH";
-    case cudaGraphNodeTypeWaitEvent: return "EVENT_WAIT";
-    case cudaGraphNodeTypeEventRecord: return "EVENT_RECORD";
-    case cudaGraphNodeTypeMemAlloc: return "MEM_ALLOC";
-    case cudaGraphNodeTypeMemFree: return "MEM_FREE";
-    default: return "EMPTY";
+    case cudaGraphNodeTypeKernel:
+      return "WORK";
+    case cudaGraphNodeTypeMemcpy:
+      return "MEMCPY";
+    case cudaGraphNodeTypeMemset:
+      return "MEMSET";
+    case cudaGraphNodeTypeHost:
+      return "HOST";
+    case cudaGraphNodeTypeGraph:
+      return "GRAPH";
+    case cudaGraphNodeTypeWaitEvent:
+      return "EVENT_WAIT";
+    case cudaGraphNodeTypeEventRecord:
+      return "EVENT_RECORD";
+    case cudaGraphNodeTypeMemAlloc:
+      return "MEM_ALLOC";
+    case cudaGraphNodeTypeMemFree:
+      return "MEM_FREE";
+    default:
+      return "EMPTY";
   }
 }
 
@@ -247,9 +255,8 @@ void dropReferences(std::vector<std::shared_ptr<UserObject>>& references, unsign
 }
 
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
-  return withGraphs([&](Graphs& graphs, Dropped& dropped) {
-    dropReferences(graphs.userObject(object), count, dropped);
-  });
+  return withGraphs(
+      [&](Graphs& graphs, Dropped& dropped) { dropReferences(graphs.userObject(object), count, dropped); });
 }
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned int count,
@@ -277,9 +284,14 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t obje
 }  // namespace api
 
 Entries graphEntries() {
-  return {TENON_ENTRY(cudaGraphCreate), TENON_ENTRY(cudaGraphDestroy), TENON_ENTRY(cudaGraphClone),
-          TENON_ENTRY(cudaGraphNodeFindInClone), TENON_ENTRY(cudaGraphDestroyNode), TENON_ENTRY(cudaGraphGetNodes),
-          TENON_ENTRY(cudaGraphGetRootNodes), TENON_ENTRY_AS("cudaGraphGetEdges", cudaGraphGetEdges, 13, 13),
+  return {TENON_ENTRY(cudaGraphCreate),
+          TENON_ENTRY(cudaGraphDestroy),
+          TENON_ENTRY(cudaGraphClone),
+          TENON_ENTRY(cudaGraphNodeFindInClone),
+          TENON_ENTRY(cudaGraphDestroyNode),
+          TENON_ENTRY(cudaGraphGetNodes),
+          TENON_ENTRY(cudaGraphGetRootNodes),
+          TENON_ENTRY_AS("cudaGraphGetEdges", cudaGraphGetEdges, 13, 13),
           TENON_ENTRY_AS("cudaGraphGetEdges", graphGetEdges12, 12, 12),
           TENON_ENTRY_AS("cudaGraphGetEdges_v2", cudaGraphGetEdges, 12, 12),
           TENON_ENTRY_AS("cudaGraphNodeGetDependencies", cudaGraphNodeGetDependencies, 13, 13),
@@ -294,8 +306,11 @@ Entries graphEntries() {
           TENON_ENTRY_AS("cudaGraphRemoveDependencies", cudaGraphRemoveDependencies, 13, 13),
           TENON_ENTRY_AS("cudaGraphRemoveDependencies", graphRemoveDependencies12, 12, 12),
           TENON_ENTRY_AS("cudaGraphRemoveDependencies_v2", cudaGraphRemoveDependencies, 12, 12),
-          TENON_ENTRY(cudaGraphDebugDotPrint), TENON_ENTRY(cudaUserObjectCreate), TENON_ENTRY(cudaUserObjectRetain),
-          TENON_ENTRY(cudaUserObjectRelease), TENON_ENTRY(cudaGraphRetainUserObject),
+          TENON_ENTRY(cudaGraphDebugDotPrint),
+          TENON_ENTRY(cudaUserObjectCreate),
+          TENON_ENTRY(cudaUserObjectRetain),
+          TENON_ENTRY(cudaUserObjectRelease),
+          TENON_ENTRY(cudaGraphRetainUserObject),
           TENON_ENTRY(cudaGraphReleaseUserObject)};
 }
 

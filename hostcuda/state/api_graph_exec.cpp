@@ -192,15 +192,24 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t streamHandle) {
 }  // namespace api
 
 Entries graphExecEntries() {
-  return {TENON_ENTRY(cudaGraphInstantiate), TENON_ENTRY(cudaGraphInstantiateWithFlags),
-          TENON_STREAM_ENTRY(cudaGraphInstantiateWithParams), TENON_ENTRY(cudaGraphExecGetFlags),
-          TENON_ENTRY(cudaGraphExecDestroy), TENON_ENTRY(cudaGraphExecUpdate),
-          TENON_ENTRY(cudaGraphExecMemcpyNodeSetParams), TENON_ENTRY(cudaGraphExecMemcpyNodeSetParams1D),
-          TENON_ENTRY(cudaGraphExecMemsetNodeSetParams), TENON_ENTRY(cudaGraphExecHostNodeSetParams),
-          TENON_ENTRY(cudaGraphExecEventRecordNodeSetEvent), TENON_ENTRY(cudaGraphExecEventWaitNodeSetEvent),
-          TENON_ENTRY(cudaGraphExecChildGraphNodeSetParams), TENON_ENTRY(cudaGraphExecNodeSetParams),
-          TENON_ENTRY(cudaGraphNodeSetEnabled), TENON_ENTRY(cudaGraphNodeGetEnabled),
-          TENON_STREAM_ENTRY(cudaGraphUpload), TENON_STREAM_ENTRY(cudaGraphLaunch)};
+  return {TENON_ENTRY(cudaGraphInstantiate),
+          TENON_ENTRY(cudaGraphInstantiateWithFlags),
+          TENON_STREAM_ENTRY(cudaGraphInstantiateWithParams),
+          TENON_ENTRY(cudaGraphExecGetFlags),
+          TENON_ENTRY(cudaGraphExecDestroy),
+          TENON_ENTRY(cudaGraphExecUpdate),
+          TENON_ENTRY(cudaGraphExecMemcpyNodeSetParams),
+          TENON_ENTRY(cudaGraphExecMemcpyNodeSetParams1D),
+          TENON_ENTRY(cudaGraphExecMemsetNodeSetParams),
+          TENON_ENTRY(cudaGraphExecHostNodeSetParams),
+          TENON_ENTRY(cudaGraphExecEventRecordNodeSetEvent),
+          TENON_ENTRY(cudaGraphExecEventWaitNodeSetEvent),
+          TENON_ENTRY(cudaGraphExecChildGraphNodeSetParams),
+          TENON_ENTRY(cudaGraphExecNodeSetParams),
+          TENON_ENTRY(cudaGraphNodeSetEnabled),
+          TENON_ENTRY(cudaGraphNodeGetEnabled),
+          TENON_STREAM_ENTRY(cudaGraphUpload),
+          TENON_STREAM_ENTRY(cudaGraphLaunch)};
 }
 
 }  // namespace tenon::hostcuda

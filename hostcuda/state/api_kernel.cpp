@@ -8,9 +8,11 @@ namespace tenon::hostcuda {
 
 void failKernel() {
   static const bool isSaid = [] {
-    std::fputs("Tenon: a CUDA kernel was launched, but no GPU is in use: the launch fails with "
-               "cudaErrorNoKernelImageForDevice. Run the program on a machine with an NVIDIA GPU and without "
-               "TENON_DEVICE=cpu, or give the kernel a host implementation.\n", stderr);
+    std::fputs(
+        "Tenon: a CUDA kernel was launched, but no GPU is in use: the launch fails with "
+        "cudaErrorNoKernelImageForDevice. Run the program on a machine with an NVIDIA GPU and without "
+        "TENON_DEVICE=cpu, or give the kernel a host implementation.\n",
+        stderr);
     return true;
   }();
   static_cast<void>(isSaid);
@@ -24,14 +26,22 @@ cudaError_t refuseKernel() {
   return guarded([] { failKernel(); });
 }
 
-cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) { return refuseKernel(); }
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+  return refuseKernel();
+}
 cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
   return refuseKernel();
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) { return refuseKernel(); }
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) {
+  return refuseKernel();
+}
 
-cudaError_t noFunction() { return report(cudaErrorInvalidDeviceFunction); }
-cudaError_t noSymbol() { return report(cudaErrorInvalidSymbol); }
+cudaError_t noFunction() {
+  return report(cudaErrorInvalidDeviceFunction);
+}
+cudaError_t noSymbol() {
+  return report(cudaErrorInvalidSymbol);
+}
 
 // Entry points of the driver: there is none.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
@@ -48,8 +58,12 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return api::cudaGetDriverEntryPoint(symbol, function, flags, status);
 }
 
-cudaError_t cudaProfilerStart() { return cudaSuccess; }
-cudaError_t cudaProfilerStop() { return cudaSuccess; }
+cudaError_t cudaProfilerStart() {
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStop() {
+  return cudaSuccess;
+}
 
 // The code that nvcc adds to a program registers its kernels before main. What it gets is a handle that it gives back.
 void** registerFatBinary(void*) {
@@ -57,7 +71,9 @@ void** registerFatBinary(void*) {
   return &handle;
 }
 void registerNothing() {}
-char initModule(void**) { return 1; }
+char initModule(void**) {
+  return 1;
+}
 
 struct CallConfiguration {
   dim3 grid;
@@ -93,8 +109,10 @@ cudaError_t popCallConfiguration(dim3* grid, dim3* block, size_t* sharedBytes, v
 }  // namespace api
 
 Entries kernelEntries() {
-  return {TENON_STREAM_ENTRY(cudaLaunchKernel), TENON_STREAM_ENTRY(cudaLaunchCooperativeKernel),
-          TENON_STREAM_ENTRY(cudaLaunchKernelExC), TENON_ENTRY_AS("__cudaLaunchKernel", refuseKernel, 12, 13),
+  return {TENON_STREAM_ENTRY(cudaLaunchKernel),
+          TENON_STREAM_ENTRY(cudaLaunchCooperativeKernel),
+          TENON_STREAM_ENTRY(cudaLaunchKernelExC),
+          TENON_ENTRY_AS("__cudaLaunchKernel", refuseKernel, 12, 13),
           TENON_ENTRY_AS("__cudaLaunchKernel_ptsz", refuseKernel, 12, 13),
           TENON_ENTRY_AS("cudaLaunchCooperativeKernelMultiDevice", refuseKernel, 12, 12),
           TENON_ENTRY_AS("cudaFuncGetAttributes", noFunction, 12, 13),
@@ -103,14 +121,16 @@ Entries kernelEntries() {
           TENON_ENTRY_AS("cudaFuncSetSharedMemConfig", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaFuncGetName", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaFuncGetParamInfo", noFunction, 12, 13),
-          TENON_ENTRY_AS("cudaGetFuncBySymbol", noFunction, 12, 13), TENON_ENTRY_AS("cudaGetKernel", noFunction, 12, 13),
+          TENON_ENTRY_AS("cudaGetFuncBySymbol", noFunction, 12, 13),
+          TENON_ENTRY_AS("cudaGetKernel", noFunction, 12, 13),
           TENON_ENTRY_AS("__cudaGetKernel", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaOccupancyMaxActiveBlocksPerMultiprocessor", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaOccupancyAvailableDynamicSMemPerBlock", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaOccupancyMaxPotentialClusterSize", noFunction, 12, 13),
           TENON_ENTRY_AS("cudaOccupancyMaxActiveClusters", noFunction, 12, 13),
-          TENON_ENTRY_AS("cudaGetSymbolAddress", noSymbol, 12, 13), TENON_ENTRY_AS("cudaGetSymbolSize", noSymbol, 12, 13),
+          TENON_ENTRY_AS("cudaGetSymbolAddress", noSymbol, 12, 13),
+          TENON_ENTRY_AS("cudaGetSymbolSize", noSymbol, 12, 13),
           TENON_ENTRY_AS("cudaMemcpyToSymbol", noSymbol, 12, 13),
           TENON_ENTRY_AS("cudaMemcpyToSymbol_ptds", noSymbol, 12, 13),
           TENON_ENTRY_AS("cudaMemcpyFromSymbol", noSymbol, 12, 13),
@@ -119,8 +139,10 @@ Entries kernelEntries() {
           TENON_ENTRY_AS("cudaMemcpyToSymbolAsync_ptsz", noSymbol, 12, 13),
           TENON_ENTRY_AS("cudaMemcpyFromSymbolAsync", noSymbol, 12, 13),
           TENON_ENTRY_AS("cudaMemcpyFromSymbolAsync_ptsz", noSymbol, 12, 13),
-          TENON_STREAM_ENTRY(cudaGetDriverEntryPoint), TENON_STREAM_ENTRY(cudaGetDriverEntryPointByVersion),
-          TENON_ENTRY(cudaProfilerStart), TENON_ENTRY(cudaProfilerStop),
+          TENON_STREAM_ENTRY(cudaGetDriverEntryPoint),
+          TENON_STREAM_ENTRY(cudaGetDriverEntryPointByVersion),
+          TENON_ENTRY(cudaProfilerStart),
+          TENON_ENTRY(cudaProfilerStop),
           TENON_ENTRY_AS("__cudaRegisterFatBinary", registerFatBinary, 12, 13),
           TENON_ENTRY_AS("__cudaRegisterFatBinaryEnd", registerNothing, 12, 13),
           TENON_ENTRY_AS("__cudaUnregisterFatBinary", registerNothing, 12, 13),

@@ -69,7 +69,9 @@ cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
   });
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t size) { return api::cudaHostAlloc(pointer, size, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void** pointer, size_t size) {
+  return api::cudaHostAlloc(pointer, size, cudaHostAllocDefault);
+}
 
 cudaError_t cudaFreeHost(void* pointer) {
   return guarded([&] { release(pointer, Origin::kHostAlloc, Origin::kHostAlloc); });
@@ -261,17 +263,28 @@ cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, cudaMemRangeAt
 }  // namespace api
 
 Entries memoryEntries() {
-  return {TENON_ENTRY(cudaMalloc), TENON_ENTRY(cudaMallocManaged), TENON_ENTRY(cudaFree), TENON_ENTRY(cudaHostAlloc),
-          TENON_ENTRY(cudaMallocHost), TENON_ENTRY(cudaFreeHost), TENON_ENTRY(cudaHostRegister),
-          TENON_ENTRY(cudaHostUnregister), TENON_ENTRY(cudaHostGetDevicePointer), TENON_ENTRY(cudaHostGetFlags),
-          TENON_ENTRY(cudaMallocPitch), TENON_ENTRY(cudaMalloc3D), TENON_ENTRY(cudaMemGetInfo),
+  return {TENON_ENTRY(cudaMalloc),
+          TENON_ENTRY(cudaMallocManaged),
+          TENON_ENTRY(cudaFree),
+          TENON_ENTRY(cudaHostAlloc),
+          TENON_ENTRY(cudaMallocHost),
+          TENON_ENTRY(cudaFreeHost),
+          TENON_ENTRY(cudaHostRegister),
+          TENON_ENTRY(cudaHostUnregister),
+          TENON_ENTRY(cudaHostGetDevicePointer),
+          TENON_ENTRY(cudaHostGetFlags),
+          TENON_ENTRY(cudaMallocPitch),
+          TENON_ENTRY(cudaMalloc3D),
+          TENON_ENTRY(cudaMemGetInfo),
           TENON_ENTRY_AS("cudaPointerGetAttributes", pointerGetAttributes12, 12, 12),
           TENON_ENTRY_AS("cudaPointerGetAttributes", cudaPointerGetAttributes, 13, 13),
           TENON_STREAM_ENTRY_AS("cudaMemPrefetchAsync", memPrefetchAsync12, 12, 12),
           TENON_STREAM_ENTRY_AS("cudaMemPrefetchAsync_v2", cudaMemPrefetchAsync, 12, 12),
           TENON_STREAM_ENTRY_AS("cudaMemPrefetchAsync", cudaMemPrefetchAsync, 13, 13),
-          TENON_ENTRY_AS("cudaMemAdvise", memAdvise12, 12, 12), TENON_ENTRY_AS("cudaMemAdvise_v2", cudaMemAdvise, 12, 12),
-          TENON_ENTRY_AS("cudaMemAdvise", cudaMemAdvise, 13, 13), TENON_ENTRY(cudaMemRangeGetAttribute),
+          TENON_ENTRY_AS("cudaMemAdvise", memAdvise12, 12, 12),
+          TENON_ENTRY_AS("cudaMemAdvise_v2", cudaMemAdvise, 12, 12),
+          TENON_ENTRY_AS("cudaMemAdvise", cudaMemAdvise, 13, 13),
+          TENON_ENTRY(cudaMemRangeGetAttribute),
           TENON_ENTRY(cudaMemRangeGetAttributes)};
 }
 

@@ -10,7 +10,9 @@ namespace tenon::hostcuda {
 namespace api {
 namespace {
 
-void requireDevice(int device) { require(device == 0, cudaErrorInvalidDevice); }
+void requireDevice(int device) {
+  require(device == 0, cudaErrorInvalidDevice);
+}
 
 // Memory is there at once: a later stream position than the program may use it from does no harm.
 void* allocateAsync(size_t size, const std::shared_ptr<MemoryPool>& pool, cudaStream_t handle) {
@@ -121,7 +123,8 @@ cudaError_t cudaMemSetMemPool(cudaMemLocation* location, cudaMemAllocationType, 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   return guarded([&] {
     require(pool != nullptr && properties != nullptr);
-    require(properties->allocType == cudaMemAllocationTypePinned || properties->allocType == cudaMemAllocationTypeManaged);
+    require(properties->allocType == cudaMemAllocationTypePinned ||
+            properties->allocType == cudaMemAllocationTypeManaged);
     require(properties->handleTypes == cudaMemHandleTypeNone, cudaErrorNotSupported);
     requireLocation(&properties->location);
     *pool = MemoryPools::instance().create(*properties)->handle();
@@ -154,16 +157,25 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
     const std::shared_ptr<MemoryPool> pool = MemoryPools::instance().get(handle);
     require(value != nullptr);
     switch (attribute) {
-      case cudaMemPoolReuseFollowEventDependencies: pool->followEvents = read<int>(value); return;
-      case cudaMemPoolReuseAllowOpportunistic: pool->allowOpportunistic = read<int>(value); return;
-      case cudaMemPoolReuseAllowInternalDependencies: pool->allowInternal = read<int>(value); return;
-      case cudaMemPoolAttrReleaseThreshold: pool->releaseThreshold = read<uint64_t>(value); return;
+      case cudaMemPoolReuseFollowEventDependencies:
+        pool->followEvents = read<int>(value);
+        return;
+      case cudaMemPoolReuseAllowOpportunistic:
+        pool->allowOpportunistic = read<int>(value);
+        return;
+      case cudaMemPoolReuseAllowInternalDependencies:
+        pool->allowInternal = read<int>(value);
+        return;
+      case cudaMemPoolAttrReleaseThreshold:
+        pool->releaseThreshold = read<uint64_t>(value);
+        return;
       case cudaMemPoolAttrReservedMemHigh:
       case cudaMemPoolAttrUsedMemHigh:
         require(read<uint64_t>(value) == 0);  // a high-water mark can only be reset
         pool->usedHigh = pool->used.load();
         return;
-      default: fail(cudaErrorInvalidValue);
+      default:
+        fail(cudaErrorInvalidValue);
     }
   });
 }
@@ -173,15 +185,28 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
     const std::shared_ptr<MemoryPool> pool = MemoryPools::instance().get(handle);
     require(value != nullptr);
     switch (attribute) {
-      case cudaMemPoolReuseFollowEventDependencies: write(value, pool->followEvents.load()); return;
-      case cudaMemPoolReuseAllowOpportunistic: write(value, pool->allowOpportunistic.load()); return;
-      case cudaMemPoolReuseAllowInternalDependencies: write(value, pool->allowInternal.load()); return;
-      case cudaMemPoolAttrReleaseThreshold: write(value, pool->releaseThreshold.load()); return;
+      case cudaMemPoolReuseFollowEventDependencies:
+        write(value, pool->followEvents.load());
+        return;
+      case cudaMemPoolReuseAllowOpportunistic:
+        write(value, pool->allowOpportunistic.load());
+        return;
+      case cudaMemPoolReuseAllowInternalDependencies:
+        write(value, pool->allowInternal.load());
+        return;
+      case cudaMemPoolAttrReleaseThreshold:
+        write(value, pool->releaseThreshold.load());
+        return;
       case cudaMemPoolAttrReservedMemCurrent:
-      case cudaMemPoolAttrUsedMemCurrent: write(value, pool->used.load()); return;
+      case cudaMemPoolAttrUsedMemCurrent:
+        write(value, pool->used.load());
+        return;
       case cudaMemPoolAttrReservedMemHigh:
-      case cudaMemPoolAttrUsedMemHigh: write(value, pool->usedHigh.load()); return;
-      default: fail(cudaErrorInvalidValue);
+      case cudaMemPoolAttrUsedMemHigh:
+        write(value, pool->usedHigh.load());
+        return;
+      default:
+        fail(cudaErrorInvalidValue);
     }
   });
 }
@@ -230,13 +255,24 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType
 }  // namespace api
 
 Entries poolEntries() {
-  return {TENON_STREAM_ENTRY(cudaMallocAsync), TENON_STREAM_ENTRY(cudaMallocFromPoolAsync),
-          TENON_STREAM_ENTRY(cudaFreeAsync), TENON_ENTRY(cudaDeviceGetDefaultMemPool),
-          TENON_ENTRY(cudaDeviceGetMemPool), TENON_ENTRY(cudaDeviceSetMemPool), TENON_ENTRY(cudaMemGetDefaultMemPool),
-          TENON_ENTRY(cudaMemGetMemPool), TENON_ENTRY(cudaMemSetMemPool), TENON_ENTRY(cudaMemPoolCreate),
-          TENON_ENTRY(cudaMemPoolDestroy), TENON_ENTRY(cudaMemPoolTrimTo), TENON_ENTRY(cudaMemPoolSetAttribute),
-          TENON_ENTRY(cudaMemPoolGetAttribute), TENON_ENTRY(cudaMemPoolSetAccess), TENON_ENTRY(cudaMemPoolGetAccess),
-          TENON_ENTRY(cudaDeviceGraphMemTrim), TENON_ENTRY(cudaDeviceGetGraphMemAttribute),
+  return {TENON_STREAM_ENTRY(cudaMallocAsync),
+          TENON_STREAM_ENTRY(cudaMallocFromPoolAsync),
+          TENON_STREAM_ENTRY(cudaFreeAsync),
+          TENON_ENTRY(cudaDeviceGetDefaultMemPool),
+          TENON_ENTRY(cudaDeviceGetMemPool),
+          TENON_ENTRY(cudaDeviceSetMemPool),
+          TENON_ENTRY_AS("cudaMemGetDefaultMemPool", cudaMemGetDefaultMemPool, 13, 13),
+          TENON_ENTRY_AS("cudaMemGetMemPool", cudaMemGetMemPool, 13, 13),
+          TENON_ENTRY_AS("cudaMemSetMemPool", cudaMemSetMemPool, 13, 13),
+          TENON_ENTRY(cudaMemPoolCreate),
+          TENON_ENTRY(cudaMemPoolDestroy),
+          TENON_ENTRY(cudaMemPoolTrimTo),
+          TENON_ENTRY(cudaMemPoolSetAttribute),
+          TENON_ENTRY(cudaMemPoolGetAttribute),
+          TENON_ENTRY(cudaMemPoolSetAccess),
+          TENON_ENTRY(cudaMemPoolGetAccess),
+          TENON_ENTRY(cudaDeviceGraphMemTrim),
+          TENON_ENTRY(cudaDeviceGetGraphMemAttribute),
           TENON_ENTRY(cudaDeviceSetGraphMemAttribute)};
 }
 

@@ -171,16 +171,25 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t handle, void* pointer, size_t,
 }  // namespace api
 
 Entries streamEntries() {
-  return {TENON_ENTRY(cudaStreamCreate), TENON_ENTRY(cudaStreamCreateWithFlags),
-          TENON_ENTRY(cudaStreamCreateWithPriority), TENON_ENTRY(cudaStreamDestroy),
-          TENON_ENTRY(cudaDeviceGetStreamPriorityRange), TENON_ENTRY(cudaDeviceSynchronize),
+  return {TENON_ENTRY(cudaStreamCreate),
+          TENON_ENTRY(cudaStreamCreateWithFlags),
+          TENON_ENTRY(cudaStreamCreateWithPriority),
+          TENON_ENTRY(cudaStreamDestroy),
+          TENON_ENTRY(cudaDeviceGetStreamPriorityRange),
+          TENON_ENTRY(cudaDeviceSynchronize),
           TENON_ENTRY_AS("cudaThreadSynchronize", cudaDeviceSynchronize, 12, 12),
-          TENON_STREAM_ENTRY(cudaStreamGetPriority), TENON_STREAM_ENTRY(cudaStreamGetFlags),
-          TENON_STREAM_ENTRY(cudaStreamGetId), TENON_STREAM_ENTRY(cudaStreamGetDevice),
-          TENON_STREAM_ENTRY(cudaStreamCopyAttributes), TENON_STREAM_ENTRY(cudaStreamGetAttribute),
-          TENON_STREAM_ENTRY(cudaStreamSetAttribute), TENON_STREAM_ENTRY(cudaStreamSynchronize),
-          TENON_STREAM_ENTRY(cudaStreamQuery), TENON_STREAM_ENTRY(cudaLaunchHostFunc),
-          TENON_STREAM_ENTRY(cudaStreamAddCallback), TENON_STREAM_ENTRY(cudaStreamAttachMemAsync)};
+          TENON_STREAM_ENTRY(cudaStreamGetPriority),
+          TENON_STREAM_ENTRY(cudaStreamGetFlags),
+          TENON_STREAM_ENTRY(cudaStreamGetId),
+          TENON_STREAM_ENTRY(cudaStreamGetDevice),
+          TENON_STREAM_ENTRY(cudaStreamCopyAttributes),
+          TENON_STREAM_ENTRY(cudaStreamGetAttribute),
+          TENON_STREAM_ENTRY(cudaStreamSetAttribute),
+          TENON_STREAM_ENTRY(cudaStreamSynchronize),
+          TENON_STREAM_ENTRY(cudaStreamQuery),
+          TENON_STREAM_ENTRY(cudaLaunchHostFunc),
+          TENON_STREAM_ENTRY(cudaStreamAddCallback),
+          TENON_STREAM_ENTRY(cudaStreamAttachMemAsync)};
 }
 
 }  // namespace tenon::hostcuda

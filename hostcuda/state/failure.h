@@ -1,4 +1,5 @@
-// How a failing call reports: thrown inside as a Failure, turned once into the return value and the thread's last error.
+// How a failing call reports: thrown inside as a Failure, turned once into the return value and the thread's last
+// error.
 #pragma once
 
 #include <new>
@@ -11,7 +12,9 @@ struct Failure {
   cudaError_t code;
 };
 
-[[noreturn]] inline void fail(cudaError_t code) { throw Failure{code}; }
+[[noreturn]] inline void fail(cudaError_t code) {
+  throw Failure{code};
+}
 
 inline void require(bool condition, cudaError_t code = cudaErrorInvalidValue) {
   if (!condition) fail(code);

@@ -46,8 +46,8 @@ struct Step {
   WorkItem work;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   bool isEnabled = true;
-  const Node* node = nullptr;           // names the step in later updates; not followed
-  std::vector<size_t> dependencies;     // steps before this one
+  const Node* node = nullptr;        // names the step in later updates; not followed
+  std::vector<size_t> dependencies;  // steps before this one
 };
 
 // What a launch runs: the nodes in a topological order. Branches run one after the other.

@@ -70,11 +70,14 @@ void* allocateAligned(size_t size) {
 cudaMemoryType Allocation::type() const {
   switch (origin) {
     case Origin::kHostAlloc:
-    case Origin::kRegistered: return cudaMemoryTypeHost;
-    case Origin::kManaged: return cudaMemoryTypeManaged;
+    case Origin::kRegistered:
+      return cudaMemoryTypeHost;
+    case Origin::kManaged:
+      return cudaMemoryTypeManaged;
     case Origin::kMalloc:
     case Origin::kPool:
-    case Origin::kGraph: break;
+    case Origin::kGraph:
+      break;
   }
   return cudaMemoryTypeDevice;
 }
@@ -153,8 +156,7 @@ void MemoryRegistry::registerRange(void* pointer, size_t size, unsigned flags) {
 void MemoryRegistry::unregisterRange(void* pointer) {
   const std::lock_guard held(mutex_);
   const auto entry = allocations_.find(reinterpret_cast<uintptr_t>(pointer));
-  require(entry != allocations_.end() && entry->second.origin == Origin::kRegistered,
-          cudaErrorHostMemoryNotRegistered);
+  require(entry != allocations_.end() && entry->second.origin == Origin::kRegistered, cudaErrorHostMemoryNotRegistered);
   allocations_.erase(entry);
 }
 

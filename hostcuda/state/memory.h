@@ -61,7 +61,8 @@ class MemoryRegistry {
 
 // Memory of a graph's allocation node; lives as long as the graph and all graphs made from it.
 struct GraphAllocation {
-  explicit GraphAllocation(size_t size) : bytes(size), pointer(MemoryRegistry::instance().allocate(size, Origin::kGraph)) {}
+  explicit GraphAllocation(size_t size)
+      : bytes(size), pointer(MemoryRegistry::instance().allocate(size, Origin::kGraph)) {}
   GraphAllocation(const GraphAllocation&) = delete;
   GraphAllocation& operator=(const GraphAllocation&) = delete;
   ~GraphAllocation() { MemoryRegistry::instance().release(pointer, Origin::kGraph); }

@@ -55,6 +55,8 @@ Mode currentMode() {
   return mode;
 }
 
-bool driverPresent() { return wish() != Wish::kHost && driverLibrary() != nullptr; }
+bool driverPresent() {
+  return wish() != Wish::kHost && driverLibrary() != nullptr;
+}
 
 }  // namespace tenon::hostcuda

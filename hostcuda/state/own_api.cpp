@@ -41,10 +41,10 @@ int call(void* function, Args... args) {
 
 using namespace tenon::hostcuda;
 
-#define TENON_HOST_FUNCTION(name) \
-  ([] { \
+#define TENON_HOST_FUNCTION(name)                                  \
+  ([] {                                                            \
     static void* const function = tenon_hostcuda_symbol(name, 13); \
-    return function; \
+    return function;                                               \
   }())
 
 extern "C" {
@@ -57,11 +57,24 @@ void* tenon_hostcuda_symbol(const char* name, int major) {
   return found != table.end() ? found->second : nullptr;
 }
 
-int tenon_hostcuda_unsupported() { return report(cudaErrorNotSupported); }
-int tenon_hostcuda_no_device() { return report(cudaErrorNoDevice); }
-int tenon_hostcuda_no_runtime() { return report(cudaErrorSharedObjectInitFailed); }
-int tenon_hostcuda_driver_present() { return driverPresent() ? 1 : 0; }
-int tenon_hostcuda_mode() { return static_cast<int>(currentMode()); }
+size_t tenon_hostcuda_symbol_count(int major) {
+  return tableOf(major).size();
+}
+int tenon_hostcuda_unsupported() {
+  return report(cudaErrorNotSupported);
+}
+int tenon_hostcuda_no_device() {
+  return report(cudaErrorNoDevice);
+}
+int tenon_hostcuda_no_runtime() {
+  return report(cudaErrorSharedObjectInitFailed);
+}
+int tenon_hostcuda_driver_present() {
+  return driverPresent() ? 1 : 0;
+}
+int tenon_hostcuda_mode() {
+  return static_cast<int>(currentMode());
+}
 
 int tenon_hostcuda_enqueue(CUstream_st* handle, void (*work)(void*), void* arg, void (*release)(void*), int kind) {
   auto task = std::shared_ptr<Task>();
@@ -96,7 +109,9 @@ int tenon_hostcuda_stream_is_capturing(CUstream_st* handle, int* capturing) {
 int tenon_hostcuda_stream_synchronize(CUstream_st* stream) {
   return call(TENON_HOST_FUNCTION("cudaStreamSynchronize"), stream);
 }
-int tenon_hostcuda_stream_query(CUstream_st* stream) { return call(TENON_HOST_FUNCTION("cudaStreamQuery"), stream); }
+int tenon_hostcuda_stream_query(CUstream_st* stream) {
+  return call(TENON_HOST_FUNCTION("cudaStreamQuery"), stream);
+}
 int tenon_hostcuda_stream_wait_event(CUstream_st* stream, CUevent_st* event) {
   return call(TENON_HOST_FUNCTION("cudaStreamWaitEvent"), stream, event, 0U);
 }
@@ -109,11 +124,15 @@ int tenon_hostcuda_stream_destroy(CUstream_st* stream) {
 int tenon_hostcuda_event_create(CUevent_st** event, unsigned flags) {
   return call(TENON_HOST_FUNCTION("cudaEventCreateWithFlags"), event, flags);
 }
-int tenon_hostcuda_event_destroy(CUevent_st* event) { return call(TENON_HOST_FUNCTION("cudaEventDestroy"), event); }
+int tenon_hostcuda_event_destroy(CUevent_st* event) {
+  return call(TENON_HOST_FUNCTION("cudaEventDestroy"), event);
+}
 int tenon_hostcuda_event_record(CUevent_st* event, CUstream_st* stream) {
   return call(TENON_HOST_FUNCTION("cudaEventRecord"), event, stream);
 }
-int tenon_hostcuda_event_query(CUevent_st* event) { return call(TENON_HOST_FUNCTION("cudaEventQuery"), event); }
+int tenon_hostcuda_event_query(CUevent_st* event) {
+  return call(TENON_HOST_FUNCTION("cudaEventQuery"), event);
+}
 int tenon_hostcuda_event_synchronize(CUevent_st* event) {
   return call(TENON_HOST_FUNCTION("cudaEventSynchronize"), event);
 }

@@ -12,7 +12,7 @@ constexpr const char* kPciBusId = "0000:00:00.0";
 
 // Facts of the machine, read once.
 struct MachineFacts {
-  int processors = 1;      // those this process may use
+  int processors = 1;  // those this process may use
   int clockKilohertz = 0;
   int lastLevelCacheBytes = 0;
   size_t memoryBytes = 0;

@@ -167,8 +167,7 @@ Point Scheduler::submit(Lock& lock, const StreamPtr& stream, WorkItem item, std:
     finish(stream, place.sequence, recording.get());
     return place;
   }
-  stream->queue.push_back(
-      {std::move(item), std::move(waits), std::move(recording), place.sequence, Clock::now()});
+  stream->queue.push_back({std::move(item), std::move(waits), std::move(recording), place.sequence, Clock::now()});
   ++queuedItems_;
   wakeWorker();
   return place;
@@ -244,9 +243,12 @@ void Scheduler::drain(Lock& lock, const Point& point) {
   refuseInsideUserCode();
   while (true) {
     switch (advance(lock, point)) {
-      case Progress::kReached: return;
-      case Progress::kRan: break;
-      case Progress::kOwnThread: fail(cudaErrorNotPermitted);
+      case Progress::kReached:
+        return;
+      case Progress::kRan:
+        break;
+      case Progress::kOwnThread:
+        fail(cudaErrorNotPermitted);
       case Progress::kBusy:
         ++waiters_;
         progress_.wait(lock);

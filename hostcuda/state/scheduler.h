@@ -54,7 +54,7 @@ struct Stream {
   unsigned flags = 0;
   int priority = 0;
   bool isLegacy = false;
-  bool isBlocking = true;   // takes part in the legacy default stream's synchronization
+  bool isBlocking = true;    // takes part in the legacy default stream's synchronization
   bool isDestroyed = false;  // no handle any more, remaining work still to run
 
   std::deque<QueuedItem> queue;
@@ -101,7 +101,9 @@ class Scheduler {
   void synchronize(Lock& lock, const StreamPtr& stream);
   void synchronizeAll(Lock& lock);
   bool isComplete(const StreamPtr& stream) const;
-  static bool reached(const Point& point) { return point.stream == nullptr || point.stream->completed >= point.sequence; }
+  static bool reached(const Point& point) {
+    return point.stream == nullptr || point.stream->completed >= point.sequence;
+  }
 
   // Events. All take the lock held.
   std::shared_ptr<Event> createEvent(unsigned flags);

@@ -29,9 +29,19 @@ class BlockedSignals {
 
 struct ForkHandlers {
   ForkHandlers() {
-    pthread_atfork([] { Scheduler::instance().beforeFork(); MemoryRegistry::instance().beforeFork(); },
-                   [] { MemoryRegistry::instance().afterFork(); Scheduler::instance().afterForkInParent(); },
-                   [] { MemoryRegistry::instance().afterFork(); Scheduler::instance().afterForkInChild(); });
+    pthread_atfork(
+        [] {
+          Scheduler::instance().beforeFork();
+          MemoryRegistry::instance().beforeFork();
+        },
+        [] {
+          MemoryRegistry::instance().afterFork();
+          Scheduler::instance().afterForkInParent();
+        },
+        [] {
+          MemoryRegistry::instance().afterFork();
+          Scheduler::instance().afterForkInChild();
+        });
   }
 };
 
@@ -124,7 +134,9 @@ void Scheduler::afterForkInChild() {
 namespace {
 
 // At exit queued work stays undone: the objects that it refers to are being destroyed.
-__attribute__((destructor)) void stopAtExit() { Scheduler::instance().stopWorkers(); }
+__attribute__((destructor)) void stopAtExit() {
+  Scheduler::instance().stopWorkers();
+}
 
 }  // namespace
 

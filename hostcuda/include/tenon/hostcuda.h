@@ -72,6 +72,7 @@ int tenon_hostcuda_memory_info(size_t* free, size_t* total);
 // For our libcudart only: the host function behind a runtime symbol of CUDA `major`, or null; the functions that
 // answer for symbols without one; whether a driver library is there, without starting it.
 void* tenon_hostcuda_symbol(const char* name, int major);
+size_t tenon_hostcuda_symbol_count(int major);
 int tenon_hostcuda_unsupported();
 int tenon_hostcuda_no_device();
 int tenon_hostcuda_no_runtime();
@@ -80,8 +81,12 @@ int tenon_hostcuda_driver_present();
 
 namespace tenon::hostcuda {
 
-inline Mode mode() { return static_cast<Mode>(tenon_hostcuda_mode()); }
-inline bool isHostMode() { return mode() == Mode::kHost; }
+inline Mode mode() {
+  return static_cast<Mode>(tenon_hostcuda_mode());
+}
+inline bool isHostMode() {
+  return mode() == Mode::kHost;
+}
 
 // Puts work(arg) at the end of the stream; release(arg), if given, is called once when arg is no longer needed.
 // While the stream captures, the work becomes a node of the captured graph, runs at each launch, and arg is released
@@ -102,7 +107,9 @@ inline Status streamSynchronize(StreamHandle stream) {
   return static_cast<Status>(tenon_hostcuda_stream_synchronize(stream));
 }
 // kSuccess when all work is done, else kNotReady.
-inline Status streamQuery(StreamHandle stream) { return static_cast<Status>(tenon_hostcuda_stream_query(stream)); }
+inline Status streamQuery(StreamHandle stream) {
+  return static_cast<Status>(tenon_hostcuda_stream_query(stream));
+}
 inline Status streamWaitEvent(StreamHandle stream, EventHandle event) {
   return static_cast<Status>(tenon_hostcuda_stream_wait_event(stream, event));
 }
@@ -110,17 +117,23 @@ inline Status streamWaitEvent(StreamHandle stream, EventHandle event) {
 inline Status streamCreate(StreamHandle* stream, unsigned flags = 0) {
   return static_cast<Status>(tenon_hostcuda_stream_create(stream, flags));
 }
-inline Status streamDestroy(StreamHandle stream) { return static_cast<Status>(tenon_hostcuda_stream_destroy(stream)); }
+inline Status streamDestroy(StreamHandle stream) {
+  return static_cast<Status>(tenon_hostcuda_stream_destroy(stream));
+}
 
 inline Status eventCreate(EventHandle* event, unsigned flags = 0) {
   return static_cast<Status>(tenon_hostcuda_event_create(event, flags));
 }
-inline Status eventDestroy(EventHandle event) { return static_cast<Status>(tenon_hostcuda_event_destroy(event)); }
+inline Status eventDestroy(EventHandle event) {
+  return static_cast<Status>(tenon_hostcuda_event_destroy(event));
+}
 inline Status eventRecord(EventHandle event, StreamHandle stream) {
   return static_cast<Status>(tenon_hostcuda_event_record(event, stream));
 }
 // kSuccess when the recorded point is reached or nothing was recorded, else kNotReady.
-inline Status eventQuery(EventHandle event) { return static_cast<Status>(tenon_hostcuda_event_query(event)); }
+inline Status eventQuery(EventHandle event) {
+  return static_cast<Status>(tenon_hostcuda_event_query(event));
+}
 inline Status eventSynchronize(EventHandle event) {
   return static_cast<Status>(tenon_hostcuda_event_synchronize(event));
 }
@@ -129,9 +142,13 @@ inline Status eventElapsed(float* milliseconds, EventHandle start, EventHandle e
 }
 
 // Device memory, aligned to 512 bytes (to 2 MiB from 4 MiB on). A size of 0 gives a null pointer.
-inline Status malloc(void** pointer, size_t size) { return static_cast<Status>(tenon_hostcuda_malloc(pointer, size)); }
+inline Status malloc(void** pointer, size_t size) {
+  return static_cast<Status>(tenon_hostcuda_malloc(pointer, size));
+}
 // Waits for all streams first, as cudaFree does.
-inline Status free(void* pointer) { return static_cast<Status>(tenon_hostcuda_free(pointer)); }
+inline Status free(void* pointer) {
+  return static_cast<Status>(tenon_hostcuda_free(pointer));
+}
 inline Status memcpyAsync(void* destination, const void* source, size_t size, StreamHandle stream) {
   return static_cast<Status>(tenon_hostcuda_memcpy_async(destination, source, size, stream));
 }
