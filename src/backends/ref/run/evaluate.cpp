@@ -1,0 +1,92 @@
+// The backend that runs any operator by its reference: slow, right, always there.
+#include <algorithm>
+
+#include "core/error.h"
+#include "ops/operator.h"
+#include "runtime/host_device.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends {
+namespace {
+
+using runtime::LaunchArguments;
+using runtime::Shapes;
+using runtime::TensorShape;
+
+class EvaluateInstance final : public runtime::KernelInstance {
+ public:
+  explicit EvaluateInstance(const ops::Operator& op) : op_(op), bound_(op) {}
+
+  // Inference on the concrete extents repeats every check that building the network made with symbols, so that the
+  // reference never meets operands that it was not written for.
+  size_t configure(const Shapes& shapes) override {
+    if (shapes.symbols != nullptr) symbols_ = *shapes.symbols;
+    bound_ = op_.bind(symbols_);
+    views(shapes.inputs, inputs_);
+    views(shapes.outputs, outputs_);
+    std::vector<ops::TensorType> types;
+    for (const auto& input : shapes.inputs) types.push_back({input.dtype, toShape(input.dims), std::nullopt});
+    const auto expected = bound_.infer(bound_.name(), types);
+    checkUser(expected.size() == outputs_.size(), "operator '{}' has {} outputs, got {}", bound_.name(), expected.size(), outputs_.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      checkUser(expected[i].dtype == outputs_[i].dtype && expected[i].shape == toShape(outputs_[i].dims),
+                "operator '{}': output {} is {} {}, expected {} {}", bound_.name(), i, name(outputs_[i].dtype), outputs_[i].dims.text(),
+                name(expected[i].dtype), tenon::text(expected[i].shape));
+    }
+    return 0;
+  }
+
+  void launch(const LaunchArguments& arguments) override {
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = arguments.inputs[i];
+    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = arguments.outputs[i];
+    bound_.evaluate({inputs_, outputs_, &symbols_});
+  }
+
+ private:
+  static void views(std::span<const TensorShape> shapes, std::vector<TensorView>& views) {
+    views.clear();
+    for (const auto& shape : shapes) {
+      if (shape.format != Format::kLinear) throw Unsupported("ref.evaluate: format {}, expected linear", name(shape.format));
+      views.push_back({nullptr, shape.dtype, shape.dims});
+    }
+  }
+
+  const ops::Operator& op_;  // of the kernel, which outlives its instances
+  ops::Operator bound_;
+  SymbolValues symbols_;
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;
+};
+
+class EvaluateKernel final : public runtime::Kernel {
+ public:
+  explicit EvaluateKernel(std::string_view op) : op_(ops::Operator::parse(op)) {}
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<EvaluateInstance>(op_); }
+
+ private:
+  ops::Operator op_;
+};
+
+class RefBackend final : public runtime::Backend {
+ public:
+  std::string_view name() const override { return "ref"; }
+  runtime::Device& device() override { return runtime::hostDevice(); }
+  std::string unavailable() const override { return {}; }
+
+  std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load) override {
+    const auto& record = load.record;
+    if (record.name != "evaluate" || record.version != 1) {
+      throw Unsupported("backend ref has no kernel '{}' of version {}, it has 'evaluate' of version 1", record.name, record.version);
+    }
+    return std::make_unique<EvaluateKernel>(record.op);
+  }
+};
+
+}  // namespace
+
+runtime::Backend& runBackend_ref() {
+  static auto* const kBackend = new RefBackend;
+  return *kBackend;
+}
+
+}  // namespace tenon::backends

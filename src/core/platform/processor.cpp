@@ -1,0 +1,68 @@
+// Processor facts by the compiler's own detection, and the name from /proc/cpuinfo.
+#include "core/platform/processor.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace tenon::platform {
+namespace {
+
+#if defined(__x86_64__)
+Isa detect() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return Isa::kAvx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
+  if (__builtin_cpu_supports("sse4.1")) return Isa::kSse4;
+  return Isa::kBaseline;
+}
+#else
+Isa detect() { return Isa::kBaseline; }
+#endif
+
+Isa limit() {
+  const char* value = std::getenv("TENON_MAX_ISA");
+  if (value == nullptr || *value == '\0') return Isa::kAvx512;
+  for (const Isa isa : {Isa::kSse4, Isa::kAvx2, Isa::kAvx512}) {
+    if (name(isa) == value) return isa;
+  }
+  throw UserError("TENON_MAX_ISA is '{}', expected sse4, avx2 or avx512", value);
+}
+
+}  // namespace
+
+std::string_view name(Isa isa) {
+  switch (isa) {
+    case Isa::kSse4: return "sse4";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+    case Isa::kBaseline: break;
+  }
+  return "baseline";
+}
+
+Isa bestIsa() {
+  static const Isa kBest = std::min(detect(), limit());
+  return kBest;
+}
+
+std::string processorName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const auto colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+void preferLargePages(void* memory, size_t bytes) noexcept { (void)madvise(memory, bytes, MADV_HUGEPAGE); }
+
+}  // namespace tenon::platform

@@ -1,0 +1,24 @@
+// Facts about the processor that runs this process.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tenon::platform {
+
+// Instruction sets of x86 that kernels tell apart; each includes those before it. kBaseline is what the compiler assumes.
+enum class Isa { kBaseline, kSse4, kAvx2, kAvx512 };
+
+std::string_view name(Isa isa);
+
+// The best set that the processor has and TENON_MAX_ISA (sse4, avx2 or avx512, read once) allows.
+Isa bestIsa();
+
+// As the system names it, for messages and plans; "unknown processor" where it does not.
+std::string processorName();
+
+// Asks the system to back a range by large pages; only a hint.
+void preferLargePages(void* memory, size_t bytes) noexcept;
+
+}  // namespace tenon::platform

@@ -1,0 +1,137 @@
+// Extents to configured kernels.
+#include "runtime/binding.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/storage.h"
+#include "memory/layout.h"
+#include "runtime/engine_parts.h"
+#include "runtime/host_device.h"
+
+namespace tenon::runtime {
+
+using plan::Storage;
+
+Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
+    : engine_(std::move(engine)), program_(engine_->program(profile)), programIndex_(static_cast<size_t>(profile)) {
+  const auto& kernels = engine_->parts().programs[programIndex_].kernels;
+  for (const auto& kernel : kernels) instances_.push_back(kernel == nullptr ? nullptr : kernel->instantiate());
+  shapes_.resize(program_.tensors.size());
+  bytes_.resize(program_.tensors.size());
+  skipped_.resize(program_.steps.size());
+  workspaceBytes_.resize(program_.steps.size());
+  planned_.bytes = program_.arenaBytes;
+  for (const auto& tensor : program_.tensors) planned_.tensors.push_back(tensor.offset);
+  for (const auto& step : program_.steps) planned_.workspaces.push_back(step.workspaceOffset);
+  layHostArena();
+}
+
+int32_t Binding::base(int32_t tensor) const { return engine_->parts().programs[programIndex_].base[static_cast<size_t>(tensor)]; }
+
+bool Binding::inHostArena(int32_t tensor) const {
+  const auto& record = program_.tensors[static_cast<size_t>(tensor)];
+  return record.onHost && record.storage == Storage::kArena && !engine_->device().isHost();
+}
+
+void Binding::layHostArena() {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    hostOffsets_.push_back(bytes);
+    if (inHostArena(static_cast<int32_t>(i))) bytes += (program_.tensors[i].bytes + 63) / 64 * 64;
+  }
+  if (bytes != 0) hostArena_ = DeviceMemory(hostDevice(), nullptr, bytes, "shape tensors of the context");
+}
+
+void Binding::configure(const SymbolValues& symbols) {
+  configured_ = false;
+  compactKnown_ = false;
+  symbols_ = symbols;
+  measureTensors();
+  uint64_t extra = 0;
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    configureStep(i);
+    if (workspaceBytes_[i] > program_.steps[i].workspaceBytes) extra = std::max(extra, workspaceBytes_[i]);
+  }
+  if (extra > extraWorkspace_.bytes()) {
+    extraWorkspace_ = DeviceMemory(engine_->device(), engine_->allocator(), extra, "workspace of the context");
+  }
+  configured_ = true;
+}
+
+void Binding::measureTensors() {
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    const auto& record = program_.tensors[i];
+    shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.format};
+    bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.format);
+    checkUser(bytes_[i] < UINT64_MAX / 2, "tensor '{}' would have the shape {} = {}", record.name, shapes_[i].dims.text(), text(record.shape));
+  }
+  for (size_t i = 0; i < program_.tensors.size(); ++i) checkCapacity(i);
+}
+
+// What a tensor may take at most: its place in the arena, or what the tensor that it is a view of has.
+void Binding::checkCapacity(size_t tensor) const {
+  const auto owner = static_cast<size_t>(base(static_cast<int32_t>(tensor)));
+  const auto& record = program_.tensors[owner];
+  uint64_t capacity = bytes_[owner];
+  if (record.storage == Storage::kArena) capacity = record.bytes;
+  if (record.storage == Storage::kConstant) capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
+  checkUser(bytes_[tensor] <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}", program_.tensors[tensor].name,
+            shapes_[tensor].dims.text(), bytes_[tensor], capacity);
+}
+
+void Binding::configureStep(size_t index) {
+  const auto& step = program_.steps[index];
+  const auto empty = [&](int32_t tensor) { return bytes_[static_cast<size_t>(tensor)] == 0; };
+  skipped_[index] = std::all_of(step.outputs.begin(), step.outputs.end(), empty);
+  workspaceBytes_[index] = 0;
+  if (step.kind == plan::StepKind::kCopy) {
+    const auto from = static_cast<size_t>(step.inputs[0]);
+    const auto to = static_cast<size_t>(step.outputs[0]);
+    checkUser(bytes_[from] == bytes_[to], "step '{}' copies {} bytes of '{}' to {} bytes of '{}'", step.name, bytes_[from],
+              program_.tensors[from].name, bytes_[to], program_.tensors[to].name);
+    return;
+  }
+  std::vector<TensorShape> inputs;
+  std::vector<TensorShape> outputs;
+  for (const int32_t input : step.inputs) inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
+  for (const int32_t output : step.outputs) outputs.push_back(shapes_[static_cast<size_t>(output)]);
+  try {
+    workspaceBytes_[index] = instances_[index]->configure({inputs, outputs, &symbols_});
+  } catch (const UserError& error) {
+    throw UserError("step '{}': {}", step.name, error.what());
+  }
+}
+
+const ArenaLayout& Binding::compact() {
+  if (compactKnown_) return compact_;
+  std::vector<memory::Block> blocks;
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    const auto& record = program_.tensors[i];
+    const bool inArena = record.storage == Storage::kArena && !inHostArena(static_cast<int32_t>(i));
+    blocks.push_back({record.firstStep, record.lastStep, inArena ? bytes_[i] : 0, kMemoryAlignment});
+  }
+  // A view may be larger than the tensor whose memory it is: the owner's place must hold both.
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    auto& owner = blocks[static_cast<size_t>(base(static_cast<int32_t>(i)))];
+    if (owner.bytes != 0) owner.bytes = std::max(owner.bytes, bytes_[i]);
+  }
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    const auto step = static_cast<int32_t>(i);
+    blocks.push_back({step, step, extraWorkspace(i) == nullptr ? workspaceBytes_[i] : 0, kMemoryAlignment});
+  }
+  auto layout = memory::layout(blocks, memory::Effort::kQuick);
+  const auto split = layout.offsets.begin() + static_cast<std::ptrdiff_t>(program_.tensors.size());
+  compact_.tensors.assign(layout.offsets.begin(), split);
+  compact_.workspaces.assign(split, layout.offsets.end());
+  compact_.bytes = layout.bytes;
+  compactKnown_ = true;
+  return compact_;
+}
+
+StepTimer& Binding::timer() {
+  if (timer_ == nullptr) timer_ = engine_->device().makeTimer(program_.steps.size() + 1);
+  return *timer_;
+}
+
+}  // namespace tenon::runtime

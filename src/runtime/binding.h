@@ -1,0 +1,77 @@
+// A program made ready for concrete extents: sizes of all tensors, configured kernel instances, memory layout.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/device_memory.h"
+#include "runtime/engine.h"
+
+namespace tenon::runtime {
+
+// Where tensors and workspaces stand in the arena.
+struct ArenaLayout {
+  std::vector<uint64_t> tensors;     // offset by tensor; meaningful for arena storage
+  std::vector<uint64_t> workspaces;  // offset by step
+  uint64_t bytes = 0;
+};
+
+// Used by packets that may run on other threads: changed only while none is in flight.
+class Binding {
+ public:
+  Binding(std::shared_ptr<const Engine> engine, int profile);
+
+  // Throws UserError when extents are impossible or exceed what the plan was built for.
+  void configure(const SymbolValues& symbols);
+  bool isFor(const SymbolValues& symbols) const { return configured_ && symbols_ == symbols; }
+
+  const Engine& engine() const noexcept { return *engine_; }
+  const plan::Program& program() const noexcept { return program_; }
+  size_t programIndex() const noexcept { return programIndex_; }
+  const Dims& dims(int32_t tensor) const { return shapes_[static_cast<size_t>(tensor)].dims; }
+  uint64_t bytes(int32_t tensor) const { return bytes_[static_cast<size_t>(tensor)]; }
+  KernelInstance* instance(size_t step) const { return instances_[step].get(); }
+  bool skipped(size_t step) const { return skipped_[step] != 0; }
+  int32_t base(int32_t tensor) const;
+
+  const ArenaLayout& planned() const noexcept { return planned_; }
+  const ArenaLayout& compact();  // laid out anew for these extents
+  // Workspace beyond the arena's, where a kernel needs more here than when the plan was built; null elsewhere.
+  void* extraWorkspace(size_t step) const { return workspaceBytes_[step] > program_.steps[step].workspaceBytes ? extraWorkspace_.data() : nullptr; }
+  uint64_t workspaceBytes(size_t step) const { return workspaceBytes_[step]; }
+  // Host memory of a shape tensor of a device that is not the host.
+  void* hostAddress(int32_t tensor) const { return static_cast<std::byte*>(hostArena_.data()) + hostOffsets_[static_cast<size_t>(tensor)]; }
+  bool inHostArena(int32_t tensor) const;
+
+  StepTimer& timer();  // marks: before each step and at the end
+
+  std::atomic<int> inFlight{0};
+
+ private:
+  void measureTensors();
+  void checkCapacity(size_t tensor) const;
+  void configureStep(size_t step);
+  void layHostArena();
+
+  std::shared_ptr<const Engine> engine_;
+  const plan::Program& program_;
+  const size_t programIndex_;
+  bool configured_ = false;
+  SymbolValues symbols_;
+  std::vector<TensorShape> shapes_;  // by tensor
+  std::vector<uint64_t> bytes_;
+  std::vector<std::unique_ptr<KernelInstance>> instances_;  // by step
+  std::vector<uint8_t> skipped_;
+  std::vector<uint64_t> workspaceBytes_;
+  DeviceMemory extraWorkspace_;
+  DeviceMemory hostArena_;
+  std::vector<uint64_t> hostOffsets_;
+  ArenaLayout planned_;
+  ArenaLayout compact_;
+  bool compactKnown_ = false;
+  std::unique_ptr<StepTimer> timer_;
+};
+
+}  // namespace tenon::runtime

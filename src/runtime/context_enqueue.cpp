@@ -1,0 +1,117 @@
+// Execution: the binding for the shapes, the checks before work starts, packets onto the stream.
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/storage.h"
+#include "runtime/context_state.h"
+
+namespace tenon::runtime {
+namespace {
+
+// Shapes between which a context may alternate without making kernels ready again.
+constexpr size_t kMaxBindings = 4;
+
+}  // namespace
+
+void Context::State::bind() {
+  if (binding != nullptr && boundShapes == shapes.version()) return;
+  const auto& symbols = shapes.symbols();
+  auto found = std::find_if(bindings.begin(), bindings.end(), [&](const auto& b) { return b->isFor(symbols); });
+  if (found == bindings.end()) {
+    pool->forget();  // packets at rest must not keep what is replaced now
+    const bool reuse = bindings.size() >= kMaxBindings && bindings.back()->inFlight == 0;
+    std::shared_ptr<Binding> fresh = reuse ? bindings.back() : std::make_shared<Binding>(engine, profile);
+    binding.reset();
+    fresh->configure(symbols);
+    if (bindings.size() >= kMaxBindings) bindings.pop_back();
+    found = bindings.insert(bindings.begin(), std::move(fresh));
+  }
+  std::rotate(bindings.begin(), found, found + 1);
+  binding = bindings.front();
+  boundShapes = shapes.version();
+  changed();
+}
+
+const ArenaLayout& Context::State::chooseLayout() {
+  const auto& planned = binding->planned();
+  if (strategy != MemoryStrategy::kUserManaged || userArenaBytes >= planned.bytes) return planned;
+  const auto& compact = binding->compact();
+  checkUser(compact.bytes <= userArenaBytes, "the context was given {} bytes of memory, expected at least {} for these shapes; setDeviceMemory first",
+            userArenaBytes, std::min(compact.bytes, planned.bytes));
+  return compact;
+}
+
+void Context::State::allocateOutputs(StreamHandle stream) {
+  for (size_t i = 0; i < outputAllocators.size(); ++i) {
+    auto* const allocator = outputAllocators[i];
+    if (allocator == nullptr) continue;
+    const auto& x = engine->io()[i];
+    const int32_t tensor = binding->program().ioTensors[i];
+    const uint64_t bytes = std::max<uint64_t>(1, binding->bytes(tensor));
+    void* const memory = allocator->reallocate(x.name, addresses[i], bytes, kMemoryAlignment, stream);
+    checkUser(memory != nullptr, "output '{}': its allocator gave no memory for {} bytes", x.name, bytes);
+    if (memory != addresses[i]) changed();
+    addresses[i] = memory;
+    allocator->notifyShape(x.name, binding->dims(tensor));
+  }
+}
+
+void Context::State::checkReady() {
+  std::string missing;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (addresses[i] != nullptr || binding->bytes(binding->program().ioTensors[i]) == 0) continue;
+    missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", engine->io()[i].name);
+  }
+  checkUser(missing.empty(), "no address is set for {}; setTensorAddress first", missing);
+}
+
+void Context::enqueue(StreamHandle stream) {
+  State& s = *state_;
+  s.errors->rethrow();
+  const auto& missing = s.resolve();
+  checkUser(missing.empty(), "no shape or shape values are set for {}; setInputShape first", fmt::join(missing, ", "));
+  s.bind();
+  s.allocateOutputs(stream);
+  s.checkReady();
+  const auto& layout = s.chooseLayout();
+  const bool own = s.strategy != MemoryStrategy::kUserManaged;
+  Packet& packet = s.pool->acquire({s.binding, s.arena, &layout, own ? s.arena->data() : s.userArena, s.addresses, s.version});
+  packet.stream = stream;
+  packet.timed = s.profiler != nullptr;
+  packet.debug = s.debugHook;
+  if (packet.debug != nullptr) packet.debugOn = s.debugOn;
+  packet.log = &s.log;
+  packet.errors = s.errors;
+  if (packet.timed) (void)s.binding->timer();  // made here, where allocating is allowed
+  try {
+    s.engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
+  } catch (...) {
+    Packet::release(&packet);
+    throw;
+  }
+  if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
+  s.errors->rethrow();
+  if (s.profiler == nullptr) return;
+  s.timesPending = true;
+  s.timedStream = stream;
+  s.timedBinding = s.binding;
+  if (s.profilerSynchronous) s.reportTimes();
+}
+
+void Context::State::reportTimes() {
+  timesPending = false;
+  engine->device().synchronize(timedStream);
+  errors->rethrow();
+  const auto& steps = timedBinding->program().steps;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    profiler->report(steps[i].name, static_cast<float>(timedBinding->timer().milliseconds(i, i + 1)));
+  }
+}
+
+bool Context::reportTimes() {
+  if (!state_->timesPending || state_->profiler == nullptr) return false;
+  state_->reportTimes();
+  return true;
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,61 @@
+// What a context holds; its functions are in context.cpp (settings) and context_enqueue.cpp (execution).
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/binding.h"
+#include "runtime/context.h"
+#include "runtime/packet.h"
+#include "runtime/shapes.h"
+
+namespace tenon::runtime {
+
+struct Context::State {
+  State(std::shared_ptr<const Engine> itsEngine, const ContextOptions& options, Log& itsLog);
+
+  const plan::Io& io(int index) const;  // UserError when there is none
+  void changed() noexcept { ++version; }
+  void useProfile(int newProfile, StreamHandle stream);
+  const std::vector<std::string>& resolve() { return shapes.resolve(addresses); }
+  // The binding for the symbols as they are now; they must be complete.
+  void bind();
+  const ArenaLayout& chooseLayout();
+  void allocateOutputs(StreamHandle stream);
+  void checkReady();
+  void reportTimes();
+
+  const std::shared_ptr<const Engine> engine;
+  const MemoryStrategy strategy;
+  Log& log;
+  int profile = 0;
+  ShapeState shapes;
+  std::vector<void*> addresses;  // by io
+  std::vector<OutputAllocatorHook*> outputAllocators;
+  void* consumedEvent = nullptr;
+
+  std::shared_ptr<const DeviceMemory> arena;  // null when the user manages it
+  void* userArena = nullptr;
+  uint64_t userArenaBytes = 0;
+
+  ProfilerHook* profiler = nullptr;
+  bool profilerSynchronous = true;
+  bool timesPending = false;
+  StreamHandle timedStream = nullptr;
+  std::shared_ptr<Binding> timedBinding;
+
+  DebugHook* debugHook = nullptr;
+  std::set<std::string, std::less<>> debugTensors;  // marked in the plan and switched on
+  std::vector<uint8_t> debugOn;                     // by tensor of the program
+
+  std::vector<std::shared_ptr<Binding>> bindings;  // most recently used first
+  std::shared_ptr<Binding> binding;                // null before the first
+  uint64_t boundShapes = 0;                        // version of the shapes that it is for
+  uint64_t version = 1;                            // of everything that packets depend on
+  std::shared_ptr<PacketPool> pool = std::make_shared<PacketPool>();
+  std::shared_ptr<ErrorSlot> errors = std::make_shared<ErrorSlot>();
+};
+
+}  // namespace tenon::runtime

@@ -1,0 +1,122 @@
+// Loading, and what an engine says about itself.
+#include "runtime/engine.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "plan/file.h"
+#include "plan/inspect.h"
+#include "plan/verify.h"
+#include "runtime/engine_parts.h"
+
+namespace tenon::runtime {
+namespace {
+
+std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const LoadOptions& options, Log& log) {
+  return std::make_shared<const Engine>(loadParts(std::move(plan), options.device, options.hostCodeAllowed, options.allocator, log));
+}
+
+// Fills `to`; a reader may give less than asked for.
+void readAll(StreamReader& reader, std::byte* to, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const size_t got = reader.read(to + done, bytes - done);
+    checkUser(got != 0, "engine: the stream ended after {} of {} bytes", done, bytes);
+    checkUser(got <= bytes - done, "engine: the stream reader says it read {} bytes, asked for {}", got, bytes - done);
+    done += got;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Engine> Engine::load(std::span<const std::byte> blob, const LoadOptions& options, Log& log) {
+  const auto facts = plan::peek(blob);  // what is no plan at all is not copied
+  checkUser(facts.fileBytes == blob.size(), "plan: {} bytes are given, its header says {}{}", blob.size(), facts.fileBytes,
+            blob.size() < facts.fileBytes ? "; it is cut off" : "");
+  return fromVerified(plan::read(plan::Blob::copyOf(blob)), options, log);
+}
+
+std::shared_ptr<const Engine> Engine::loadFrom(StreamReader& reader, const LoadOptions& options, Log& log) {
+  std::byte start[plan::kHeaderBytes];
+  readAll(reader, start, sizeof(start));
+  const auto facts = plan::peek(start);
+  checkUser(facts.fileBytes >= plan::kHeaderBytes, "plan: its header gives it {} bytes", facts.fileBytes);
+  const auto blob = plan::Blob::allocate(facts.fileBytes);
+  std::copy(std::begin(start), std::end(start), blob.data());
+  readAll(reader, blob.data() + plan::kHeaderBytes, facts.fileBytes - plan::kHeaderBytes);
+  return fromVerified(plan::read(blob), options, log);
+}
+
+std::shared_ptr<const Engine> Engine::make(plan::Plan plan, const LoadOptions& options, Log& log) {
+  plan::verify(plan);
+  return fromVerified(std::move(plan), options, log);
+}
+
+Engine::Engine(std::unique_ptr<const EngineParts> parts) : parts_(std::move(parts)) {}
+Engine::~Engine() = default;
+
+const plan::Plan& Engine::plan() const noexcept { return parts_->plan; }
+std::vector<std::byte> Engine::serialize() const { return plan::write(parts_->plan); }
+Device& Engine::device() const noexcept { return *parts_->device; }
+AllocatorHook* Engine::allocator() const noexcept { return parts_->allocator; }
+
+const std::vector<plan::Io>& Engine::io() const noexcept { return parts_->plan.io; }
+
+int Engine::findIo(std::string_view name) const noexcept {
+  const auto found = std::find_if(io().begin(), io().end(), [&](const plan::Io& x) { return x.name == name; });
+  return found == io().end() ? -1 : static_cast<int>(found - io().begin());
+}
+
+Dims Engine::ioDims(int index) const {
+  Dims dims;
+  for (const auto& extent : io().at(static_cast<size_t>(index)).shape) dims.push(extent.isConstant() ? extent.constant() : -1);
+  return dims;
+}
+
+int Engine::profileCount() const noexcept { return static_cast<int>(parts_->plan.programs.size()); }
+
+const plan::Program& Engine::program(int profile) const {
+  checkUser(profile >= 0 && profile < profileCount(), "profile {} does not exist, the engine has {}", profile, profileCount());
+  return parts_->plan.programs[static_cast<size_t>(profile)];
+}
+
+const plan::InputRange* Engine::range(int profile, int index) const {
+  (void)program(profile);
+  if (static_cast<size_t>(profile) >= parts_->plan.profiles.size()) return nullptr;
+  const auto& ranges = parts_->plan.profiles[static_cast<size_t>(profile)];
+  const auto found = ranges.find(io().at(static_cast<size_t>(index)).name);
+  return found == ranges.end() ? nullptr : &found->second;
+}
+
+uint64_t Engine::arenaBytes(int profile) const { return program(profile).arenaBytes; }
+
+uint64_t Engine::arenaBytes() const {
+  uint64_t most = 0;
+  for (const auto& program : parts_->plan.programs) most = std::max(most, program.arenaBytes);
+  return most;
+}
+
+uint64_t Engine::constantBytes() const noexcept { return parts_->constantBytes; }
+
+int Engine::layerCount(int profile) const { return static_cast<int>(program(profile).steps.size()); }
+
+std::string Engine::layerText(int profile, int layer) const {
+  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
+  return plan::layerText(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer));
+}
+
+std::string Engine::layerJson(int profile, int layer) const {
+  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
+  return plan::layerJson(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer));
+}
+
+std::string Engine::engineText(int profile) const {
+  (void)program(profile);
+  return plan::engineText(plan(), static_cast<size_t>(profile));
+}
+
+std::string Engine::engineJson(int profile) const {
+  (void)program(profile);
+  return plan::engineJson(plan(), static_cast<size_t>(profile));
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,123 @@
+// From a verified plan to loaded kernels on a device.
+#include "runtime/engine_parts.h"
+
+#include <map>
+
+#include "core/error.h"
+#include "core/storage.h"
+#include "plan/verify.h"
+
+namespace tenon::runtime {
+namespace {
+
+Device& findDevice(const std::string& kind) {
+  std::string reasons;
+  for (Backend* backend : backends()) {
+    if (backend->device().kind() != kind) continue;
+    const auto reason = backend->unavailable();
+    if (reason.empty()) return backend->device();
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", backend->name(), reason);
+  }
+  throw Unsupported("device '{}' is not available here: {}", kind, reasons.empty() ? "no backend for it is built in" : reasons);
+}
+
+plan::Machine machineOf(Device& device) {
+  return {device.kind(), device.name(), device.properties(), [&device](const std::string& requirement) { return device.meets(requirement); }};
+}
+
+// Kernels of one engine. Steps of several profiles with the same record, constants and formats share one kernel, and so
+// what it packs.
+class KernelLoader {
+ public:
+  KernelLoader(const plan::Plan& plan, bool hostCodeAllowed, Log& log) : plan_(plan), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
+
+  LoadedProgram load(const plan::Program& program, const std::vector<void*>& constantAddresses) {
+    LoadedProgram loaded;
+    for (size_t i = 0; i < program.tensors.size(); ++i) {
+      const auto& tensor = program.tensors[i];
+      const bool view = tensor.storage == plan::Storage::kView;
+      loaded.base.push_back(view ? tensor.index : static_cast<int32_t>(i));
+      const auto& owner = program.tensors[static_cast<size_t>(loaded.base.back())];
+      const bool constant = owner.storage == plan::Storage::kConstant;
+      const auto index = static_cast<size_t>(owner.index);
+      loaded.constants.push_back(!constant ? nullptr : tensor.onHost ? const_cast<void*>(plan_.constants[index].data.get()) : constantAddresses[index]);
+    }
+    for (const auto& step : program.steps) {
+      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadStep(program, loaded, step) : nullptr);
+    }
+    return loaded;
+  }
+
+ private:
+  std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step) {
+    std::vector<TensorView> constants;
+    const auto& record = step.kernel;
+    std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params, record.nativeCode);
+    for (const int32_t input : step.inputs) {
+      constants.push_back(input < 0 ? TensorView{} : constantOperand(program, loaded, input));
+      key += fmt::format("{}:{}:{},", fmt::ptr(constants.back().data), name(constants.back().dtype), constants.back().dims.text());
+    }
+    auto& kernel = known_[key];
+    if (kernel != nullptr) return kernel;
+    std::span<const std::byte> code;
+    if (record.nativeCode >= 0 && (hostCodeAllowed_ || plan_.target.device != "cpu")) code = plan_.nativeCode[static_cast<size_t>(record.nativeCode)];
+    Backend& owner = backend(record.backend);
+    const auto reason = owner.unavailable();
+    if (!reason.empty()) throw Unsupported("step '{}' needs the backend '{}': {}", step.name, record.backend, reason);
+    kernel = owner.load({record, constants, code, log_});
+    checkInternal(kernel != nullptr, "backend '{}' gave no kernel for step '{}'", record.backend, step.name);
+    return kernel;
+  }
+
+  TensorView constantOperand(const plan::Program& program, const LoadedProgram& loaded, int32_t input) const {
+    const auto& tensor = program.tensors[static_cast<size_t>(input)];
+    const auto& owner = program.tensors[static_cast<size_t>(loaded.base[static_cast<size_t>(input)])];
+    TensorView view{nullptr, tensor.dtype, {}};
+    if (owner.storage != plan::Storage::kConstant || !isConstant(tensor.shape)) return view;
+    const auto& constant = plan_.constants[static_cast<size_t>(owner.index)];
+    view.dims = evaluate(tensor.shape, {});
+    checkUser(storageBytes(tensor.dtype, view.dims, tensor.format) <= constant.bytes, "plan: tensor '{}' is larger than constant {}", tensor.name, owner.index);
+    view.data = const_cast<void*>(constant.data.get());
+    return view;
+  }
+
+  const plan::Plan& plan_;
+  bool hostCodeAllowed_;
+  Log& log_;
+  std::map<std::string, std::shared_ptr<const Kernel>> known_;
+};
+
+// Addresses of constants on the device, by constant. Equal data is uploaded once.
+std::vector<void*> placeConstants(EngineParts& parts) {
+  std::vector<void*> addresses;
+  std::map<const void*, void*> placed;
+  for (const auto& constant : parts.plan.constants) {
+    void* data = const_cast<void*>(constant.data.get());
+    auto [entry, fresh] = placed.emplace(data, data);
+    if (fresh) parts.constantBytes += constant.bytes;
+    if (fresh && !parts.device->isHost() && constant.bytes != 0) {
+      parts.uploads.emplace_back(*parts.device, parts.allocator, constant.bytes, "weights of the engine");
+      entry->second = parts.uploads.back().data();
+      parts.device->copy(entry->second, data, constant.bytes, CopyKind::kHostToDevice, nullptr);
+    }
+    addresses.push_back(entry->second);
+  }
+  if (!parts.uploads.empty()) parts.device->synchronize(nullptr);
+  return addresses;
+}
+
+}  // namespace
+
+std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const std::string& device, bool hostCodeAllowed, AllocatorHook* allocator, Log& log) {
+  auto parts = std::make_unique<EngineParts>();
+  parts->plan = std::move(plan);
+  parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
+  parts->allocator = allocator;
+  plan::checkCompatible(parts->plan, machineOf(*parts->device));
+  const auto addresses = placeConstants(*parts);
+  KernelLoader loader(parts->plan, hostCodeAllowed, log);
+  for (const auto& program : parts->plan.programs) parts->programs.push_back(loader.load(program, addresses));
+  return parts;
+}
+
+}  // namespace tenon::runtime

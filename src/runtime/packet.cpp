@@ -1,0 +1,163 @@
+// Resolves addresses, runs steps, returns to the pool.
+#include "runtime/packet.h"
+
+#include "core/error.h"
+#include "runtime/engine_parts.h"
+
+namespace tenon::runtime {
+namespace {
+
+using plan::Storage;
+
+// Tensors without bytes need no memory of the user, but kernels tell absent operands by null.
+alignas(64) std::byte emptyTensor[64];
+
+CopyKind copyKind(const plan::TensorRecord& from, const plan::TensorRecord& to) {
+  const auto onHost = [](const plan::TensorRecord& t) { return t.onHost; };
+  if (onHost(from)) return CopyKind::kHostToDevice;
+  return onHost(to) ? CopyKind::kDeviceToHost : CopyKind::kDeviceToDevice;
+}
+
+}  // namespace
+
+void ErrorSlot::set(std::exception_ptr error) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (present_.load(std::memory_order_relaxed)) return;
+  error_ = std::move(error);
+  present_.store(true, std::memory_order_release);
+}
+
+void ErrorSlot::rethrow() {
+  if (!present_.load(std::memory_order_acquire)) return;
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    present_.store(false, std::memory_order_relaxed);
+    error.swap(error_);
+  }
+  std::rethrow_exception(error);
+}
+
+void Packet::prepare(const Setup& setup) {
+  if (binding_ == setup.binding && version_ == setup.version) return;
+  binding_ = setup.binding;
+  memory_ = setup.memory;
+  version_ = setup.version;
+  const auto& program = binding_->program();
+  const auto& loaded = binding_->engine().parts().programs[binding_->programIndex()];
+  addresses_.resize(program.tensors.size());
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    const int32_t owner = loaded.base[i];
+    const auto& record = program.tensors[static_cast<size_t>(owner)];
+    void* address = loaded.constants[i];
+    if (record.storage == Storage::kInput || record.storage == Storage::kOutput) address = setup.addresses[static_cast<size_t>(record.index)];
+    if (record.storage == Storage::kArena) {
+      address = binding_->inHostArena(owner) ? binding_->hostAddress(owner)
+                                             : static_cast<std::byte*>(setup.arena) + setup.layout->tensors[static_cast<size_t>(owner)];
+    }
+    addresses_[i] = address == nullptr ? emptyTensor : address;
+  }
+  operands_.clear();
+  first_.clear();
+  workspaces_.clear();
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const auto& step = program.steps[i];
+    first_.push_back(operands_.size());
+    for (const int32_t input : step.inputs) operands_.push_back(input < 0 ? nullptr : addresses_[static_cast<size_t>(input)]);
+    for (const int32_t output : step.outputs) operands_.push_back(addresses_[static_cast<size_t>(output)]);
+    void* const extra = binding_->extraWorkspace(i);
+    workspaces_.push_back(extra != nullptr ? extra : static_cast<std::byte*>(setup.arena) + setup.layout->workspaces[i]);
+  }
+}
+
+void Packet::run(void* packet) {
+  auto& self = *static_cast<Packet*>(packet);
+  try {
+    self.execute();
+  } catch (const std::exception& error) {
+    self.errors->set(std::current_exception());
+    self.log->write(Severity::kError, error.what());
+  }
+}
+
+void Packet::release(void* packet) {
+  auto& self = *static_cast<Packet*>(packet);
+  --self.binding_->inFlight;
+  const auto pool = std::move(self.pool_);  // may be the last owner of the pool, and so of this packet
+  pool->giveBack(self);
+}
+
+void Packet::execute() {
+  const size_t steps = binding_->program().steps.size();
+  StepTimer* const timer = timed ? &binding_->timer() : nullptr;
+  for (size_t i = 0; i < steps; ++i) {
+    if (timer != nullptr) timer->mark(i, stream);
+    if (!binding_->skipped(i)) executeStep(i);
+    if (debug != nullptr) showOutputs(binding_->program().steps[i]);
+  }
+  if (timer != nullptr) timer->mark(steps, stream);
+}
+
+void Packet::executeStep(size_t index) {
+  const auto& program = binding_->program();
+  const auto& step = program.steps[index];
+  void* const* const inputs = operands_.data() + first_[index];
+  void* const* const outputs = inputs + step.inputs.size();
+  if (step.kind == plan::StepKind::kLaunch) {
+    binding_->instance(index)->launch({inputs, outputs, workspaces_[index], stream});
+    return;
+  }
+  const auto& from = program.tensors[static_cast<size_t>(step.inputs[0])];
+  const auto& to = program.tensors[static_cast<size_t>(step.outputs[0])];
+  binding_->engine().device().copy(outputs[0], inputs[0], binding_->bytes(step.outputs[0]), copyKind(from, to), stream);
+}
+
+void Packet::showOutputs(const plan::Step& step) {
+  for (const int32_t output : step.outputs) {
+    const auto i = static_cast<size_t>(output);
+    if (i >= debugOn.size() || debugOn[i] == 0) continue;
+    const auto& record = binding_->program().tensors[i];
+    debug->process(record.name, addresses_[i], record.onHost, record.dtype, binding_->dims(output), stream);
+  }
+}
+
+Packet& PacketPool::acquire(const Packet::Setup& setup) {
+  Packet& packet = takeResting();
+  try {
+    packet.prepare(setup);
+  } catch (...) {
+    packet.version_ = 0;
+    giveBack(packet);
+    throw;
+  }
+  ++packet.binding_->inFlight;
+  packet.pool_ = shared_from_this();
+  return packet;
+}
+
+Packet& PacketPool::takeResting() {
+  const std::lock_guard lock(mutex_);
+  if (resting_.empty()) {
+    all_.push_back(std::make_unique<Packet>());
+    resting_.reserve(all_.size());
+    resting_.push_back(all_.back().get());
+  }
+  Packet& packet = *resting_.back();
+  resting_.pop_back();
+  return packet;
+}
+
+void PacketPool::giveBack(Packet& packet) {
+  const std::lock_guard lock(mutex_);
+  resting_.push_back(&packet);  // reserved in acquire()
+}
+
+void PacketPool::forget() {
+  const std::lock_guard lock(mutex_);
+  for (Packet* packet : resting_) {
+    packet->binding_.reset();
+    packet->memory_.reset();
+  }
+}
+
+}  // namespace tenon::runtime

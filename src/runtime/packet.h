@@ -1,0 +1,85 @@
+// One enqueued execution: addresses as they were at the time of the call. A packet may run on another thread, later, or
+// many times (a captured graph); it keeps alive all that it uses and returns to its context's pool when released.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/binding.h"
+
+namespace tenon::runtime {
+
+// The first error of work that ran away from the call that enqueued it.
+class ErrorSlot {
+ public:
+  void set(std::exception_ptr error) noexcept;
+  void rethrow();  // throws it, if there is one, and forgets it
+
+ private:
+  std::atomic<bool> present_{false};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+class PacketPool;
+
+class Packet {
+ public:
+  // What an execution uses. `memory` is null when the user manages it.
+  struct Setup {
+    std::shared_ptr<Binding> binding;
+    std::shared_ptr<const DeviceMemory> memory;
+    const ArenaLayout* layout = nullptr;
+    void* arena = nullptr;
+    std::span<void* const> addresses;  // by io
+    uint64_t version = 0;              // changes with any of the above
+  };
+
+  static void run(void* packet);      // for Device::submit
+  static void release(void* packet);
+
+  StreamHandle stream = nullptr;
+  bool timed = false;
+  DebugHook* debug = nullptr;
+  std::vector<uint8_t> debugOn;  // by tensor; read when debug is set
+  Log* log = nullptr;
+  std::shared_ptr<ErrorSlot> errors;
+
+ private:
+  friend class PacketPool;
+  void prepare(const Setup& setup);  // cheap when the version is the one of the last time
+  void execute();
+  void executeStep(size_t step);
+  void showOutputs(const plan::Step& step);
+
+  std::shared_ptr<PacketPool> pool_;  // while in flight
+  std::shared_ptr<Binding> binding_;
+  std::shared_ptr<const DeviceMemory> memory_;
+  uint64_t version_ = 0;
+  std::vector<void*> addresses_;   // by tensor
+  std::vector<void*> operands_;    // inputs, then outputs of each step
+  std::vector<size_t> first_;      // where a step's operands begin
+  std::vector<void*> workspaces_;  // by step
+};
+
+// Packets of one context. Thread-safe.
+class PacketPool : public std::enable_shared_from_this<PacketPool> {
+ public:
+  Packet& acquire(const Packet::Setup& setup);  // in flight until released
+  // Lets go of what packets that rest remember of earlier shapes and memory.
+  void forget();
+
+ private:
+  friend class Packet;
+  Packet& takeResting();
+  void giveBack(Packet& packet);
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Packet>> all_;
+  std::vector<Packet*> resting_;
+};
+
+}  // namespace tenon::runtime
