@@ -69,7 +69,7 @@ void Context::enqueue(StreamHandle stream) {
   State& s = *state_;
   s.errors->rethrow();
   const auto& missing = s.resolve();
-  checkUser(missing.empty(), "no shape or shape values are set for {}; setInputShape first", fmt::join(missing, ", "));
+  checkUser(missing.empty(), "no shape or shape values are set for '{}'; setInputShape first", fmt::join(missing, "', '"));
   s.bind();
   s.allocateOutputs(stream);
   s.checkReady();

@@ -156,7 +156,7 @@ class HandPlan {
     for (size_t s = 0; s < program.steps.size(); ++s) {
       blocks.push_back({static_cast<int32_t>(s), static_cast<int32_t>(s), program.steps[s].workspaceBytes, 256});
     }
-    const auto layout = memory::layout(blocks);
+    const auto layout = memory::layout(blocks, memory::Effort::kQuick);
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       if (program.tensors[i].storage == plan::Storage::kArena) program.tensors[i].offset = layout.offsets[i];
     }
