@@ -109,5 +109,64 @@ TEST(Threads, ErrorsOfQueuedWorkComeWithTheNextCall) {
   expectContains(log().errors(), {"the hook gave up"});
 }
 
+// The functions of the CUDA runtime that graphs need, as our libcudart would call them.
+template <typename Function>
+Function cudaFunction(const char* name) {
+  void* const function = tenon_hostcuda_symbol(name, 12);
+  EXPECT_NE(function, nullptr) << name;
+  return reinterpret_cast<Function>(function);
+}
+
+TEST(Threads, CapturedWorkRunsAgainWithItsAddressesAndShapes) {
+  const auto begin = cudaFunction<int (*)(void*, int)>("cudaStreamBeginCapture");
+  const auto end = cudaFunction<int (*)(void*, void**)>("cudaStreamEndCapture");
+  const auto instantiate = cudaFunction<int (*)(void**, void*, unsigned long long)>("cudaGraphInstantiate");
+  const auto launch = cudaFunction<int (*)(void*, void*)>("cudaGraphLaunch");
+  const auto destroyGraph = cudaFunction<int (*)(void*)>("cudaGraphDestroy");
+  const auto destroyExec = cudaFunction<int (*)(void*)>("cudaGraphExecDestroy");
+  auto engine = engineOf(test::smallPlan(true));
+  Device& device = engine->device();
+  Stream stream;
+  auto context = std::make_unique<Context>(engine, ContextOptions{}, log());
+  auto x = ramp(15);
+  const auto fill = [&](float start) {  // in place: the graph knows the address
+    const auto values = ramp(15, start);
+    std::copy(values.begin(), values.end(), x.begin());
+  };
+  std::vector<float> y(15, -1);
+  context->setInputShape(0, {5, 3});
+  context->setAddress(0, x.data());
+  context->setAddress(1, y.data());
+  ASSERT_EQ(begin(stream, 0), 0);
+  context->enqueue(stream);
+  void* graph = nullptr;
+  ASSERT_EQ(end(stream, &graph), 0);
+  EXPECT_EQ(y, std::vector<float>(15, -1)) << "captured work ran";
+  void* exec = nullptr;
+  ASSERT_EQ(instantiate(&exec, graph, 0), 0);
+
+  auto other = ramp(6);
+  std::vector<float> otherOut(6);
+  context->setInputShape(0, {2, 3});
+  context->setAddress(0, other.data());
+  context->setAddress(1, otherOut.data());
+  context->enqueue(stream);
+  for (int round = 0; round < 3; ++round) {
+    fill(static_cast<float>(round));
+    ASSERT_EQ(launch(exec, stream), 0);
+    finishWork(*engine, stream);
+    EXPECT_EQ(y, smallExpected(x));
+  }
+  EXPECT_EQ(otherOut, smallExpected(other));
+  context.reset();
+  engine.reset();
+  fill(9);
+  ASSERT_EQ(launch(exec, stream), 0);
+  device.synchronize(stream);
+  EXPECT_EQ(y, smallExpected(x));
+  EXPECT_EQ(destroyExec(exec), 0);
+  EXPECT_EQ(destroyGraph(graph), 0);
+}
+
 }  // namespace
 }  // namespace tenon::runtime
