@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "core/error.h"
@@ -17,25 +18,35 @@ void Dims::push(int64_t value) {
 
 int64_t Dims::count(int first, int last) const noexcept {
   int64_t result = 1;
-  for (int i = first; i < last; ++i) result *= (*this)[i];
-  return result;
+  bool overflow = false;
+  for (int i = first; i < last; ++i) {
+    if ((*this)[i] == 0) return 0;
+    overflow = __builtin_mul_overflow(result, (*this)[i], &result) || overflow;
+  }
+  return overflow ? std::numeric_limits<int64_t>::max() : result;
 }
 
-int64_t Dims::count() const noexcept { return count(0, rank); }
+int64_t Dims::count() const noexcept {
+  return count(0, rank);
+}
 
 std::array<int64_t, kMaxRank> Dims::strides() const noexcept {
   std::array<int64_t, kMaxRank> result{};
-  int64_t stride = 1;
+  uint64_t stride = 1;  // unsigned: the strides of an absurd shape wrap, nobody may use them
   for (int i = rank - 1; i >= 0; --i) {
-    result[static_cast<size_t>(i)] = stride;
-    stride *= (*this)[i];
+    result[static_cast<size_t>(i)] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>((*this)[i]);
   }
   return result;
 }
 
-std::string Dims::text() const { return rank == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x")); }
+std::string Dims::text() const {
+  return rank == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x"));
+}
 
-bool Dims::operator==(const Dims& other) const noexcept { return std::equal(begin(), end(), other.begin(), other.end()); }
+bool Dims::operator==(const Dims& other) const noexcept {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
 
 Dims evaluate(const Shape& shape, const SymbolValues& values) {
   Dims dims;
@@ -43,7 +54,9 @@ Dims evaluate(const Shape& shape, const SymbolValues& values) {
   return dims;
 }
 
-Shape toShape(const Dims& dims) { return Shape(dims.begin(), dims.end()); }
+Shape toShape(const Dims& dims) {
+  return Shape(dims.begin(), dims.end());
+}
 
 void IndexIterator::next() noexcept {
   --left;
@@ -62,9 +75,14 @@ int64_t IndexIterator::dot(const std::array<int64_t, kMaxRank>& strides) const n
   return offset;
 }
 
-void HostTensor::Free::operator()(void* p) const noexcept { std::free(p); }
+void HostTensor::Free::operator()(void* p) const noexcept {
+  std::free(p);
+}
 
 HostTensor::HostTensor(DataType dtype, const Dims& dims) {
+  checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t e) { return e >= 0; }),
+            "a tensor of shape {} has a negative extent", dims.text());
+  if (dims.count() > std::numeric_limits<int64_t>::max() / 64) throw std::bad_alloc();
   view_ = {nullptr, dtype, dims};
   const size_t bytes = (std::max<size_t>(view_.bytes(), 1) + 63) / 64 * 64;
   data_.reset(std::aligned_alloc(64, bytes));

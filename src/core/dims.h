@@ -38,7 +38,7 @@ struct Dims {
   int64_t& operator[](int axis) { return extent[static_cast<size_t>(axis)]; }
   const int64_t* begin() const { return extent.data(); }
   const int64_t* end() const { return extent.data() + rank; }
-  int64_t count() const noexcept;                             // product of all extents
+  int64_t count() const noexcept;                             // product of all extents; the highest int64 when it overflows
   int64_t count(int first, int last) const noexcept;          // product of [first, last)
   std::array<int64_t, kMaxRank> strides() const noexcept;     // row-major, in elements
   std::string text() const;                                   // 1x3x224x224

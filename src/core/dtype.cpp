@@ -1,6 +1,7 @@
 // Tables of element types and bit-level conversions.
 #include "core/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -31,7 +32,9 @@ constexpr std::array<Row, 12> kRows{{{"f32", 32, true, false},
                                      {"i4", 4, false, true},
                                      {"bool", 8, false, false}}};
 
-const Row& row(DataType type) noexcept { return kRows[static_cast<size_t>(type)]; }
+const Row& row(DataType type) noexcept {
+  return kRows[static_cast<size_t>(type)];
+}
 
 template <typename T>
 T load(const void* data, int64_t index) noexcept {
@@ -85,6 +88,25 @@ T saturate(double value) noexcept {
   return static_cast<T>(value);
 }
 
+// To float with rounding to odd: a second rounding to a narrower type then gives what one rounding would.
+float toOddFloat(double value) noexcept {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) return nearest;
+  const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(nearest) - (away ? 1 : 0)) | 1u);
+}
+
+// Powers of two from 2^-127 to 2^127, code 255 is NaN. Stored to the nearest exponent.
+double e8m0ToDouble(uint8_t code) noexcept {
+  return code == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
+}
+
+uint8_t doubleToE8m0(double value) noexcept {
+  if (std::isnan(value)) return 255;
+  if (!(value > 0)) return 0;
+  return static_cast<uint8_t>(std::clamp(std::round(std::log2(value)) + 127, 0.0, 254.0));
+}
+
 template <typename T>
 T clampInt(int64_t value) noexcept {
   if (value < std::numeric_limits<T>::min()) return std::numeric_limits<T>::min();
@@ -94,10 +116,18 @@ T clampInt(int64_t value) noexcept {
 
 }  // namespace
 
-std::string_view name(DataType type) noexcept { return row(type).name; }
-int bits(DataType type) noexcept { return row(type).bits; }
-bool isFloating(DataType type) noexcept { return row(type).floating; }
-bool isInteger(DataType type) noexcept { return row(type).integer; }
+std::string_view name(DataType type) noexcept {
+  return row(type).name;
+}
+int bits(DataType type) noexcept {
+  return row(type).bits;
+}
+bool isFloating(DataType type) noexcept {
+  return row(type).floating;
+}
+bool isInteger(DataType type) noexcept {
+  return row(type).integer;
+}
 
 DataType parseDataType(std::string_view text) {
   for (size_t i = 0; i < kRows.size(); ++i) {
@@ -151,62 +181,89 @@ uint8_t floatToFp8(float value) noexcept {
   if (std::isnan(value)) return static_cast<uint8_t>(sign | 0x7f);
   const float magnitude = std::fabs(value);
   if (magnitude >= 448.f) return static_cast<uint8_t>(sign | 0x7e);
-  if (magnitude < 0.015625f) return static_cast<uint8_t>(sign | static_cast<uint8_t>(std::nearbyint(std::ldexp(magnitude, 9))));
+  if (magnitude < 0.015625f)
+    return static_cast<uint8_t>(sign | static_cast<uint8_t>(std::nearbyint(std::ldexp(magnitude, 9))));
   int exponent = 0;
-  const float fraction = std::frexp(magnitude, &exponent);                     // in [0.5, 1)
+  const float fraction = std::frexp(magnitude, &exponent);                    // in [0.5, 1)
   auto code = static_cast<int>(std::nearbyint(std::ldexp(fraction, 4))) - 8;  // 0..8
   return static_cast<uint8_t>(sign | static_cast<uint8_t>(((exponent + 6) << 3) + code));
 }
 
 double loadDouble(DataType type, const void* data, int64_t index) noexcept {
   switch (type) {
-    case DataType::kF32: return load<float>(data, index);
-    case DataType::kF16: return halfToFloat(load<uint16_t>(data, index));
-    case DataType::kBF16: return bfloatToFloat(load<uint16_t>(data, index));
-    case DataType::kF8E4M3: return fp8ToFloat(load<uint8_t>(data, index));
-    case DataType::kF4E2M1: return fp4ToFloat(nibble(data, index));
-    case DataType::kE8M0: return std::ldexp(1.0, load<uint8_t>(data, index) - 127);
-    default: return static_cast<double>(loadInt(type, data, index));
+    case DataType::kF32:
+      return load<float>(data, index);
+    case DataType::kF16:
+      return halfToFloat(load<uint16_t>(data, index));
+    case DataType::kBF16:
+      return bfloatToFloat(load<uint16_t>(data, index));
+    case DataType::kF8E4M3:
+      return fp8ToFloat(load<uint8_t>(data, index));
+    case DataType::kF4E2M1:
+      return fp4ToFloat(nibble(data, index));
+    case DataType::kE8M0:
+      return e8m0ToDouble(load<uint8_t>(data, index));
+    default:
+      return static_cast<double>(loadInt(type, data, index));
   }
 }
 
 int64_t loadInt(DataType type, const void* data, int64_t index) noexcept {
   switch (type) {
-    case DataType::kI64: return load<int64_t>(data, index);
-    case DataType::kI32: return load<int32_t>(data, index);
-    case DataType::kI8: return load<int8_t>(data, index);
-    case DataType::kU8: return load<uint8_t>(data, index);
-    case DataType::kBool: return load<uint8_t>(data, index) != 0;
-    case DataType::kI4: return static_cast<int8_t>(nibble(data, index) << 4) >> 4;
-    default: return saturate<int64_t>(loadDouble(type, data, index));
+    case DataType::kI64:
+      return load<int64_t>(data, index);
+    case DataType::kI32:
+      return load<int32_t>(data, index);
+    case DataType::kI8:
+      return load<int8_t>(data, index);
+    case DataType::kU8:
+      return load<uint8_t>(data, index);
+    case DataType::kBool:
+      return load<uint8_t>(data, index) != 0;
+    case DataType::kI4:
+      return static_cast<int8_t>(nibble(data, index) << 4) >> 4;
+    default:
+      return saturate<int64_t>(loadDouble(type, data, index));
   }
 }
 
 void storeDouble(DataType type, void* data, int64_t index, double value) noexcept {
   switch (type) {
-    case DataType::kF32: return store(data, index, static_cast<float>(value));
-    case DataType::kF16: return store(data, index, floatToHalf(static_cast<float>(value)));
-    case DataType::kBF16: return store(data, index, floatToBfloat(static_cast<float>(value)));
-    case DataType::kF8E4M3: return store(data, index, floatToFp8(static_cast<float>(value)));
-    case DataType::kF4E2M1: return storeNibble(data, index, floatToFp4(static_cast<float>(value)));
-    case DataType::kE8M0: {
-      const double exponent = value > 0 ? std::round(std::log2(value)) + 127 : 0;
-      return store(data, index, saturate<uint8_t>(exponent));
-    }
-    case DataType::kBool: return store<uint8_t>(data, index, value != 0);
-    default: return storeInt(type, data, index, saturate<int64_t>(value));
+    case DataType::kF32:
+      return store(data, index, static_cast<float>(value));
+    case DataType::kF16:
+      return store(data, index, floatToHalf(toOddFloat(value)));
+    case DataType::kBF16:
+      return store(data, index, floatToBfloat(toOddFloat(value)));
+    case DataType::kF8E4M3:
+      return store(data, index, floatToFp8(toOddFloat(value)));
+    case DataType::kF4E2M1:
+      return storeNibble(data, index, floatToFp4(toOddFloat(value)));
+    case DataType::kE8M0:
+      return store(data, index, doubleToE8m0(value));
+    case DataType::kBool:
+      return store<uint8_t>(data, index, value != 0);
+    default:
+      return storeInt(type, data, index, saturate<int64_t>(value));
   }
 }
 
 void storeInt(DataType type, void* data, int64_t index, int64_t value) noexcept {
   switch (type) {
-    case DataType::kI64: return store(data, index, value);
-    case DataType::kI32: return store(data, index, clampInt<int32_t>(value));
-    case DataType::kI8: return store(data, index, clampInt<int8_t>(value));
-    case DataType::kU8: return store(data, index, clampInt<uint8_t>(value));
-    case DataType::kBool: return store<uint8_t>(data, index, value != 0);
-    case DataType::kI4: return storeNibble(data, index, static_cast<uint8_t>(std::min<int64_t>(7, std::max<int64_t>(-8, value))));
-    default: return storeDouble(type, data, index, static_cast<double>(value));
+    case DataType::kI64:
+      return store(data, index, value);
+    case DataType::kI32:
+      return store(data, index, clampInt<int32_t>(value));
+    case DataType::kI8:
+      return store(data, index, clampInt<int8_t>(value));
+    case DataType::kU8:
+      return store(data, index, clampInt<uint8_t>(value));
+    case DataType::kBool:
+      return store<uint8_t>(data, index, value != 0);
+    case DataType::kI4:
+      return storeNibble(data, index, static_cast<uint8_t>(std::min<int64_t>(7, std::max<int64_t>(-8, value))));
+    default:
+      return storeDouble(type, data, index, static_cast<double>(value));
   }
 }
 

@@ -15,20 +15,29 @@ using Function = Extent::Function;
 
 int64_t floorDivide(int64_t a, int64_t b) {
   checkUser(b > 0, "division of extent {} by {}: the divisor must be above zero", a, b);
-  return a >= 0 ? a / b : -((-a + b - 1) / b);
+  return a / b - (a % b < 0 ? 1 : 0);
 }
 
-int64_t ceilDivide(int64_t a, int64_t b) { return -floorDivide(-a, b); }
+int64_t ceilDivide(int64_t a, int64_t b) {
+  return floorDivide(a, b) + (a % b != 0 ? 1 : 0);
+}
 
 int64_t apply(Function function, int64_t a, int64_t b) {
   switch (function) {
-    case Function::kFloorDiv: return floorDivide(a, b);
-    case Function::kCeilDiv: return ceilDivide(a, b);
-    case Function::kMin: return std::min(a, b);
-    case Function::kMax: return std::max(a, b);
-    case Function::kEqual: return a == b;
-    case Function::kLess: return a < b;
-    case Function::kSymbol: break;
+    case Function::kFloorDiv:
+      return floorDivide(a, b);
+    case Function::kCeilDiv:
+      return ceilDivide(a, b);
+    case Function::kMin:
+      return std::min(a, b);
+    case Function::kMax:
+      return std::max(a, b);
+    case Function::kEqual:
+      return a == b;
+    case Function::kLess:
+      return a < b;
+    case Function::kSymbol:
+      break;
   }
   throw InternalError("extent: a symbol has no arguments");
 }
@@ -46,24 +55,31 @@ int64_t saturatingMultiply(int64_t a, int64_t b) {
   return (a > 0) == (b > 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
+bool sameAtom(const std::shared_ptr<const Atom>& x, const std::shared_ptr<const Atom>& y) {
+  return x->function == y->function && x->key == y->key;
+}
+
+// A symbol may be named like the text of a function: the function counts as well.
+bool atomLess(const std::shared_ptr<const Atom>& x, const std::shared_ptr<const Atom>& y) {
+  return x->key != y->key ? x->key < y->key : x->function < y->function;
+}
+
 bool sameFactors(const Term& a, const Term& b) {
-  return std::equal(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
-                    [](const auto& x, const auto& y) { return x->function == y->function && x->key == y->key; });
+  return std::equal(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), sameAtom);
 }
 
 bool factorsLess(const Term& a, const Term& b) {
   if (a.factors.size() != b.factors.size()) return a.factors.size() > b.factors.size();  // constants last
-  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
-                                      [](const auto& x, const auto& y) { return x->key < y->key; });
+  return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), atomLess);
 }
 
 // The term divided by a single-term divisor, when that is exact for all values of the symbols.
 bool divideTerm(const Term& term, const Term& divisor, Term& quotient) {
-  if (divisor.coefficient == 0 || term.coefficient % divisor.coefficient != 0) return false;
+  if (divisor.coefficient <= 0 || term.coefficient % divisor.coefficient != 0) return false;
   quotient = {term.coefficient / divisor.coefficient, term.factors};
   for (const auto& factor : divisor.factors) {
     const auto found = std::find_if(quotient.factors.begin(), quotient.factors.end(),
-                                    [&](const auto& f) { return f->function == factor->function && f->key == factor->key; });
+                                    [&](const auto& f) { return sameAtom(f, factor); });
     if (found == quotient.factors.end()) return false;
     quotient.factors.erase(found);
   }
@@ -80,11 +96,15 @@ Interval multiply(Interval a, Interval b) {
 
 Interval boundsOf(Function function, Interval a, Interval b) {
   switch (function) {
-    case Function::kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
-    case Function::kMax: return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case Function::kMin:
+      return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Function::kMax:
+      return {std::max(a.low, b.low), std::max(a.high, b.high)};
     case Function::kEqual:
-    case Function::kLess: return {0, 1};
-    default: break;
+    case Function::kLess:
+      return {0, 1};
+    default:
+      break;
   }
   b.low = std::max<int64_t>(b.low, 1);
   b.high = std::max(b.high, b.low);
@@ -109,7 +129,9 @@ std::string symbolText(const std::string& name) {
   return quoted + "'";
 }
 
-std::string atomText(const Atom& atom) { return atom.function == Function::kSymbol ? symbolText(atom.key) : atom.key; }
+std::string atomText(const Atom& atom) {
+  return atom.function == Function::kSymbol ? symbolText(atom.key) : atom.key;
+}
 
 }  // namespace
 
@@ -171,7 +193,9 @@ Extent operator+(const Extent& a, const Extent& b) {
   return Extent::fromTerms(std::move(terms));
 }
 
-Extent operator-(const Extent& a, const Extent& b) { return a + b * Extent(-1); }
+Extent operator-(const Extent& a, const Extent& b) {
+  return a + b * Extent(-1);
+}
 
 Extent operator*(const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return saturatingMultiply(a.constant_, b.constant_);
@@ -180,7 +204,7 @@ Extent operator*(const Extent& a, const Extent& b) {
     for (const auto& y : b.terms()) {
       Term term{saturatingMultiply(x.coefficient, y.coefficient), x.factors};
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
-      std::sort(term.factors.begin(), term.factors.end(), [](const auto& f, const auto& g) { return f->key < g->key; });
+      std::sort(term.factors.begin(), term.factors.end(), atomLess);
       terms.push_back(std::move(term));
     }
   }
@@ -189,6 +213,8 @@ Extent operator*(const Extent& a, const Extent& b) {
 
 // floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division.
 Extent floorDiv(const Extent& a, const Extent& b) {
+  checkUser(!b.isConstant() || b.constant_ > 0, "division of extent {} by {}: the divisor must be above zero", a.text(),
+            b.constant_);
   if (b.isConstant(1)) return a;
   if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
   if (a.isConstant(0)) return 0;
@@ -210,7 +236,8 @@ Extent floorDiv(const Extent& a, const Extent& b) {
 }
 
 Extent ceilDiv(const Extent& a, const Extent& b) {
-  if (b.isConstant()) return floorDiv(a + b - Extent(1), b);
+  if (b.isConstant() && !a.isConstant()) return floorDiv(a + b - Extent(1), b);
+  if (b.isConstant()) return ceilDivide(a.constant_, b.constant_);
   const Extent floored = floorDiv(a, b);
   if (floored * b == a) return floored;
   return Extent::function(Function::kCeilDiv, a, b);
@@ -294,12 +321,24 @@ Extent Extent::substitute(const std::map<std::string, Extent, std::less<>>& symb
       const Extent a = (*atom->arguments)[0].substitute(symbols);
       const Extent b = (*atom->arguments)[1].substitute(symbols);
       switch (atom->function) {
-        case Function::kFloorDiv: product = product * floorDiv(a, b); break;
-        case Function::kCeilDiv: product = product * ceilDiv(a, b); break;
-        case Function::kMin: product = product * min(a, b); break;
-        case Function::kMax: product = product * max(a, b); break;
-        case Function::kEqual: product = product * equal(a, b); break;
-        default: product = product * less(a, b); break;
+        case Function::kFloorDiv:
+          product = product * floorDiv(a, b);
+          break;
+        case Function::kCeilDiv:
+          product = product * ceilDiv(a, b);
+          break;
+        case Function::kMin:
+          product = product * min(a, b);
+          break;
+        case Function::kMax:
+          product = product * max(a, b);
+          break;
+        case Function::kEqual:
+          product = product * equal(a, b);
+          break;
+        default:
+          product = product * less(a, b);
+          break;
       }
     }
     sum = sum + product;

@@ -1,5 +1,6 @@
 // Reads the text form of extents.
 #include <charconv>
+#include <limits>
 
 #include "core/error.h"
 #include "core/extent.h"
@@ -36,27 +37,29 @@ class Parser {
 
   Extent sum(int depth) {
     checkUser(depth < kMaxDepth, "extent '{}': nested deeper than {}", text_, kMaxDepth);
-    Extent result = accept('-') ? Extent(0) - product(depth) : product(depth);
+    Extent result = product(depth, accept('-'));
     while (true) {
       if (accept('+')) {
-        result = result + product(depth);
+        result = result + product(depth, false);
       } else if (accept('-')) {
-        result = result - product(depth);
+        result = result + product(depth, true);
       } else {
         return result;
       }
     }
   }
 
-  Extent product(int depth) {
-    Extent result = factor(depth);
+  // The sign belongs to a leading number, so that the lowest integer can be read.
+  Extent product(int depth, bool negative) {
+    const bool number = peek() >= '0' && peek() <= '9';
+    Extent result = number ? Extent(integer(negative)) : factor(depth);
     while (accept('*')) result = result * factor(depth);
-    return result;
+    return negative && !number ? Extent(0) - result : result;
   }
 
   Extent factor(int depth) {
     if (accept('\'')) return quoted();
-    if (peek() >= '0' && peek() <= '9') return number();
+    if (peek() >= '0' && peek() <= '9') return integer(false);
     const size_t start = position_;
     const auto identifier = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || (c >= '0' && c <= '9');
@@ -78,12 +81,14 @@ class Parser {
     throw UserError("extent '{}': unknown function '{}'", text_, name);
   }
 
-  Extent number() {
-    int64_t value = 0;
-    const auto [end, status] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
-    checkUser(status == std::errc(), "extent '{}': number out of range at position {}", text_, position_);
+  int64_t integer(bool negative) {
+    uint64_t magnitude = 0;
+    const auto [end, status] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), magnitude);
+    const uint64_t limit = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (negative ? 1 : 0);
+    checkUser(status == std::errc() && magnitude <= limit, "extent '{}': number out of range at position {}", text_,
+              position_);
     position_ = static_cast<size_t>(end - text_.data());
-    return value;
+    return static_cast<int64_t>(negative ? 0 - magnitude : magnitude);
   }
 
   Extent quoted() {

@@ -3,12 +3,15 @@
 // default means the old behaviour changes no stored text.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -47,7 +50,11 @@ struct FieldText<bool> {
 template <typename M>
 struct FieldText<M, std::enable_if_t<std::is_integral_v<M> && !std::is_same_v<M, bool>>> {
   static std::string write(M value) { return std::to_string(value); }
-  static M read(TextReader& in) { return static_cast<M>(in.integer()); }
+  static M read(TextReader& in) {
+    const int64_t value = in.integer();
+    if (!std::in_range<M>(value)) in.fail(fmt::format("{} is out of range", value));
+    return static_cast<M>(value);
+  }
 };
 
 template <typename M>
@@ -105,6 +112,16 @@ struct FieldText<std::vector<E>> {
   }
 };
 
+// Equality of fields: what has the same text is the same, so NaN equals NaN and 0 differs from -0.
+template <typename M>
+bool sameField(const M& a, const M& b) {
+  return a == b;
+}
+inline bool sameField(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+inline bool sameField(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return sameField(x, y); });
+}
+
 // name=value name=value of the fields that are not at their default.
 template <typename T>
 std::string writeFields(const T& value) {
@@ -113,7 +130,7 @@ std::string writeFields(const T& value) {
   std::apply(
       [&](const auto&... fields) {
         [[maybe_unused]] const auto one = [&](const auto& f) {
-          if (value.*f.member == defaults.*f.member) return;
+          if (sameField(value.*f.member, defaults.*f.member)) return;
           using M = std::remove_cvref_t<decltype(value.*f.member)>;
           result += fmt::format("{}{}={}", result.empty() ? "" : " ", f.name, FieldText<M>::write(value.*f.member));
         };
@@ -149,7 +166,7 @@ T readFields(TextReader& in) {
 
 template <typename T>
 bool equalFields(const T& a, const T& b) {
-  return std::apply([&](const auto&... f) { return ((a.*f.member == b.*f.member) && ...); }, T::fields);
+  return std::apply([&](const auto&... f) { return (sameField(a.*f.member, b.*f.member) && ...); }, T::fields);
 }
 
 // 64-bit FNV-1a: a stable hash of bytes for keys in plans and caches (never for security).

@@ -102,7 +102,7 @@ double TextReader::number() {
     value = std::numeric_limits<double>::quiet_NaN();
   } else {
     const auto [end, status] = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
-    if (status != std::errc()) fail("expected a number");
+    if (status != std::errc() || text_[position_] == '-') fail("expected a number");
     position_ = static_cast<size_t>(end - text_.data());
   }
   return negative ? -value : value;

@@ -2,8 +2,10 @@
 #include "ops/scalar.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ops/scalar_math.h"
+#include "ops/wrapping_integer.h"
 
 namespace tenon::ops {
 namespace {
@@ -20,8 +22,10 @@ using IntFunction = int64_t (*)(int64_t, int64_t, int64_t);
 namespace real {
 using namespace scalar_math;  // NOLINT: the rows name these functions
 using T = double;
-#define ROW(name, arity, result, expression) \
-  double f_##name([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) { return static_cast<T>(expression); }
+#define ROW(name, arity, result, expression)                                          \
+  double f_##name([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) { \
+    return static_cast<T>(expression);                                                \
+  }
 #include "ops/pointwise.table"
 #undef ROW
 constexpr Function kFunctions[] = {
@@ -33,9 +37,12 @@ constexpr Function kFunctions[] = {
 
 namespace integer {
 using namespace scalar_math;  // NOLINT: the rows name these functions
-using T = int64_t;
-#define ROW(name, arity, result, expression) \
-  int64_t f_##name([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) { return static_cast<T>(expression); }
+using T = WrappingInteger;
+#define ROW(name, arity, result, expression)                                                             \
+  int64_t f_##name([[maybe_unused]] int64_t x, [[maybe_unused]] int64_t y, [[maybe_unused]] int64_t z) { \
+    [[maybe_unused]] const T a(x), b(y), c(z);                                                           \
+    return T(expression).value;                                                                          \
+  }
 #include "ops/pointwise.table"
 #undef ROW
 constexpr IntFunction kFunctions[] = {
@@ -45,7 +52,8 @@ constexpr IntFunction kFunctions[] = {
 };
 }  // namespace integer
 
-DataType typeOf(const ScalarArgument& argument, std::span<const DataType> inputs, const std::vector<DataType>& results) {
+DataType typeOf(const ScalarArgument& argument, std::span<const DataType> inputs,
+                const std::vector<DataType>& results) {
   if (argument.kind == ScalarArgument::Kind::kResult) return results.at(static_cast<size_t>(argument.index));
   checkUser(static_cast<size_t>(argument.index) < inputs.size(), "scalar expression: it uses x{} but has {} inputs",
             argument.index, inputs.size());
@@ -60,8 +68,8 @@ std::optional<DataType> operandType(const ScalarInstruction& instruction, int fi
     const auto& argument = instruction.arguments[static_cast<size_t>(i)];
     if (argument.kind == ScalarArgument::Kind::kLiteral) continue;
     const DataType type = typeOf(argument, inputs, results);
-    checkUser(!common || *common == type, "{}: operand types {} and {} differ; cast one of them", row(instruction.op).name,
-              name(common.value_or(type)), name(type));
+    checkUser(!common || *common == type, "{}: operand types {} and {} differ; cast one of them",
+              row(instruction.op).name, name(common.value_or(type)), name(type));
     common = type;
   }
   return common;
@@ -69,9 +77,12 @@ std::optional<DataType> operandType(const ScalarInstruction& instruction, int fi
 
 std::string text(const ScalarArgument& argument) {
   switch (argument.kind) {
-    case ScalarArgument::Kind::kInput: return fmt::format("x{}", argument.index);
-    case ScalarArgument::Kind::kResult: return fmt::format("t{}", argument.index);
-    default: return fmt::format("{}", argument.literal);
+    case ScalarArgument::Kind::kInput:
+      return fmt::format("x{}", argument.index);
+    case ScalarArgument::Kind::kResult:
+      return fmt::format("t{}", argument.index);
+    default:
+      return fmt::format("{}", argument.literal);
   }
 }
 
@@ -89,15 +100,20 @@ ScalarArgument readArgument(TextReader& in, size_t instructionCount) {
 
 }  // namespace
 
-std::span<const ScalarRow> scalarTable() { return kTable; }
+std::span<const ScalarRow> scalarTable() {
+  return kTable;
+}
 
 std::optional<ScalarOp> findScalarOp(std::string_view name) {
-  const auto found = std::find_if(std::begin(kTable), std::end(kTable), [&](const ScalarRow& r) { return r.name == name; });
+  const auto found =
+      std::find_if(std::begin(kTable), std::end(kTable), [&](const ScalarRow& r) { return r.name == name; });
   if (found == std::end(kTable)) return std::nullopt;
   return static_cast<ScalarOp>(found - std::begin(kTable));
 }
 
-double evaluateScalar(ScalarOp op, double a, double b, double c) { return real::kFunctions[static_cast<size_t>(op)](a, b, c); }
+double evaluateScalar(ScalarOp op, double a, double b, double c) {
+  return real::kFunctions[static_cast<size_t>(op)](a, b, c);
+}
 
 int64_t evaluateScalar(ScalarOp op, int64_t a, int64_t b, int64_t c) {
   return integer::kFunctions[static_cast<size_t>(op)](a, b, c);
@@ -117,7 +133,8 @@ int ScalarExpr::inputCount() const noexcept {
 ScalarExpr ScalarExpr::of(ScalarOp op, std::vector<ScalarArgument> arguments) {
   ScalarInstruction instruction;
   instruction.op = op;
-  for (int i = static_cast<int>(arguments.size()); i < row(op).arity; ++i) arguments.push_back(ScalarArgument::input(i));
+  for (int i = static_cast<int>(arguments.size()); i < row(op).arity; ++i)
+    arguments.push_back(ScalarArgument::input(i));
   std::copy_n(arguments.begin(), row(op).arity, instruction.arguments.begin());
   return {{instruction}};
 }
@@ -130,7 +147,7 @@ ScalarExpr ScalarExpr::castTo(DataType type) {
 
 ScalarExpr ScalarExpr::withInputs(std::span<const int> map) const {
   ScalarExpr result = *this;
-  if (result.empty() && map[0] != 0) result = of(ScalarOp::k_identity);
+  if (result.empty() && !map.empty() && map[0] != 0) result = of(ScalarOp::k_identity);
   for (auto& instruction : result.instructions) {
     for (auto& argument : instruction.arguments) {
       if (argument.kind == ScalarArgument::Kind::kInput && static_cast<size_t>(argument.index) < map.size()) {
@@ -142,10 +159,15 @@ ScalarExpr ScalarExpr::withInputs(std::span<const int> map) const {
 }
 
 ScalarExpr ScalarExpr::compose(int input, const ScalarExpr& inner) const {
-  if (inner.empty()) return withInputs(std::vector<int>{input == 0 ? 0 : input});
+  if (empty()) return input == 0 ? inner : *this;
+  if (inner.empty()) {  // x0 takes the place of the input
+    std::vector<int> map(static_cast<size_t>(std::max(inputCount(), input + 1)));
+    std::iota(map.begin(), map.end(), 0);
+    map[static_cast<size_t>(input)] = 0;
+    return withInputs(map);
+  }
   ScalarExpr result = inner;
   const int offset = static_cast<int>(inner.instructions.size());
-  if (empty()) return result;
   for (auto instruction : instructions) {
     for (auto& argument : instruction.arguments) {
       if (argument.kind == ScalarArgument::Kind::kInput && argument.index == input) {
@@ -163,13 +185,19 @@ std::vector<DataType> instructionTypes(const ScalarExpr& expr, std::span<const D
   std::vector<DataType> results;
   for (const auto& instruction : expr.instructions) {
     switch (row(instruction.op).result) {
-      case ScalarResult::kCast: results.push_back(instruction.castTo); break;
+      case ScalarResult::kCast:
+        results.push_back(instruction.castTo);
+        break;
       case ScalarResult::kBool:
         operandType(instruction, 0, inputs, results);
         results.push_back(DataType::kBool);
         break;
-      case ScalarResult::kOperand1: results.push_back(operandType(instruction, 1, inputs, results).value_or(DataType::kF32)); break;
-      case ScalarResult::kSame: results.push_back(operandType(instruction, 0, inputs, results).value_or(DataType::kF32)); break;
+      case ScalarResult::kOperand1:
+        results.push_back(operandType(instruction, 1, inputs, results).value_or(DataType::kF32));
+        break;
+      case ScalarResult::kSame:
+        results.push_back(operandType(instruction, 0, inputs, results).value_or(DataType::kF32));
+        break;
     }
   }
   return results;
@@ -187,7 +215,8 @@ std::string text(const ScalarExpr& expr) {
     result += fmt::format("{}{}", result.empty() ? "" : ";", r.name);
     if (r.result == ScalarResult::kCast) result += fmt::format(".{}", name(instruction.castTo));
     result += "(";
-    for (int i = 0; i < r.arity; ++i) result += (i == 0 ? "" : ",") + text(instruction.arguments[static_cast<size_t>(i)]);
+    for (int i = 0; i < r.arity; ++i)
+      result += (i == 0 ? "" : ",") + text(instruction.arguments[static_cast<size_t>(i)]);
     result += ")";
   }
   return result;
@@ -207,6 +236,8 @@ ScalarExpr parseScalarExpr(std::string_view source) {
     const auto op = findScalarOp(opName);
     if (!op) in.fail(fmt::format("unknown scalar operator '{}'", opName));
     instruction.op = *op;
+    const bool typed = row(*op).result == ScalarResult::kCast;
+    if (!typed && instruction.castTo != DataType::kF32) in.fail("only casts name a type");
     in.expect("(");
     for (int i = 0; i < row(*op).arity; ++i) {
       if (i > 0) in.expect(",");

@@ -46,7 +46,9 @@ struct ScalarArgument {
   static ScalarArgument input(int index) { return {Kind::kInput, index, 0}; }
   static ScalarArgument result(int index) { return {Kind::kResult, index, 0}; }
   static ScalarArgument constant(double value) { return {Kind::kLiteral, 0, value}; }
-  bool operator==(const ScalarArgument&) const = default;
+  bool operator==(const ScalarArgument& other) const {
+    return kind == other.kind && index == other.index && sameField(literal, other.literal);
+  }
 };
 
 struct ScalarInstruction {

@@ -57,7 +57,12 @@ inline int64_t floorModulo(int64_t a, int64_t b) {
   return m != 0 && (m < 0) != (b < 0) ? m + b : m;
 }
 inline int64_t power(int64_t a, int64_t b) {
-  return static_cast<int64_t>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+  if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+  uint64_t result = 1;
+  for (uint64_t base = static_cast<uint64_t>(a); b > 0; b >>= 1, base *= base) {
+    if ((b & 1) != 0) result *= base;
+  }
+  return static_cast<int64_t>(result);
 }
 
 }  // namespace tenon::ops::scalar_math

@@ -4,12 +4,6 @@
 namespace tenon::ops {
 namespace {
 
-int64_t saturatedInteger(double value) {
-  int64_t result = 0;
-  storeDouble(DataType::kI64, &result, 0, value);
-  return result;
-}
-
 // Whether an instruction computes in double: decided by its operands that are no literals; the condition of a select
 // does not count. With literals only, the type rule says f32.
 bool computesInDouble(const ScalarInstruction& instruction, std::span<const DataType> inputs,
@@ -25,6 +19,12 @@ bool computesInDouble(const ScalarInstruction& instruction, std::span<const Data
 }
 
 }  // namespace
+
+int64_t saturatedInteger(double value) {
+  int64_t result = 0;
+  storeDouble(DataType::kI64, &result, 0, value);
+  return result;
+}
 
 Number Number::load(const TensorView& tensor, int64_t index) {
   return isFloating(tensor.dtype) ? ofReal(tensor.loadDouble(index), tensor.dtype)

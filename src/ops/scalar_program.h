@@ -43,6 +43,9 @@ class ScalarProgram {
   DataType result_;
 };
 
+// A literal among integers: truncated towards zero, saturated.
+int64_t saturatedInteger(double value);
+
 // Casts as a store and a load would: narrowing rounds, integers saturate.
 Number castNumber(const Number& value, DataType type);
 

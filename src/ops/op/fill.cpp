@@ -2,21 +2,16 @@
 #include "ops/op/fill.h"
 
 #include "ops/infer_util.h"
+#include "ops/scalar_program.h"
 #include "ops/strides.h"
 
 namespace tenon::ops {
 namespace {
 
-int64_t toInteger(double value) {
-  int64_t result = 0;
-  storeDouble(DataType::kI64, &result, 0, value);
-  return result;
-}
-
 Contents fillContents(const InferContext& context, const Fill& fill) {
   if (!isInteger(fill.type) || !followsContents(fill.shape)) return std::nullopt;
-  Extent first = toInteger(fill.start);
-  Extent delta = fill.deltas.empty() ? 0 : toInteger(fill.deltas[0]);
+  Extent first = saturatedInteger(fill.start);
+  Extent delta = fill.deltas.empty() ? 0 : saturatedInteger(fill.deltas[0]);
   if (context.inputCount() > 0) {
     const auto& start = context.input(0).contents;
     const auto& deltas = context.input(1).contents;
@@ -67,9 +62,9 @@ void Fill::evaluate(const EvalContext& context) const {
   for (size_t i = 0; i < rank; ++i) {
     const bool stored = given && static_cast<int64_t>(i) < context.inputs[1].count();
     intSteps.push_back(
-        static_cast<uint64_t>(stored ? context.inputs[1].loadInt(static_cast<int64_t>(i)) : toInteger(steps[i])));
+        static_cast<uint64_t>(stored ? context.inputs[1].loadInt(static_cast<int64_t>(i)) : saturatedInteger(steps[i])));
   }
-  const auto intFirst = static_cast<uint64_t>(given ? context.inputs[0].loadInt(0) : toInteger(first));
+  const auto intFirst = static_cast<uint64_t>(given ? context.inputs[0].loadInt(0) : saturatedInteger(first));
   int64_t position = 0;
   for (IndexIterator i(out.dims); i.valid(); i.next(), ++position) {
     double value = first;
