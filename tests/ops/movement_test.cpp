@@ -29,7 +29,6 @@ TEST(Reshape, KeepsElements) {
   EXPECT_EQ(run1(Reshape{{0, 5}}, tensor({0}, {})).view().dims, (Dims{0, 5}));
   EXPECT_THROW(inferOf(Reshape{{4}}, {typed({2, 3})}), UserError);
   EXPECT_EQ(inferOf(Reshape{{kN, 6}}, {typed({kN, 2, 3})})[0].shape, (Shape{kN, 6}));
-  EXPECT_THROW(inferOf(Reshape{{kN, 5}}, {typed({kN, 2, 3})})[0].shape, UserError);
   EXPECT_EQ(*inferOf(Reshape{{}}, {shapeValue({kN})})[0].contents, (std::vector<Extent>{kN}));
   EXPECT_TRUE(Reshape{}.facts().aliases.at(0).view);
 }

@@ -1,0 +1,21 @@
+// Inference over concrete extents, compared with the tensors at hand.
+#include "ops/check.h"
+
+namespace tenon::ops {
+
+void checkShapes(const Operator& op, std::string_view node, const EvalContext& context) {
+  std::vector<TensorType> inputs;
+  for (const auto& input : context.inputs) inputs.push_back({input.dtype, toShape(input.dims), std::nullopt});
+  const Operator bound = context.symbols != nullptr ? op.bind(*context.symbols) : op;
+  const auto outputs = bound.infer(node, inputs);
+  checkUser(outputs.size() == context.outputs.size(), "{}: {} outputs, the operator has {}", node,
+            context.outputs.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& got = context.outputs[i];
+    const Dims expected = evaluate(outputs[i].shape, SymbolValues{});
+    checkUser(got.dims == expected && got.dtype == outputs[i].dtype, "{}: output {} is {} {}, its inputs ask for {} {}",
+              node, i, name(got.dtype), got.dims.text(), name(outputs[i].dtype), expected.text());
+  }
+}
+
+}  // namespace tenon::ops
