@@ -1,0 +1,190 @@
+// IBuilder: checks network and configuration, hands the graph to the build stage, returns the plan.
+#include "api/builder/builder.h"
+
+#include "api/builder/timing_cache.h"
+#include "api/common/device_choice.h"
+#include "api/common/host_memory.h"
+#include "api/network/network.h"
+#include "api/plugin/registry.h"
+#include "api/runtime/engine.h"
+#include "build/builder.h"
+#include "plan/file.h"
+
+namespace tenon::api {
+namespace {
+
+using nv::BuilderFlag;
+
+class MonitoredProgress final : public build::Progress {
+ public:
+  explicit MonitoredProgress(nv::IProgressMonitor& monitor) : monitor_(monitor) {}
+  void begin(const std::string& phase, const std::string& parent, int steps) override {
+    monitor_.phaseStart(phase.c_str(), parent.empty() ? nullptr : parent.c_str(), steps);
+  }
+  bool step(const std::string& phase, int step) override { return monitor_.stepComplete(phase.c_str(), step); }
+  void end(const std::string& phase) override { monitor_.phaseFinish(phase.c_str()); }
+
+ private:
+  nv::IProgressMonitor& monitor_;
+};
+
+const Network& ourNetwork(const nv::INetworkDefinition& network) {
+  const auto* ours = dynamic_cast<const Network*>(&network);
+  checkUser(ours != nullptr, "the network is none of this library");
+  return *ours;
+}
+
+const BuilderConfig& ourConfig(const nv::IBuilderConfig& config) {
+  const auto* ours = dynamic_cast<const BuilderConfig*>(&config);
+  checkUser(ours != nullptr, "the configuration is none of this library");
+  return *ours;
+}
+
+// Profiles of the configuration for the network's dynamic inputs. A network without any needs none.
+std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Network& network, const BuilderConfig& config) {
+  std::vector<std::map<std::string, plan::InputRange>> result;
+  for (const OptimizationProfile* profile : config.profiles()) {
+    result.push_back(profile->resolve(network, static_cast<int>(result.size())));
+  }
+  if (!result.empty()) return result;
+  for (const auto& input : network.inputs()) {
+    const auto type = input->inputType();
+    if (isConstant(type.shape) && !network.isShapeTensor(*input)) continue;
+    throw CodedError(nv::ErrorCode::kINVALID_CONFIG,
+                     "input '{}' {} is dynamic or decides about extents, and the configuration has no optimization profile; "
+                     "make one with createOptimizationProfile(), set its dimensions, and add it with "
+                     "addOptimizationProfile()", input->name(), text(input->getDimensions()));
+  }
+  return result;
+}
+
+// Precision constraints that must be obeyed and are not: everything is computed in the types of the tensors.
+void checkPrecisions(const Network& network, const BuilderConfig& config) {
+  if (!config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS)) return;
+  for (const auto& layer : network.layers()) {
+    if (!layer->precisionIsSet() || layer->getPrecision() == nv::DataType::kFLOAT) continue;
+    throw Unsupported("layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with a precision other than kFLOAT is not "
+                      "supported yet; use a strongly typed network with cast layers", layer->name());
+  }
+}
+
+}  // namespace
+
+bool Builder::platformHasFastFp16() const noexcept {
+  return guarded(reporter_, "IBuilder::platformHasFastFp16", false, [] { return chosenDevice() == "cuda"; });
+}
+
+bool Builder::platformHasFastInt8() const noexcept {
+  return guarded(reporter_, "IBuilder::platformHasFastInt8", false, [] { return chosenDevice() == "cuda"; });
+}
+
+bool Builder::platformHasTf32() const noexcept {
+  return guarded(reporter_, "IBuilder::platformHasTf32", false, [] { return chosenDevice() == "cuda"; });
+}
+
+nv::IBuilderConfig* Builder::createBuilderConfig() noexcept {
+  return guarded(reporter_, "IBuilder::createBuilderConfig", static_cast<nv::IBuilderConfig*>(nullptr),
+                 [&] { return static_cast<nv::IBuilderConfig*>(new BuilderConfig(reporter_)); });
+}
+
+nv::INetworkDefinition* Builder::createNetworkV2(nv::NetworkDefinitionCreationFlags flags) noexcept {
+  return guarded(reporter_, "IBuilder::createNetworkV2", static_cast<nv::INetworkDefinition*>(nullptr), [&] {
+    constexpr auto kKnown = (1U << nv::EnumMax<nv::NetworkDefinitionCreationFlag>()) - 1;
+    checkUser((flags & ~kKnown) == 0, "the flags {:#x} have bits that are no NetworkDefinitionCreationFlag; expected bits of "
+              "{:#x}", flags, kKnown);
+    return static_cast<nv::INetworkDefinition*>(new Network(*this, reporter_, flags));
+  });
+}
+
+nv::IOptimizationProfile* Builder::createOptimizationProfile() noexcept {
+  return guarded(reporter_, "IBuilder::createOptimizationProfile", static_cast<nv::IOptimizationProfile*>(nullptr), [&] {
+    profiles_.push_back(std::make_unique<OptimizationProfile>(reporter_));
+    return static_cast<nv::IOptimizationProfile*>(profiles_.back().get());
+  });
+}
+
+bool Builder::setMaxThreads(int32_t maxThreads) noexcept {
+  if (maxThreads < 1) return false;
+  maxThreads_ = maxThreads;
+  return true;
+}
+
+nv::IPluginRegistry& Builder::getPluginRegistry() noexcept { return processRegistry(); }
+
+plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& config) {
+  const Network& ours = ourNetwork(network);
+  const BuilderConfig& options = ourConfig(config);
+  options.check();
+  checkPrecisions(ours, options);
+  graph::Graph graph = ours.assemble();
+
+  build::BuildOptions build;
+  build.device = chosenDevice();
+  build.profiles = resolveProfiles(ours, options);
+  build.optimizationLevel = options.getBuilderOptimizationLevel();
+  build.workspaceLimit = options.workspaceLimit().value_or(UINT64_MAX);
+  build.averageTimingIterations = options.getAvgTimingIterations();
+  build.maxTactics = options.getMaxNbTactics();
+  build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
+  build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
+  build.log = &reporter_;
+  if (options.timingCache() != nullptr && !options.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) {
+    build.timingCache = &options.timingCache()->cache();
+  }
+  std::unique_ptr<MonitoredProgress> progress;
+  if (nv::IProgressMonitor* monitor = options.getProgressMonitor(); monitor != nullptr) {
+    progress = std::make_unique<MonitoredProgress>(*monitor);
+    build.progress = progress.get();
+  }
+  plan::Plan plan = tenon::build::build(std::move(graph), build);
+  plan.apiVersion = static_cast<int32_t>(NV_TENSORRT_VERSION);
+  return plan;
+}
+
+nv::IHostMemory* Builder::buildSerializedNetwork(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
+  return guarded(reporter_, "IBuilder::buildSerializedNetwork", static_cast<nv::IHostMemory*>(nullptr), [&] {
+    return static_cast<nv::IHostMemory*>(new HostMemory(plan::write(build(network, config))));
+  });
+}
+
+bool Builder::isNetworkSupported(const nv::INetworkDefinition& network, const nv::IBuilderConfig& config) const noexcept {
+  return guarded(reporter_, "IBuilder::isNetworkSupported", false, [&] {
+    const Network& ours = ourNetwork(network);
+    const BuilderConfig& options = ourConfig(config);
+    options.check();
+    checkPrecisions(ours, options);
+    resolveProfiles(ours, options);
+    ours.assemble();
+    return true;
+  });
+}
+
+nv::ICudaEngine* Builder::buildEngineWithConfig(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
+  return guarded(reporter_, "IBuilder::buildEngineWithConfig", static_cast<nv::ICudaEngine*>(nullptr), [&] {
+    return makeEngine(build(network, config), reporter_, allocator_);
+  });
+}
+
+bool Builder::buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv::IBuilderConfig& config,
+                                             nv::IStreamWriter& writer) noexcept {
+  return guarded(reporter_, "IBuilder::buildSerializedNetworkToStream", false, [&] {
+    const auto bytes = plan::write(build(network, config));
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const int64_t wrote = writer.write(bytes.data() + done, static_cast<int64_t>(bytes.size() - done));
+      checkUser(wrote > 0 && static_cast<size_t>(wrote) <= bytes.size() - done,
+                "the stream writer took {} of {} bytes and then returned {}", done, bytes.size(), wrote);
+      done += static_cast<size_t>(wrote);
+    }
+    return true;
+  });
+}
+
+nv::IHostMemory* Builder::buildSerializedNetworkWithKernelText(nv::INetworkDefinition& network,
+                                                               nv::IBuilderConfig& config,
+                                                               nv::IHostMemory*& kernelText) noexcept {
+  kernelText = nullptr;  // text of ahead-of-time Python kernels, of which this library has none
+  return buildSerializedNetwork(network, config);
+}
+
+}  // namespace tenon::api

@@ -1,0 +1,171 @@
+// Optimization profiles, and their check against a network.
+#include "api/builder/optimization_profile.h"
+
+#include <algorithm>
+
+#include "api/common/convert.h"
+#include "api/network/network.h"
+
+namespace tenon::api {
+namespace {
+
+constexpr const char* kSelectors[] = {"min", "opt", "max"};
+
+size_t index(nv::OptProfileSelector select) {
+  return static_cast<size_t>(checkedEnum(select, "profile selector"));
+}
+
+}  // namespace
+
+const OptimizationProfile::Entry* OptimizationProfile::find(const char* inputName) const noexcept {
+  if (inputName == nullptr) return nullptr;
+  const auto found = entries_.find(std::string_view(inputName));
+  return found != entries_.end() ? &found->second : nullptr;
+}
+
+bool OptimizationProfile::setDimensions(const char* inputName, nv::OptProfileSelector select,
+                                        const nv::Dims& dims) noexcept {
+  return guarded(reporter_, "IOptimizationProfile::setDimensions", false, [&] {
+    checkUser(inputName != nullptr, "the name of the input is null");
+    fromApi(dims, fmt::format("{} dimensions of input '{}'", kSelectors[index(select)], inputName), 0);
+    auto& entry = entries_[inputName];
+    for (const auto& other : entry.dims) {
+      checkUser(!other || other->nbDims == dims.nbDims, "input '{}': {} dimensions {} have another rank than {}, set before",
+                inputName, kSelectors[index(select)], text(dims), other ? text(*other) : "");
+    }
+    entry.dims[index(select)] = dims;
+    return true;
+  });
+}
+
+nv::Dims OptimizationProfile::getDimensions(const char* inputName, nv::OptProfileSelector select) const noexcept {
+  return guarded(reporter_, "IOptimizationProfile::getDimensions", invalidDims(), [&] {
+    const Entry* entry = find(inputName);
+    return entry != nullptr ? entry->dims[index(select)].value_or(invalidDims()) : invalidDims();
+  });
+}
+
+bool OptimizationProfile::setShapeValues(const char* inputName, nv::OptProfileSelector select, const int32_t* values,
+                                         int32_t nbValues) noexcept {
+  return guarded(reporter_, "IOptimizationProfile::setShapeValues", false, [&] {
+    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values at a null address", orEmpty(inputName),
+              nbValues);
+    const std::vector<int64_t> wide(values, values + nbValues);
+    return setShapeValuesV2(inputName, select, wide.data(), nbValues);
+  });
+}
+
+bool OptimizationProfile::setShapeValuesV2(const char* inputName, nv::OptProfileSelector select, const int64_t* values,
+                                           int32_t nbValues) noexcept {
+  return guarded(reporter_, "IOptimizationProfile::setShapeValuesV2", false, [&] {
+    checkUser(inputName != nullptr, "the name of the input is null");
+    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values at a null address", inputName, nbValues);
+    auto& entry = entries_[inputName];
+    entry.values[index(select)].assign(values, values + nbValues);
+    entry.narrow[index(select)].assign(values, values + nbValues);
+    return true;
+  });
+}
+
+int32_t OptimizationProfile::getNbShapeValues(const char* inputName) const noexcept {
+  const Entry* entry = find(inputName);
+  if (entry == nullptr) return -1;
+  const auto largest = std::max_element(entry->values.begin(), entry->values.end(),
+                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return largest->empty() ? -1 : static_cast<int32_t>(largest->size());
+}
+
+const int32_t* OptimizationProfile::getShapeValues(const char* inputName, nv::OptProfileSelector select) const noexcept {
+  return guarded(reporter_, "IOptimizationProfile::getShapeValues", static_cast<const int32_t*>(nullptr), [&] {
+    const Entry* entry = find(inputName);
+    return entry == nullptr || entry->narrow[index(select)].empty() ? nullptr : entry->narrow[index(select)].data();
+  });
+}
+
+const int64_t* OptimizationProfile::getShapeValuesV2(const char* inputName,
+                                                     nv::OptProfileSelector select) const noexcept {
+  return guarded(reporter_, "IOptimizationProfile::getShapeValuesV2", static_cast<const int64_t*>(nullptr), [&] {
+    const Entry* entry = find(inputName);
+    return entry == nullptr || entry->values[index(select)].empty() ? nullptr : entry->values[index(select)].data();
+  });
+}
+
+bool OptimizationProfile::setExtraMemoryTarget(float target) noexcept {
+  if (!(target >= 0 && target <= 1)) return false;
+  extraMemoryTarget_ = target;
+  return true;
+}
+
+bool OptimizationProfile::isValid() const noexcept {
+  for (const auto& [name, entry] : entries_) {
+    const auto& [min, opt, max] = entry.dims;
+    const int given = (min ? 1 : 0) + (opt ? 1 : 0) + (max ? 1 : 0);
+    if (given != 0 && given != 3) return false;
+    for (int axis = 0; given == 3 && axis < min->nbDims; ++axis) {
+      if (min->d[axis] > opt->d[axis] || opt->d[axis] > max->d[axis]) return false;
+    }
+    const auto& [low, best, high] = entry.values;
+    if (low.size() != best.size() || best.size() != high.size()) return false;
+    for (size_t i = 0; i < low.size(); ++i) {
+      if (low[i] > best[i] || best[i] > high[i]) return false;
+    }
+  }
+  return true;
+}
+
+std::map<std::string, plan::InputRange> OptimizationProfile::resolve(const Network& network, int index) const {
+  std::map<std::string, plan::InputRange> ranges;
+  for (const auto& input : network.inputs()) {
+    const auto type = input->inputType();
+    const bool shapeValues = network.isShapeTensor(*input) && type.contents.has_value();
+    if (isConstant(type.shape) && !shapeValues) continue;
+    const Entry* entry = find(input->name().c_str());
+    plan::InputRange range;
+    const auto complain = [&](const std::string& what) {
+      throw CodedError(nv::ErrorCode::kINVALID_CONFIG, "optimization profile {}, input '{}' {}: {}", index, input->name(),
+                       text(input->getDimensions()), what);
+    };
+    if (!isConstant(type.shape)) {
+      if (entry == nullptr || !entry->dims[0] || !entry->dims[1] || !entry->dims[2]) {
+        complain("the input is dynamic; its min, opt and max dimensions must be set");
+      }
+      range.min = fromApi(*entry->dims[0], "min dimensions", 0);
+      range.opt = fromApi(*entry->dims[1], "opt dimensions", 0);
+      range.max = fromApi(*entry->dims[2], "max dimensions", 0);
+      const auto all = fmt::format("min {}, opt {}, max {}", range.min.text(), range.opt.text(), range.max.text());
+      if (range.min.rank != type.rank()) complain(all + " have another number of dimensions than the input");
+      for (int axis = 0; axis < type.rank(); ++axis) {
+        const Extent& extent = type.shape[static_cast<size_t>(axis)];
+        if (range.min[axis] > range.opt[axis] || range.opt[axis] > range.max[axis]) {
+          complain(fmt::format("{}: axis {} must have min <= opt <= max", all, axis));
+        }
+        const bool fixed = extent.isConstant();
+        if (fixed && (range.min[axis] != extent.constant() || range.max[axis] != extent.constant())) {
+          complain(fmt::format("{}: axis {} is fixed to {} by the network", all, axis, extent.constant()));
+        }
+      }
+    }
+    if (shapeValues) {
+      const size_t count = type.contents->size();
+      const auto& given = entry != nullptr ? entry->values : std::array<std::vector<int64_t>, 3>{};
+      for (size_t i = 0; i < 3; ++i) {
+        if (given[i].size() != count) {
+          complain(fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
+                               kSelectors[i], given[i].size(), count));
+        }
+      }
+      for (size_t i = 0; i < count; ++i) {
+        if (given[0][i] > given[1][i] || given[1][i] > given[2][i]) {
+          complain(fmt::format("value {}: min {}, opt {}, max {} must ascend", i, given[0][i], given[1][i], given[2][i]));
+        }
+      }
+      range.minValues = given[0];
+      range.optValues = given[1];
+      range.maxValues = given[2];
+    }
+    ranges.emplace(input->name(), std::move(range));
+  }
+  return ranges;
+}
+
+}  // namespace tenon::api

@@ -1,0 +1,33 @@
+// ITimingCache over the build stage's cache.
+#pragma once
+
+#include <NvInfer.h>
+
+#include "api/common/reporter.h"
+#include "build/tune/timing_cache.h"
+
+namespace tenon::api {
+
+class TimingCacheObject final : public nv::ITimingCache, public nv::apiv::VTimingCache {
+ public:
+  explicit TimingCacheObject(Reporter& parent) : reporter_(parent.logger(), parent.recorder()) { mImpl = this; }
+
+  nv::IHostMemory* serialize() const noexcept override;
+  bool combine(const nv::ITimingCache& inputCache, bool ignoreMismatch) noexcept override;
+  bool reset() noexcept override;
+  // Keys are the 128-bit hashes of the cache's own keys.
+  int64_t queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capacity) const noexcept override;
+  nv::TimingCacheValue query(const nv::TimingCacheKey& key) const noexcept override;
+  bool update(const nv::TimingCacheKey& key, const nv::TimingCacheValue& value) noexcept override;
+
+  // Adds the entries of a serialized cache; a damaged one is reported as a warning and leaves this one empty, because a
+  // build without its entries is only slower.
+  void read(const void* blob, std::size_t size);
+  build::TimingCache& cache() noexcept { return cache_; }
+
+ private:
+  mutable Reporter reporter_;
+  build::TimingCache cache_;
+};
+
+}  // namespace tenon::api

@@ -1,0 +1,33 @@
+// The device of a process: what the user demands, or the best that answers.
+#include "api/common/device_choice.h"
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "runtime/kernel.h"
+
+namespace tenon::api {
+namespace {
+
+// Empty when a backend of the device works here, else why not.
+std::string whyNot(const std::string& device) {
+  std::string reasons;
+  for (runtime::Backend* backend : runtime::backends()) {
+    const std::string reason = backend->unavailable();
+    if (reason.empty() && backend->device().kind() == device) return {};
+    if (!reason.empty() && backend->name() == device) reasons += (reasons.empty() ? "" : "; ") + reason;
+  }
+  return reasons.empty() ? "no such backend is built in" : reasons;
+}
+
+}  // namespace
+
+std::string chosenDevice() {
+  const char* demanded = std::getenv("TENON_DEVICE");
+  if (demanded == nullptr || *demanded == '\0') return whyNot("cuda").empty() ? "cuda" : "cpu";
+  const std::string reason = whyNot(demanded);
+  if (!reason.empty()) throw Unsupported("TENON_DEVICE is '{}', but that device does not work here: {}", demanded, reason);
+  return demanded;
+}
+
+}  // namespace tenon::api

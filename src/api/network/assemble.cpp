@@ -1,0 +1,130 @@
+// The network as one graph for the build: live layers only, in topological order, with the user's names and marks.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "api/network/lower_context.h"
+#include "api/network/network.h"
+
+namespace tenon::api {
+namespace {
+
+using Values = std::unordered_map<const Tensor*, graph::ValueId>;
+
+void addInputs(const Network& network, graph::Graph& graph, Values& values) {
+  for (const auto& input : network.inputs()) {
+    ops::TensorType type = input->inputType();
+    const bool shapeTensor = network.isShapeTensor(*input);
+    if (shapeTensor && !type.contents) {
+      throw Unsupported("input '{}' decides about extents; such inputs must have an integer type and a fixed shape of at "
+                        "most 64 elements, got {} {}", input->name(), tenon::name(type.dtype), text(type.shape));
+    }
+    if (!shapeTensor) type.contents.reset();
+    const auto dims = type.shape;
+    const size_t count = type.contents ? type.contents->size() : 0;
+    const graph::ValueId value = graph.addInput(input->name(), std::move(type));
+    graph.value(value).constraints = input->constraints();
+    graph.value(value).constraints.hostShape = shapeTensor;
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (dims[axis].isConstant()) continue;
+      const int at = static_cast<int>(axis);
+      graph.addSymbol(input->axisSymbol(at), {graph::SymbolSource::Kind::kInputExtent, input->name(), at});
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const int at = static_cast<int>(i);
+      graph.addSymbol(input->valueSymbol(at), {graph::SymbolSource::Kind::kInputContents, input->name(), at});
+    }
+    values[input.get()] = value;
+  }
+}
+
+// An output needs a value of its own that a node computes.
+graph::ValueId ownValue(graph::Graph& graph, graph::ValueId value, const Tensor& tensor) {
+  const auto& current = graph.value(value);
+  if (current.producer != graph::kNone && !graph.isOutput(value)) return value;
+  return graph.add(ops::Pointwise{}, tensor.name(), {value}, {tensor.producer()->name()});
+}
+
+}  // namespace
+
+void Network::checkNames() const {
+  checkUser(!outputs_.empty(), "the network has no outputs; mark at least one tensor with markOutput()");
+  std::unordered_set<std::string> names;
+  const auto check = [&](const Tensor& tensor) {
+    checkUser(!tensor.name().empty(), "a network input or output has an empty name");
+    checkUser(names.insert(tensor.name()).second, "two inputs or outputs of the network are called '{}'", tensor.name());
+  };
+  for (const auto& input : inputs_) check(*input);
+  for (const Tensor* output : outputs_) check(*output);
+}
+
+// Layers that outputs or debug tensors need, producers first.
+std::vector<const LayerBase*> Network::liveLayers() const {
+  enum class Mark : uint8_t { kOpen, kDone };
+  std::unordered_map<const LayerBase*, Mark> marks;
+  std::vector<const LayerBase*> order;
+  std::vector<const LayerBase*> stack;
+  const auto visit = [&](const LayerBase* root) {
+    stack.push_back(root);
+    while (!stack.empty()) {
+      const LayerBase* layer = stack.back();
+      const auto [mark, fresh] = marks.try_emplace(layer, Mark::kOpen);
+      if (!fresh) {
+        if (mark->second == Mark::kOpen) {
+          mark->second = Mark::kDone;
+          order.push_back(layer);
+        }
+        stack.pop_back();
+        continue;
+      }
+      for (auto input = layer->inputs().rbegin(); input != layer->inputs().rend(); ++input) {
+        const LayerBase* producer = *input != nullptr ? (*input)->producer() : nullptr;
+        if (producer == nullptr) continue;
+        const auto found = marks.find(producer);
+        if (found == marks.end()) {
+          stack.push_back(producer);
+        } else if (found->second == Mark::kOpen) {
+          throw UserError("layer '{}' depends on its own output through tensor '{}'", layer->name(), (*input)->name());
+        }
+      }
+    }
+  };
+  for (const Tensor* output : outputs_) visit(output->producer());
+  for (const Tensor* tensor : debug_) {
+    if (tensor->producer() != nullptr) visit(tensor->producer());
+  }
+  return order;
+}
+
+graph::Graph Network::assemble() const {
+  checkNames();
+  graph::Graph graph(name_);
+  Values values;
+  addInputs(*this, graph, values);
+  for (const LayerBase* layer : liveLayers()) {
+    std::vector<graph::ValueId> inputs;
+    for (const Tensor* input : layer->inputs()) {
+      const auto found = values.find(input);
+      checkUser(input == nullptr || found != values.end(), "layer '{}' reads tensor '{}', which was removed from the network",
+                layer->name(), input != nullptr ? input->name() : "");
+      inputs.push_back(input == nullptr ? graph::kNone : found->second);
+    }
+    const auto results = lowerLayer(*layer, graph, std::move(inputs));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor& tensor = *layer->outputs()[i];
+      graph::ValueId value = isOutput(tensor) ? ownValue(graph, results[i], tensor) : results[i];
+      if (!graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
+      auto& constraints = graph.value(value).constraints;
+      const auto wanted = tensor.constraints();
+      constraints.debug = constraints.debug || wanted.debug;
+      if (wanted.formats != 0) constraints.formats = wanted.formats;
+      if (wanted.dynamicRange) constraints.dynamicRange = wanted.dynamicRange;
+      if (isShapeOutput(tensor)) constraints.hostShape = true;
+      values[&tensor] = value;
+    }
+  }
+  for (const Tensor* output : outputs_) graph.addOutput(values.at(output), output->name());
+  return graph;
+}
+
+}  // namespace tenon::api

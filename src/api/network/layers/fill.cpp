@@ -1,0 +1,81 @@
+// IFillLayer: linearly spaced values. Random values are not supported yet.
+#include "ops/op/fill.h"
+
+#include "api/network/lower_context.h"
+
+namespace tenon::api {
+namespace {
+
+class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv::LayerType::kFILL> {
+ public:
+  using LayerOf::LayerOf;
+
+  void setDimensions(const nv::Dims& dimensions) noexcept override { set(dims_, dimensions); }
+  nv::Dims getDimensions() const noexcept override { return dims_; }
+  void setOperation(nv::FillOperation op) noexcept override { setEnum("setOperation", op_, op); }
+  nv::FillOperation getOperation() const noexcept override { return op_; }
+  void setAlpha(double alpha) noexcept override { setNumber(alpha_, alphaInt_, alpha); }
+  double getAlpha() const noexcept override { return alpha_; }
+  void setBeta(double beta) noexcept override { setNumber(beta_, betaInt_, beta); }
+  double getBeta() const noexcept override { return beta_; }
+  void setAlphaInt64(int64_t alpha) noexcept override { setInteger(alpha_, alphaInt_, alpha); }
+  int64_t getAlphaInt64() const noexcept override { return alphaInt_; }
+  void setBetaInt64(int64_t beta) noexcept override { setInteger(beta_, betaInt_, beta); }
+  int64_t getBetaInt64() const noexcept override { return betaInt_; }
+  bool isAlphaBetaInt64() const noexcept override { return integers_; }
+  nv::DataType getToType() const noexcept override { return toType_; }
+  void setToType(nv::DataType toType) noexcept override { setEnum("setToType", toType_, toType); }
+  // 0 dimensions, 1 alpha, 2 beta
+  int maxInputs() const override { return 3; }
+  bool isShapeInput(int index) const override { return index == 0; }
+  bool carriesShapes() const override { return true; }
+
+  std::vector<graph::ValueId> lower(LowerContext& context) const override {
+    if (op_ != nv::FillOperation::kLINSPACE) {
+      throw Unsupported("{}: random fill is not supported yet; only kLINSPACE is", name());
+    }
+    ops::Fill op;
+    op.shape = context.has(0) ? Shape(context.contents(0, "dimensions"))
+                              : toShape(fromApi(dims_, name() + ": dimensions", 0));
+    std::vector<graph::ValueId> inputs;
+    if (context.has(1) || context.has(2)) {
+      context.check(context.has(1) && context.has(2), "alpha (input 1) and beta (input 2) come together");
+      op.type = context.type(context.input(1)).dtype;
+      inputs = {context.input(1), context.input(2)};
+    } else {
+      op.type = fromApi(toType_);
+      op.start = integers_ ? static_cast<double>(alphaInt_) : alpha_;
+      context.check(op.shape.size() <= 1, "without alpha and beta as inputs only one dimension can be filled, got {}",
+                    text(op.shape));
+      op.deltas.assign(op.shape.size(), integers_ ? static_cast<double>(betaInt_) : beta_);
+    }
+    return {context.add(op, std::move(inputs))};
+  }
+
+ private:
+  void setNumber(double& number, int64_t& integer, double value) noexcept {
+    integers_ = false;
+    integer = static_cast<int64_t>(value);
+    set(number, value);
+  }
+  void setInteger(double& number, int64_t& integer, int64_t value) noexcept {
+    integers_ = true;
+    number = static_cast<double>(value);
+    set(integer, value);
+  }
+
+  nv::Dims dims_{0, {}};
+  nv::FillOperation op_ = nv::FillOperation::kLINSPACE;
+  double alpha_ = 0;
+  double beta_ = 1;
+  int64_t alphaInt_ = 0;
+  int64_t betaInt_ = 1;
+  bool integers_ = false;
+  nv::DataType toType_ = nv::DataType::kFLOAT;
+};
+
+}  // namespace
+
+LayerInfo layerInfo_fill() { return describeLayer<FillLayer>(); }
+
+}  // namespace tenon::api

@@ -1,0 +1,114 @@
+// IResizeLayer.
+#include "ops/op/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/network/lower_context.h"
+
+namespace tenon::api {
+namespace {
+
+// In the orders of the public enumerations.
+constexpr std::array kModes{ops::ResizeMode::kNearest, ops::ResizeMode::kLinear, ops::ResizeMode::kCubic};
+constexpr std::array kCoordinates{ops::CoordinateTransform::kAlignCorners, ops::CoordinateTransform::kAsymmetric,
+                                  ops::CoordinateTransform::kHalfPixel};
+constexpr std::array kSelectors{ops::SelectorForSinglePixel::kFormula, ops::SelectorForSinglePixel::kUpper};
+constexpr std::array kRoundings{ops::NearestRounding::kHalfUp, ops::NearestRounding::kHalfDown,
+                                ops::NearestRounding::kFloor, ops::NearestRounding::kCeil};
+
+class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLayer, nv::LayerType::kRESIZE> {
+ public:
+  using LayerOf::LayerOf;
+
+  void setOutputDimensions(const nv::Dims& dimensions) noexcept override { set(output_, dimensions); }
+  nv::Dims getOutputDimensions() const noexcept override { return output_; }
+  void setScales(const float* scales, int32_t nbScales) noexcept override {
+    guarded(reporter(), "IResizeLayer::setScales", [&] {
+      checkUser(nbScales >= 0 && (scales != nullptr || nbScales == 0), "layer '{}': {} scales at a null address", name(),
+                nbScales);
+      scales_.assign(scales, scales + nbScales);
+      changed();
+    });
+  }
+  int32_t getScales(int32_t size, float* scales) const noexcept override {
+    const auto count = static_cast<int32_t>(scales_.size());
+    if (scales != nullptr && size >= count) std::copy(scales_.begin(), scales_.end(), scales);
+    return count;
+  }
+  void setResizeMode(nv::InterpolationMode mode) noexcept override { setEnum("setResizeMode", mode_, mode); }
+  nv::InterpolationMode getResizeMode() const noexcept override { return mode_; }
+  void setCoordinateTransformation(nv::ResizeCoordinateTransformation transformation) noexcept override {
+    setEnum("setCoordinateTransformation", coordinates_, transformation);
+  }
+  nv::ResizeCoordinateTransformation getCoordinateTransformation() const noexcept override { return coordinates_; }
+  void setSelectorForSinglePixel(nv::ResizeSelector selector) noexcept override {
+    setEnum("setSelectorForSinglePixel", selector_, selector);
+  }
+  nv::ResizeSelector getSelectorForSinglePixel() const noexcept override { return selector_; }
+  void setNearestRounding(nv::ResizeRoundMode value) noexcept override { setEnum("setNearestRounding", rounding_, value); }
+  nv::ResizeRoundMode getNearestRounding() const noexcept override { return rounding_; }
+  void setCubicCoeff(float value) noexcept override { set(cubicCoeff_, value); }
+  float getCubicCoeff() const noexcept override { return cubicCoeff_; }
+  void setExcludeOutside(bool value) noexcept override { set(excludeOutside_, value); }
+  bool getExcludeOutside() const noexcept override { return excludeOutside_; }
+  int maxInputs() const override { return 2; }
+  bool isShapeInput(int index) const override { return index == 1; }
+
+  std::vector<graph::ValueId> lower(LowerContext& context) const override {
+    const graph::ValueId x = context.input(0);
+    const Shape& in = context.shape(x);
+    ops::Resize op;
+    op.mode = mapEnum(kModes, mode_, "resize mode");
+    op.coordinates = mapEnum(kCoordinates, coordinates_, "coordinate transformation");
+    op.selector = mapEnum(kSelectors, selector_, "selector");
+    if (op.mode == ops::ResizeMode::kNearest) op.rounding = mapEnum(kRoundings, rounding_, "rounding");
+    if (op.mode == ops::ResizeMode::kCubic) op.cubicCoeff = cubicCoeff_;
+    op.excludeOutside = excludeOutside_;
+    if (context.has(1)) {
+      op.shape = context.contents(1, "output dimensions");
+    } else if (!scales_.empty()) {
+      context.check(scales_.size() == in.size(), "{} scales for an input with {} dimensions", scales_.size(), in.size());
+      for (size_t i = 0; i < in.size(); ++i) op.shape.push_back(scaled(context, in[i], scales_[i]));
+      op.scales.assign(scales_.begin(), scales_.end());
+    } else {
+      for (int i = 0; i < output_.nbDims && i < nv::Dims::MAX_DIMS; ++i) op.shape.push_back(Extent(output_.d[i]));
+    }
+    context.check(op.shape.size() == in.size(), "the output dimensions {} do not match an input {}", text(op.shape),
+                  text(in));
+    return {context.add(op, {x})};
+  }
+
+ private:
+  // floor(extent * scale). For a symbolic extent the scale must be a fraction with a small denominator.
+  static Extent scaled(const LowerContext& context, const Extent& extent, float scale) {
+    context.check(scale > 0 && std::isfinite(scale), "scale {} is not above zero", scale);
+    if (extent.isConstant()) {
+      return Extent(static_cast<int64_t>(std::floor(static_cast<float>(extent.constant()) * scale)));
+    }
+    constexpr int64_t kMaxDenominator = 1024;
+    for (int64_t denominator = 1; denominator <= kMaxDenominator; ++denominator) {
+      const double numerator = std::round(static_cast<double>(scale) * static_cast<double>(denominator));
+      if (static_cast<float>(numerator / static_cast<double>(denominator)) == scale) {
+        return floorDiv(extent * Extent(static_cast<int64_t>(numerator)), denominator);
+      }
+    }
+    throw Unsupported("resize of the dynamic extent {} by {}: scales of dynamic extents must be fractions with a "
+                      "denominator up to {}", extent.text(), scale, kMaxDenominator);
+  }
+
+  nv::Dims output_{0, {}};
+  std::vector<float> scales_;
+  nv::InterpolationMode mode_ = nv::InterpolationMode::kNEAREST;
+  nv::ResizeCoordinateTransformation coordinates_ = nv::ResizeCoordinateTransformation::kALIGN_CORNERS;
+  nv::ResizeSelector selector_ = nv::ResizeSelector::kFORMULA;
+  nv::ResizeRoundMode rounding_ = nv::ResizeRoundMode::kFLOOR;
+  float cubicCoeff_ = -0.75F;
+  bool excludeOutside_ = false;
+};
+
+}  // namespace
+
+LayerInfo layerInfo_resize() { return describeLayer<ResizeLayer>(); }
+
+}  // namespace tenon::api

@@ -1,0 +1,94 @@
+// Emission of nodes, and the conversions that weakly typed networks imply.
+#include "api/network/lower_context.h"
+
+#include <bit>
+
+#include "api/network/network.h"
+#include "ops/op/reshape.h"
+
+namespace tenon::api {
+
+using graph::ValueId;
+
+ValueId LowerContext::input(size_t index) const {
+  check(has(index), "input {} is not set", index);
+  return inputs_[index];
+}
+
+const std::vector<Extent>& LowerContext::contents(size_t index, std::string_view role) const {
+  const auto& inputType = type(input(index));
+  check(inputType.contents.has_value(),
+        "the {} (input {}, {} {}) must follow from constants, shapes and shape tensors; their values are not known", role,
+        index, name(inputType.dtype), text(inputType.shape));
+  return *inputType.contents;
+}
+
+ValueId LowerContext::add(ops::Operator op, std::vector<ValueId> inputs) {
+  return graph_.add(std::move(op), layer_.name(), std::move(inputs), {layer_.name()});
+}
+
+std::vector<ValueId> LowerContext::addMany(ops::Operator op, std::vector<ValueId> inputs) {
+  const auto node = graph_.addNode(std::move(op), layer_.name(), std::move(inputs), {layer_.name()});
+  return graph_.node(node).outputs;
+}
+
+ValueId LowerContext::cast(ValueId value, DataType wanted) {
+  if (type(value).dtype == wanted) return value;
+  return add(ops::Pointwise{ops::ScalarExpr::castTo(wanted)}, {value});
+}
+
+ValueId LowerContext::reshape(ValueId value, Shape wanted) {
+  if (shape(value) == wanted) return value;
+  return add(ops::Reshape{std::move(wanted)}, {value});
+}
+
+ValueId LowerContext::pointwise(ops::ScalarOp op, std::vector<ValueId> inputs) {
+  return add(ops::Pointwise{ops::ScalarExpr::of(op)}, std::move(inputs));
+}
+
+ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, const char* role, DataType wanted) {
+  const DataType given = fromApi(weights.type);
+  check(weights.count == dims.count(), "{} weights: count is {}; expected {} for {}", role, weights.count, dims.count(),
+        dims.text());
+  check(weights.values != nullptr || weights.count == 0, "{} weights: values is null", role);
+  const auto refitName = layer_.network().weightsName(weights, layer_.name(), role);
+  // The view promises not to be written through; TensorView has no const form.
+  auto constant = graph::Constant::borrow({const_cast<void*>(weights.values), given, dims}, refitName);
+  if (given != wanted) {
+    check(isFloating(given) && isFloating(wanted), "{} weights are {}; expected {}", role, name(given), name(wanted));
+    constant = graph::Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(wanted)}, {std::move(constant)});
+  }
+  return graph_.addConstant(std::move(constant), fmt::format("{}.{}", layer_.name(), role));
+}
+
+bool LowerContext::stronglyTyped() const noexcept { return layer_.network().stronglyTyped(); }
+
+void LowerContext::unify(std::vector<ValueId*> values) {
+  if (stronglyTyped() || values.empty()) return;
+  const DataType first = type(*values[0]).dtype;
+  bool same = true;
+  for (const ValueId* value : values) {
+    const DataType dtype = type(*value).dtype;
+    if (dtype != DataType::kF32 && dtype != DataType::kF16 && dtype != DataType::kBF16) return;
+    same = same && dtype == first;
+  }
+  if (same) return;
+  for (ValueId* value : values) *value = cast(*value, DataType::kF32);
+}
+
+int LowerContext::singleAxis(uint32_t mask, int rank, std::string_view what) const {
+  check(std::popcount(mask) == 1 && std::countr_zero(mask) < rank,
+        "{} {:#x} must name exactly one axis of the {} of the input", what, mask, rank);
+  return std::countr_zero(mask);
+}
+
+std::vector<int64_t> LowerContext::axes(uint32_t mask, int rank, std::string_view what) const {
+  check(mask != 0 && mask < (1U << rank), "{} {:#x} must name axes of an input with {} of them", what, mask, rank);
+  std::vector<int64_t> result;
+  for (int axis = 0; axis < rank; ++axis) {
+    if ((mask >> axis & 1U) != 0) result.push_back(axis);
+  }
+  return result;
+}
+
+}  // namespace tenon::api

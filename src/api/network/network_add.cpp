@@ -1,0 +1,479 @@
+// Every addX of INetworkDefinition: the layer comes from the table of layer files, its arguments go through its setters.
+#include <algorithm>
+
+#include "api/network/network.h"
+
+namespace tenon::api {
+
+using nv::LayerType;
+
+LayerBase& Network::create(LayerType type, std::span<nv::ITensor* const> inputs) {
+  const auto table = layerTable();
+  const auto row = std::find_if(table.begin(), table.end(), [&](const LayerInfo& info) { return info.type == type; });
+  if (row == table.end()) throw Unsupported("layers of type {} are not supported yet", layerTypeName(type));
+  std::vector<Tensor*> tensors;
+  for (nv::ITensor* input : inputs) {
+    checkUser(input != nullptr, "input {} of the new {} layer is null", tensors.size(), layerTypeName(type));
+    tensors.push_back(&own(*input));
+  }
+  auto layer = row->make(*this, fmt::format("(Unnamed Layer* {}) [{}]", layers_.size(), layerTypeName(type)));
+  layer->makeOutputs();
+  layers_.push_back(std::move(layer));
+  LayerBase& added = *layers_.back();
+  for (size_t i = 0; i < tensors.size(); ++i) added.connect(static_cast<int>(i), tensors[i]);
+  return added;
+}
+
+void Network::dropLastLayer() noexcept {
+  LayerBase& layer = *layers_.back();
+  for (int i = 0; i < layer.getNbInputs(); ++i) layer.connect(i, nullptr);
+  layers_.pop_back();
+}
+
+template <typename I, typename Configure>
+I* Network::add(const char* call, LayerType type, std::initializer_list<nv::ITensor*> inputs,
+                Configure&& configure) noexcept {
+  return guarded(reporter_, call, static_cast<I*>(nullptr), [&] {
+    LayerBase& layer = create(type, {inputs.begin(), inputs.size()});
+    try {
+      auto& result = static_cast<I&>(layer.interface());
+      configure(result);
+      return &result;
+    } catch (...) {
+      dropLastLayer();
+      throw;
+    }
+  });
+}
+
+nv::IActivationLayer* Network::addActivation(nv::ITensor& input, nv::ActivationType type) noexcept {
+  return add<nv::IActivationLayer>("INetworkDefinition::addActivation", LayerType::kACTIVATION,
+                                  {&input}, [&](auto& layer) {
+    layer.setActivationType(checkedEnum(type, "activation type"));
+  });
+}
+
+nv::ILRNLayer* Network::addLRN(nv::ITensor& input, int64_t window, float alpha, float beta, float k) noexcept {
+  return add<nv::ILRNLayer>("INetworkDefinition::addLRN", LayerType::kLRN, {&input}, [&](auto& layer) {
+    layer.setWindowSize(window);
+    layer.setAlpha(alpha);
+    layer.setBeta(beta);
+    layer.setK(k);
+  });
+}
+
+nv::IScaleLayer* Network::addScale(nv::ITensor& input, nv::ScaleMode mode, nv::Weights shift, nv::Weights scale,
+                                   nv::Weights power) noexcept {
+  return add<nv::IScaleLayer>("INetworkDefinition::addScale", LayerType::kSCALE, {&input}, [&](auto& layer) {
+    layer.setMode(checkedEnum(mode, "scale mode"));
+    layer.setShift(shift);
+    layer.setScale(scale);
+    layer.setPower(power);
+  });
+}
+
+nv::IScaleLayer* Network::addScaleNd(nv::ITensor& input, nv::ScaleMode mode, nv::Weights shift, nv::Weights scale,
+                                     nv::Weights power, int32_t channelAxis) noexcept {
+  return add<nv::IScaleLayer>("INetworkDefinition::addScaleNd", LayerType::kSCALE, {&input}, [&](auto& layer) {
+    layer.setMode(checkedEnum(mode, "scale mode"));
+    layer.setShift(shift);
+    layer.setScale(scale);
+    layer.setPower(power);
+    layer.setChannelAxis(channelAxis);
+  });
+}
+
+nv::ISoftMaxLayer* Network::addSoftMax(nv::ITensor& input) noexcept {
+  return add<nv::ISoftMaxLayer>("INetworkDefinition::addSoftMax", LayerType::kSOFTMAX, {&input}, [](auto&) {});
+}
+
+nv::IElementWiseLayer* Network::addElementWise(nv::ITensor& input1, nv::ITensor& input2,
+    nv::ElementWiseOperation op) noexcept {
+  return add<nv::IElementWiseLayer>("INetworkDefinition::addElementWise", LayerType::kELEMENTWISE,
+                                   {&input1, &input2}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(op, "operation"));
+  });
+}
+
+nv::IUnaryLayer* Network::addUnary(nv::ITensor& input, nv::UnaryOperation operation) noexcept {
+  return add<nv::IUnaryLayer>("INetworkDefinition::addUnary", LayerType::kUNARY, {&input}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(operation, "operation"));
+  });
+}
+
+nv::IShuffleLayer* Network::addShuffle(nv::ITensor& input) noexcept {
+  return add<nv::IShuffleLayer>("INetworkDefinition::addShuffle", LayerType::kSHUFFLE, {&input}, [](auto&) {});
+}
+
+nv::IReduceLayer* Network::addReduce(nv::ITensor& input, nv::ReduceOperation operation, uint32_t reduceAxes,
+                                     bool keepDimensions) noexcept {
+  return add<nv::IReduceLayer>("INetworkDefinition::addReduce", LayerType::kREDUCE, {&input}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(operation, "operation"));
+    layer.setReduceAxes(reduceAxes);
+    layer.setKeepDimensions(keepDimensions);
+  });
+}
+
+nv::ITopKLayer* Network::addTopK(nv::ITensor& input, nv::TopKOperation op, int32_t k, uint32_t reduceAxes) noexcept {
+  return add<nv::ITopKLayer>("INetworkDefinition::addTopK", LayerType::kTOPK, {&input}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(op, "operation"));
+    layer.setK(k);
+    layer.setReduceAxes(reduceAxes);
+  });
+}
+
+nv::ITopKLayer* Network::addTopKV2(nv::ITensor& input, nv::TopKOperation op, int32_t k, uint32_t reduceAxes,
+                                   nv::DataType indicesType) noexcept {
+  return add<nv::ITopKLayer>("INetworkDefinition::addTopKV2", LayerType::kTOPK, {&input}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(op, "operation"));
+    layer.setK(k);
+    layer.setReduceAxes(reduceAxes);
+    layer.setIndicesType(indicesType);
+  });
+}
+
+nv::IGatherLayer* Network::addGather(nv::ITensor& data, nv::ITensor& indices, int32_t axis) noexcept {
+  return add<nv::IGatherLayer>("INetworkDefinition::addGather", LayerType::kGATHER,
+                              {&data, &indices}, [&](auto& layer) {
+    layer.setGatherAxis(axis);
+  });
+}
+
+nv::IGatherLayer* Network::addGatherV2(nv::ITensor& data, nv::ITensor& indices, nv::GatherMode mode) noexcept {
+  return add<nv::IGatherLayer>("INetworkDefinition::addGatherV2", LayerType::kGATHER,
+                              {&data, &indices}, [&](auto& layer) {
+    layer.setMode(checkedEnum(mode, "gather mode"));
+  });
+}
+
+nv::IRaggedSoftMaxLayer* Network::addRaggedSoftMax(nv::ITensor& input, nv::ITensor& bounds) noexcept {
+  return add<nv::IRaggedSoftMaxLayer>("INetworkDefinition::addRaggedSoftMax", LayerType::kRAGGED_SOFTMAX,
+                                     {&input, &bounds}, [](auto&) {});
+}
+
+nv::IMatrixMultiplyLayer* Network::addMatrixMultiply(nv::ITensor& input0, nv::MatrixOperation op0,
+    nv::ITensor& input1, nv::MatrixOperation op1) noexcept {
+  return add<nv::IMatrixMultiplyLayer>("INetworkDefinition::addMatrixMultiply", LayerType::kMATRIX_MULTIPLY,
+                                      {&input0, &input1}, [&](auto& layer) {
+    layer.setOperation(0, checkedEnum(op0, "matrix operation"));
+    layer.setOperation(1, checkedEnum(op1, "matrix operation"));
+  });
+}
+
+nv::IConstantLayer* Network::addConstant(const nv::Dims& dimensions, nv::Weights weights) noexcept {
+  return add<nv::IConstantLayer>("INetworkDefinition::addConstant", LayerType::kCONSTANT, {}, [&](auto& layer) {
+    layer.setDimensions(dimensions);
+    layer.setWeights(weights);
+  });
+}
+
+nv::IIdentityLayer* Network::addIdentity(nv::ITensor& input) noexcept {
+  return add<nv::IIdentityLayer>("INetworkDefinition::addIdentity", LayerType::kIDENTITY, {&input}, [](auto&) {});
+}
+
+nv::ISliceLayer* Network::addSlice(nv::ITensor& input, const nv::Dims& start, const nv::Dims& size,
+                                   const nv::Dims& stride) noexcept {
+  return add<nv::ISliceLayer>("INetworkDefinition::addSlice", LayerType::kSLICE, {&input}, [&](auto& layer) {
+    layer.setStart(start);
+    layer.setSize(size);
+    layer.setStride(stride);
+  });
+}
+
+nv::IShapeLayer* Network::addShape(nv::ITensor& input) noexcept {
+  return add<nv::IShapeLayer>("INetworkDefinition::addShape", LayerType::kSHAPE, {&input}, [](auto&) {});
+}
+
+nv::IParametricReLULayer* Network::addParametricReLU(nv::ITensor& input, nv::ITensor& slope) noexcept {
+  return add<nv::IParametricReLULayer>("INetworkDefinition::addParametricReLU", LayerType::kPARAMETRIC_RELU,
+                                      {&input, &slope}, [](auto&) {});
+}
+
+nv::IConvolutionLayer* Network::addConvolutionNd(nv::ITensor& input, int64_t nbOutputMaps, const nv::Dims& kernelSize,
+    nv::Weights kernelWeights, nv::Weights biasWeights) noexcept {
+  return add<nv::IConvolutionLayer>("INetworkDefinition::addConvolutionNd", LayerType::kCONVOLUTION,
+                                   {&input}, [&](auto& layer) {
+    layer.setNbOutputMaps(nbOutputMaps);
+    layer.setKernelSizeNd(kernelSize);
+    layer.setKernelWeights(kernelWeights);
+    layer.setBiasWeights(biasWeights);
+  });
+}
+
+nv::IDeconvolutionLayer* Network::addDeconvolutionNd(nv::ITensor& input, int64_t nbOutputMaps,
+    const nv::Dims& kernelSize, nv::Weights kernelWeights, nv::Weights biasWeights) noexcept {
+  return add<nv::IDeconvolutionLayer>("INetworkDefinition::addDeconvolutionNd", LayerType::kDECONVOLUTION,
+                                     {&input}, [&](auto& layer) {
+    layer.setNbOutputMaps(nbOutputMaps);
+    layer.setKernelSizeNd(kernelSize);
+    layer.setKernelWeights(kernelWeights);
+    layer.setBiasWeights(biasWeights);
+  });
+}
+
+nv::IPoolingLayer* Network::addPoolingNd(nv::ITensor& input, nv::PoolingType type,
+    const nv::Dims& windowSize) noexcept {
+  return add<nv::IPoolingLayer>("INetworkDefinition::addPoolingNd", LayerType::kPOOLING, {&input}, [&](auto& layer) {
+    layer.setPoolingType(checkedEnum(type, "pooling type"));
+    layer.setWindowSizeNd(windowSize);
+  });
+}
+
+nv::IResizeLayer* Network::addResize(nv::ITensor& input) noexcept {
+  return add<nv::IResizeLayer>("INetworkDefinition::addResize", LayerType::kRESIZE, {&input}, [](auto&) {});
+}
+
+nv::ISelectLayer* Network::addSelect(nv::ITensor& condition, nv::ITensor& thenInput,
+                                     nv::ITensor& elseInput) noexcept {
+  return add<nv::ISelectLayer>("INetworkDefinition::addSelect", LayerType::kSELECT,
+                              {&condition, &thenInput, &elseInput}, [](auto&) {});
+}
+
+nv::IFillLayer* Network::addFill(const nv::Dims& dimensions, nv::FillOperation op) noexcept {
+  return add<nv::IFillLayer>("INetworkDefinition::addFill", LayerType::kFILL, {}, [&](auto& layer) {
+    layer.setDimensions(dimensions);
+    layer.setOperation(checkedEnum(op, "fill operation"));
+  });
+}
+
+nv::IFillLayer* Network::addFillV2(const nv::Dims& dimensions, nv::FillOperation op,
+                                   nv::DataType outputType) noexcept {
+  return add<nv::IFillLayer>("INetworkDefinition::addFillV2", LayerType::kFILL, {}, [&](auto& layer) {
+    layer.setDimensions(dimensions);
+    layer.setOperation(checkedEnum(op, "fill operation"));
+    layer.setToType(checkedEnum(outputType, "data type"));
+  });
+}
+
+nv::IPaddingLayer* Network::addPaddingNd(nv::ITensor& input, const nv::Dims& prePadding,
+    const nv::Dims& postPadding) noexcept {
+  return add<nv::IPaddingLayer>("INetworkDefinition::addPaddingNd", LayerType::kPADDING, {&input}, [&](auto& layer) {
+    layer.setPrePaddingNd(prePadding);
+    layer.setPostPaddingNd(postPadding);
+  });
+}
+
+nv::IDequantizeLayer* Network::addDequantize(nv::ITensor& input, nv::ITensor& scale) noexcept {
+  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantize", LayerType::kDEQUANTIZE,
+                                  {&input, &scale}, [](auto&) {});
+}
+
+nv::IDequantizeLayer* Network::addDequantizeV2(nv::ITensor& input, nv::ITensor& scale,
+    nv::DataType outputType) noexcept {
+  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantizeV2", LayerType::kDEQUANTIZE,
+                                  {&input, &scale}, [&](auto& layer) {
+    layer.setToType(checkedEnum(outputType, "data type"));
+  });
+}
+
+nv::IQuantizeLayer* Network::addQuantize(nv::ITensor& input, nv::ITensor& scale) noexcept {
+  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantize", LayerType::kQUANTIZE,
+                                {&input, &scale}, [](auto&) {});
+}
+
+nv::IQuantizeLayer* Network::addQuantizeV2(nv::ITensor& input, nv::ITensor& scale, nv::DataType outputType) noexcept {
+  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantizeV2", LayerType::kQUANTIZE,
+                                {&input, &scale}, [&](auto& layer) {
+    layer.setToType(checkedEnum(outputType, "data type"));
+  });
+}
+
+nv::IScatterLayer* Network::addScatter(nv::ITensor& data, nv::ITensor& indices, nv::ITensor& updates,
+                                       nv::ScatterMode mode) noexcept {
+  return add<nv::IScatterLayer>("INetworkDefinition::addScatter", LayerType::kSCATTER,
+                               {&data, &indices, &updates}, [&](auto& layer) {
+    layer.setMode(checkedEnum(mode, "scatter mode"));
+  });
+}
+
+nv::IAssertionLayer* Network::addAssertion(nv::ITensor& condition, const char* message) noexcept {
+  return add<nv::IAssertionLayer>("INetworkDefinition::addAssertion", LayerType::kASSERTION,
+                                 {&condition}, [&](auto& layer) {
+    layer.setMessage(message);
+  });
+}
+
+nv::IOneHotLayer* Network::addOneHot(nv::ITensor& indices, nv::ITensor& values, nv::ITensor& depth,
+                                     int32_t axis) noexcept {
+  return add<nv::IOneHotLayer>("INetworkDefinition::addOneHot", LayerType::kONE_HOT,
+                              {&indices, &values, &depth}, [&](auto& layer) {
+    layer.setAxis(axis);
+  });
+}
+
+nv::INonZeroLayer* Network::addNonZero(nv::ITensor& input) noexcept {
+  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZero", LayerType::kNON_ZERO, {&input}, [](auto&) {});
+}
+
+nv::INonZeroLayer* Network::addNonZeroV2(nv::ITensor& input, nv::DataType indicesType) noexcept {
+  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZeroV2", LayerType::kNON_ZERO, {&input}, [&](auto& layer) {
+    layer.setIndicesType(checkedEnum(indicesType, "data type"));
+  });
+}
+
+nv::IGridSampleLayer* Network::addGridSample(nv::ITensor& input, nv::ITensor& grid) noexcept {
+  return add<nv::IGridSampleLayer>("INetworkDefinition::addGridSample", LayerType::kGRID_SAMPLE,
+                                  {&input, &grid}, [](auto&) {});
+}
+
+nv::INMSLayer* Network::addNMS(nv::ITensor& boxes, nv::ITensor& scores,
+                               nv::ITensor& maxOutputBoxesPerClass) noexcept {
+  return add<nv::INMSLayer>("INetworkDefinition::addNMS", LayerType::kNMS,
+                           {&boxes, &scores, &maxOutputBoxesPerClass}, [](auto&) {});
+}
+
+nv::INMSLayer* Network::addNMSV2(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass,
+                                 nv::DataType indicesType) noexcept {
+  return add<nv::INMSLayer>("INetworkDefinition::addNMSV2", LayerType::kNMS,
+                           {&boxes, &scores, &maxOutputBoxesPerClass}, [&](auto& layer) {
+    layer.setIndicesType(checkedEnum(indicesType, "data type"));
+  });
+}
+
+nv::IReverseSequenceLayer* Network::addReverseSequence(nv::ITensor& input, nv::ITensor& sequenceLens) noexcept {
+  return add<nv::IReverseSequenceLayer>("INetworkDefinition::addReverseSequence", LayerType::kREVERSE_SEQUENCE,
+                                       {&input, &sequenceLens}, [](auto&) {});
+}
+
+nv::INormalizationLayer* Network::addNormalization(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
+    uint32_t axesMask) noexcept {
+  return add<nv::INormalizationLayer>("INetworkDefinition::addNormalization", LayerType::kNORMALIZATION,
+                                     {&input, &scale, &bias}, [&](auto& layer) {
+    layer.setAxes(axesMask);
+  });
+}
+
+nv::INormalizationLayer* Network::addNormalizationV2(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
+    uint32_t axesMask) noexcept {
+  return add<nv::INormalizationLayer>("INetworkDefinition::addNormalizationV2", LayerType::kNORMALIZATION,
+                                     {&input, &scale, &bias}, [&](auto& layer) {
+    layer.setAxes(axesMask);
+    dynamic_cast<LayerBase&>(layer).setVariant(LayerBase::kVariantV2);
+  });
+}
+
+nv::ICastLayer* Network::addCast(nv::ITensor& input, nv::DataType toType) noexcept {
+  return add<nv::ICastLayer>("INetworkDefinition::addCast", LayerType::kCAST, {&input}, [&](auto& layer) {
+    layer.setToType(checkedEnum(toType, "data type"));
+  });
+}
+
+nv::ISqueezeLayer* Network::addSqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
+  return add<nv::ISqueezeLayer>("INetworkDefinition::addSqueeze", LayerType::kSQUEEZE, {&input, &axes}, [](auto&) {});
+}
+
+nv::IUnsqueezeLayer* Network::addUnsqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
+  return add<nv::IUnsqueezeLayer>("INetworkDefinition::addUnsqueeze", LayerType::kUNSQUEEZE,
+                                 {&input, &axes}, [](auto&) {});
+}
+
+nv::IDynamicQuantizeLayer* Network::addDynamicQuantize(nv::ITensor& input, int32_t axis, int32_t blockSize,
+    nv::DataType toType, nv::DataType scaleType) noexcept {
+  return add<nv::IDynamicQuantizeLayer>("INetworkDefinition::addDynamicQuantize", LayerType::kDYNAMIC_QUANTIZE,
+                                       {&input}, [&](auto& layer) {
+    layer.setAxis(axis);
+    layer.setBlockSize(blockSize);
+    layer.setToType(checkedEnum(toType, "data type"));
+    layer.setScaleType(checkedEnum(scaleType, "data type"));
+  });
+}
+
+nv::IDynamicQuantizeLayer* Network::addDynamicQuantizeV2(nv::ITensor& input, const nv::Dims& blockShape,
+    nv::DataType toType, nv::DataType scaleType) noexcept {
+  return add<nv::IDynamicQuantizeLayer>("INetworkDefinition::addDynamicQuantizeV2", LayerType::kDYNAMIC_QUANTIZE,
+                                       {&input}, [&](auto& layer) {
+    layer.setBlockShape(blockShape);
+    layer.setToType(checkedEnum(toType, "data type"));
+    layer.setScaleType(checkedEnum(scaleType, "data type"));
+  });
+}
+
+nv::ICumulativeLayer* Network::addCumulative(nv::ITensor& input, nv::ITensor& axis, nv::CumulativeOperation operation,
+    bool exclusive, bool reverse) noexcept {
+  return add<nv::ICumulativeLayer>("INetworkDefinition::addCumulative", LayerType::kCUMULATIVE,
+                                  {&input, &axis}, [&](auto& layer) {
+    layer.setOperation(checkedEnum(operation, "operation"));
+    layer.setExclusive(exclusive);
+    layer.setReverse(reverse);
+  });
+}
+
+nv::IRotaryEmbeddingLayer* Network::addRotaryEmbedding(nv::ITensor& input, nv::ITensor& cosCache,
+    nv::ITensor& sinCache, bool interleaved, int32_t rotaryEmbeddingDim) noexcept {
+  return add<nv::IRotaryEmbeddingLayer>("INetworkDefinition::addRotaryEmbedding", LayerType::kROTARY_EMBEDDING,
+                                       {&input, &cosCache, &sinCache}, [&](auto& layer) {
+    layer.setInterleaved(interleaved);
+    layer.setRotaryEmbeddingDim(rotaryEmbeddingDim);
+  });
+}
+
+nv::IKVCacheUpdateLayer* Network::addKVCacheUpdate(nv::ITensor& cache, nv::ITensor& update, nv::ITensor& writeIndices,
+    nv::KVCacheMode cacheMode) noexcept {
+  return add<nv::IKVCacheUpdateLayer>("INetworkDefinition::addKVCacheUpdate", LayerType::kKVCACHE_UPDATE,
+                                     {&cache, &update, &writeIndices}, [&](auto& layer) {
+    layer.setCacheMode(checkedEnum(cacheMode, "cache mode"));
+  });
+}
+
+nv::IMoELayer* Network::addMoE(nv::ITensor& hiddenStates, nv::ITensor& selectedExpertsForTokens,
+                               nv::ITensor& scoresForSelectedExperts) noexcept {
+  return add<nv::IMoELayer>("INetworkDefinition::addMoE", LayerType::kMOE,
+                           {&hiddenStates, &selectedExpertsForTokens, &scoresForSelectedExperts}, [](auto&) {});
+}
+
+nv::IConcatenationLayer* Network::addConcatenation(nv::ITensor* const* inputs, int32_t nbInputs) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addConcatenation", static_cast<nv::IConcatenationLayer*>(nullptr), [&] {
+    checkUser(inputs != nullptr && nbInputs > 0, "a concatenation needs at least one input, got {}", nbInputs);
+    LayerBase& layer = create(LayerType::kCONCATENATION, {inputs, static_cast<size_t>(nbInputs)});
+    return static_cast<nv::IConcatenationLayer*>(&layer.interface());
+  });
+}
+
+nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInputs, const char* equation) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addEinsum", static_cast<nv::IEinsumLayer*>(nullptr), [&] {
+    checkUser(inputs != nullptr && nbInputs > 0, "an einsum needs at least one input, got {}", nbInputs);
+    checkUser(equation != nullptr, "the equation is null");
+    LayerBase& layer = create(LayerType::kEINSUM, {inputs, static_cast<size_t>(nbInputs)});
+    auto* result = static_cast<nv::IEinsumLayer*>(&layer.interface());
+    if (!result->setEquation(equation)) {
+      dropLastLayer();
+      return static_cast<nv::IEinsumLayer*>(nullptr);
+    }
+    return result;
+  });
+}
+
+nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPluginV2&) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addPluginV2", static_cast<nv::IPluginV2Layer*>(nullptr),
+                 []() -> nv::IPluginV2Layer* { notSupported("VNetworkDefinition::addPluginV2"); });
+}
+
+nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITensor* const*, int32_t,
+    nv::IPluginV3&) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addPluginV3", static_cast<nv::IPluginV3Layer*>(nullptr),
+                 []() -> nv::IPluginV3Layer* { notSupported("VNetworkDefinition::addPluginV3"); });
+}
+
+nv::ILoop* Network::addLoop() noexcept {
+  return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr),
+                 []() -> nv::ILoop* { notSupported("VNetworkDefinition::addLoop"); });
+}
+
+nv::IIfConditional* Network::addIfConditional() noexcept {
+  return guarded(reporter_, "INetworkDefinition::addIfConditional", static_cast<nv::IIfConditional*>(nullptr),
+                 []() -> nv::IIfConditional* { notSupported("VNetworkDefinition::addIfConditional"); });
+}
+
+nv::IAttention* Network::addAttention(nv::ITensor&, nv::ITensor&, nv::ITensor&, nv::AttentionNormalizationOp,
+                                      bool) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addAttention", static_cast<nv::IAttention*>(nullptr),
+                 []() -> nv::IAttention* { notSupported("VNetworkDefinition::addAttention"); });
+}
+
+nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,
+    int64_t, int64_t*, int64_t) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addDistCollective", static_cast<nv::IDistCollectiveLayer*>(nullptr),
+                 []() -> nv::IDistCollectiveLayer* { notSupported("VNetworkDefinition::addDistCollective"); });
+}
+
+}  // namespace tenon::api

@@ -1,0 +1,130 @@
+// Inference of tensor types one layer at a time, and the question which tensors decide about extents.
+#include <algorithm>
+
+#include "api/network/lower_context.h"
+#include "api/network/network.h"
+
+namespace tenon::api {
+
+using State = LayerBase::State;
+
+std::vector<graph::ValueId> lowerLayer(const LayerBase& layer, graph::Graph& graph, std::vector<graph::ValueId> inputs) {
+  LowerContext context(layer, graph, std::move(inputs));
+  auto values = layer.lower(context);
+  checkInternal(values.size() == layer.outputs().size(), "layer '{}' has {} outputs and gave {} values", layer.name(),
+                layer.outputs().size(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (const auto wanted = layer.outputs()[i]->wantedType()) values[i] = context.cast(values[i], *wanted);
+  }
+  return values;
+}
+
+// A layer that is marked already has marked everything behind it before.
+void Network::invalidate(LayerBase& layer) {
+  std::vector<LayerBase*> work{&layer};
+  while (!work.empty()) {
+    LayerBase* next = work.back();
+    work.pop_back();
+    if (next->state == State::kDirty) continue;
+    next->state = State::kDirty;
+    for (const auto& output : next->outputs()) {
+      work.insert(work.end(), output->consumers().begin(), output->consumers().end());
+    }
+  }
+}
+
+// Depth first with a stack of our own: networks are deeper than the machine's stack.
+void Network::infer(LayerBase& target) {
+  std::vector<LayerBase*> stack{&target};
+  while (!stack.empty()) {
+    LayerBase* layer = stack.back();
+    if (layer->state == State::kClean) {
+      stack.pop_back();
+      continue;
+    }
+    if (layer->state == State::kDirty) {
+      layer->state = State::kBusy;
+      const size_t before = stack.size();
+      for (const Tensor* input : layer->inputs()) {
+        LayerBase* producer = input != nullptr ? input->producer() : nullptr;
+        if (producer != nullptr && producer->state == State::kDirty) stack.push_back(producer);
+      }
+      if (stack.size() != before) continue;
+    }
+    inferOne(*layer);
+    layer->state = State::kClean;
+    stack.pop_back();
+  }
+}
+
+// Lowers the layer alone into a graph whose inputs have the types of the layer's inputs.
+void Network::inferOne(LayerBase& layer) {
+  for (const auto& output : layer.outputs()) output->setInferred(std::nullopt);
+  guarded(reporter_, "INetworkDefinition: shape inference", [&] {
+    graph::Graph scratch(layer.name());
+    std::vector<graph::ValueId> values;
+    for (const Tensor* input : layer.inputs()) {
+      if (input == nullptr) {
+        values.push_back(graph::kNone);
+        continue;
+      }
+      const LayerBase* producer = input->producer();
+      if (producer != nullptr && producer->state != State::kClean) {
+        throw UserError("layer '{}' depends on its own output through tensor '{}'", layer.name(), input->name());
+      }
+      const auto& type = input->type();
+      if (!type) return;  // what is wrong there has been reported
+      values.push_back(scratch.addInput(input->name(), *type));
+    }
+    const auto results = lowerLayer(layer, scratch, std::move(values));
+    for (size_t i = 0; i < results.size(); ++i) layer.outputs()[i]->setInferred(scratch.value(results[i]).type);
+  });
+}
+
+bool Network::isShapeTensor(const Tensor& tensor) const {
+  TensorFacts known;
+  return feedsShapes(tensor, known);
+}
+
+bool Network::isExecutionTensor(const Tensor& tensor) const {
+  TensorFacts known;
+  return feedsExecution(tensor, known);
+}
+
+bool Network::feedsShapes(const Tensor& tensor, TensorFacts& known) const {
+  if (const auto found = known.find(&tensor); found != known.end()) return found->second;
+  known[&tensor] = false;
+  const auto& type = tensor.type();
+  if (!type || type->rank() > 1) return false;
+  bool result = isShapeOutput(tensor);
+  for (const LayerBase* layer : tensor.consumers()) {
+    for (size_t i = 0; i < layer->inputs().size() && !result; ++i) {
+      if (layer->inputs()[i] != &tensor) continue;
+      result = layer->isShapeInput(static_cast<int>(i));
+      if (result || !layer->carriesShapes()) continue;
+      result = std::any_of(layer->outputs().begin(), layer->outputs().end(),
+                           [&](const auto& output) { return feedsShapes(*output, known); });
+    }
+  }
+  known[&tensor] = result;
+  return result;
+}
+
+bool Network::feedsExecution(const Tensor& tensor, TensorFacts& known) const {
+  if (const auto found = known.find(&tensor); found != known.end()) return found->second;
+  known[&tensor] = false;
+  bool result = !isShapeTensor(tensor) || (isOutput(tensor) && !isShapeOutput(tensor));
+  for (const LayerBase* layer : tensor.consumers()) {
+    if (layer->getType() == nv::LayerType::kSHAPE) continue;  // reads extents only
+    for (size_t i = 0; i < layer->inputs().size() && !result; ++i) {
+      if (layer->inputs()[i] != &tensor || layer->isShapeInput(static_cast<int>(i))) continue;
+      result = !layer->carriesShapes() ||
+               std::any_of(layer->outputs().begin(), layer->outputs().end(),
+                           [&](const auto& output) { return feedsExecution(*output, known); });
+    }
+  }
+  known[&tensor] = result;
+  return result;
+}
+
+}  // namespace tenon::api
