@@ -2,7 +2,7 @@
 #include "api/builder/builder.h"
 
 #include "api/builder/timing_cache.h"
-#include "api/common/device_choice.h"
+#include "api/builder/device_choice.h"
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
 #include "api/plugin/registry.h"

@@ -14,7 +14,7 @@ class ConcatenationLayer final
 
   void setAxis(int32_t axis) noexcept override { set(axis_, std::optional<int32_t>(axis)); }
   int32_t getAxis() const noexcept override {
-    return axis_ ? *axis_ : std::max((getNbInputs() > 0 ? inputs()[0]->getDimensions().nbDims : 0) - 3, 0);
+    return axis_ ? *axis_ : std::max(inputs().empty() ? 0 : inputs()[0]->getDimensions().nbDims - 3, 0);
   }
   int maxInputs() const override { return 1 << 20; }
   bool carriesShapes() const override { return true; }

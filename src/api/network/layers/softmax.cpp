@@ -16,7 +16,7 @@ class SoftMaxLayer final : public LayerOf<nv::ISoftMaxLayer, nv::apiv::VSoftMaxL
   uint32_t getAxes() const noexcept override {
     if (axes_ != 0) return axes_;
     // Unset: the third axis from the end, or the first.
-    return 1U << std::max(getNbInputs() > 0 ? inputs()[0]->getDimensions().nbDims - 3 : 0, 0);
+    return 1U << std::max(inputs().empty() ? 0 : inputs()[0]->getDimensions().nbDims - 3, 0);
   }
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {

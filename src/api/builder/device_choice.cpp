@@ -1,5 +1,5 @@
 // The device of a process: what the user demands, or the best that answers.
-#include "api/common/device_choice.h"
+#include "api/builder/device_choice.h"
 
 #include <cstdlib>
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/status.md: what of the public interface answers "not supported yet", read off the code.
+
+    status.py            writes the page
+    status.py --check    ends with status 1 when the page is not what would be written
+
+Methods that do nothing yet call notSupported("VClass::method"). Layers are supported when a file of
+src/api/network/layers describes their type, and network_add.cpp says which method adds which type.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "status.md"
+API = ROOT / "src" / "api"
+
+
+def sources():
+    return sorted(API.rglob("*.cpp")) + sorted(API.rglob("*.h"))
+
+
+def unsupported_methods():
+    found = set()
+    for path in sources():
+        found |= set(re.findall(r'notSupported\(\s*"V(\w+::\w+)"', path.read_text()))
+    return found
+
+
+def layer_types():
+    """The layer types with a file, and which method of the network adds which type."""
+    present = set()
+    for path in sorted((API / "network" / "layers").glob("*.cpp")):
+        present |= set(re.findall(r"LayerType::(k\w+)", path.read_text()))
+    adders = {}
+    for path in sorted((API / "network").glob("network_add*.cpp")):
+        for method, type_ in re.findall(r"Network::(add\w+)\([^{]*\{.*?LayerType::(k\w+)", path.read_text(), re.S):
+            adders[method] = type_
+    return present, adders
+
+
+def refused_flags():
+    text = (API / "builder" / "builder_config.cpp").read_text()
+    table = text[text.index("kRefusedFlags[] = {"):]
+    return re.findall(r'"(k\w+)"', table[:table.index("};")])
+
+
+def page():
+    present, adders = layer_types()
+    missing = unsupported_methods() | {f"NetworkDefinition::{m}" for m, t in adders.items() if t not in present}
+    lines = [
+        "# What is not supported yet", "",
+        "This page is written by `scripts/status.py` from the code; a test compares the two. Each method below exists,",
+        "reports that it is not supported, and returns what TensorRT returns on failure. Everything else of the classes",
+        "in the public headers works.", "",
+    ]
+    classes = {}
+    for entry in missing:
+        owner, method = entry.split("::")
+        classes.setdefault(owner, []).append(method)
+    for owner in sorted(classes):
+        lines += [f"## I{owner}", ""] + [f"- `{method}`" for method in sorted(classes[owner])] + [""]
+    lines += ["## IRefitter", "", "- `createInferRefitter`: no refitter is made yet", ""]
+    lines += ["## Builder flags that a build refuses by name", ""]
+    lines += [f"- `{flag}`" for flag in sorted(refused_flags())] + [""]
+    return "\n".join(lines)
+
+
+def main(arguments):
+    if arguments not in ([], ["--check"]):
+        sys.exit(__doc__)
+    wanted = page()
+    if arguments == []:
+        PAGE.write_text(wanted)
+        return 0
+    if PAGE.exists() and PAGE.read_text() == wanted:
+        return 0
+    print(f"{PAGE.name} is not current; run scripts/status.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. Thread-safe.
+#pragma once
+
+#include <NvInferRuntime.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tenon::api {
+
+namespace nv = nvinfer1;
+
+class PluginRegistry final : public nv::IPluginRegistry {
+ public:
+  PluginRegistry() = default;
+  ~PluginRegistry() noexcept override = default;
+
+  bool registerCreator(nv::IPluginCreator& creator, const char* pluginNamespace) noexcept override;
+  nv::IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept override;
+  nv::IPluginCreator* getPluginCreator(const char* name, const char* version, const char* pluginNamespace) noexcept override;
+  void setErrorRecorder(nv::IErrorRecorder* recorder) noexcept override;
+  nv::IErrorRecorder* getErrorRecorder() const noexcept override;
+  bool deregisterCreator(const nv::IPluginCreator& creator) noexcept override;
+  bool isParentSearchEnabled() const override;
+  void setParentSearchEnabled(bool enabled) override;
+  PluginLibraryHandle loadLibrary(const char* pluginPath) noexcept override;
+  void deregisterLibrary(PluginLibraryHandle handle) noexcept override;
+  bool registerCreator(nv::IPluginCreatorInterface& creator, const char* pluginNamespace) noexcept override;
+  nv::IPluginCreatorInterface* const* getAllCreators(int32_t* numCreators) const noexcept override;
+  nv::IPluginCreatorInterface* getCreator(const char* name, const char* version,
+                                          const char* pluginNamespace) noexcept override;
+  bool deregisterCreator(const nv::IPluginCreatorInterface& creator) noexcept override;
+  nv::IPluginResource* acquirePluginResource(const char* key, nv::IPluginResource* resource) noexcept override;
+  int32_t releasePluginResource(const char* key) noexcept override;
+  nv::IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* numCreators) noexcept override;
+
+ private:
+  struct Row {
+    std::string name, version, space;
+    nv::IPluginCreatorInterface* creator = nullptr;
+    nv::IPluginCreator* old = nullptr;  // the same object where it is of the older kind
+    void* library = nullptr;            // that it came with
+  };
+  struct Resource {
+    nv::IPluginResource* object = nullptr;
+    int32_t uses = 0;
+  };
+  bool add(Row row);
+  bool remove(const nv::IPluginCreatorInterface* creator);
+  void refreshLists();
+  template <typename R, typename Body>
+  R locked(const char* call, R fallback, Body&& body) const noexcept;
+  static Row describe(nv::IPluginCreatorInterface& creator, const char* pluginNamespace);
+
+  mutable std::recursive_mutex mutex_;  // creators may call back while they are asked for their names
+  std::vector<Row> rows_;
+  std::vector<nv::IPluginCreatorInterface*> all_;
+  std::vector<nv::IPluginCreator*> old_;
+  std::map<std::string, Resource, std::less<>> resources_;
+  nv::IErrorRecorder* recorder_ = nullptr;
+  bool parentSearch_ = true;
+  void* loading_ = nullptr;  // library whose creators are being registered
+};
+
+// The registry of the process. It is never destroyed: registrars run before main and after exit handlers.
+PluginRegistry& processRegistry() noexcept;
+
+}  // namespace tenon::api

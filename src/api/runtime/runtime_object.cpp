@@ -1,0 +1,67 @@
+// IRuntime: engines from bytes and streams.
+#include "api/runtime/runtime_object.h"
+
+#include <cstdlib>
+
+#include "api/plugin/registry.h"
+#include "api/runtime/adapters.h"
+#include "api/runtime/engine.h"
+
+namespace tenon::api {
+
+template <typename Load>
+nv::ICudaEngine* Runtime::load(Load&& load) {
+  auto loaded = std::make_shared<LoadedEngine>();
+  if (allocator_ != nullptr) loaded->allocator = std::make_unique<GpuAllocatorAdapter>(*allocator_);
+  runtime::LoadOptions options;
+  options.hostCodeAllowed = hostCodeAllowed_;
+  options.device = orEmpty(std::getenv("TENON_DEVICE"));
+  options.allocator = loaded->allocator.get();
+  loaded->engine = load(options);
+  return new Engine(std::move(loaded), reporter_);
+}
+
+nv::ICudaEngine* Runtime::deserializeCudaEngine(const void* blob, std::size_t size) noexcept {
+  return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
+    checkUser(blob != nullptr && size > 0, "{} bytes of an engine at {}", size, blob == nullptr ? "a null address" : "an address");
+    return load([&](const runtime::LoadOptions& options) {
+      return runtime::Engine::load({static_cast<const std::byte*>(blob), size}, options, reporter_);
+    });
+  });
+}
+
+nv::ICudaEngine* Runtime::deserializeCudaEngine(nv::IStreamReader& streamReader) noexcept {
+  return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
+    StreamReaderAdapter reader(streamReader);
+    return load([&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
+  });
+}
+
+nv::ICudaEngine* Runtime::deserializeCudaEngineV2(nv::IStreamReaderV2& streamReader) noexcept {
+  return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
+    StreamReaderV2Adapter reader(streamReader);
+    return load([&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
+  });
+}
+
+bool Runtime::setMaxThreads(int32_t maxThreads) noexcept {
+  if (maxThreads < 1) return false;
+  maxThreads_ = maxThreads;
+  return true;
+}
+
+void Runtime::setTemporaryDirectory(const char* path) noexcept {
+  guarded(reporter_, "IRuntime::setTemporaryDirectory", [&] { temporaryDirectory_ = orEmpty(path); });
+}
+
+nv::IPluginRegistry& Runtime::getPluginRegistry() noexcept { return processRegistry(); }
+
+// The registry of the process is the only one, so that it has no parent to choose.
+void Runtime::setPluginRegistryParent(nv::IPluginRegistry*) noexcept {}
+
+nv::IRuntime* Runtime::loadRuntime(const char*) noexcept {
+  return guarded(reporter_, "IRuntime::loadRuntime", static_cast<nv::IRuntime*>(nullptr),
+                 []() -> nv::IRuntime* { notSupported("VRuntime::loadRuntime"); });
+}
+
+}  // namespace tenon::api
