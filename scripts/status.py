@@ -46,14 +46,25 @@ def refused_flags():
     return re.findall(r'"(k\w+)"', table[:table.index("};")])
 
 
+def refused_options():
+    return re.findall(r'refuse\([^"]*?"([^"]*)"\)', (API / "builder" / "builder_config.cpp").read_text())
+
+
+def refused_by_layers():
+    found = []
+    for path in sorted((API / "network" / "layers").glob("*.cpp")):
+        found += re.findall(r'throw Unsupported\("\{\}: ([^"]*)"', path.read_text())
+    return found
+
+
 def page():
     present, adders = layer_types()
     missing = unsupported_methods() | {f"NetworkDefinition::{m}" for m, t in adders.items() if t not in present}
     lines = [
         "# What is not supported yet", "",
         "This page is written by `scripts/status.py` from the code; a test compares the two. Each method below exists,",
-        "reports that it is not supported, and returns what TensorRT returns on failure. Everything else of the classes",
-        "in the public headers works.", "",
+        "reports that it is not supported, and returns what TensorRT returns on failure. Options below are refused by name",
+        "when a build begins.", "",
     ]
     classes = {}
     for entry in missing:
@@ -62,8 +73,9 @@ def page():
     for owner in sorted(classes):
         lines += [f"## I{owner}", ""] + [f"- `{method}`" for method in sorted(classes[owner])] + [""]
     lines += ["## IRefitter", "", "- `createInferRefitter`: no refitter is made yet", ""]
-    lines += ["## Builder flags that a build refuses by name", ""]
-    lines += [f"- `{flag}`" for flag in sorted(refused_flags())] + [""]
+    lines += ["## Layers", ""] + [f"- {text}" for text in refused_by_layers()] + [""]
+    lines += ["## Options of a build", ""] + [f"- `BuilderFlag::{flag}`" for flag in sorted(refused_flags())]
+    lines += [f"- {text}" for text in refused_options()] + [""]
     return "\n".join(lines)
 
 

@@ -113,55 +113,73 @@ bool OptimizationProfile::isValid() const noexcept {
   return true;
 }
 
+namespace {
+
+// An input of a network in one profile, for messages.
+struct Place {
+  int profile;
+  const Tensor& input;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw CodedError(nv::ErrorCode::kINVALID_CONFIG, "optimization profile {}, input '{}' {}: {}", profile, input.name(),
+                     text(input.getDimensions()), what);
+  }
+};
+
+void checkExtents(const Place& place, const plan::InputRange& range, const Shape& shape) {
+  const auto all = fmt::format("min {}, opt {}, max {}", range.min.text(), range.opt.text(), range.max.text());
+  if (range.min.rank != static_cast<int>(shape.size())) place.fail(all + " have another number of dimensions");
+  for (int axis = 0; axis < range.min.rank; ++axis) {
+    const Extent& extent = shape[static_cast<size_t>(axis)];
+    if (range.min[axis] > range.opt[axis] || range.opt[axis] > range.max[axis]) {
+      place.fail(fmt::format("{}: axis {} must have min <= opt <= max", all, axis));
+    }
+    if (!extent.isConstant()) continue;
+    if (range.min[axis] != extent.constant() || range.max[axis] != extent.constant()) {
+      place.fail(fmt::format("{}: axis {} is fixed to {} by the network", all, axis, extent.constant()));
+    }
+  }
+}
+
+void checkValues(const Place& place, const std::array<std::vector<int64_t>, 3>& values, size_t count) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].size() == count) continue;
+    place.fail(fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
+                           kSelectors[i], values[i].size(), count));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (values[0][i] <= values[1][i] && values[1][i] <= values[2][i]) continue;
+    place.fail(fmt::format("value {}: min {}, opt {}, max {} must ascend", i, values[0][i], values[1][i], values[2][i]));
+  }
+}
+
+}  // namespace
+
 std::map<std::string, plan::InputRange> OptimizationProfile::resolve(const Network& network, int index) const {
   std::map<std::string, plan::InputRange> ranges;
   for (const auto& input : network.inputs()) {
     const auto type = input->inputType();
+    const bool dynamic = !isConstant(type.shape);
     const bool shapeValues = network.isShapeTensor(*input) && type.contents.has_value();
-    if (isConstant(type.shape) && !shapeValues) continue;
-    const Entry* entry = find(input->name().c_str());
+    if (!dynamic && !shapeValues) continue;
+    static const Entry kNothing;
+    const Entry* found = find(input->name().c_str());
+    const Entry& entry = found != nullptr ? *found : kNothing;
+    const Place place{index, *input};
     plan::InputRange range;
-    const auto complain = [&](const std::string& what) {
-      throw CodedError(nv::ErrorCode::kINVALID_CONFIG, "optimization profile {}, input '{}' {}: {}", index, input->name(),
-                       text(input->getDimensions()), what);
-    };
-    if (!isConstant(type.shape)) {
-      if (entry == nullptr || !entry->dims[0] || !entry->dims[1] || !entry->dims[2]) {
-        complain("the input is dynamic; its min, opt and max dimensions must be set");
-      }
-      range.min = fromApi(*entry->dims[0], "min dimensions", 0);
-      range.opt = fromApi(*entry->dims[1], "opt dimensions", 0);
-      range.max = fromApi(*entry->dims[2], "max dimensions", 0);
-      const auto all = fmt::format("min {}, opt {}, max {}", range.min.text(), range.opt.text(), range.max.text());
-      if (range.min.rank != type.rank()) complain(all + " have another number of dimensions than the input");
-      for (int axis = 0; axis < type.rank(); ++axis) {
-        const Extent& extent = type.shape[static_cast<size_t>(axis)];
-        if (range.min[axis] > range.opt[axis] || range.opt[axis] > range.max[axis]) {
-          complain(fmt::format("{}: axis {} must have min <= opt <= max", all, axis));
-        }
-        const bool fixed = extent.isConstant();
-        if (fixed && (range.min[axis] != extent.constant() || range.max[axis] != extent.constant())) {
-          complain(fmt::format("{}: axis {} is fixed to {} by the network", all, axis, extent.constant()));
-        }
-      }
+    if (dynamic) {
+      const auto& [min, opt, max] = entry.dims;
+      if (!min || !opt || !max) place.fail("the input is dynamic; its min, opt and max dimensions must be set");
+      range.min = fromApi(*min, "min dimensions", 0);
+      range.opt = fromApi(*opt, "opt dimensions", 0);
+      range.max = fromApi(*max, "max dimensions", 0);
+      checkExtents(place, range, type.shape);
     }
     if (shapeValues) {
-      const size_t count = type.contents->size();
-      const auto& given = entry != nullptr ? entry->values : std::array<std::vector<int64_t>, 3>{};
-      for (size_t i = 0; i < 3; ++i) {
-        if (given[i].size() != count) {
-          complain(fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
-                               kSelectors[i], given[i].size(), count));
-        }
-      }
-      for (size_t i = 0; i < count; ++i) {
-        if (given[0][i] > given[1][i] || given[1][i] > given[2][i]) {
-          complain(fmt::format("value {}: min {}, opt {}, max {} must ascend", i, given[0][i], given[1][i], given[2][i]));
-        }
-      }
-      range.minValues = given[0];
-      range.optValues = given[1];
-      range.maxValues = given[2];
+      checkValues(place, entry.values, type.contents->size());
+      range.minValues = entry.values[0];
+      range.optValues = entry.values[1];
+      range.maxValues = entry.values[2];
     }
     ranges.emplace(input->name(), std::move(range));
   }

@@ -113,7 +113,9 @@ graph::Graph Network::assemble() const {
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor& tensor = *layer->outputs()[i];
       graph::ValueId value = isOutput(tensor) ? ownValue(graph, results[i], tensor) : results[i];
-      if (!graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
+      // Names of inputs and outputs are the user's; other tensors give way.
+      const bool free = isOutput(tensor) || !graph.findValue(tensor.name()).has_value();
+      if (free && !graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
       auto& constraints = graph.value(value).constraints;
       const auto wanted = tensor.constraints();
       constraints.debug = constraints.debug || wanted.debug;

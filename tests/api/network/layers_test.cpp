@@ -98,7 +98,7 @@ TEST_F(Layers, ActivationsCarryTheirNumbers) {
   auto* layer = network->addActivation(x, ActivationType::kCLIP);
   layer->setBeta(6);
   layer->setAlpha(-1);
-  EXPECT_EQ(operators(layer->getOutput(0)), R"(pointwise{expr="clip(x0,-1,6)"})");
+  EXPECT_EQ(operators(layer->getOutput(0)), R"#(pointwise{expr="clip(x0,-1,6)"})#");
   EXPECT_EQ(layer->getAlpha(), -1);
 }
 
@@ -106,7 +106,7 @@ TEST_F(Layers, ScaledTanhIsThreeSteps) {
   auto* layer = network->addActivation(input("x", {3}), ActivationType::kSCALED_TANH);
   layer->setAlpha(2);
   layer->setBeta(0.5F);
-  EXPECT_EQ(operators(layer->getOutput(0)), R"(pointwise{expr="mul(x0,0.5);tanh(t0);mul(t1,2)"})");
+  EXPECT_EQ(operators(layer->getOutput(0)), R"#(pointwise{expr="mul(x0,0.5);tanh(t0);mul(t1,2)"})#");
 }
 
 TEST_F(Layers, EveryActivationBecomesAnExpression) {
@@ -158,7 +158,7 @@ TEST_F(Layers, ScaleByModes) {
   auto* element = network->addScale(x, nv::ScaleMode::kELEMENTWISE, floats(60), nv::Weights{}, floats(60));
   EXPECT_EQ(extents(element->getOutput(0)), (Extents{2, 3, 4, 5}));
   auto* uniform = network->addScaleNd(x, nv::ScaleMode::kUNIFORM, nv::Weights{}, floats(1), nv::Weights{}, 0);
-  EXPECT_EQ(operators(uniform->getOutput(0)), R"(pointwise{expr="mul(x0,x1)"})");
+  EXPECT_EQ(operators(uniform->getOutput(0)), R"#(pointwise{expr="mul(x0,x1)"})#");
 }
 
 TEST_F(Layers, MatrixMultiply) {
@@ -343,7 +343,7 @@ TEST_F(Layers, SmallOnes) {
   EXPECT_EQ(extents(network->addSelect(condition, x, x)->getOutput(0)), (Extents{2, 3}));
   auto* cast = network->addCast(x, DataType::kHALF);
   EXPECT_EQ(cast->getOutput(0)->getType(), DataType::kHALF);
-  EXPECT_EQ(operators(cast->getOutput(0)), R"(pointwise{expr="cast.f16(x0)"})");
+  EXPECT_EQ(operators(cast->getOutput(0)), R"#(pointwise{expr="cast.f16(x0)"})#");
 }
 
 }  // namespace

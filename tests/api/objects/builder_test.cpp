@@ -1,5 +1,173 @@
-// The builder's objects through the public interface.
-#include <NvInfer.h>
-#include <gtest/gtest.h>
+// Builder, configuration and profiles: defaults, setters, and what a build refuses.
+#include "fixture.h"
 
-TEST(Builder, Exists) { EXPECT_EQ(getInferLibVersion(), 101600); }
+namespace {
+
+using nv::BuilderFlag;
+using nv::OptProfileSelector;
+
+class BuilderFacts : public ObjectTest {};
+
+TEST(EntryPoints, Versions) {
+  EXPECT_EQ(getInferLibVersion(), NV_TENSORRT_VERSION);
+  EXPECT_EQ(getInferLibMajorVersion(), 10);
+  EXPECT_EQ(getInferLibMinorVersion(), 16);
+  EXPECT_NE(getPluginRegistry(), nullptr);
+  EXPECT_EQ(getPluginRegistry(), nv::getBuilderPluginRegistry(nv::EngineCapability::kSTANDARD));
+  EXPECT_FALSE(nv::setInternalLibraryPath(""));
+}
+
+TEST(EntryPoints, OlderCallersAreServedAndForeignOnesRefused) {
+  KeptLog log;
+  for (const int32_t version : {100000, 100300, 101600, 101602}) {
+    const std::unique_ptr<nv::IBuilder> builder(static_cast<nv::IBuilder*>(createInferBuilder_INTERNAL(&log, version)));
+    EXPECT_NE(builder, nullptr) << version;
+  }
+  EXPECT_EQ(createInferBuilder_INTERNAL(&log, 8601), nullptr);
+  ASSERT_EQ(log.errors.size(), 1U);
+  EXPECT_NE(log.errors[0].find("version 8.6.1 requested; this library serves 10.0 to 10.16"), std::string::npos);
+  EXPECT_EQ(createInferRuntime_INTERNAL(&log, 101700), nullptr);
+  EXPECT_NE(log.errors.back().find("10.17.0"), std::string::npos);
+  EXPECT_EQ(createInferBuilder_INTERNAL(nullptr, 101600), nullptr);
+  EXPECT_NE(getLogger(), nullptr);
+}
+
+TEST_F(BuilderFacts, ConfigurationDefaults) {
+  config.reset(builder->createBuilderConfig());
+  EXPECT_EQ(config->getFlags(), 1U << static_cast<int>(BuilderFlag::kTF32));
+  EXPECT_EQ(config->getAvgTimingIterations(), 1);
+  EXPECT_EQ(config->getBuilderOptimizationLevel(), 3);
+  EXPECT_EQ(config->getNbOptimizationProfiles(), 0);
+  EXPECT_EQ(config->getProfilingVerbosity(), nv::ProfilingVerbosity::kLAYER_NAMES_ONLY);
+  EXPECT_EQ(config->getDefaultDeviceType(), nv::DeviceType::kGPU);
+  EXPECT_EQ(config->getEngineCapability(), nv::EngineCapability::kSTANDARD);
+  EXPECT_EQ(config->getHardwareCompatibilityLevel(), nv::HardwareCompatibilityLevel::kNONE);
+  EXPECT_EQ(config->getMaxNbTactics(), -1);
+  EXPECT_EQ(config->getTimingCache(), nullptr);
+  EXPECT_EQ(config->getProgressMonitor(), nullptr);
+  EXPECT_EQ(config->getMemoryPoolLimit(nv::MemoryPoolType::kDLA_LOCAL_DRAM), size_t{1} << 30);
+  EXPECT_EQ(config->getTilingOptimizationLevel(), nv::TilingOptimizationLevel::kNONE);
+}
+
+TEST_F(BuilderFacts, ConfigurationKeepsWhatIsSetAndResets) {
+  config->setFlag(BuilderFlag::kFP16);
+  config->clearFlag(BuilderFlag::kTF32);
+  EXPECT_TRUE(config->getFlag(BuilderFlag::kFP16));
+  EXPECT_FALSE(config->getFlag(BuilderFlag::kTF32));
+  config->setMemoryPoolLimit(nv::MemoryPoolType::kWORKSPACE, 12345);
+  EXPECT_EQ(config->getMemoryPoolLimit(nv::MemoryPoolType::kWORKSPACE), 12345U);
+  config->setPreviewFeature(nv::PreviewFeature::kALIASED_PLUGIN_IO_10_03, true);
+  EXPECT_TRUE(config->getPreviewFeature(nv::PreviewFeature::kALIASED_PLUGIN_IO_10_03));
+  const char* plugins[] = {"a.so", "b.so"};
+  config->setPluginsToSerialize(plugins, 2);
+  EXPECT_STREQ(config->getPluginToSerialize(1), "b.so");
+  EXPECT_EQ(config->getPluginToSerialize(2), nullptr);
+  config->setAvgTimingIterations(0);
+  expectError("at least 1");
+  EXPECT_FALSE(config->setTacticSources(1U << 20));
+  expectError("no tactic source");
+  config->reset();
+  EXPECT_FALSE(config->getFlag(BuilderFlag::kFP16));
+  EXPECT_EQ(config->getNbPluginsToSerialize(), 0);
+}
+
+TEST_F(BuilderFacts, ProfilesKeepRanges) {
+  auto* profile = builder->createOptimizationProfile();
+  EXPECT_EQ(profile->getDimensions("x", OptProfileSelector::kMIN).nbDims, -1);
+  EXPECT_TRUE(profile->setDimensions("x", OptProfileSelector::kMIN, dims({1, 3})));
+  EXPECT_FALSE(profile->isValid());
+  EXPECT_FALSE(profile->setDimensions("x", OptProfileSelector::kOPT, dims({1})));
+  expectError("another rank");
+  EXPECT_TRUE(profile->setDimensions("x", OptProfileSelector::kOPT, dims({2, 3})));
+  EXPECT_TRUE(profile->setDimensions("x", OptProfileSelector::kMAX, dims({4, 3})));
+  EXPECT_TRUE(profile->isValid());
+  EXPECT_EQ(extents(profile->getDimensions("x", OptProfileSelector::kMAX)), (std::vector<int64_t>{4, 3}));
+  const int64_t values[] = {5, 6};
+  EXPECT_TRUE(profile->setShapeValuesV2("s", OptProfileSelector::kMIN, values, 2));
+  EXPECT_EQ(profile->getNbShapeValues("s"), 2);
+  EXPECT_EQ(profile->getShapeValuesV2("s", OptProfileSelector::kMIN)[1], 6);
+  EXPECT_EQ(profile->getShapeValues("s", OptProfileSelector::kMIN)[1], 6);
+  EXPECT_EQ(profile->getShapeValuesV2("s", OptProfileSelector::kMAX), nullptr);
+  EXPECT_FALSE(profile->isValid());
+  EXPECT_EQ(config->addOptimizationProfile(profile), -1);
+  expectError("not valid");
+  EXPECT_FALSE(profile->setExtraMemoryTarget(2));
+  EXPECT_TRUE(profile->setExtraMemoryTarget(0.5F));
+}
+
+TEST_F(BuilderFacts, ANetworkWithoutOutputsIsRefused) {
+  input("x", {2});
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("the network has no outputs");
+}
+
+TEST_F(BuilderFacts, ADynamicNetworkNeedsAProfileThatFits) {
+  output(network->addUnary(input("frames", {-1, 3}), nv::UnaryOperation::kABS)->getOutput(0), "y");
+  EXPECT_FALSE(builder->isNetworkSupported(*network, *config));
+  expectError("input 'frames' [-1,3] is dynamic");
+  auto* profile = builder->createOptimizationProfile();
+  EXPECT_EQ(config->addOptimizationProfile(profile), 0);
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("its min, opt and max dimensions must be set");
+  for (const auto select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX}) {
+    profile->setDimensions("frames", select, dims({4, 2}));
+  }
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("axis 1 is fixed to 3 by the network");
+}
+
+TEST_F(BuilderFacts, UnsupportedOptionsAreRefusedByName) {
+  output(network->addUnary(input("x", {3}), nv::UnaryOperation::kABS)->getOutput(0), "y");
+  EXPECT_TRUE(builder->isNetworkSupported(*network, *config));
+  config->setFlag(BuilderFlag::kFP8);
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("BuilderFlag::kFP8 is not supported yet");
+  config->reset();
+  config->setEngineCapability(nv::EngineCapability::kSAFETY);
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("engine capability");
+}
+
+TEST_F(BuilderFacts, TimingCachesAreKeptAndDamagedOnesStartEmpty) {
+  const std::unique_ptr<nv::ITimingCache> cache(config->createTimingCache(nullptr, 0));
+  ASSERT_NE(cache, nullptr);
+  EXPECT_TRUE(config->setTimingCache(*cache, false));
+  EXPECT_EQ(config->getTimingCache(), cache.get());
+  EXPECT_EQ(cache->queryKeys(nullptr, 0), 0);
+  const std::unique_ptr<nv::IHostMemory> bytes(cache->serialize());
+  ASSERT_NE(bytes, nullptr);
+  const std::unique_ptr<nv::ITimingCache> again(config->createTimingCache(bytes->data(), bytes->size()));
+  EXPECT_NE(again, nullptr);
+  EXPECT_TRUE(cache->combine(*again, false));
+  const std::unique_ptr<nv::ITimingCache> damaged(config->createTimingCache("nonsense", 8));
+  EXPECT_NE(damaged, nullptr);
+}
+
+class SmallCreator final : public nv::IPluginCreatorV3One {
+ public:
+  nv::IPluginV3* createPlugin(const char*, const nv::PluginFieldCollection*, nv::TensorRTPhase) noexcept override {
+    return nullptr;
+  }
+  const nv::PluginFieldCollection* getFieldNames() noexcept override { return nullptr; }
+  const char* getPluginName() const noexcept override { return "small"; }
+  const char* getPluginVersion() const noexcept override { return "7"; }
+  const char* getPluginNamespace() const noexcept override { return ""; }
+};
+
+TEST(PluginRegistry, CreatorsComeAndGo) {
+  auto* registry = getPluginRegistry();
+  SmallCreator creator;
+  EXPECT_EQ(registry->getCreator("small", "7", ""), nullptr);
+  EXPECT_TRUE(registry->registerCreator(creator, ""));
+  EXPECT_EQ(registry->getCreator("small", "7", ""), &creator);
+  EXPECT_EQ(registry->getCreator("small", "8", ""), nullptr);
+  int32_t count = 0;
+  EXPECT_NE(registry->getAllCreators(&count), nullptr);
+  EXPECT_EQ(count, 1);
+  EXPECT_FALSE(registry->registerCreator(creator, ""));
+  EXPECT_TRUE(registry->deregisterCreator(creator));
+  EXPECT_FALSE(registry->deregisterCreator(creator));
+  EXPECT_EQ(registry->loadLibrary("there/is/no/such.so"), nullptr);
+}
+
+}  // namespace
