@@ -74,7 +74,7 @@ void Network::inferOne(LayerBase& layer) {
       }
       const auto& type = input->type();
       if (!type) return;  // what is wrong there has been reported
-      values.push_back(scratch.addInput(input->name(), *type));
+      values.push_back(scratch.addInput(fmt::format("input {}", values.size()), *type));
     }
     const auto results = lowerLayer(layer, scratch, std::move(values));
     for (size_t i = 0; i < results.size(); ++i) layer.outputs()[i]->setInferred(scratch.value(results[i]).type);
