@@ -20,6 +20,13 @@ class KeptLog final : public nv::ILogger {
   std::vector<std::string> errors;
 };
 
+// The library keeps the first logger of the process for the registry, so the first one here lives as long as the process.
+inline const bool kFirstLoggerStays = [] {
+  static auto* log = new KeptLog;
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(*log));
+  return builder != nullptr;
+}();
+
 inline nv::Dims dims(const std::vector<int64_t>& extents) {
   nv::Dims result{static_cast<int32_t>(extents.size()), {}};
   std::copy(extents.begin(), extents.end(), result.d);
