@@ -17,7 +17,7 @@ using graph::NodeId;
 using graph::ValueId;
 
 constexpr size_t kMaxInputs = 8;
-constexpr size_t kMaxInstructions = 32;
+constexpr size_t kMaxInstructions = 10;  // so that every backend's kernels have room for the operands and results
 
 // The expression of `outer` over a common list of inputs, with its operand `joined` computed by `inner` over the same
 // list. Equal operands become one.

@@ -5,76 +5,11 @@
 #include <cmath>
 
 #include "ops/infer_util.h"
+#include "ops/resize_taps.h"
 #include "ops/strides.h"
 
 namespace tenon::ops {
 namespace {
-
-// One input element and its weight in an output element, along one axis.
-struct Tap {
-  int64_t index;
-  double weight;
-};
-
-double coordinate(const Resize& op, size_t axis, int64_t o, int64_t in, int64_t out) {
-  if (out == 1 && op.selector == SelectorForSinglePixel::kUpper) return 0;
-  const auto ratio = [](int64_t a, int64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
-  if (op.coordinates == CoordinateTransform::kAlignCorners) return out == 1 ? 0 : ratio(o * (in - 1), out - 1);
-  const bool halfPixel = op.coordinates == CoordinateTransform::kHalfPixel;
-  if (op.scales.empty()) return halfPixel ? ratio((2 * o + 1) * in - out, 2 * out) : ratio(o * in, out);
-  const auto scale = static_cast<float>(op.scales[axis]);
-  const auto position = static_cast<float>(o);
-  return halfPixel ? (position + 0.5f) / scale - 0.5f : position / scale;
-}
-
-int64_t nearestIndex(NearestRounding rounding, double x) {
-  switch (rounding) {
-    case NearestRounding::kHalfUp:
-      return static_cast<int64_t>(std::floor(x + 0.5));
-    case NearestRounding::kHalfDown:
-      return static_cast<int64_t>(std::ceil(x - 0.5));
-    case NearestRounding::kFloor:
-      return static_cast<int64_t>(std::floor(x));
-    default:
-      return static_cast<int64_t>(std::ceil(x));
-  }
-}
-
-// The cubic convolution kernel at distance x, with coefficient a (-0.75 or -0.5 usually).
-double cubicWeight(double a, double x) {
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-std::vector<Tap> cubicTaps(const Resize& op, double x, int64_t in) {
-  const auto floor = static_cast<int64_t>(std::floor(x));
-  std::vector<Tap> taps;
-  double sum = 0;
-  for (int64_t i = floor - 1; i <= floor + 2; ++i) {
-    const bool outside = i < 0 || i >= in;
-    if (outside && op.excludeOutside) continue;
-    const double weight = cubicWeight(op.cubicCoeff, x - static_cast<double>(i));
-    taps.push_back({std::clamp<int64_t>(i, 0, in - 1), weight});
-    sum += weight;
-  }
-  if (op.excludeOutside) {
-    for (auto& tap : taps) tap.weight /= sum;
-  }
-  return taps;
-}
-
-std::vector<Tap> tapsOf(const Resize& op, size_t axis, int64_t o, int64_t in, int64_t out) {
-  const double x = coordinate(op, axis, o, in, out);
-  const auto inside = [&](int64_t i) { return std::clamp<int64_t>(i, 0, in - 1); };
-  if (op.mode == ResizeMode::kNearest) return {{inside(nearestIndex(op.rounding, x)), 1}};
-  if (op.mode == ResizeMode::kCubic)
-    return in == out && x == static_cast<double>(o) ? std::vector<Tap>{{o, 1}} : cubicTaps(op, x, in);
-  const double floor = std::floor(x);
-  const auto i = static_cast<int64_t>(floor);
-  return {{inside(i), 1 - (x - floor)}, {inside(i + 1), x - floor}};
-}
 
 // Interpolates along one axis: values of extents `dims` become values with extent `out` there.
 std::vector<double> resizeAxis(const Resize& op, const std::vector<double>& values, const Dims& dims, int axis,
@@ -84,7 +19,7 @@ std::vector<double> resizeAxis(const Resize& op, const std::vector<double>& valu
   const int64_t outer = dims.count(0, axis);
   std::vector<double> result(static_cast<size_t>(outer * out * inner));
   for (int64_t o = 0; o < out && !result.empty(); ++o) {
-    const auto taps = tapsOf(op, static_cast<size_t>(axis), o, in, out);
+    const auto taps = resizeTaps(op, static_cast<size_t>(axis), o, in, out);
     for (int64_t r = 0; r < outer; ++r) {
       double* target = result.data() + (r * out + o) * inner;
       for (const auto& tap : taps) {
@@ -104,7 +39,7 @@ void resizeNearest(const Resize& op, const TensorView& x, const TensorView& out)
   for (int axis = 0; axis < x.dims.rank; ++axis) {
     const auto a = static_cast<size_t>(axis);
     for (int64_t o = 0; o < out.dims[axis]; ++o) {
-      offsets[a].push_back(tapsOf(op, a, o, x.dims[axis], out.dims[axis])[0].index * strides[a]);
+      offsets[a].push_back(resizeTaps(op, a, o, x.dims[axis], out.dims[axis])[0].index * strides[a]);
     }
   }
   const ElementCopy copy(x, out);

@@ -1,0 +1,76 @@
+// What the kernels over oneDNN 2.x share: the engine, memory descriptors of our formats, post-operations of epilogues.
+#pragma once
+
+#include <dnnl.hpp>
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cpu/run/pointwise_runner.h"
+#include "ops/scalar.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cpu {
+
+const dnnl::engine& dnnlEngine();
+dnnl::stream& dnnlStream();  // of the calling thread
+
+// f32 tensor in kLinear or kChannelsLast.
+dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
+
+// An epilogue as oneDNN's post-operations, when it is a chain that they can express.
+struct PostOps {
+  dnnl::post_ops ops;
+  struct Binary {
+    int position;  // index of the post-operation
+    int input;     // x-number in the expression, from 1
+  };
+  std::vector<Binary> binaries;
+};
+// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit.
+std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
+                                 const runtime::TensorShape& output);
+
+// A primitive with its arguments laid out for launches: memory objects are made once, their addresses set per launch.
+class DnnlCall {
+ public:
+  void reset(dnnl::primitive primitive) {
+    primitive_ = std::move(primitive);
+    arguments_.clear();
+    places_.clear();
+  }
+  // An operand whose address is known at launch: `slot` names it.
+  void bind(int argument, const dnnl::memory::desc& desc, int slot);
+  // An operand that stays where it is.
+  void fix(int argument, const dnnl::memory& memory) { arguments_[argument] = memory; }
+  void run(void* const* slots);
+
+ private:
+  dnnl::primitive primitive_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  std::vector<std::pair<dnnl::memory, int>> places_;
+};
+
+// The epilogue of a contraction over oneDNN: as post-operations inside the primitive where they can express it, else by
+// the block-wise runner over the result in place.
+class Epilogue {
+ public:
+  explicit Epilogue(const ops::ScalarExpr& expr) : expr_(expr), runner_(expr) {}
+  // Chooses; the attributes are for the primitive. With `allowInside` false the runner does it all.
+  dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output, bool allowInside);
+  bool isInside() const noexcept { return inside_.has_value(); }
+  // Binds the extra operands of the post-operations; slot of x1 is firstSlot.
+  void bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot) const;
+  // After the primitive: what was not inside it.
+  void finish(void* const* extras, void* output) const;
+
+ private:
+  ops::ScalarExpr expr_;
+  PointwiseRunner runner_;
+  std::optional<PostOps> inside_;
+  size_t extraCount_ = 0;
+};
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,174 @@
+// Convolution and deconvolution through oneDNN.
+#include "backends/cpu/run/dnnl_common.h"
+#include "backends/cpu/run/dnnl_weights.h"
+#include "backends/cpu/run/kernel_row.h"
+#include "core/error.h"
+#include "ops/op/convolution.h"
+#include "ops/op/deconvolution.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using dnnl::memory;
+
+// Groups stand as an axis of their own in oneDNN. Convolution: [K,C/g,..] -> [g,K/g,C/g,..]; deconvolution:
+// [C,K/g,..] -> [g,K/g,C/g,..], which is a transposed view.
+template <typename Op>
+memory::desc weightsDesc(const Dims& w, int64_t groups, bool plainTag) {
+  constexpr bool kTransposed = std::is_same_v<Op, ops::Deconvolution>;
+  memory::dims dims;
+  memory::dims strides;
+  const auto own = w.strides();
+  const int64_t first = w[0] / groups;
+  if (groups > 1) {
+    dims.push_back(groups);
+    strides.push_back(first * own[0]);
+  }
+  if (kTransposed) {
+    dims.insert(dims.end(), {w[1], first});
+    strides.insert(strides.end(), {own[1], own[0]});
+  } else {
+    dims.insert(dims.end(), {first, w[1]});
+    strides.insert(strides.end(), {own[0], own[1]});
+  }
+  for (int axis = 2; axis < w.rank; ++axis) {
+    dims.push_back(w[axis]);
+    strides.push_back(own[static_cast<size_t>(axis)]);
+  }
+  if (plainTag) return {dims, memory::data_type::f32, strides};
+  return {dims, memory::data_type::f32, memory::format_tag::any};
+}
+
+template <typename Op>
+class ConvolutionKernel;
+
+template <typename Op>
+class ConvolutionInstance final : public runtime::KernelInstance {
+ public:
+  explicit ConvolutionInstance(const ConvolutionKernel<Op>& kernel);
+  size_t configure(const runtime::Shapes& shapes) override;
+  void launch(const runtime::LaunchArguments& arguments) override;
+
+ private:
+  // Input slots are those of the step; behind them the output and the scratchpad.
+  template <typename Forward>
+  size_t make(const runtime::Shapes& shapes, bool inside);
+  const ConvolutionKernel<Op>& kernel_;
+  Epilogue epilogue_;
+  DnnlCall call_;
+  size_t firstExtra_;
+  size_t inputCount_ = 0;
+  bool empty_ = false;
+  std::vector<void*> slots_;
+};
+
+template <typename Op>
+class ConvolutionKernel final : public runtime::Kernel {
+ public:
+  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& w = load.constants[1];
+    if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), w.data);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<ConvolutionInstance<Op>>(*this); }
+
+  Op op;
+  std::unique_ptr<PackedWeights> weights;  // null when the weights are computed
+};
+
+template <typename Op>
+ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel)
+    : kernel_(kernel), epilogue_(kernel.op.epilogue), firstExtra_(kernel.op.hasBias ? 3 : 2) {}
+
+template <typename Op>
+template <typename Forward>
+size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside) {
+  const auto& op = kernel_.op;
+  const auto& x = shapes.inputs[0];
+  const auto& w = shapes.inputs[1];
+  const auto& y = shapes.outputs[0];
+  const auto extras = shapes.inputs.subspan(firstExtra_);
+  const int spatial = x.dims.rank - 2;
+  const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
+  memory::dims strides, dilations, before, after;
+  for (int i = 0; i < spatial; ++i) {
+    const auto at = static_cast<size_t>(i);
+    strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
+    dilations.push_back(op.dilations.empty() ? 0 : op.dilations[at] - 1);
+    before.push_back(op.prePadding.empty() ? 0 : value(op.prePadding[at]));
+    const int64_t reach = (w.dims[i + 2] - 1) * (dilations.back() + 1) + 1;
+    if constexpr (std::is_same_v<Op, ops::Convolution>) {
+      after.push_back((y.dims[i + 2] - 1) * strides.back() + reach - x.dims[i + 2] - before.back());
+    } else {
+      after.push_back((x.dims[i + 2] - 1) * strides.back() + reach - y.dims[i + 2] - before.back());
+    }
+  }
+  const auto attributes = epilogue_.configure(extras, y, inside);
+  const auto xDesc = dnnlDesc(x.dims, x.format);
+  const auto yDesc = dnnlDesc(y.dims, y.format);
+  const auto wDesc = weightsDesc<Op>(w.dims, op.groups, kernel_.weights == nullptr);
+  const auto bDesc = op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Format::kLinear) : memory::desc();
+  constexpr auto kAlgorithm =
+      std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
+  const auto desc = op.hasBias ? typename Forward::desc(dnnl::prop_kind::forward_inference, kAlgorithm, xDesc, wDesc, bDesc, yDesc,
+                                                        strides, dilations, before, after)
+                               : typename Forward::desc(dnnl::prop_kind::forward_inference, kAlgorithm, xDesc, wDesc, yDesc, strides,
+                                                        dilations, before, after);
+  const typename Forward::primitive_desc primitive(desc, attributes, dnnlEngine());
+  call_.reset(Forward(primitive));
+  inputCount_ = shapes.inputs.size();
+  const int outputSlot = static_cast<int>(inputCount_);
+  call_.bind(DNNL_ARG_SRC, xDesc, 0);
+  if (kernel_.weights != nullptr) {
+    call_.fix(DNNL_ARG_WEIGHTS, kernel_.weights->get(primitive.weights_desc()));
+  } else {
+    call_.bind(DNNL_ARG_WEIGHTS, wDesc, 1);
+  }
+  if (op.hasBias) call_.bind(DNNL_ARG_BIAS, bDesc, 2);
+  epilogue_.bind(call_, extras, static_cast<int>(firstExtra_));
+  call_.bind(DNNL_ARG_DST, yDesc, outputSlot);
+  call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), outputSlot + 1);
+  slots_.assign(inputCount_ + 2, nullptr);
+  return primitive.scratchpad_desc().get_size();
+}
+
+template <typename Op>
+size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
+  using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
+  empty_ = shapes.outputs[0].dims.count() == 0;
+  if (empty_) return 0;
+  try {
+    return make<Forward>(shapes, true);
+  } catch (const dnnl::error&) {
+    // No implementation takes these post-operations.
+  }
+  try {
+    return make<Forward>(shapes, false);
+  } catch (const dnnl::error& error) {
+    throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), error.what());
+  }
+}
+
+template <typename Op>
+void ConvolutionInstance<Op>::launch(const runtime::LaunchArguments& arguments) {
+  if (empty_) return;
+  for (size_t i = 0; i < inputCount_; ++i) slots_[i] = arguments.inputs[i];
+  slots_[inputCount_] = arguments.outputs[0];
+  slots_[inputCount_ + 1] = arguments.workspace;
+  call_.run(slots_.data());
+  epilogue_.finish(arguments.inputs + firstExtra_, arguments.outputs[0]);
+}
+
+template <typename Op>
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<Op>();
+  if (description == nullptr) throw Unsupported("cpu.{} cannot compute {}", request.record.name, op.name());
+  return std::make_unique<ConvolutionKernel<Op>>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_dnnl_convolution() { return {"dnnl_convolution", 1, &load<ops::Convolution>}; }
+KernelRow kernelRow_dnnl_deconvolution() { return {"dnnl_deconvolution", 1, &load<ops::Deconvolution>}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,55 @@
+// Gather along one axis: rows are copied.
+#include "ops/op/gather.h"
+
+#include <cstring>
+
+#include "backends/cpu/run/kernel_row.h"
+#include "core/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+class GatherInstance final : public runtime::KernelInstance {
+ public:
+  explicit GatherInstance(const ops::Gather& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& data = shapes.inputs[0];
+    const auto& indices = shapes.inputs[1];
+    const int rank = data.dims.rank;
+    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + rank : op_.axis);
+    indexType_ = indices.dtype;
+    outer_ = data.dims.count(0, axis);
+    extent_ = data.dims[axis];
+    rowBytes_ = data.dims.count(axis + 1, rank) * (bits(data.dtype) / 8);
+    picks_ = indices.dims.count();
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    const auto* in = static_cast<const char*>(arguments.inputs[0]);
+    auto* out = static_cast<char*>(arguments.outputs[0]);
+    for (int64_t k = 0; k < picks_; ++k) {
+      int64_t index = loadInt(indexType_, arguments.inputs[1], k);
+      checkUser(index >= -extent_ && index < extent_, "gather: index {} is outside [{}, {})", index, -extent_, extent_);
+      if (index < 0) index += extent_;
+      for (int64_t o = 0; o < outer_; ++o) {
+        std::memcpy(out + (o * picks_ + k) * rowBytes_, in + (o * extent_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
+      }
+    }
+  }
+
+ private:
+  ops::Gather op_;
+  DataType indexType_ = DataType::kI32;
+  int64_t outer_ = 1;
+  int64_t extent_ = 1;
+  int64_t rowBytes_ = 4;
+  int64_t picks_ = 0;
+};
+
+}  // namespace
+
+KernelRow kernelRow_gather() { return {"gather", 1, &loadSimple<ops::Gather, GatherInstance>}; }
+
+}  // namespace tenon::backends::cpu

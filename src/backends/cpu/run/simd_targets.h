@@ -1,0 +1,14 @@
+// Which instruction sets Highway code is compiled for (few: each costs compile time), and the run-time limit.
+#ifndef TENON_SIMD_TARGETS_H
+#define TENON_SIMD_TARGETS_H
+
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+
+namespace tenon::backends::cpu {
+
+// Applies TENON_MAX_ISA to Highway's dispatch; once, cheap afterwards.
+void limitSimdTargets();
+
+}  // namespace tenon::backends::cpu
+
+#endif

@@ -1,0 +1,85 @@
+// Collapsing of index spaces.
+#include "backends/cpu/run/strided.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+namespace tenon::backends::cpu {
+
+Strides stridesOf(const Dims& dims, Format format) {
+  Strides result = dims.strides();
+  if (format != Format::kChannelsLast || dims.rank < 3) return result;
+  int64_t stride = 1;
+  result[1] = stride;
+  stride *= dims[1];
+  for (int axis = dims.rank - 1; axis >= 2; --axis) {
+    result[static_cast<size_t>(axis)] = stride;
+    stride *= dims[axis];
+  }
+  result[0] = stride;
+  return result;
+}
+
+Strides stridesWithin(const Dims& operand, Format format, const Dims& space) {
+  const Strides own = stridesOf(operand, format);
+  Strides result{};
+  const int offset = space.rank - operand.rank;
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    if (operand[axis] != 1) result[static_cast<size_t>(axis + offset)] = own[static_cast<size_t>(axis)];
+  }
+  return result;
+}
+
+int64_t LoopSpace::outer() const {
+  int64_t count = 1;
+  for (size_t i = 0; i + 1 < extents.size(); ++i) count *= extents[i];
+  return count;
+}
+
+void LoopSpace::offsets(int64_t outerIndex, int64_t* result) const {
+  std::fill_n(result, strides.size(), 0);
+  for (size_t axis = extents.size() - 1; axis-- > 0;) {
+    const int64_t i = outerIndex % extents[axis];
+    outerIndex /= extents[axis];
+    for (size_t k = 0; k < strides.size(); ++k) result[k] += i * strides[k][axis];
+  }
+}
+
+LoopSpace collapse(const Dims& space, const std::vector<Strides>& operands) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < space.rank; ++axis) {
+    if (space[axis] != 1) axes.push_back(axis);
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
+    return std::abs(operands[0][static_cast<size_t>(a)]) > std::abs(operands[0][static_cast<size_t>(b)]);
+  });
+  LoopSpace result;
+  result.strides.resize(operands.size());
+  for (const int axis : axes) {
+    const auto at = static_cast<size_t>(axis);
+    bool merges = !result.extents.empty();
+    for (size_t k = 0; k < operands.size() && merges; ++k) {
+      merges = result.strides[k].back() == operands[k][at] * space[axis];
+    }
+    if (merges) {
+      result.extents.back() *= space[axis];
+    } else {
+      result.extents.push_back(space[axis]);
+    }
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (merges) {
+        result.strides[k].back() = operands[k][at];
+      } else {
+        result.strides[k].push_back(operands[k][at]);
+      }
+    }
+  }
+  if (result.extents.empty()) {
+    result.extents.push_back(1);
+    for (auto& strides : result.strides) strides.push_back(1);
+  }
+  return result;
+}
+
+}  // namespace tenon::backends::cpu

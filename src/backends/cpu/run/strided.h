@@ -1,0 +1,36 @@
+// Strides of tensors in memory formats, and loops over index spaces collapsed to few axes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/dims.h"
+#include "core/format.h"
+
+namespace tenon::backends::cpu {
+
+using Strides = std::array<int64_t, kMaxRank>;
+
+// Element strides of axes in kLinear or kChannelsLast (the formats that are strided layouts).
+Strides stridesOf(const Dims& dims, Format format);
+
+// Strides of an operand within the axes of `space` (aligned at the right): 0 where it broadcasts.
+Strides stridesWithin(const Dims& operand, Format format, const Dims& space);
+
+// An index space with the strides of several operands. Axes are ordered so that the first operand walks forward in
+// memory as far as possible, and neighbours that all operands walk as one are merged; extents of one vanish. At least
+// one axis remains.
+struct LoopSpace {
+  std::vector<int64_t> extents;                // outermost first
+  std::vector<std::vector<int64_t>> strides;   // per operand, per axis
+
+  int64_t inner() const { return extents.back(); }
+  int64_t outer() const;                       // product of all but the innermost
+  // Offset of each operand at the outer index (row-major over all axes but the innermost).
+  void offsets(int64_t outerIndex, int64_t* result) const;
+};
+
+LoopSpace collapse(const Dims& space, const std::vector<Strides>& operands);
+
+}  // namespace tenon::backends::cpu

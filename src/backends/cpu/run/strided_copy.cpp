@@ -1,0 +1,118 @@
+// Rows where both sides walk together, tiles where the two inner axes change places.
+#include "backends/cpu/run/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/platform/threads.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kTile = 16;
+constexpr int64_t kGrainBytes = 1 << 16;
+
+}  // namespace
+
+void StridedCopy::configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
+                            int elementBytes) {
+  space_ = collapse(space, {to, from});
+  fromOffset_ = fromOffset;
+  toOffset_ = toOffset;
+  bytes_ = elementBytes;
+  count_ = space.count();
+  // Bring the axis that the source walks forward next to the innermost, so that a tile has both.
+  const size_t axes = space_.extents.size();
+  tiled_ = false;
+  if (axes < 2 || space_.strides[1].back() == 1 || space_.strides[0].back() != 1) return;
+  for (size_t axis = axes - 1; axis-- > 0;) {
+    if (space_.strides[1][axis] != 1) continue;
+    for (size_t i = axis; i + 2 < axes; ++i) {
+      std::swap(space_.extents[i], space_.extents[i + 1]);
+      for (auto& strides : space_.strides) std::swap(strides[i], strides[i + 1]);
+    }
+    tiled_ = true;
+    return;
+  }
+}
+
+void StridedCopy::run(const void* from, void* to) const {
+  if (count_ == 0) return;
+  switch (bytes_) {
+    case 1: return copy(static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to));
+    case 2: return copy(static_cast<const uint16_t*>(from), static_cast<uint16_t*>(to));
+    case 4: return copy(static_cast<const uint32_t*>(from), static_cast<uint32_t*>(to));
+    case 8: return copy(static_cast<const uint64_t*>(from), static_cast<uint64_t*>(to));
+    default: throw InternalError("copy of elements of {} bytes", bytes_);
+  }
+}
+
+template <typename T>
+void StridedCopy::copy(const T* from, T* to) const {
+  from += fromOffset_;
+  to += toOffset_;
+  const int64_t inner = space_.inner();
+  if (!tiled_) {
+    // One long row is cut into pieces; many rows are shared out.
+    const int64_t outer = space_.outer();
+    if (outer == 1 && space_.strides[0].back() == 1 && space_.strides[1].back() == 1) {
+      platform::parallelFor(inner, kGrainBytes / bytes_, [&](int64_t begin, int64_t end) {
+        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(T));
+      });
+      return;
+    }
+    platform::parallelFor(outer, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, inner * bytes_)),
+                          [&](int64_t begin, int64_t end) { rows(from, to, begin, end); });
+    return;
+  }
+  const int64_t second = space_.extents[space_.extents.size() - 2];
+  const int64_t bands = (second + kTile - 1) / kTile;
+  const int64_t planes = space_.outer() / second;
+  platform::parallelFor(planes * bands, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, inner * kTile * bytes_)),
+                        [&](int64_t begin, int64_t end) { tiles(from, to, begin, end); });
+}
+
+template <typename T>
+void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
+  const int64_t inner = space_.inner();
+  const int64_t toStep = space_.strides[0].back();
+  const int64_t fromStep = space_.strides[1].back();
+  int64_t offsets[2];
+  for (int64_t row = begin; row < end; ++row) {
+    space_.offsets(row, offsets);
+    T* out = to + offsets[0];
+    const T* in = from + offsets[1];
+    if (toStep == 1 && fromStep == 1) {
+      std::memcpy(out, in, static_cast<size_t>(inner) * sizeof(T));
+    } else {
+      for (int64_t i = 0; i < inner; ++i) out[i * toStep] = in[i * fromStep];
+    }
+  }
+}
+
+template <typename T>
+void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const {
+  const size_t axes = space_.extents.size();
+  const int64_t inner = space_.extents[axes - 1];
+  const int64_t second = space_.extents[axes - 2];
+  const int64_t bands = (second + kTile - 1) / kTile;
+  const int64_t toSecond = space_.strides[0][axes - 2];
+  const int64_t fromInner = space_.strides[1][axes - 1];
+  int64_t offsets[2];
+  for (int64_t piece = begin; piece < end; ++piece) {
+    space_.offsets(piece / bands * second, offsets);
+    const int64_t first = piece % bands * kTile;
+    const int64_t last = std::min(second, first + kTile);
+    for (int64_t column = 0; column < inner; column += kTile) {
+      const int64_t stop = std::min(inner, column + kTile);
+      for (int64_t j = first; j < last; ++j) {
+        T* out = to + offsets[0] + j * toSecond;
+        const T* in = from + offsets[1] + j;
+        for (int64_t i = column; i < stop; ++i) out[i] = in[i * fromInner];
+      }
+    }
+  }
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,63 @@
+// Teams of threads: OpenMP, shared with oneDNN, or the calling thread alone in builds for the thread sanitizer.
+#include "core/platform/threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace tenon::platform {
+namespace {
+
+std::atomic<int> running{0};
+thread_local int depth = 0;
+
+int countCores() noexcept {
+  if (const char* wanted = std::getenv("TENON_THREADS")) {
+    const long count = std::strtol(wanted, nullptr, 10);
+    if (count > 0 && count < 4096) return static_cast<int>(count);
+  }
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+}  // namespace
+
+int coreCount() noexcept {
+  static const int kCount = countCores();
+  return kCount;
+}
+
+RunningThread::RunningThread() noexcept {
+  if (depth++ == 0) running.fetch_add(1, std::memory_order_relaxed);
+#ifdef _OPENMP
+  omp_set_num_threads(teamSize());  // what oneDNN's loops on this thread will use
+#endif
+}
+
+RunningThread::~RunningThread() {
+  if (--depth == 0) running.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int teamSize() noexcept { return std::max(1, coreCount() / std::max(1, running.load(std::memory_order_relaxed))); }
+
+void parallelRanges(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* argument) {
+  if (count <= 0) return;
+  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, teamSize());
+  if (pieces == 1) {
+    body(argument, 0, count);
+    return;
+  }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(static_cast<int>(pieces)) schedule(static, 1)
+#endif
+  for (int64_t i = 0; i < pieces; ++i) body(argument, count * i / pieces, count * (i + 1) / pieces);
+}
+
+}  // namespace tenon::platform
