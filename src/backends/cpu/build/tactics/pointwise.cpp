@@ -20,7 +20,7 @@ class PointwiseTactic final : public SimpleTactic {
     types.insert(types.end(), steps.begin(), steps.end());
     types.push_back(problem.outputs[0].dtype);
     for (const auto type : types) {
-      if (!isSupportedType(type)) return build::no("values of {}; it computes f32 and bool", name(type));
+      if (!isSupportedType(type)) return build::no("values of {}; it computes f32 and bool", tenon::name(type));
     }
     size_t buffers = problem.inputs.size();
     for (const auto& instruction : op->expr.instructions) buffers += static_cast<size_t>(row(instruction.op).arity) + 1;
