@@ -4,7 +4,7 @@
 namespace tenon::test {
 namespace {
 
-constexpr const char* kSmallNet = R"(graph "small" {
+constexpr const char* kSmallNet = R"g(graph "small" {
   symbol "N" = extent(%x, 0)
   input %x : f32[N,3,16,16]
   const %w1 : f32[8,3,3,3] = random(1)
@@ -26,7 +26,7 @@ constexpr const char* kSmallNet = R"(graph "small" {
   %z : f32[N,10] = pointwise{expr="add(x0,x1)"}(%y, %b3) "bias" from("bias")
   %q : f32[N,10] = softmax{axis=1}(%z) "softmax" from("softmax")
   output %q
-})";
+})g";
 
 build::BuildOptions dynamicBatch() {
   build::BuildOptions options;
@@ -64,7 +64,7 @@ TEST(EndToEnd, SameCacheGivesTheSamePlan) {
 }
 
 TEST(EndToEnd, OutputsThatAreInputsConstantsAndEachOther) {
-  expectMatchesReference(R"(graph "odd" {
+  expectMatchesReference(R"g(graph "odd" {
     input %x : f32[2,3]
     const %k : f32[4] = random(1)
     %a : f32[2,3] = pointwise{expr="identity(x0)"}(%x) "copy"
@@ -77,17 +77,17 @@ TEST(EndToEnd, OutputsThatAreInputsConstantsAndEachOther) {
     output %c
     output %d
     output %c as "again"
-  })");
+  })g");
 }
 
 TEST(EndToEnd, EmptyTensors) {
-  expectMatchesReference(R"(graph "empty" {
+  expectMatchesReference(R"g(graph "empty" {
     input %x : f32[0,3,8,8]
     const %w : f32[4,3,3,3] = random(1)
     %c : f32[0,4,6,6] = convolution(%x, %w) "conv"
     %r : f32[0,4,6,6] = pointwise{expr="relu(x0)"}(%c) "relu"
     output %r
-  })");
+  })g");
 }
 
 TEST(EndToEnd, RefusalListsEveryCandidate) {
@@ -96,11 +96,11 @@ TEST(EndToEnd, RefusalListsEveryCandidate) {
   options.device = "cpu";
   options.log = &log;
   options.filter = [](const graph::Node&, std::vector<build::Candidate>) { return std::vector<build::Candidate>{}; };
-  const auto graph = graph::parse(R"(graph "g" {
+  const auto graph = graph::parse(R"g(graph "g" {
     input %x : f32[2,3]
     %y : f32[2,3] = pointwise{expr="relu(x0)"}(%x) "act"
     output %y
-  })");
+  })g");
   try {
     build::build(graph, options);
     FAIL() << "the build should have been refused";
