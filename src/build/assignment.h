@@ -15,6 +15,7 @@ namespace tenon::build {
 struct Option {
   Candidate candidate;
   plan::KernelRecord record;
+  std::vector<std::byte> nativeCode;
   double seconds = 0;
   uint64_t workspaceBytes = 0;  // at opt shapes
   int rank = 0;

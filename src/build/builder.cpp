@@ -124,6 +124,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
   OptionSource source(device, options, cache);
   ConstantPool constants(plan);
+  NativeCodePool native(plan);
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
     graph::Graph copy = graph;
@@ -132,7 +133,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
       const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(copy.order().size()));
       assignment = assign(copy, symbols.opt, source, options);
     }
-    plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, log));
+    plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, native, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());

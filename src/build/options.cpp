@@ -101,6 +101,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     const auto* tactic = tactics.at(candidate.tactic);
     Option option;
     option.record = tactic->build(problem, candidate);
+    option.nativeCode = tactic->nativeCode(problem, candidate, option.record);
     option.rank = tactic->rank(problem, candidate);
     option.candidate = std::move(candidate);
     option.seconds = kUnmeasured * (1 + option.rank);
@@ -151,7 +152,7 @@ void OptionSource::time(const Problem& problem, std::vector<Option>& options, co
         option.seconds = 1e6;
         continue;
       }
-      const auto measurement = profiler_->measure(problem, option.candidate, option.record, best);
+      const auto measurement = profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best);
       ++measured_;
       ++timed;
       if (!measurement.failure.empty()) options_.log->warning("tactic {}: {}", option.candidate.text(), measurement.failure);

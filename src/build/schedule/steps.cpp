@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/fields.h"
+#include "core/storage.h"
 #include "memory/layout.h"
 #include "runtime/kernel.h"
 
@@ -21,16 +22,16 @@ constexpr uint64_t kAlignment = 256;
 
 // Elements as stored: blocked formats pad axis 1.
 Extent storedCount(const Shape& shape, Format format) {
-  if (shape.size() < 2 || format == Format::kLinear || format == Format::kChannelsLast) return product(shape);
-  const int64_t block = format == Format::kBlocked8 ? 8 : 16;
+  const int64_t block = channelBlock(format);
+  if (shape.size() < 2 || block == 1) return product(shape);
   return shape[0] * ceilDiv(shape[1], block) * Extent(block) * product(shape, 2);
 }
 
 class Scheduler {
  public:
   Scheduler(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols, const plan::Plan& plan,
-            ConstantPool& constants, Log& log)
-      : graph_(graph), assignment_(assignment), symbols_(symbols), plan_(plan), constants_(constants), log_(log) {}
+            ConstantPool& constants, NativeCodePool& native, Log& log)
+      : graph_(graph), assignment_(assignment), symbols_(symbols), plan_(plan), constants_(constants), native_(native), log_(log) {}
 
   plan::Program run() {
     numberSteps();
@@ -144,6 +145,7 @@ class Scheduler {
       const auto& choice = assignment_.choice[id];
       plan::Step step;
       step.kernel = choice.record;
+      if (!choice.nativeCode.empty()) step.kernel.nativeCode = native_.add(choice.nativeCode);
       step.name = node.name;
       step.origins = node.origins;
       step.layerType = node.op.name();
@@ -186,7 +188,7 @@ class Scheduler {
       constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
     }
     auto& backend = runtime::backend(choice.record.backend);
-    const auto kernel = backend.load({choice.record, constants, {}, log_});
+    const auto kernel = backend.load({choice.record, constants, choice.nativeCode, log_});
     const auto instance = kernel->instantiate();
     uint64_t bytes = 0;
     for (const auto* values : {&symbols_.opt, &symbols_.max}) {
@@ -274,6 +276,7 @@ class Scheduler {
   const ProfileSymbols& symbols_;
   const plan::Plan& plan_;
   ConstantPool& constants_;
+  NativeCodePool& native_;
   Log& log_;
   plan::Program program_;
   std::vector<int32_t> step_;            // by node
@@ -309,9 +312,16 @@ int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
   return index;
 }
 
+int32_t NativeCodePool::add(const std::vector<std::byte>& code) {
+  const auto found = std::find(plan_.nativeCode.begin(), plan_.nativeCode.end(), code);
+  if (found != plan_.nativeCode.end()) return static_cast<int32_t>(found - plan_.nativeCode.begin());
+  plan_.nativeCode.push_back(code);
+  return static_cast<int32_t>(plan_.nativeCode.size() - 1);
+}
+
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
-                          const plan::Plan& plan, ConstantPool& constants, Log& log) {
-  return Scheduler(graph, assignment, symbols, plan, constants, log).run();
+                          const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log) {
+  return Scheduler(graph, assignment, symbols, plan, constants, native, log).run();
 }
 
 }  // namespace tenon::build

@@ -18,8 +18,18 @@ class ConstantPool {
   std::multimap<uint64_t, int32_t> byHash_;
 };
 
+// Collects native code, equal pieces once.
+class NativeCodePool {
+ public:
+  explicit NativeCodePool(plan::Plan& plan) : plan_(plan) {}
+  int32_t add(const std::vector<std::byte>& code);  // index in Plan::nativeCode
+
+ private:
+  plan::Plan& plan_;
+};
+
 // `plan.io` and `plan.symbols` stand already.
 plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
-                          const plan::Plan& plan, ConstantPool& constants, Log& log);
+                          const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log);
 
 }  // namespace tenon::build

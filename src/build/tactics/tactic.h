@@ -62,6 +62,9 @@ class Tactic {
   virtual Support supports(const Problem& problem) const = 0;
   virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; not empty
   virtual plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const = 0;
+  // Code for the exact device that goes into the plan beside the record (a cubin); empty: the record is enough. The run
+  // half must be able to make it again from the record, because a loader may not trust it.
+  virtual std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord&) const { return {}; }
   // Used where nothing is measured (optimization level 0, ties): lower is tried first. ref is 1000.
   virtual int rank(const Problem& problem, const Candidate& candidate) const = 0;
 };

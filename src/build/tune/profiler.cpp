@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/storage.h"
 #include "runtime/kernel.h"
 
 namespace tenon::build {
@@ -58,16 +59,10 @@ class GuardedBuffer {
   char* base_ = nullptr;
 };
 
-// Elements as stored in a format, counting padding of blocks.
-int64_t storedElements(const Dims& dims, Format format) {
-  if (dims.rank < 2 || format == Format::kLinear || format == Format::kChannelsLast) return dims.count();
-  const int64_t block = format == Format::kBlocked8 ? 8 : 16;
-  return dims.count() / std::max<int64_t>(dims[1], 1) * ((dims[1] + block - 1) / block * block);
-}
-
 // Reproducible data in [0.1, 1): positive, so that logarithms and roots stay finite; small integers.
-std::vector<char> randomBytes(DataType dtype, int64_t count, uint64_t seed) {
-  std::vector<char> bytes(bytesOf(dtype, count));
+std::vector<char> randomBytes(DataType dtype, size_t size, uint64_t seed) {
+  std::vector<char> bytes(size);
+  const int64_t count = static_cast<int64_t>(size) * 8 / bits(dtype);
   uint64_t state = seed * 2862933555777941757ull + 3037000493ull;
   for (int64_t i = 0; i < count; ++i) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
@@ -87,9 +82,9 @@ class DeviceProfiler final : public Profiler {
       : device_(device), iterations_(std::max(1, iterations)), log_(log) {}
 
   Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                      double best) override {
+                      std::span<const std::byte> nativeCode, double best) override {
     try {
-      return run(problem, candidate, record, best);
+      return run(problem, candidate, record, nativeCode, best);
     } catch (const Error& error) {
       return {std::numeric_limits<double>::infinity(), 0, error.what()};
     }
@@ -108,13 +103,14 @@ class DeviceProfiler final : public Profiler {
     for (int i = 0; i < call->repeats; ++i) call->instance->launch(call->arguments);
   }
 
-  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, double best) {
+  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                  std::span<const std::byte> nativeCode, double best) {
     std::vector<TensorView> constants;
     for (const auto& input : problem.inputs) {
       constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
     }
     auto& backend = runtime::backend(record.backend);
-    const auto kernel = backend.load({record, constants, {}, log_});
+    const auto kernel = backend.load({record, constants, nativeCode, log_});
     const auto instance = kernel->instantiate();
 
     std::vector<runtime::TensorShape> inputShapes;
@@ -126,16 +122,16 @@ class DeviceProfiler final : public Profiler {
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& desc = problem.inputs[i];
       inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
-      const int64_t count = storedElements(desc.dims, candidate.inputs[i]);
-      inputs.push_back(std::make_unique<GuardedBuffer>(device_, bytesOf(desc.dtype, count)));
+      const auto bytes = storageBytes(desc.dtype, desc.dims, candidate.inputs[i]);
+      inputs.push_back(std::make_unique<GuardedBuffer>(device_, bytes));
       inputs.back()->write(desc.constant != nullptr ? desc.constant->view().data
-                                                    : static_cast<const void*>(randomBytes(desc.dtype, count, i).data()));
+                                                    : static_cast<const void*>(randomBytes(desc.dtype, bytes, i).data()));
       inputPointers.push_back(inputs.back()->data());
     }
     for (size_t i = 0; i < problem.outputs.size(); ++i) {
       const auto& desc = problem.outputs[i];
       outputShapes.push_back({desc.dtype, desc.dims, candidate.outputs[i]});
-      outputs.push_back(std::make_unique<GuardedBuffer>(device_, bytesOf(desc.dtype, storedElements(desc.dims, candidate.outputs[i]))));
+      outputs.push_back(std::make_unique<GuardedBuffer>(device_, storageBytes(desc.dtype, desc.dims, candidate.outputs[i])));
       outputPointers.push_back(outputs.back()->data());
     }
     const size_t workspaceBytes = instance->configure({inputShapes, outputShapes, &problem.symbols});

@@ -25,7 +25,7 @@ class Profiler {
   virtual ~Profiler() = default;
   // `best`: seconds of the best candidate so far; a profiler may stop early when the candidate is far behind.
   virtual Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                              double best) = 0;
+                              std::span<const std::byte> nativeCode, double best) = 0;
 };
 
 // Runs the kernel on random data in memory of its own with red zones around every output and the workspace; the time

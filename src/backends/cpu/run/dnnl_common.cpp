@@ -1,7 +1,7 @@
 // oneDNN's engine, descriptors and post-operations.
 #include "backends/cpu/run/dnnl_common.h"
 
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/run/pointwise_simd.h"
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 #include "ops/scalar.h"
 #include "runtime/kernel.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 
 namespace tenon::backends::cpu {
 

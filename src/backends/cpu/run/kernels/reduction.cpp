@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "backends/cpu/run/kernel_row.h"
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 #include "core/platform/threads.h"
 #include "ops/op/reduce.h"
 #include "ops/op/softmax.h"

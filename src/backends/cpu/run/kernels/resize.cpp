@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/run/kernel_row.h"
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 #include "core/platform/threads.h"
 #include "ops/resize_taps.h"
 

@@ -1,11 +1,11 @@
 // Collapsing of index spaces.
-#include "backends/cpu/run/strided.h"
+#include "core/strided.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
-namespace tenon::backends::cpu {
+namespace tenon {
 
 Strides stridesOf(const Dims& dims, Format format) {
   Strides result = dims.strides();
@@ -82,4 +82,4 @@ LoopSpace collapse(const Dims& space, const std::vector<Strides>& operands) {
   return result;
 }
 
-}  // namespace tenon::backends::cpu
+}  // namespace tenon

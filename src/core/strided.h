@@ -8,7 +8,7 @@
 #include "core/dims.h"
 #include "core/format.h"
 
-namespace tenon::backends::cpu {
+namespace tenon {
 
 using Strides = std::array<int64_t, kMaxRank>;
 
@@ -33,4 +33,4 @@ struct LoopSpace {
 
 LoopSpace collapse(const Dims& space, const std::vector<Strides>& operands);
 
-}  // namespace tenon::backends::cpu
+}  // namespace tenon

@@ -1,0 +1,165 @@
+// Memory, streams and timing of one GPU.
+#include "backends/cuda/run/cuda_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "backends/cuda/run/libraries.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+struct Gpu {
+  std::string reason;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  std::string name;
+  int capability = 0;
+};
+
+const Gpu& gpu() {
+  static const auto* const kGpu = [] {
+    auto* g = new Gpu;
+    const auto& d = driver();
+    const char* choice = std::getenv("TENON_DEVICE");
+    int count = 0;
+    if (choice != nullptr && std::string_view(choice) == "cpu") {
+      g->reason = "TENON_DEVICE=cpu hides the GPU";
+    } else if (!d.missing.empty()) {
+      g->reason = "no CUDA driver: " + d.missing;
+    } else if (d.init(0) != CUDA_SUCCESS || d.deviceGetCount(&count) != CUDA_SUCCESS || count == 0) {
+      g->reason = "the CUDA driver reports no GPU";
+    } else {
+      char name[128] = {};
+      int major = 0;
+      int minor = 0;
+      check(d.deviceGet(&g->device, 0), "cuDeviceGet");
+      check(d.deviceGetName(name, sizeof name, g->device), "cuDeviceGetName");
+      check(d.deviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), "cuDeviceGetAttribute");
+      check(d.deviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, g->device), "cuDeviceGetAttribute");
+      check(d.primaryContextRetain(&g->context, g->device), "cuDevicePrimaryCtxRetain");
+      g->name = name;
+      g->capability = 10 * major + minor;
+    }
+    return g;
+  }();
+  return *kGpu;
+}
+
+CUstream streamOf(runtime::StreamHandle stream) { return static_cast<CUstream>(stream); }
+CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+class Event {
+ public:
+  Event() { check(driver().eventCreate(&event_, CU_EVENT_DEFAULT), "cuEventCreate"); }
+  ~Event() { driver().eventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  CUevent get() const { return event_; }
+
+ private:
+  CUevent event_ = nullptr;
+};
+
+class CudaTimer final : public runtime::StepTimer {
+ public:
+  explicit CudaTimer(size_t marks) {
+    for (size_t i = 0; i < marks; ++i) events_.push_back(std::make_unique<Event>());
+  }
+  void mark(size_t index, runtime::StreamHandle stream) override {
+    check(driver().eventRecord(events_.at(index)->get(), streamOf(stream)), "cuEventRecord");
+  }
+  double milliseconds(size_t from, size_t to) override {
+    float result = 0;
+    check(driver().eventElapsedTime(&result, events_.at(from)->get(), events_.at(to)->get()), "cuEventElapsedTime");
+    return static_cast<double>(result);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Event>> events_;
+};
+
+class CudaDevice final : public runtime::Device {
+ public:
+  std::string kind() const override { return "cuda"; }
+  std::string name() const override { return gpu().name; }
+  bool meets(const std::string& requirement) const override {
+    const auto offered = properties();
+    return std::find(offered.begin(), offered.end(), requirement) != offered.end();
+  }
+  std::vector<std::string> properties() const override { return {fmt::format("sm:{}", gpu().capability)}; }
+  bool isHost() const override { return false; }
+
+  void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
+    makeCurrent();
+    CUdeviceptr pointer = 0;
+    if (driver().memAlloc(&pointer, std::max<size_t>(bytes, 1)) != CUDA_SUCCESS) throw OutOfMemory("no GPU memory for {} bytes", bytes);
+    return reinterpret_cast<void*>(pointer);
+  }
+  void free(void* pointer) noexcept override {
+    if (pointer == nullptr) return;
+    driver().contextSetCurrent(gpu().context);
+    driver().memFree(address(pointer));
+  }
+
+  void submit(runtime::StreamHandle, void (*work)(void*), void* argument, void (*release)(void*)) override {
+    makeCurrent();
+    work(argument);
+    if (release != nullptr) release(argument);
+  }
+  void copy(void* to, const void* from, size_t bytes, runtime::CopyKind, runtime::StreamHandle stream) override {
+    if (bytes == 0) return;
+    makeCurrent();
+    check(driver().memcpyAsync(address(to), address(from), bytes, streamOf(stream)), "cuMemcpyAsync");
+  }
+  void synchronize(runtime::StreamHandle stream) override {
+    makeCurrent();
+    check(driver().streamSynchronize(streamOf(stream)), "cuStreamSynchronize");
+  }
+  void recordEvent(void* event, runtime::StreamHandle stream) override {
+    check(driver().eventRecord(static_cast<CUevent>(event), streamOf(stream)), "cuEventRecord");
+  }
+  std::unique_ptr<runtime::StepTimer> makeTimer(size_t marks) override {
+    makeCurrent();
+    return std::make_unique<CudaTimer>(marks);
+  }
+  double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
+    makeCurrent();
+    static CUstream stream = [] {
+      CUstream s = nullptr;
+      check(driver().streamCreate(&s, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+      return s;
+    }();
+    const Event start;
+    const Event stop;
+    check(driver().eventRecord(start.get(), stream), "cuEventRecord");
+    work(argument, stream);
+    check(driver().eventRecord(stop.get(), stream), "cuEventRecord");
+    check(driver().eventSynchronize(stop.get()), "kernel under measurement");
+    float milliseconds = 0;
+    check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+};
+
+}  // namespace
+
+const std::string& unavailableReason() { return gpu().reason; }
+
+runtime::Device& cudaDevice() {
+  static auto* const kDevice = new CudaDevice;
+  return *kDevice;
+}
+
+void makeCurrent() {
+  if (!gpu().reason.empty()) throw Unsupported("{}", gpu().reason);
+  CUcontext current = nullptr;
+  check(driver().contextGetCurrent(&current), "cuCtxGetCurrent");
+  if (current != gpu().context) check(driver().contextSetCurrent(gpu().context), "cuCtxSetCurrent");
+}
+
+int computeCapability() { return gpu().capability; }
+
+}  // namespace tenon::backends::cuda

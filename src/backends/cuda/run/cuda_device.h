@@ -1,0 +1,20 @@
+// One GPU as a device of the runtime, through the driver API and the device's primary context.
+#pragma once
+
+#include <string>
+
+#include "runtime/device.h"
+
+namespace tenon::backends::cuda {
+
+// Empty when a GPU answers, else why none does. TENON_DEVICE=cpu hides it.
+const std::string& unavailableReason();
+
+// Device 0's primary context, made current on the calling thread. Throws Unsupported with the reason.
+runtime::Device& cudaDevice();
+void makeCurrent();
+
+// Compute capability, for example 90, and the NVRTC architecture option for it, for example "sm_90".
+int computeCapability();
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,77 @@
+// NVIDIA's libraries, opened at run time: the driver, NVRTC and cuBLASLt. Each absence has its reason.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda.h>
+#include <nvrtc.h>
+
+#include <string>
+
+namespace tenon::backends::cuda {
+
+// Function pointers of one library; `missing` is empty when all are there.
+struct Driver {
+  std::string missing;
+  decltype(&::cuInit) init;
+  decltype(&::cuDeviceGetCount) deviceGetCount;
+  decltype(&::cuDeviceGet) deviceGet;
+  decltype(&::cuDeviceGetName) deviceGetName;
+  decltype(&::cuDeviceGetAttribute) deviceGetAttribute;
+  decltype(&::cuDevicePrimaryCtxRetain) primaryContextRetain;
+  decltype(&::cuCtxGetCurrent) contextGetCurrent;
+  decltype(&::cuCtxSetCurrent) contextSetCurrent;
+  decltype(&::cuMemAlloc) memAlloc;
+  decltype(&::cuMemFree) memFree;
+  decltype(&::cuMemcpyAsync) memcpyAsync;
+  decltype(&::cuStreamCreate) streamCreate;
+  decltype(&::cuStreamSynchronize) streamSynchronize;
+  decltype(&::cuEventCreate) eventCreate;
+  decltype(&::cuEventDestroy) eventDestroy;
+  decltype(&::cuEventRecord) eventRecord;
+  decltype(&::cuEventSynchronize) eventSynchronize;
+  decltype(&::cuEventElapsedTime) eventElapsedTime;
+  decltype(&::cuModuleLoadData) moduleLoadData;
+  decltype(&::cuModuleUnload) moduleUnload;
+  decltype(&::cuModuleGetFunction) moduleGetFunction;
+  decltype(&::cuLaunchKernel) launchKernel;
+  decltype(&::cuGetErrorString) getErrorString;
+};
+
+struct Nvrtc {
+  std::string missing;
+  decltype(&::nvrtcCreateProgram) createProgram;
+  decltype(&::nvrtcDestroyProgram) destroyProgram;
+  decltype(&::nvrtcCompileProgram) compileProgram;
+  decltype(&::nvrtcGetProgramLogSize) getProgramLogSize;
+  decltype(&::nvrtcGetProgramLog) getProgramLog;
+  decltype(&::nvrtcGetCUBINSize) getCubinSize;
+  decltype(&::nvrtcGetCUBIN) getCubin;
+  decltype(&::nvrtcGetErrorString) getErrorString;
+};
+
+struct BlasLt {
+  std::string missing;
+  decltype(&::cublasLtCreate) create;
+  decltype(&::cublasLtMatmul) matmul;
+  decltype(&::cublasLtMatmulDescCreate) matmulDescCreate;
+  decltype(&::cublasLtMatmulDescDestroy) matmulDescDestroy;
+  decltype(&::cublasLtMatmulDescSetAttribute) matmulDescSetAttribute;
+  decltype(&::cublasLtMatrixLayoutCreate) matrixLayoutCreate;
+  decltype(&::cublasLtMatrixLayoutDestroy) matrixLayoutDestroy;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) matrixLayoutSetAttribute;
+  decltype(&::cublasLtMatmulPreferenceCreate) preferenceCreate;
+  decltype(&::cublasLtMatmulPreferenceDestroy) preferenceDestroy;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preferenceSetAttribute;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) getHeuristic;
+};
+
+// Opened once, never closed. Searched in the loader's path, the toolkit's folder, and the folders of the Python packages
+// nvidia-* below TENON_CUDA_LIBS (a list with colons).
+const Driver& driver();
+const Nvrtc& nvrtc();
+const BlasLt& blasLt();
+
+void check(CUresult result, const char* what);         // throws Error
+void check(cublasStatus_t result, const char* what);
+
+}  // namespace tenon::backends::cuda
