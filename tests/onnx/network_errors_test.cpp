@@ -51,7 +51,7 @@ TEST(Errors, SubgraphsOfSupportedNodes) {
   for (const bool infos : {false, true}) {
     NetworkBench bench;
     const std::string bytes = chain({"Relu", "Neg", "Nonsense", "Abs", "Multinomial"}, infos).bytes();
-    EXPECT_FALSE(bench.parser->supportsModelV2(bytes.data(), bytes.size()));
+    EXPECT_FALSE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr));
     ASSERT_EQ(bench.parser->getNbSubgraphs(), 4) << bench.errors();
     const std::vector<std::pair<bool, std::vector<int64_t>>> expected{{true, {0, 1}}, {false, {2}}, {true, {3}},
                                                                       {false, {4}}};
@@ -72,7 +72,7 @@ TEST(Errors, SubgraphsOfSupportedNodes) {
 TEST(Errors, SupportedModelIsOneSubgraph) {
   NetworkBench bench;
   const std::string bytes = chain({"Relu", "Neg"}).bytes();
-  EXPECT_TRUE(bench.parser->supportsModelV2(bytes.data(), bytes.size())) << bench.errors();
+  EXPECT_TRUE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr)) << bench.errors();
   EXPECT_EQ(bench.parser->getNbSubgraphs(), 1);
   EXPECT_TRUE(bench.parser->isSubgraphSupported(0));
   SubGraphCollection_t parts;
