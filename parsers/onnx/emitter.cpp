@@ -1,12 +1,20 @@
 // Names layers, keeps the facts of values, and turns values into tensors.
 #include "emitter.h"
 
+#include <cmath>
+
 #include "fold.h"
 
 namespace tenon::onnxparser {
 
 using nvinfer1::ElementWiseOperation;
 using nvinfer1::ITensor;
+
+namespace {
+
+constexpr double kExactFloat = 16777216.0;  // 2^24: every whole number up to it is a float
+
+}  // namespace
 
 void Emitter::beginNode(const std::string& base, const std::string& metadata) {
   base_ = base;
@@ -108,9 +116,17 @@ bool Emitter::asList(const Value& value, Extents& list) const {
     list = value.extents();
     return true;
   }
-  if (!value.isConstant() || !isInteger(value.constant().type) || value.constant().shape.size() > 1 ||
+  const bool real = value.isConstant() && value.constant().type == DataType::kFLOAT;
+  if (!value.isConstant() || !(real || isInteger(value.constant().type)) || value.constant().shape.size() > 1 ||
       value.constant().count() > 64) {
     return false;
+  }
+  if (real) {  // exporters compute extents in floats; whole numbers stay exact
+    for (const double number : toReals(value.constant())) {
+      if (std::trunc(number) != number || std::fabs(number) > kExactFloat) {
+        return false;
+      }
+    }
   }
   for (const int64_t number : toInts(value.constant())) {
     list.push_back(Extent::of(number));

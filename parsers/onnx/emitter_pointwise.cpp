@@ -50,6 +50,11 @@ Value Emitter::unary(const Value& value, nvinfer1::UnaryOperation operation) {
       return *folded;
     }
   }
+  const bool rounds = operation == nvinfer1::UnaryOperation::kFLOOR || operation == nvinfer1::UnaryOperation::kCEIL ||
+                      operation == nvinfer1::UnaryOperation::kROUND;
+  if (value.isExtents() && rounds) {
+    return value;
+  }
   return output(added(network_.addUnary(tensor(value), operation), "addUnary"));
 }
 
@@ -83,8 +88,12 @@ Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperatio
     case ElementWiseOperation::kMAX:
     case ElementWiseOperation::kMIN:
     case ElementWiseOperation::kSUB:
-    case ElementWiseOperation::kDIV:
     case ElementWiseOperation::kFLOOR_DIV: break;
+    case ElementWiseOperation::kDIV:
+      if (!isInteger(typeOf(a))) {
+        return {};  // the quotient of reals need not be whole
+      }
+      break;
     default: return {};
   }
   Extents results;
@@ -139,7 +148,7 @@ Value Emitter::cast(const Value& value, DataType type) {
   if (typeOf(value) == type) {
     return value;
   }
-  if (value.isExtents() && isInteger(type)) {
+  if (value.isExtents() && (isInteger(type) || type == DataType::kFLOAT)) {
     return fromExtents(value.extents(), value.scalarExtents(), type);
   }
   if (value.isConstant()) {

@@ -66,6 +66,7 @@ class Value {
   const Constant& constant() const { return *constant_; }
   const Extents& extents() const { return extents_->list; }
   bool scalarExtents() const { return extents_->scalar; }
+  // INT32, INT64, or FLOAT with whole numbers.
   DataType extentsType() const { return extents_->type; }
   const void* identity() const { return extents_.get(); }
 
