@@ -2,6 +2,7 @@
 #include "graph_import.h"
 
 #include <algorithm>
+#include <cctype>
 #include <queue>
 
 #include "plugin_import.h"
@@ -23,6 +24,12 @@ std::optional<Shape> declaredShape(const pb::ValueInfoProto& info) {
     shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
   }
   return shape;
+}
+
+// Equal names promise equal extents. Exporters that know no name write one of these for every dynamic extent alike.
+bool isDimensionName(const std::string& name) {
+  const bool letter = !name.empty() && (std::isalpha(static_cast<unsigned char>(name.front())) != 0 || name.front() == '_');
+  return letter && name != "None" && name != "unknown" && name != "unk";
 }
 
 }  // namespace
@@ -193,7 +200,7 @@ void GraphImport::addInput(const pb::ValueInfoProto& info) {
   }
   for (int i = 0; i < info.type().tensor_type().shape().dim_size(); ++i) {
     const auto& dim = info.type().tensor_type().shape().dim(i);
-    if (dim.has_dim_param() && !dim.dim_param().empty()) {
+    if (dim.has_dim_param() && isDimensionName(dim.dim_param())) {
       tensor->setDimensionName(i, dim.dim_param().c_str());
     }
   }

@@ -24,7 +24,7 @@ class ModelMaker {
   pb::GraphProto& graph() { return *model_.mutable_graph(); }
   std::string bytes() const { return model_.SerializeAsString(); }
 
-  // Extents below 0 are dynamic; -1 has no name, -2 is "N", -3 is "M".
+  // Extents below 0 are dynamic; -1 has no name, -2 is "N", -3 is "M", -4 is "?".
   static void describe(pb::ValueInfoProto& info, const std::string& name, const std::vector<int64_t>& shape,
                        int32_t type) {
     info.set_name(name);
@@ -36,7 +36,7 @@ class ModelMaker {
       if (extent >= 0) {
         dim->set_dim_value(extent);
       } else if (extent < -1) {
-        dim->set_dim_param(extent == -2 ? "N" : "M");
+        dim->set_dim_param(extent == -2 ? "N" : extent == -3 ? "M" : "?");
       }
     }
   }

@@ -176,6 +176,37 @@ TEST(Operators, ShapeArithmeticOfExporters) {
   EXPECT_STREQ(bench.network->getInput(0)->getDimensionName(0), "N");
 }
 
+TEST(Operators, QuestionMarksAreNoNames) {
+  ModelMaker maker;
+  maker.input("x", {-4, 3, -4, -2});
+  maker.node("Relu", {"x"}, {"y"});
+  maker.output("y");
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+  const nvinfer1::ITensor* input = bench.network->getInput(0);
+  EXPECT_EQ(input->getDimensionName(0) == nullptr ? std::string() : input->getDimensionName(0), "");
+  EXPECT_STREQ(input->getDimensionName(3), "N");
+}
+
+// Extents that pass through floats on their way, as some exporters compute positions.
+TEST(Operators, ExtentsThroughFloatsStaySymbolic) {
+  ModelMaker maker(12);
+  maker.input("x", {-2, 8});
+  maker.input("table", {1, 64});
+  maker.floats("limit", {2}, {64, 64});
+  maker.ints("zeros", {2}, {0, 0});
+  maker.ints("axes", {2}, {0, 1});
+  maker.node("Shape", {"x"}, {"s"});
+  ModelMaker::set(maker.node("Cast", {"s"}, {"f"}), "to", int64_t{1});
+  maker.node("Min", {"f", "limit"}, {"m"});
+  ModelMaker::set(maker.node("Cast", {"m"}, {"i"}), "to", int64_t{7});
+  maker.node("Slice", {"table", "zeros", "i", "axes"}, {"y"});
+  maker.output("y");
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+  EXPECT_EQ(bench.outputShape()[1], 8);
+}
+
 TEST(Operators, StaticShapeArithmeticLeavesNoLayer) {
   ModelMaker maker(13);
   maker.input("x", {2, 3, 4});
