@@ -97,25 +97,29 @@ class Scheduler {
     }
     // A computed group with a network output lives in the first one's memory; other outputs are copied.
     std::map<ValueId, int32_t> outputOfRoot;
+    std::map<ValueId, ValueId> ownerOfRoot;  // the output itself, of which all others of the group are views
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId root = root_[graph_.outputs()[i]];
-      if (graph_.value(root).producer != graph::kNone) outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
+      if (graph_.value(root).producer == graph::kNone) continue;
+      outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
+      ownerOfRoot.emplace(root, graph_.outputs()[i]);
     }
     const auto ensure = [&](ValueId id) {
       if (tensor_[id] >= 0) return;
       const ValueId root = root_[id];
-      if (tensor_[root] < 0) {
-        const auto& value = graph_.value(root);
-        const auto output = outputOfRoot.find(root);
-        if (value.constant != nullptr) {
-          tensor_[root] = addTensor(root, Storage::kConstant, constants_.add(value.constant));
-        } else if (output != outputOfRoot.end()) {
-          tensor_[root] = addTensor(root, Storage::kOutput, output->second);
+      const auto output = outputOfRoot.find(root);
+      const ValueId owner = output != outputOfRoot.end() ? ownerOfRoot.at(root) : root;
+      if (tensor_[owner] < 0) {
+        const auto& value = graph_.value(owner);
+        if (output != outputOfRoot.end()) {
+          tensor_[owner] = addTensor(owner, Storage::kOutput, output->second);
+        } else if (value.constant != nullptr) {
+          tensor_[owner] = addTensor(owner, Storage::kConstant, constants_.add(value.constant));
         } else {
-          tensor_[root] = addTensor(root, Storage::kArena, -1);
+          tensor_[owner] = addTensor(owner, Storage::kArena, -1);
         }
       }
-      if (id != root) tensor_[id] = addTensor(id, Storage::kView, tensor_[root]);
+      if (id != owner) tensor_[id] = addTensor(id, Storage::kView, tensor_[owner]);
     };
     for (const NodeId id : graph_.order()) {
       for (const ValueId input : graph_.node(id).inputs) ensure(input);
@@ -126,8 +130,8 @@ class Scheduler {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId id = graph_.outputs()[i];
       const auto io = inputCount + static_cast<int32_t>(i);
-      const auto& rootTensor = program_.tensors[static_cast<size_t>(tensor_[root_[id]])];
-      if (rootTensor.storage == Storage::kOutput && rootTensor.index == io) {
+      const auto& tensor = program_.tensors[static_cast<size_t>(tensor_[id])];
+      if (tensor.storage == Storage::kOutput && tensor.index == io) {
         program_.ioTensors[static_cast<size_t>(io)] = tensor_[id];
         continue;
       }
