@@ -81,8 +81,9 @@ public:
     const Statistics compute = summarize(times(measured_, &InferenceTrace::compute), {});
     const Statistics enqueue = summarize(times(measured_, &InferenceTrace::enqueue), {});
     if (enqueue.median > 0.8F * compute.median && !inference.cudaGraph) {
-      say("* Enqueuing takes nearly as long as computing, so the host may bound the throughput. --useCudaGraph may help.",
+      say("* Enqueuing takes nearly as long as computing: the host may bound the throughput, and --useCudaGraph may help.",
           Severity::kWARNING);
+      say("  Without a GPU both are the same work, and this is as it should be.", Severity::kWARNING);
     }
     const double transfers = summarize(times(measured_, &InferenceTrace::h2d), {}).median +
                              summarize(times(measured_, &InferenceTrace::d2h), {}).median;

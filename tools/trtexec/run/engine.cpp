@@ -12,6 +12,7 @@
 #include <NvOnnxParser.h>
 
 #include <chrono>
+#include <cstring>
 
 namespace tenon::trtexec {
 
@@ -41,6 +42,18 @@ void parseModel(nvonnxparser::IParser& parser, const std::string& path) {
   info("Finished parsing network model. Parse time: {:.6g}", watch.seconds());
 }
 
+//! Whether nothing of `data` came into the cache, although it is not what an empty cache looks like.
+bool isFresh(nvinfer1::IBuilderConfig& config, const nvinfer1::ITimingCache& cache, const std::vector<char>& data) {
+  const std::unique_ptr<nvinfer1::ITimingCache> empty(config.createTimingCache(nullptr, 0));
+  const std::unique_ptr<nvinfer1::IHostMemory> nothing(empty == nullptr ? nullptr : empty->serialize());
+  const std::unique_ptr<nvinfer1::IHostMemory> loaded(cache.serialize());
+  if (nothing == nullptr || loaded == nullptr || loaded->size() != nothing->size()) {
+    return false;
+  }
+  const bool same = std::memcmp(loaded->data(), nothing->data(), nothing->size()) == 0;
+  return same && (data.size() != nothing->size() || std::memcmp(data.data(), nothing->data(), data.size()) != 0);
+}
+
 std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
   if (options.timingCacheFile.empty()) {
     return nullptr;
@@ -53,6 +66,11 @@ std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig
     info("There is no timing cache in {} yet; it is written after the build", options.timingCacheFile);
   }
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(data.data(), data.size()));
+  if (!data.empty() && cache != nullptr && isFresh(config, *cache, data)) {
+    // The builder starts from nothing then, and the file is written after the build, whatever it was.
+    throw Failure("the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another",
+                  options.timingCacheFile);
+  }
   if (cache == nullptr || !config.setTimingCache(*cache, false)) {
     throw Failure("the timing cache in '{}' is not usable here; the messages above say why", options.timingCacheFile);
   }
@@ -75,6 +93,7 @@ void saveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions&
 } // namespace
 
 std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
+  const InterruptScope interrupt;
   const std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(theLog()));
   if (builder == nullptr) {
     throw Failure("the builder could not be made; the messages above say why");
@@ -92,6 +111,9 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
     throw Failure("the ONNX parser could not be made; the messages above say why");
   }
   parseModel(*parser, options.model.onnx);
+  if (wasInterrupted()) {
+    throw Failure("the build was cancelled");
+  }
   setUpNetwork(*network, options.build);
 
   const std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
@@ -101,7 +123,6 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
 
   Progress progress(outputIsTerminal());
   config->setProgressMonitor(&progress);
-  const InterruptScope interrupt;
   const Stopwatch watch;
   std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
   theLog().setStatus("");
