@@ -23,6 +23,7 @@ BREACHES = {
     "src/ops/d.cpp": "// D.\n" + "int d;\n" * 700,
     "docs/a.md": "this is " + "TO" + "DO\n",
     "docs/b.md": "see [a](a.md)\n",
+    "docs/map.md": "| a | b | `src/core/a.h` | `Missing` |\n",
     "scripts/a.sh": "# A.\ncd /ro" + "ot/x\n",
 }
 CLEAN = {
@@ -30,6 +31,7 @@ CLEAN = {
     "src/api/a.cpp": '// A.\n#include <NvInfer.h>\n#include "graph/graph.h"\n',
     "src/backends/cpu/a.cpp": '// A.\n#include "backends/cpu/kernel.h"\n#include "runtime/kernel.h"\n',
     "parsers/onnx/a.cpp": '// A.\n#include <NvInfer.h>\n#include "context.h"\n',
+    "docs/map.md": "| a | b | `src/core/platform/a.cpp` | `endif` |\n",
     "docs/b.md": "see [b](b.md#top) and [c](https://example.org/c)\n",
 }
 
