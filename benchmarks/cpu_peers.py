@@ -92,7 +92,8 @@ class Tenon:
 
     def __init__(self, trtexec, path, feeds, threads, folder):
         self.trtexec, self.folder = trtexec, folder
-        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TENON_DEVICE": "cpu"}
+        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads),
+                            "TENON_DEVICE": "cpu"}
         self.engine = folder / "engine"
         self.shapes = ",".join(f"{name}:{'x'.join(map(str, value.shape))}" for name, value in feeds.items() if value.ndim)
         files = []
