@@ -1,9 +1,10 @@
 // oneDNN's engine, descriptors and post-operations.
 #include "backends/cpu/run/dnnl_common.h"
 
-#include "core/strided.h"
+#include "backends/cpu/run/dnnl_version.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
+#include "core/strided.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -126,14 +127,14 @@ std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const ru
     }
     if (running < 0) return std::nullopt;
     if (isSwish(expr, k)) {
-      result.ops.append_eltwise(1.f, algorithm::eltwise_swish, 1.f, 0.f);
+      appendEltwise(result.ops, algorithm::eltwise_swish, 1.f, 0.f);
       ++k;
       continue;
     }
     if (other < 0) {
       const auto eltwise = toEltwise(instruction, running);
       if (!eltwise) return std::nullopt;
-      result.ops.append_eltwise(1.f, eltwise->kind, eltwise->alpha, eltwise->beta);
+      appendEltwise(result.ops, eltwise->kind, eltwise->alpha, eltwise->beta);
       continue;
     }
     const auto binary = arity == 2 ? toBinary(instruction.op, running) : std::nullopt;

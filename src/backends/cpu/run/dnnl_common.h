@@ -1,4 +1,4 @@
-// What the kernels over oneDNN 2.x share: the engine, memory descriptors of our formats, post-operations of epilogues.
+// What the kernels over oneDNN share: the engine, memory descriptors of our formats, post-operations of epilogues.
 #pragma once
 
 #include <dnnl.hpp>

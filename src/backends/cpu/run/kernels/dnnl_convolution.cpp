@@ -1,5 +1,6 @@
 // Convolution and deconvolution through oneDNN.
 #include "backends/cpu/run/dnnl_common.h"
+#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
@@ -109,11 +110,10 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside)
   const auto bDesc = op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Format::kLinear) : memory::desc();
   constexpr auto kAlgorithm =
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
-  const auto desc = op.hasBias ? typename Forward::desc(dnnl::prop_kind::forward_inference, kAlgorithm, xDesc, wDesc, bDesc, yDesc,
-                                                        strides, dilations, before, after)
-                               : typename Forward::desc(dnnl::prop_kind::forward_inference, kAlgorithm, xDesc, wDesc, yDesc, strides,
-                                                        dilations, before, after);
-  const typename Forward::primitive_desc primitive(desc, attributes, dnnlEngine());
+  constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  const auto primitive =
+      op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, bDesc, yDesc, strides, dilations, before, after)
+                 : describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, yDesc, strides, dilations, before, after);
   call_.reset(Forward(primitive));
   inputCount_ = shapes.inputs.size();
   const int outputSlot = static_cast<int>(inputCount_);

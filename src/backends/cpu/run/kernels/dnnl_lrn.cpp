@@ -1,5 +1,6 @@
 // Local response normalization through oneDNN.
 #include "backends/cpu/run/dnnl_common.h"
+#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
 #include "ops/op/lrn.h"
@@ -16,10 +17,8 @@ class LrnInstance final : public runtime::KernelInstance {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     try {
-      const dnnl::lrn_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels,
-                                         dnnlDesc(x.dims, x.format), op_.window, static_cast<float>(op_.alpha),
+      const auto primitive = describeLrn(attributes, dnnlDesc(x.dims, x.format), op_.window, static_cast<float>(op_.alpha),
                                          static_cast<float>(op_.beta), static_cast<float>(op_.k));
-      const dnnl::lrn_forward::primitive_desc primitive(desc, attributes, dnnlEngine());
       call_.reset(dnnl::lrn_forward(primitive));
       call_.bind(DNNL_ARG_SRC, primitive.src_desc(), 0);
       call_.bind(DNNL_ARG_DST, primitive.dst_desc(), 1);

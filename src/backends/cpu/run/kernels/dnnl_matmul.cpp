@@ -1,5 +1,6 @@
 // Matrix products through oneDNN.
 #include "backends/cpu/run/dnnl_common.h"
+#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
@@ -75,7 +76,7 @@ size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool pac
   auto bDesc = operandDesc(b.dims, kernel_.op.transposeB, rank);
   const auto yDesc = operandDesc(yDims, false, rank);
   const bool usePacked = packed && kernel_.weights != nullptr && b.dims.rank == rank;
-  if (usePacked) bDesc = memory::desc(bDesc.dims(), memory::data_type::f32, memory::format_tag::any);
+  if (usePacked) bDesc = memory::desc(extentsOf(bDesc), memory::data_type::f32, memory::format_tag::any);
 
   // Post-operations see the flat shapes; an operand per column is one "per channel" there.
   std::vector<runtime::TensorShape> flatExtras(extras.begin(), extras.end());
@@ -94,7 +95,7 @@ size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool pac
   }
   const auto attributes = epilogue_.configure(inside ? std::span<const runtime::TensorShape>(flatExtras) : extras,
                                               inside ? runtime::TensorShape{y.dtype, yDims, Format::kLinear} : y, inside);
-  const dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(aDesc, bDesc, yDesc), attributes, dnnlEngine());
+  const auto primitive = describe<dnnl::matmul>(attributes, aDesc, bDesc, yDesc);
   call_.reset(dnnl::matmul(primitive));
   call_.bind(DNNL_ARG_SRC, aDesc, 0);
   if (usePacked) {

@@ -1,5 +1,6 @@
 // Maximum and average pooling through oneDNN.
 #include "backends/cpu/run/dnnl_common.h"
+#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
 #include "ops/op/pooling.h"
@@ -30,9 +31,8 @@ class PoolingInstance final : public runtime::KernelInstance {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     try {
-      const dnnl::pooling_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm, dnnlDesc(x.dims, x.format),
-                                             dnnlDesc(y.dims, y.format), strides, op_.window, before, after);
-      const dnnl::pooling_forward::primitive_desc primitive(desc, attributes, dnnlEngine());
+      const auto primitive = describePooling(attributes, algorithm, dnnlDesc(x.dims, x.format), dnnlDesc(y.dims, y.format),
+                                             strides, op_.window, before, after);
       call_.reset(dnnl::pooling_forward(primitive));
       call_.bind(DNNL_ARG_SRC, primitive.src_desc(), 0);
       call_.bind(DNNL_ARG_DST, primitive.dst_desc(), 1);

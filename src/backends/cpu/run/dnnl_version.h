@@ -1,0 +1,70 @@
+// What differs between the interfaces of oneDNN 2.x and 3.x, decided by what the library's own types have.
+#pragma once
+
+#include <dnnl.hpp>
+
+namespace tenon::backends::cpu {
+
+const dnnl::engine& dnnlEngine();
+
+// 2.x describes an operation first (Forward::desc) and then asks for an implementation; 3.x does both at once.
+template <typename Forward>
+concept DescribedFirst = requires { typename Forward::desc; };
+
+template <typename Forward, typename... Arguments>
+typename Forward::primitive_desc describe(const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
+  if constexpr (DescribedFirst<Forward>) {
+    return {typename Forward::desc(arguments...), attributes, dnnlEngine()};
+  } else {
+    return {dnnlEngine(), arguments..., attributes};
+  }
+}
+
+// 3.x takes the dilation of the window too, counted from 0.
+template <typename Forward = dnnl::pooling_forward>
+typename Forward::primitive_desc describePooling(const dnnl::primitive_attr& attributes, dnnl::algorithm algorithm,
+                                                 const dnnl::memory::desc& x, const dnnl::memory::desc& y,
+                                                 const dnnl::memory::dims& strides, const dnnl::memory::dims& window,
+                                                 const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
+  constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  if constexpr (DescribedFirst<Forward>) {
+    return describe<Forward>(attributes, kKind, algorithm, x, y, strides, window, before, after);
+  } else {
+    const dnnl::memory::dims dilation(window.size(), 0);
+    return describe<Forward>(attributes, kKind, algorithm, x, y, strides, window, dilation, before, after);
+  }
+}
+
+// 3.x takes the description of the output too.
+template <typename Forward = dnnl::lrn_forward>
+typename Forward::primitive_desc describeLrn(const dnnl::primitive_attr& attributes, const dnnl::memory::desc& x,
+                                             dnnl::memory::dim window, float alpha, float beta, float k) {
+  constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
+  if constexpr (DescribedFirst<Forward>) {
+    return describe<Forward>(attributes, kKind, kAcross, x, window, alpha, beta, k);
+  } else {
+    return describe<Forward>(attributes, kKind, kAcross, x, x, window, alpha, beta, k);
+  }
+}
+
+// 2.x has a scale in front, which is 1 here.
+template <typename Ops>
+void appendEltwise(Ops& ops, dnnl::algorithm algorithm, float alpha, float beta) {
+  if constexpr (requires { ops.append_eltwise(1.f, algorithm, alpha, beta); }) {
+    ops.append_eltwise(1.f, algorithm, alpha, beta);
+  } else {
+    ops.append_eltwise(algorithm, alpha, beta);
+  }
+}
+
+template <typename Desc>
+dnnl::memory::dims extentsOf(const Desc& desc) {
+  if constexpr (requires { desc.get_dims(); }) {
+    return desc.get_dims();
+  } else {
+    return desc.dims();
+  }
+}
+
+}  // namespace tenon::backends::cpu
