@@ -16,6 +16,18 @@ TO_TRT = {np.dtype(n): t for n, t in (
 TO_NUMPY = {t: n for n, t in TO_TRT.items()}
 
 
+class Skip(Exception):
+    """Raised by a test that cannot run here; says why."""
+
+
+def unsupported(reason):
+    """Marks a test of something that the library does not do yet. It runs all the same, and must fail."""
+    def mark(function):
+        function.expected_failure = reason
+        return function
+    return mark
+
+
 class Logger(trt.ILogger):
     """A logger in Python, so that each message of the library is a call back into it."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorrt_bindings as trt
 
 import support
-from support import LOGGER, close, compiled, complaint, define, execute, loaded, random, run
+from support import LOGGER, close, compiled, complaint, define, execute, loaded, random, run, unsupported
 
 X = random(2, 3)
 
@@ -147,6 +147,7 @@ def test_inspector_writes_json():
     assert inspector.get_engine_information(trt.LayerInformationFormat.ONELINE)
 
 
+@unsupported("refit")
 def test_refit_changes_the_weights():
     kernel = random(3, 4, seed=2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorrt_bindings as trt
 
 import support
-from support import DIGITS, LOGGER, complaint, execute, loaded
+from support import DIGITS, LOGGER, complaint, execute, loaded, unsupported
 
 MODEL = DIGITS / "digits.onnx"
 
@@ -102,6 +102,7 @@ def test_missing_file():
     assert not parser.parse_from_file("/nonexistent/model.onnx") and parser.num_errors > 0
 
 
+@unsupported("refit")
 def test_refit_from_the_model():
     builder, network, parser = parsed()
     engine = engine_of(builder, network, trt.BuilderFlag.REFIT)

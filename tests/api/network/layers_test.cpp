@@ -301,7 +301,7 @@ TEST_F(Layers, ResizeByScalesAndSizes) {
   dynamic->setScales(scales, 4);
   dynamic->setResizeMode(nv::InterpolationMode::kLINEAR);
   EXPECT_EQ(operators(dynamic->getOutput(0)),
-            "resize{mode=linear coordinates=align_corners shape=[1,2,floordiv(3*z.2,2),12] scales=[1,1,1.5,2]}");
+            "resize{mode=linear shape=[1,2,floordiv(3*z.2,2),12] scales=[1,1,1.5,2]}");
 }
 
 TEST_F(Layers, FillIsLinear) {

@@ -100,7 +100,7 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
   nv::Dims output_{0, {}};
   std::vector<float> scales_;
   nv::InterpolationMode mode_ = nv::InterpolationMode::kNEAREST;
-  nv::ResizeCoordinateTransformation coordinates_ = nv::ResizeCoordinateTransformation::kALIGN_CORNERS;
+  nv::ResizeCoordinateTransformation coordinates_ = nv::ResizeCoordinateTransformation::kASYMMETRIC;
   nv::ResizeSelector selector_ = nv::ResizeSelector::kFORMULA;
   nv::ResizeRoundMode rounding_ = nv::ResizeRoundMode::kFLOOR;
   float cubicCoeff_ = -0.75F;
