@@ -282,10 +282,10 @@ Extent Emitter::combine(const Extent& a, const Extent& b, ElementWiseOperation o
     if (a == b) {
       return a;
     }
-    if (a.fromShape && b.known() && b.value <= 0) {  // an extent is never negative
+    if (!a.known() && a.neverNegative() && b.known() && b.value <= 0) {
       return larger ? a : b;
     }
-    if (b.fromShape && a.known() && a.value <= 0) {
+    if (!b.known() && b.neverNegative() && a.known() && a.value <= 0) {
       return larger ? b : a;
     }
   }
@@ -295,7 +295,11 @@ Extent Emitter::combine(const Extent& a, const Extent& b, ElementWiseOperation o
   ITensor& left = tensor(fromExtents({a}));
   ITensor& right = tensor(fromExtents({b}));
   auto& layer = added(network_.addElementWise(left, right, operation), "addElementWise");
-  return Extent::elementOf(output(layer), 0);
+  Extent result = Extent::elementOf(output(layer), 0);
+  const bool either = operation == ElementWiseOperation::kMAX && (a.neverNegative() || b.neverNegative());
+  const bool both = operation != ElementWiseOperation::kSUB && a.neverNegative() && b.neverNegative();
+  result.computedFromExtents = either || both;
+  return result;
 }
 
 Extent Emitter::product(const Extents& extents, size_t begin, size_t end) {

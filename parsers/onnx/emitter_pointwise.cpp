@@ -25,10 +25,10 @@ int compareAlways(const Extent& a, const Extent& b, ElementWiseOperation operati
   if (a == b) {
     return operation == ElementWiseOperation::kEQUAL;
   }
-  if (a.fromShape && b.known() && b.value < 0) {
+  if (a.neverNegative() && b.known() && b.value < 0) {
     return operation == ElementWiseOperation::kGREATER;
   }
-  if (b.fromShape && a.known() && a.value < 0) {
+  if (b.neverNegative() && a.known() && a.value < 0) {
     return operation == ElementWiseOperation::kLESS;
   }
   return -1;

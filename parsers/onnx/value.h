@@ -26,12 +26,14 @@ struct Extent {
   nvinfer1::ITensor* source = nullptr;
   int64_t index = 0;
   bool fromShape = false;
+  bool computedFromExtents = false;  // by operations that keep it 0 or more
 
+  bool neverNegative() const { return known() ? value >= 0 : fromShape || computedFromExtents; }
   bool known() const { return source == nullptr; }
   bool is(int64_t number) const { return known() && value == number; }
-  static Extent of(int64_t number) { return {number, nullptr, 0, false}; }
-  static Extent dimensionOf(nvinfer1::ITensor& tensor, int64_t axis) { return {0, &tensor, axis, true}; }
-  static Extent elementOf(nvinfer1::ITensor& tensor, int64_t index) { return {0, &tensor, index, false}; }
+  static Extent of(int64_t number) { return {number, nullptr, 0, false, false}; }
+  static Extent dimensionOf(nvinfer1::ITensor& tensor, int64_t axis) { return {0, &tensor, axis, true, false}; }
+  static Extent elementOf(nvinfer1::ITensor& tensor, int64_t index) { return {0, &tensor, index, false, false}; }
   friend bool operator==(const Extent& a, const Extent& b) {
     return a.source == b.source && (a.known() ? a.value == b.value : a.index == b.index && a.fromShape == b.fromShape);
   }

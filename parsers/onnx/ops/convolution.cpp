@@ -92,7 +92,7 @@ void resolvePadding(const Node& node, Operands& operands) {
   extra.resize(spatial.rank(), 0);
   const Shape in = node.emit().shapeOf(operands.input);
   const bool same = spatial.mode != nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
-  const bool upper = node.text("auto_pad", "NOTSET") != "SAME_LOWER";
+  const bool upper = node.text("auto_pad", "NOTSET") == "SAME_UPPER";  // the larger half of the padding at the end
   for (size_t i = 0; i < rank; ++i) {
     const int64_t reach = (spatial.kernel[i] - 1) * spatial.dilations[i] + 1;
     int64_t total = 0;

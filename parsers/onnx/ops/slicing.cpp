@@ -11,7 +11,7 @@ Extent fromEnd(Emitter& emit, const Extent& bound, const Extent& extent) {
   if (bound.known()) {
     return bound.value >= 0 ? bound : emit.combine(extent, bound, ElementWiseOperation::kSUM);
   }
-  if (bound.fromShape) {
+  if (bound.neverNegative()) {
     return bound;
   }
   const Value value = emit.fromExtents({bound});
