@@ -15,6 +15,7 @@
 #include "ops/op/pooling.h"
 #include "ops/op/quantize.h"
 #include "ops/op/reduce.h"
+#include "ops/op/reformat.h"
 #include "ops/op/reshape.h"
 #include "ops/op/resize.h"
 #include "ops/op/shape.h"
@@ -92,6 +93,7 @@ TEST(OperatorTable, TextReadsBack) {
   checkRoundTrip<Pooling>();
   checkRoundTrip<Quantize>();
   checkRoundTrip<Reduce>();
+  checkRoundTrip<Reformat>();
   checkRoundTrip<Reshape>();
   checkRoundTrip<Resize>();
   checkRoundTrip<ShapeOf>();

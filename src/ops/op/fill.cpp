@@ -61,8 +61,8 @@ void Fill::evaluate(const EvalContext& context) const {
   std::vector<uint64_t> intSteps;  // unsigned: sums wrap
   for (size_t i = 0; i < rank; ++i) {
     const bool stored = given && static_cast<int64_t>(i) < context.inputs[1].count();
-    intSteps.push_back(
-        static_cast<uint64_t>(stored ? context.inputs[1].loadInt(static_cast<int64_t>(i)) : saturatedInteger(steps[i])));
+    intSteps.push_back(static_cast<uint64_t>(stored ? context.inputs[1].loadInt(static_cast<int64_t>(i))
+                                                    : saturatedInteger(steps[i])));
   }
   const auto intFirst = static_cast<uint64_t>(given ? context.inputs[0].loadInt(0) : saturatedInteger(first));
   int64_t position = 0;
