@@ -1,13 +1,15 @@
-// What the host runtime itself costs: each line is the mean of many rounds after a warm-up, in microseconds.
+// What the host runtime itself costs: each line is a median in microseconds, with the extremes.
 //
 //   hostcuda_latency [rounds]
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "tenon/hostcuda.h"
 
@@ -15,13 +17,20 @@ namespace {
 
 int rounds = 200000;
 
+// The median over batches: a thread that the system interrupts spoils one batch, not the result.
 template <class Body>
 void measure(const char* name, int count, Body&& body) {
-  for (int i = 0; i < count / 10; ++i) body();
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < count; ++i) body();
-  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-  std::printf("%-52s %9.3f us\n", name, time.count() / count);
+  constexpr int kBatches = 41;
+  const int size = std::max(1, count / kBatches);
+  std::vector<double> times;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < size; ++i) body();
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+    times.push_back(time.count() / size);
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("%-52s %9.3f us (%.3f .. %.3f)\n", name, times[kBatches / 2], times.front(), times.back());
 }
 
 void nothing(void*) {}

@@ -69,6 +69,7 @@ void* functionFor(const char* name) {
     case Mode::kNoDevice:
       break;
   }
+  if (std::strcmp(name, "cudaGetDeviceCount") == 0) return reinterpret_cast<void*>(&tenon_hostcuda_no_device_count);
   return isAlwaysHost(name) ? orUnsupported(hostFunction(name)) : reinterpret_cast<void*>(&tenon_hostcuda_no_device);
 }
 

@@ -64,7 +64,7 @@ cudaStreamCaptureStatus statusOf(const Stream& stream) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   return withStream(handle, [&](const StreamPtr& stream) {
     require(status != nullptr);
-    refuseImplicitDependency(stream);
+    refuseImplicitQuestion(stream);
     *status = statusOf(*stream);
   });
 }
@@ -81,7 +81,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
                                      const cudaGraphEdgeData** edges, size_t* count) {
   return withStream(handle, [&](const StreamPtr& stream) {
     require(status != nullptr);
-    refuseImplicitDependency(stream);
+    refuseImplicitQuestion(stream);
     *status = statusOf(*stream);
     if (*status != cudaStreamCaptureStatusActive) return;
     if (id != nullptr) *id = stream->capture->id;

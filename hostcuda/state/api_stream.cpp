@@ -45,12 +45,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  std::shared_ptr<Graph> dropped;  // after the lock
   return guarded([&] {
     Scheduler& scheduler = Scheduler::instance();
     const Lock lock = scheduler.lock();
     require(handle != nullptr && handle != cudaStreamLegacy && handle != cudaStreamPerThread,
             cudaErrorInvalidResourceHandle);
-    abandonCapture(scheduler.stream(handle));
+    dropped = abandonCapture(scheduler.stream(handle));
     scheduler.destroyStream(handle);
   });
 }

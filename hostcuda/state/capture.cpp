@@ -54,6 +54,21 @@ bool allJoined(const Capture& capture) {
   return true;
 }
 
+// Lets all streams go; whether the graph is the capture's own.
+bool closeCapture(Capture& capture) {
+  capture.isActive = false;
+  for (const StreamPtr& member : capture.members) {
+    member->capture = nullptr;
+    member->captureTails.clear();
+  }
+  capture.members.clear();
+  capture.origin = nullptr;
+  auto& active = activeCaptures();
+  active.erase(std::remove_if(active.begin(), active.end(), [&](const auto& entry) { return entry.get() == &capture; }),
+               active.end());
+  return capture.ownsGraph;
+}
+
 void addCaptured(const StreamPtr& stream, WorkItem item) {
   requireValid(*stream->capture);
   Node& node = Graphs::instance().addNode(*stream->capture->graph, stream->captureTails, std::move(item));
@@ -95,18 +110,10 @@ EndedCapture endCapture(const StreamPtr& stream) {
   } else if (!allJoined(*capture)) {
     ended.error = cudaErrorStreamCaptureUnjoined;
   }
-  capture->isActive = false;
-  for (const StreamPtr& member : capture->members) {
-    member->capture = nullptr;
-    member->captureTails.clear();
-  }
-  capture->members.clear();
-  capture->origin = nullptr;
-  auto& active = activeCaptures();
-  active.erase(std::remove(active.begin(), active.end(), capture), active.end());
+  const bool ownsGraph = closeCapture(*capture);
   if (ended.error == cudaSuccess) {
     ended.handle = capture->graph->handle();
-  } else if (capture->ownsGraph) {
+  } else if (ownsGraph) {
     ended.dropped = Graphs::instance().remove(capture->graph->handle());
   }
   capture->graph = nullptr;
@@ -182,13 +189,27 @@ void refuseCapturing(const StreamPtr& stream) {
   refuseImplicitDependency(stream);
 }
 
-void refuseImplicitDependency(const StreamPtr& stream) {
-  if (!stream->isLegacy) return;
+namespace {
+
+std::shared_ptr<Capture> blockingCapture() {
   for (const auto& capture : activeCaptures()) {
     for (const StreamPtr& member : capture->members) {
-      if (member->isBlocking) failCapture(capture, cudaErrorStreamCaptureImplicit);
+      if (member->isBlocking) return capture;
     }
   }
+  return nullptr;
+}
+
+}  // namespace
+
+void refuseImplicitDependency(const StreamPtr& stream) {
+  if (!stream->isLegacy) return;
+  const std::shared_ptr<Capture> capture = blockingCapture();
+  if (capture != nullptr) failCapture(capture, cudaErrorStreamCaptureImplicit);
+}
+
+void refuseImplicitQuestion(const StreamPtr& stream) {
+  require(!stream->isLegacy || blockingCapture() == nullptr, cudaErrorStreamCaptureImplicit);
 }
 
 void refuseDuringCapture() {
@@ -202,23 +223,19 @@ void refuseDuringCapture() {
   }
 }
 
-void abandonCapture(const StreamPtr& stream) {
+std::shared_ptr<Graph> abandonCapture(const StreamPtr& stream) {
   const std::shared_ptr<Capture> capture = stream->capture;
-  if (capture == nullptr) return;
+  if (capture == nullptr) return nullptr;
   capture->isInvalidated = true;
-  auto& members = capture->members;
-  members.erase(std::remove(members.begin(), members.end(), stream), members.end());
-  stream->capture = nullptr;
-  stream->captureTails.clear();
-  if (capture->origin != stream) return;
-  for (const StreamPtr& member : members) {
-    member->capture = nullptr;
-    member->captureTails.clear();
+  if (capture->origin != stream) {
+    auto& members = capture->members;
+    members.erase(std::remove(members.begin(), members.end(), stream), members.end());
+    stream->capture = nullptr;
+    stream->captureTails.clear();
+    return nullptr;
   }
-  members.clear();
-  capture->isActive = false;
-  auto& active = activeCaptures();
-  active.erase(std::remove(active.begin(), active.end(), capture), active.end());
+  const std::shared_ptr<Graph> graph = std::move(capture->graph);
+  return closeCapture(*capture) ? Graphs::instance().remove(graph->handle()) : nullptr;
 }
 
 }  // namespace tenon::hostcuda

@@ -45,8 +45,10 @@ void refuseCapturing(const StreamPtr& stream);
 void refuseDuringCapture();
 // The same for work on the legacy default stream while a blocking stream captures.
 void refuseImplicitDependency(const StreamPtr& stream);
-// Ends the part of a stream that is being destroyed.
-void abandonCapture(const StreamPtr& stream);
+// For questions about a stream, which leave the capture as it is.
+void refuseImplicitQuestion(const StreamPtr& stream);
+// Ends the part of a stream that is being destroyed. Drop the result after the lock.
+std::shared_ptr<Graph> abandonCapture(const StreamPtr& stream);
 
 cudaStreamCaptureMode& threadCaptureMode() noexcept;
 

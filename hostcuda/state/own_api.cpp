@@ -66,6 +66,10 @@ int tenon_hostcuda_unsupported() {
 int tenon_hostcuda_no_device() {
   return report(cudaErrorNoDevice);
 }
+int tenon_hostcuda_no_device_count(int* count) {
+  if (count != nullptr) *count = 0;
+  return report(cudaErrorNoDevice);
+}
 int tenon_hostcuda_no_runtime() {
   return report(cudaErrorSharedObjectInitFailed);
 }

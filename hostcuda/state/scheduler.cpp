@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "capture.h"
+
 namespace tenon::hostcuda {
 namespace {
 
@@ -33,7 +35,10 @@ constexpr unsigned kEventFlags = cudaEventBlockingSync | cudaEventDisableTiming 
 }  // namespace
 
 Scheduler& Scheduler::instance() {
-  static Scheduler* scheduler = new Scheduler;
+  static Scheduler* scheduler = [] {
+    watchForks();
+    return new Scheduler;
+  }();
   return *scheduler;
 }
 
@@ -84,7 +89,9 @@ StreamPtr Scheduler::perThreadStream() {
     ~Holder() {
       if (stream == nullptr) return;
       Scheduler& scheduler = Scheduler::instance();
+      std::shared_ptr<Graph> dropped;  // after the lock
       const Lock lock = scheduler.lock();
+      dropped = abandonCapture(stream);
       stream->isDestroyed = true;
       auto& all = scheduler.streams_;
       if (stream->idle()) all.erase(std::remove(all.begin(), all.end(), stream), all.end());
@@ -189,7 +196,10 @@ void Scheduler::runItem(Lock& lock, const StreamPtr& stream, WorkItem& item) {
     const FrameScope scope(stream.get(), callsUser(item));
     execute(item);
   }
-  item = Nothing{};
+  {
+    const FrameScope scope(stream.get(), false);
+    item = Nothing{};
+  }
   lock.lock();
   stream->running = false;
 }
@@ -240,15 +250,20 @@ Scheduler::Progress Scheduler::advance(Lock& lock, const Point& point) {
 }
 
 void Scheduler::drain(Lock& lock, const Point& point) {
+  require(tryDrain(lock, point), cudaErrorNotPermitted);
+}
+
+// False where the point waits for the work that this thread is running.
+bool Scheduler::tryDrain(Lock& lock, const Point& point) {
   refuseInsideUserCode();
   while (true) {
     switch (advance(lock, point)) {
       case Progress::kReached:
-        return;
+        return true;
       case Progress::kRan:
         break;
       case Progress::kOwnThread:
-        fail(cudaErrorNotPermitted);
+        return false;
       case Progress::kBusy:
         ++waiters_;
         progress_.wait(lock);
@@ -261,8 +276,8 @@ void Scheduler::drain(Lock& lock, const Point& point) {
 void Scheduler::synchronize(Lock& lock, const StreamPtr& stream) {
   refuseInsideUserCode();
   if (insideWorkOf(*stream)) return;  // all that stands before the running work is done
-  for (const Point& point : implicitWaits(*stream)) {
-    if (stream->isLegacy) drain(lock, point);
+  if (stream->isLegacy) {
+    for (const Point& point : implicitWaits(*stream)) drain(lock, point);
   }
   drain(lock, {stream, stream->submitted});
 }
@@ -273,7 +288,8 @@ void Scheduler::synchronizeAll(Lock& lock) {
   for (const StreamPtr& stream : streams_) {
     if (!stream->idle() && !insideWorkOf(*stream)) points.push_back({stream, stream->submitted});
   }
-  for (const Point& point : points) drain(lock, point);
+  // What waits for this thread's own work cannot have started.
+  for (const Point& point : points) tryDrain(lock, point);
 }
 
 bool Scheduler::isComplete(const StreamPtr& stream) const {

@@ -113,19 +113,19 @@ class Scheduler {
   // Throws NotPermitted when the calling thread is inside a function of the user that a stream runs.
   static void refuseInsideUserCode();
 
-  void beforeFork() { mutex_.lock(); }
-  void afterForkInParent() { mutex_.unlock(); }
-  void afterForkInChild();
   void stopWorkers();
 
  private:
   enum class Progress { kReached, kRan, kBusy, kOwnThread };
 
   Scheduler();
+  static void watchForks();
+  void afterForkInChild();
   std::vector<Point> implicitWaits(const Stream& stream) const;
   void runFront(Lock& lock, const StreamPtr& stream);
   void runItem(Lock& lock, const StreamPtr& stream, WorkItem& item);
   void finish(const StreamPtr& stream, uint64_t sequence, Recording* recording);
+  bool tryDrain(Lock& lock, const Point& point);
   Progress advance(Lock& lock, const Point& point);
   void wakeWorker();
   void workerLoop();

@@ -27,25 +27,23 @@ class BlockedSignals {
   sigset_t previous_;
 };
 
-struct ForkHandlers {
-  ForkHandlers() {
-    pthread_atfork(
-        [] {
-          Scheduler::instance().beforeFork();
-          MemoryRegistry::instance().beforeFork();
-        },
-        [] {
-          MemoryRegistry::instance().afterFork();
-          Scheduler::instance().afterForkInParent();
-        },
-        [] {
-          MemoryRegistry::instance().afterFork();
-          Scheduler::instance().afterForkInChild();
-        });
-  }
-};
-
 }  // namespace
+
+void Scheduler::watchForks() {
+  pthread_atfork(
+      [] {
+        Scheduler::instance().mutex_.lock();
+        MemoryRegistry::instance().beforeFork();
+      },
+      [] {
+        MemoryRegistry::instance().afterFork();
+        Scheduler::instance().mutex_.unlock();
+      },
+      [] {
+        MemoryRegistry::instance().afterFork();
+        Scheduler::instance().afterForkInChild();
+      });
+}
 
 void Scheduler::wakeWorker() {
   if (stopped_) return;
@@ -54,7 +52,6 @@ void Scheduler::wakeWorker() {
     return;
   }
   if (workers_ - workersInUserCode_ >= maxWorkers_) return;
-  static const ForkHandlers forkHandlers;
   const BlockedSignals blocked;
   try {
     std::thread([this] { workerLoop(); }).detach();

@@ -160,6 +160,40 @@ TEST(Capture, LegacyStreamMayNotDependOnIt) {
   EXPECT_ERROR(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
 }
 
+TEST(Capture, QuestionsLeaveItAsItIs) {
+  Stream stream;
+  cudaGraph_t graph = nullptr;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  EXPECT_ERROR(cudaErrorStreamCaptureImplicit, cudaStreamIsCapturing(nullptr, &status));
+  unsigned long long id = 0;
+  const cudaGraphNode_t* dependencies = nullptr;
+  size_t count = 7;
+#if CUDART_VERSION >= 13000
+  ASSERT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &dependencies, nullptr, &count));
+#else
+  ASSERT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &dependencies, &count));
+#endif
+  EXPECT_EQ(cudaStreamCaptureStatusActive, status);
+  EXPECT_NE(nullptr, graph);
+  EXPECT_EQ(0u, count);
+  cudaGraph_t ended = nullptr;
+  ASSERT_OK(cudaStreamEndCapture(stream, &ended));
+  EXPECT_EQ(graph, ended);
+  EXPECT_OK(cudaGraphDestroy(ended));
+}
+
+TEST(Capture, EndsWithItsStreamOrThread) {
+  cudaStream_t stream = nullptr;
+  ASSERT_OK(cudaStreamCreate(&stream));
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  ASSERT_OK(cudaStreamDestroy(stream));
+  std::thread([] { EXPECT_OK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeGlobal)); }).join();
+  // Nothing captures any more: what captures forbid is allowed.
+  EXPECT_OK(cudaStreamSynchronize(nullptr));
+  EXPECT_OK(cudaDeviceSynchronize());
+}
+
 TEST(Capture, EventsDoNotCrossItsBorder) {
   Stream stream(cudaStreamNonBlocking);
   Stream outside(cudaStreamNonBlocking);

@@ -125,6 +125,27 @@ TEST(Enqueue, WorkMaySubmitToItsOwnStream) {
   cudaGetLastError();
 }
 
+// Whoever runs the work, giving its argument back may free memory, which waits for all streams.
+TEST(Enqueue, ReleaseMayFreeMemory) {
+  Stream stream;
+  Stream waiting;
+  for (const bool isQueued : {false, true}) {
+    void* memory = nullptr;
+    ASSERT_EQ(Status::kSuccess, tenon::hostcuda::malloc(&memory, 100));
+    Gate gate;
+    Event event;
+    if (isQueued) gate.put(stream);
+    const auto release = [](void* arg) { EXPECT_EQ(Status::kSuccess, tenon::hostcuda::free(arg)); };
+    ASSERT_EQ(Status::kSuccess, tenon::hostcuda::enqueue(
+                                    stream, [](void*) {}, memory, release, Kind::kOwn));
+    ASSERT_OK(cudaEventRecord(event, stream));
+    ASSERT_OK(cudaStreamWaitEvent(waiting, event, 0));  // work that waits for the one that frees
+    gate.open();
+    ASSERT_OK(cudaStreamSynchronize(waiting));
+    EXPECT_EQ(tenon::hostcuda::MemoryKind::kUnregistered, tenon::hostcuda::pointerInfo(memory).kind);
+  }
+}
+
 TEST(Enqueue, OnAnErrorTheArgumentStaysWithTheCaller) {
   Job job;
   int number = 0;

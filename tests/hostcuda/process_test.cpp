@@ -102,7 +102,7 @@ TEST(Process, SaysThatTheVariableIsWrong) {
 TEST(Process, HasNoDeviceWhenAGpuIsDemandedAndNoneAnswers) {
   const Outcome outcome = runProbe("mode", {"TENON_DEVICE=cuda", "CUDA_VISIBLE_DEVICES="});
   EXPECT_EQ(0, outcome.status);
-  EXPECT_EQ("count 100 -1 malloc 100 last cudaErrorNoDevice\n", outcome.output);
+  EXPECT_EQ("count 100 0 malloc 100 last cudaErrorNoDevice\n", outcome.output);
 }
 
 TEST(Process, ForwardsToTheRealRuntimeWhereAGpuAnswers) {

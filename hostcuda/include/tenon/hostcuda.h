@@ -75,6 +75,7 @@ void* tenon_hostcuda_symbol(const char* name, int major);
 size_t tenon_hostcuda_symbol_count(int major);
 int tenon_hostcuda_unsupported();
 int tenon_hostcuda_no_device();
+int tenon_hostcuda_no_device_count(int* count);
 int tenon_hostcuda_no_runtime();
 int tenon_hostcuda_driver_present();
 }

@@ -101,7 +101,7 @@ int tellMode() {
   void* memory = nullptr;
   const cudaError_t counted = cudaGetDeviceCount(&count);
   const cudaError_t allocated = cudaMalloc(&memory, 64);
-  std::printf("count %d %d malloc %d last %s\n", counted, counted == cudaSuccess ? count : -1, allocated,
+  std::printf("count %d %d malloc %d last %s\n", counted, count, allocated,
               cudaGetErrorName(cudaGetLastError()));
   return 0;
 }
