@@ -8,6 +8,7 @@
 #include "build/schedule/steps.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
+#include "core/version.h"
 #include "passes/pipeline.h"
 #include "runtime/kernel.h"
 
@@ -112,6 +113,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
 
   plan::Plan plan;
   plan.name = graph.name();
+  plan.tenonVersion = kVersion;
   plan.target.device = device.kind();
   plan.target.deviceName = device.name();
   plan.io = ioOf(graph);

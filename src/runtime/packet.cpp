@@ -2,6 +2,7 @@
 #include "runtime/packet.h"
 
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "runtime/engine_parts.h"
 
 namespace tenon::runtime {
@@ -88,6 +89,7 @@ void Packet::release(void* packet) {
 }
 
 void Packet::execute() {
+  const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
   const size_t steps = binding_->program().steps.size();
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;
   for (size_t i = 0; i < steps; ++i) {

@@ -82,6 +82,7 @@ class Scheduler {
     tensor.storage = storage;
     tensor.index = index;
     tensor.bytes = upperBytes(id);
+    tensor.debug = value.constraints.debug;
     program_.tensors.push_back(std::move(tensor));
     return static_cast<int32_t>(program_.tensors.size() - 1);
   }

@@ -1,6 +1,5 @@
 // Which instruction sets Highway code is compiled for (few: each costs compile time), and the run-time limit.
-#ifndef TENON_SIMD_TARGETS_H
-#define TENON_SIMD_TARGETS_H
+#pragma once
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 
@@ -10,5 +9,3 @@ namespace tenon::backends::cpu {
 void limitSimdTargets();
 
 }  // namespace tenon::backends::cpu
-
-#endif
