@@ -50,9 +50,10 @@ sanitizerOptions() {
 
 runTests() {
   local filter=() status=0 report="$root/build/$preset/tests.xml"
-  [ -z "$suites" ] || filter+=(--tests-regex "^(${suites//,/|})/")
+  local names="^(${suites//,/|})(_[a-z_0-9]+)?/"
+  [ -z "$suites" ] || filter+=(--tests-regex "$names")
   # ctest takes one regular expression of names, so --only inside --suites becomes one.
-  [ -z "$only" ] || filter=(--tests-regex "${suites:+^(${suites//,/|})/.*}$only")
+  [ -z "$only" ] || filter=(--tests-regex "${suites:+$names.*}$only")
   sanitizerOptions
   ctest --test-dir "$root/build/$preset" --parallel "$jobs" --output-on-failure --output-junit "$report" \
     --no-tests=error --progress "${filter[@]}" || status=$?
@@ -60,24 +61,25 @@ runTests() {
   return $status
 }
 
-# The programs of --suites; a folder that holds only scripts has none.
+# The programs of --suites, test_<suite> and test_<suite>_<part>; a folder that holds only scripts has none.
 suiteTargets() {
   local suite
   for suite in ${suites//,/ }; do
-    [ -f "$root/tests/$suite/CMakeLists.txt" ] || die "tests/$suite is not a suite; expected one of: $(ls "$root/tests")"
-    ! grep -q "tenon_test($suite" "$root/tests/$suite/CMakeLists.txt" || echo "test_$suite"
+    [ -f "$root/tests/$suite/CMakeLists.txt" ] ||
+      die "tests/$suite is not a suite; expected one of: $(cd "$root/tests" && echo */)"
+    ninja -C "$root/build/$preset" -t targets all | sed -nE "s/^(test_$suite(_\w+)?): phony$/\1/p"
   done
 }
 
 main() {
   local targets=() status=0
   readOptions "$@"
+  phase "set up" "$root/scripts/setup.sh"
+  phase "configure ($preset)" configure "$preset"
   # Of folders with scripts alone nothing is compiled; without --suites, everything is.
   if [ -n "$suites" ]; then
     targets=($(suiteTargets)) || exit 1
   fi
-  phase "set up" "$root/scripts/setup.sh"
-  phase "configure ($preset)" configure "$preset"
   if [ -z "$suites" ] || [ ${#targets[@]} -gt 0 ]; then
     phase "build ($preset)" build "$preset" "$jobs" "${targets[@]}"
   fi
