@@ -219,7 +219,6 @@ def test_stream_writer():
     close([execute(loaded(writer.data), {"x": X})["output0"]], [expected()])
 
 
-@unsupported("debug tensors")
 def test_debug_listener():
     class Listener(trt.IDebugListener):
         def __init__(self):
