@@ -1,6 +1,9 @@
 // Translation of errors into what the public API reports.
 #include "api/common/reporter.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <new>
 
 namespace tenon::api {
@@ -71,6 +74,15 @@ nv::ILogger* processLogger() noexcept { return firstLogger.load(); }
 void noteLogger(nv::ILogger* logger) noexcept {
   nv::ILogger* none = nullptr;
   firstLogger.compare_exchange_strong(none, logger);
+}
+
+Log& permanentLog(nv::ILogger* logger) {
+  static auto* mutex = new std::mutex;
+  static auto* logs = new std::map<nv::ILogger*, std::unique_ptr<Reporter>>;
+  const std::lock_guard lock(*mutex);
+  auto& log = (*logs)[logger];
+  if (log == nullptr) log = std::make_unique<Reporter>(logger);
+  return *log;
 }
 
 void checkVersion(int32_t version) {

@@ -78,6 +78,9 @@ void guarded(Reporter& reporter, const char* call, Body&& body) noexcept {
 nv::ILogger* processLogger() noexcept;
 void noteLogger(nv::ILogger* logger) noexcept;
 
+// A log over the logger that is never destroyed, for work that may outlive the object that started it.
+Log& permanentLog(nv::ILogger* logger);
+
 // Throws UserError unless `version` (NV_TENSORRT_VERSION of the caller's headers) is one that this library serves.
 void checkVersion(int32_t version);
 

@@ -53,7 +53,7 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   bool unmarkWeightsRefittable(const char* name) noexcept override;
   bool areWeightsMarkedRefittable(const char* name) const noexcept override;
 
-  // Every function below that makes a layer goes through the table of layer files (network_add.cpp).
+  // Every function below that makes a layer goes through the table of layer files (network_add.h).
   nv::IActivationLayer* addActivation(nv::ITensor& input, nv::ActivationType type) noexcept override;
   nv::ILRNLayer* addLRN(nv::ITensor& input, int64_t window, float alpha, float beta, float k) noexcept override;
   nv::IScaleLayer* addScale(nv::ITensor& input, nv::ScaleMode mode, nv::Weights shift, nv::Weights scale,

@@ -1,7 +1,7 @@
-// Every addX of INetworkDefinition: the layer comes from the table of layer files, its arguments go through its setters.
-#include <algorithm>
+// The functions of INetworkDefinition that add layers which compute.
+#include "api/network/network_add.h"
 
-#include "api/network/network.h"
+#include <algorithm>
 
 namespace tenon::api {
 
@@ -28,22 +28,6 @@ void Network::dropLastLayer() noexcept {
   LayerBase& layer = *layers_.back();
   for (int i = 0; i < layer.getNbInputs(); ++i) layer.connect(i, nullptr);
   layers_.pop_back();
-}
-
-template <typename I, typename Configure>
-I* Network::add(const char* call, LayerType type, std::initializer_list<nv::ITensor*> inputs,
-                Configure&& configure) noexcept {
-  return guarded(reporter_, call, static_cast<I*>(nullptr), [&] {
-    LayerBase& layer = create(type, {inputs.begin(), inputs.size()});
-    try {
-      auto& result = static_cast<I&>(layer.interface());
-      configure(result);
-      return &result;
-    } catch (...) {
-      dropLastLayer();
-      throw;
-    }
-  });
 }
 
 nv::IActivationLayer* Network::addActivation(nv::ITensor& input, nv::ActivationType type) noexcept {
@@ -101,10 +85,6 @@ nv::IUnaryLayer* Network::addUnary(nv::ITensor& input, nv::UnaryOperation operat
   });
 }
 
-nv::IShuffleLayer* Network::addShuffle(nv::ITensor& input) noexcept {
-  return add<nv::IShuffleLayer>("INetworkDefinition::addShuffle", LayerType::kSHUFFLE, {&input}, [](auto&) {});
-}
-
 nv::IReduceLayer* Network::addReduce(nv::ITensor& input, nv::ReduceOperation operation, uint32_t reduceAxes,
                                      bool keepDimensions) noexcept {
   return add<nv::IReduceLayer>("INetworkDefinition::addReduce", LayerType::kREDUCE, {&input}, [&](auto& layer) {
@@ -132,20 +112,6 @@ nv::ITopKLayer* Network::addTopKV2(nv::ITensor& input, nv::TopKOperation op, int
   });
 }
 
-nv::IGatherLayer* Network::addGather(nv::ITensor& data, nv::ITensor& indices, int32_t axis) noexcept {
-  return add<nv::IGatherLayer>("INetworkDefinition::addGather", LayerType::kGATHER,
-                              {&data, &indices}, [&](auto& layer) {
-    layer.setGatherAxis(axis);
-  });
-}
-
-nv::IGatherLayer* Network::addGatherV2(nv::ITensor& data, nv::ITensor& indices, nv::GatherMode mode) noexcept {
-  return add<nv::IGatherLayer>("INetworkDefinition::addGatherV2", LayerType::kGATHER,
-                              {&data, &indices}, [&](auto& layer) {
-    layer.setMode(checkedEnum(mode, "gather mode"));
-  });
-}
-
 nv::IRaggedSoftMaxLayer* Network::addRaggedSoftMax(nv::ITensor& input, nv::ITensor& bounds) noexcept {
   return add<nv::IRaggedSoftMaxLayer>("INetworkDefinition::addRaggedSoftMax", LayerType::kRAGGED_SOFTMAX,
                                      {&input, &bounds}, [](auto&) {});
@@ -158,30 +124,6 @@ nv::IMatrixMultiplyLayer* Network::addMatrixMultiply(nv::ITensor& input0, nv::Ma
     layer.setOperation(0, checkedEnum(op0, "matrix operation"));
     layer.setOperation(1, checkedEnum(op1, "matrix operation"));
   });
-}
-
-nv::IConstantLayer* Network::addConstant(const nv::Dims& dimensions, nv::Weights weights) noexcept {
-  return add<nv::IConstantLayer>("INetworkDefinition::addConstant", LayerType::kCONSTANT, {}, [&](auto& layer) {
-    layer.setDimensions(dimensions);
-    layer.setWeights(weights);
-  });
-}
-
-nv::IIdentityLayer* Network::addIdentity(nv::ITensor& input) noexcept {
-  return add<nv::IIdentityLayer>("INetworkDefinition::addIdentity", LayerType::kIDENTITY, {&input}, [](auto&) {});
-}
-
-nv::ISliceLayer* Network::addSlice(nv::ITensor& input, const nv::Dims& start, const nv::Dims& size,
-                                   const nv::Dims& stride) noexcept {
-  return add<nv::ISliceLayer>("INetworkDefinition::addSlice", LayerType::kSLICE, {&input}, [&](auto& layer) {
-    layer.setStart(start);
-    layer.setSize(size);
-    layer.setStride(stride);
-  });
-}
-
-nv::IShapeLayer* Network::addShape(nv::ITensor& input) noexcept {
-  return add<nv::IShapeLayer>("INetworkDefinition::addShape", LayerType::kSHAPE, {&input}, [](auto&) {});
 }
 
 nv::IParametricReLULayer* Network::addParametricReLU(nv::ITensor& input, nv::ITensor& slope) noexcept {
@@ -219,40 +161,6 @@ nv::IPoolingLayer* Network::addPoolingNd(nv::ITensor& input, nv::PoolingType typ
   });
 }
 
-nv::IResizeLayer* Network::addResize(nv::ITensor& input) noexcept {
-  return add<nv::IResizeLayer>("INetworkDefinition::addResize", LayerType::kRESIZE, {&input}, [](auto&) {});
-}
-
-nv::ISelectLayer* Network::addSelect(nv::ITensor& condition, nv::ITensor& thenInput,
-                                     nv::ITensor& elseInput) noexcept {
-  return add<nv::ISelectLayer>("INetworkDefinition::addSelect", LayerType::kSELECT,
-                              {&condition, &thenInput, &elseInput}, [](auto&) {});
-}
-
-nv::IFillLayer* Network::addFill(const nv::Dims& dimensions, nv::FillOperation op) noexcept {
-  return add<nv::IFillLayer>("INetworkDefinition::addFill", LayerType::kFILL, {}, [&](auto& layer) {
-    layer.setDimensions(dimensions);
-    layer.setOperation(checkedEnum(op, "fill operation"));
-  });
-}
-
-nv::IFillLayer* Network::addFillV2(const nv::Dims& dimensions, nv::FillOperation op,
-                                   nv::DataType outputType) noexcept {
-  return add<nv::IFillLayer>("INetworkDefinition::addFillV2", LayerType::kFILL, {}, [&](auto& layer) {
-    layer.setDimensions(dimensions);
-    layer.setOperation(checkedEnum(op, "fill operation"));
-    layer.setToType(checkedEnum(outputType, "data type"));
-  });
-}
-
-nv::IPaddingLayer* Network::addPaddingNd(nv::ITensor& input, const nv::Dims& prePadding,
-    const nv::Dims& postPadding) noexcept {
-  return add<nv::IPaddingLayer>("INetworkDefinition::addPaddingNd", LayerType::kPADDING, {&input}, [&](auto& layer) {
-    layer.setPrePaddingNd(prePadding);
-    layer.setPostPaddingNd(postPadding);
-  });
-}
-
 nv::IDequantizeLayer* Network::addDequantize(nv::ITensor& input, nv::ITensor& scale) noexcept {
   return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantize", LayerType::kDEQUANTIZE,
                                   {&input, &scale}, [](auto&) {});
@@ -278,63 +186,6 @@ nv::IQuantizeLayer* Network::addQuantizeV2(nv::ITensor& input, nv::ITensor& scal
   });
 }
 
-nv::IScatterLayer* Network::addScatter(nv::ITensor& data, nv::ITensor& indices, nv::ITensor& updates,
-                                       nv::ScatterMode mode) noexcept {
-  return add<nv::IScatterLayer>("INetworkDefinition::addScatter", LayerType::kSCATTER,
-                               {&data, &indices, &updates}, [&](auto& layer) {
-    layer.setMode(checkedEnum(mode, "scatter mode"));
-  });
-}
-
-nv::IAssertionLayer* Network::addAssertion(nv::ITensor& condition, const char* message) noexcept {
-  return add<nv::IAssertionLayer>("INetworkDefinition::addAssertion", LayerType::kASSERTION,
-                                 {&condition}, [&](auto& layer) {
-    layer.setMessage(message);
-  });
-}
-
-nv::IOneHotLayer* Network::addOneHot(nv::ITensor& indices, nv::ITensor& values, nv::ITensor& depth,
-                                     int32_t axis) noexcept {
-  return add<nv::IOneHotLayer>("INetworkDefinition::addOneHot", LayerType::kONE_HOT,
-                              {&indices, &values, &depth}, [&](auto& layer) {
-    layer.setAxis(axis);
-  });
-}
-
-nv::INonZeroLayer* Network::addNonZero(nv::ITensor& input) noexcept {
-  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZero", LayerType::kNON_ZERO, {&input}, [](auto&) {});
-}
-
-nv::INonZeroLayer* Network::addNonZeroV2(nv::ITensor& input, nv::DataType indicesType) noexcept {
-  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZeroV2", LayerType::kNON_ZERO, {&input}, [&](auto& layer) {
-    layer.setIndicesType(checkedEnum(indicesType, "data type"));
-  });
-}
-
-nv::IGridSampleLayer* Network::addGridSample(nv::ITensor& input, nv::ITensor& grid) noexcept {
-  return add<nv::IGridSampleLayer>("INetworkDefinition::addGridSample", LayerType::kGRID_SAMPLE,
-                                  {&input, &grid}, [](auto&) {});
-}
-
-nv::INMSLayer* Network::addNMS(nv::ITensor& boxes, nv::ITensor& scores,
-                               nv::ITensor& maxOutputBoxesPerClass) noexcept {
-  return add<nv::INMSLayer>("INetworkDefinition::addNMS", LayerType::kNMS,
-                           {&boxes, &scores, &maxOutputBoxesPerClass}, [](auto&) {});
-}
-
-nv::INMSLayer* Network::addNMSV2(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass,
-                                 nv::DataType indicesType) noexcept {
-  return add<nv::INMSLayer>("INetworkDefinition::addNMSV2", LayerType::kNMS,
-                           {&boxes, &scores, &maxOutputBoxesPerClass}, [&](auto& layer) {
-    layer.setIndicesType(checkedEnum(indicesType, "data type"));
-  });
-}
-
-nv::IReverseSequenceLayer* Network::addReverseSequence(nv::ITensor& input, nv::ITensor& sequenceLens) noexcept {
-  return add<nv::IReverseSequenceLayer>("INetworkDefinition::addReverseSequence", LayerType::kREVERSE_SEQUENCE,
-                                       {&input, &sequenceLens}, [](auto&) {});
-}
-
 nv::INormalizationLayer* Network::addNormalization(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
     uint32_t axesMask) noexcept {
   return add<nv::INormalizationLayer>("INetworkDefinition::addNormalization", LayerType::kNORMALIZATION,
@@ -350,21 +201,6 @@ nv::INormalizationLayer* Network::addNormalizationV2(nv::ITensor& input, nv::ITe
     layer.setAxes(axesMask);
     dynamic_cast<LayerBase&>(layer).setVariant(LayerBase::kVariantV2);
   });
-}
-
-nv::ICastLayer* Network::addCast(nv::ITensor& input, nv::DataType toType) noexcept {
-  return add<nv::ICastLayer>("INetworkDefinition::addCast", LayerType::kCAST, {&input}, [&](auto& layer) {
-    layer.setToType(checkedEnum(toType, "data type"));
-  });
-}
-
-nv::ISqueezeLayer* Network::addSqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
-  return add<nv::ISqueezeLayer>("INetworkDefinition::addSqueeze", LayerType::kSQUEEZE, {&input, &axes}, [](auto&) {});
-}
-
-nv::IUnsqueezeLayer* Network::addUnsqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
-  return add<nv::IUnsqueezeLayer>("INetworkDefinition::addUnsqueeze", LayerType::kUNSQUEEZE,
-                                 {&input, &axes}, [](auto&) {});
 }
 
 nv::IDynamicQuantizeLayer* Network::addDynamicQuantize(nv::ITensor& input, int32_t axis, int32_t blockSize,
@@ -407,26 +243,10 @@ nv::IRotaryEmbeddingLayer* Network::addRotaryEmbedding(nv::ITensor& input, nv::I
   });
 }
 
-nv::IKVCacheUpdateLayer* Network::addKVCacheUpdate(nv::ITensor& cache, nv::ITensor& update, nv::ITensor& writeIndices,
-    nv::KVCacheMode cacheMode) noexcept {
-  return add<nv::IKVCacheUpdateLayer>("INetworkDefinition::addKVCacheUpdate", LayerType::kKVCACHE_UPDATE,
-                                     {&cache, &update, &writeIndices}, [&](auto& layer) {
-    layer.setCacheMode(checkedEnum(cacheMode, "cache mode"));
-  });
-}
-
 nv::IMoELayer* Network::addMoE(nv::ITensor& hiddenStates, nv::ITensor& selectedExpertsForTokens,
                                nv::ITensor& scoresForSelectedExperts) noexcept {
   return add<nv::IMoELayer>("INetworkDefinition::addMoE", LayerType::kMOE,
                            {&hiddenStates, &selectedExpertsForTokens, &scoresForSelectedExperts}, [](auto&) {});
-}
-
-nv::IConcatenationLayer* Network::addConcatenation(nv::ITensor* const* inputs, int32_t nbInputs) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addConcatenation", static_cast<nv::IConcatenationLayer*>(nullptr), [&] {
-    checkUser(inputs != nullptr && nbInputs > 0, "a concatenation needs at least one input, got {}", nbInputs);
-    LayerBase& layer = create(LayerType::kCONCATENATION, {inputs, static_cast<size_t>(nbInputs)});
-    return static_cast<nv::IConcatenationLayer*>(&layer.interface());
-  });
 }
 
 nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInputs, const char* equation) noexcept {
@@ -443,37 +263,10 @@ nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInput
   });
 }
 
-nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPluginV2&) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addPluginV2", static_cast<nv::IPluginV2Layer*>(nullptr),
-                 []() -> nv::IPluginV2Layer* { notSupported("VNetworkDefinition::addPluginV2"); });
-}
-
-nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITensor* const*, int32_t,
-    nv::IPluginV3&) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addPluginV3", static_cast<nv::IPluginV3Layer*>(nullptr),
-                 []() -> nv::IPluginV3Layer* { notSupported("VNetworkDefinition::addPluginV3"); });
-}
-
-nv::ILoop* Network::addLoop() noexcept {
-  return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr),
-                 []() -> nv::ILoop* { notSupported("VNetworkDefinition::addLoop"); });
-}
-
-nv::IIfConditional* Network::addIfConditional() noexcept {
-  return guarded(reporter_, "INetworkDefinition::addIfConditional", static_cast<nv::IIfConditional*>(nullptr),
-                 []() -> nv::IIfConditional* { notSupported("VNetworkDefinition::addIfConditional"); });
-}
-
 nv::IAttention* Network::addAttention(nv::ITensor&, nv::ITensor&, nv::ITensor&, nv::AttentionNormalizationOp,
                                       bool) noexcept {
   return guarded(reporter_, "INetworkDefinition::addAttention", static_cast<nv::IAttention*>(nullptr),
                  []() -> nv::IAttention* { notSupported("VNetworkDefinition::addAttention"); });
-}
-
-nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,
-    int64_t, int64_t*, int64_t) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addDistCollective", static_cast<nv::IDistCollectiveLayer*>(nullptr),
-                 []() -> nv::IDistCollectiveLayer* { notSupported("VNetworkDefinition::addDistCollective"); });
 }
 
 }  // namespace tenon::api

@@ -9,7 +9,7 @@ ExecutionContext::ExecutionContext(const Engine& engine, std::shared_ptr<const L
       reporter_(parent.logger(), parent.recorder()),
       loaded_(std::move(loaded)),
       outputAllocators_(loaded_->engine->io().size()),
-      context_(loaded_->engine, options, reporter_),
+      context_(loaded_->engine, options, permanentLog(parent.logger())),
       config_(config),
       nvtxVerbosity_(engine.getProfilingVerbosity()) {
   mImpl = this;
