@@ -1,0 +1,205 @@
+// Each pass on small graphs: what is left, that values stay, that a second run finds nothing.
+#include "check_pass.h"
+
+#include <filesystem>
+#include <set>
+
+namespace tenon::passes {
+namespace {
+
+// A convolution of the given weights' shape, with the statements after it.
+std::string behindConvolution(const std::string& rest, const std::string& fields = "hasBias=true") {
+  return "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %b : f32[6] = random(2)\n"
+         "const %s : f32[1,6,1,1] = random(3)\nconst %t : f32[6,1,1] = random(4)\nconst %u : f32[1] = {0.75}\n"
+         "%c : f32[2,6,3,3] = convolution{" + fields + "}(%x, %w, %b) \"conv\" from(\"conv\")\n" + rest;
+}
+
+std::string scale(const std::string& expr, const std::string& inputs) {
+  return "%y : f32[2,6,3,3] = pointwise{expr=\"" + expr + "\"}(" + inputs + ") \"after\" from(\"after\")\noutput %y\n";
+}
+
+TEST(DeadCode, UnusedNodesGo) {
+  expectPass("dead_code", R"g(input %x : f32[3]
+    %a : f32[3] = pointwise{expr="exp(x0)"}(%x) "a"
+    %b : f32[3] = pointwise{expr="neg(x0)"}(%a) "b"
+    %c : f32[3] = pointwise{expr="relu(x0)"}(%x) "c"
+    output %c
+)g", "pointwise");
+}
+
+TEST(FoldConstants, ConstantNodesBecomeConstants) {
+  expectPass("fold_constants", R"g(input %x : f32[2,3]
+    const %k : f32[3,2] = random(1)
+    %t : f32[2,3] = transpose{permutation=[1,0]}(%k) "t"
+    %n : f32[2,3] = pointwise{expr="neg(x0)"}(%t) "n"
+    %y : f32[2,3] = pointwise{expr="add(x0,x1)"}(%x, %n) "sum"
+    output %y
+)g", "pointwise");
+}
+
+TEST(RemoveNoops, IdentitiesGo) {
+  expectPass("remove_noops", R"g(input %x : f32[2,3]
+    %a : f32[2,3] = pointwise{expr="identity(x0)"}(%x) "a"
+    %b : f32[2,3] = reshape{shape=[2,3]}(%a) "b"
+    %c : f32[2,3] = transpose{permutation=[0,1]}(%b) "c"
+    %d : f32[2,3] = slice{start=[0,0] size=[2,3] stride=[1,1]}(%c) "d"
+    %e : f32[2,3] = pointwise{expr="cast.f32(x0)"}(%d) "e"
+    %y : f32[2,3] = pointwise{expr="relu(x0)"}(%e) "y"
+    output %y
+)g", "pointwise");
+}
+
+TEST(RemoveNoops, ACopyOfAnInputStays) {
+  expectPass("remove_noops", R"g(input %x : f32[2,3]
+    %a : f32[2,3] = pointwise{expr="identity(x0)"}(%x) "a"
+    output %a
+)g", "pointwise");
+}
+
+TEST(RemoveNoops, RealMovementStays) {
+  expectPass("remove_noops", R"g(input %x : f32[3,3]
+    %a : f32[3,3] = transpose{permutation=[1,0]}(%x) "a"
+    %b : f32[3,3] = slice{start=[0,2] size=[3,3] stride=[1,-1]}(%a) "b"
+    %c : f16[3,3] = pointwise{expr="cast.f16(x0)"}(%b) "c"
+    output %c
+)g", "transpose slice pointwise");
+}
+
+TEST(MergeMovement, ChainsBecomeOne) {
+  expectPass("merge_movement", R"g(input %x : f32[2,3,5]
+    %a : f32[3,5,2] = transpose{permutation=[1,2,0]}(%x) "a"
+    %b : f32[2,5,3] = transpose{permutation=[2,1,0]}(%a) "b"
+    output %b
+)g", "transpose");
+  expectPass("merge_movement", R"g(input %x : f32[2,3,5]
+    %a : f32[6,5] = reshape{shape=[6,5]}(%x) "a"
+    %b : f32[30] = reshape{shape=[30]}(%a) "b"
+    output %b
+)g", "reshape");
+  expectPass("merge_movement", R"g(input %x : f32[4,1,5]
+    %a : f32[1,4,5] = transpose{permutation=[1,0,2]}(%x) "a"
+    output %a
+)g", "reshape");
+}
+
+TEST(Rewrite, EquationsApply) {
+  const auto after = expectPass("rewrite", R"g(input %x : f32[7]
+    input %y : f32[7]
+    %a : f32[7] = pointwise{expr="neg(x1);add(x0,t0);mul(t1,1);relu(t2);relu(t3)"}(%x, %y) "a" from("a")
+    output %a
+)g", "pointwise");
+  EXPECT_EQ(after.node(after.order()[0]).op.text(), R"g(pointwise{expr="sub(x0,x1);relu(t0)"})g");
+}
+
+TEST(FoldPadding, ZerosBeforeAConvolution) {
+  const std::string weights = "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %one : f32[] = {1}\n";
+  const auto rest = [](const char* mode, const char* inputs) {
+    return std::string("%p : f32[2,4,8,7] = slice{start=[0,0,-1,-1] size=[2,4,8,7] stride=[1,1,1,1] mode=") + mode + "}(" + inputs +
+           ") \"pad\"\n%c : f32[2,6,6,5] = convolution(%p, %w) \"conv\"\noutput %c\n";
+  };
+  expectPass("fold_padding", weights + rest("fill", "%x"), "convolution");
+  expectPass("fold_padding", weights + rest("fill", "%x, %one"), "slice convolution");
+  expectPass("fold_padding", weights + rest("clamp", "%x"), "slice convolution");
+}
+
+TEST(FoldAffine, ScalesAndShiftsGoIntoWeights) {
+  for (const char* expr : {"mul(x0,x1)", "add(x0,x1)", "sub(x0,x1)", "sub(x1,x0)", "div(x0,x1)", "neg(x0)", "mul(x0,2)", "sub(3,x0)",
+                           "mul(x0,x1);add(t0,x1)", "add(x0,x1);mul(t0,0.5);sub(x1,t1)", "fma(x0,x1,0.5)", "fma(x1,x0,x1)"}) {
+    for (const char* constant : {"%s", "%t", "%u"}) {
+      SCOPED_TRACE(std::string(expr) + " with " + constant);
+      const bool two = std::string(expr).find("x1") != std::string::npos;
+      expectPass("fold_affine", behindConvolution(scale(expr, two ? std::string("%c, ") + constant : "%c")), "convolution");
+    }
+  }
+}
+
+TEST(FoldAffine, LeavesWhatIsNotAffineOrHasReaders) {
+  expectPass("fold_affine", behindConvolution(scale("mul(x0,x0)", "%c")), "convolution pointwise");
+  expectPass("fold_affine", behindConvolution(scale("div(x1,x0)", "%c, %s")), "convolution pointwise");
+  expectPass("fold_affine", behindConvolution(scale("mul(x0,x1);add(t0,x0)", "%c, %s")), "convolution pointwise");
+  expectPass("fold_affine", behindConvolution(scale("mul(x0,x1)", "%c, %s") + "output %c\n"), "convolution pointwise");
+}
+
+TEST(FoldAffine, GroupsAndDeconvolutions) {
+  const std::string tail = "const %s : f32[1,6,1,1] = random(3)\n%y : f32[2,6,7,7] = pointwise{expr=\"mul(x0,x1);add(t0,x1)\"}(%c, %s) \"y\"\noutput %y\n";
+  expectPass("fold_affine", "input %x : f32[2,4,9,9]\nconst %w : f32[6,2,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = convolution{groups=2}(%x, %w) \"c\"\n" + tail, "convolution");
+  expectPass("fold_affine", "input %x : f32[2,4,5,5]\nconst %w : f32[4,6,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = deconvolution(%x, %w) \"c\"\n" + tail, "deconvolution");
+  expectPass("fold_affine", "input %x : f32[2,4,5,5]\nconst %w : f32[4,3,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = deconvolution{groups=2}(%x, %w) \"c\"\n" + tail, "deconvolution pointwise");
+}
+
+TEST(FuseEpilogue, PointwiseNodesJoinContractions) {
+  expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c")), "convolution");
+  expectPass("fuse_epilogue", behindConvolution("input %r : f32[2,6,3,3]\n" + scale("add(x0,x1);relu(t0)", "%c, %r")), "convolution");
+  expectPass("fuse_epilogue", behindConvolution("%g : f32[2,6,3,3] = pointwise{expr=\"sigmoid(x0)\"}(%c) \"gate\"\n" +
+                                                scale("mul(x0,x1)", "%c, %g")), "convolution");
+  expectPass("fuse_epilogue", R"g(input %x : f32[3,5]
+    input %r : f32[3,7]
+    const %w : f32[5,7] = random(1)
+    const %b : f32[7] = random(2)
+    %m : f32[3,7] = matmul(%x, %w) "m" from("m")
+    %a : f32[3,7] = pointwise{expr="add(x0,x1)"}(%m, %b) "a" from("a")
+    %g : f32[3,7] = pointwise{expr="gelu_erf(x0)"}(%a) "g" from("g")
+    %s : f32[3,7] = pointwise{expr="sub(x1,x0)"}(%g, %r) "s" from("s")
+    output %s
+)g", "matmul");
+}
+
+TEST(FuseEpilogue, ChainsOfPointwiseBecomeOneAndOutputsStay) {
+  const auto after = expectPass("fuse_epilogue", R"g(input %x : f32[3,5]
+    input %y : f32[5]
+    %a : f32[3,5] = pointwise{expr="exp(x0)"}(%x) "a" from("a")
+    %b : f32[3,5] = pointwise{expr="sub(x0,x1)"}(%y, %a) "b" from("b")
+    %c : f32[3,5] = pointwise{expr="mul(x0,x1)"}(%b, %x) "c" from("c")
+    output %c
+)g", "pointwise");
+  EXPECT_EQ(after.node(after.order()[0]).origins, (std::vector<std::string>{"a", "b", "c"}));
+  expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c") + "output %c\n"), "convolution pointwise");
+}
+
+graph::Graph swish() {
+  return graph::parse("graph \"g\" {" + behindConvolution(scale("mul(x0,x1);sigmoid(t0);mul(t0,t1)", "%c, %s")) + "}");
+}
+
+TEST(Driver, WholePipelineKeepsValuesAndSettles) {
+  const auto before = swish();
+  auto after = before;
+  run(after, {});
+  expectSameValues(before, after);
+  EXPECT_EQ(operators(after), "convolution");
+  const auto once = graph::text(after);
+  run(after, {});
+  EXPECT_EQ(graph::text(after), once);
+}
+
+TEST(Driver, DisableStopAndDump) {
+  {
+    const ScopedVariable disable("TENON_DISABLE", "fold_affine,fuse_epilogue");
+    auto graph = swish();
+    run(graph, {});
+    EXPECT_EQ(operators(graph), "convolution pointwise");
+  }
+  {
+    const ScopedVariable stop("TENON_STOP_AFTER", "0");
+    auto graph = swish();
+    run(graph, {});
+    EXPECT_EQ(graph::text(graph), graph::text(swish()));
+  }
+  const auto folder = std::filesystem::temp_directory_path() / "tenon_passes_dump";
+  std::filesystem::remove_all(folder);
+  {
+    const ScopedVariable dump("TENON_DUMP", folder.string());
+    auto graph = swish();
+    run(graph, {});
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "000_network.graph"));
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  EXPECT_GT(names.size(), 1u);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tenon::passes
