@@ -98,9 +98,9 @@ ConstantPtr along(const ConstantPtr& vector, int axis, int rank) {
   return Constant::recipe(ops::Reshape{shape}, {vector});
 }
 
-// A one-element vector stretched to `count`.
+// A scalar or one-element vector stretched to a vector of `count`.
 ConstantPtr stretched(const ConstantPtr& vector, int64_t count, DataType type) {
-  if (vector->count() == count) return vector;
+  if (vector->dims().rank == 1 && vector->count() == count) return vector;
   HostTensor zeros(type, {count});
   return combine(ScalarOp::k_add, Constant::own(std::move(zeros)), vector);
 }

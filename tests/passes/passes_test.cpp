@@ -120,6 +120,14 @@ TEST(FoldAffine, LeavesWhatIsNotAffineOrHasReaders) {
   expectPass("fold_affine", behindConvolution(scale("mul(x0,x1)", "%c, %s") + "output %c\n"), "convolution pointwise");
 }
 
+TEST(FoldAffine, LiteralsOnOneChannel) {
+  for (const char* expr : {"add(x0,1)", "mul(x0,2)", "fma(x0,2,1)", "sub(1,x0)"}) {
+    expectPass("fold_affine", std::string("input %x : f32[2,3,4,4]\nconst %w : f32[1,3,3,3] = random(1)\n"
+               "%c : f32[2,1,2,2] = convolution(%x, %w) \"c\"\n%y : f32[2,1,2,2] = pointwise{expr=\"") + expr +
+               "\"}(%c) \"y\"\noutput %y\n", "convolution");
+  }
+}
+
 TEST(FoldAffine, GroupsAndDeconvolutions) {
   const std::string tail = "const %s : f32[1,6,1,1] = random(3)\n%y : f32[2,6,7,7] = pointwise{expr=\"mul(x0,x1);add(t0,x1)\"}(%c, %s) \"y\"\noutput %y\n";
   expectPass("fold_affine", "input %x : f32[2,4,9,9]\nconst %w : f32[6,2,3,3] = random(1)\n"
