@@ -44,6 +44,7 @@ readOptions() {
 # Leaks inside the libraries of others are not ours to fail on; everything else is.
 sanitizerOptions() {
   export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1}
+  export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$root/scripts/leaks.supp:print_suppressions=0}
   export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
   export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 }
