@@ -1,39 +1,11 @@
 // When oneDNN convolves.
-#include "backends/cpu/build/simple_tactic.h"
+#include "backends/cpu/build/dnnl_window_tactic.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cpu {
-namespace {
-
-class ConvolutionTactic final : public SimpleTactic {
- public:
-  ConvolutionTactic() : SimpleTactic("cpu.dnnl_convolution", true, 20) {}
-  build::Support supports(const build::Problem& problem) const override {
-    const auto* op = problem.op.as<ops::Convolution>();
-    if (op == nullptr) return build::no("it computes convolutions");
-    for (const auto& padding : op->prePadding) {
-      if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
-    }
-    return onlyF32(problem);
-  }
-
-  // Row-major tensors go through im2col and gemm, which is slower in every case measured and rounds the last channels
-  // differently; they are left for few channels, where the change of format would cost more than it gains.
-  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
-    auto result = SimpleTactic::candidates(problem);
-    constexpr int64_t kFewChannels = 4;
-    if (result.size() > 1 && problem.inputs[0].dims[1] > kFewChannels) result.erase(result.begin());
-    return result;
-  }
-  int rank(const build::Problem&, const build::Candidate& candidate) const override {
-    return candidate.outputs[0] == Format::kLinear ? 40 : 20;
-  }
-};
-
-}  // namespace
 
 const build::Tactic& tactic_dnnl_convolution() {
-  static const ConvolutionTactic kTactic;
+  static const DnnlWindowTactic<ops::Convolution> kTactic("cpu.dnnl_convolution");
   return kTactic;
 }
 

@@ -1,0 +1,36 @@
+// What the tactics of oneDNN's convolution and deconvolution share.
+#pragma once
+
+#include "backends/cpu/build/simple_tactic.h"
+
+namespace tenon::backends::cpu {
+
+// Op is ops::Convolution or ops::Deconvolution.
+template <typename Op>
+class DnnlWindowTactic final : public SimpleTactic {
+ public:
+  explicit DnnlWindowTactic(std::string_view name) : SimpleTactic(name, true, 20) {}
+
+  build::Support supports(const build::Problem& problem) const override {
+    const auto* op = problem.op.as<Op>();
+    if (op == nullptr) return build::no("it computes {}s", Op::kName);
+    for (const auto& padding : op->prePadding) {
+      if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
+    }
+    return onlyF32(problem);
+  }
+
+  // Row-major tensors go through im2col and gemm, which is slower in every case measured and rounds the last channels
+  // differently; they are left for few channels, where the change of format would cost more than it gains.
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    constexpr int64_t kFewChannels = 4;
+    if (result.size() > 1 && problem.inputs[0].dims[1] > kFewChannels) result.erase(result.begin());
+    return result;
+  }
+  int rank(const build::Problem&, const build::Candidate& candidate) const override {
+    return candidate.outputs[0] == Format::kLinear ? 40 : 20;
+  }
+};
+
+}  // namespace tenon::backends::cpu
