@@ -10,32 +10,13 @@ import os
 import pathlib
 import subprocess
 import sys
-import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from python_environment import environment  # noqa: E402
+
 MODULE = "tensorrt-cu13-bindings==10.16.1.11"
 SKIPPED = 77
-
-
-def environment(folder):
-    """The Python of a virtual environment with the module in it, or None and the reason."""
-    python = folder / "bin/python"
-    if not python.exists():
-        try:
-            venv.create(folder, with_pip=True, symlinks=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            return None, f"no virtual environment: {error}"
-    check = [str(python), "-c", "import importlib.util as u, sys; "
-             "sys.exit(not (u.find_spec('numpy') and u.find_spec('tensorrt_bindings')))"]
-    if subprocess.run(check, check=False).returncode == 0:
-        return python, None
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
-    for what in (["numpy"], ["--no-deps", MODULE]):
-        done = subprocess.run(pip + what, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode != 0:
-            reason = (done.stdout.strip().splitlines() or ["pip failed"])[-1]
-            return None, f"{what[-1]} for Python {sys.version_info.major}.{sys.version_info.minor}: {reason}"
-    return python, None
 
 
 def main():
@@ -45,7 +26,8 @@ def main():
     parser.add_argument("--script", default="cases.py", help="what to run with the module")
     parser.add_argument("tests", nargs="*", help="parts of names of tests; all by default")
     options = parser.parse_args()
-    python, reason = environment(pathlib.Path(options.work) / "venv")
+    python, reason = environment(pathlib.Path(options.work) / "venv", ["numpy", "tensorrt_bindings"],
+                                 [["numpy"], ["--no-deps", MODULE]])
     if python is None:
         print(f"skipped: {reason}")
         return SKIPPED

@@ -36,7 +36,7 @@ def run(*command):
     if done.returncode != 0:
         print("+", " ".join(words))
         print("\n".join(done.stdout.splitlines()[-40:]))
-        sys.exit(f"trtexec ended with status {done.returncode}")
+        sys.exit(f"{pathlib.Path(words[0]).name} ended with status {done.returncode}")
     return time.perf_counter() - begin, done.stdout
 
 
@@ -50,16 +50,16 @@ def input_name(path):
     return found.group(0).decode()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser):
     parser.add_argument("model")
     parser.add_argument("kind", choices=["static", "dynamic"])
     parser.add_argument("tolerance", type=float)
-    parser.add_argument("flags", nargs="*")
-    parser.add_argument("--trtexec", required=True)
     parser.add_argument("--models", type=pathlib.Path,
                         default=pathlib.Path(os.environ.get("TENON_MODELS") or ROOT.parent / "shared/models"))
-    options = parser.parse_args()
+
+
+def load_model(options):
+    """The model's path, its inputs by name and its right answer; ends with a skip where one is not here."""
     path = options.models / (options.model + ".onnx")
     if not path.exists():
         skip("the models folder is not here (TENON_MODELS or ../shared/models)" if not options.models.is_dir()
@@ -68,8 +68,29 @@ def main():
     if stored is None:
         skip(f"no right answer is stored for {options.model}")
     inputs, outputs = stored
-    inputs = {name or input_name(path): value for name, value in inputs.items()}
+    return path, {name or input_name(path): value for name, value in inputs.items()}, outputs
 
+
+def count_wrong(found, outputs, tolerance):
+    """Compares {name: values} with the right answer, says how far each output is off, and counts those too far off."""
+    wrong = 0
+    for name, stride, expected in outputs:
+        if name is not None and name not in found:
+            sys.exit(f"the output {name} is missing; found {', '.join(found)}")
+        error = golden.error_of(found[name] if name else next(iter(found.values())), stride, expected)
+        wrong += not error <= tolerance
+        print(f"  {name or 'output'}: {len(expected)} values, error {error:.1e}, allowed {tolerance:.0e}"
+              + ("" if error <= tolerance else "  WRONG"))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_arguments(parser)
+    parser.add_argument("flags", nargs="*")
+    parser.add_argument("--trtexec", required=True)
+    options = parser.parse_args()
+    path, inputs, outputs = load_model(options)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         files = []
@@ -88,14 +109,7 @@ def main():
         size = engine.stat().st_size
 
     print(f"{options.model}: built in {build:.1f} s, {size / 2**20:.1f} MiB, loaded and run in {infer:.1f} s")
-    wrong = 0
-    for name, stride, expected in outputs:
-        if name is not None and name not in found:
-            sys.exit(f"the output {name} is missing; found {', '.join(found)}")
-        error = golden.error_of(found[name] if name else next(iter(found.values())), stride, expected)
-        wrong += not error <= options.tolerance
-        print(f"  {name or 'output'}: {len(expected)} values, error {error:.1e}, allowed {options.tolerance:.0e}"
-              + ("" if error <= options.tolerance else "  WRONG"))
+    wrong = count_wrong(found, outputs, options.tolerance)
     if wrong:
         sys.exit(f"{wrong} of {len(outputs)} outputs are wrong")
 
