@@ -1,6 +1,6 @@
-// The CUDA backend's run half.
+// The CUDA backend's run half: finds kernels by name in the generated table.
 #include "backends/cuda/run/cuda_device.h"
-#include "backends/cuda/run/cuda_kernels.h"
+#include "backends/cuda/run/kernel_row.h"
 #include "core/error.h"
 
 namespace tenon::backends {
@@ -13,9 +13,11 @@ class CudaBackend final : public runtime::Backend {
   std::string unavailable() const override { return cuda::unavailableReason(); }
 
   std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load) override {
-    if (load.record.version == 1 && load.record.name == "pointwise") return cuda::loadPointwise(load);
-    if (load.record.version == 1 && load.record.name == "cublaslt_matmul") return cuda::loadMatMul(load);
-    throw Unsupported("backend cuda has no kernel '{}' of version {}", load.record.name, load.record.version);
+    for (const auto& row : cuda::kernelTable()) {
+      if (row.name == load.record.name && row.version == load.record.version) return row.load(load);
+    }
+    throw Unsupported("backend cuda has no kernel '{}' of version {}; build the engine again with this library", load.record.name,
+                      load.record.version);
   }
 };
 

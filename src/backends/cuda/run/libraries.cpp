@@ -76,6 +76,11 @@ const Driver& driver() {
     get("cuModuleGetFunction", d->moduleGetFunction);
     get("cuLaunchKernel", d->launchKernel);
     get("cuGetErrorString", d->getErrorString);
+    get("cuMemHostAlloc", d->memHostAlloc);
+    get("cuMemFreeHost", d->memFreeHost);
+    get("cuMemsetD8Async", d->memsetAsync);
+    get("cuLaunchHostFunc", d->launchHostFunction);
+    get("cuFuncSetAttribute", d->functionSetAttribute);
     return d;
   }();
   return *kDriver;
@@ -94,6 +99,7 @@ const Nvrtc& nvrtc() {
     get("nvrtcGetCUBINSize", n->getCubinSize);
     get("nvrtcGetCUBIN", n->getCubin);
     get("nvrtcGetErrorString", n->getErrorString);
+    get("nvrtcVersion", n->version);
     return n;
   }();
   return *kNvrtc;

@@ -35,6 +35,11 @@ struct Driver {
   decltype(&::cuModuleGetFunction) moduleGetFunction;
   decltype(&::cuLaunchKernel) launchKernel;
   decltype(&::cuGetErrorString) getErrorString;
+  decltype(&::cuMemHostAlloc) memHostAlloc;
+  decltype(&::cuMemFreeHost) memFreeHost;
+  decltype(&::cuMemsetD8Async) memsetAsync;
+  decltype(&::cuLaunchHostFunc) launchHostFunction;
+  decltype(&::cuFuncSetAttribute) functionSetAttribute;
 };
 
 struct Nvrtc {
@@ -47,6 +52,7 @@ struct Nvrtc {
   decltype(&::nvrtcGetCUBINSize) getCubinSize;
   decltype(&::nvrtcGetCUBIN) getCubin;
   decltype(&::nvrtcGetErrorString) getErrorString;
+  decltype(&::nvrtcVersion) version;
 };
 
 struct BlasLt {

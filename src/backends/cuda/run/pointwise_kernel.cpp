@@ -2,42 +2,12 @@
 #include <algorithm>
 
 #include "backends/cuda/run/cuda_device.h"
-#include "backends/cuda/run/cuda_kernels.h"
 #include "backends/cuda/run/libraries.h"
 #include "backends/cuda/run/pointwise_kernel.h"
 #include "core/error.h"
 #include "core/strided.h"
-#include "ops/op/pointwise.h"
 
 namespace tenon::backends::cuda {
-namespace {
-
-class PointwiseInstance final : public runtime::KernelInstance {
- public:
-  explicit PointwiseInstance(std::shared_ptr<const GeneratedPointwise> code) : launcher_(std::move(code)) {}
-  size_t configure(const runtime::Shapes& shapes) override {
-    launcher_.configure(shapes.inputs, shapes.outputs[0]);
-    return 0;
-  }
-  void launch(const runtime::LaunchArguments& arguments) override {
-    launcher_.launch(arguments.inputs, arguments.outputs[0], arguments.stream);
-  }
-
- private:
-  PointwiseLauncher launcher_;
-};
-
-// Types are part of the record ("f32,f32->f32"), because the source depends on them.
-class PointwiseKernel final : public runtime::Kernel {
- public:
-  explicit PointwiseKernel(std::shared_ptr<const GeneratedPointwise> code) : code_(std::move(code)) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<PointwiseInstance>(code_); }
-
- private:
-  std::shared_ptr<const GeneratedPointwise> code_;
-};
-
-}  // namespace
 
 GeneratedPointwise::GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output,
                                        std::span<const std::byte> code) {
@@ -78,17 +48,6 @@ void PointwiseLauncher::launch(void* const* inputs, void* output, runtime::Strea
   void* arguments[] = {&parameters_};
   check(driver().launchKernel(code_->function(), blocks, 1, 1, kThreads, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr),
         "launch of a generated kernel");
-}
-
-std::unique_ptr<runtime::Kernel> loadPointwise(const runtime::KernelLoad& load) {
-  const auto op = ops::Operator::parse(load.record.op);
-  const auto* pointwise = op.as<ops::Pointwise>();
-  if (pointwise == nullptr) throw Unsupported("cuda.pointwise cannot compute {}", op.name());
-  TextReader in(load.record.params, "parameters of cuda.pointwise");
-  const auto types = FieldText<std::vector<DataType>>::read(in);
-  if (types.size() < 2) in.fail("expected the types of inputs and output");
-  return std::make_unique<PointwiseKernel>(std::make_shared<const GeneratedPointwise>(
-      pointwise->expr, std::span(types).first(types.size() - 1), types.back(), load.nativeCode));
 }
 
 }  // namespace tenon::backends::cuda

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "backends/cuda/run/cuda_device.h"
-#include "backends/cuda/run/cuda_kernels.h"
+#include "backends/cuda/run/kernel_row.h"
 #include "backends/cuda/run/libraries.h"
 #include "backends/cuda/run/pointwise_kernel.h"
 #include "core/error.h"
@@ -129,14 +129,13 @@ class MatMulKernel final : public runtime::Kernel {
   std::shared_ptr<const GeneratedPointwise> epilogue_;
 };
 
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  if (!blasLt().missing.empty()) throw Unsupported("cuda.cublaslt_matmul: {}", blasLt().missing);
+  return std::make_unique<MatMulKernel>(descriptionOf<ops::MatMul>(request), request.nativeCode);
+}
+
 }  // namespace
 
-std::unique_ptr<runtime::Kernel> loadMatMul(const runtime::KernelLoad& load) {
-  const auto op = ops::Operator::parse(load.record.op);
-  const auto* matmul = op.as<ops::MatMul>();
-  if (matmul == nullptr) throw Unsupported("cuda.cublaslt_matmul cannot compute {}", op.name());
-  if (!blasLt().missing.empty()) throw Unsupported("cuda.cublaslt_matmul: {}", blasLt().missing);
-  return std::make_unique<MatMulKernel>(*matmul, load.nativeCode);
-}
+KernelRow kernelRow_cublaslt_matmul() { return {"cublaslt_matmul", 1, &load}; }
 
 }  // namespace tenon::backends::cuda

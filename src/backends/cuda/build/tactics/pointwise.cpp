@@ -1,0 +1,46 @@
+// When generated pointwise code can be used.
+#include "backends/cuda/build/tactic_util.h"
+#include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/run/libraries.h"
+#include "backends/cuda/run/pointwise_code.h"
+#include "ops/op/pointwise.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+using build::Candidate;
+using build::no;
+using build::Problem;
+using build::Support;
+
+class PointwiseTactic final : public build::Tactic {
+ public:
+  std::string_view name() const override { return "cuda.pointwise"; }
+  int version() const override { return 1; }
+  Support supports(const Problem& problem) const override {
+    const auto* op = problem.op.as<ops::Pointwise>();
+    if (op == nullptr) return no("it computes pointwise operators");
+    if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
+    return {pointwiseUnsupported(op->expr, inputTypes(problem), problem.outputs[0].dtype)};
+  }
+  std::vector<Candidate> candidates(const Problem& problem) const override { return {linearCandidate(name(), problem)}; }
+  plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
+    auto types = inputTypes(problem);
+    types.push_back(problem.outputs[0].dtype);
+    return {"cuda", "pointwise", 1, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
+  }
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&, const plan::KernelRecord&) const override {
+    const auto* op = problem.op.as<ops::Pointwise>();
+    return compile(pointwiseSource(op->expr, inputTypes(problem), problem.outputs[0].dtype), computeCapability());
+  }
+  int rank(const Problem&, const Candidate&) const override { return 10; }
+};
+
+}  // namespace
+
+const build::Tactic& tactic_pointwise() {
+  static const PointwiseTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda
