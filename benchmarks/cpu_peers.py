@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tenon's trtexec against ONNX Runtime on the CPU: the same models, inputs and threads, in one run.
+"""Tenon's trtexec against ONNX Runtime and OpenVINO on the CPU: the same models, inputs and threads, in one run.
 
-    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--only TEXT] [--trtexec FILE] [--json FILE] [MODELS_FOLDER]
+    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--only TEXT,TEXT] [--all] [--trtexec FILE] [--json FILE]
+                 [--level N] [--merge FILE...] [MODELS_FOLDER]
 
-Needs the Python packages numpy and onnxruntime. The models are the shipped one and all *.onnx below the folder
-(default: TENON_MODELS, or ../shared/models). For each, an engine is built once; then the two take turns, and a figure
-is the median over all rounds of the milliseconds of one inference: trtexec's compute time against a call of a session
-whose inputs and outputs are bound. The ratio is ONNX Runtime's time over Tenon's: above 1, Tenon is faster. The last
-column is the greatest difference of the outputs, relative to the greatest value.
+Needs the Python packages numpy and onnxruntime; openvino is left out when it is not installed. The models are the
+foundation set: those whose row in the folder's INDEX.md begins with F (--all, or no such file: the shipped model and all
+*.onnx below the folder; default folder: TENON_MODELS, or ../shared/models). For each, an engine is built twice, the
+second time with the timing cache of the first; then all take turns, and a figure is the median over all rounds of the
+milliseconds of one inference: trtexec's compute time against a call of a session whose inputs and outputs are bound. A
+ratio is the peer's time over Tenon's: above 1, Tenon is faster. The last column is the greatest difference of Tenon's
+outputs from ONNX Runtime's, relative to the greatest value. --merge prints the table of files written with --json.
 """
 import argparse
 import json
@@ -23,6 +26,11 @@ import time
 
 import numpy as np
 import onnxruntime
+
+try:
+    import openvino
+except ImportError:
+    openvino = None
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
@@ -39,6 +47,15 @@ EXTENTS = {
 
 class Failed(Exception):
     pass
+
+
+def call_times(call, seconds):
+    found, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(found) < 5:
+        begin = time.perf_counter()
+        call()
+        found.append((time.perf_counter() - begin) * 1e3)
+    return found
 
 
 class OnnxRuntime:
@@ -75,23 +92,39 @@ class OnnxRuntime:
         return feeds
 
     def times(self, seconds):
-        found, end = [], time.perf_counter() + seconds
-        while time.perf_counter() < end or len(found) < 5:
-            begin = time.perf_counter()
-            self.session.run_with_iobinding(self.binding)
-            found.append((time.perf_counter() - begin) * 1e3)
-        return found
+        return call_times(lambda: self.session.run_with_iobinding(self.binding), seconds)
 
     def outputs(self):
         return {output.name: value for output, value in
                 zip(self.session.get_outputs(), self.session.run(None, self.feeds))}
 
 
-class Tenon:
-    """trtexec: one process builds the engine, one more per round runs it."""
+class OpenVino:
+    """A compiled model of fixed shapes with bound inputs."""
 
-    def __init__(self, trtexec, path, feeds, threads, folder):
-        self.trtexec, self.folder = trtexec, folder
+    def __init__(self, path, feeds, threads):
+        core = openvino.Core()
+        try:
+            model = core.read_model(str(path))
+            model.reshape({i.get_any_name(): list(feeds[i.get_any_name()].shape) for i in model.inputs})
+            compiled = core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads,
+                                                         "INFERENCE_PRECISION_HINT": "f32"})
+        except Exception as error:
+            raise Failed(f"openvino: {str(error).splitlines()[0]}") from error
+        self.request = compiled.create_infer_request()
+        self.tensors = [openvino.Tensor(feeds[i.get_any_name()]) for i in compiled.inputs]
+        for argument, tensor in zip(compiled.inputs, self.tensors):
+            self.request.set_tensor(argument, tensor)
+
+    def times(self, seconds):
+        return call_times(self.request.infer, seconds)
+
+
+class Tenon:
+    """trtexec: two processes build the engine, one more per round runs it."""
+
+    def __init__(self, options, path, feeds, folder):
+        self.trtexec, self.folder, threads = str(options.trtexec), folder, options.threads
         self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads),
                             "TENON_DEVICE": "cpu"}
         self.engine = folder / "engine"
@@ -102,11 +135,14 @@ class Tenon:
             value.tofile(file)
             files.append(f"{name}:{file}")
         self.inputs = ",".join(files)
-        dynamic = [f"--shapes={self.shapes}"] if self.has_dynamic_inputs(path) else []
-        self.dynamic = dynamic
-        begin = time.perf_counter()
-        self.run(f"--onnx={path}", f"--saveEngine={self.engine}", "--skipInference", *dynamic)
-        self.build_seconds = time.perf_counter() - begin
+        dynamic = self.dynamic = [f"--shapes={self.shapes}"] if self.has_dynamic_inputs(path) else []
+        flags = [f"--onnx={path}", f"--saveEngine={self.engine}", "--skipInference", f"--timingCacheFile={folder / 'cache'}",
+                 f"--builderOptimizationLevel={options.level}", *dynamic]
+        self.build_seconds = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            self.run(*flags)
+            self.build_seconds.append(time.perf_counter() - begin)
 
     @staticmethod
     def has_dynamic_inputs(path):
@@ -126,7 +162,7 @@ class Tenon:
     def times(self, seconds):
         report, output = self.folder / "times.json", self.folder / "output.json"
         self.run(f"--loadEngine={self.engine}", f"--loadInputs={self.inputs}", *self.dynamic,
-                 f"--duration={seconds}", f"--exportTimes={report}", f"--exportOutput={output}")
+                 f"--duration={seconds:.2f}", f"--exportTimes={report}", f"--exportOutput={output}")
         return [entry["computeMs"] for entry in json.loads(report.read_text())]
 
     def outputs(self):
@@ -148,25 +184,67 @@ def difference(ours, theirs):
 
 def measure(path, options):
     with tempfile.TemporaryDirectory() as folder:
-        peer = OnnxRuntime(path, options.threads)
-        tenon = Tenon(str(options.trtexec), path, peer.feeds, options.threads, pathlib.Path(folder))
-        peer.times(0.1)
-        times = {"tenon": [], "onnxruntime": []}
+        ort = OnnxRuntime(path, options.threads)
+        tenon = Tenon(options, path, ort.feeds, pathlib.Path(folder))
+        systems = {"tenon": tenon, "onnxruntime": ort}
+        if openvino is not None:
+            systems["openvino"] = OpenVino(path, ort.feeds, options.threads)
+        times = {name: [] for name in systems}
+        for name in list(systems)[1:]:
+            systems[name].times(0.1)
+        slice_seconds = options.seconds / options.rounds
         for _ in range(options.rounds):
-            times["onnxruntime"] += peer.times(options.seconds / options.rounds)
-            times["tenon"] += tenon.times(max(1, round(options.seconds / options.rounds)))
-        medians = {name: statistics.median(values) for name, values in times.items()}
-        return {"model": path.stem, **medians, "ratio": medians["onnxruntime"] / medians["tenon"],
-                "build_seconds": tenon.build_seconds, "difference": difference(tenon.outputs(), peer.outputs())}
+            for name, system in systems.items():
+                # The threads of the one before may still spin.
+                time.sleep(0.05)
+                times[name] += system.times(slice_seconds)
+        row = {"model": path.stem, **{name: statistics.median(values) for name, values in times.items()}}
+        row.update(build_seconds=tenon.build_seconds[0], cached_build_seconds=tenon.build_seconds[1],
+                   difference=difference(tenon.outputs(), ort.outputs()))
+        return row
 
 
-def find_models(folder, only):
-    found = [ROOT / "models/digits/digits.onnx"]
-    if folder.is_dir():
-        found += sorted(folder.rglob("*.onnx"))
+def find_models(options):
+    folder, index = options.models, options.models / "INDEX.md"
+    if index.is_file() and not options.all:
+        names = [line.split("|")[2].strip().split(" ")[0] for line in index.read_text().splitlines() if line.startswith("| F |")]
+        found = [path for name in names for path in sorted(folder.glob(name))]
     else:
-        print(f"{folder} is not there; only the shipped model is measured")
-    return [path for path in found if only in path.stem]
+        found = [ROOT / "models/digits/digits.onnx", *(sorted(folder.rglob("*.onnx")) if folder.is_dir() else [])]
+    return [path for path in found if any(text in path.stem for text in options.only.split(","))]
+
+
+def header(threads):
+    versions = f"onnxruntime {onnxruntime.__version__}" + (f", openvino {openvino.__version__}" if openvino else "")
+    return (f"threads: {threads}, {versions}\n{'model':40} {'tenon ms':>9} {'ort ms':>9} {'ov ms':>9} {'ort/tenon':>9} {'ov/tenon':>9} "
+            f"{'build s':>8} {'cached s':>8} {'difference':>10}")
+
+
+def line(row):
+    def ratio(peer):
+        return row[peer] / row["tenon"] if peer in row else math.nan
+    return (f"{row['model']:40.40} {row['tenon']:9.3f} {row['onnxruntime']:9.3f} {row.get('openvino', math.nan):9.3f} "
+            f"{ratio('onnxruntime'):9.2f} {ratio('openvino'):9.2f} {row['build_seconds']:8.2f} {row['cached_build_seconds']:8.2f} "
+            f"{row['difference']:10.1e}")
+
+
+def summary(rows, failures):
+    lines = []
+    for peer in ("onnxruntime", "openvino"):
+        ratios = [row[peer] / row["tenon"] for row in rows if peer in row]
+        if ratios:
+            mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
+            lines.append(f"geometric mean of {len(ratios)} ratios {peer}/tenon: {mean:.3f}")
+    behind = [row["model"] for row in rows if min(row["onnxruntime"], row.get("openvino", math.inf)) < 0.8 * row["tenon"]]
+    lines.append(f"below 0.8 of the better peer: {len(behind)} of {len(rows)} ({', '.join(behind) or 'none'})")
+    lines += [f"not compared: {failure['model']}: {failure['reason']}" for failure in failures]
+    return "\n".join(lines)
+
+
+def merge(files):
+    parts = [json.loads(file.read_text()) for file in files]
+    rows = list({row["model"]: row for part in parts for row in part["rows"]}.values())
+    print(header(parts[0]["threads"]), *map(line, rows), summary(rows, [f for part in parts for f in part["failures"]]), sep="\n")
 
 
 def main():
@@ -174,33 +252,32 @@ def main():
     parser.add_argument("models", nargs="?", type=pathlib.Path,
                         default=pathlib.Path(os.environ.get("TENON_MODELS", ROOT.parent / "shared/models")))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=float, default=4.0, help="measuring time per model and peer")
+    parser.add_argument("--seconds", type=float, default=4.0, help="measuring time per model and system")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", default="", help="models whose name contains this")
+    parser.add_argument("--only", default="", help="models whose name contains one of these")
+    parser.add_argument("--all", action="store_true", help="every model of the folder, not the foundation set alone")
+    parser.add_argument("--level", type=int, default=3, help="builder optimization level")
     parser.add_argument("--trtexec", type=pathlib.Path, default=ROOT / "build/release/bin/trtexec")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures here too")
+    parser.add_argument("--merge", type=pathlib.Path, nargs="+", help="only print the table of these files")
     options = parser.parse_args()
+    if options.merge:
+        return merge(options.merge)
     if not options.trtexec.exists():
         sys.exit(f"error: {options.trtexec} is missing; build it with scripts/demo.sh or name it with --trtexec")
 
-    print(f"threads: {options.threads}, onnxruntime {onnxruntime.__version__}")
-    print(f"{'model':44} {'tenon ms':>9} {'ort ms':>9} {'ort/tenon':>9} {'build s':>8} {'difference':>10}")
+    print(header(options.threads), flush=True)
     rows, failures = [], []
-    for path in find_models(options.models, options.only):
+    for path in find_models(options):
         try:
-            row = measure(path, options)
+            rows.append(measure(path, options))
+            print(line(rows[-1]), flush=True)
         except Failed as error:
             failures.append({"model": path.stem, "reason": str(error)})
-            print(f"{path.stem:44} {error}", flush=True)
-            continue
-        rows.append(row)
-        print(f"{row['model']:44} {row['tenon']:9.3f} {row['onnxruntime']:9.3f} {row['ratio']:9.2f} "
-              f"{row['build_seconds']:8.1f} {row['difference']:10.1e}", flush=True)
-    if rows:
-        mean = math.exp(statistics.fmean(math.log(row["ratio"]) for row in rows))
-        print(f"geometric mean of {len(rows)} ratios: {mean:.2f}; {len(failures)} models could not be compared")
-    if options.json:
-        options.json.write_text(json.dumps({"threads": options.threads, "rows": rows, "failures": failures}, indent=1))
+            print(f"{path.stem:40} {error}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps({"threads": options.threads, "rows": rows, "failures": failures}, indent=1))
+    print(summary(rows, failures))
 
 
 if __name__ == "__main__":
