@@ -12,7 +12,7 @@ bool Parser::guarded(const Action& action) noexcept {
 
 bool Parser::import(const pb::ModelProto& model, const char* path) {
   const ExternalFiles files(path);
-  const ImportEnvironment environment{network_, store_, files, &supplied_, errors_, logger_, flags_, false};
+  const ImportEnvironment environment{network_, store_, files, &source_.supplied(), errors_, logger_, flags_, false};
   GraphImport graph(model, environment);
   const bool complete = graph.run();
   nodeOutputs_ = graph.outputs();
@@ -20,55 +20,15 @@ bool Parser::import(const pb::ModelProto& model, const char* path) {
 }
 
 bool Parser::parse(const void* data, size_t size, const char* path) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    models_.push_back(loadModel(data, size));
-    return import(*models_.back(), path);
-  });
+  return source_.useBytes(data, size, path, [&](const auto& model, const char* from) { return import(model, from); });
 }
 
 bool Parser::parseFromFile(const char* file, int /*verbosity: the logger filters*/) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    if (file == nullptr) {
-      fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "parseFromFile: the file name is nullptr");
-    }
-    const std::string bytes = readFile(file);
-    models_.push_back(loadModel(bytes.data(), bytes.size()));
-    return import(*models_.back(), file);
-  });
-}
-
-bool Parser::loadModelProto(const void* data, size_t size, const char* path) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    modelLoaded_ = false;
-    supplied_.clear();
-    models_.push_back(loadModel(data, size));
-    modelPath_ = path == nullptr ? "" : path;
-    modelLoaded_ = true;
-    return true;
-  });
-}
-
-bool Parser::loadInitializer(const char* name, const void* data, size_t size) noexcept {
-  return guarded([&] {
-    if (!modelLoaded_ || name == nullptr || (data == nullptr && size != 0)) {
-      fail(ErrorCode::kINVALID_VALUE, "loadInitializer: call loadModelProto first, and give a name and its bytes");
-    }
-    supplied_[name] = SuppliedBytes{data, size};
-    return true;
-  });
+  return source_.useFile("parseFromFile", file, [&](const auto& model, const char* from) { return import(model, from); });
 }
 
 bool Parser::parseModelProto() noexcept {
-  return guarded([&] {
-    if (!modelLoaded_) {
-      fail(ErrorCode::kINVALID_VALUE, "parseModelProto: no model is loaded; call loadModelProto first");
-    }
-    errors_.clear();
-    return import(*models_.back(), modelPath_.c_str());
-  });
+  return source_.useLoaded("parseModelProto", [&](const auto& model, const char* from) { return import(model, from); });
 }
 
 bool Parser::probe(const void* data, size_t size, const char* path) {

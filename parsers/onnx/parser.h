@@ -1,13 +1,11 @@
 // The parser and the refitter that programs see.
 #pragma once
 
-#include <atomic>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "graph_import.h"
+#include "model_source.h"
 
 namespace tenon::onnxparser {
 
@@ -41,8 +39,12 @@ class Parser final : public nvonnxparser::IParser {
   int64_t getNbSubgraphs() noexcept override { return static_cast<int64_t>(subgraphs_.size()); }
   bool isSubgraphSupported(int64_t index) noexcept override;
   int64_t* getSubgraphNodes(int64_t index, int64_t& length) noexcept override;
-  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override;
-  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override;
+  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override {
+    return source_.load(data, size, path);
+  }
+  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override {
+    return source_.supply(name, data, size);
+  }
   bool parseModelProto() noexcept override;
   bool setBuilderConfig(const nvinfer1::IBuilderConfig* config) noexcept override;
 
@@ -62,10 +64,7 @@ class Parser final : public nvonnxparser::IParser {
   nvinfer1::ILogger* logger_;
   ErrorList errors_;
   WeightStore store_;
-  std::vector<std::unique_ptr<pb::ModelProto>> models_;  // weights point into them
-  std::string modelPath_;
-  bool modelLoaded_ = false;
-  SuppliedInitializers supplied_;
+  ModelSource source_{errors_};
   nvonnxparser::OnnxParserFlags flags_ = 1u << static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kNATIVE_INSTANCENORM);
   std::unordered_map<std::string, std::vector<nvinfer1::ITensor*>> nodeOutputs_;
   std::vector<Subgraph> subgraphs_;
@@ -84,13 +83,15 @@ class Refitter final : public nvonnxparser::IParserRefitter {
     return index < 0 ? nullptr : errors_.at(static_cast<size_t>(index));
   }
   void clearErrors() override { errors_.clear(); }
-  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override;
-  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override;
+  bool loadModelProto(const void* data, size_t size, const char* path) noexcept override {
+    return source_.load(data, size, path);
+  }
+  bool loadInitializer(const char* name, const void* data, size_t size) noexcept override {
+    return source_.supply(name, data, size);
+  }
   bool refitModelProto() noexcept override;
 
  private:
-  template <typename Action>
-  bool guarded(const Action& action) noexcept;
   using Tensors = std::unordered_map<std::string, const pb::TensorProto*>;
   bool refit(const pb::ModelProto& model, const char* path);
   void give(const Constant& constant);
@@ -99,10 +100,7 @@ class Refitter final : public nvonnxparser::IParserRefitter {
   nvinfer1::IRefitter& refitter_;
   ErrorList errors_;
   WeightStore store_;
-  std::vector<std::unique_ptr<pb::ModelProto>> models_;
-  std::string modelPath_;
-  bool modelLoaded_ = false;
-  SuppliedInitializers supplied_;
+  ModelSource source_{errors_};
 };
 
 }  // namespace tenon::onnxparser

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "batch_normalization.h"
-#include "guard.h"
 #include "parser.h"
 
 namespace tenon::onnxparser {
@@ -22,11 +21,6 @@ std::set<std::string> refittableNames(nvinfer1::IRefitter& refitter) {
 }
 
 }  // namespace
-
-template <typename Action>
-bool Refitter::guarded(const Action& action) noexcept {
-  return guardCall(errors_, action);
-}
 
 void Refitter::give(const Constant& constant) {
   if (!refitter_.setNamedWeights(constant.name.c_str(), constant.weights())) {
@@ -59,7 +53,7 @@ void Refitter::giveNormalization(const pb::NodeProto& node, const Tensors& tenso
 
 bool Refitter::refit(const pb::ModelProto& model, const char* path) {
   const ExternalFiles files(path);
-  TensorLoader loader(store_, files, &supplied_);
+  TensorLoader loader(store_, files, &source_.supplied());
   const std::set<std::string> wanted = refittableNames(refitter_);
   Tensors tensors;
   for (const pb::TensorProto& tensor : model.graph().initializer()) {
@@ -86,55 +80,15 @@ bool Refitter::refit(const pb::ModelProto& model, const char* path) {
 }
 
 bool Refitter::refitFromBytes(const void* data, size_t size, const char* path) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    models_.push_back(loadModel(data, size));
-    return refit(*models_.back(), path);
-  });
+  return source_.useBytes(data, size, path, [&](const auto& model, const char* from) { return refit(model, from); });
 }
 
 bool Refitter::refitFromFile(const char* file) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    if (file == nullptr) {
-      fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "refitFromFile: the file name is nullptr");
-    }
-    const std::string bytes = readFile(file);
-    models_.push_back(loadModel(bytes.data(), bytes.size()));
-    return refit(*models_.back(), file);
-  });
-}
-
-bool Refitter::loadModelProto(const void* data, size_t size, const char* path) noexcept {
-  return guarded([&] {
-    errors_.clear();
-    modelLoaded_ = false;
-    supplied_.clear();
-    models_.push_back(loadModel(data, size));
-    modelPath_ = path == nullptr ? "" : path;
-    modelLoaded_ = true;
-    return true;
-  });
-}
-
-bool Refitter::loadInitializer(const char* name, const void* data, size_t size) noexcept {
-  return guarded([&] {
-    if (!modelLoaded_ || name == nullptr || (data == nullptr && size != 0)) {
-      fail(ErrorCode::kINVALID_VALUE, "loadInitializer: call loadModelProto first, and give a name and its bytes");
-    }
-    supplied_[name] = SuppliedBytes{data, size};
-    return true;
-  });
+  return source_.useFile("refitFromFile", file, [&](const auto& model, const char* from) { return refit(model, from); });
 }
 
 bool Refitter::refitModelProto() noexcept {
-  return guarded([&] {
-    if (!modelLoaded_) {
-      fail(ErrorCode::kINVALID_VALUE, "refitModelProto: no model is loaded; call loadModelProto first");
-    }
-    errors_.clear();
-    return refit(*models_.back(), modelPath_.c_str());
-  });
+  return source_.useLoaded("refitModelProto", [&](const auto& model, const char* from) { return refit(model, from); });
 }
 
 }  // namespace tenon::onnxparser
