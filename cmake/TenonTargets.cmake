@@ -56,6 +56,9 @@ function(tenon_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  # The header is compiled once, for a library; a program is compiled as one (-fPIC, not -fPIE), or it could not use it.
+  set_target_properties(test_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(test_${name} PRIVATE -fPIC)
   target_precompile_headers(test_${name} REUSE_FROM tenon_test_pch)
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
