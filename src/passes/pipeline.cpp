@@ -53,25 +53,26 @@ void write(const std::filesystem::path& path, const std::string& content) {
   out << content;
 }
 
-void runOne(const Pass& pass, graph::Graph& graph, const Options& options, int& edits) {
+}  // namespace
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
   const graph::Graph before = graph;
   try {
-    edits = pass.run(graph, options);
+    const int edits = pass.run(graph, options);
     if (edits > 0) graph::verify(graph);
-  } catch (const Error& error) {
+    return edits;
+  } catch (const std::exception& error) {
     const char* folder = variable("TENON_DUMP");
     const auto path = std::filesystem::path(folder != nullptr ? folder : std::filesystem::temp_directory_path().c_str()) /
                       fmt::format("tenon_failed_{}_{:016x}.graph", pass.name, graph::hash(before));
     write(path, graph::text(before, INT64_MAX));
     throw InternalError(
-        "pass '{}' failed: {}. The graph before it is in '{}'; TENON_DISABLE={} leaves the pass out", pass.name, error.what(),
-        path.string(), pass.name);
+        "pass '{}' failed: {}. To repeat it: tenon_passes --pass {} '{}'. To build without this pass: set TENON_DISABLE={}",
+        pass.name, error.what(), pass.name, path.string(), pass.name);
   }
 }
-
-}  // namespace
-
-std::span<const Pass> pipeline() { return kPipeline; }
 
 void run(graph::Graph& graph, const Options& options) {
   const char* dump = variable("TENON_DUMP");
@@ -88,8 +89,7 @@ void run(graph::Graph& graph, const Options& options) {
     for (const auto& pass : kPipeline) {
       if (done >= limit) return;
       if (isDisabled(pass.name)) continue;
-      int edits = 0;
-      runOne(pass, graph, options, edits);
+      const int edits = runPass(pass, graph, options);
       if (edits == 0) continue;
       changes += edits;
       ++done;

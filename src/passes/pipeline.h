@@ -23,9 +23,12 @@ struct Pass {
 
 std::span<const Pass> pipeline();
 
+// Runs one pass, verifies and returns the number of edits. When the pass throws or breaks the graph, InternalError: the
+// graph before it is then in a file (in TENON_DUMP or the folder for temporary files), and the error says how to repeat it.
+int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
+
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass
-// that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out. When a pass
-// throws, the graph before it is written to a file and the error says how to repeat it.
+// that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out.
 void run(graph::Graph& graph, const Options& options);
 
 }  // namespace tenon::passes

@@ -2,6 +2,7 @@
 #include "check_pass.h"
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace tenon::passes {
@@ -171,6 +172,11 @@ graph::Graph swish() {
   return graph::parse("graph \"g\" {" + behindConvolution(scale("mul(x0,x1);sigmoid(t0);mul(t0,t1)", "%c, %s")) + "}");
 }
 
+std::string contentOf(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 TEST(Driver, WholePipelineKeepsValuesAndSettles) {
   const auto before = swish();
   auto after = before;
@@ -195,6 +201,7 @@ TEST(Driver, DisableStopAndDump) {
     run(graph, {});
     EXPECT_EQ(graph::text(graph), graph::text(swish()));
   }
+  // Each number of passes gives the graph of that dump: bisecting a wrong result finds the pass.
   const auto folder = std::filesystem::temp_directory_path() / "tenon_passes_dump";
   std::filesystem::remove_all(folder);
   {
@@ -206,6 +213,37 @@ TEST(Driver, DisableStopAndDump) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
   EXPECT_GT(names.size(), 1u);
+  long count = 0;
+  for (const auto& name : names) {
+    const ScopedVariable stop("TENON_STOP_AFTER", std::to_string(count++));
+    auto graph = swish();
+    run(graph, {});
+    EXPECT_EQ(graph::text(graph), contentOf(folder / name)) << name;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+int breaksDown(graph::Graph& graph, const Options&) {
+  graph::removeDeadNodes(graph);
+  throw InternalError("no rule for {}", 7);
+}
+
+TEST(Driver, FailedPassLeavesTheGraphBeforeItAndSaysHowToRepeatIt) {
+  const auto folder = std::filesystem::temp_directory_path() / "tenon_passes_failure";
+  std::filesystem::remove_all(folder);
+  const ScopedVariable dump("TENON_DUMP", folder.string());
+  auto graph = swish();
+  std::string message;
+  try {
+    runPass({"breaks", &breaksDown}, graph, {});
+  } catch (const InternalError& error) {
+    message = error.what();
+  }
+  ASSERT_TRUE(std::filesystem::exists(folder)) << message;
+  const auto file = std::filesystem::directory_iterator(folder)->path();
+  EXPECT_EQ(message, "pass 'breaks' failed: no rule for 7. To repeat it: tenon_passes --pass breaks '" + file.string() +
+                         "'. To build without this pass: set TENON_DISABLE=breaks");
+  EXPECT_EQ(graph::text(graph::parse(contentOf(file))), graph::text(swish()));
   std::filesystem::remove_all(folder);
 }
 

@@ -1,0 +1,53 @@
+// tenon_passes: runs the passes, or one of them, on a graph in text form; what a failed pass says to repeat it with.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "core/error.h"
+#include "passes/pipeline.h"
+
+namespace {
+
+using namespace tenon;
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UserError("cannot read '{}'", path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const passes::Pass& passOf(const std::string& name) {
+  std::string names;
+  for (const auto& pass : passes::pipeline()) {
+    if (pass.name == name) return pass;
+    if (names.find(pass.name) == std::string::npos) names += (names.empty() ? "" : ", ") + std::string(pass.name);
+  }
+  throw UserError("there is no pass '{}'; expected one of {}", name, names);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs Tenon's passes on a graph in text form and prints the graph they leave.");
+  std::string file;
+  std::string pass;
+  app.add_option("FILE", file, "graph, as TENON_DUMP or a failed pass writes it")->required();
+  app.add_option("--pass", pass, "run this pass once in place of the whole pipeline");
+  app.footer("TENON_DUMP=folder, TENON_STOP_AFTER=n and TENON_DISABLE=pass,... act as in a build.");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    auto graph = graph::parse(read(file));
+    if (pass.empty()) {
+      passes::run(graph, {});
+    } else {
+      graph::verify(graph);
+      passes::runPass(passOf(pass), graph, {});
+    }
+    std::cout << graph::text(graph);
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
