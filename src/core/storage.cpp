@@ -14,11 +14,11 @@ uint64_t storageBytes(DataType dtype, const Dims& dims, Format format) noexcept 
     if (extent == 0) {
       zero = true;
     } else if (__builtin_mul_overflow(count, extent, &count)) {
-      count = UINT64_MAX / 64;
+      return UINT64_MAX;
     }
   }
+  if (count >= UINT64_MAX / 128) return UINT64_MAX;  // also beside a zero: products in another order would overflow
   if (zero) return 0;
-  if (count >= UINT64_MAX / 64) return UINT64_MAX;
   return (count * static_cast<uint64_t>(bits(dtype)) + 7) / 8;
 }
 

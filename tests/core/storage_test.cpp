@@ -1,0 +1,28 @@
+// Bytes of tensors, at the ends of the range.
+#include "core/storage.h"
+
+#include <gtest/gtest.h>
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kLarge = int64_t{1} << 40;
+
+TEST(Storage, BytesOfSmallTensors) {
+  EXPECT_EQ(storageBytes(DataType::kF32, {}, Format::kLinear), 4U);
+  EXPECT_EQ(storageBytes(DataType::kF32, {3, 5}, Format::kLinear), 60U);
+  EXPECT_EQ(storageBytes(DataType::kInt4, {7}, Format::kLinear), 4U);  // two to a byte, rounded up
+  EXPECT_EQ(storageBytes(DataType::kF32, {3, 0, 5}, Format::kLinear), 0U);
+}
+
+// A product that does not fit is refused in whatever order the extents come, also where one of them is zero.
+TEST(Storage, ProductsThatDoNotFitAreRefused) {
+  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge}, Format::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge, 0}, Format::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kBool, {0, kLarge, kLarge}, Format::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, int64_t{1} << 23}, Format::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, 1 << 10}, Format::kLinear), uint64_t{1} << 52);
+}
+
+}  // namespace
+}  // namespace tenon
