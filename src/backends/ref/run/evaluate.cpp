@@ -1,7 +1,6 @@
 // The backend that runs any operator by its reference: slow, right, always there.
-#include <algorithm>
-
 #include "core/error.h"
+#include "ops/check.h"
 #include "ops/operator.h"
 #include "runtime/host_device.h"
 #include "runtime/kernel.h"
@@ -17,22 +16,13 @@ class EvaluateInstance final : public runtime::KernelInstance {
  public:
   explicit EvaluateInstance(const ops::Operator& op) : op_(op), bound_(op) {}
 
-  // Inference on the concrete extents repeats every check that building the network made with symbols, so that the
-  // reference never meets operands that it was not written for.
+  // References trust their tensors, so every new set of shapes is checked.
   size_t configure(const Shapes& shapes) override {
     if (shapes.symbols != nullptr) symbols_ = *shapes.symbols;
     bound_ = op_.bind(symbols_);
     views(shapes.inputs, inputs_);
     views(shapes.outputs, outputs_);
-    std::vector<ops::TensorType> types;
-    for (const auto& input : shapes.inputs) types.push_back({input.dtype, toShape(input.dims), std::nullopt});
-    const auto expected = bound_.infer(bound_.name(), types);
-    checkUser(expected.size() == outputs_.size(), "operator '{}' has {} outputs, got {}", bound_.name(), expected.size(), outputs_.size());
-    for (size_t i = 0; i < expected.size(); ++i) {
-      checkUser(expected[i].dtype == outputs_[i].dtype && expected[i].shape == toShape(outputs_[i].dims),
-                "operator '{}': output {} is {} {}, expected {} {}", bound_.name(), i, name(outputs_[i].dtype), outputs_[i].dims.text(),
-                name(expected[i].dtype), tenon::text(expected[i].shape));
-    }
+    ops::checkShapes(bound_, bound_.name(), {inputs_, outputs_, &symbols_});
     return 0;
   }
 
