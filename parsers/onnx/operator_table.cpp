@@ -22,8 +22,8 @@ std::vector<OperatorImporter> joinRows() {
 }  // namespace
 
 const std::vector<OperatorImporter>& operatorTable() {
-  static const std::vector<OperatorImporter> kTable = joinRows();
-  return kTable;
+  static const auto* const kTable = new std::vector<OperatorImporter>(joinRows());  // static objects may parse at exit
+  return *kTable;
 }
 
 const OperatorImporter* findImporter(std::string_view name, int32_t opset) {

@@ -11,7 +11,7 @@ constexpr int64_t kLarge = int64_t{1} << 40;
 TEST(Storage, BytesOfSmallTensors) {
   EXPECT_EQ(storageBytes(DataType::kF32, {}, Format::kLinear), 4U);
   EXPECT_EQ(storageBytes(DataType::kF32, {3, 5}, Format::kLinear), 60U);
-  EXPECT_EQ(storageBytes(DataType::kInt4, {7}, Format::kLinear), 4U);  // two to a byte, rounded up
+  EXPECT_EQ(storageBytes(DataType::kI4, {7}, Format::kLinear), 4U);  // two to a byte, rounded up
   EXPECT_EQ(storageBytes(DataType::kF32, {3, 0, 5}, Format::kLinear), 0U);
 }
 

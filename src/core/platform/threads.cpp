@@ -1,6 +1,7 @@
 // Teams of threads: OpenMP, shared with oneDNN, or the calling thread alone in builds for the thread sanitizer.
 #include "core/platform/threads.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace {
 
 std::atomic<int> running{0};
 thread_local int depth = 0;
+std::atomic<bool> inForkedChild{false};
 
 int countCores() noexcept {
   if (const char* wanted = std::getenv("TENON_THREADS")) {
@@ -26,6 +28,19 @@ int countCores() noexcept {
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
 }
+
+// A forked child has none of the threads of its parent's teams. OpenMP believes that it has, and would wait for them for
+// ever, so the child computes with the calling thread alone.
+void afterForkInChild() noexcept {
+  inForkedChild = true;
+  running = depth > 0 ? 1 : 0;
+#ifdef _OPENMP
+  omp_set_num_threads(1);        // for oneDNN outside of a RunningThread
+  omp_set_max_active_levels(0);   // for primitives of oneDNN that were made for the parent's team
+#endif
+}
+
+__attribute__((constructor)) void watchForks() { pthread_atfork(nullptr, nullptr, &afterForkInChild); }
 
 }  // namespace
 
@@ -45,7 +60,10 @@ RunningThread::~RunningThread() {
   if (--depth == 0) running.fetch_sub(1, std::memory_order_relaxed);
 }
 
-int teamSize() noexcept { return std::max(1, coreCount() / std::max(1, running.load(std::memory_order_relaxed))); }
+int teamSize() noexcept {
+  if (inForkedChild.load(std::memory_order_relaxed)) return 1;
+  return std::max(1, coreCount() / std::max(1, running.load(std::memory_order_relaxed)));
+}
 
 void parallelRanges(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* argument) {
   if (count <= 0) return;

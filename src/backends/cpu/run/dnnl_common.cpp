@@ -1,6 +1,8 @@
 // oneDNN's engine, descriptors and post-operations.
 #include "backends/cpu/run/dnnl_common.h"
 
+#include <utility>
+
 #include "backends/cpu/run/dnnl_version.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
@@ -93,9 +95,24 @@ const dnnl::engine& dnnlEngine() {
   return *kEngine;
 }
 
+// Static objects of the program may still run engines after the thread's own objects are destroyed: then a stream is made
+// that stays.
 dnnl::stream& dnnlStream() {
-  thread_local dnnl::stream stream(dnnlEngine());
-  return stream;
+  thread_local dnnl::stream* stream = nullptr;
+  thread_local bool isEnding = false;
+  struct Owner {
+    ~Owner() {
+      delete std::exchange(stream, nullptr);
+      isEnding = true;
+    }
+  };
+  if (stream == nullptr) {
+    stream = new dnnl::stream(dnnlEngine());
+    if (!isEnding) {
+      thread_local const Owner owner;
+    }
+  }
+  return *stream;
 }
 
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
