@@ -70,7 +70,9 @@ class Assigner {
       if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(n))) {
         throw Cancelled("the build was cancelled by the progress monitor");
       }
-      perNode_[n] = prune(source_.options(node, makeProblem(graph_, node, symbols_)));
+      auto problem = makeProblem(graph_, node, symbols_);
+      problem.tf32 = options_.tf32;
+      perNode_[n] = prune(source_.options(node, problem));
     }
   }
 

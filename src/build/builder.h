@@ -33,6 +33,7 @@ struct BuildOptions {
   int maxTactics = -1;                // most candidates to time per node; -1: all
   int profilingVerbosity = 0;         // as plan::Plan::profilingVerbosity
   bool refittable = false;
+  bool tf32 = false;                  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
   // Keeps only some candidates of a node; null keeps all. (Algorithm selectors, tactic sources.)

@@ -38,6 +38,7 @@ std::string Problem::text() const {
   }
   result += " ->";
   for (const auto& out : outputs) result += fmt::format(" {}[{}]", name(out.dtype), out.dims.text());
+  if (tf32 && op.facts().contraction && !inputs.empty() && inputs[0].dtype == DataType::kF32) result += " tf32";
   if (symbolic(op, symbols)) {
     for (const auto& [symbol, value] : symbols) result += fmt::format(" {}={}", symbol, value);
   }
@@ -84,7 +85,9 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
         refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
         continue;
       }
-      for (auto& candidate : tactic->candidates(problem)) {
+      auto proposed = tactic->candidates(problem);
+      if (proposed.empty()) refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
+      for (auto& candidate : proposed) {
         tactics[candidate.tactic] = tactic;
         candidates.push_back(std::move(candidate));
       }

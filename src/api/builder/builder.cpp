@@ -127,6 +127,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.maxTactics = options.getMaxNbTactics();
   build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
+  build.tf32 = build.device == "cuda" && options.getFlag(BuilderFlag::kTF32);
   build.log = &reporter_;
   if (options.timingCache() != nullptr && !options.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) {
     build.timingCache = &options.timingCache()->cache();

@@ -29,6 +29,7 @@ struct Problem {
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
   SymbolValues symbols;
+  bool tf32 = false;     // f32 operands of contractions may be rounded to TF32
   std::string text() const;  // operator, types and extents: the key of timing caches (constants' values do not count)
 };
 
@@ -60,7 +61,7 @@ class Tactic {
   virtual std::string_view name() const = 0;  // "cpu.dnnl_convolution"; enters plans and timing caches
   virtual int version() const = 0;
   virtual Support supports(const Problem& problem) const = 0;
-  virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; not empty
+  virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; none where a library refuses when asked
   virtual plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const = 0;
   // Code for the exact device that goes into the plan beside the record (a cubin); empty: the record is enough. The run
   // half must be able to make it again from the record, because a loader may not trust it.

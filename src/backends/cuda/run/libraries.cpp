@@ -12,8 +12,13 @@
 namespace tenon::backends::cuda {
 namespace {
 
+// Where to look after the loader's own path: the user's list, each entry also as the folder of the Python packages
+// nvidia-* (site-packages/nvidia), then the toolkit.
 std::vector<std::string> folders() {
   std::vector<std::string> result{""};
+  const auto add = [&](const std::string& folder, std::initializer_list<const char*> below) {
+    for (const char* part : below) result.push_back(folder + "/" + part);
+  };
   if (const char* list = std::getenv("TENON_CUDA_LIBS")) {
     std::string folder;
     for (const char* c = list;; ++c) {
@@ -21,38 +26,41 @@ std::vector<std::string> folders() {
         folder += *c;
         continue;
       }
-      if (!folder.empty()) result.push_back(folder + "/");
+      if (!folder.empty()) add(folder, {"", "cudnn/lib/", "cublas/lib/", "cuda_nvrtc/lib/", "cu13/lib/"});
       folder.clear();
       if (*c == '\0') break;
     }
   }
-  result.emplace_back("/usr/local/cuda/lib64/");
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') add(home, {"lib64/", "lib/"});
+  }
+  add("/usr/local/cuda", {"lib64/", "lib/"});
   return result;
 }
 
-void* open(std::initializer_list<const char*> names, std::string& missing) {
+}  // namespace
+
+void* openLibrary(std::initializer_list<const char*> names, std::string& missing) {
   for (const auto& folder : folders()) {
     for (const char* name : names) {
       if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     }
   }
-  missing = fmt::format("{} was not found in the loader's path, TENON_CUDA_LIBS or /usr/local/cuda/lib64", *names.begin());
+  missing = fmt::format("{} was not found in the loader's path, TENON_CUDA_LIBS or the toolkit's folder (/usr/local/cuda or CUDA_HOME)", *names.begin());
   return nullptr;
 }
 
-template <typename F>
-void find(void* library, const char* name, F& function, std::string& missing) {
-  function = library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
-  if (library != nullptr && function == nullptr && missing.empty()) missing = fmt::format("the library has no function {}", name);
+void* findSymbol(void* library, const char* name, std::string& missing) {
+  void* symbol = library != nullptr ? dlsym(library, name) : nullptr;
+  if (library != nullptr && symbol == nullptr && missing.empty()) missing = fmt::format("the library has no function {}", name);
+  return symbol;
 }
-
-}  // namespace
 
 const Driver& driver() {
   static const auto* const kDriver = [] {
     auto* d = new Driver{};
-    void* library = open({"libcuda.so.1"}, d->missing);
-    const auto get = [&](const char* name, auto& function) { find(library, name, function, d->missing); };
+    void* library = openLibrary({"libcuda.so.1"}, d->missing);
+    const auto get = [&](const char* name, auto& function) { findFunction(library, name, function, d->missing); };
     get("cuInit", d->init);
     get("cuDeviceGetCount", d->deviceGetCount);
     get("cuDeviceGet", d->deviceGet);
@@ -65,6 +73,15 @@ const Driver& driver() {
     get("cuMemFree_v2", d->memFree);
     get("cuMemcpyAsync", d->memcpyAsync);
     get("cuStreamCreate", d->streamCreate);
+    get("cuStreamDestroy_v2", d->streamDestroy);
+    get("cuStreamIsCapturing", d->streamIsCapturing);
+    get("cuStreamBeginCapture_v2", d->streamBeginCapture);
+    get("cuStreamEndCapture", d->streamEndCapture);
+    get("cuGraphInstantiateWithFlags", d->graphInstantiate);
+    get("cuGraphExecUpdate_v2", d->graphUpdate);
+    get("cuGraphLaunch", d->graphLaunch);
+    get("cuGraphExecDestroy", d->graphExecDestroy);
+    get("cuGraphDestroy", d->graphDestroy);
     get("cuStreamSynchronize", d->streamSynchronize);
     get("cuEventCreate", d->eventCreate);
     get("cuEventDestroy_v2", d->eventDestroy);
@@ -89,8 +106,8 @@ const Driver& driver() {
 const Nvrtc& nvrtc() {
   static const auto* const kNvrtc = [] {
     auto* n = new Nvrtc{};
-    void* library = open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, n->missing);
-    const auto get = [&](const char* name, auto& function) { find(library, name, function, n->missing); };
+    void* library = openLibrary({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, n->missing);
+    const auto get = [&](const char* name, auto& function) { findFunction(library, name, function, n->missing); };
     get("nvrtcCreateProgram", n->createProgram);
     get("nvrtcDestroyProgram", n->destroyProgram);
     get("nvrtcCompileProgram", n->compileProgram);
@@ -108,8 +125,8 @@ const Nvrtc& nvrtc() {
 const BlasLt& blasLt() {
   static const auto* const kBlas = [] {
     auto* b = new BlasLt{};
-    void* library = open({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, b->missing);
-    const auto get = [&](const char* name, auto& function) { find(library, name, function, b->missing); };
+    void* library = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, b->missing);
+    const auto get = [&](const char* name, auto& function) { findFunction(library, name, function, b->missing); };
     get("cublasLtCreate", b->create);
     get("cublasLtMatmul", b->matmul);
     get("cublasLtMatmulDescCreate", b->matmulDescCreate);
@@ -122,6 +139,10 @@ const BlasLt& blasLt() {
     get("cublasLtMatmulPreferenceDestroy", b->preferenceDestroy);
     get("cublasLtMatmulPreferenceSetAttribute", b->preferenceSetAttribute);
     get("cublasLtMatmulAlgoGetHeuristic", b->getHeuristic);
+    get("cublasLtMatmulAlgoInit", b->algoInit);
+    get("cublasLtMatmulAlgoCheck", b->algoCheck);
+    get("cublasLtMatmulAlgoConfigGetAttribute", b->algoConfigGet);
+    get("cublasLtMatmulAlgoConfigSetAttribute", b->algoConfigSet);
     return b;
   }();
   return *kBlas;

@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <nvrtc.h>
 
+#include <initializer_list>
 #include <string>
 
 namespace tenon::backends::cuda {
@@ -24,6 +25,15 @@ struct Driver {
   decltype(&::cuMemFree) memFree;
   decltype(&::cuMemcpyAsync) memcpyAsync;
   decltype(&::cuStreamCreate) streamCreate;
+  decltype(&::cuStreamDestroy) streamDestroy;
+  decltype(&::cuStreamIsCapturing) streamIsCapturing;
+  decltype(&::cuStreamBeginCapture) streamBeginCapture;
+  decltype(&::cuStreamEndCapture) streamEndCapture;
+  decltype(&::cuGraphInstantiateWithFlags) graphInstantiate;
+  decltype(&::cuGraphExecUpdate) graphUpdate;
+  decltype(&::cuGraphLaunch) graphLaunch;
+  decltype(&::cuGraphExecDestroy) graphExecDestroy;
+  decltype(&::cuGraphDestroy) graphDestroy;
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuEventCreate) eventCreate;
   decltype(&::cuEventDestroy) eventDestroy;
@@ -69,7 +79,20 @@ struct BlasLt {
   decltype(&::cublasLtMatmulPreferenceDestroy) preferenceDestroy;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preferenceSetAttribute;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) getHeuristic;
+  decltype(&::cublasLtMatmulAlgoInit) algoInit;
+  decltype(&::cublasLtMatmulAlgoCheck) algoCheck;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) algoConfigGet;
+  decltype(&::cublasLtMatmulAlgoConfigSetAttribute) algoConfigSet;
 };
+
+// Opens the first of `names` that is found; null, and the reason in `missing`, when none is.
+void* openLibrary(std::initializer_list<const char*> names, std::string& missing);
+void* findSymbol(void* library, const char* name, std::string& missing);
+
+template <typename F>
+void findFunction(void* library, const char* name, F& function, std::string& missing) {
+  function = reinterpret_cast<F>(findSymbol(library, name, missing));
+}
 
 // Opened once, never closed. Searched in the loader's path, the toolkit's folder, and the folders of the Python packages
 // nvidia-* below TENON_CUDA_LIBS (a list with colons).

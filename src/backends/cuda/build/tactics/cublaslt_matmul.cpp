@@ -1,8 +1,9 @@
-// When cuBLASLt multiplies matrices.
+// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic.
 #include "backends/cuda/build/tactic_util.h"
-#include "backends/cuda/run/libraries.h"
+#include "backends/cuda/run/blas_matmul.h"
+#include "backends/cuda/run/cuda_device.h"
 #include "backends/cuda/run/pointwise_code.h"
-#include "ops/op/matmul.h"
+#include "core/error.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -13,32 +14,72 @@ using build::Problem;
 using build::Support;
 using build::yes;
 
+constexpr int kMostWhole = 16;
+constexpr int kMostBare = 4;  // where the epilogue can be inside as well
+
+struct Operands {
+  explicit Operands(const Problem& problem) {
+    for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
+    for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+    shapes = {inputs, outputs, &problem.symbols};
+  }
+  std::vector<runtime::TensorShape> inputs, outputs;
+  runtime::Shapes shapes;
+};
+
+std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
+  return std::vector<DataType>(static_cast<size_t>(op.epilogue.inputCount()), type);
+}
+
+std::string generatedRefusal(const ops::MatMul& op, DataType type) {
+  if (op.epilogue.empty()) return {};
+  if (!nvrtc().missing.empty()) return nvrtc().missing;
+  return pointwiseUnsupported(op.epilogue, epilogueTypes(op, type), type);
+}
+
 class MatMulTactic final : public build::Tactic {
  public:
   std::string_view name() const override { return "cuda.cublaslt_matmul"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return no("it computes matrix products");
     if (!blasLt().missing.empty()) return no("{}", blasLt().missing);
-    for (const auto type : inputTypes(problem)) {
-      if (type != DataType::kF32) return no("operands of {}; it computes in f32", tenon::name(type));
-    }
-    const auto& y = problem.outputs[0].dims;
-    for (size_t i = 0; i < 2; ++i) {
-      const auto& dims = problem.inputs[i].dims;
-      if (dims.count() == 0) return no("operand {} is empty", i);
-      const int64_t batch = dims.count(0, dims.rank - 2);
-      if (batch != 1 && batch != y.count(0, y.rank - 2)) return no("operand {} broadcasts some batch axes and not others", i);
-    }
-    if (op->epilogue.inputCount() > kMaxOperands) return no("an epilogue of {} inputs", op->epilogue.inputCount());
-    return yes();
+    const Operands operands(problem);
+    if (const auto refusal = blasRefusal(*op, operands.shapes); !refusal.empty()) return no("{}", refusal);
+    if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) return yes();
+    return {generatedRefusal(*op, problem.outputs[0].dtype)};
   }
-  std::vector<Candidate> candidates(const Problem& problem) const override { return {linearCandidate(name(), problem)}; }
-  plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
-    return {"cuda", "cublaslt_matmul", 1, problem.op.text(), "", -1};
+  std::vector<Candidate> candidates(const Problem& problem) const override {
+    const auto& op = *problem.op.as<ops::MatMul>();
+    const Operands operands(problem);
+    const auto shape = blasShape(op, operands.shapes);
+    std::vector<Candidate> result;
+    const auto ask = [&](const BlasEpilogue& epilogue, bool whole, int most) {
+      for (const auto& algorithm : BlasProduct(shape, epilogue, problem.tf32).propose(most)) {
+        auto candidate = linearCandidate(name(), problem);
+        candidate.variant = BlasChoice{whole, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
+        result.push_back(std::move(candidate));
+      }
+    };
+    if (const auto epilogue = matchEpilogue(op.epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) {
+      ask(*epilogue, true, kMostWhole);
+    }
+    if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask({}, false, result.empty() ? kMostWhole : kMostBare);
+    return result;
   }
-  int rank(const Problem&, const Candidate&) const override { return 10; }
+  plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
+    const Operands operands(problem);
+    const auto shape = blasShape(*problem.op.as<ops::MatMul>(), operands.shapes);
+    return {"cuda", "cublaslt_matmul", 2, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
+  }
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate, const plan::KernelRecord&) const override {
+    const auto& op = *problem.op.as<ops::MatMul>();
+    if (op.epilogue.empty() || BlasChoice::parse(candidate.variant).whole) return {};
+    const auto type = problem.outputs[0].dtype;
+    return compile(pointwiseSource(op.epilogue, epilogueTypes(op, type), type), computeCapability());
+  }
+  int rank(const Problem&, const Candidate& candidate) const override { return candidate.variant.rfind("bare", 0) == 0 ? 12 : 10; }
 };
 
 }  // namespace

@@ -1,0 +1,45 @@
+// What the tactics of cuDNN's convolution and deconvolution share.
+#pragma once
+
+#include <string>
+
+#include "backends/cuda/run/cudnn_window.h"
+#include "build/tactics/tactic.h"
+
+namespace tenon::backends::cuda {
+
+build::Support windowSupport(const dnn::WindowOp& op, const build::Problem& problem);
+std::vector<build::Candidate> windowCandidates(std::string_view tactic, const dnn::WindowOp& op, const build::Problem& problem);
+std::vector<std::byte> windowCode(const dnn::WindowOp& op, const build::Problem& problem, const build::Candidate& candidate);
+int windowRank(const build::Candidate& candidate);
+
+// Op is ops::Convolution or ops::Deconvolution. One candidate per format and engine that cuDNN proposes.
+template <typename Op>
+class CudnnWindowTactic final : public build::Tactic {
+ public:
+  explicit CudnnWindowTactic(std::string_view name) : name_(name) {}
+  std::string_view name() const override { return name_; }
+  // Engines are numbered by release of cuDNN.
+  int version() const override { return 1'000'000 + dnn::library().version; }
+  build::Support supports(const build::Problem& problem) const override {
+    const auto* op = problem.op.as<Op>();
+    if (op == nullptr) return build::no("it computes {}s", Op::kName);
+    return windowSupport(dnn::windowOp(*op), problem);
+  }
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    return windowCandidates(name_, dnn::windowOp(problem.op), problem);
+  }
+  plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
+    return {"cuda", std::string(name_.substr(name_.find('.') + 1)), 1, problem.op.text(), candidate.variant, -1};
+  }
+  std::vector<std::byte> nativeCode(const build::Problem& problem, const build::Candidate& candidate,
+                                    const plan::KernelRecord&) const override {
+    return windowCode(dnn::windowOp(problem.op), problem, candidate);
+  }
+  int rank(const build::Problem&, const build::Candidate& candidate) const override { return windowRank(candidate); }
+
+ private:
+  std::string_view name_;
+};
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,91 @@
+// Matrix products for cuBLASLt: extents, what an epilogue is to it, algorithms as text.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/run/libraries.h"
+#include "ops/op/matmul.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cuda {
+
+constexpr size_t kBlasWorkspaceBytes = size_t{32} << 20;
+
+// An epilogue that cuBLASLt computes itself: activation(alpha * product + residual + bias).
+struct BlasEpilogue {
+  enum class Activation : uint8_t { kNone, kRelu, kGeluTanh };
+  float alpha = 1;
+  int bias = -1;      // input of the expression, a vector along the last axis; -1: none
+  int residual = -1;  // input of the expression, of the result's extents; -1: none
+  Activation activation = Activation::kNone;
+};
+
+// The expression as such an epilogue; nothing where it is another computation. `extras` are x1, x2, ....
+std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras, const Dims& result);
+
+// Extents of y = a b as one strided batch; a batch of `a` times one `b` is a single product of more rows.
+struct BlasShape {
+  DataType type = DataType::kF32;
+  bool transposeA = false;
+  bool transposeB = false;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  bool batchedA = false, batchedB = false;
+  std::string text() const;
+};
+
+// The reason why the operands are no such product, or empty.
+std::string blasRefusal(const ops::MatMul& op, const runtime::Shapes& shapes);
+BlasShape blasShape(const ops::MatMul& op, const runtime::Shapes& shapes);
+
+// The attributes that make an algorithm; text form "21:20,5,1,0,0,0,0,2".
+struct BlasAlgorithm {
+  int32_t id = 0;
+  std::array<int32_t, 8> settings{};  // tile, stages, split-k, reduction, swizzle, custom, inner shape, cluster shape
+  std::string text() const;
+  static BlasAlgorithm parse(std::string_view text);
+  bool operator==(const BlasAlgorithm&) const = default;
+};
+
+// How a kernel computes, as records and variants write it: "whole,tf32,21:...".
+struct BlasChoice {
+  bool whole = true;  // the epilogue by cuBLASLt, else by a generated kernel in place
+  bool tf32 = false;
+  BlasAlgorithm algorithm;
+  std::string text() const;
+  static BlasChoice parse(std::string_view text);
+};
+
+// Owned descriptors of one product with its epilogue.
+class BlasProduct {
+ public:
+  BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32);
+  ~BlasProduct();
+  BlasProduct(const BlasProduct&) = delete;
+  BlasProduct& operator=(const BlasProduct&) = delete;
+
+  // What cuBLASLt's heuristic offers, best first.
+  std::vector<BlasAlgorithm> propose(int most) const;
+  // Makes the algorithm ready; false when it does not fit. The workspace it needs is then known.
+  bool use(const BlasAlgorithm& algorithm);
+  size_t workspaceBytes() const noexcept { return workspaceBytes_; }
+  void run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace, void* stream);
+
+ private:
+  void layout(cublasLtMatrixLayout_t& layout, int64_t rows, int64_t columns, bool batched) const;
+  BlasShape shape_;
+  BlasEpilogue epilogue_;
+  cublasComputeType_t compute_;
+  cudaDataType_t type_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  std::array<cublasLtMatrixLayout_t, 3> layouts_{};  // b, a, y: row-major products are column-major ones in exchanged order
+  cublasLtMatmulAlgo_t algorithm_{};
+  size_t workspaceBytes_ = 0;
+  const void* boundBias_ = nullptr;
+};
+
+}  // namespace tenon::backends::cuda

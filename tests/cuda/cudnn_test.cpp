@@ -1,0 +1,94 @@
+// What cuDNN proposes for convolutions, asked for a chip that is described and not there; and the text forms.
+#include <gtest/gtest.h>
+
+#include "backends/cuda/run/cudnn_window.h"
+#include "core/error.h"
+
+namespace tenon::test {
+namespace {
+
+namespace dnn = backends::cuda::dnn;
+using runtime::TensorShape;
+
+// Properties of a Hopper chip with 132 multiprocessors, in cuDNN's form.
+constexpr const char* kHopper = R"({"deviceVer":900,"driverVer":13000,"cudaDeviceId":0,"maxGridSize":[2147483647,65535,65535],
+"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,
+"maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,
+"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
+"memClockRateKHz":3201000,"l2CacheSize":62914560,"deviceName":"described","totalGlobalMem":150754820096})";
+
+struct Case {
+  std::string name;
+  std::string op;
+  DataType dtype;
+  Format format;
+  std::vector<Dims> inputs;  // those of rank 4 and more, but the weights, have the format
+  dnn::Math math = dnn::Math::kAny;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+runtime::Shapes shapesOf(const Case& c, std::vector<TensorShape>& inputs, std::vector<TensorShape>& outputs) {
+  const auto op = ops::Operator::parse(c.op);
+  std::vector<ops::TensorType> types;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    const auto& dims = c.inputs[i];
+    inputs.push_back({c.dtype, dims, dims.rank >= 4 && i != 1 ? c.format : Format::kLinear});
+    types.push_back({c.dtype, toShape(dims), std::nullopt});
+  }
+  const auto result = op.infer("case", types);
+  outputs.push_back({c.dtype, evaluate(result[0].shape, {}), c.format});
+  return {inputs, outputs, nullptr};
+}
+
+class Proposals : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Proposals, EveryGraphHasAnEngine) {
+  if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
+  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  const auto& c = GetParam();
+  const auto chip = dnn::Chip::described(kHopper);
+  std::vector<TensorShape> inputs;
+  std::vector<TensorShape> outputs;
+  const auto shapes = shapesOf(c, inputs, outputs);
+  const auto op = dnn::windowOp(ops::Operator::parse(c.op));
+  ASSERT_EQ(dnn::windowRefusal(op, shapes), "");
+  const auto whole = dnn::windowGraph(chip, op, shapes, dnn::Fusion::kWhole);
+  const auto fused = whole.graph.propose(dnn::HeuristicMode::kA, c.math, 4);
+  std::cout << c.name << ": " << fused.size() << " engines with the epilogue inside\n";
+  const auto bare = dnn::windowGraph(chip, op, shapes, dnn::Fusion::kBare);
+  auto engines = bare.graph.propose(dnn::HeuristicMode::kA, c.math, 4);
+  if (engines.empty()) engines = bare.graph.propose(dnn::HeuristicMode::kFallback, c.math, 4);
+  EXPECT_FALSE(engines.empty());
+  EXPECT_LE(engines.size(), 4u);
+  for (const auto& engine : engines) EXPECT_EQ(dnn::EngineChoice::parse(engine.text()).text(), engine.text());
+}
+
+const std::string kPlain = "convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true";
+
+INSTANTIATE_TEST_SUITE_P(
+    Cudnn, Proposals,
+    ::testing::Values(
+        Case{"half_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
+        Case{"half_residual", kPlain + R"g( epilogue="add(x0,x1);relu(t0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}, {1, 64, 56, 56}}},
+        Case{"half_first", R"g(convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}},
+        Case{"half_depthwise", R"g(convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true groups=64 epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 1, 3, 3}, {64}}},
+        Case{"half_asymmetric", R"g(convolution{postPadding=[1,1] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 2, 2}, {64}}},
+        Case{"float_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF32, Format::kLinear, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}, dnn::Math::kNoTensorCores},
+        Case{"tf32_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF32, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
+        Case{"half_transposed", R"g(deconvolution{strides=[2,2] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 28, 28}, {64, 32, 2, 2}, {32}}},
+        Case{"float_line", R"g(convolution{hasBias=true epilogue="relu(x0)"})g", DataType::kF32, Format::kLinear, {{2, 16, 100}, {24, 16, 3}, {24}}, dnn::Math::kNoTensorCores},
+        Case{"half_volume", R"g(convolution{hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Cudnn, ChoicesHaveTextThatReadsBack) {
+  for (const std::string text : {"whole,any,17:2=1,14=3", "bare,exact,0", "whole,exact,3:11=-1"}) {
+    EXPECT_EQ(dnn::WindowChoice::parse(text).text(), text);
+  }
+  for (const std::string text : {"", "whole", "half,any,1", "whole,any,", "whole,any,1:2"}) {
+    EXPECT_THROW(dnn::WindowChoice::parse(text), UserError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
