@@ -4,17 +4,18 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# One line per need: packages, and after the bar a program that serves as well when it did not come as a package.
+# One line per need: packages, and after the bar a command that succeeds where it is there without being a package.
 needs='
-build-essential   | g++
-cmake             | cmake
-ninja-build       | ninja
-python3           | python3
-pkg-config        | pkg-config
+build-essential   | g++ --version
+cmake             | cmake --version
+ninja-build       | ninja --version
+python3           | python3 --version
+python3-venv      | python3 -c "import ensurepip"
+pkg-config        | pkg-config --version
 libprotobuf-dev
-protobuf-compiler | protoc
+protobuf-compiler | protoc --version
 libflatbuffers-dev
-flatbuffers-compiler | flatc
+flatbuffers-compiler | flatc --version
 libxxhash-dev
 libdnnl-dev
 libhwy-dev
@@ -38,11 +39,11 @@ isInstalled() {
 }
 
 missingPackages() {
-  local package program
-  while IFS=' |' read -r package program; do
+  local package command
+  while IFS=' |' read -r package command; do
     [ -n "$package" ] || continue
     isInstalled "$package" && continue
-    [ -n "$program" ] && command -v "$program" >/dev/null && continue
+    [ -n "$command" ] && eval "$command" >/dev/null 2>&1 && continue
     echo "$package"
   done <<<"$needs"
 }
