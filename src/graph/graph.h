@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -104,8 +105,9 @@ class Graph {
   void takeOutput(ValueId old, ValueId replacement);
   std::string uniqueName(std::string_view wanted);
   std::string name_;
-  std::vector<Node> nodes_;     // by id; removed nodes stay as empty slots, out of order_
-  std::vector<Value> values_;   // by id
+  // By id, in deques: a reference to a node or value stays good while others are added.
+  std::deque<Node> nodes_;      // removed nodes stay as empty slots, out of order_
+  std::deque<Value> values_;
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;

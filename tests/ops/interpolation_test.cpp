@@ -79,7 +79,9 @@ TEST(Resize, ReproducesPolynomials) {
     const auto got = numbers(run1(op, tensor({10}, values)));
     for (size_t o = 0; o < 23; ++o) {
       const double x = (static_cast<double>(o) + 0.5) * 10 / 23 - 0.5;
-      if (x >= 1 && x <= 8) EXPECT_NEAR(got[o], polynomial(x, cubic), 1e-4) << o;
+      if (x >= 1 && x <= 8) {
+        EXPECT_NEAR(got[o], polynomial(x, cubic), 1e-4) << o;
+      }
     }
   }
 }

@@ -52,7 +52,7 @@ void writeFile(const std::string& path, const void* data, size_t bytes, std::str
   if (file == nullptr) {
     throw Failure("cannot open the file '{}' for writing ({}): {}", path, what, std::strerror(errno));
   }
-  const bool written = std::fwrite(data, 1, bytes, file) == bytes;
+  const bool written = bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes;
   const int reason = errno;
   if (std::fclose(file) != 0 || !written) {
     const int why = written ? errno : reason;
