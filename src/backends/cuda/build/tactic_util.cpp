@@ -8,6 +8,14 @@ build::Candidate linearCandidate(std::string_view tactic, const build::Problem& 
           std::vector<Format>(problem.outputs.size(), Format::kLinear)};
 }
 
+build::Candidate channelsLastCandidate(std::string_view tactic, const build::Problem& problem) {
+  build::Candidate candidate{std::string(tactic), "", {}, {}};
+  const auto format = [](int rank) { return rank >= 4 && rank <= 5 ? Format::kChannelsLast : Format::kLinear; };
+  for (const auto& input : problem.inputs) candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format(input.dims.rank));
+  for (const auto& output : problem.outputs) candidate.outputs.push_back(format(output.dims.rank));
+  return candidate;
+}
+
 std::vector<DataType> inputTypes(const build::Problem& problem) {
   std::vector<DataType> types;
   for (const auto& input : problem.inputs) types.push_back(input.dtype);

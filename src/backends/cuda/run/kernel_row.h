@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "backends/cuda/run/compiler.h"
 #include "core/error.h"
 #include "ops/operator.h"
 #include "runtime/kernel.h"
@@ -15,17 +16,22 @@ struct KernelRow {
   std::string_view name;
   int version;
   std::unique_ptr<runtime::Kernel> (*load)(const runtime::KernelLoad& load);
+  Code (*code)(const plan::KernelRecord& record) = nullptr;  // of kernels with code of their own, for their tactics
 };
 
 std::span<const KernelRow> kernelTable();
 
-// The record's operator as the description of type T; Unsupported when it is another one.
+// The operator of a record as the description of type T; Unsupported when it is another one.
+template <typename T>
+T descriptionOf(const plan::KernelRecord& record) {
+  const auto op = ops::Operator::parse(record.op);
+  const auto* description = op.as<T>();
+  if (description == nullptr) throw Unsupported("cuda.{}: it computes {}, the plan asks for {}", record.name, T::kName, op.name());
+  return *description;
+}
 template <typename T>
 T descriptionOf(const runtime::KernelLoad& load) {
-  const auto op = ops::Operator::parse(load.record.op);
-  const auto* description = op.as<T>();
-  if (description == nullptr) throw Unsupported("cuda.{}: it computes {}, the plan asks for {}", load.record.name, T::kName, op.name());
-  return *description;
+  return descriptionOf<T>(load.record);
 }
 
 }  // namespace tenon::backends::cuda

@@ -69,6 +69,7 @@ const Driver& driver() {
     get("cuDevicePrimaryCtxRetain", d->primaryContextRetain);
     get("cuCtxGetCurrent", d->contextGetCurrent);
     get("cuCtxSetCurrent", d->contextSetCurrent);
+    get("cuCtxSynchronize", d->contextSynchronize);
     get("cuMemAlloc_v2", d->memAlloc);
     get("cuMemFree_v2", d->memFree);
     get("cuMemcpyAsync", d->memcpyAsync);

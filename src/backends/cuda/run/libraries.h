@@ -21,6 +21,7 @@ struct Driver {
   decltype(&::cuDevicePrimaryCtxRetain) primaryContextRetain;
   decltype(&::cuCtxGetCurrent) contextGetCurrent;
   decltype(&::cuCtxSetCurrent) contextSetCurrent;
+  decltype(&::cuCtxSynchronize) contextSynchronize;
   decltype(&::cuMemAlloc) memAlloc;
   decltype(&::cuMemFree) memFree;
   decltype(&::cuMemcpyAsync) memcpyAsync;

@@ -1,7 +1,8 @@
 // The generator: loads by stride, one statement per instruction, one store.
 #include "backends/cuda/run/pointwise_code.h"
 
-#include "backends/cuda/run/libraries.h"
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -9,105 +10,133 @@ namespace {
 
 using ops::ScalarArgument;
 
-// Functions of ops/scalar_math.h in CUDA, and the parameter struct.
-constexpr const char* kPrelude = R"(
-typedef float T;
-struct Parameters {
-  void* out; const void* in[8]; long long count; int axes;
-  long long extent[8]; long long outStride[8]; long long inStride[8][8];
-};
-__device__ inline bool isInfinite(T a) { return isinf(a); }
-__device__ inline T clampUnit(T a) { return a < T(0) ? T(0) : (a > T(1) ? T(1) : a); }
-__device__ inline T divide(T a, T b) { return a / b; }
-__device__ inline T floorDivide(T a, T b) { return floor(a / b); }
-__device__ inline T truncatedModulo(T a, T b) { return fmod(a, b); }
-__device__ inline T floorModulo(T a, T b) { T m = fmod(a, b); return m != T(0) && (m < T(0)) != (b < T(0)) ? m + b : m; }
-__device__ inline T power(T a, T b) { return pow(a, b); }
-)";
+// The arithmetic of an instruction, as the reference chooses it: by its operands that are no literals; the condition of
+// a select does not count; f32 where there are literals only.
+bool computesInFloat(const ops::ScalarInstruction& instruction, std::span<const DataType> inputs, const std::vector<DataType>& results) {
+  const auto& r = row(instruction.op);
+  for (int i = r.result == ops::ScalarResult::kOperand1 ? 1 : 0; i < r.arity; ++i) {
+    const auto& argument = instruction.arguments[static_cast<size_t>(i)];
+    const auto index = static_cast<size_t>(argument.index);
+    if (argument.kind == ScalarArgument::Kind::kInput) return isFloating(inputs[index]);
+    if (argument.kind == ScalarArgument::Kind::kResult) return isFloating(results[index]);
+  }
+  return true;
+}
 
-const char* typeName(DataType type) { return type == DataType::kBool ? "unsigned char" : "float"; }
-
-std::string operand(const ScalarArgument& argument) {
+std::string operand(const ScalarArgument& argument, bool floating) {
   switch (argument.kind) {
-    case ScalarArgument::Kind::kInput: return fmt::format("x{}", argument.index);
-    case ScalarArgument::Kind::kResult: return fmt::format("t{}", argument.index);
+    case ScalarArgument::Kind::kInput: return fmt::format("as<T>(x{})", argument.index);
+    case ScalarArgument::Kind::kResult: return fmt::format("as<T>(t{})", argument.index);
     default: break;
   }
-  if (argument.literal != argument.literal) return "__int_as_float(0x7fc00000)";
-  if (argument.literal > 3.5e38) return "__int_as_float(0x7f800000)";
-  if (argument.literal < -3.5e38) return "__int_as_float(0xff800000)";
-  return fmt::format("T({:.9e})", argument.literal);
+  if (argument.literal != argument.literal) return floating ? "notANumber()" : "T(0)";
+  if (argument.literal > 3.5e38) return floating ? "infinity()" : "T(infinity())";
+  if (argument.literal < -3.5e38) return floating ? "-infinity()" : "T(-infinity())";
+  return fmt::format("T({:.17e})", argument.literal);
+}
+
+std::string statement(const ops::ScalarInstruction& instruction, DataType type, bool floating) {
+  const auto& r = row(instruction.op);
+  if (r.result == ops::ScalarResult::kCast) {
+    auto from = operand(instruction.arguments[0], true);  // a cast sees the value as it is
+    if (instruction.arguments[0].kind != ScalarArgument::Kind::kLiteral) from = from.substr(6, from.size() - 7);
+    return fmt::format("typedef float T; r = castTo<{}>({});", cudaName(instruction.castTo), from);
+  }
+  constexpr std::string_view kNames = "abc";
+  std::string text = fmt::format("typedef {} T; ", floating ? "float" : "Integer");
+  for (int i = 0; i < r.arity; ++i) {
+    text += fmt::format("const T {} = {}; ", kNames[static_cast<size_t>(i)], operand(instruction.arguments[static_cast<size_t>(i)], floating));
+  }
+  return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), r.expression);
+}
+
+// Loads one operand of a pack: a whole pack where it steps, else one element for all.
+std::string loadPack(size_t k, DataType type) {
+  return fmt::format(
+      "  Pack<{0}, kPack> in{1};\n"
+      "  if (p.space.stride[{2}][p.space.axes - 1] != 0) in{1} = *(const Pack<{0}, kPack>*)((const {0}*)p.data[{2}] + at[{2}]);\n"
+      "  else for (int j = 0; j < kPack; ++j) in{1}.e[j] = ((const {0}*)p.data[{2}])[at[{2}]];\n",
+      cudaName(type), k, k + 1);
 }
 
 }  // namespace
 
+const char* cudaName(DataType type) {
+  switch (type) {
+    case DataType::kF32: return "f32";
+    case DataType::kF16: return "f16";
+    case DataType::kBF16: return "bf16";
+    case DataType::kF8E4M3: return "f8e4m3";
+    case DataType::kI64: return "i64";
+    case DataType::kI32: return "i32";
+    case DataType::kI8: return "i8";
+    case DataType::kU8: return "u8";
+    case DataType::kBool: return "b8";
+    default: return nullptr;
+  }
+}
+
 std::string pointwiseUnsupported(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
-  const auto fits = [](DataType type) { return type == DataType::kF32 || type == DataType::kBool; };
   auto types = ops::instructionTypes(expr, inputs);
   types.insert(types.end(), inputs.begin(), inputs.end());
   types.push_back(output);
   for (const auto type : types) {
-    if (!fits(type)) return fmt::format("values of {}; it computes f32 and bool", name(type));
+    if (cudaName(type) == nullptr) return fmt::format("values of {}", name(type));
   }
   if (inputs.size() > static_cast<size_t>(kMaxOperands)) return fmt::format("{} inputs; it takes {}", inputs.size(), kMaxOperands);
   return {};
 }
 
-std::string pointwiseSource(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
-  std::string source = kPrelude;
-  source += R"(
-extern "C" __global__ void tenon_pointwise(Parameters p) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < p.count; i += (long long)gridDim.x * blockDim.x) {
-    long long rest = i, at = 0;
-)";
-  for (size_t k = 0; k < inputs.size(); ++k) source += fmt::format("    long long at{} = 0;\n", k);
-  source += "    for (int axis = p.axes - 1; axis >= 0; --axis) {\n"
-            "      long long index = rest % p.extent[axis];\n      rest /= p.extent[axis];\n"
-            "      at += index * p.outStride[axis];\n";
-  for (size_t k = 0; k < inputs.size(); ++k) source += fmt::format("      at{} += index * p.inStride[{}][axis];\n", k, k);
-  source += "    }\n";
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    source += fmt::format("    const T x{} = T(((const {}*)p.in[{}])[at{}]);\n", k, typeName(inputs[k]), k, k);
-  }
-  for (size_t k = 0; k < expr.instructions.size(); ++k) {
-    const auto& instruction = expr.instructions[k];
-    const auto& r = row(instruction.op);
-    constexpr std::string_view kNames = "abc";
-    source += fmt::format("    T t{};\n    {{\n", k);
-    for (int i = 0; i < r.arity; ++i) {
-      source += fmt::format("      const T {} = {};\n", kNames[static_cast<size_t>(i)], operand(instruction.arguments[static_cast<size_t>(i)]));
-    }
-    source += fmt::format("      t{} = T({});\n    }}\n", k, r.expression);
-  }
-  const auto result = expr.empty() ? std::string("x0") : fmt::format("t{}", expr.instructions.size() - 1);
-  const auto stored = output == DataType::kBool ? fmt::format("({} != T(0) ? 1 : 0)", result) : result;
-  source += fmt::format("    (({}*)p.out)[at] = {};\n  }}\n}}\n", typeName(output), stored);
-  return source;
+int pointwisePack(std::span<const DataType> inputs, DataType output) {
+  int widest = bits(output) / 8;
+  for (const auto type : inputs) widest = std::max(widest, bits(type) / 8);
+  return std::min(16 / widest, 8);
 }
 
-std::vector<std::byte> compile(const std::string& source, int capability) {
-  const auto& n = nvrtc();
-  if (!n.missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", n.missing);
-  nvrtcProgram program = nullptr;
-  if (n.createProgram(&program, source.c_str(), "tenon.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS) {
-    throw InternalError("nvrtcCreateProgram failed");
+std::string scalarStatements(const ops::ScalarExpr& expr, std::span<const DataType> inputs, std::string& result) {
+  const auto types = ops::instructionTypes(expr, inputs);
+  std::string text;
+  for (size_t k = 0; k < expr.instructions.size(); ++k) {
+    const auto& instruction = expr.instructions[k];
+    text += fmt::format("  typename Scalar<{0}>::Value t{1};\n  {{ auto& r = t{1}; {2} }}\n", cudaName(types[k]), k,
+                        statement(instruction, types[k], computesInFloat(instruction, inputs, types)));
   }
-  const auto architecture = fmt::format("--gpu-architecture=sm_{}", capability);
-  const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=true"};
-  const auto status = n.compileProgram(program, 3, options);
-  std::vector<std::byte> code;
-  std::string log;
-  size_t size = 0;
-  if (status == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
-    code.resize(size);
-    n.getCubin(program, reinterpret_cast<char*>(code.data()));
-  } else if (n.getProgramLogSize(program, &size) == NVRTC_SUCCESS) {
-    log.resize(size);
-    n.getProgramLog(program, log.data());
+  result = expr.empty() ? "x0" : fmt::format("t{}", expr.instructions.size() - 1);
+  return text;
+}
+
+std::string pointwiseSource(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
+  const size_t operands = inputs.size() + 1;
+  const auto out = cudaName(output);
+  std::string source = fmt::format(
+      "#include \"scalar.cuh\"\n"
+      "constexpr int kPack = {};\n"
+      "struct Parameters {{\n  void* data[{}];\n  Space<{}> space;\n}};\n\n",
+      pointwisePack(inputs, output), kMaxOperands + 1, operands);
+  std::string signature;
+  std::string elements;
+  std::string singles;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const auto type = cudaName(inputs[k]);
+    signature += fmt::format("{}Scalar<{}>::Value x{}", k == 0 ? "" : ", ", type, k);
+    elements += fmt::format("{}Scalar<{}>::load(in{}.e[j])", k == 0 ? "" : ", ", type, k);
+    singles += fmt::format("{}Scalar<{}>::load(((const {}*)p.data[{}])[at[{}]])", k == 0 ? "" : ", ", type, type, k + 1, k + 1);
   }
-  n.destroyProgram(&program);
-  if (code.empty()) throw Unsupported("NVRTC refuses a generated kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
-  return code;
+  std::string result;
+  const auto body = scalarStatements(expr, inputs, result);
+  source += fmt::format("__device__ inline {0} compute({1}) {{\n{2}  return Scalar<{0}>::store({3});\n}}\n\n", out, signature, body, result);
+  source += fmt::format("KERNEL(tenon_pointwise_packed, Parameters) {{\n  const i64 index = globalIndex();\n"
+                        "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate((unsigned)index, at);\n", operands);
+  for (size_t k = 0; k < inputs.size(); ++k) source += loadPack(k, inputs[k]);
+  source += fmt::format("  Pack<{0}, kPack> result;\n#pragma unroll\n  for (int j = 0; j < kPack; ++j) result.e[j] = compute({1});\n"
+                        "  *(Pack<{0}, kPack>*)(({0}*)p.data[0] + at[0]) = result;\n}}\n", out, elements);
+  for (const bool wide : {false, true}) {
+    source += fmt::format("KERNEL(tenon_pointwise{}, Parameters) {{\n  const i64 index = globalIndex();\n"
+                          "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate({}, at);\n"
+                          "  (({}*)p.data[0])[at[0]] = compute({});\n}}\n",
+                          wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", out, singles);
+  }
+  return source;
 }
 
 }  // namespace tenon::backends::cuda

@@ -1,53 +1,62 @@
 // Launches generated pointwise code over a collapsed index space.
-#include <algorithm>
-
-#include "backends/cuda/run/cuda_device.h"
-#include "backends/cuda/run/libraries.h"
 #include "backends/cuda/run/pointwise_kernel.h"
+
 #include "core/error.h"
 #include "core/strided.h"
 
 namespace tenon::backends::cuda {
+namespace {
 
-GeneratedPointwise::GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output,
-                                       std::span<const std::byte> code) {
-  makeCurrent();
-  std::vector<std::byte> own;
-  if (code.empty()) {
-    own = compile(pointwiseSource(expr, inputs, output), computeCapability());
-    code = own;
-  }
-  check(driver().moduleLoadData(&module_, code.data()), "cuModuleLoadData of a generated kernel");
-  check(driver().moduleGetFunction(&function_, module_, "tenon_pointwise"), "cuModuleGetFunction");
+Code codeOf(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
+  return {"", {}, pointwiseSource(expr, inputs, output)};
 }
 
-GeneratedPointwise::~GeneratedPointwise() { driver().moduleUnload(module_); }
+}  // namespace
+
+GeneratedPointwise::GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output,
+                                       std::span<const std::byte> code)
+    : module_(code, codeOf(expr, inputs, output)),
+      packed_(module_.function("tenon_pointwise_packed")),
+      single_(module_.function("tenon_pointwise")),
+      wide_(module_.function("tenon_pointwise_wide")),
+      pack_(pointwisePack(inputs, output)) {}
 
 void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
   std::vector<Strides> operands{stridesOf(output.dims, output.format)};
   for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.format, output.dims));
-  const auto space = collapse(output.dims, operands);
+  space_ = collapse(output.dims, operands);
+  count_ = output.dims.count();
   parameters_ = {};
-  parameters_.count = output.dims.count();
-  parameters_.axes = static_cast<int>(space.extents.size());
-  inputs_ = inputs.size();
-  for (size_t axis = 0; axis < space.extents.size(); ++axis) {
-    parameters_.extent[axis] = space.extents[axis];
-    parameters_.outStride[axis] = space.strides[0][axis];
-    for (size_t k = 0; k < inputs.size(); ++k) parameters_.inStride[k][axis] = space.strides[k + 1][axis];
+  const int pack = code_->pack();
+  packable_ = packWidth(space_, pack) == pack && count_ / pack < int64_t{1} << 31;
+  packed_ = packable_;
+  parameters_.space.set(space_, packed_ ? pack : 1);
+  packBytes_.assign(1, static_cast<size_t>(pack * bits(output.dtype) / 8));
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const bool still = space_.strides[k + 1].back() == 0;
+    packBytes_.push_back(still ? 1 : static_cast<size_t>(pack * bits(inputs[k].dtype) / 8));
   }
 }
 
+bool PointwiseLauncher::packs() const {
+  if (!packable_) return false;
+  for (size_t k = 0; k < packBytes_.size(); ++k) {
+    if (!isAligned(parameters_.data[k], packBytes_[k])) return false;
+  }
+  return true;
+}
+
 void PointwiseLauncher::launch(void* const* inputs, void* output, runtime::StreamHandle stream) {
-  if (parameters_.count == 0) return;
-  parameters_.out = output;
-  for (size_t k = 0; k < inputs_; ++k) parameters_.in[k] = inputs[k];
-  constexpr long long kThreads = 256;
-  constexpr long long kMaxBlocks = 132 * 16;
-  const auto blocks = static_cast<unsigned>(std::min((parameters_.count + kThreads - 1) / kThreads, kMaxBlocks));
-  void* arguments[] = {&parameters_};
-  check(driver().launchKernel(code_->function(), blocks, 1, 1, kThreads, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr),
-        "launch of a generated kernel");
+  if (count_ == 0) return;
+  parameters_.data[0] = output;
+  for (size_t k = 1; k < packBytes_.size(); ++k) parameters_.data[k] = inputs[k - 1];
+  const bool packed = packs();
+  if (packed != packed_) {
+    packed_ = packed;
+    parameters_.space.set(space_, packed ? code_->pack() : 1);
+  }
+  const auto function = packed ? code_->packed() : parameters_.space.wide() ? code_->wide() : code_->single();
+  launchThreads(function, parameters_.space.count, &parameters_, stream);
 }
 
 }  // namespace tenon::backends::cuda

@@ -1,9 +1,9 @@
 // Generated pointwise code on the device, and its launches: for pointwise nodes and for epilogues in place.
 #pragma once
 
+#include <memory>
 #include <span>
 
-#include "backends/cuda/run/libraries.h"
 #include "backends/cuda/run/pointwise_code.h"
 #include "runtime/kernel.h"
 
@@ -13,14 +13,17 @@ namespace tenon::backends::cuda {
 class GeneratedPointwise {
  public:
   GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output, std::span<const std::byte> code);
-  ~GeneratedPointwise();
-  GeneratedPointwise(const GeneratedPointwise&) = delete;
-  GeneratedPointwise& operator=(const GeneratedPointwise&) = delete;
-  CUfunction function() const noexcept { return function_; }
+  CUfunction packed() const noexcept { return packed_; }
+  CUfunction single() const noexcept { return single_; }
+  CUfunction wide() const noexcept { return wide_; }
+  int pack() const noexcept { return pack_; }
 
  private:
-  CUmodule module_ = nullptr;
-  CUfunction function_ = nullptr;
+  Module module_;
+  CUfunction packed_;
+  CUfunction single_;
+  CUfunction wide_;
+  int pack_;
 };
 
 class PointwiseLauncher {
@@ -30,9 +33,15 @@ class PointwiseLauncher {
   void launch(void* const* inputs, void* output, runtime::StreamHandle stream);
 
  private:
+  bool packs() const;  // the addresses allow whole packs
+
   std::shared_ptr<const GeneratedPointwise> code_;
   PointwiseParameters parameters_{};
-  size_t inputs_ = 0;
+  LoopSpace space_;
+  bool packable_ = false;
+  bool packed_ = false;  // what parameters_.space is set for
+  int64_t count_ = 0;
+  std::vector<size_t> packBytes_;  // by operand: bytes to which its address must be aligned
 };
 
 }  // namespace tenon::backends::cuda

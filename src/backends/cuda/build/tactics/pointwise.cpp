@@ -16,24 +16,29 @@ using build::Support;
 class PointwiseTactic final : public build::Tactic {
  public:
   std::string_view name() const override { return "cuda.pointwise"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pointwise>();
     if (op == nullptr) return no("it computes pointwise operators");
     if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
     return {pointwiseUnsupported(op->expr, inputTypes(problem), problem.outputs[0].dtype)};
   }
-  std::vector<Candidate> candidates(const Problem& problem) const override { return {linearCandidate(name(), problem)}; }
+  std::vector<Candidate> candidates(const Problem& problem) const override {
+    std::vector<Candidate> result{linearCandidate(name(), problem)};
+    const int rank = problem.outputs[0].dims.rank;
+    if (rank == 4 || rank == 5) result.push_back(channelsLastCandidate(name(), problem));
+    return result;
+  }
   plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
     auto types = inputTypes(problem);
     types.push_back(problem.outputs[0].dtype);
-    return {"cuda", "pointwise", 1, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
+    return {"cuda", "pointwise", 2, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
   }
   std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&, const plan::KernelRecord&) const override {
     const auto* op = problem.op.as<ops::Pointwise>();
     return compile(pointwiseSource(op->expr, inputTypes(problem), problem.outputs[0].dtype), computeCapability());
   }
-  int rank(const Problem&, const Candidate&) const override { return 10; }
+  int rank(const Problem&, const Candidate& candidate) const override { return candidate.outputs[0] == Format::kLinear ? 10 : 11; }
 };
 
 }  // namespace

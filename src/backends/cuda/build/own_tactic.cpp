@@ -1,0 +1,42 @@
+// Records and machine code of own kernels.
+#include "backends/cuda/build/own_tactic.h"
+
+#include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/run/own_kernel.h"
+
+namespace tenon::backends::cuda {
+
+build::Support OwnTactic::supports(const build::Problem& problem) const {
+  if (const auto support = accepts(problem); !support) return support;
+  for (const auto* operands : {&problem.inputs, &problem.outputs}) {
+    for (const auto& operand : *operands) {
+      if (cudaName(operand.dtype) == nullptr) return build::no("operands of {}", tenon::name(operand.dtype));
+    }
+  }
+  if (!nvrtc().missing.empty()) return build::no("{}", nvrtc().missing);
+  return build::yes();
+}
+
+std::vector<build::Candidate> OwnTactic::candidates(const build::Problem& problem) const {
+  std::vector<build::Candidate> result{linearCandidate(name_, problem)};
+  const int rank = problem.outputs[0].dims.rank;
+  if (formats_ == Formats::kAlsoChannelsLast && rank >= 4 && rank <= 5) result.push_back(channelsLastCandidate(name_, problem));
+  return result;
+}
+
+plan::KernelRecord OwnTactic::build(const build::Problem& problem, const build::Candidate&) const {
+  Types types{inputTypes(problem), {}};
+  for (const auto& output : problem.outputs) types.outputs.push_back(output.dtype);
+  return {"cuda", std::string(name_.substr(name_.find('.') + 1)), 1, problem.op.text(), types.text(), -1};
+}
+
+std::vector<std::byte> OwnTactic::nativeCode(const build::Problem&, const build::Candidate&, const plan::KernelRecord& record) const {
+  for (const auto& row : kernelTable()) {
+    if (row.name == record.name && row.version == record.version && row.code != nullptr) {
+      return compile(row.code(record).source(), computeCapability());
+    }
+  }
+  throw InternalError("backend cuda has a tactic but no kernel '{}'", record.name);
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,52 @@
+// Tactics of kernels made from a file of kernels/: their records and machine code are alike.
+#pragma once
+
+#include <string>
+
+#include "backends/cuda/build/tactic_util.h"
+
+namespace tenon::backends::cuda {
+
+enum class Formats : uint8_t {
+  kLinear,           // every operand linear
+  kAlsoChannelsLast  // or every operand of 4 or 5 axes that is no constant channels-last
+};
+
+class OwnTactic : public build::Tactic {
+ public:
+  OwnTactic(std::string_view name, Formats formats, int rank) : name_(name), formats_(formats), rank_(rank) {}
+  std::string_view name() const final { return name_; }
+  int version() const override { return 1; }
+  build::Support supports(const build::Problem& problem) const final;
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override;
+  plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override;
+  std::vector<std::byte> nativeCode(const build::Problem&, const build::Candidate&, const plan::KernelRecord& record) const override;
+  int rank(const build::Problem&, const build::Candidate& candidate) const override {
+    return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear ? 0 : 1);
+  }
+
+ protected:
+  // Types are known to have code, and NVRTC to be there.
+  virtual build::Support accepts(const build::Problem& problem) const = 0;
+
+ private:
+  std::string_view name_;
+  Formats formats_;
+  int rank_;
+};
+
+// For every problem of operator T.
+template <typename T>
+class OwnTacticOf : public OwnTactic {
+ public:
+  using OwnTactic::OwnTactic;
+
+ protected:
+  build::Support accepts(const build::Problem& problem) const final {
+    const auto* op = problem.op.as<T>();
+    return op == nullptr ? build::no("it computes {}", T::kName) : acceptsOp(*op, problem);
+  }
+  virtual build::Support acceptsOp(const T&, const build::Problem&) const { return build::yes(); }
+};
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,17 @@
+# Writes OUTPUT: a C++ file that holds the text of each of FILES.
+set(rows "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME)
+  file(READ ${file} text)
+  string(APPEND rows "      {\"${name}\", R\"cuda(${text})cuda\"},\n")
+endforeach()
+file(WRITE ${OUTPUT} "// Generated from the files of kernels/.
+#include \"backends/cuda/run/compiler.h\"
+namespace tenon::backends::cuda {
+std::span<const EmbeddedFile> embeddedFiles() {
+  static const EmbeddedFile kFiles[] = {
+${rows}  };
+  return kFiles;
+}
+}  // namespace tenon::backends::cuda
+")

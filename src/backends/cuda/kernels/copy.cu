@@ -1,0 +1,110 @@
+// Copies between strided views, elements of 1 to 16 bytes: one after another in the order of the target, or in tiles
+// through shared memory where source and target walk different axes.
+#include "prelude.cuh"
+
+struct CopyParameters {
+  void* to;
+  const void* from;
+  Space<2> space;  // to, from
+};
+
+constexpr int kPerThread = 4;  // loads in flight
+
+template <typename T, typename Index>
+__device__ void copyElements(const CopyParameters& p) {
+  const i64 first = (i64)blockIdx.x * blockDim.x * kPerThread + threadIdx.x;
+  T value[kPerThread];
+  i64 to[kPerThread];
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    const i64 index = first + (i64)k * blockDim.x;
+    i64 at[2] = {0, 0};
+    if (index < p.space.count) p.space.locate((Index)index, at);
+    to[k] = at[0];
+    if (index < p.space.count) value[k] = ((const T*)p.from)[at[1]];
+  }
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    if (first + (i64)k * blockDim.x < p.space.count) ((T*)p.to)[to[k]] = value[k];
+  }
+}
+
+// The target walks axis a, the source axis b; other axes are in `space`.
+struct TileParameters {
+  void* to;
+  const void* from;
+  i64 a, b;         // extents
+  i64 toB, fromA;   // strides; those of the own axis are 1
+  Divider tilesA;
+  Divider tilesB;
+  Space<2> space;
+};
+
+// 256 threads move a square tile: 32 neighbours along an axis at a time.
+template <typename T, int kTile>
+__device__ void copyTile(const TileParameters& p) {
+  __shared__ T tile[kTile][kTile + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
+  const unsigned rest = p.tilesA.quotient(blockIdx.x);
+  const unsigned outer = p.tilesB.quotient(rest);
+  const i64 a0 = (i64)(blockIdx.x - rest * p.tilesA.divisor) * kTile;
+  const i64 b0 = (i64)(rest - outer * p.tilesB.divisor) * kTile;
+  i64 at[2];
+  p.space.locate(outer, at);
+  const T* from = (const T*)p.from + at[1];
+  T* to = (T*)p.to + at[0];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+#pragma unroll
+  for (int row = 0; row < kTile; row += 8) {
+#pragma unroll
+    for (int column = 0; column < kTile; column += 32) {
+      const i64 a = a0 + row + warp;
+      const i64 b = b0 + column + lane;
+      if (a < p.a && b < p.b) tile[row + warp][column + lane] = from[a * p.fromA + b];
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int row = 0; row < kTile; row += 8) {
+#pragma unroll
+    for (int column = 0; column < kTile; column += 32) {
+      const i64 b = b0 + row + warp;
+      const i64 a = a0 + column + lane;
+      if (a < p.a && b < p.b) to[b * p.toB + a] = tile[column + lane][row + warp];
+    }
+  }
+}
+
+#define COPY(bytes, T)                                                              \
+  KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T, unsigned>(p); }      \
+  KERNEL(tenon_copy_##bytes##_wide, CopyParameters) { copyElements<T, i64>(p); }
+#define TILE(bytes, T, size) \
+  KERNEL(tenon_tile_##bytes, TileParameters) { copyTile<T, size>(p); }
+COPY(1, unsigned char)
+COPY(2, unsigned short)
+COPY(4, unsigned)
+COPY(8, uint2)
+COPY(16, uint4)
+TILE(1, unsigned char, 64)
+TILE(2, unsigned short, 64)
+TILE(4, unsigned, 32)
+TILE(8, uint2, 32)
+
+// Every element of `to` becomes the one at `value`, or zero bits without it.
+struct FillParameters {
+  void* to;
+  const void* value;
+  i64 count;
+};
+template <typename T>
+__device__ void fillElements(const FillParameters& p) {
+  const i64 index = globalIndex();
+  if (index >= p.count) return;
+  T value = {};
+  if (p.value != nullptr) value = *(const T*)p.value;
+  ((T*)p.to)[index] = value;
+}
+KERNEL(tenon_fill_1, FillParameters) { fillElements<unsigned char>(p); }
+KERNEL(tenon_fill_2, FillParameters) { fillElements<unsigned short>(p); }
+KERNEL(tenon_fill_4, FillParameters) { fillElements<unsigned>(p); }
+KERNEL(tenon_fill_8, FillParameters) { fillElements<uint2>(p); }

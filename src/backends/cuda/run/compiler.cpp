@@ -1,0 +1,112 @@
+// Compilation, and modules.
+#include "backends/cuda/run/compiler.h"
+
+#include "backends/cuda/run/code_cache.h"
+#include "backends/cuda/run/cuda_device.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+std::string architecture(int capability) {
+  return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
+}
+
+// What decides the machine code beside the source: compiler, chip, included files.
+std::string cacheKey(const std::string& source, int capability) {
+  int major = 0;
+  int minor = 0;
+  nvrtc().version(&major, &minor);
+  std::string key = fmt::format("nvrtc {}.{} {}\n", major, minor, architecture(capability));
+  for (const auto& file : embeddedFiles()) {
+    if (std::string_view(file.name).ends_with(".cuh")) key += file.text;
+  }
+  return key + source;
+}
+
+std::vector<std::byte> compileNow(const std::string& source, int capability) {
+  const auto& n = nvrtc();
+  std::vector<const char*> names;
+  std::vector<const char*> texts;
+  for (const auto& file : embeddedFiles()) {
+    names.push_back(file.name);
+    texts.push_back(file.text);
+  }
+  nvrtcProgram program = nullptr;
+  if (n.createProgram(&program, source.c_str(), "tenon.cu", static_cast<int>(names.size()), texts.data(), names.data()) != NVRTC_SUCCESS) {
+    throw InternalError("nvrtcCreateProgram failed");
+  }
+  const auto chip = architecture(capability);
+  const char* options[] = {chip.c_str(), "--std=c++17", "--fmad=true", "--extra-device-vectorization"};
+  const auto status = n.compileProgram(program, 4, options);
+  std::vector<std::byte> code;
+  std::string log;
+  size_t size = 0;
+  if (status == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
+    code.resize(size);
+    n.getCubin(program, reinterpret_cast<char*>(code.data()));
+  } else if (n.getProgramLogSize(program, &size) == NVRTC_SUCCESS) {
+    log.resize(size);
+    n.getProgramLog(program, log.data());
+  }
+  n.destroyProgram(&program);
+  if (code.empty()) throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
+  return code;
+}
+
+}  // namespace
+
+std::string Code::source() const {
+  std::string result;
+  for (const auto& define : defines) {
+    const auto equals = define.find('=');
+    result += fmt::format("#define {} {}\n", define.substr(0, equals), equals == std::string::npos ? "" : define.substr(equals + 1));
+  }
+  if (file.empty()) return result + text;
+  for (const auto& embedded : embeddedFiles()) {
+    if (file == embedded.name) return result + embedded.text;
+  }
+  throw InternalError("there is no kernel file '{}'", file);
+}
+
+std::vector<std::byte> compile(const std::string& source, int capability) {
+  if (!nvrtc().missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", nvrtc().missing);
+  const auto key = cacheKey(source, capability);
+  auto code = readCachedCode(key);
+  if (!code.empty()) return code;
+  code = compileNow(source, capability);
+  writeCachedCode(key, code);
+  return code;
+}
+
+Module::Module(std::span<const std::byte> code, const Code& source) {
+  makeCurrent();
+  std::vector<std::byte> own;
+  if (code.empty()) {
+    own = compile(source.source(), computeCapability());
+    code = own;
+  }
+  check(driver().moduleLoadData(&module_, code.data()), "cuModuleLoadData");
+}
+
+Module::~Module() { driver().moduleUnload(module_); }
+
+CUfunction Module::function(const std::string& name) const {
+  CUfunction result = nullptr;
+  check(driver().moduleGetFunction(&result, module_, name.c_str()), name.c_str());
+  return result;
+}
+
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream) {
+  void* arguments[] = {parameters};
+  check(driver().launchKernel(function, x, y, z, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr), "cuLaunchKernel");
+}
+
+void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block) {
+  if (threads <= 0) return;
+  const int64_t blocks = (threads + block - 1) / block;
+  checkInternal(blocks < int64_t{1} << 31, "a launch of {} threads", threads);
+  launchGrid(function, static_cast<unsigned>(blocks), 1, 1, block, parameters, stream);
+}
+
+}  // namespace tenon::backends::cuda

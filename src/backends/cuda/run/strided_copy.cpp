@@ -1,0 +1,102 @@
+// Chooses between tiles and packs of elements.
+#include "backends/cuda/run/strided_copy.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kLeastTiled = 16;  // below, the order of the target reads whole sectors anyway
+constexpr int64_t kThreads = 256;
+constexpr int64_t kPerThread = 4;  // as in copy.cu
+
+}  // namespace
+
+Code copyCode() { return {"copy.cu", {}, {}}; }
+
+void StridedCopy::configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to,
+                            int64_t toOffset, int elementBytes) {
+  module_ = &module;
+  space_ = collapse(space, {to, from});
+  fromOffset_ = fromOffset;
+  toOffset_ = toOffset;
+  bytes_ = elementBytes;
+  count_ = space.count();
+  if (count_ == 0) return;
+  tiled_ = configureTiles();
+  if (tiled_) return;
+  mostPack_ = packWidth(space_, 16 / bytes_);
+  while (mostPack_ > 1 && (fromOffset_ % mostPack_ != 0 || toOffset_ % mostPack_ != 0)) mostPack_ /= 2;
+  configureElements(mostPack_);
+}
+
+bool StridedCopy::configureTiles() {
+  const size_t axes = space_.extents.size();
+  const auto& to = space_.strides[0];
+  const auto& from = space_.strides[1];
+  if (axes < 2 || to.back() != 1 || from.back() == 1 || space_.extents.back() < kLeastTiled) return false;
+  const auto found = std::find(from.begin(), from.end() - 1, 1);
+  if (found == from.end() - 1) return false;
+  const auto b = static_cast<size_t>(found - from.begin());
+  if (space_.extents[b] < kLeastTiled) return false;
+  tiles_ = {};
+  tiles_.a = space_.extents.back();
+  tiles_.b = space_.extents[b];
+  tiles_.toB = to[b];
+  tiles_.fromA = from.back();
+  LoopSpace outer{{}, {{}, {}}};
+  int64_t planes = 1;
+  for (size_t axis = 0; axis + 1 < axes; ++axis) {
+    if (axis == b) continue;
+    outer.extents.push_back(space_.extents[axis]);
+    outer.strides[0].push_back(to[axis]);
+    outer.strides[1].push_back(from[axis]);
+    planes *= space_.extents[axis];
+  }
+  if (outer.extents.empty()) outer = {{1}, {{0}, {0}}};
+  const int64_t tile = bytes_ < 4 ? 64 : 32;
+  const int64_t tilesA = (tiles_.a + tile - 1) / tile;
+  const int64_t tilesB = (tiles_.b + tile - 1) / tile;
+  blocks_ = tilesA * tilesB * planes;
+  if (blocks_ >= int64_t{1} << 31) return false;
+  tiles_.tilesA = Divider(tilesA);
+  tiles_.tilesB = Divider(tilesB);
+  tiles_.space.set(outer);
+  function_ = module_->function(fmt::format("tenon_tile_{}", bytes_));
+  return true;
+}
+
+void StridedCopy::configureElements(int pack) {
+  pack_ = pack;
+  LoopSpace space = space_;
+  space.extents.back() /= pack;
+  for (auto& strides : space.strides) {
+    for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= pack;
+  }
+  elements_.space.set(space);
+  blocks_ = (elements_.space.count + kThreads * kPerThread - 1) / (kThreads * kPerThread);
+  checkInternal(blocks_ < int64_t{1} << 31, "a copy of {} elements", count_);
+  function_ = module_->function(fmt::format("tenon_copy_{}{}", pack * bytes_, elements_.space.wide() ? "_wide" : ""));
+}
+
+void StridedCopy::launch(const void* from, void* to, void* stream) {
+  if (count_ == 0) return;
+  const auto* source = static_cast<const char*>(from) + fromOffset_ * bytes_;
+  auto* target = static_cast<char*>(to) + toOffset_ * bytes_;
+  if (tiled_) {
+    tiles_.from = source;
+    tiles_.to = target;
+    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &tiles_, stream);
+    return;
+  }
+  int pack = mostPack_;
+  while (pack > 1 && (!isAligned(source, static_cast<size_t>(pack * bytes_)) || !isAligned(target, static_cast<size_t>(pack * bytes_)))) pack /= 2;
+  if (pack != pack_) configureElements(pack);
+  elements_.from = source;
+  elements_.to = target;
+  launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &elements_, stream);
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,56 @@
+// Copies between strided views on the device: transposes, slices, concatenation and changes of format are all this.
+#pragma once
+
+#include "backends/cuda/run/compiler.h"
+#include "backends/cuda/run/space.h"
+
+namespace tenon::backends::cuda {
+
+Code copyCode();  // what the module of a StridedCopy is made from
+
+// Mirrors of kernels/copy.cu.
+struct CopyParameters {
+  void* to = nullptr;
+  const void* from = nullptr;
+  Space<2> space;
+};
+struct TileParameters {
+  void* to = nullptr;
+  const void* from = nullptr;
+  int64_t a = 0;
+  int64_t b = 0;
+  int64_t toB = 0;
+  int64_t fromA = 0;
+  Divider tilesA;
+  Divider tilesB;
+  Space<2> space;
+};
+
+class StridedCopy {
+ public:
+  // Element (i...) of `space` goes from fromOffset + sum(i * from) to toOffset + sum(i * to), in elements of 1, 2, 4 or 8
+  // bytes. The module outlives the copy.
+  void configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
+                 int elementBytes);
+  void launch(const void* from, void* to, void* stream);
+
+ private:
+  bool configureTiles();
+  void configureElements(int pack);
+
+  const Module* module_ = nullptr;
+  LoopSpace space_;  // operand 0 is `to`, operand 1 `from`
+  int64_t fromOffset_ = 0;
+  int64_t toOffset_ = 0;
+  int bytes_ = 4;
+  int64_t count_ = 0;
+  bool tiled_ = false;
+  int64_t blocks_ = 0;
+  int pack_ = 1;  // elements that move as one, what the code is set for
+  int mostPack_ = 1;
+  CUfunction function_ = nullptr;
+  CopyParameters elements_;
+  TileParameters tiles_;
+};
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,115 @@
+// All code for GPUs goes through NVRTC for every chip, which needs no GPU; and the cache of compiled code.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "backends/cuda/run/kernel_row.h"
+#include "backends/cuda/run/pointwise_code.h"
+#include "build/assignment.h"
+#include "cuda/operator_cases.h"
+#include "graph/graph.h"
+#include "ops/op/pointwise.h"
+#include <gtest/gtest.h>
+
+namespace tenon::test {
+namespace {
+
+constexpr int kChips[] = {80, 89, 90, 100, 120};
+
+// The sources of every kernel of every operator case, by the kernel's name.
+std::map<std::string, std::vector<std::string>> allSources() {
+  std::map<std::string, std::set<std::string>> sources;
+  const auto consider = [&](const build::Problem& problem, const build::Tactic& tactic) {
+    if (!tactic.supports(problem)) return;
+    for (const auto& candidate : tactic.candidates(problem)) {
+      const auto record = tactic.build(problem, candidate);
+      for (const auto& row : backends::cuda::kernelTable()) {
+        if (row.name == record.name && row.code != nullptr) sources[record.name].insert(row.code(record).source());
+      }
+    }
+  };
+  for (const auto& group : operatorCases()) {
+    for (const auto& c : group.cases) {
+      const auto graph = graph::parse(graphOf(c));
+      const auto problem = build::makeProblem(graph, graph.node(graph.order()[0]), {});
+      for (const auto& source : build::tacticSources()) {
+        if (source.backend != "cuda") continue;
+        for (const auto* tactic : source.tactics) consider(problem, *tactic);
+      }
+    }
+  }
+  std::map<std::string, std::vector<std::string>> result;
+  for (const auto& [name, texts] : sources) result[name].assign(texts.begin(), texts.end());
+  return result;
+}
+
+// Each kernel for every chip in one form, in its other forms for one chip.
+TEST(Code, EveryKernelCompilesForEveryChip) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  for (const auto& [name, sources] : allSources()) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      for (const int chip : kChips) {
+        if (i > 0 && chip != 90) continue;
+        try {
+          EXPECT_FALSE(backends::cuda::compile(sources[i], chip).empty());
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << name << " for " << chip << ": " << error.what() << "\n" << sources[i].substr(0, 400);
+        }
+      }
+    }
+  }
+}
+
+// Every scalar operator in both classes of arithmetic; every chip sees some of them.
+TEST(Code, EveryScalarOperatorCompiles) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  constexpr size_t kParts = 6;
+  size_t chip = 0;
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kI32}) {
+    const std::vector<DataType> types(3, type);
+    for (size_t part = 0; part < kParts; ++part) {
+      ops::ScalarExpr some;
+      for (size_t i = part; i < ops::scalarTable().size(); i += kParts) {
+        auto instruction = ops::ScalarExpr::of(static_cast<ops::ScalarOp>(i)).instructions[0];
+        some.instructions.push_back(instruction);
+      }
+      some.instructions.push_back(ops::ScalarExpr::castTo(type).instructions[0]);
+      const auto source = backends::cuda::pointwiseSource(some, types, type);
+      EXPECT_FALSE(backends::cuda::compile(source, kChips[chip++ % std::size(kChips)]).empty());
+    }
+  }
+}
+
+TEST(Code, CacheKeepsAndForgives) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  const auto folder = std::filesystem::temp_directory_path() / "tenon_code_cache_test";
+  std::filesystem::remove_all(folder);
+  const char* before = std::getenv("TENON_CACHE_DIR");
+  const std::string restore = before != nullptr ? before : "";
+  setenv("TENON_CACHE_DIR", folder.c_str(), 1);
+  const std::string source = "#include \"prelude.cuh\"\nstruct P { int x; };\nKERNEL(k, P) {}\n";
+  const auto first = backends::cuda::compile(source, 90);
+  const auto entries = [&] {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "kernels")) paths.push_back(entry.path());
+    return paths;
+  };
+  ASSERT_EQ(entries().size(), 1u);
+  EXPECT_EQ(backends::cuda::compile(source, 90), first);
+  EXPECT_NE(backends::cuda::compile(source, 80), first);
+  EXPECT_EQ(entries().size(), 2u);
+  for (const auto& path : entries()) std::ofstream(path, std::ios::app) << "damage";
+  EXPECT_EQ(backends::cuda::compile(source, 90), first);
+  setenv("TENON_CACHE_DIR", "/proc/no/such/folder", 1);
+  EXPECT_EQ(backends::cuda::compile(source, 90), first);
+  if (before != nullptr) {
+    setenv("TENON_CACHE_DIR", restore.c_str(), 1);
+  } else {
+    unsetenv("TENON_CACHE_DIR");
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tenon::test

@@ -1,0 +1,154 @@
+// Threads are contexts with a stack of their own; a thread that reaches a barrier gives way until all others are there.
+#include "block.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <ucontext.h>
+
+namespace {
+
+constexpr size_t kStackBytes = 128 << 10;
+
+enum class Waits { kNo, kBlock, kWarp, kDone };
+
+struct Thread {
+  std::unique_ptr<char[]> stack;
+  ucontext_t context;
+  jmp_buf resume;
+  bool started = false;
+  Waits waits = Waits::kNo;
+  char word[16];  // what it shows to its warp
+};
+
+struct Block {
+  EmulatedKernel kernel = nullptr;
+  EmulatedState* state = nullptr;
+  const void* parameters = nullptr;
+  std::vector<Thread> threads;
+  size_t current = 0;
+  jmp_buf scheduler;
+  ucontext_t start;
+};
+Block block;
+
+void giveWay(Waits why) {
+  auto& self = block.threads[block.current];
+  self.waits = why;
+  if (_setjmp(self.resume) == 0) _longjmp(block.scheduler, 1);
+}
+
+void barrier() { giveWay(Waits::kBlock); }
+
+void exchange(const void* mine, void* other, size_t bytes, int lane) {
+  const size_t self = block.current;
+  std::memcpy(block.threads[self].word, mine, bytes);
+  giveWay(Waits::kWarp);
+  const size_t from = self / 32 * 32 + static_cast<size_t>(lane);
+  if (from >= block.threads.size() || block.threads[from].waits == Waits::kDone) {
+    std::fprintf(stderr, "emulator: thread %zu reads from lane %d, which has ended\n", self, lane);
+    std::abort();
+  }
+  std::memcpy(other, block.threads[from].word, bytes);
+  giveWay(Waits::kWarp);  // nobody may overwrite its word before all have read
+}
+
+// Stays for the next block: to make a context costs system calls.
+void threadMain() {
+  for (;;) {
+    block.kernel(block.parameters);
+    giveWay(Waits::kDone);
+  }
+}
+
+void resume(size_t index, EmulatedSize size) {
+  block.current = index;
+  auto& thread = block.threads[index];
+  const auto flat = static_cast<unsigned>(index);
+  block.state->thread = {flat % size.x, flat / size.x % size.y, flat / size.x / size.y};
+  if (_setjmp(block.scheduler) != 0) return;
+  if (thread.started) _longjmp(thread.resume, 1);
+  thread.started = true;
+  getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.get();
+  thread.context.uc_stack.ss_size = kStackBytes;
+  makecontext(&thread.context, threadMain, 0);
+  setcontext(&thread.context);
+}
+
+// Lets those go on whose partners have all arrived; whether there were any.
+bool releaseWarps() {
+  bool any = false;
+  for (size_t first = 0; first < block.threads.size(); first += 32) {
+    const size_t last = std::min(first + 32, block.threads.size());
+    bool all = true;
+    bool some = false;
+    for (size_t i = first; i < last; ++i) {
+      some = some || block.threads[i].waits == Waits::kWarp;
+      all = all && (block.threads[i].waits == Waits::kWarp || block.threads[i].waits == Waits::kDone);
+    }
+    if (!some || !all) continue;
+    any = true;
+    for (size_t i = first; i < last; ++i) {
+      if (block.threads[i].waits == Waits::kWarp) block.threads[i].waits = Waits::kNo;
+    }
+  }
+  return any;
+}
+
+bool releaseBlock() {
+  bool some = false;
+  for (const auto& thread : block.threads) {
+    if (thread.waits == Waits::kWarp) return false;
+    some = some || thread.waits == Waits::kBlock;
+  }
+  for (auto& thread : block.threads) {
+    if (thread.waits == Waits::kBlock) thread.waits = Waits::kNo;
+  }
+  return some;
+}
+
+void runBlock(EmulatedSize size) {
+  for (auto& thread : block.threads) thread.waits = Waits::kNo;
+  for (;;) {
+    bool done = true;
+    for (size_t i = 0; i < block.threads.size(); ++i) {
+      if (block.threads[i].waits == Waits::kNo) resume(i, size);
+      done = done && block.threads[i].waits == Waits::kDone;
+    }
+    if (done) return;
+    if (releaseWarps() || releaseBlock()) continue;
+    std::fprintf(stderr, "emulator: the threads of a block wait for each other\n");
+    std::abort();
+  }
+}
+
+}  // namespace
+
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size, const void* parameters) {
+  block.kernel = kernel;
+  block.state = &state;
+  block.parameters = parameters;
+  const size_t count = size_t{size.x} * size.y * size.z;
+  if (block.threads.size() != count) {
+    block.threads.clear();
+    block.threads.resize(count);
+    for (auto& thread : block.threads) thread.stack.reset(new char[kStackBytes]);
+  }
+  state.blockSize = size;
+  state.gridSize = grid;
+  state.barrier = &barrier;
+  state.exchange = &exchange;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        state.block = {x, y, z};
+        runBlock(size);
+      }
+    }
+  }
+}

@@ -1,0 +1,18 @@
+// Runs the threads of blocks one after another, each until it waits for the others.
+#pragma once
+
+#include <cstddef>
+
+struct EmulatedSize {
+  unsigned x, y, z;
+};
+// Mirrors Emulator of intrinsics.cuh.
+struct EmulatedState {
+  EmulatedSize thread, block, blockSize, gridSize;
+  void (*barrier)();
+  void (*exchange)(const void* mine, void* other, size_t bytes, int lane);
+};
+using EmulatedKernel = void (*)(const void* parameters);
+
+// Aborts with a message when threads wait for each other for ever.
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize block, const void* parameters);

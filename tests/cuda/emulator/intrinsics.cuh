@@ -1,0 +1,69 @@
+// The host's form of kernels/intrinsics.cuh: kernels become functions that run one thread; the emulated driver calls
+// them for each thread and tells them by tenon_emulator which one they are.
+#pragma once
+
+#include <math.h>  // the C++ one: overloads for float
+#include <string.h>
+
+typedef decltype(sizeof(0)) size_type;
+struct EmulatedIndex { unsigned x, y, z; };
+struct Emulator {
+  EmulatedIndex thread, block, blockSize, gridSize;
+  void (*barrier)();                                      // __syncthreads
+  void (*exchange)(const void* mine, void* other, size_type bytes, int lane);  // with a lane of the warp
+};
+extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default"), used)); }
+#define threadIdx tenon_emulator.thread
+#define blockIdx tenon_emulator.block
+#define blockDim tenon_emulator.blockSize
+#define gridDim tenon_emulator.gridSize
+
+#define __device__
+#define __host__
+#define __shared__ static
+#define __restrict__
+#define __launch_bounds__(...)
+#define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+
+inline void __syncthreads() { tenon_emulator.barrier(); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+inline float __int_as_float(int bits) { float f; memcpy(&f, &bits, 4); return f; }
+inline int __float_as_int(float f) { int bits; memcpy(&bits, &f, 4); return bits; }
+inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
+template <typename T>
+inline T min(T a, T b) { return b < a ? b : a; }
+template <typename T>
+inline T max(T a, T b) { return a < b ? b : a; }
+
+inline float halfToFloat(unsigned short bits) {
+  _Float16 value;
+  memcpy(&value, &bits, 2);
+  return (float)value;
+}
+inline unsigned short floatToHalf(float value) {
+  const _Float16 narrow = (_Float16)value;
+  unsigned short bits;
+  memcpy(&bits, &narrow, 2);
+  return bits;
+}
+inline unsigned short floatToBfloat(float value) {
+  if (value != value) return 0x7fff;
+  unsigned bits;
+  memcpy(&bits, &value, 4);
+  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+inline int emulatedLane() { return (int)(threadIdx.x % 32); }
+template <typename T>
+inline T shuffleXor(T value, int mask) {
+  T other;
+  tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() ^ mask);
+  return other;
+}
+template <typename T>
+inline T shuffleUp(T value, int delta) {
+  T other;
+  tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() < delta ? emulatedLane() : emulatedLane() - delta);
+  return other;
+}

@@ -1,0 +1,90 @@
+// Engines on the GPU from graphs, and tests that need one.
+#pragma once
+
+#include "backends/cuda/run/cuda_device.h"
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+
+// A device buffer with the contents of a host tensor.
+class DeviceTensor {
+ public:
+  DeviceTensor(runtime::Device& device, const TensorView& view) : device_(device), view_(view) {
+    data_ = device.allocate(view.bytes(), 256);
+    device.copy(data_, view.data, view.bytes(), runtime::CopyKind::kHostToDevice, nullptr);
+    device.synchronize(nullptr);
+  }
+  ~DeviceTensor() { device_.free(data_); }
+  DeviceTensor(const DeviceTensor&) = delete;
+  DeviceTensor& operator=(const DeviceTensor&) = delete;
+  void* data() const { return data_; }
+  void readBack() const {
+    device_.copy(view_.data, data_, view_.bytes(), runtime::CopyKind::kDeviceToHost, nullptr);
+    device_.synchronize(nullptr);
+  }
+
+ private:
+  runtime::Device& device_;
+  TensorView view_;
+  void* data_ = nullptr;
+};
+
+struct GpuRun {
+  std::vector<HostTensor> outputs;
+  double seconds = 0;  // of one enqueue, when asked for
+};
+
+// Builds, goes through the serialized plan, runs twice and, with `timed`, often.
+inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, build::BuildOptions options, bool timed = false) {
+  RecordingLog log;
+  options.device = "cuda";
+  options.log = &log;
+  const auto made = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto engine = runtime::Engine::load(made->serialize(), {}, log);
+  runtime::Context context(engine, {}, log);
+  std::vector<std::unique_ptr<DeviceTensor>> buffers;
+  GpuRun result;
+  const auto& io = engine->io();
+  for (int i = 0; i < static_cast<int>(io.size()); ++i) {
+    if (!io[static_cast<size_t>(i)].isInput) continue;
+    const auto& view = inputs.at(static_cast<size_t>(i)).view();
+    if (!isConstant(io[static_cast<size_t>(i)].shape)) context.setInputShape(i, view.dims);
+    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+    context.setAddress(i, buffers.back()->data());
+  }
+  EXPECT_TRUE(context.inferShapes().empty());
+  const size_t firstOutput = buffers.size();
+  for (int i = 0; i < static_cast<int>(io.size()); ++i) {
+    if (io[static_cast<size_t>(i)].isInput) continue;
+    result.outputs.emplace_back(io[static_cast<size_t>(i)].dtype, context.shape(i));
+    auto& view = result.outputs.back().view();
+    std::memset(view.data, 0x7b, view.bytes());  // what is not written is no zero
+    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+    context.setAddress(i, buffers.back()->data());
+  }
+  for (int repeat = 0; repeat < 2; ++repeat) context.enqueue(nullptr);
+  engine->device().synchronize(nullptr);
+  if (timed) {
+    constexpr int kRuns = 20;
+    const auto timer = engine->device().makeTimer(2);
+    timer->mark(0, nullptr);
+    for (int run = 0; run < kRuns; ++run) context.enqueue(nullptr);
+    timer->mark(1, nullptr);
+    engine->device().synchronize(nullptr);
+    result.seconds = timer->milliseconds(0, 1) * 1e-3 / kRuns;
+  }
+  for (size_t i = 0; i < result.outputs.size(); ++i) buffers[firstOutput + i]->readBack();
+  return result;
+}
+
+inline bool emulated() { return backends::cuda::cudaDevice().name() == "emulated GPU"; }
+
+class OnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& reason = backends::cuda::unavailableReason();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+}  // namespace tenon::test

@@ -1,0 +1,115 @@
+// Every case of the operators on the GPU, by each of its candidates in turn, against the reference.
+#include <cstdio>
+
+#include "cuda/on_gpu.h"
+#include "cuda/operator_cases.h"
+#include "ops/op/reformat.h"
+
+namespace tenon::test {
+namespace {
+
+double toleranceOf(DataType type) {
+  switch (type) {
+    case DataType::kF16: return 1.5e-3;
+    case DataType::kBF16: return 1e-2;
+    case DataType::kF8E4M3: return 0.06;
+    default: return isFloating(type) ? 2e-5 : 0;
+  }
+}
+
+std::vector<HostTensor> inputsOf(const OperatorCase& c) {
+  std::vector<HostTensor> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    const auto type = parseType(c.inputs[i]);
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), i + 1));
+    const auto& view = inputs.back().view();
+    for (int64_t k = 0; k < view.count(); ++k) {
+      if (i == 1 && c.indexLimit > 0) view.storeInt(k, (k * 7919 + 3) % (2 * c.indexLimit) - c.indexLimit);
+      if (i > 0 && c.positive && isFloating(type.dtype)) view.storeDouble(k, 0.75 + view.loadDouble(k) / 4);
+    }
+  }
+  return inputs;
+}
+
+// Takes candidate `turn` of every node (counted around), and remembers the texts and how many turns there are.
+struct Turn {
+  size_t turn = 0;
+  size_t turns = 1;
+  std::string taken;
+
+  std::vector<build::Candidate> operator()(std::vector<build::Candidate> candidates) {
+    if (candidates.empty()) return candidates;
+    turns = std::max(turns, candidates.size());
+    const auto chosen = candidates[turn % candidates.size()];
+    taken += (taken.empty() ? "" : " ") + chosen.text();
+    return {chosen};
+  }
+};
+
+// Runs every candidate; `visit(candidates, run)` sees each.
+template <typename Visit>
+void eachCandidate(const OperatorCase& c, bool timed, Visit visit) {
+  const auto graph = graph::parse(graphOf(c));
+  const auto inputs = inputsOf(c);
+  for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
+    Turn choice{turn, 1, {}};
+    build::BuildOptions options;
+    options.optimizationLevel = 0;
+    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      return node.op.as<ops::Reformat>() != nullptr ? candidates : choice(std::move(candidates));
+    };
+    try {
+      const auto run = runOnGpu(graph, inputs, options, timed);
+      visit(choice.taken, graph, inputs, run);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << choice.taken << ": " << error.what();
+    }
+    turns = choice.turns;
+  }
+}
+
+class Operators : public ::testing::TestWithParam<OperatorCases> {
+ protected:
+  void SetUp() override {
+    const auto& reason = backends::cuda::unavailableReason();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+TEST_P(Operators, EveryCandidateMatchesTheReference) {
+  for (const auto& c : GetParam().cases) {
+    std::vector<HostTensor> expected;
+    eachCandidate(c, false, [&](const std::string& taken, const graph::Graph& graph, const std::vector<HostTensor>& inputs, const GpuRun& run) {
+      if (expected.empty()) expected = graph::evaluate(graph, views(inputs));
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const auto& want = expected[i].view();
+        const double error = relativeError(run.outputs.at(i).view(), want);
+        const double limit = c.tolerance != 0 ? c.tolerance : toleranceOf(want.dtype);
+        std::printf("%-10s error %.2e of %.0e  %s %s by %s\n", error <= limit ? "right" : "WRONG", error, limit, c.op.c_str(),
+                    fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
+        EXPECT_LE(error, limit) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << taken << ", output " << i;
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Operators, ::testing::ValuesIn(operatorCases()),
+                         [](const auto& info) { return info.param.name; });
+
+// No check of correctness: large tensors through every candidate, with the bandwidth that each reaches.
+TEST_F(OnGpu, SpeedOfLargeTensors) {
+  if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  for (const auto& c : speedCases()) {
+    eachCandidate(c, true, [&](const std::string& taken, const graph::Graph&, const std::vector<HostTensor>& inputs, const GpuRun& run) {
+      if (taken.find("host_evaluate") != std::string::npos) return;
+      size_t bytes = 0;
+      for (const auto& tensor : inputs) bytes += tensor.view().bytes();
+      for (const auto& tensor : run.outputs) bytes += tensor.view().bytes();
+      std::printf("%9.2f us %8.1f GB/s  %s %s by %s\n", run.seconds * 1e6, static_cast<double>(bytes) / run.seconds * 1e-9, c.op.c_str(),
+                  fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
