@@ -10,7 +10,7 @@ struct CopyParameters {
 
 constexpr int kPerThread = 4;  // loads in flight
 
-template <typename T, typename Index>
+template <typename T>
 __device__ void copyElements(const CopyParameters& p) {
   const i64 first = (i64)blockIdx.x * blockDim.x * kPerThread + threadIdx.x;
   T value[kPerThread];
@@ -19,13 +19,26 @@ __device__ void copyElements(const CopyParameters& p) {
   for (int k = 0; k < kPerThread; ++k) {
     const i64 index = first + (i64)k * blockDim.x;
     i64 at[2] = {0, 0};
-    if (index < p.space.count) p.space.locate((Index)index, at);
+    if (index < p.space.count) p.space.locate((unsigned)index, at);
     to[k] = at[0];
     if (index < p.space.count) value[k] = ((const T*)p.from)[at[1]];
   }
 #pragma unroll
   for (int k = 0; k < kPerThread; ++k) {
     if (first + (i64)k * blockDim.x < p.space.count) ((T*)p.to)[to[k]] = value[k];
+  }
+}
+
+// For spaces of 2^31 elements and more.
+template <typename T>
+__device__ void copyWide(const CopyParameters& p) {
+#pragma unroll 1
+  for (int k = 0; k < kPerThread; ++k) {
+    const i64 index = (i64)blockIdx.x * blockDim.x * kPerThread + k * blockDim.x + threadIdx.x;
+    if (index >= p.space.count) return;
+    i64 at[2];
+    p.space.locate(index, at);
+    ((T*)p.to)[at[0]] = ((const T*)p.from)[at[1]];
   }
 }
 
@@ -76,8 +89,8 @@ __device__ void copyTile(const TileParameters& p) {
 }
 
 #define COPY(bytes, T)                                                              \
-  KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T, unsigned>(p); }      \
-  KERNEL(tenon_copy_##bytes##_wide, CopyParameters) { copyElements<T, i64>(p); }
+  KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T>(p); }                \
+  KERNEL(tenon_copy_##bytes##_wide, CopyParameters) { copyWide<T>(p); }
 #define TILE(bytes, T, size) \
   KERNEL(tenon_tile_##bytes, TileParameters) { copyTile<T, size>(p); }
 COPY(1, unsigned char)

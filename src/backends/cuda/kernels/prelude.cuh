@@ -90,6 +90,33 @@ struct Element<i8> : IntegerElement<i8, -128, 127> {};
 template <>
 struct Element<u8> : IntegerElement<u8, 0, 255> {};
 
+// The range of an integer type; 0 for others.
+template <typename S>
+struct IntegerLimits {
+  __device__ static i64 low() { return 0; }
+  __device__ static i64 high() { return 0; }
+};
+template <>
+struct IntegerLimits<i64> {
+  __device__ static i64 low() { return -9223372036854775807ll - 1; }
+  __device__ static i64 high() { return 9223372036854775807ll; }
+};
+template <>
+struct IntegerLimits<i32> {
+  __device__ static i64 low() { return -2147483648ll; }
+  __device__ static i64 high() { return 2147483647ll; }
+};
+template <>
+struct IntegerLimits<i8> {
+  __device__ static i64 low() { return -128; }
+  __device__ static i64 high() { return 127; }
+};
+template <>
+struct IntegerLimits<u8> {
+  __device__ static i64 low() { return 0; }
+  __device__ static i64 high() { return 255; }
+};
+
 template <typename S>
 using ComputeOf = typename Element<S>::Compute;
 template <typename S>
@@ -139,6 +166,7 @@ struct Space {
   __device__ void locate(unsigned index, i64* at) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     unsigned rest = index;
+#pragma unroll 1
     for (int axis = axes - 1; axis > 0; --axis) {
       const unsigned q = divider[axis].quotient(rest);
       step(axis, rest - q * divider[axis].divisor, at);
@@ -149,6 +177,7 @@ struct Space {
   __device__ void locate(i64 index, i64* at) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     i64 rest = index;
+#pragma unroll 1
     for (int axis = axes - 1; axis > 0; --axis) {
       step(axis, rest % extent[axis], at);
       rest /= extent[axis];
