@@ -18,6 +18,8 @@
 
 namespace tenon::test {
 
+constexpr bool kSanitized = TENON_SANITIZED;
+
 using SteadyClock = std::chrono::steady_clock;
 
 // These programs hand over plain host memory, so they compute on the processor whatever the machine has.
