@@ -1,6 +1,9 @@
 // Engines on the GPU from graphs, and tests that need one.
 #pragma once
 
+#include <cstdlib>
+#include <cstring>
+
 #include "backends/cuda/run/cuda_device.h"
 #include "support/build_and_run.h"
 
@@ -79,11 +82,17 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
 
 inline bool emulated() { return backends::cuda::cudaDevice().name() == "emulated GPU"; }
 
+// Why a test cannot run, or empty. TENON_TEST_EMULATED says that there must be a GPU, if only the emulated one.
+inline std::string noGpu() {
+  const auto& reason = backends::cuda::unavailableReason();
+  if (!reason.empty() && std::getenv("TENON_TEST_EMULATED") != nullptr) ADD_FAILURE() << "the emulated GPU does not answer: " << reason;
+  return reason;
+}
+
 class OnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto& reason = backends::cuda::unavailableReason();
-    if (!reason.empty()) GTEST_SKIP() << reason;
+    if (const auto reason = noGpu(); !reason.empty()) GTEST_SKIP() << reason;
   }
 };
 

@@ -49,6 +49,141 @@ OperatorCases pointwise() {
   return all;
 }
 
+const std::vector<std::string> kFloats{"f32", "f16", "bf16"};
+
+OperatorCases reduction() {
+  OperatorCases all{"Reduction", {}};
+  for (const std::string op : {"sum", "avg", "max", "min"}) {
+    add(all, "reduce{op=" + op + " axes=[1]}", {{"f32[3,5]"}, {"f32[7,1031]"}, {"f16[2,4099]"}, {"i32[5,33]"}, {"f32[1,70001]"}});
+    add(all, "reduce{op=" + op + " axes=[0]}", {{"f32[130,67]"}, {"f16[513,8]"}, {"f32[9000,33]"}});
+  }
+  add(all, "reduce{op=avg axes=[2,3] keepDims=true}", {{"f32[2,5,7,7]"}, {"f16[3,64,14,14]"}, {"bf16[1,1,1,1]"}});
+  add(all, "reduce{op=sum axes=[0,2]}", {{"f32[3,17,5]"}, {"i64[3,4,5]"}, {"f32[3,0,5]"}});
+  add(all, "reduce{op=prod axes=[-1] keepDims=true}", {{"f32[4,6]"}, {"i32[3,4]"}, {"f32[4,0]"}});
+  add(all, "reduce{op=max axes=[1]}", {{"f32[3,0]"}, {"i8[3,0]"}, {"u8[3,40]"}});
+  add(all, "reduce{op=sum axes=[0,1,2]}", {{"f32[40,50,60]"}, {"f32[1,1,1]"}});
+  add(all, "reduce{op=sum axes=[]}", {{"f32[4,5]"}});
+  return all;
+}
+
+OperatorCases softmax() {
+  OperatorCases all{"Softmax", {}};
+  for (const auto& t : kFloats) {
+    add(all, "softmax{axis=-1}", {{t + "[1]"}, {t + "[3,5]"}, {t + "[9,128]"}, {t + "[2,4,331]"}, {t + "[3,1000]"}, {t + "[2,5003]"}});
+  }
+  add(all, "softmax{axis=1}", {{"f32[2,7,33]"}, {"f16[2,19,4,5]"}, {"f32[0,4]"}, {"f32[2,1030,3]"}});
+  return all;
+}
+
+OperatorCases normalization() {
+  OperatorCases all{"Normalization", {}};
+  for (const auto& t : kFloats) {
+    add(all, "normalization{axes=[-1]}", {{t + "[3,7]", t + "[7]", t + "[7]"}, {t + "[5,768]", t + "[768]", t + "[768]"}, {t + "[2,3,4099]", t + "[4099]", t + "[4099]"}});
+  }
+  add(all, "normalization{axes=[2,3]}", {{"f32[2,5,7,9]", "f32[1,5,1,1]", "f32[1,5,1,1]"}, {"f16[2,3,40,41]", "f16[1,3,1,1]", "f16[1,3,1,1]"}});
+  add(all, "normalization{axes=[2,3] groups=4}", {{"f32[2,12,5,7]", "f32[1,12,1,1]", "f32[1,12,1,1]"}, {"f32[2,12,20,9]", "f32[1,4,1,1]", "f32[1,4,1,1]"}});
+  add(all, "normalization{axes=[1,2] epsilon=0.001}", {{"f32[3,20,8]", "f32[20,8]", "f32[1]"}, {"f32[0,4,4]", "f32[1]", "f32[1]"}});
+  return all;
+}
+
+OperatorCases gather() {
+  OperatorCases all{"Gather", {}};
+  const auto one = [&](const std::string& op, const std::vector<std::string>& inputs, int64_t limit) { all.cases.push_back({op, inputs, limit}); };
+  one("gather{axis=0}", {"f32[11,8]", "i32[5]"}, 11);
+  one("gather{axis=0}", {"f16[100,768]", "i64[3,7]"}, 100);
+  one("gather{axis=1}", {"f32[3,9,5]", "i32[2,2]"}, 9);
+  one("gather{axis=-1}", {"i8[4,7]", "i64[]"}, 7);
+  one("gather{axis=2 batchDims=1}", {"f32[3,2,9,4]", "i32[3,5]"}, 9);
+  one("gather{axis=0}", {"f32[4]", "i32[0]"}, 4);
+  one("gather{mode=element axis=1}", {"f32[3,9]", "i32[3,4]"}, 9);
+  one("gather{mode=element axis=0}", {"f16[8,5]", "i64[3,2]"}, 8);
+  one("gather{mode=nd}", {"f32[4,4,6]", "i32[5,2]"}, 4);
+  one("gather{mode=nd batchDims=1}", {"i64[2,5,3]", "i32[2,4,1]"}, 5);
+  one("gather{mode=nd}", {"bool[5,5]", "i64[7,2]"}, 5);
+  return all;
+}
+
+OperatorCases windows() {
+  OperatorCases all{"Windows", {}};
+  for (const std::string type : {"max", "average"}) {
+    add(all, "pooling{type=" + type + " window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1]}",
+        {{"f32[2,5,13,17]"}, {"f16[1,8,12,12]"}, {"bf16[1,3,7,7]"}, {"i8[1,3,9,9]"}});
+    add(all, "pooling{type=" + type + " window=[2,3] strides=[2,1] ceilMode=true exclusive=false}", {{"f32[1,2,7,9]"}});
+    add(all, "pooling{type=" + type + " window=[5]}", {{"f32[2,3,11]"}});
+    add(all, "pooling{type=" + type + " window=[2,2,2] strides=[2,2,2]}", {{"f32[1,3,4,6,8]"}});
+  }
+  add(all, "pooling{type=max_average_blend window=[2,2] blend=0.3}", {{"f32[1,3,5,5]"}});
+  add(all, "lrn{window=5 alpha=0.5 beta=0.75 k=2}", {{"f32[2,7,3,5]"}, {"f16[1,16,4,4]"}});
+  add(all, "lrn{window=4 alpha=0.1}", {{"f32[1,3,2,2]"}});
+  return all;
+}
+
+OperatorCases resize() {
+  OperatorCases all{"Resize", {}};
+  for (const std::string coordinates : {"align_corners", "asymmetric", "half_pixel"}) {
+    add(all, "resize{mode=nearest coordinates=" + coordinates + " rounding=half_down shape=[1,3,10,7]}", {{"f32[1,3,5,6]"}, {"i64[1,3,11,3]"}});
+    add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,3,11,13]}", {{"f32[2,3,5,7]"}, {"f16[2,3,16,4]"}});
+    add(all, "resize{mode=cubic coordinates=" + coordinates + " shape=[1,2,9,10]}", {{"f32[1,2,5,5]"}});
+  }
+  add(all, "resize{mode=linear coordinates=half_pixel shape=[1,2,3,4,5]}", {{"f32[1,2,6,3,10]"}});
+  add(all, "resize{mode=cubic excludeOutside=true coordinates=half_pixel shape=[1,1,7,7] scales=[1,1,1.75,1.75]}", {{"f32[1,1,4,4]"}});
+  add(all, "resize{mode=linear shape=[9]}", {{"u8[4]"}, {"f32[1]"}});
+  return all;
+}
+
+OperatorCases lines() {
+  OperatorCases all{"Lines", {}};
+  add(all, "topk{k=3}", {{"f32[3]"}, {"f32[4,17]"}, {"f16[2,1001]"}, {"i32[3,100]"}, {"i64[2,5,300]"}});
+  add(all, "topk{k=4 axis=1 largest=false indexType=i64}", {{"f32[2,9,5]"}, {"i8[1,40,2]"}});
+  add(all, "topk{k=0}", {{"f32[2,5]"}});
+  for (const std::string flags : {"", " exclusive=true", " reverse=true", " exclusive=true reverse=true"}) {
+    add(all, "cumulative{axis=-1" + flags + "}", {{"f32[1]"}, {"f32[3,1030]"}, {"i32[2,7]"}});
+    add(all, "cumulative{axis=0" + flags + "}", {{"f32[9,5]"}, {"f16[8,3]"}});
+  }
+  add(all, "cumulative{axis=1}", {{"f32[2,5,1024]"}, {"i64[3,0]"}});
+  return all;
+}
+
+OperatorCases narrow() {
+  OperatorCases all{"Narrow", {}};
+  const auto one = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, true, 0.02}); };
+  for (const std::string type : {"i8", "u8", "f8e4m3"}) {
+    one("quantize{type=" + type + "}", {"f32[1025]", "f32[]"});
+    one("quantize{type=" + type + " axis=1}", {"f16[3,7,5]", "f16[7]"});
+    one("dequantize{axis=0}", {type + "[6,5]", "f32[6]"});
+    one("dequantize{type=f16}", {type + "[4,8]", "f16[2,4]"});
+  }
+  one("quantize{axis=0}", {"f32[4,9]", "f32[4]", "i8[4]"});
+  one("quantize{type=i4}", {"f32[64]", "f32[]"});
+  one("dequantize{}", {"i32[33]", "f32[1]", "i32[1]"});
+  add(all, "fill{shape=[3,5] start=1.5}", {{}});
+  add(all, "fill{shape=[3,5] type=i64 start=2 deltas=[10,1]}", {{}});
+  add(all, "fill{shape=[7] type=f16}", {{"f16[]", "f16[1]"}});
+  add(all, "fill{shape=[2,3] type=i32}", {{"i32[1]", "i32[0]"}, {"i32[1]", "i32[2]"}});
+  add(all, "shape", {{"f32[2,3,5]"}, {"f16[]"}});
+  return all;
+}
+
+OperatorCases contractions() {
+  OperatorCases all{"Contractions", {}};
+  for (const std::string t : {"f32", "f16", "bf16", "i8"}) {
+    add(all, "matmul", {{t + "[1,7]", t + "[7,5]"}, {t + "[33,65]", t + "[65,70]"}, {t + "[3,1,9,20]", t + "[2,20,11]"}});
+    add(all, "matmul{transposeA=true transposeB=true}", {{t + "[40,35]", t + "[33,40]"}});
+    add(all, "convolution{prePadding=[1,1] postPadding=[1,1]}", {{t + "[2,5,9,11]", t + "[7,5,3,3]"}});
+    add(all, "convolution{strides=[2,2] groups=6 hasBias=true prePadding=[1,0] postPadding=[0,1]}", {{t + "[1,6,9,9]", t + "[6,1,3,3]", t + "[6]"}});
+  }
+  for (const auto& t : kFloats) {
+    add(all, "matmul{transposeB=true epilogue=\"add(x0,x1);relu(t0)\"}", {{t + "[2,17,40]", t + "[2,19,40]", t + "[19]"}});
+    add(all, "convolution{hasBias=true epilogue=\"add(x0,x1);relu(t0)\"}", {{t + "[1,3,8,8]", t + "[4,3,3,3]", t + "[4]", t + "[1,4,6,6]"}});
+    add(all, "deconvolution{strides=[2,2] prePadding=[1,1] postPadding=[1,0]}", {{t + "[1,4,5,6]", t + "[4,3,3,3]"}});
+  }
+  add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
+  add(all, "convolution", {{"f32[1,2,4,5,6]", "f32[3,2,2,2,2]"}, {"f32[0,2,5,5]", "f32[3,2,3,3]"}, {"f32[1,64,7,7]", "f32[32,64,1,1]"}});
+  add(all, "deconvolution{groups=2 dilations=[2,1] hasBias=true}", {{"f32[2,4,3,3]", "f32[4,3,2,3]", "f32[6]"}});
+  add(all, "convolution{epilogue=\"cast.f32(x0);mul(t0,0.01)\"}", {{"i8[1,4,5,5]", "i8[4,4,3,3]"}});
+  return all;
+}
+
 }  // namespace
 
 ops::TensorType parseType(const std::string& text) {
@@ -79,7 +214,9 @@ std::string graphOf(const OperatorCase& c) {
   return text + "}";
 }
 
-std::vector<OperatorCases> operatorCases() { return {movement(), pointwise()}; }
+std::vector<OperatorCases> operatorCases() {
+  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions()};
+ }
 
 std::vector<OperatorCase> speedCases() {
   return {
@@ -94,6 +231,24 @@ std::vector<OperatorCase> speedCases() {
       {"transpose{permutation=[0,2,3,1]}", {"f32[128,3,224,224]"}},
       {"slice{start=[0,16] size=[8192,4064]}", {"f16[8192,4096]"}},
       {"concat{axis=1}", {"f16[128,128,28,28]", "f16[128,128,28,28]"}},
+      {"reduce{op=sum axes=[1]}", {"f32[16384,4096]"}},
+      {"reduce{op=sum axes=[0]}", {"f32[16384,4096]"}},
+      {"reduce{op=max axes=[0]}", {"f16[67108864]"}},
+      {"reduce{op=avg axes=[2,3]}", {"f16[128,2048,7,7]"}},
+      {"softmax{axis=-1}", {"f16[32,16,512,512]"}},
+      {"softmax{axis=-1}", {"f32[4096,16384]"}},
+      {"softmax{axis=1}", {"f32[256,128,1024]"}},
+      {"normalization{axes=[-1]}", {"f16[16384,1024]", "f16[1024]", "f16[1024]"}},
+      {"normalization{axes=[-1]}", {"f32[16384,4096]", "f32[4096]", "f32[4096]"}},
+      {"normalization{axes=[2,3] groups=32}", {"f16[16,256,64,64]", "f16[1,256,1,1]", "f16[1,256,1,1]"}},
+      {"gather{axis=0}", {"f16[50000,1024]", "i32[32768]"}, 50000},
+      {"pooling{type=max window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f16[128,64,112,112]"}},
+      {"resize{mode=linear coordinates=half_pixel shape=[16,64,256,256]}", {"f16[16,64,128,128]"}},
+      {"topk{k=5}", {"f32[1024,1000]"}},
+      {"topk{k=50}", {"f32[8,50257]"}},
+      {"cumulative{axis=-1}", {"f32[4096,16384]"}},
+      {"quantize{}", {"f16[67108864]", "f16[]"}, 0, true},
+      {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}},
   };
 }
 

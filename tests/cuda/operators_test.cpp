@@ -71,8 +71,7 @@ void eachCandidate(const OperatorCase& c, bool timed, Visit visit) {
 class Operators : public ::testing::TestWithParam<OperatorCases> {
  protected:
   void SetUp() override {
-    const auto& reason = backends::cuda::unavailableReason();
-    if (!reason.empty()) GTEST_SKIP() << reason;
+    if (const auto reason = noGpu(); !reason.empty()) GTEST_SKIP() << reason;
   }
 };
 

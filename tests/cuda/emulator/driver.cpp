@@ -59,7 +59,18 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
 }
 EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) { return function(argument), CUDA_SUCCESS; }
 EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(32), CUDA_SUCCESS; }
+EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+// Graphs: a stream is never captured, and asking for it is refused.
+EXPORT CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) { return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS; }
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuStreamEndCapture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
+EXPORT CUresult cuGraphDestroy(CUgraph) { return CUDA_SUCCESS; }
+
 EXPORT CUresult cuEventCreate(CUevent* event, unsigned) { return *event = new CUevent_st, CUDA_SUCCESS; }
 EXPORT CUresult cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
 EXPORT CUresult cuEventRecord(CUevent event, CUstream) { return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS; }

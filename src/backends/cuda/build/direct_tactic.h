@@ -1,0 +1,28 @@
+// Tactics of contractions without a library.
+#pragma once
+
+#include "backends/cuda/build/own_tactic.h"
+#include "backends/cuda/run/direct.h"
+
+namespace tenon::backends::cuda {
+
+constexpr int kDirectRank = 500;     // behind the libraries' tactics
+constexpr int kDepthwiseRank = 15;   // beside them
+
+template <typename T>
+class DirectWindowTactic final : public OwnTacticOf<T> {
+ public:
+  explicit DirectWindowTactic(std::string_view name) : OwnTacticOf<T>(name, Formats::kAlsoChannelsLast, kDirectRank) {}
+  int rank(const build::Problem& problem, const build::Candidate& candidate) const override {
+    const auto* op = problem.op.as<T>();
+    const bool depthwise = op->groups > 1 && op->groups == problem.inputs[0].dims[1];
+    return OwnTacticOf<T>::rank(problem, candidate) - (depthwise ? kDirectRank - kDepthwiseRank : 0);
+  }
+
+ protected:
+  build::Support acceptsOp(const T& op, const build::Problem& problem) const override {
+    return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};
+  }
+};
+
+}  // namespace tenon::backends::cuda

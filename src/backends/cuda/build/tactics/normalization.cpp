@@ -1,0 +1,27 @@
+// Normalization with scale and bias.
+#include "ops/op/normalization.h"
+
+#include "backends/cuda/build/own_tactic.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
+ public:
+  NormalizationTactic() : OwnTacticOf("cuda.normalization", Formats::kAlsoChannelsLast, 10) {}
+
+ protected:
+  build::Support acceptsOp(const ops::Normalization& op, const build::Problem& problem) const override {
+    if (op.groups > 1 && problem.inputs[0].dims.rank == kMaxRank) return build::no("{} axes and groups", kMaxRank);
+    return build::yes();
+  }
+};
+
+}  // namespace
+
+const build::Tactic& tactic_normalization() {
+  static const NormalizationTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

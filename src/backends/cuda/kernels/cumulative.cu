@@ -1,0 +1,59 @@
+// Running sums along an axis. X: element type; EXCLUSIVE, REVERSE: 1 or 0.
+#include "prelude.cuh"
+
+typedef ComputeOf<X> C;
+
+struct Parameters {
+  const void* x;
+  void* y;
+  i64 extent, stride;
+  Space<1> lines;
+};
+__device__ i64 placeOf(const Parameters& p, i64 step) { return (REVERSE ? p.extent - 1 - step : step) * p.stride; }
+
+// A thread per line, where neighbouring lines lie close together.
+KERNEL(tenon_cumulative_columns, Parameters) {
+  const i64 line = globalIndex();
+  if (line >= p.lines.count) return;
+  i64 at[1];
+  p.lines.locate((unsigned)line, at);
+  C sum = 0;
+  for (i64 step = 0; step < p.extent; ++step) {
+    const i64 place = at[0] + placeOf(p, step);
+    const C value = load<X>(p.x, place);
+    if (EXCLUSIVE) store<X>(p.y, place, sum);
+    sum += value;
+    if (!EXCLUSIVE) store<X>(p.y, place, sum);
+  }
+}
+
+// A block per line, a tile of one element per thread at a time.
+KERNEL(tenon_cumulative_block, Parameters) {
+  __shared__ C ofWarps[32];
+  i64 at[1];
+  p.lines.locate((unsigned)blockIdx.x, at);
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  C carry = 0;
+  for (i64 first = 0; first < p.extent; first += blockDim.x) {
+    const i64 step = first + threadIdx.x;
+    const i64 place = at[0] + placeOf(p, step);
+    const C value = step < p.extent ? load<X>(p.x, place) : C(0);
+    C sum = value;
+    for (int delta = 1; delta < 32; delta *= 2) {
+      const C below = shuffleUp(sum, delta);
+      if (lane >= delta) sum += below;
+    }
+    __syncthreads();  // the sums of the tile before have been read
+    if (lane == 31) ofWarps[warp] = sum;
+    __syncthreads();
+    C before = carry;
+    for (int k = 0; k < (int)blockDim.x / 32; ++k) {
+      if (k < warp) before += ofWarps[k];
+      carry += ofWarps[k];
+    }
+    const C behind = shuffleUp(sum, 1);
+    const C own = EXCLUSIVE ? (lane == 0 ? C(0) : behind) : sum;
+    if (step < p.extent) store<X>(p.y, place, before + own);
+  }
+}

@@ -1,0 +1,26 @@
+// Local response normalization across channels, a thread per element. X: element type.
+#include "prelude.cuh"
+
+struct Parameters {
+  const void* x;
+  void* y;
+  i64 count;
+  i64 channels, channelStride;
+  i64 below, above;  // channels of the window beside the own one
+  float factor;      // alpha / window
+  float beta, k;
+};
+
+KERNEL(tenon_lrn, Parameters) {
+  const i64 at = globalIndex();
+  if (at >= p.count) return;
+  const i64 c = at / p.channelStride % p.channels;
+  const i64 first = c - p.below < 0 ? 0 : c - p.below;
+  const i64 last = c + p.above < p.channels ? c + p.above : p.channels - 1;
+  float sum = 0;
+  for (i64 other = first; other <= last; ++other) {
+    const float value = load<X>(p.x, at + (other - c) * p.channelStride);
+    sum += value * value;
+  }
+  store<X>(p.y, at, load<X>(p.x, at) / powf(p.k + p.factor * sum, p.beta));
+}

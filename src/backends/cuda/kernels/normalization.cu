@@ -1,0 +1,92 @@
+// Layer, instance and group normalization with statistics in f32 by two passes. X, S: element types of x and of scale and
+// bias.
+#include "prelude.cuh"
+
+struct Parameters {
+  const void* x;
+  const void* scale;
+  const void* bias;
+  void* y;
+  float epsilon;
+  i64 members;       // of one statistic
+  Space<3> groups;   // one element per statistic: x, scale, bias
+  Space<3> inside;   // its members
+};
+
+struct Member {
+  i64 x, scale, bias;
+};
+__device__ Member memberOf(const Parameters& p, const i64* base, i64 i) {
+  i64 at[3] = {i * p.inside.stride[0][0], i * p.inside.stride[1][0], i * p.inside.stride[2][0]};
+  if (p.inside.axes > 1) p.inside.locate((unsigned)i, at);
+  return {base[0] + at[0], base[1] + at[1], base[2] + at[2]};
+}
+__device__ void write(const Parameters& p, const Member& m, float x, float mean, float factor) {
+  store<X>(p.y, m.x, (x - mean) * factor * load<S>(p.scale, m.scale) + load<S>(p.bias, m.bias));
+}
+
+// A block per statistic; up to kItems elements of a thread stay in registers, more are read again.
+template <int kItems>
+__device__ void normalizeBlock(const Parameters& p) {
+  __shared__ float shared[32];
+  i64 base[3];
+  p.groups.locate((unsigned)blockIdx.x, base);
+  float value[kItems];
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const i64 i = (i64)k * blockDim.x + threadIdx.x;
+    value[k] = i < p.members ? load<X>(p.x, memberOf(p, base, i).x) : 0.f;
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) sum += value[k];
+  const i64 rest = (i64)kItems * blockDim.x + threadIdx.x;
+  for (i64 i = rest; i < p.members; i += blockDim.x) sum += load<X>(p.x, memberOf(p, base, i).x);
+  const float mean = blockReduce(sum, Add(), shared) / p.members;
+  float squares = 0;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const float d = value[k] - mean;
+    if ((i64)k * blockDim.x + threadIdx.x < p.members) squares += d * d;
+  }
+  for (i64 i = rest; i < p.members; i += blockDim.x) {
+    const float d = load<X>(p.x, memberOf(p, base, i).x) - mean;
+    squares += d * d;
+  }
+  const float factor = 1.f / sqrtf(blockReduce(squares, Add(), shared) / p.members + p.epsilon);
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const i64 i = (i64)k * blockDim.x + threadIdx.x;
+    if (i < p.members) write(p, memberOf(p, base, i), value[k], mean, factor);
+  }
+  for (i64 i = rest; i < p.members; i += blockDim.x) {
+    const Member m = memberOf(p, base, i);
+    write(p, m, load<X>(p.x, m.x), mean, factor);
+  }
+}
+KERNEL(tenon_normalize_4, Parameters) { normalizeBlock<4>(p); }
+KERNEL(tenon_normalize_16, Parameters) { normalizeBlock<16>(p); }
+
+// A warp per statistic of few members.
+KERNEL(tenon_normalize_warp, Parameters) {
+  const i64 group = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  if (group >= p.groups.count) return;
+  const int lane = threadIdx.x % 32;
+  i64 base[3];
+  p.groups.locate((unsigned)group, base);
+  float sum = 0;
+  for (i64 i = lane; i < p.members; i += 32) sum += load<X>(p.x, memberOf(p, base, i).x);
+  for (int mask = 16; mask > 0; mask /= 2) sum += shuffleXor(sum, mask);
+  const float mean = sum / p.members;
+  float squares = 0;
+  for (i64 i = lane; i < p.members; i += 32) {
+    const float d = load<X>(p.x, memberOf(p, base, i).x) - mean;
+    squares += d * d;
+  }
+  for (int mask = 16; mask > 0; mask /= 2) squares += shuffleXor(squares, mask);
+  const float factor = 1.f / sqrtf(squares / p.members + p.epsilon);
+  for (i64 i = lane; i < p.members; i += 32) {
+    const Member m = memberOf(p, base, i);
+    write(p, m, load<X>(p.x, m.x), mean, factor);
+  }
+}

@@ -1,0 +1,120 @@
+// Reductions. X: element type; JOIN: 0 sum, 1 product, 2 maximum, 3 minimum, 4 mean.
+#include "prelude.cuh"
+
+typedef ComputeOf<X> C;
+
+struct Parameters {
+  const void* x;
+  void* y;
+  void* partial;    // C[splits][outputs], where there is more than one split
+  i64 perSplit;     // reduced elements of one split
+  i64 splits;
+  i64 total;        // reduced elements in all
+  Space<2> kept;    // y, x
+  Space<1> reduced; // x
+};
+
+__device__ C startOf() {
+  const bool floating = C(0.5f) != C(0);
+  if (JOIN == 1) return C(1);
+  if (JOIN == 2) return floating ? C(-infinity()) : C(IntegerLimits<X>::low());
+  if (JOIN == 3) return floating ? C(infinity()) : C(IntegerLimits<X>::high());
+  return C(0);
+}
+struct Join {
+  __device__ C operator()(C a, C b) const {
+    if (JOIN == 1) return a * b;
+    if (JOIN == 2) return Max()(a, b);
+    if (JOIN == 3) return Min()(a, b);
+    return a + b;
+  }
+};
+__device__ void finish(const Parameters& p, i64 output, C value) {
+  i64 at[2];
+  p.kept.locate((unsigned)output, at);
+  if (JOIN == 4) value = p.total == 0 && C(0.5f) == C(0) ? C(0) : value / (C)p.total;
+  store<X>(p.y, at[0], value);
+}
+__device__ void leave(const Parameters& p, i64 output, C value) {
+  if (p.splits == 1) return finish(p, output, value);
+  ((C*)p.partial)[blockIdx.y * p.kept.count + output] = value;
+}
+
+// Elements first, first + step, ... below `last` of the reduced space, in four chains.
+__device__ C reduceSome(const Parameters& p, i64 base, i64 first, i64 last, i64 step) {
+  C chain[4] = {startOf(), startOf(), startOf(), startOf()};
+  const bool line = p.reduced.axes == 1;
+  const i64 stride = p.reduced.stride[0][0];
+  i64 i = first;
+  for (; i + 3 * step < last; i += 4 * step) {
+    C value[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      i64 at[1] = {(i + k * step) * stride};
+      if (!line) p.reduced.locate((unsigned)(i + k * step), at);
+      value[k] = load<X>(p.x, base + at[0]);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) chain[k] = Join()(chain[k], value[k]);
+  }
+  for (; i < last; i += step) {
+    i64 at[1] = {i * stride};
+    if (!line) p.reduced.locate((unsigned)i, at);
+    chain[0] = Join()(chain[0], load<X>(p.x, base + at[0]));
+  }
+  return Join()(Join()(chain[0], chain[1]), Join()(chain[2], chain[3]));
+}
+
+__device__ i64 firstOf(const Parameters& p) { return blockIdx.y * p.perSplit; }
+__device__ i64 lastOf(const Parameters& p) {
+  const i64 last = firstOf(p) + p.perSplit;
+  return last < p.total ? last : p.total;
+}
+
+// A block per output (and split): the reduced elements lie close together.
+KERNEL(tenon_reduce_block, Parameters) {
+  __shared__ C shared[32];
+  i64 at[2];
+  p.kept.locate((unsigned)blockIdx.x, at);
+  const C value = reduceSome(p, at[1], firstOf(p) + threadIdx.x, lastOf(p), blockDim.x);
+  const C all = blockReduce(value, Join(), shared);
+  if (threadIdx.x == 0) leave(p, blockIdx.x, all);
+}
+
+// A warp per output: few reduced elements.
+KERNEL(tenon_reduce_warp, Parameters) {
+  const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  if (output >= p.kept.count) return;
+  i64 at[2];
+  p.kept.locate((unsigned)output, at);
+  C value = reduceSome(p, at[1], firstOf(p) + threadIdx.x % 32, lastOf(p), 32);
+  for (int mask = 16; mask > 0; mask /= 2) value = Join()(value, shuffleXor(value, mask));
+  if (threadIdx.x % 32 == 0) leave(p, output, value);
+}
+
+// 32 neighbouring outputs per block, by 8 warps that share the reduced elements: the kept axis is the close one.
+KERNEL(tenon_reduce_columns, Parameters) {
+  __shared__ C shared[8][32];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  const i64 output = (i64)blockIdx.x * 32 + lane;
+  C value = startOf();
+  if (output < p.kept.count) {
+    i64 at[2];
+    p.kept.locate((unsigned)output, at);
+    value = reduceSome(p, at[1], firstOf(p) + warp, lastOf(p), 8);
+  }
+  shared[warp][lane] = value;
+  __syncthreads();
+  if (warp != 0 || output >= p.kept.count) return;
+  for (int k = 1; k < 8; ++k) value = Join()(value, shared[k][lane]);
+  leave(p, output, value);
+}
+
+KERNEL(tenon_reduce_finish, Parameters) {
+  const i64 output = globalIndex();
+  if (output >= p.kept.count) return;
+  C value = startOf();
+  for (i64 split = 0; split < p.splits; ++split) value = Join()(value, ((const C*)p.partial)[split * p.kept.count + output]);
+  finish(p, output, value);
+}

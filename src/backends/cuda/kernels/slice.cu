@@ -1,0 +1,42 @@
+// Slices that read around the edges of the input. E: a type as large as an element; MODE: 0 clamp, 1 wrap, 2 reflect.
+#include "prelude.cuh"
+
+struct Parameters {
+  const void* x;
+  void* y;
+  i64 count;
+  int rank;
+  i64 extent[8];   // of the result, in the order in which it lies in memory
+  i64 yStride[8];
+  i64 start[8];
+  i64 step[8];
+  i64 n[8];        // of the input
+  i64 xStride[8];
+};
+
+__device__ i64 floorModulo(i64 a, i64 b) {
+  const i64 m = a % b;
+  return m < 0 ? m + b : m;
+}
+__device__ i64 locateInput(i64 i, i64 n) {
+  if (i >= 0 && i < n) return i;
+  if (MODE == 0) return i < 0 ? 0 : n - 1;
+  if (MODE == 1) return floorModulo(i, n);
+  if (n == 1) return 0;
+  const i64 folded = floorModulo(i, 2 * (n - 1));
+  return folded < n ? folded : 2 * (n - 1) - folded;
+}
+
+KERNEL(tenon_slice, Parameters) {
+  i64 rest = globalIndex();
+  if (rest >= p.count) return;
+  i64 from = 0;
+  i64 to = 0;
+  for (int axis = p.rank - 1; axis >= 0; --axis) {
+    const i64 i = rest % p.extent[axis];
+    rest /= p.extent[axis];
+    to += i * p.yStride[axis];
+    from += locateInput(p.start[axis] + i * p.step[axis], p.n[axis]) * p.xStride[axis];
+  }
+  ((E*)p.y)[to] = ((const E*)p.x)[from];
+}

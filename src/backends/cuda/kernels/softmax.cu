@@ -1,0 +1,106 @@
+// Softmax along an axis, in f32. X: element type.
+#include "prelude.cuh"
+
+struct Parameters {
+  const void* x;
+  void* y;
+  i64 extent;     // of the axis
+  i64 stride;     // along it
+  Space<1> lines; // all other axes; x and y have the same strides
+};
+
+__device__ i64 lineOffset(const Parameters& p, i64 line) {
+  i64 at[1];
+  p.lines.locate((unsigned)line, at);
+  return at[0];
+}
+
+// A warp per line, whose elements stay in registers.
+template <int kItems>
+__device__ void softmaxWarp(const Parameters& p) {
+  const i64 line = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  if (line >= p.lines.count) return;
+  const int lane = threadIdx.x % 32;
+  const i64 base = lineOffset(p, line);
+  float value[kItems];
+  float highest = -infinity();
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const int i = k * 32 + lane;
+    value[k] = i < p.extent ? load<X>(p.x, base + i * p.stride) : -infinity();
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) highest = value[k] > highest ? value[k] : highest;
+  for (int mask = 16; mask > 0; mask /= 2) highest = fmaxf(highest, shuffleXor(highest, mask));
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    value[k] = k * 32 + lane < p.extent ? expf(value[k] - highest) : 0.f;
+    sum += value[k];
+  }
+  for (int mask = 16; mask > 0; mask /= 2) sum += shuffleXor(sum, mask);
+  const float scale = 1.f / sum;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const int i = k * 32 + lane;
+    if (i < p.extent) store<X>(p.y, base + i * p.stride, value[k] * scale);
+  }
+}
+KERNEL(tenon_softmax_warp_4, Parameters) { softmaxWarp<4>(p); }
+KERNEL(tenon_softmax_warp_16, Parameters) { softmaxWarp<16>(p); }
+KERNEL(tenon_softmax_warp_32, Parameters) { softmaxWarp<32>(p); }
+
+// Highest value so far and the sum of exp(x - highest), which two halves of a line can be joined from.
+struct State {
+  float highest, sum;
+};
+__device__ State joinStates(State a, State b) {
+  const State& more = b.highest > a.highest ? b : a;
+  const State& less = b.highest > a.highest ? a : b;
+  State result = more;
+  if (less.sum != 0.f) result.sum += less.highest == -infinity() && less.sum == less.sum ? 0.f : less.sum * expf(less.highest - more.highest);
+  return result;
+}
+__device__ void take(State& state, float x) {
+  if (x > state.highest) {
+    state.sum = state.sum == 0.f ? 1.f : state.sum * expf(state.highest - x) + 1.f;
+    state.highest = x;
+  } else if (state.highest != -infinity() || x != x) {
+    state.sum += expf(x - state.highest);
+  }
+}
+
+// A block per line: one pass for the sum, one to write.
+KERNEL(tenon_softmax_block, Parameters) {
+  __shared__ State shared[32];
+  const i64 base = lineOffset(p, blockIdx.x);
+  State state = {-infinity(), 0.f};
+  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) take(state, load<X>(p.x, base + i * p.stride));
+  for (int mask = 16; mask > 0; mask /= 2) {
+    State other;
+    other.highest = shuffleXor(state.highest, mask);
+    other.sum = shuffleXor(state.sum, mask);
+    state = joinStates(state, other);
+  }
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = state;
+  __syncthreads();
+  state = shared[0];
+  for (int k = 1; k < (int)blockDim.x / 32; ++k) state = joinStates(state, shared[k]);
+  const float scale = 1.f / state.sum;
+  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
+    store<X>(p.y, base + i * p.stride, expf(load<X>(p.x, base + i * p.stride) - state.highest) * scale);
+  }
+}
+
+// A thread per line: neighbouring lines lie close together, the axis does not.
+KERNEL(tenon_softmax_columns, Parameters) {
+  const i64 line = globalIndex();
+  if (line >= p.lines.count) return;
+  const i64 base = lineOffset(p, line);
+  State state = {-infinity(), 0.f};
+  for (i64 i = 0; i < p.extent; ++i) take(state, load<X>(p.x, base + i * p.stride));
+  const float scale = 1.f / state.sum;
+  for (i64 i = 0; i < p.extent; ++i) {
+    store<X>(p.y, base + i * p.stride, expf(load<X>(p.x, base + i * p.stride) - state.highest) * scale);
+  }
+}

@@ -1,0 +1,114 @@
+// Layer, instance and group normalization: a statistic's members by a block or a warp.
+#include "ops/op/normalization.h"
+
+#include <algorithm>
+
+#include "backends/cuda/run/axes.h"
+#include "backends/cuda/run/own_kernel.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+struct Parameters {
+  const void* x = nullptr;
+  const void* scale = nullptr;
+  const void* bias = nullptr;
+  void* y = nullptr;
+  float epsilon = 0;
+  int64_t members = 0;
+  Space<3> groups;
+  Space<3> inside;
+};
+
+class NormalizationInstance final : public runtime::KernelInstance {
+ public:
+  static Code code(const ops::Normalization&, const Types& types) {
+    return {"normalization.cu", {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1))}, {}};
+  }
+  NormalizationInstance(const ops::Normalization& op, const Types&, const Module& module) : op_(op), module_(module) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    Dims dims = x.dims;
+    auto isReduced = axisMask(op_.axes, dims.rank);
+    std::vector<Strides> operands{stridesOf(dims, x.format), parameterStrides(shapes.inputs[1], dims), parameterStrides(shapes.inputs[2], dims)};
+    if (op_.groups > 1) splitChannels(shapes, dims, isReduced, operands);
+    const auto axes = splitAxes(dims, isReduced, operands);
+    count_ = x.dims.count();
+    if (count_ == 0) return 0;
+    parameters_ = {};
+    parameters_.epsilon = static_cast<float>(op_.epsilon);
+    parameters_.groups.set(axes.kept);
+    parameters_.inside.set(axes.reduced);
+    const int64_t members = parameters_.members = parameters_.inside.count;
+    const int64_t groups = parameters_.groups.count;
+    checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(), "normalization: {} statistics over {} elements are too many", groups, members);
+    if (members <= 128) {
+      function_ = module_.function("tenon_normalize_warp");
+      threads_ = 256;
+      blocks_ = (groups + 7) / 8;
+      return 0;
+    }
+    threads_ = static_cast<unsigned>(std::clamp<int64_t>((members + 3) / 4, 128, groups < 264 ? 1024 : 256) + 31) / 32 * 32;
+    function_ = module_.function(members <= 4 * threads_ ? "tenon_normalize_4" : "tenon_normalize_16");
+    blocks_ = groups;
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (count_ == 0) return;
+    parameters_.x = arguments.inputs[0];
+    parameters_.scale = arguments.inputs[1];
+    parameters_.bias = arguments.inputs[2];
+    parameters_.y = arguments.outputs[0];
+    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
+  }
+
+ private:
+  bool perGroup(const runtime::TensorShape& parameter, const Dims& x) const {
+    return op_.groups > 1 && parameter.dims.rank == x.rank && parameter.dims[1] == op_.groups;
+  }
+  Strides parameterStrides(const runtime::TensorShape& parameter, const Dims& x) const {
+    auto strides = stridesWithin(parameter.dims, parameter.format, x);
+    if (perGroup(parameter, x)) strides[1] = stridesOf(parameter.dims, parameter.format)[1];
+    return strides;
+  }
+
+  // Axis 1 becomes two: the groups, over which is not reduced, and their channels.
+  void splitChannels(const runtime::Shapes& shapes, Dims& dims, std::vector<bool>& isReduced, std::vector<Strides>& operands) const {
+    const Dims whole = dims;
+    const int64_t run = std::max<int64_t>(whole[1] / op_.groups, 1);
+    dims = {};
+    std::vector<bool> mask;
+    std::vector<Strides> split(operands.size(), Strides{});
+    for (int axis = 0; axis < whole.rank; ++axis) {
+      const auto at = static_cast<size_t>(axis);
+      const int parts = axis == 1 ? 2 : 1;
+      for (int part = 0; part < parts; ++part) {
+        const auto to = static_cast<size_t>(dims.rank);
+        for (size_t k = 0; k < operands.size(); ++k) {
+          const bool grouped = axis == 1 && k > 0 && perGroup(shapes.inputs[k], whole);
+          split[k][to] = axis != 1 ? operands[k][at] : part == 0 ? operands[k][at] * (grouped ? 1 : run) : grouped ? 0 : operands[k][at];
+        }
+        dims.push(axis != 1 ? whole[axis] : part == 0 ? op_.groups : run);
+        mask.push_back(axis == 1 ? part == 1 : isReduced[at]);
+      }
+    }
+    isReduced = mask;
+    operands = split;
+  }
+
+  const ops::Normalization& op_;
+  const Module& module_;
+  CUfunction function_ = nullptr;
+  int64_t count_ = 0;
+  int64_t blocks_ = 0;
+  unsigned threads_ = 256;
+  Parameters parameters_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_normalization() { return ownRow<ops::Normalization, NormalizationInstance>("normalization"); }
+
+}  // namespace tenon::backends::cuda

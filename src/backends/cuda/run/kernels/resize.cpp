@@ -1,0 +1,114 @@
+// Interpolation along the axes that change, from tables of taps.
+#include "ops/op/resize.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backends/cuda/run/own_kernel.h"
+#include "backends/cuda/run/window.h"
+#include "ops/resize_taps.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int kTapAxes = 3;
+
+struct Tap {
+  int32_t index;
+  float weight;
+};
+struct Parameters {
+  const void* x = nullptr;
+  void* y = nullptr;
+  int32_t rank = 0;
+  int64_t count = 0;
+  int64_t extent[kMaxRank] = {};
+  int64_t xStride[kMaxRank] = {};
+  int64_t yStride[kMaxRank] = {};
+  int32_t tapAxis[kMaxRank] = {};
+  const void* taps[kTapAxes] = {};
+  int32_t tapCount[kTapAxes] = {};
+  int64_t tapStride[kTapAxes] = {};
+};
+
+class ResizeInstance final : public runtime::KernelInstance {
+ public:
+  static Code code(const ops::Resize& op, const Types& types) {
+    return {"resize.cu", {typeDefine("X", types.inputs.at(0)), fmt::format("NEAREST={}", op.mode == ops::ResizeMode::kNearest ? 1 : 0)}, {}};
+  }
+  ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_resize")) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    parameters_ = {};
+    parameters_.count = y.dims.count();
+    if (parameters_.count == 0) return 0;
+    checkUser(x.dims.count() > 0, "resize: the input {} is empty, the output {} is not", x.dims.text(), y.dims.text());
+    parameters_.rank = y.dims.rank;
+    const auto from = stridesOf(x.dims, x.format);
+    const auto to = stridesOf(y.dims, y.format);
+    std::vector<size_t> order(static_cast<size_t>(y.dims.rank));
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to[a] > to[b]; });
+    int tapAxes = 0;
+    for (size_t place = 0; place < order.size(); ++place) {
+      const size_t axis = order[place];
+      const int64_t in = x.dims[static_cast<int>(axis)];
+      const int64_t out = y.dims[static_cast<int>(axis)];
+      parameters_.extent[place] = out;
+      parameters_.yStride[place] = to[axis];
+      parameters_.xStride[place] = from[axis];
+      parameters_.tapAxis[place] = -1;
+      const auto taps = tapsOf(axis, in, out);
+      if (taps.empty()) continue;
+      checkUser(tapAxes < kTapAxes, "resize: more than {} axes change", kTapAxes);
+      parameters_.xStride[place] = 0;
+      parameters_.tapAxis[place] = tapAxes;
+      tables_[tapAxes].write(taps.data(), taps.size() * sizeof(Tap));
+      parameters_.taps[tapAxes] = tables_[tapAxes].data();
+      parameters_.tapCount[tapAxes] = static_cast<int32_t>(static_cast<int64_t>(taps.size()) / out);
+      parameters_.tapStride[tapAxes] = from[axis];
+      ++tapAxes;
+    }
+    return 0;
+  }
+  void launch(const runtime::LaunchArguments& arguments) override {
+    parameters_.x = arguments.inputs[0];
+    parameters_.y = arguments.outputs[0];
+    launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
+  }
+
+ private:
+  // The taps of every position, as many for each (missing ones weigh nothing); none where positions stay as they are.
+  std::vector<Tap> tapsOf(size_t axis, int64_t in, int64_t out) const {
+    std::vector<std::vector<ops::ResizeTap>> all;
+    size_t most = 1;
+    bool same = in == out;
+    for (int64_t o = 0; o < out; ++o) {
+      all.push_back(ops::resizeTaps(op_, axis, o, in, out));
+      std::erase_if(all.back(), [](const auto& tap) { return tap.weight == 0; });
+      most = std::max(most, all.back().size());
+      same = same && all.back().size() == 1 && all.back()[0].index == o && all.back()[0].weight == 1;
+    }
+    std::vector<Tap> taps;
+    if (same) return taps;
+    for (const auto& position : all) {
+      for (size_t k = 0; k < most; ++k) {
+        taps.push_back(k < position.size() ? Tap{int32Of(position[k].index), static_cast<float>(position[k].weight)} : Tap{0, 0.f});
+      }
+    }
+    return taps;
+  }
+
+  const ops::Resize& op_;
+  CUfunction function_;
+  Parameters parameters_;
+  DeviceTable tables_[kTapAxes];
+};
+
+}  // namespace
+
+KernelRow kernelRow_resize() { return ownRow<ops::Resize, ResizeInstance>("resize"); }
+
+}  // namespace tenon::backends::cuda
