@@ -16,15 +16,16 @@ void refuseVersion(nvinfer1::ILogger* logger, int version) {
 
 template <typename Make>
 void* guardedMake(void* object, void* logger, int version, const Make& make) noexcept {
+  auto* const log = static_cast<nvinfer1::ILogger*>(logger);
   try {
-    auto* log = static_cast<nvinfer1::ILogger*>(logger);
     if (!sameLayout(version)) {
       refuseVersion(log, version);
       return nullptr;
     }
     return object == nullptr ? nullptr : make(log);
   } catch (...) {
-    return nullptr;  // out of memory: nobody to tell
+    if (log != nullptr) log->log(nvinfer1::ILogger::Severity::kERROR, "[onnx] out of memory");
+    return nullptr;
   }
 }
 

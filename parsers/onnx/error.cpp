@@ -11,6 +11,17 @@ void ErrorRecord::setFunctionStack(std::vector<std::string> stack) {
   }
 }
 
+ErrorList::ErrorList(nvinfer1::ILogger* logger) : logger_(logger), spare_(std::make_unique<ErrorRecord>()) {
+  spare_->errorCode = ErrorCode::kMEM_ALLOC_FAILED;
+  spare_->description = "out of memory";
+  records_.reserve(1);
+}
+
+void ErrorList::addOutOfMemory() noexcept {
+  if (logger_ != nullptr) logger_->log(nvinfer1::ILogger::Severity::kERROR, "[onnx] out of memory");
+  if (spare_ != nullptr && records_.size() < records_.capacity()) records_.push_back(std::move(spare_));
+}
+
 void ErrorList::add(std::unique_ptr<ErrorRecord> record) {
   if (logger_ != nullptr) {
     logger_->log(nvinfer1::ILogger::Severity::kERROR, fmt::format("[onnx] {}", record->description).c_str());

@@ -70,17 +70,19 @@ class ErrorRecord final : public nvonnxparser::IParserError {
 // The errors of one parser or refitter, in the order found.
 class ErrorList {
  public:
-  explicit ErrorList(nvinfer1::ILogger* logger) : logger_(logger) {}
+  explicit ErrorList(nvinfer1::ILogger* logger);
 
   void add(std::unique_ptr<ErrorRecord> record);          // logs it as kERROR too
   void addModelError(const ParseError& error);
   void addModelError(ErrorCode code, const std::string& reason);
+  void addOutOfMemory() noexcept;  // with what was put aside for it
   void clear() { records_.clear(); }
   size_t size() const { return records_.size(); }
   const ErrorRecord* at(size_t index) const { return index < records_.size() ? records_[index].get() : nullptr; }
 
  private:
   nvinfer1::ILogger* logger_;
+  std::unique_ptr<ErrorRecord> spare_;
   std::vector<std::unique_ptr<ErrorRecord>> records_;
 };
 

@@ -16,12 +16,12 @@ bool guardCall(ErrorList& errors, const Action& action) noexcept {
     } catch (const ParseError& error) {
       errors.addModelError(error);
     } catch (const std::bad_alloc&) {
-      errors.addModelError(ErrorCode::kMEM_ALLOC_FAILED, "out of memory");
+      errors.addOutOfMemory();
     } catch (const std::exception& error) {
       errors.addModelError(ErrorCode::kINTERNAL_ERROR, fmt::format("a fault of the parser itself: {}", error.what()));
     }
   } catch (...) {
-    // Even the record could not be made; the result alone has to say it.
+    errors.addOutOfMemory();  // the record could not be made
   }
   return false;
 }

@@ -1,5 +1,6 @@
 // Inference of tensor types one layer at a time, and the question which tensors decide about extents.
 #include <algorithm>
+#include <new>
 
 #include "api/network/lower_context.h"
 #include "api/network/network.h"
@@ -21,21 +22,35 @@ std::vector<graph::ValueId> lowerLayer(const LayerBase& layer, graph::Graph& gra
 
 // A layer that is marked already has marked everything behind it before.
 void Network::invalidate(LayerBase& layer) {
-  std::vector<LayerBase*> work{&layer};
-  while (!work.empty()) {
-    LayerBase* next = work.back();
-    work.pop_back();
-    if (next->state == State::kDirty) continue;
-    next->state = State::kDirty;
-    for (const auto& output : next->outputs()) {
-      work.insert(work.end(), output->consumers().begin(), output->consumers().end());
+  try {
+    std::vector<LayerBase*> work{&layer};
+    while (!work.empty()) {
+      LayerBase* next = work.back();
+      work.pop_back();
+      if (next->state == State::kDirty) continue;
+      next->state = State::kDirty;
+      for (const auto& output : next->outputs()) {
+        work.insert(work.end(), output->consumers().begin(), output->consumers().end());
+      }
     }
+  } catch (const std::bad_alloc&) {
+    // More than needed, but without memory; setters that have no result to fail with come here.
+    layer.state = State::kDirty;
+    for (const auto& other : layers_) other->state = State::kDirty;
   }
 }
 
 // Depth first with a stack of our own: networks are deeper than the machine's stack.
 void Network::infer(LayerBase& target) {
   std::vector<LayerBase*> stack{&target};
+  struct NotBusy {  // whatever happens
+    ~NotBusy() {
+      for (LayerBase* layer : stack) {
+        if (layer->state == State::kBusy) layer->state = State::kDirty;
+      }
+    }
+    std::vector<LayerBase*>& stack;
+  } const notBusy{stack};
   while (!stack.empty()) {
     LayerBase* layer = stack.back();
     if (layer->state == State::kClean) {
