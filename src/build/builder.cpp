@@ -45,6 +45,33 @@ runtime::Device& findDevice(const std::string& kind) {
   throw Unsupported("no backend for device '{}':{}", kind, known);
 }
 
+// Half precision where the device has it; the casts then join their neighbours.
+graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, const runtime::Device& device,
+                    const std::map<std::string, plan::InputRange>& profile) {
+  auto precision = options.precision;
+  precision.keepRecipes = options.refittable;
+  const auto sources = tacticSources();
+  const auto supported = [&](const graph::Node& node, const Problem& problem) {
+    if (isView(node)) return true;
+    for (const auto& source : sources) {
+      if (runtime::backend(source.backend).device().kind() != device.kind()) continue;
+      if (!node.device.empty() && node.device != source.backend) continue;
+      for (const auto* tactic : source.tactics) {
+        // The last resort computes on the host: on another device it is no reason to change the type.
+        const Candidate rows{std::string(tactic->name()), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
+                             std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+        if (tactic->supports(problem) && (device.isHost() || tactic->rank(problem, rows) < 1000)) return true;
+      }
+    }
+    options.log->verbose("{} stays in f32: the device has no implementation in {}", node.name, name(*precision.half));
+    return false;
+  };
+  auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
+  graph::verify(lowered);
+  passes::run(lowered, {options.refittable, options.log});
+  return lowered;
+}
+
 // Every symbol that an input's extent or content stands for, with the place it is read from.
 std::vector<plan::Symbol> symbolsOf(const graph::Graph& graph) {
   std::vector<plan::Symbol> symbols;
@@ -108,6 +135,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   {
     Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
     passes::run(graph, {options.refittable, &log});
+    if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
     phase.step(0);
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "build/precision.h"
 #include "build/tactics/tactic.h"
 #include "core/log.h"
 #include "graph/graph.h"
@@ -35,6 +36,7 @@ struct BuildOptions {
   bool refittable = false;
   bool tf32 = false;                  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
+  PrecisionOptions precision;         // what of a weakly typed network may be in half precision
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
   // Keeps only some candidates of a node; null keeps all. (Algorithm selectors, tactic sources.)
   std::function<std::vector<Candidate>(const graph::Node& node, std::vector<Candidate> candidates)> filter;

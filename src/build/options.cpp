@@ -12,6 +12,7 @@ namespace tenon::build {
 namespace {
 
 constexpr double kUnmeasured = 1e-6;  // seconds per rank point where nothing is measured
+constexpr double kPlace = 0.05;       // more for each candidate that a tactic names before; above the noise window
 
 std::string formatList(const std::vector<Format>& formats) {
   std::string result;
@@ -100,14 +101,15 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   }
   std::vector<Option> result;
   std::vector<int> versions;
+  std::map<std::string, int> places;  // within a tactic, which proposes the best first where it knows
   for (auto& candidate : candidates) {
     const auto* tactic = tactics.at(candidate.tactic);
     Option option;
     option.record = tactic->build(problem, candidate);
     option.nativeCode = tactic->nativeCode(problem, candidate, option.record);
     option.rank = tactic->rank(problem, candidate);
+    option.seconds = kUnmeasured * (1 + option.rank) * (1 + kPlace * places[candidate.tactic]++);
     option.candidate = std::move(candidate);
-    option.seconds = kUnmeasured * (1 + option.rank);
     versions.push_back(tactic->version());
     result.push_back(std::move(option));
   }

@@ -10,7 +10,7 @@
 namespace tenon::runtime {
 
 Context::State::State(std::shared_ptr<const Engine> itsEngine, const ContextOptions& options, Log& itsLog)
-    : engine(std::move(itsEngine)), strategy(options.strategy), log(itsLog), profile(options.profile), shapes(*engine, options.profile) {
+    : engine(std::move(itsEngine)), strategy(options.strategy), log(itsLog), profile(options.profile), shapes(*engine, options.profile), replays(engine->device()) {
   addresses.assign(engine->io().size(), nullptr);
   outputAllocators.assign(engine->io().size(), nullptr);
   if (strategy == MemoryStrategy::kStatic) {
@@ -32,6 +32,7 @@ void Context::State::useProfile(int newProfile, StreamHandle stream) {
   shapes.reset(newProfile);
   profile = newProfile;
   arena = std::move(memory);
+  replays.clear();
   bindings.clear();
   binding.reset();
   boundShapes = 0;

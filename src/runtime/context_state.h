@@ -9,6 +9,7 @@
 #include "runtime/binding.h"
 #include "runtime/context.h"
 #include "runtime/packet.h"
+#include "runtime/replays.h"
 #include "runtime/shapes.h"
 
 namespace tenon::runtime {
@@ -26,6 +27,8 @@ struct Context::State {
   void allocateOutputs(StreamHandle stream);
   void checkReady();
   void reportTimes();
+  // Replays the execution when it is known, or records and then replays it; false: it is to be launched.
+  bool replay(void* arenaData, const ArenaLayout& layout, StreamHandle stream);
 
   const std::shared_ptr<const Engine> engine;
   const MemoryStrategy strategy;
@@ -54,6 +57,7 @@ struct Context::State {
   std::shared_ptr<Binding> binding;                // null before the first
   uint64_t boundShapes = 0;                        // version of the shapes that it is for
   uint64_t version = 1;                            // of everything that packets depend on
+  Replays replays;
   std::shared_ptr<PacketPool> pool = std::make_shared<PacketPool>();
   std::shared_ptr<ErrorSlot> errors = std::make_shared<ErrorSlot>();
 };

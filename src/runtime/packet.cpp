@@ -81,6 +81,12 @@ void Packet::run(void* packet) {
   }
 }
 
+void Packet::record(void* packet, StreamHandle stream) {
+  auto& self = *static_cast<Packet*>(packet);
+  self.stream = stream;
+  self.execute();
+}
+
 void Packet::release(void* packet) {
   auto& self = *static_cast<Packet*>(packet);
   --self.binding_->inFlight;

@@ -40,6 +40,7 @@ class Packet {
   };
 
   static void run(void* packet);      // for Device::submit
+  static void record(void* packet, StreamHandle stream);  // for Device::record; throws what goes wrong
   static void release(void* packet);
 
   StreamHandle stream = nullptr;

@@ -58,14 +58,34 @@ std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Netwo
   return result;
 }
 
-// Precision constraints that must be obeyed and are not: everything is computed in the types of the tensors.
-void checkPrecisions(const Network& network, const BuilderConfig& config) {
-  if (!config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS)) return;
+// What the flags permit on this device. On the CPU halves would only be slower, and the flags only permit.
+std::optional<DataType> permittedHalf(const BuilderConfig& config) {
+  if (chosenDevice() != "cuda") return std::nullopt;
+  if (config.getFlag(BuilderFlag::kFP16)) return DataType::kF16;
+  if (config.getFlag(BuilderFlag::kBF16)) return DataType::kBF16;
+  return std::nullopt;
+}
+
+// Types of weakly typed networks. Precisions of layers count where a flag says so, as in TensorRT.
+build::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config) {
+  build::PrecisionOptions result;
+  if (network.stronglyTyped()) return result;
+  result.half = permittedHalf(config);
+  const bool obey = config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+  if (!obey && !config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS)) return result;
   for (const auto& layer : network.layers()) {
-    if (!layer->precisionIsSet() || layer->getPrecision() == nv::DataType::kFLOAT) continue;
-    throw Unsupported("layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with a precision other than kFLOAT is not "
-                      "supported yet; use a strongly typed network with cast layers", layer->name());
+    if (!layer->precisionIsSet()) continue;
+    const auto precision = fromApi(layer->getPrecision());
+    if (precision == DataType::kF32 || precision == result.half) {
+      result.layers[layer->name()] = precision;
+      continue;
+    }
+    if (!obey) continue;
+    throw Unsupported("layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which this build cannot give it; set the "
+                      "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
+                      layer->name(), name(precision));
   }
+  return result;
 }
 
 }  // namespace
@@ -115,7 +135,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   const Network& ours = ourNetwork(network);
   const BuilderConfig& options = ourConfig(config);
   options.check();
-  checkPrecisions(ours, options);
+  auto precision = resolvePrecision(ours, options);
   graph::Graph graph = ours.assemble();
 
   build::BuildOptions build;
@@ -127,6 +147,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.maxTactics = options.getMaxNbTactics();
   build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
+  build.precision = std::move(precision);
   build.tf32 = build.device == "cuda" && options.getFlag(BuilderFlag::kTF32);
   build.log = &reporter_;
   if (options.timingCache() != nullptr && !options.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) {
@@ -153,7 +174,7 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network, const nv
     const Network& ours = ourNetwork(network);
     const BuilderConfig& options = ourConfig(config);
     options.check();
-    checkPrecisions(ours, options);
+    resolvePrecision(ours, options);
     resolveProfiles(ours, options);
     ours.assemble();
     return true;

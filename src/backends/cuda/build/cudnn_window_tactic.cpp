@@ -86,7 +86,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
         if (engines.empty()) engines = graph.graph.propose(dnn::HeuristicMode::kFallback, math, most);
         for (auto& engine : engines) {
           auto candidate = formats;
-          candidate.variant = dnn::WindowChoice{fusion, math, std::move(engine)}.text();
+          candidate.variant = dnn::Choice{fusion, math, std::move(engine)}.text();
           result.push_back(std::move(candidate));
           ++found;
         }
@@ -104,7 +104,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
 
 std::vector<std::byte> windowCode(const dnn::WindowOp& op, const Problem& problem, const Candidate& candidate) {
   const auto epilogue = op.wholeEpilogue();
-  if (epilogue.empty() || dnn::WindowChoice::parse(candidate.variant).fusion == Fusion::kWhole) return {};
+  if (epilogue.empty() || dnn::Choice::parse(candidate.variant).fusion == Fusion::kWhole) return {};
   const auto type = problem.outputs[0].dtype;
   return compile(pointwiseSource(epilogue, epilogueTypes(epilogue, type), type), computeCapability());
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "build/tactics/tactic.h"
+#include "runtime/kernel.h"
 
 namespace tenon::backends::cuda {
 
@@ -13,6 +14,19 @@ build::Candidate linearCandidate(std::string_view tactic, const build::Problem& 
 
 // Results channels-last, and the operands of 4 or 5 axes that are no constants.
 build::Candidate channelsLastCandidate(std::string_view tactic, const build::Problem& problem);
+// The operands as a kernel is given them, every one in kLinear.
+struct LinearOperands {
+  explicit LinearOperands(const build::Problem& problem) {
+    for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
+    for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+    shapes = {inputs, outputs, &problem.symbols};
+  }
+  LinearOperands(const LinearOperands&) = delete;
+  LinearOperands& operator=(const LinearOperands&) = delete;
+
+  std::vector<runtime::TensorShape> inputs, outputs;
+  runtime::Shapes shapes;
+};
 
 std::vector<DataType> inputTypes(const build::Problem& problem);
 

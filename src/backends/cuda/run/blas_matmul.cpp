@@ -218,20 +218,25 @@ void BlasProduct::layout(cublasLtMatrixLayout_t& layout, int64_t rows, int64_t c
   check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "a batch's stride");
 }
 
-std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
+std::vector<cublasLtMatmulHeuristicResult_t> BlasProduct::ask(int most) const {
   const auto& lt = blasLt();
   cublasLtMatmulPreference_t preference = nullptr;
   check(lt.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   lt.preferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kBlasWorkspaceBytes, sizeof kBlasWorkspaceBytes);
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<size_t>(most));
   int count = 0;
-  const auto status = lt.getHeuristic(handle(), operation_, layouts_[0], layouts_[1], layouts_[2], layouts_[2], preference, most, found.data(), &count);
+  const auto& [b, a, y] = layouts_;
+  const auto status = lt.getHeuristic(handle(), operation_, b, a, y, y, preference, most, found.data(), &count);
   lt.preferenceDestroy(preference);
+  found.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<size_t>(count) : 0);
+  std::erase_if(found, [](const cublasLtMatmulHeuristicResult_t& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+  return found;
+}
+
+std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
+  const auto& lt = blasLt();
   std::vector<BlasAlgorithm> result;
-  if (status != CUBLAS_STATUS_SUCCESS) return result;
-  for (int i = 0; i < count; ++i) {
-    const auto& one = found[static_cast<size_t>(i)];
-    if (one.state != CUBLAS_STATUS_SUCCESS) continue;
+  for (const auto& one : ask(most)) {
     BlasAlgorithm algorithm;
     size_t written = 0;
     bool complete = lt.algoConfigGet(&one.algo, CUBLASLT_ALGO_CONFIG_ID, &algorithm.id, sizeof algorithm.id, &written) == CUBLAS_STATUS_SUCCESS;
@@ -249,13 +254,27 @@ bool BlasProduct::use(const BlasAlgorithm& algorithm) {
   const auto& lt = blasLt();
   if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, type_, type_, algorithm.id, &algorithm_) != CUBLAS_STATUS_SUCCESS) return false;
   for (size_t s = 0; s < kSettings.size(); ++s) {
+    // Not every algorithm lets every attribute be set, not even to what it is.
     const auto value = static_cast<uint32_t>(algorithm.settings[s]);
+    uint32_t present = 0;
+    size_t written = 0;
+    const bool known = lt.algoConfigGet(&algorithm_, kSettings[s], &present, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
+    if (known && present == value) continue;
     if (lt.algoConfigSet(&algorithm_, kSettings[s], &value, settingBytes(s)) != CUBLAS_STATUS_SUCCESS) return false;
   }
   cublasLtMatmulHeuristicResult_t facts{};
-  if (lt.algoCheck(handle(), operation_, layouts_[0], layouts_[1], layouts_[2], layouts_[2], &algorithm_, &facts) != CUBLAS_STATUS_SUCCESS) return false;
+  const auto& [b, a, y] = layouts_;
+  if (lt.algoCheck(handle(), operation_, b, a, y, y, &algorithm_, &facts) != CUBLAS_STATUS_SUCCESS) return false;
   workspaceBytes_ = facts.workspaceSize;
   return workspaceBytes_ <= kBlasWorkspaceBytes;
+}
+
+bool BlasProduct::useFirst() {
+  const auto found = ask(1);
+  if (found.empty()) return false;
+  algorithm_ = found[0].algo;
+  workspaceBytes_ = found[0].workspaceSize;
+  return true;
 }
 
 void BlasProduct::run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace, void* stream) {

@@ -72,10 +72,12 @@ class BlasProduct {
   std::vector<BlasAlgorithm> propose(int most) const;
   // Makes the algorithm ready; false when it does not fit. The workspace it needs is then known.
   bool use(const BlasAlgorithm& algorithm);
+  bool useFirst();  // what the heuristic holds for the best, as it is
   size_t workspaceBytes() const noexcept { return workspaceBytes_; }
   void run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace, void* stream);
 
  private:
+  std::vector<cublasLtMatmulHeuristicResult_t> ask(int most) const;
   void layout(cublasLtMatrixLayout_t& layout, int64_t rows, int64_t columns, bool batched) const;
   BlasShape shape_;
   BlasEpilogue epilogue_;

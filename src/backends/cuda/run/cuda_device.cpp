@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "backends/cuda/run/libraries.h"
 #include "core/error.h"
+#include "runtime/recording.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -81,7 +83,42 @@ class CudaTimer final : public runtime::StepTimer {
   std::vector<std::unique_ptr<Event>> events_;
 };
 
-class CudaDevice final : public runtime::Device {
+class Stream {
+ public:
+  Stream() { check(driver().streamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); }
+  ~Stream() { driver().streamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  CUstream get() const { return stream_; }
+
+ private:
+  CUstream stream_ = nullptr;
+};
+
+class GraphRecording final : public runtime::Recording {
+ public:
+  ~GraphRecording() override {
+    if (executable_ != nullptr) driver().graphExecDestroy(executable_);
+  }
+  // Takes the graph's work over; an executable of the same topology is updated, which is cheaper than a new one.
+  bool set(CUgraph graph) {
+    if (executable_ != nullptr) {
+      CUgraphExecUpdateResultInfo info{};
+      if (driver().graphUpdate(executable_, graph, &info) == CUDA_SUCCESS) return true;
+      driver().graphExecDestroy(std::exchange(executable_, nullptr));
+    }
+    return driver().graphInstantiate(&executable_, graph, 0) == CUDA_SUCCESS;
+  }
+  void replay(runtime::StreamHandle stream) override {
+    makeCurrent();
+    check(driver().graphLaunch(executable_, streamOf(stream)), "cuGraphLaunch");
+  }
+
+ private:
+  CUgraphExec executable_ = nullptr;
+};
+
+class CudaDevice final : public runtime::Device, public runtime::Recorder {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -125,18 +162,46 @@ class CudaDevice final : public runtime::Device {
     makeCurrent();
     return std::make_unique<CudaTimer>(marks);
   }
+  std::unique_ptr<runtime::Recording> record(void (*work)(void* argument, runtime::StreamHandle stream), void* argument,
+                                             std::unique_ptr<runtime::Recording> reuse) override {
+    makeCurrent();
+    const Stream stream;
+    if (driver().streamBeginCapture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS) return nullptr;
+    bool complete = true;
+    try {
+      work(argument, stream.get());
+    } catch (const Error&) {
+      complete = false;  // something that no graph can hold
+    }
+    CUgraph graph = nullptr;
+    complete = driver().streamEndCapture(stream.get(), &graph) == CUDA_SUCCESS && complete && graph != nullptr;
+    std::unique_ptr<GraphRecording> recording(static_cast<GraphRecording*>(reuse.release()));
+    if (complete && recording == nullptr) recording = std::make_unique<GraphRecording>();
+    complete = complete && recording->set(graph);
+    if (graph != nullptr) driver().graphDestroy(graph);
+    if (!complete) return nullptr;
+    return recording;
+  }
+  bool isCapturing(runtime::StreamHandle stream) override {
+    makeCurrent();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    // The legacy stream cannot say so while another one captures; then the launch itself will.
+    return driver().streamIsCapturing(streamOf(stream), &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+  // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
     makeCurrent();
-    static CUstream stream = [] {
-      CUstream s = nullptr;
-      check(driver().streamCreate(&s, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-      return s;
-    }();
+    static auto* const kStream = new Stream;
+    const auto recording = record(work, argument, nullptr);
     const Event start;
     const Event stop;
-    check(driver().eventRecord(start.get(), stream), "cuEventRecord");
-    work(argument, stream);
-    check(driver().eventRecord(stop.get(), stream), "cuEventRecord");
+    check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
+    if (recording != nullptr) {
+      recording->replay(kStream->get());
+    } else {
+      work(argument, kStream->get());
+    }
+    check(driver().eventRecord(stop.get(), kStream->get()), "cuEventRecord");
     check(driver().eventSynchronize(stop.get()), "kernel under measurement");
     float milliseconds = 0;
     check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");

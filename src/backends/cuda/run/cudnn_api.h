@@ -26,6 +26,10 @@ enum class Kind : int {  // cudnnBackendDescriptorType_t
   kOperationGraph = 15,
   kVariantPack = 16,
   kTensor = 17,
+  kMatMul = 18,
+  kMatMulOperation = 19,
+  kReduction = 21,
+  kReductionOperation = 22,
   kDeviceProperties = 38
 };
 
@@ -87,6 +91,16 @@ enum class Attribute : int {  // cudnnBackendAttributeName_t
   kEngineIndex = 1301,
   kEngineNumericalNotes = 1303,
   kEngineDevice = 1307,
+  kMatMulComputeType = 1500,
+  kMatMulA = 1520,
+  kMatMulB = 1521,
+  kMatMulC = 1522,
+  kMatMulDescriptor = 1523,
+  kReductionOperator = 1600,
+  kReductionComputeType = 1601,
+  kReductionX = 1610,
+  kReductionY = 1611,
+  kReductionDescriptor = 1612,
   kDevicePropertiesJson = 2702
 };
 
@@ -104,11 +118,13 @@ enum class AttributeType : int {  // cudnnBackendAttributeType_t
   kNumericalNote = 11,
   kPointwiseMode = 14,
   kDescriptor = 15,
+  kReductionOperator = 18,
   kChar = 24
 };
 
 enum class ElementType : int { kF32 = 0, kF64 = 1, kF16 = 2, kBF16 = 9 };  // cudnnDataType_t
 enum class ConvolutionMode : int { kCrossCorrelation = 1 };
+enum class ReductionOperator : int { kAdd = 0, kMax = 3 };  // cudnnReduceTensorOp_t
 enum class HeuristicMode : int { kB = 1, kFallback = 2, kA = 3 };
 enum class KnobType : int {};
 enum class NumericalNote : int { kTensorCores = 0, kDownConvertsInputs = 1, kReducedPrecisionReduction = 2, kFft = 3, kNondeterministic = 4 };

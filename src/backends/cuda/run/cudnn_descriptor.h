@@ -22,6 +22,7 @@ constexpr AttributeType attributeType() {
   else if constexpr (std::is_same_v<T, KnobType>) return AttributeType::kKnobType;
   else if constexpr (std::is_same_v<T, NumericalNote>) return AttributeType::kNumericalNote;
   else if constexpr (std::is_same_v<T, PointwiseMode>) return AttributeType::kPointwiseMode;
+  else if constexpr (std::is_same_v<T, ReductionOperator>) return AttributeType::kReductionOperator;
   else {
     static_assert(std::is_same_v<T, char>);
     return AttributeType::kChar;

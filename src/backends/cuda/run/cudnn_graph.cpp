@@ -163,6 +163,36 @@ void OperationGraph::convolutionBackwardData(const Window& window, Id dy, Id w, 
   operations_.push_back(std::move(operation));
 }
 
+void OperationGraph::matmul(Id a, Id b, Id c) {
+  text_ += fmt::format("matmul{},{},{} ", a, b, c);
+  Descriptor descriptor(Kind::kMatMul);
+  descriptor.set(Attribute::kMatMulComputeType, ElementType::kF32);
+  descriptor.finalize("a matrix product");
+  parts_.push_back(std::move(descriptor));
+  Descriptor operation(Kind::kMatMulOperation);
+  operation.set(Attribute::kMatMulDescriptor, parts_.back());
+  operation.set(Attribute::kMatMulA, at(a));
+  operation.set(Attribute::kMatMulB, at(b));
+  operation.set(Attribute::kMatMulC, at(c));
+  operation.finalize("a matrix product's operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::reduce(ReductionOperator op, Id x, Id y) {
+  text_ += fmt::format("reduce{},{},{} ", static_cast<int>(op), x, y);
+  Descriptor descriptor(Kind::kReduction);
+  descriptor.set(Attribute::kReductionComputeType, ElementType::kF32);
+  descriptor.set(Attribute::kReductionOperator, op);
+  descriptor.finalize("a reduction");
+  parts_.push_back(std::move(descriptor));
+  Descriptor operation(Kind::kReductionOperation);
+  operation.set(Attribute::kReductionDescriptor, parts_.back());
+  operation.set(Attribute::kReductionX, at(x));
+  operation.set(Attribute::kReductionY, at(y));
+  operation.finalize("a reduction's operation");
+  operations_.push_back(std::move(operation));
+}
+
 void OperationGraph::pointwise(const PointwiseSettings& settings, Id x, std::optional<Id> b, Id y) {
   Descriptor descriptor(Kind::kPointwise);
   descriptor.set(Attribute::kPointwiseMode, settings.mode);

@@ -66,6 +66,8 @@ class OperationGraph {
   Id tensor(const Tensor& tensor);
   void convolution(const Window& window, Id x, Id w, Id y);
   void convolutionBackwardData(const Window& window, Id dy, Id w, Id dx);
+  void matmul(Id a, Id b, Id c);  // over the last two axes
+  void reduce(ReductionOperator op, Id x, Id y);  // along the axes of which y has one element
   void pointwise(const PointwiseSettings& settings, Id x, std::optional<Id> b, Id y);
   void finish();
 

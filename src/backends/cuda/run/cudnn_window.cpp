@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "core/strided.h"
-#include "core/text.h"
 
 namespace tenon::backends::cuda::dnn {
 namespace {
@@ -105,25 +104,6 @@ WindowOp windowOp(const ops::Operator& op) {
   throw Unsupported("cuDNN's kernels of convolutions cannot compute {}", op.name());
 }
 
-std::string WindowChoice::text() const {
-  return fmt::format("{},{},{}", fusion == Fusion::kWhole ? "whole" : "bare", math == Math::kAny ? "any" : "exact", engine.text());
-}
-
-WindowChoice WindowChoice::parse(std::string_view text) {
-  WindowChoice choice;
-  TextReader in(text, "parameters of a cuDNN convolution");
-  const auto either = [&](std::string_view first, std::string_view second) {
-    const auto word = in.identifier();
-    if (word != first && word != second) in.fail(fmt::format("'{}' is neither {} nor {}", word, first, second));
-    in.expect(",");
-    return word == first;
-  };
-  choice.fusion = either("whole", "bare") ? Fusion::kWhole : Fusion::kBare;
-  choice.math = either("any", "exact") ? Math::kAny : Math::kNoTensorCores;
-  choice.engine = EngineChoice::parse(text.substr(in.position()));
-  return choice;
-}
-
 bool needsPacking(const Dims& weights) { return weights[1] != 1 && weights.count(2, weights.rank) != 1; }
 
 std::string windowRefusal(const WindowOp& op, const runtime::Shapes& shapes) {
@@ -143,27 +123,21 @@ std::string windowRefusal(const WindowOp& op, const runtime::Shapes& shapes) {
   return geometry(op, shapes).refusal;
 }
 
-WindowGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Shapes& shapes, Fusion fusion) {
+SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Shapes& shapes, Fusion fusion) {
   const auto refusal = windowRefusal(op, shapes);
   if (!refusal.empty()) throw Unsupported("cuDNN convolution: {}", refusal);
   const auto window = geometry(op, shapes).window;
   const int rank = std::max(shapes.inputs[0].dims.rank, kFewestAxes);
   const bool narrow = shapes.inputs[0].dims.rank < kFewestAxes;
   const auto type = elementType(shapes.inputs[0].dtype);
-  WindowGraph result(chip);
+  SourcedGraph result(chip);
   auto& graph = result.graph;
-  const auto give = [&](const Tensor& tensor, int source) {
-    const auto id = graph.tensor(tensor);
-    result.ids.push_back(id + 1);
-    result.sources.push_back(source);
-    return id;
-  };
   const auto& yShape = shapes.outputs[0];
   const Tensor y = makeTensor(yShape, rank, narrow, type);
-  const auto xId = give(makeTensor(shapes.inputs[0], rank, narrow, type), 0);
+  const auto xId = result.give(makeTensor(shapes.inputs[0], rank, narrow, type), {0});
   auto weights = shapes.inputs[1];
   weights.format = yShape.format;
-  const auto wId = give(makeTensor(weights, rank, narrow, type), 1);
+  const auto wId = result.give(makeTensor(weights, rank, narrow, type), {1});
   const auto epilogue = op.wholeEpilogue();
   const bool bare = fusion == Fusion::kBare || epilogue.empty();
   Tensor product = y;
@@ -171,7 +145,7 @@ WindowGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sha
     product.isVirtual = true;
     product.type = ElementType::kF32;
   }
-  const auto productId = bare ? give(product, -1) : graph.tensor(product);
+  const auto productId = bare ? result.give(product, {-1}) : graph.tensor(product);
   if (op.transposed) {
     graph.convolutionBackwardData(window, xId, wId, productId);
   } else {
@@ -185,19 +159,24 @@ WindowGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sha
       bias.dims = Dims{1, channels};
       for (int axis = 2; axis < rank; ++axis) bias.dims.push(1);
       bias.format = yShape.format;
-      operands.push_back(give(makeTensor(bias, rank, false, type), 2));
+      operands.push_back(result.give(makeTensor(bias, rank, false, type), {2}));
     }
     for (size_t i = op.firstExtra(); i < shapes.inputs.size(); ++i) {
       auto extra = shapes.inputs[i];
       if (extra.dims.count() == 1) extra.dims = Dims{};
-      operands.push_back(give(makeTensor(extra, rank, narrow, type), static_cast<int>(i)));
+      operands.push_back(result.give(makeTensor(extra, rank, narrow, type), {static_cast<int>(i)}));
     }
-    const auto yId = give(y, -1);
+    const auto yId = result.give(y, {-1});
     addEpilogue(graph, epilogue, operands, y, yId, result.scalars);
-    for (const auto id : result.scalars.ids) result.ids.push_back(id + 1);
   }
-  graph.finish();
+  result.finish();
   return result;
+}
+
+Program windowProgram(const ops::Operator& op) {
+  const auto window = windowOp(op);
+  const auto graph = [window](const Chip& chip, const runtime::Shapes& shapes, Fusion fusion) { return windowGraph(chip, window, shapes, fusion); };
+  return {graph, window.wholeEpilogue(), window.hasBias, true};
 }
 
 }  // namespace tenon::backends::cuda::dnn

@@ -17,16 +17,6 @@ using build::yes;
 constexpr int kMostWhole = 16;
 constexpr int kMostBare = 4;  // where the epilogue can be inside as well
 
-struct Operands {
-  explicit Operands(const Problem& problem) {
-    for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
-    for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
-    shapes = {inputs, outputs, &problem.symbols};
-  }
-  std::vector<runtime::TensorShape> inputs, outputs;
-  runtime::Shapes shapes;
-};
-
 std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
   return std::vector<DataType>(static_cast<size_t>(op.epilogue.inputCount()), type);
 }
@@ -45,14 +35,14 @@ class MatMulTactic final : public build::Tactic {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return no("it computes matrix products");
     if (!blasLt().missing.empty()) return no("{}", blasLt().missing);
-    const Operands operands(problem);
+    const LinearOperands operands(problem);
     if (const auto refusal = blasRefusal(*op, operands.shapes); !refusal.empty()) return no("{}", refusal);
     if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) return yes();
     return {generatedRefusal(*op, problem.outputs[0].dtype)};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {
     const auto& op = *problem.op.as<ops::MatMul>();
-    const Operands operands(problem);
+    const LinearOperands operands(problem);
     const auto shape = blasShape(op, operands.shapes);
     std::vector<Candidate> result;
     const auto ask = [&](const BlasEpilogue& epilogue, bool whole, int most) {
@@ -69,7 +59,7 @@ class MatMulTactic final : public build::Tactic {
     return result;
   }
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
-    const Operands operands(problem);
+    const LinearOperands operands(problem);
     const auto shape = blasShape(*problem.op.as<ops::MatMul>(), operands.shapes);
     return {"cuda", "cublaslt_matmul", 2, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
   }

@@ -83,10 +83,7 @@ class MatMulInstance final : public runtime::KernelInstance {
   bool prepare(const BlasShape& shape, const BlasEpilogue& epilogue) {
     product_ = std::make_unique<BlasProduct>(shape, epilogue, kernel_.choice.tf32);
     if (shape.text() == kernel_.tunedFor && product_->use(kernel_.choice.algorithm)) return true;
-    for (const auto& algorithm : product_->propose(8)) {
-      if (product_->use(algorithm)) return true;
-    }
-    return false;
+    return product_->useFirst();
   }
   void configureEpilogue(const runtime::Shapes& shapes) {
     const auto& y = shapes.outputs[0];

@@ -1,5 +1,5 @@
 // Kernel and instance: the plan for the shapes, the addresses of one launch, the epilogue where it is apart.
-#include "backends/cuda/run/cudnn_window_kernel.h"
+#include "backends/cuda/run/cudnn_kernel.h"
 
 #include <mutex>
 
@@ -14,14 +14,12 @@ namespace {
 
 using dnn::Fusion;
 
-class WindowKernel final : public runtime::Kernel {
+class DnnKernel final : public runtime::Kernel {
  public:
-  explicit WindowKernel(const runtime::KernelLoad& load)
-      : op(dnn::windowOp(ops::Operator::parse(load.record.op))),
-        choice(dnn::WindowChoice::parse(load.record.params)),
-        epilogue(op.wholeEpilogue()),
-        code_(load.nativeCode.begin(), load.nativeCode.end()) {
+  DnnKernel(const runtime::KernelLoad& load, dnn::Program itsProgram)
+      : program(std::move(itsProgram)), choice(dnn::Choice::parse(load.record.params)), code_(load.nativeCode.begin(), load.nativeCode.end()) {
     if (!dnn::library().missing.empty()) throw Unsupported("cuda.{}: {}", load.record.name, dnn::library().missing);
+    if (!program.hasFilters) return;
     const auto& w = load.constants[1];
     // The host's copy lives as long as the engine; it is laid out when a channels-last shape is first met.
     if (w.data != nullptr && w.count() > 0 && dnn::needsPacking(w.dims)) weights_ = w;
@@ -37,15 +35,14 @@ class WindowKernel final : public runtime::Kernel {
   std::shared_ptr<const GeneratedPointwise> generatedEpilogue(DataType type) const {
     const std::lock_guard lock(mutex_);
     if (generated_ == nullptr) {
-      const std::vector<DataType> types(static_cast<size_t>(epilogue.inputCount()), type);
-      generated_ = std::make_shared<const GeneratedPointwise>(epilogue, types, type, code_);
+      const std::vector<DataType> types(static_cast<size_t>(program.epilogue.inputCount()), type);
+      generated_ = std::make_shared<const GeneratedPointwise>(program.epilogue, types, type, code_);
     }
     return generated_;
   }
 
-  const dnn::WindowOp op;
-  const dnn::WindowChoice choice;
-  const ops::ScalarExpr epilogue;
+  const dnn::Program program;
+  const dnn::Choice choice;
 
  private:
   std::vector<std::byte> code_;
@@ -55,9 +52,9 @@ class WindowKernel final : public runtime::Kernel {
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
 
-class WindowInstance final : public runtime::KernelInstance {
+class DnnInstance final : public runtime::KernelInstance {
  public:
-  explicit WindowInstance(const WindowKernel& kernel) : kernel_(kernel) {}
+  explicit DnnInstance(const DnnKernel& kernel) : kernel_(kernel) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     empty_ = shapes.outputs[0].dims.count() == 0;
@@ -67,13 +64,13 @@ class WindowInstance final : public runtime::KernelInstance {
     findPlan(shapes);
     const auto& y = shapes.outputs[0];
     packed_ = nullptr;
-    if (y.format == Format::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
+    if (kernel_.program.hasFilters && y.format == Format::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
       packed_ = kernel_.packedWeights();
-      if (packed_ == nullptr) throw Unsupported("cuDNN convolution: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());
+      if (packed_ == nullptr) throw Unsupported("cuDNN: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());
     }
     pointers_.assign(graph_->ids.size(), nullptr);
     for (size_t i = 0; i < graph_->scalars.values.size(); ++i) pointers_[graph_->sources.size() + i] = &graph_->scalars.values[i];
-    apart_ = fusion_ == Fusion::kBare && !kernel_.epilogue.empty();
+    apart_ = fusion_ == Fusion::kBare && !kernel_.program.epilogue.empty();
     if (apart_) configureEpilogue(shapes);
     return plan_->workspaceBytes();
   }
@@ -82,9 +79,10 @@ class WindowInstance final : public runtime::KernelInstance {
     if (empty_) return;
     bool changed = pack_ == nullptr || workspace_ != arguments.workspace;
     for (size_t i = 0; i < graph_->sources.size(); ++i) {
-      const int source = graph_->sources[i];
-      void* pointer = source < 0 ? arguments.outputs[0] : arguments.inputs[source];
-      if (source == 1 && packed_ != nullptr) pointer = packed_;
+      const auto& source = graph_->sources[i];
+      void* pointer = source.input < 0 ? arguments.outputs[0] : arguments.inputs[source.input];
+      pointer = static_cast<std::byte*>(pointer) + source.offsetBytes;
+      if (source.input == 1 && packed_ != nullptr) pointer = packed_;
       changed = changed || pointers_[i] != pointer;
       pointers_[i] = pointer;
     }
@@ -104,7 +102,7 @@ class WindowInstance final : public runtime::KernelInstance {
     std::string refusals;
     const auto attempt = [&](Fusion fusion, bool recorded) {
       try {
-        auto graph = std::make_unique<dnn::WindowGraph>(dnn::windowGraph(chip, kernel_.op, shapes, fusion));
+        auto graph = std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(chip, shapes, fusion));
         std::vector<dnn::EngineChoice> engines{wanted.engine};
         if (!recorded) {
           engines = graph->graph.propose(dnn::HeuristicMode::kA, wanted.math, 8);
@@ -128,7 +126,7 @@ class WindowInstance final : public runtime::KernelInstance {
     };
     if (attempt(wanted.fusion, true)) return;
     if (attempt(wanted.fusion, false) || attempt(Fusion::kBare, false)) return;
-    throw Unsupported("cuDNN has no engine for a convolution of {} by {}:{}", shapes.inputs[0].dims.text(), shapes.inputs[1].dims.text(), refusals);
+    throw Unsupported("cuDNN has no engine for operands of {} and {}:{}", shapes.inputs[0].dims.text(), shapes.inputs.back().dims.text(), refusals);
   }
 
   void configureEpilogue(const runtime::Shapes& shapes) {
@@ -136,7 +134,7 @@ class WindowInstance final : public runtime::KernelInstance {
     launcher_ = std::make_unique<PointwiseLauncher>(kernel_.generatedEpilogue(y.dtype));
     std::vector<runtime::TensorShape> operands{y};
     operands.insert(operands.end(), shapes.inputs.begin() + 2, shapes.inputs.end());
-    if (kernel_.op.hasBias) {
+    if (kernel_.program.channelBias) {
       for (int axis = 2; axis < y.dims.rank; ++axis) operands[1].dims.push(1);
     }
     operands_.assign(operands.size(), nullptr);
@@ -153,11 +151,11 @@ class WindowInstance final : public runtime::KernelInstance {
     workspace_ = workspace;
   }
 
-  const WindowKernel& kernel_;
+  const DnnKernel& kernel_;
   bool empty_ = false;
   bool apart_ = false;
   Fusion fusion_ = Fusion::kWhole;
-  std::unique_ptr<dnn::WindowGraph> graph_;
+  std::unique_ptr<dnn::SourcedGraph> graph_;
   std::shared_ptr<const dnn::ExecutionPlan> plan_;
   void* packed_ = nullptr;
   std::vector<void*> pointers_;
@@ -167,10 +165,12 @@ class WindowInstance final : public runtime::KernelInstance {
   std::vector<void*> operands_;
 };
 
-std::unique_ptr<runtime::KernelInstance> WindowKernel::instantiate() const { return std::make_unique<WindowInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> DnnKernel::instantiate() const { return std::make_unique<DnnInstance>(*this); }
 
 }  // namespace
 
-std::unique_ptr<runtime::Kernel> loadWindow(const runtime::KernelLoad& load) { return std::make_unique<WindowKernel>(load); }
+std::unique_ptr<runtime::Kernel> loadDnn(const runtime::KernelLoad& load, dnn::Program program) {
+  return std::make_unique<DnnKernel>(load, std::move(program));
+}
 
 }  // namespace tenon::backends::cuda

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
+
+    gpu_peers.py [--compile] [--fp32] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR] [--json FILE]
+                 [--seconds S] [--build-flag=FLAG ...] [MODEL[:BATCH] ...]
+
+Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
+has random weights of a fixed seed. PyTorch runs it in the half type, channels-last for pictures, as a CUDA graph; with
+--compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX file that PyTorch exports,
+with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
+milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
+of the latter; --fp32 builds and checks an engine in f32 as well. A ratio is PyTorch's best over Tenon.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import torch
+import torchvision
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEFAULT = ["resnet50:1", "resnet50:32", "vit_b_16:1", "bert_base_128:1", "bert_base_128:32", "mobilenet_v3_large:1",
+           "efficientnet_b0:1", "gpt2_256:1", "bert_large_384:1", "resnet50:128", "vit_b_16:32", "mobilenet_v3_large:128"]
+CHECKED_ELEMENTS = 4_000_000  # larger outputs take longer to write as text than they are worth
+
+
+class LanguageModel(torch.nn.Module):
+    """One of transformers' models as a function from tensors to one tensor."""
+
+    def __init__(self, model, result, **fixed):
+        super().__init__()
+        self.model, self.result, self.fixed = model, result, fixed
+
+    def forward(self, ids, mask=None):
+        masked = {} if mask is None else {"attention_mask": mask}
+        return getattr(self.model(input_ids=ids, **masked, **self.fixed), self.result)
+
+
+def bert(layers, hidden, heads):
+    import transformers
+    config = transformers.BertConfig(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
+                                     intermediate_size=4 * hidden, attn_implementation="sdpa")
+    return LanguageModel(transformers.BertModel(config, add_pooling_layer=False), "last_hidden_state")
+
+
+def gpt2():
+    import transformers
+    config = transformers.GPT2Config(use_cache=False, attn_implementation="sdpa")
+    return LanguageModel(transformers.GPT2LMHeadModel(config), "logits", use_cache=False)
+
+
+def picture(batch):
+    return (torch.randn(batch, 3, 224, 224),)
+
+
+def sentence(length):
+    return lambda batch: (torch.randint(0, 30000, (batch, length)), torch.ones(batch, length, dtype=torch.int64))
+
+
+MODELS = {
+    "resnet50": (torchvision.models.resnet50, picture),
+    "mobilenet_v3_large": (torchvision.models.mobilenet_v3_large, picture),
+    "efficientnet_b0": (torchvision.models.efficientnet_b0, picture),
+    "vit_b_16": (torchvision.models.vit_b_16, picture),
+    "bert_base_128": (lambda: bert(12, 768, 12), sentence(128)),
+    "bert_large_384": (lambda: bert(24, 1024, 16), sentence(384)),
+    "gpt2_256": (gpt2, lambda batch: (torch.randint(0, 50000, (batch, 256)),)),
+}
+
+
+class Failed(Exception):
+    pass
+
+
+def median_ms(call, seconds):
+    for _ in range(5):
+        call()
+    torch.cuda.synchronize()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 20:
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop))
+    return statistics.median(times)
+
+
+def as_graph(model, inputs):
+    """A function that replays one inference; inputs and output stay where they are."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            model(*inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(*inputs)
+    return graph.replay
+
+
+def exact(allowed):
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+class Network:
+    """Model, inputs, the ONNX file, and the right answer."""
+
+    def __init__(self, name, batch, folder):
+        torch.manual_seed(0)
+        make, inputs = MODELS[name]
+        self.model, self.inputs = make().eval(), inputs(batch)
+        self.onnx = folder / f"{name}_b{batch}.onnx"
+        self.folder = folder
+        names = [f"input{k}" for k in range(len(self.inputs))]
+        keywords = {"input_names": names, "output_names": ["output"], "opset_version": 17}
+        with torch.no_grad():
+            try:
+                torch.onnx.export(self.model, self.inputs, str(self.onnx), dynamo=False, **keywords)
+            except Exception:  # what tracing cannot follow
+                torch.onnx.export(self.model, self.inputs, str(self.onnx), dynamo=True, external_data=False, **keywords)
+            exact(False)
+            self.model.cuda()
+            self.answer = self.model(*(x.cuda() for x in self.inputs)).float().cpu().numpy()
+            exact(True)
+        self.files = []
+        for name, value in zip(names, self.inputs):
+            file = folder / name
+            value.numpy().tofile(file)
+            self.files.append(f"{name}:{file}")
+
+    def peers(self, kind, options):
+        inputs = [x.cuda().to(kind) if x.is_floating_point() else x.cuda() for x in self.inputs]
+        model = self.model.to(kind)
+        if inputs[0].dim() == 4:
+            model = model.to(memory_format=torch.channels_last)
+            inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
+        row = {}
+        with torch.no_grad():
+            row["eager"] = median_ms(as_graph(model, inputs), options.seconds)
+            if options.compile:
+                begin = time.perf_counter()
+                compiled = torch.compile(model, mode="max-autotune")
+                compiled(*inputs)
+                row["compile_seconds"] = time.perf_counter() - begin
+                row["compile"] = median_ms(lambda: compiled(*inputs), options.seconds)
+                torch._dynamo.reset()
+        return row
+
+
+def tenon(network, options, flags):
+    """Builds and runs; the median time, seconds of the build and the error."""
+    output, times, engine = (network.folder / name for name in ("output.json", "times.json", "engine"))
+    common = [str(options.trtexec), f"--loadInputs={','.join(network.files)}", f"--duration={options.seconds:.2f}"]
+    checked = network.answer.size <= CHECKED_ELEMENTS
+
+    def run(*arguments):
+        done = subprocess.run([*common, *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=options.timeout)
+        (network.folder / "trtexec.log").write_text(done.stdout)
+        if done.returncode != 0:
+            errors = [line for line in done.stdout.splitlines() if "[E]" in line] or done.stdout.splitlines()[-1:]
+            raise Failed(f"trtexec: {' '.join(errors)[:600] if errors else 'no message'}")
+
+    try:
+        begin = time.perf_counter()
+        run(f"--onnx={network.onnx}", f"--saveEngine={engine}", "--skipInference", *flags, *options.build_flag)
+        built = time.perf_counter() - begin
+        run(f"--loadEngine={engine}", f"--exportTimes={times}", *([f"--exportOutput={output}"] if checked else []))
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"trtexec: longer than {options.timeout} s") from error
+    error = math.nan
+    if checked:
+        values = json.loads(output.read_text())[0]["values"]
+        got = np.array([math.nan if value is None else float(value) for value in values])
+        wanted = network.answer.astype(np.float64).ravel()
+        error = float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)) if got.size == wanted.size else math.inf
+    return statistics.median(entry["computeMs"] for entry in json.loads(times.read_text())), built, error
+
+
+def measure(name, batch, options):
+    row = {"model": name, "batch": batch}
+    kind = getattr(torch, options.precision)
+    network = Network(name, batch, options.folder)
+    try:
+        flags = ["--fp16" if kind is torch.float16 else "--bf16"]
+        row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags)
+        if options.fp32:
+            row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
+    except Failed as error:
+        row["reason"] = str(error)
+    row.update(network.peers(kind, options))
+    network.onnx.unlink(missing_ok=True)
+    return row
+
+
+def line(row):
+    best = min(row["eager"], row.get("compile", math.inf))
+    ratio = best / row["tenon"] if "tenon" in row else math.nan
+    text = (f"{row['model']:20} {row['batch']:5} {row.get('tenon', math.nan):9.3f} {row['eager']:9.3f} "
+            f"{row.get('compile', math.nan):9.3f} {ratio:6.2f} {row.get('build_seconds', math.nan):8.1f} "
+            f"{row.get('error', math.nan):9.1e}")
+    if "error_fp32" in row:
+        text += f" {row['tenon_fp32']:9.3f} {row['error_fp32']:9.1e}"
+    return text + (f"\n    {row['reason']}" if "reason" in row else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=DEFAULT, help="; ".join(MODELS))
+    parser.add_argument("--compile", action="store_true", help="torch.compile too; takes minutes per network")
+    parser.add_argument("--fp32", action="store_true", help="an engine without halves and TF32 too")
+    parser.add_argument("--precision", default="float16", choices=["float16", "bfloat16"])
+    parser.add_argument("--trtexec", type=pathlib.Path, default=ROOT / "build/release/bin/trtexec")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_peers"))
+    parser.add_argument("--seconds", type=float, default=1.0, help="measuring time per system")
+    parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
+    parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.backends.cudnn.benchmark = True
+    options.folder.mkdir(parents=True, exist_ok=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
+          f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
+    print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9}", flush=True)
+    rows = []
+    for spec in options.models:
+        name, _, batch = spec.partition(":")
+        try:
+            rows.append(measure(name, int(batch or 1), options))
+            print(line(rows[-1]), flush=True)
+        except Exception as error:  # one network must not end the others
+            print(f"{spec}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
+        torch.cuda.empty_cache()
+    ratios = [min(r["eager"], r.get("compile", math.inf)) / r["tenon"] for r in rows if "tenon" in r]
+    if ratios:
+        print(f"geometric mean of {len(ratios)} ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.3f}")
+    return 0 if len(ratios) == len(options.models) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

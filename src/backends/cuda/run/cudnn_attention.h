@@ -1,0 +1,28 @@
+// Scaled dot-product attention as one operation graph of cuDNN.
+#pragma once
+
+#include "backends/cuda/run/cudnn_program.h"
+
+namespace tenon::backends::cuda::dnn {
+
+// An operand [batch, heads, rows, width] by its strides in elements; the columns are neighbours in memory.
+struct AttentionOperand {
+  Source source;
+  int64_t batchStride = 0, headStride = 0, rowStride = 0;
+};
+
+struct AttentionProblem {
+  DataType type = DataType::kF16;
+  int64_t batch = 1, heads = 1, queries = 0, keys = 0, width = 0, valueWidth = 0;
+  AttentionOperand q, k, v, output;
+  float scale = 1;
+  bool hasMask = false;
+  Dims mask;           // four extents, each one or that of the scores [batch, heads, queries, keys]
+  Source maskSource;
+};
+
+// Why no engine takes it whatever the heuristics say, or empty.
+std::string attentionRefusal(const AttentionProblem& problem);
+SourcedGraph attentionGraph(const Chip& chip, const AttentionProblem& problem);
+
+}  // namespace tenon::backends::cuda::dnn

@@ -1,0 +1,42 @@
+// Recordings of one context: executions that were seen before are replayed instead of launched step by step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/packet.h"
+#include "runtime/recording.h"
+
+namespace tenon::runtime {
+
+// Remembers the last few combinations of shapes, memory and addresses. The first execution of one is launched (what is
+// loaded lazily then is), the second one recorded, later ones replayed. TENON_CUDA_GRAPH=0 switches this off.
+class Replays {
+ public:
+  explicit Replays(Device& device);
+
+  // What is to be done for this execution: replay, when it is not null. Otherwise launch, after record() if `wanted`.
+  struct Decision {
+    Recording* recording = nullptr;
+    bool wanted = false;
+  };
+  Decision look(const std::shared_ptr<Binding>& binding, void* arena, const std::vector<void*>& addresses, StreamHandle stream);
+  // For the combination just looked at; null when the work cannot be recorded, which is then not tried again.
+  Recording* record(Packet& packet);
+  void forget(const Binding* binding);  // its kernels change
+  void clear();                         // the memory changes
+
+ private:
+  struct Entry {
+    std::shared_ptr<Binding> binding;
+    void* arena = nullptr;
+    std::vector<void*> addresses;
+    std::unique_ptr<Recording> recording;
+    int seen = 0;
+    bool refused = false;
+  };
+  Recorder* recorder_;           // null: everything is launched
+  std::vector<Entry> entries_;  // most recently used first
+};
+
+}  // namespace tenon::runtime

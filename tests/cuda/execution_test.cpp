@@ -1,0 +1,181 @@
+// Executions on a GPU: replays of what was seen before, graphs of the caller, two contexts, halves by the builder.
+#include "backends/cuda/run/libraries.h"
+#include "cuda/on_gpu.h"
+
+namespace tenon::test {
+namespace {
+
+namespace cuda = backends::cuda;
+
+constexpr const char* kRows = R"g(graph "rows" {
+  symbol "N" = extent(%x, 0)
+  input %x : f32[N,33]
+  const %b : f32[33] = random(5)
+  %a : f32[N,33] = pointwise{expr="add(x0,x1);relu(t0)"}(%x, %b) "first" from("first")
+  %s : f32[N,33] = softmax{axis=1}(%a) "second" from("second")
+  %y : f32[N,33] = pointwise{expr="mul(x0,x1)"}(%s, %x) "third" from("third")
+  output %y
+})g";
+
+struct Engine {
+  explicit Engine(const char* text, build::BuildOptions options = {}) : graph(graph::parse(text)) {
+    options.device = "cuda";
+    options.optimizationLevel = 0;
+    options.log = &log;
+    if (options.profiles.empty()) {
+      plan::InputRange range;
+      range.min = {1, 33};
+      range.opt = {8, 33};
+      range.max = {40, 33};
+      options.profiles = {{{"x", range}}};
+    }
+    engine = runtime::Engine::make(build::build(graph, options), {}, log);
+  }
+  RecordingLog log;
+  graph::Graph graph;
+  std::shared_ptr<const runtime::Engine> engine;
+};
+
+// Input and output of one row count, filled anew for each seed.
+struct Buffers {
+  Buffers(runtime::Device& device, int64_t rows) : in(DataType::kF32, {rows, 33}), out(DataType::kF32, {rows, 33}), x(device, in.view()), y(device, out.view()) {}
+  HostTensor in, out;
+  DeviceTensor x, y;
+};
+
+void fill(Engine& e, Buffers& b, uint64_t seed) {
+  const auto values = randomTensor(DataType::kF32, b.in.view().dims, seed);
+  std::memcpy(b.in.view().data, values.view().data, values.view().bytes());
+  e.engine->device().copy(b.x.data(), b.in.view().data, b.in.view().bytes(), runtime::CopyKind::kHostToDevice, nullptr);
+  e.engine->device().synchronize(nullptr);
+}
+
+void expectRight(Engine& e, Buffers& b, const std::string& what) {
+  b.y.readBack();
+  const TensorView inputs[] = {b.in.view()};
+  const auto expected = graph::evaluate(e.graph, inputs);
+  EXPECT_LE(relativeError(b.out.view(), expected[0].view()), 1e-5) << what;
+}
+
+void point(runtime::Context& context, Buffers& b) {
+  context.setInputShape(0, b.in.view().dims);
+  context.setAddress(0, b.x.data());
+  context.setAddress(1, b.y.data());
+}
+
+class Execution : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& reason = cuda::unavailableReason();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+TEST_F(Execution, ReplaysFollowDataAddressesAndShapes) {
+  Engine e(kRows);
+  auto& device = e.engine->device();
+  runtime::Context context(e.engine, {}, e.log);
+  std::vector<std::unique_ptr<Buffers>> buffers;
+  for (const int64_t rows : {8, 8, 1, 40, 7, 8}) buffers.push_back(std::make_unique<Buffers>(device, rows));
+  uint64_t seed = 0;
+  // More sets of buffers than are remembered, each several times in a row and in turn.
+  for (int round = 0; round < 6; ++round) {
+    for (size_t k = 0; k < buffers.size(); ++k) {
+      point(context, *buffers[k]);
+      for (int repeat = 0; repeat < (round % 2 == 0 ? 1 : 3); ++repeat) {
+        fill(e, *buffers[k], ++seed);
+        context.enqueue(nullptr);
+        device.synchronize(nullptr);
+        expectRight(e, *buffers[k], fmt::format("round {}, buffers {}, repeat {}", round, k, repeat));
+      }
+    }
+  }
+}
+
+TEST_F(Execution, ContextsOnStreamsOfTheirOwn) {
+  Engine e(kRows);
+  auto& device = e.engine->device();
+  CUstream streams[2] = {};
+  std::vector<std::unique_ptr<runtime::Context>> contexts;
+  std::vector<std::unique_ptr<Buffers>> buffers;
+  for (auto& stream : streams) {
+    ASSERT_EQ(cuda::driver().streamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    contexts.push_back(std::make_unique<runtime::Context>(e.engine, runtime::ContextOptions{}, e.log));
+    buffers.push_back(std::make_unique<Buffers>(device, 9));
+    point(*contexts.back(), *buffers.back());
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (size_t k = 0; k < 2; ++k) fill(e, *buffers[k], static_cast<uint64_t>(round) * 2 + k);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      for (size_t k = 0; k < 2; ++k) contexts[k]->enqueue(streams[k]);
+    }
+    for (auto* stream : streams) device.synchronize(stream);
+    for (size_t k = 0; k < 2; ++k) expectRight(e, *buffers[k], fmt::format("round {}, context {}", round, k));
+  }
+  for (auto* stream : streams) cuda::driver().streamDestroy(stream);
+}
+
+TEST_F(Execution, GraphOfTheCaller) {
+  Engine e(kRows);
+  auto& device = e.engine->device();
+  const auto& d = cuda::driver();
+  runtime::Context context(e.engine, {}, e.log);
+  Buffers b(device, 8);
+  point(context, b);
+  fill(e, b, 1);
+  for (int warm = 0; warm < 3; ++warm) context.enqueue(nullptr);
+  CUstream stream = nullptr;
+  ASSERT_EQ(d.streamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  if (d.streamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS) GTEST_SKIP() << "this driver captures nothing";
+  context.enqueue(stream);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(d.streamEndCapture(stream, &graph), CUDA_SUCCESS);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(d.graphInstantiate(&executable, graph, 0), CUDA_SUCCESS);
+  for (uint64_t seed = 2; seed < 5; ++seed) {
+    fill(e, b, seed);
+    ASSERT_EQ(d.graphLaunch(executable, stream), CUDA_SUCCESS);
+    device.synchronize(stream);
+    expectRight(e, b, fmt::format("seed {}", seed));
+  }
+  d.graphExecDestroy(executable);
+  d.graphDestroy(graph);
+  d.streamDestroy(stream);
+}
+
+TEST_F(Execution, HalvesWhereTheBuilderMay) {
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f32[2,8,12,12]
+    const %w1 : f32[16,8,3,3] = random(4)
+    const %b1 : f32[16] = random(5)
+    const %w2 : f32[16,16,1,1] = random(6)
+    const %w3 : f32[24,16] = random(7)
+    const %b3 : f32[24] = random(8)
+    %c : f32[2,16,12,12] = convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue="relu(x0)"}(%x, %w1, %b1) "conv1" from("conv1")
+    %d : f32[2,16,12,12] = convolution(%c, %w2) "conv2" from("conv2")
+    %s : f32[2,16,12,12] = pointwise{expr="add(x0,x1);relu(t0)"}(%d, %c) "add" from("add")
+    %p : f32[2,16,1,1] = reduce{op=avg axes=[2,3] keepDims=true}(%s) "pool" from("pool")
+    %f : f32[2,16] = reshape{shape=[2,16]}(%p) "flat" from("flat")
+    %m : f32[2,24] = matmul{transposeB=true}(%f, %w3) "fc" from("fc")
+    %y : f32[2,24] = pointwise{expr="add(x0,x1)"}(%m, %b3) "bias" from("bias")
+    output %y
+  })g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {2, 8, 12, 12}, 1));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  for (const auto half : {DataType::kF16, DataType::kBF16}) {
+    for (const int level : {0, 3}) {
+      build::BuildOptions options;
+      options.precision.half = half;
+      options.optimizationLevel = level;
+      const auto run = runOnGpu(graph, inputs, options);
+      const double error = relativeError(run.outputs[0].view(), expected[0].view());
+      std::cout << name(half) << " at level " << level << ": error " << error << "\n";
+      EXPECT_LE(error, half == DataType::kF16 ? 5e-3 : 4e-2);
+      EXPECT_GT(error, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
