@@ -46,12 +46,16 @@ function(tenon_shared target)
   target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--no-undefined -Wl,--gc-sections)
 endfunction()
 
-# tenon_test(<name> [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one CTest
-# entry per test case.
+# tenon_test(<name> [ANY_DEVICE] [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one
+# CTest entry per test case; without ANY_DEVICE, on the CPU also where there is a GPU.
 function(tenon_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "ANY_DEVICE" "" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
     file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  set(environment ENVIRONMENT TENON_DEVICE=cpu)
+  if(arg_ANY_DEVICE)
+    set(environment "")
   endif()
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} GTest::gtest_main)
@@ -61,5 +65,5 @@ function(tenon_test name)
   target_compile_options(test_${name} PRIVATE -fPIC)
   target_precompile_headers(test_${name} REUSE_FROM tenon_test_pch)
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} ${environment})
 endfunction()

@@ -47,10 +47,10 @@ std::string readUntilEnd(int descriptor, std::chrono::steady_clock::time_point d
 
 // Runs the probe with these variables and none of the caller's that matter here; stderr is part of the output.
 Outcome runProbe(const char* command, Environment environment) {
+  environment.emplace_back("TSAN_OPTIONS=die_after_fork=0");  // the first of two entries counts
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!isOurs(*entry)) environment.emplace_back(*entry);
   }
-  environment.emplace_back("TSAN_OPTIONS=die_after_fork=0");
   std::vector<char*> variables;
   for (std::string& entry : environment) variables.push_back(entry.data());
   variables.push_back(nullptr);
