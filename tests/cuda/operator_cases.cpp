@@ -57,7 +57,7 @@ OperatorCases reduction() {
     add(all, "reduce{op=" + op + " axes=[1]}", {{"f32[3,5]"}, {"f32[7,1031]"}, {"f16[2,4099]"}, {"i32[5,33]"}, {"f32[1,70001]"}});
     add(all, "reduce{op=" + op + " axes=[0]}", {{"f32[130,67]"}, {"f16[513,8]"}, {"f32[9000,33]"}});
   }
-  add(all, "reduce{op=avg axes=[2,3] keepDims=true}", {{"f32[2,5,7,7]"}, {"f16[3,64,14,14]"}, {"bf16[1,1,1,1]"}});
+  add(all, "reduce{op=avg axes=[2,3] keepDims=true}", {{"f32[2,5,7,7]"}, {"f16[3,64,14,14]"}, {"bf16[1,1,1,1]"}, {"f32[1,2,64,64]"}});
   add(all, "reduce{op=sum axes=[0,2]}", {{"f32[3,17,5]"}, {"i64[3,4,5]"}, {"f32[3,0,5]"}});
   add(all, "reduce{op=prod axes=[-1] keepDims=true}", {{"f32[4,6]"}, {"i32[3,4]"}, {"f32[4,0]"}});
   add(all, "reduce{op=max axes=[1]}", {{"f32[3,0]"}, {"i8[3,0]"}, {"u8[3,40]"}});
@@ -69,7 +69,7 @@ OperatorCases reduction() {
 OperatorCases softmax() {
   OperatorCases all{"Softmax", {}};
   for (const auto& t : kFloats) {
-    add(all, "softmax{axis=-1}", {{t + "[1]"}, {t + "[3,5]"}, {t + "[9,128]"}, {t + "[2,4,331]"}, {t + "[3,1000]"}, {t + "[2,5003]"}});
+    add(all, "softmax{axis=-1}", {{t + "[1]"}, {t + "[3,5]"}, {t + "[9,128]"}, {t + "[2,4,331]"}, {t + "[3,1000]"}, {t + "[2,5003]"}, {t + "[17,384]"}, {t + "[3,256]"}, {t + "[3,512]"}});
   }
   add(all, "softmax{axis=1}", {{"f32[2,7,33]"}, {"f16[2,19,4,5]"}, {"f32[0,4]"}, {"f32[2,1030,3]"}});
   return all;
@@ -78,8 +78,9 @@ OperatorCases softmax() {
 OperatorCases normalization() {
   OperatorCases all{"Normalization", {}};
   for (const auto& t : kFloats) {
-    add(all, "normalization{axes=[-1]}", {{t + "[3,7]", t + "[7]", t + "[7]"}, {t + "[5,768]", t + "[768]", t + "[768]"}, {t + "[2,3,4099]", t + "[4099]", t + "[4099]"}});
+    add(all, "normalization{axes=[-1]}", {{t + "[3,7]", t + "[7]", t + "[7]"}, {t + "[5,768]", t + "[768]", t + "[768]"}, {t + "[2,3,4099]", t + "[4099]", t + "[4099]"}, {t + "[1030,64]", t + "[64]", t + "[64]"}, {t + "[2,4096]", t + "[4096]", t + "[4096]"}});
   }
+  add(all, "normalization{axes=[1]}", {{"f16[1025,512]", "f32[512]", "f32[512]"}, {"f32[1024,200]", "f32[200]", "f32[200]"}});
   add(all, "normalization{axes=[2,3]}", {{"f32[2,5,7,9]", "f32[1,5,1,1]", "f32[1,5,1,1]"}, {"f16[2,3,40,41]", "f16[1,3,1,1]", "f16[1,3,1,1]"}});
   add(all, "normalization{axes=[2,3] groups=4}", {{"f32[2,12,5,7]", "f32[1,12,1,1]", "f32[1,12,1,1]"}, {"f32[2,12,20,9]", "f32[1,4,1,1]", "f32[1,4,1,1]"}});
   add(all, "normalization{axes=[1,2] epsilon=0.001}", {{"f32[3,20,8]", "f32[20,8]", "f32[1]"}, {"f32[0,4,4]", "f32[1]", "f32[1]"}});
@@ -177,6 +178,13 @@ OperatorCases contractions() {
     add(all, "convolution{hasBias=true epilogue=\"add(x0,x1);relu(t0)\"}", {{t + "[1,3,8,8]", t + "[4,3,3,3]", t + "[4]", t + "[1,4,6,6]"}});
     add(all, "deconvolution{strides=[2,2] prePadding=[1,1] postPadding=[1,0]}", {{t + "[1,4,5,6]", t + "[4,3,3,3]"}});
   }
+  const auto depthwise = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
+  for (const auto& t : kFloats) {
+    depthwise("convolution{groups=16 prePadding=[1,1] postPadding=[1,1]}", {t + "[2,16,9,7]", t + "[16,1,3,3]"});
+    depthwise("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2] hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}",
+              {t + "[1,8,12,11]", t + "[8,1,5,5]", t + "[8]", t + "[8,1,1]"});
+  }
+  depthwise("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
   add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
   add(all, "convolution", {{"f32[1,2,4,5,6]", "f32[3,2,2,2,2]"}, {"f32[0,2,5,5]", "f32[3,2,3,3]"}, {"f32[1,64,7,7]", "f32[32,64,1,1]"}});
   add(all, "deconvolution{groups=2 dilations=[2,1] hasBias=true}", {{"f32[2,4,3,3]", "f32[4,3,2,3]", "f32[6]"}});
@@ -201,7 +209,7 @@ std::string graphOf(const OperatorCase& c) {
   std::string names;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     types.push_back(parseType(c.inputs[i]));
-    text += fmt::format("input %x{} : {}\n", i, c.inputs[i]);
+    text += c.constantWeights && i == 1 ? fmt::format("const %x1 : {} = random(9)\n", c.inputs[i]) : fmt::format("input %x{} : {}\n", i, c.inputs[i]);
     names += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
   }
   const auto outputs = op.infer("case", types);
@@ -248,7 +256,8 @@ std::vector<OperatorCase> speedCases() {
       {"topk{k=50}", {"f32[8,50257]"}},
       {"cumulative{axis=-1}", {"f32[4096,16384]"}},
       {"quantize{}", {"f16[67108864]", "f16[]"}, 0, true},
-      {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}},
+      {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}, 0, false, 0, true},
+      {"convolution{groups=144 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[32,144,112,112]", "f16[144,1,5,5]"}, 0, false, 0, true},
   };
 }
 

@@ -14,6 +14,7 @@ struct OperatorCase {
   int64_t indexLimit = 0;           // above zero: input 1 holds indices in [-limit, limit)
   bool positive = false;            // floating inputs but the first are in [0.5, 1)
   double tolerance = 0;             // 0: by the type of the output
+  bool constantWeights = false;     // input 1 is a constant
 };
 
 ops::TensorType parseType(const std::string& text);

@@ -1,5 +1,5 @@
 // What direct convolutions, deconvolutions and matrix products share. The including text defines the types X (operands)
-// and A (accumulator: float, or i64 for integers) and finish(p, offsets, value), which applies the epilogue and stores.
+// and A (accumulator: float, or i64 for integers); finish(p, offsets, value) applies the epilogue and gives an element of Y.
 #pragma once
 
 #include "scalar.cuh"
@@ -30,19 +30,10 @@ struct Place {
 };
 __device__ inline Place placeOf(const WindowParameters& p, i64 rest, const int* extent) {
   Place place;
-  if (p.channelsInnermost) {
-    place.channel = (int)(rest % p.channels);
-    rest /= p.channels;
-  }
+  if (p.channelsInnermost) place.channel = (int)takeIndex(rest, p.channels);
 #pragma unroll
-  for (int k = 2; k >= 0; --k) {
-    place.s[k] = (int)(rest % extent[k]);
-    rest /= extent[k];
-  }
-  if (!p.channelsInnermost) {
-    place.channel = (int)(rest % p.channels);
-    rest /= p.channels;
-  }
+  for (int k = 2; k >= 0; --k) place.s[k] = (int)takeIndex(rest, extent[k]);
+  if (!p.channelsInnermost) place.channel = (int)takeIndex(rest, p.channels);
   place.n = rest;
   return place;
 }

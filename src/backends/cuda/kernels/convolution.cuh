@@ -4,7 +4,7 @@
 
 #include "contraction.cuh"
 
-template <int kOperands, typename Finish>
+template <int kOperands, typename Y, typename Finish>
 __device__ inline void convolve(const WindowParameters& p, Finish finish) {
   const i64 index = globalIndex();
   if (index >= p.count) return;
@@ -32,5 +32,5 @@ __device__ inline void convolve(const WindowParameters& p, Finish finish) {
   }
   i64 at[kOperands];
   offsetsOf<kOperands>(p, place, at);
-  finish(p, at, sum);
+  ((Y*)p.data[0])[at[0]] = finish(p, at, sum);
 }

@@ -11,7 +11,7 @@ __device__ inline int meeting(const Window& w, int large, int t) {
   return small < w.small ? small : -1;
 }
 
-template <int kOperands, typename Finish>
+template <int kOperands, typename Y, typename Finish>
 __device__ inline void deconvolve(const WindowParameters& p, Finish finish) {
   const i64 index = globalIndex();
   if (index >= p.count) return;
@@ -40,5 +40,5 @@ __device__ inline void deconvolve(const WindowParameters& p, Finish finish) {
   }
   i64 at[kOperands];
   offsetsOf<kOperands>(p, place, at);
-  finish(p, at, sum);
+  ((Y*)p.data[0])[at[0]] = finish(p, at, sum);
 }

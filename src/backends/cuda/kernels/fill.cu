@@ -21,8 +21,7 @@ KERNEL(tenon_fill, Parameters) {
   unsigned long long integer = GIVEN ? (i64)load<Y>(p.start, 0) : p.integer[8];
   i64 rest = index;
   for (int axis = p.rank - 1; axis >= 0; --axis) {
-    const i64 i = rest % p.extent[axis];
-    rest /= p.extent[axis];
+    const i64 i = takeIndex(rest, p.extent[axis]);
     if (i == 0) continue;  // an infinite step is no NaN at index 0
     if (GIVEN) {
       if (p.deltas == nullptr) continue;

@@ -14,7 +14,9 @@ struct Parameters {
 KERNEL(tenon_lrn, Parameters) {
   const i64 at = globalIndex();
   if (at >= p.count) return;
-  const i64 c = at / p.channelStride % p.channels;
+  i64 rest = at;
+  takeIndex(rest, p.channelStride);
+  const i64 c = takeIndex(rest, p.channels);
   const i64 first = c - p.below < 0 ? 0 : c - p.below;
   const i64 last = c + p.above < p.channels ? c + p.above : p.channels - 1;
   float sum = 0;

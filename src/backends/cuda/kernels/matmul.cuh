@@ -1,5 +1,4 @@
-// Matrix product: tiles of 32 x 32 results through shared memory, four results per thread; and a product with few rows,
-// for which reading the second operand once is what counts.
+// Matrix product: tiles of 32 x 32 results through shared memory, four results per thread.
 #pragma once
 
 #include "contraction.cuh"
@@ -30,7 +29,7 @@ __device__ inline void resultOffsets(const MatMulParameters& p, i64 batch, i64 r
   }
 }
 
-template <int kOperands, typename Finish>
+template <int kOperands, typename Y, typename Finish>
 __device__ inline void multiply(const MatMulParameters& p, Finish finish) {
   constexpr int kTile = 32;
   __shared__ A tileA[kTile][kTile + 1];
@@ -69,6 +68,6 @@ __device__ inline void multiply(const MatMulParameters& p, Finish finish) {
     if (row >= p.rows || column >= p.columns) continue;
     i64 offsets[kOperands];
     resultOffsets<kOperands>(p, batch, row, column, offsets);
-    finish(p, offsets, sum[i]);
+    ((Y*)p.data[0])[offsets[0]] = finish(p, offsets, sum[i]);
   }
 }

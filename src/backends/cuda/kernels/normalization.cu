@@ -90,3 +90,68 @@ KERNEL(tenon_normalize_warp, Parameters) {
     write(p, m, load<X>(p.x, m.x), mean, factor);
   }
 }
+
+// Rows that lie in one piece, as do scale and bias: packs of 16 bytes stay in registers.
+constexpr int kPack = 16 / sizeof(X);
+
+template <int kPacks>
+__device__ void normalizePacks(const Parameters& p, i64 group, int thread, int threads, float* shared) {
+  i64 base[3];
+  p.groups.locate((unsigned)group, base);
+  const int packs = (int)(p.members / kPack);
+  const X* x = (const X*)p.x + base[0];
+  Pack<X, kPack> values[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const int i = k * threads + thread;
+    if (i < packs) values[k] = ((const Pack<X, kPack>*)x)[i];
+  }
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * threads + thread >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) sum += Element<X>::load(values[k].e[j]);
+  }
+  sum = threads == 32 ? warpReduce(sum, Add()) : blockReduce(sum, Add(), shared);
+  const float mean = sum / p.members;
+  float squares = 0;
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * threads + thread >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float d = Element<X>::load(values[k].e[j]) - mean;
+      squares += d * d;
+    }
+  }
+  squares = threads == 32 ? warpReduce(squares, Add()) : blockReduce(squares, Add(), shared);
+  const float factor = 1.f / sqrtf(squares / p.members + p.epsilon);
+  const S* scale = (const S*)p.scale + base[1];
+  const S* bias = (const S*)p.bias + base[2];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const int i = k * threads + thread;
+    if (i >= packs) continue;
+    const Pack<S, kPack> scales = ((const Pack<S, kPack>*)scale)[i];
+    const Pack<S, kPack> biases = ((const Pack<S, kPack>*)bias)[i];
+    Pack<X, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float normal = (Element<X>::load(values[k].e[j]) - mean) * factor;
+      result.e[j] = Element<X>::store(normal * Element<S>::load(scales.e[j]) + Element<S>::load(biases.e[j]));
+    }
+    ((Pack<X, kPack>*)((X*)p.y + base[0]))[i] = result;
+  }
+}
+template <int kPacks>
+__device__ void normalizeRowsByWarps(const Parameters& p) {
+  const i64 group = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  if (group < p.groups.count) normalizePacks<kPacks>(p, group, threadIdx.x % 32, 32, nullptr);
+}
+KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1>(p); }
+KERNEL(tenon_normalize_rows_warp_4, Parameters) { normalizeRowsByWarps<4>(p); }
+KERNEL(tenon_normalize_rows_block, Parameters) {
+  __shared__ float shared[32];
+  normalizePacks<4>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
+}

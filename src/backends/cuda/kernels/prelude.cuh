@@ -190,7 +190,28 @@ struct Space {
   }
 };
 
+// Takes the innermost index off a row-major position: rest % extent, leaving rest / extent; in 32 bits where that does.
+__device__ inline i64 takeIndex(i64& rest, i64 extent) {
+  if (((rest | extent) >> 32) == 0) {
+    const unsigned position = (unsigned)rest;
+    const unsigned quotient = position / (unsigned)extent;
+    rest = quotient;
+    return position - quotient * (unsigned)extent;
+  }
+  const i64 quotient = rest / extent;
+  const i64 index = rest - quotient * extent;
+  rest = quotient;
+  return index;
+}
+
 __device__ inline i64 globalIndex() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// Joins the values of a warp; every lane gets the result.
+template <typename T, typename Join>
+__device__ inline T warpReduce(T value, Join join) {
+  for (int mask = 16; mask > 0; mask /= 2) value = join(value, shuffleXor(value, mask));
+  return value;
+}
 
 // Joins the values of all threads of a block of whole warps; every thread gets the result. `shared` has 32 entries.
 template <typename T, typename Join>
@@ -198,7 +219,7 @@ __device__ inline T blockReduce(T value, Join join, T* shared) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int warps = blockDim.x / 32;
-  for (int mask = 16; mask > 0; mask /= 2) value = join(value, shuffleXor(value, mask));
+  value = warpReduce(value, join);
   if (warps == 1) return value;
   __syncthreads();  // a former use of `shared` may still read it
   if (lane == 0) shared[warp] = value;

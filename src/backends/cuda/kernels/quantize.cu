@@ -21,8 +21,7 @@ KERNEL(tenon_quantize, Parameters) {
   i64 at = 0;
   i64 rest = index;
   for (int axis = p.single ? -1 : p.rank - 1; axis >= 0; --axis) {
-    at += rest % p.extent[axis] / p.block[axis] * p.stride[axis];
-    rest /= p.extent[axis];
+    at += takeIndex(rest, p.extent[axis]) / p.block[axis] * p.stride[axis];
   }
   const float zero = HAS_ZERO ? (float)load<Z>(p.zero, at) : 0.f;
   const float scale = load<S>(p.scale, at);

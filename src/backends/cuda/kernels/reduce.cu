@@ -40,6 +40,30 @@ __device__ void leave(const Parameters& p, i64 output, C value) {
   ((C*)p.partial)[blockIdx.y * p.kept.count + output] = value;
 }
 
+// A piece of `count` neighbouring elements shared out to `threads` threads: packs of 16 bytes, then what is left.
+__device__ C reducePiece(const X* x, i64 count, int thread, int threads) {
+  constexpr int kPack = 16 / sizeof(X);
+  C chain[4] = {startOf(), startOf(), startOf(), startOf()};
+  const i64 packs = (unsigned long long)x % 16 == 0 ? count / kPack : 0;
+  i64 i = thread;
+  for (; i + threads < packs; i += 2 * threads) {
+    const Pack<X, kPack> first = ((const Pack<X, kPack>*)x)[i];
+    const Pack<X, kPack> second = ((const Pack<X, kPack>*)x)[i + threads];
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      chain[j % 2] = Join()(chain[j % 2], Element<X>::load(first.e[j]));
+      chain[2 + j % 2] = Join()(chain[2 + j % 2], Element<X>::load(second.e[j]));
+    }
+  }
+  if (i < packs) {
+    const Pack<X, kPack> last = ((const Pack<X, kPack>*)x)[i];
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) chain[j % 4] = Join()(chain[j % 4], Element<X>::load(last.e[j]));
+  }
+  for (i64 k = packs * kPack + thread; k < count; k += threads) chain[0] = Join()(chain[0], Element<X>::load(x[k]));
+  return Join()(Join()(chain[0], chain[1]), Join()(chain[2], chain[3]));
+}
+
 // Elements first, first + step, ... below `last` of the reduced space, in four chains.
 __device__ C reduceSome(const Parameters& p, i64 base, i64 first, i64 last, i64 step) {
   C chain[4] = {startOf(), startOf(), startOf(), startOf()};
@@ -76,7 +100,11 @@ KERNEL(tenon_reduce_block, Parameters) {
   __shared__ C shared[32];
   i64 at[2];
   p.kept.locate((unsigned)blockIdx.x, at);
-  const C value = reduceSome(p, at[1], firstOf(p) + threadIdx.x, lastOf(p), blockDim.x);
+  const i64 first = firstOf(p);
+  const i64 last = lastOf(p);
+  const bool piece = p.reduced.axes == 1 && p.reduced.stride[0][0] == 1;
+  const C value = piece ? reducePiece((const X*)p.x + at[1] + first, last - first, threadIdx.x, blockDim.x)
+                        : reduceSome(p, at[1], first + threadIdx.x, last, blockDim.x);
   const C all = blockReduce(value, Join(), shared);
   if (threadIdx.x == 0) leave(p, blockIdx.x, all);
 }

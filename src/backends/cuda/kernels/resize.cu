@@ -28,8 +28,7 @@ KERNEL(tenon_resize, Parameters) {
   i64 from = 0;
   i64 to = 0;
   for (int axis = p.rank - 1; axis >= 0; --axis) {
-    const i64 i = rest % p.extent[axis];
-    rest /= p.extent[axis];
+    const i64 i = takeIndex(rest, p.extent[axis]);
     from += i * p.xStride[axis];
     to += i * p.yStride[axis];
 #pragma unroll

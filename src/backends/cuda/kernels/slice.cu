@@ -33,8 +33,7 @@ KERNEL(tenon_slice, Parameters) {
   i64 from = 0;
   i64 to = 0;
   for (int axis = p.rank - 1; axis >= 0; --axis) {
-    const i64 i = rest % p.extent[axis];
-    rest /= p.extent[axis];
+    const i64 i = takeIndex(rest, p.extent[axis]);
     to += i * p.yStride[axis];
     from += locateInput(p.start[axis] + i * p.step[axis], p.n[axis]) * p.xStride[axis];
   }

@@ -50,6 +50,54 @@ KERNEL(tenon_softmax_warp_4, Parameters) { softmaxWarp<4>(p); }
 KERNEL(tenon_softmax_warp_16, Parameters) { softmaxWarp<16>(p); }
 KERNEL(tenon_softmax_warp_32, Parameters) { softmaxWarp<32>(p); }
 
+// The same for lines in one piece, in packs of 16 bytes.
+constexpr int kPack = 16 / sizeof(X);
+template <int kPacks>
+__device__ void softmaxPacks(const Parameters& p) {
+  const i64 line = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  if (line >= p.lines.count) return;
+  const int lane = threadIdx.x % 32;
+  const i64 base = lineOffset(p, line);
+  const int packs = (int)(p.extent / kPack);
+  const Pack<X, kPack>* x = (const Pack<X, kPack>*)((const X*)p.x + base);
+  Pack<X, kPack> stored[kPacks];
+  float value[kPacks][kPack];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * 32 + lane < packs) stored[k] = x[k * 32 + lane];
+  }
+  float highest = -infinity();
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      value[k][j] = k * 32 + lane < packs ? Element<X>::load(stored[k].e[j]) : -infinity();
+      highest = value[k][j] > highest ? value[k][j] : highest;
+    }
+  }
+  for (int mask = 16; mask > 0; mask /= 2) highest = fmaxf(highest, shuffleXor(highest, mask));
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      value[k][j] = k * 32 + lane < packs ? expf(value[k][j] - highest) : 0.f;
+      sum += value[k][j];
+    }
+  }
+  const float scale = 1.f / warpReduce(sum, Add());
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * 32 + lane >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) stored[k].e[j] = Element<X>::store(value[k][j] * scale);
+    ((Pack<X, kPack>*)((X*)p.y + base))[k * 32 + lane] = stored[k];
+  }
+}
+KERNEL(tenon_softmax_packs_1, Parameters) { softmaxPacks<1>(p); }
+KERNEL(tenon_softmax_packs_2, Parameters) { softmaxPacks<2>(p); }
+KERNEL(tenon_softmax_packs_4, Parameters) { softmaxPacks<4>(p); }
+
 // Highest value so far and the sum of exp(x - highest), which two halves of a line can be joined from.
 struct State {
   float highest, sum;

@@ -29,15 +29,15 @@ Code directCode(std::string_view header, std::string_view body, std::string_view
   const auto statements = scalarStatements(epilogue, inputs, result);
   std::string text = fmt::format("#include \"prelude.cuh\"\ntypedef {} X;\ntypedef {} A;\n#include \"{}\"\n\n", cudaName(types.inputs.at(0)),
                                  floating ? "float" : "i64", header);
-  text += fmt::format("struct Finish {{\n  __device__ void operator()(const {}& p, const i64* at, A value) const {{\n", parameters);
+  const auto out = cudaName(types.outputs.at(0));
+  text += fmt::format("typedef {} Y;\nstruct Finish {{\n  __device__ Y operator()(const {}& p, const i64* at, A value) const {{\n", out, parameters);
   text += floating ? "  const float x0 = value;\n" : "  const Integer x0 = Integer(value);\n";
   for (size_t k = 1; k < inputs.size(); ++k) {
     const auto type = cudaName(inputs[k]);
     text += fmt::format("  const auto x{0} = Scalar<{1}>::load(((const {1}*)p.data[{0}])[at[{0}]]);\n", k, type);
   }
-  const auto out = cudaName(types.outputs.at(0));
-  text += fmt::format("{0}  (({1}*)p.data[0])[at[0]] = Scalar<{1}>::store({2});\n  }}\n}};\n\n", statements, out, result);
-  text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}>(p, Finish()); }}\n", parameters, body, inputs.size());
+  text += fmt::format("{0}  return Scalar<Y>::store({1});\n  }}\n}};\n\n", statements, result);
+  text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", parameters, body, inputs.size());
   return {"", {}, text};
 }
 

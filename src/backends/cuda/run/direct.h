@@ -1,6 +1,8 @@
 // Contractions without a library: code with the epilogue inside, and parameters. Mirrors kernels/contraction.cuh.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cuda/run/own_kernel.h"
 #include "backends/cuda/run/window.h"
 #include "ops/contraction.h"
@@ -34,6 +36,46 @@ struct WindowParameters {
   int64_t xStride[5] = {};
   int64_t wStride[5] = {};
   int64_t stride[kMaxDirectOperands][5] = {};
+
+  // All but the addresses. `small` and `large` are the two sides of the windows.
+  template <typename Op>
+  void set(const Op& op, const runtime::Shapes& shapes, const runtime::TensorShape& small, const runtime::TensorShape& large) {
+    const auto& x = shapes.inputs[0];
+    const auto& w = shapes.inputs[1];
+    const auto& y = shapes.outputs[0];
+    *this = {};
+    count = y.dims.count();
+    if (count == 0) return;
+    const ops::EvalContext context{{}, {}, shapes.symbols};
+    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op, static_cast<size_t>(x.dims.rank - 2)), small.dims, large.dims,
+                                          {w.dims.begin() + 2, w.dims.end()});
+    for (size_t k = 0; k < 3; ++k) {
+      const auto& from = windows[k];
+      window[k] = {int32Of(from.small),  int32Of(from.large),    int32Of(from.kernel),
+                   int32Of(from.stride), int32Of(from.dilation), int32Of(from.before)};
+    }
+    channels = int32Of(y.dims[1]);
+    channelsInnermost = y.format == Format::kChannelsLast ? 1 : 0;
+    groupInputs = int32Of(x.dims[1] / op.groups);
+    groupOutputs = int32Of(std::max<int64_t>(y.dims[1] / op.groups, 1));
+    spreadStrides(x, xStride);
+    spreadStrides(w, wStride);
+    spreadStrides(y, stride[0]);
+    extras = static_cast<int>(shapes.inputs.size()) - (op.hasBias ? 3 : 2);
+    for (int k = 0; k < extras; ++k) {
+      const auto& operand = shapes.inputs[static_cast<size_t>(k + (op.hasBias ? 3 : 2))];
+      spreadStrides(stridesWithin(operand.dims, operand.format, y.dims), y.dims.rank, stride[k + 1]);
+    }
+  }
+  void bind(bool hasBias, const runtime::LaunchArguments& arguments) {
+    x = arguments.inputs[0];
+    w = arguments.inputs[1];
+    bias = hasBias ? arguments.inputs[2] : nullptr;
+    data[0] = arguments.outputs[0];
+    for (int k = 0; k < extras; ++k) data[k + 1] = arguments.inputs[(hasBias ? 3 : 2) + k];
+  }
+
+  int32_t extras = 0;  // inputs of the epilogue; kernels do not read it
 };
 
 // Convolution and deconvolution: they differ in the side that is the result.
@@ -48,56 +90,18 @@ class DirectWindowInstance final : public runtime::KernelInstance {
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
-    const auto& w = shapes.inputs[1];
     const auto& y = shapes.outputs[0];
-    parameters_ = {};
-    parameters_.count = y.dims.count();
-    if (parameters_.count == 0) return 0;
-    const ops::EvalContext context{{}, {}, shapes.symbols};
-    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op_, static_cast<size_t>(x.dims.rank - 2)), kResultIsSmall ? y.dims : x.dims,
-                                          kResultIsSmall ? x.dims : y.dims, {w.dims.begin() + 2, w.dims.end()});
-    for (size_t k = 0; k < 3; ++k) {
-      const auto& from = windows[k];
-      parameters_.window[k] = {int32Of(from.small),  int32Of(from.large),    int32Of(from.kernel),
-                               int32Of(from.stride), int32Of(from.dilation), int32Of(from.before)};
-    }
-    parameters_.channels = int32Of(y.dims[1]);
-    parameters_.channelsInnermost = y.format == Format::kChannelsLast ? 1 : 0;
-    parameters_.groupInputs = int32Of(x.dims[1] / op_.groups);
-    parameters_.groupOutputs = int32Of(std::max<int64_t>(y.dims[1] / op_.groups, 1));
-    spreadStrides(x, parameters_.xStride);
-    spreadStrides(w, parameters_.wStride);
-    spreadStrides(y, parameters_.stride[0]);
-    const size_t first = op_.hasBias ? 3 : 2;
-    extras_ = shapes.inputs.size() - first;
-    for (size_t k = 0; k < extras_; ++k) spreadWithin(shapes.inputs[first + k], y.dims, parameters_.stride[k + 1]);
+    parameters_.set(op_, shapes, kResultIsSmall ? y : x, kResultIsSmall ? x : y);
     return 0;
   }
-
   void launch(const runtime::LaunchArguments& arguments) override {
-    parameters_.x = arguments.inputs[0];
-    parameters_.w = arguments.inputs[1];
-    parameters_.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
-    parameters_.data[0] = arguments.outputs[0];
-    for (size_t k = 0; k < extras_; ++k) parameters_.data[k + 1] = arguments.inputs[(op_.hasBias ? 3 : 2) + k];
+    parameters_.bind(op_.hasBias, arguments);
     launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
   }
 
  private:
-  // Strides of an operand that broadcasts to the result, as those of [N,C,z,y,x].
-  static void spreadWithin(const runtime::TensorShape& operand, const Dims& y, int64_t* result) {
-    const auto strides = stridesWithin(operand.dims, operand.format, y);
-    result[0] = strides[0];
-    result[1] = strides[1];
-    for (int k = 0; k < 3; ++k) {
-      const int axis = k - (5 - y.rank);
-      result[2 + k] = axis < 0 ? 0 : strides[static_cast<size_t>(axis + 2)];
-    }
-  }
-
   const Op& op_;
   CUfunction function_;
-  size_t extras_ = 0;
   WindowParameters parameters_;
 };
 

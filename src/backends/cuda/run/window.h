@@ -17,15 +17,14 @@ inline int32_t int32Of(int64_t value) {
 }
 
 // Strides of [N,C,spatial...] as those of [N,C,z,y,x]; missing leading axes stand still.
-inline void spreadStrides(const runtime::TensorShape& shape, int64_t* result) {
-  const auto strides = stridesOf(shape.dims, shape.format);
-  const int spatial = shape.dims.rank - 2;
+inline void spreadStrides(const Strides& strides, int rank, int64_t* result) {
   result[0] = strides[0];
   result[1] = strides[1];
   for (int k = 0; k < 3; ++k) {
-    const int axis = k - (3 - spatial);
+    const int axis = k - (5 - rank);
     result[2 + k] = axis < 0 ? 0 : strides[static_cast<size_t>(axis + 2)];
   }
 }
+inline void spreadStrides(const runtime::TensorShape& shape, int64_t* result) { spreadStrides(stridesOf(shape.dims, shape.format), shape.dims.rank, result); }
 
 }  // namespace tenon::backends::cuda

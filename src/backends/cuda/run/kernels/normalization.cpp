@@ -43,6 +43,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t members = parameters_.members = parameters_.inside.count;
     const int64_t groups = parameters_.groups.count;
     checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(), "normalization: {} statistics over {} elements are too many", groups, members);
+    configureRows(axes, 16 / (bits(x.dtype) / 8));
     if (members <= 128) {
       function_ = module_.function("tenon_normalize_warp");
       threads_ = 256;
@@ -61,6 +62,10 @@ class NormalizationInstance final : public runtime::KernelInstance {
     parameters_.scale = arguments.inputs[1];
     parameters_.bias = arguments.inputs[2];
     parameters_.y = arguments.outputs[0];
+    if (rows_ != nullptr && packs(arguments)) {
+      launchGrid(rows_, static_cast<unsigned>(rowBlocks_), 1, 1, rowThreads_, &parameters_, arguments.stream);
+      return;
+    }
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
   }
 
@@ -98,8 +103,42 @@ class NormalizationInstance final : public runtime::KernelInstance {
     operands = split;
   }
 
+  // Rows in one piece: x, scale and bias step alike, and whole packs.
+  void configureRows(const SplitAxes& axes, int64_t pack) {
+    rows_ = nullptr;
+    const int64_t members = parameters_.members;
+    if (axes.reduced.extents.size() != 1 || members % pack != 0) return;
+    for (size_t k = 0; k < 3; ++k) {
+      if (axes.reduced.strides[k][0] != 1) return;
+      for (const int64_t stride : axes.kept.strides[k]) {
+        if (parameters_.groups.count > 1 && stride % pack != 0) return;
+      }
+    }
+    const int64_t packs = members / pack;
+    const int64_t groups = parameters_.groups.count;
+    constexpr int64_t kMostPerThread = 4;
+    if (packs <= 32 * kMostPerThread && (groups >= 1024 || packs <= 32)) {
+      rows_ = module_.function(packs <= 32 ? "tenon_normalize_rows_warp_1" : "tenon_normalize_rows_warp_4");
+      rowThreads_ = 256;
+      rowBlocks_ = (groups + 7) / 8;
+    } else if (packs <= 1024 * kMostPerThread) {
+      rows_ = module_.function("tenon_normalize_rows_block");
+      const int64_t perThread = groups < 264 ? 1 : 2;
+      rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
+      rowBlocks_ = groups;
+    }
+  }
+  static bool packs(const runtime::LaunchArguments& arguments) {
+    constexpr size_t kBytes = 32;  // a pack of parameters of four bytes beside elements of two
+    return isAligned(arguments.inputs[0], kBytes) && isAligned(arguments.inputs[1], kBytes) && isAligned(arguments.inputs[2], kBytes) &&
+           isAligned(arguments.outputs[0], kBytes);
+  }
+
   const ops::Normalization& op_;
   const Module& module_;
+  CUfunction rows_ = nullptr;
+  int64_t rowBlocks_ = 0;
+  unsigned rowThreads_ = 256;
   CUfunction function_ = nullptr;
   int64_t count_ = 0;
   int64_t blocks_ = 0;

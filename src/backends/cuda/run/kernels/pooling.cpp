@@ -28,7 +28,7 @@ class PoolingInstance final : public runtime::KernelInstance {
   static Code code(const ops::Pooling& op, const Types& types) {
     return {"pooling.cu", {typeDefine("X", types.inputs.at(0)), fmt::format("KIND={}", static_cast<int>(op.type))}, {}};
   }
-  PoolingInstance(const ops::Pooling& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_pooling")) {}
+  PoolingInstance(const ops::Pooling& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_pooling")), packed_(module.function("tenon_pooling_packed")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -47,17 +47,22 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_.channelsInnermost = y.format == Format::kChannelsLast ? 1 : 0;
     parameters_.exclusive = op_.exclusive ? 1 : 0;
     parameters_.blend = static_cast<float>(op_.blend);
+    pack_ = 16 / (bits(x.dtype) / 8);
+    if (y.format != Format::kChannelsLast || x.format != Format::kChannelsLast || y.dims[1] % pack_ != 0) pack_ = 1;
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
-    launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
+    const bool packed = pack_ > 1 && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16);
+    launchThreads(packed ? packed_ : function_, parameters_.count / (packed ? pack_ : 1), &parameters_, arguments.stream);
   }
 
  private:
   const ops::Pooling& op_;
   CUfunction function_;
+  CUfunction packed_;
+  int64_t pack_ = 1;
   Parameters parameters_;
 };
 

@@ -92,7 +92,8 @@ class ReduceInstance final : public runtime::KernelInstance {
     const int64_t wanted = (2 * kFewBlocks + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
     const int64_t least = columns ? 64 : kLeastPerSplit;
     parameters_.splits = blocks_ < kFewBlocks ? std::clamp<int64_t>(total / least, 1, wanted) : 1;
-    parameters_.perSplit = (total + parameters_.splits - 1) / parameters_.splits;
+    constexpr int64_t kPiece = 16;  // splits begin where packs do
+    parameters_.perSplit = ((total + parameters_.splits - 1) / parameters_.splits + kPiece - 1) / kPiece * kPiece;
   }
 
   const ops::Reduce& op_;

@@ -32,6 +32,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     count_ = x.dims.count();
     checkUser(!parameters_.lines.wide(), "softmax: {} lines are too many", parameters_.lines.count);
     threads_ = 256;
+    configurePacks(lines, 16 / (bits(x.dtype) / 8));
     const int64_t extent = parameters_.extent;
     const int64_t count = parameters_.lines.count;
     if (parameters_.stride != 1 && lines.strides[0].back() == 1 && lines.inner() >= 8) {
@@ -51,13 +52,30 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     if (count_ == 0) return;
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
+    if (packed_ != nullptr && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16)) {
+      launchGrid(packed_, static_cast<unsigned>((parameters_.lines.count + 7) / 8), 1, 1, 256, &parameters_, arguments.stream);
+      return;
+    }
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
   }
 
  private:
+  // Lines in one piece that a warp keeps in registers.
+  void configurePacks(const LoopSpace& lines, int64_t pack) {
+    packed_ = nullptr;
+    if (parameters_.stride != 1 || parameters_.extent % pack != 0) return;
+    for (const int64_t stride : lines.strides[0]) {
+      if (parameters_.lines.count > 1 && stride % pack != 0) return;
+    }
+    const int64_t perLane = (parameters_.extent / pack + 31) / 32;
+    constexpr int64_t kMost = 4;
+    if (perLane <= kMost) packed_ = module_.function(fmt::format("tenon_softmax_packs_{}", perLane <= 1 ? 1 : perLane <= 2 ? 2 : 4));
+  }
+
   const ops::Softmax& op_;
   const Module& module_;
   CUfunction function_ = nullptr;
+  CUfunction packed_ = nullptr;
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;
