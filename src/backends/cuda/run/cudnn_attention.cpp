@@ -47,10 +47,7 @@ SourcedGraph attentionGraph(const Chip& chip, const AttentionProblem& p) {
   };
   auto s = graph.tensor(intermediate(p, p.keys));
   graph.matmul(q, k, s);
-  const std::vector<int64_t> ones(4, 1);
-  result.scalars.ids.push_back(graph.tensor({ElementType::kF32, ones, ones, false, true}));
-  result.scalars.values.push_back(p.scale);
-  s = scores(PointwiseMode::kMul, s, result.scalars.ids[0]);
+  s = scores(PointwiseMode::kMul, s, result.giveScalar(p.scale, 4));
   if (p.hasMask) {
     Tensor mask{elementType(p.type), {}, {}};
     const auto strides = p.mask.strides();
@@ -65,9 +62,13 @@ SourcedGraph attentionGraph(const Chip& chip, const AttentionProblem& p) {
   s = scores(PointwiseMode::kExp, scores(PointwiseMode::kSub, s, greatest), {});
   const auto sum = graph.tensor(intermediate(p, 1));
   graph.reduce(ReductionOperator::kAdd, s, sum);
-  s = scores(PointwiseMode::kDiv, s, sum);
+  // The second product takes its operand in the type of the values.
+  auto weightsTensor = intermediate(p, p.keys);
+  weightsTensor.type = elementType(p.type);
+  const auto weights = graph.tensor(weightsTensor);
+  graph.pointwise({PointwiseMode::kDiv, {}, {}, {}, {}}, s, sum, weights);
   const auto y = result.give(stored(p, p.output, p.queries, p.valueWidth), p.output.source);
-  graph.matmul(s, v, y);
+  graph.matmul(weights, v, y);
   result.finish();
   return result;
 }

@@ -70,6 +70,7 @@ class DnnInstance final : public runtime::KernelInstance {
     }
     pointers_.assign(graph_->ids.size(), nullptr);
     for (size_t i = 0; i < graph_->scalars.values.size(); ++i) pointers_[graph_->sources.size() + i] = &graph_->scalars.values[i];
+    placeDeviceScalars();
     apart_ = fusion_ == Fusion::kBare && !kernel_.program.epilogue.empty();
     if (apart_) configureEpilogue(shapes);
     return plan_->workspaceBytes();
@@ -80,6 +81,7 @@ class DnnInstance final : public runtime::KernelInstance {
     bool changed = pack_ == nullptr || workspace_ != arguments.workspace;
     for (size_t i = 0; i < graph_->sources.size(); ++i) {
       const auto& source = graph_->sources[i];
+      if (source.deviceScalar >= 0) continue;  // set when it was configured
       void* pointer = source.input < 0 ? arguments.outputs[0] : arguments.inputs[source.input];
       pointer = static_cast<std::byte*>(pointer) + source.offsetBytes;
       if (source.input == 1 && packed_ != nullptr) pointer = packed_;
@@ -129,6 +131,19 @@ class DnnInstance final : public runtime::KernelInstance {
     throw Unsupported("cuDNN has no engine for operands of {} and {}:{}", shapes.inputs[0].dims.text(), shapes.inputs.back().dims.text(), refusals);
   }
 
+  void placeDeviceScalars() {
+    constexpr size_t kSlot = 4;  // floats: addresses of tensors are multiples of 16 bytes
+    const auto& values = graph_->deviceScalars;
+    if (values.empty()) return;
+    std::vector<float> slots(values.size() * kSlot);
+    for (size_t i = 0; i < values.size(); ++i) slots[i * kSlot] = values[i];
+    scalars_ = std::make_unique<const DeviceBytes>(slots.data(), slots.size() * sizeof(float));
+    for (size_t i = 0; i < graph_->sources.size(); ++i) {
+      const int scalar = graph_->sources[i].deviceScalar;
+      if (scalar >= 0) pointers_[i] = static_cast<float*>(scalars_->data()) + static_cast<size_t>(scalar) * kSlot;
+    }
+  }
+
   void configureEpilogue(const runtime::Shapes& shapes) {
     const auto& y = shapes.outputs[0];
     launcher_ = std::make_unique<PointwiseLauncher>(kernel_.generatedEpilogue(y.dtype));
@@ -158,6 +173,7 @@ class DnnInstance final : public runtime::KernelInstance {
   std::unique_ptr<dnn::SourcedGraph> graph_;
   std::shared_ptr<const dnn::ExecutionPlan> plan_;
   void* packed_ = nullptr;
+  std::unique_ptr<const DeviceBytes> scalars_;
   std::vector<void*> pointers_;
   std::unique_ptr<dnn::Descriptor> pack_;
   void* workspace_ = nullptr;

@@ -26,6 +26,7 @@ struct Choice {
 struct Source {
   int input = -1;           // of the step; -1: its output
   int64_t offsetBytes = 0;
+  int deviceScalar = -1;    // index of SourcedGraph::deviceScalars instead
 };
 
 struct SourcedGraph {
@@ -37,6 +38,12 @@ struct SourcedGraph {
     sources.push_back(source);
     return id;
   }
+  // A scalar [1,1,...] that is read from the device, for engines that take none from the host.
+  OperationGraph::Id giveScalar(float value, size_t rank) {
+    const std::vector<int64_t> ones(rank, 1);
+    deviceScalars.push_back(value);
+    return give({ElementType::kF32, ones, ones}, {-1, 0, static_cast<int>(deviceScalars.size()) - 1});
+  }
   // After the last tensor.
   void finish() {
     for (const auto id : scalars.ids) ids.push_back(id + 1);
@@ -47,6 +54,7 @@ struct SourcedGraph {
   std::vector<int64_t> ids;  // of all tensors to give, in order of `sources`, then of the scalars
   std::vector<Source> sources;
   Scalars scalars;
+  std::vector<float> deviceScalars;
 };
 
 struct Program {
