@@ -170,6 +170,8 @@ OperatorCases contractions() {
   for (const std::string t : {"f32", "f16", "bf16", "i8"}) {
     add(all, "matmul", {{t + "[1,7]", t + "[7,5]"}, {t + "[33,65]", t + "[65,70]"}, {t + "[3,1,9,20]", t + "[2,20,11]"}});
     add(all, "matmul{transposeA=true transposeB=true}", {{t + "[40,35]", t + "[33,40]"}});
+    add(all, "matmul{transposeB=true}", {{t + "[1,70]", t + "[33,70]"}, {t + "[1,5,64]", t + "[17,64]"}, {t + "[8,37]", t + "[1,37]"}});
+    add(all, "convolution", {{t + "[3,24,1,1]", t + "[10,24,1,1]"}, {t + "[1,3,4,5]", t + "[9,3,4,5]"}});
     add(all, "convolution{prePadding=[1,1] postPadding=[1,1]}", {{t + "[2,5,9,11]", t + "[7,5,3,3]"}});
     add(all, "convolution{strides=[2,2] groups=6 hasBias=true prePadding=[1,0] postPadding=[0,1]}", {{t + "[1,6,9,9]", t + "[6,1,3,3]", t + "[6]"}});
   }
@@ -185,6 +187,8 @@ OperatorCases contractions() {
               {t + "[1,8,12,11]", t + "[8,1,5,5]", t + "[8]", t + "[8,1,1]"});
   }
   depthwise("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
+  add(all, "matmul{transposeB=true epilogue=\"add(x0,x1);mul(t0,x2)\"}", {{"f16[3,40]", "f16[19,40]", "f16[19]", "f16[3,19]"}, {"f32[1,40]", "f32[19,40]", "f32[1]", "f32[1,19]"}});
+  add(all, "convolution{hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}", {{"f16[2,16,1,1]", "f16[8,16,1,1]", "f16[8]", "f16[2,8,1,1]"}});
   add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
   add(all, "convolution", {{"f32[1,2,4,5,6]", "f32[3,2,2,2,2]"}, {"f32[0,2,5,5]", "f32[3,2,3,3]"}, {"f32[1,64,7,7]", "f32[32,64,1,1]"}});
   add(all, "deconvolution{groups=2 dilations=[2,1] hasBias=true}", {{"f32[2,4,3,3]", "f32[4,3,2,3]", "f32[6]"}});
@@ -228,8 +232,8 @@ std::vector<OperatorCases> operatorCases() {
 
 std::vector<OperatorCase> speedCases() {
   return {
-      {"pointwise{expr=\"relu(x0)\"}", {"f32[67108864]"}},
-      {"pointwise{expr=\"relu(x0)\"}", {"f16[67108864]"}},
+      {"pointwise{expr=\"relu(x0)\"}", {"f32[33554432]"}},
+      {"pointwise{expr=\"relu(x0)\"}", {"f16[33554432]"}},
       {"pointwise{expr=\"add(x0,x1);gelu_erf(t0)\"}", {"f16[8192,4096]", "f16[4096]"}},
       {"pointwise{expr=\"add(x0,x1);relu(t0)\"}", {"f16[128,256,56,56]", "f16[128,256,56,56]"}},
       {"transpose{permutation=[1,0]}", {"f32[8192,8192]"}},
@@ -241,7 +245,7 @@ std::vector<OperatorCase> speedCases() {
       {"concat{axis=1}", {"f16[128,128,28,28]", "f16[128,128,28,28]"}},
       {"reduce{op=sum axes=[1]}", {"f32[16384,4096]"}},
       {"reduce{op=sum axes=[0]}", {"f32[16384,4096]"}},
-      {"reduce{op=max axes=[0]}", {"f16[67108864]"}},
+      {"reduce{op=max axes=[0]}", {"f16[33554432]"}},
       {"reduce{op=avg axes=[2,3]}", {"f16[128,2048,7,7]"}},
       {"softmax{axis=-1}", {"f16[32,16,512,512]"}},
       {"softmax{axis=-1}", {"f32[4096,16384]"}},
@@ -255,7 +259,10 @@ std::vector<OperatorCase> speedCases() {
       {"topk{k=5}", {"f32[1024,1000]"}},
       {"topk{k=50}", {"f32[8,50257]"}},
       {"cumulative{axis=-1}", {"f32[4096,16384]"}},
-      {"quantize{}", {"f16[67108864]", "f16[]"}, 0, true},
+      {"quantize{}", {"f16[33554432]", "f16[]"}, 0, true},
+      {"matmul{transposeB=true}", {"f16[1,4096]", "f16[16384,4096]"}},
+      {"matmul{transposeB=true}", {"f16[1,2048]", "f16[1000,2048]"}},
+      {"convolution{hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,1152,1,1]", "f16[48,1152,1,1]", "f16[48]"}, 0, false, 0, true},
       {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}, 0, false, 0, true},
       {"convolution{groups=144 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[32,144,112,112]", "f16[144,1,5,5]"}, 0, false, 0, true},
   };

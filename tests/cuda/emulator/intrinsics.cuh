@@ -24,6 +24,7 @@ extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default")
 #define __restrict__
 #define __launch_bounds__(...)
 #define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
+#define KERNEL_1024(name, Parameters) KERNEL(name, Parameters)
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 

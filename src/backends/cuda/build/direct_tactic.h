@@ -8,6 +8,7 @@ namespace tenon::backends::cuda {
 
 constexpr int kDirectRank = 500;     // behind the libraries' tactics
 constexpr int kDepthwiseRank = 15;   // beside them
+constexpr int64_t kMostSkinnyRows = 8;
 
 template <typename T>
 class DirectWindowTactic final : public OwnTacticOf<T> {

@@ -4,6 +4,8 @@
 
 // A kernel takes one parameter struct, called p.
 #define KERNEL(name, Parameters) extern "C" __global__ void name(const __grid_constant__ Parameters p)
+// One that is also launched in blocks of 1024 threads.
+#define KERNEL_1024(name, Parameters) extern "C" __global__ void __launch_bounds__(1024) name(const __grid_constant__ Parameters p)
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;

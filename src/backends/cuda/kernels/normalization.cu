@@ -64,8 +64,8 @@ __device__ void normalizeBlock(const Parameters& p) {
     write(p, m, load<X>(p.x, m.x), mean, factor);
   }
 }
-KERNEL(tenon_normalize_4, Parameters) { normalizeBlock<4>(p); }
-KERNEL(tenon_normalize_16, Parameters) { normalizeBlock<16>(p); }
+KERNEL_1024(tenon_normalize_4, Parameters) { normalizeBlock<4>(p); }
+KERNEL_1024(tenon_normalize_16, Parameters) { normalizeBlock<16>(p); }
 
 // A warp per statistic of few members.
 KERNEL(tenon_normalize_warp, Parameters) {
@@ -151,7 +151,7 @@ __device__ void normalizeRowsByWarps(const Parameters& p) {
 }
 KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1>(p); }
 KERNEL(tenon_normalize_rows_warp_4, Parameters) { normalizeRowsByWarps<4>(p); }
-KERNEL(tenon_normalize_rows_block, Parameters) {
+KERNEL_1024(tenon_normalize_rows_block, Parameters) {
   __shared__ float shared[32];
   normalizePacks<4>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
