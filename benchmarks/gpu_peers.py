@@ -6,7 +6,7 @@
                  [--seconds S] [--build-flag=FLAG ...] [MODEL[:BATCH] ...]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
-has random weights of a fixed seed. PyTorch runs it in the half type, channels-last for pictures, as a CUDA graph; with
+has random weights of a fixed seed, with statistics that keep values in range. PyTorch runs it in the half type, channels-last for pictures, as a CUDA graph; with
 --compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX file that PyTorch exports,
 with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
 milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
@@ -115,13 +115,31 @@ def exact(allowed):
     torch.backends.cudnn.allow_tf32 = allowed
 
 
+def settled(model, inputs):
+    """The model as if trained: batch normalization with statistics of these inputs, no matrix of zeros. With fresh values
+    the activations of deep networks fall below what halves can hold, and some answers are zero by construction."""
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.reset_running_stats()
+            module.momentum = None  # the average over all forward passes, of which there is one
+            module.train()
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.02)
+    model(*inputs)
+    return model.eval()
+
+
 class Network:
     """Model, inputs, the ONNX file, and the right answer."""
 
     def __init__(self, name, batch, folder):
         torch.manual_seed(0)
         make, inputs = MODELS[name]
-        self.model, self.inputs = make().eval(), inputs(batch)
+        self.model, self.inputs = make(), inputs(batch)
+        with torch.no_grad():
+            settled(self.model, self.inputs)
         self.onnx = folder / f"{name}_b{batch}.onnx"
         self.folder = folder
         names = [f"input{k}" for k in range(len(self.inputs))]
