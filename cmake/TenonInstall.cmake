@@ -1,6 +1,6 @@
-# What `cmake --install` puts where: libraries, headers, trtexec, and the files by which other projects find them.
+# What `cmake --install` puts where: libraries, headers, programs, and the files by which other projects find them.
 #
-#   <prefix>/bin/trtexec
+#   <prefix>/bin/trtexec, tensorrt_player
 #   <prefix>/include/NvInfer.h ...                     also what common FindTensorRT scripts look for
 #   <prefix>/include/tenon/hostcuda/cuda_runtime_api.h ...   apart, so that it never hides a CUDA toolkit's
 #   <prefix>/lib/libnvinfer.so.10 ...                  and the unversioned links
@@ -24,6 +24,10 @@ if(TARGET cudart13)
 endif()
 if(TARGET trtexec)
   install(TARGETS trtexec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET tensorrt_player)
+  install(TARGETS tensorrt_player tensorrt_shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
