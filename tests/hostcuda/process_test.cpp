@@ -26,7 +26,7 @@ struct Outcome {
 using Environment = std::vector<std::string>;
 
 bool isOurs(const char* entry) {
-  for (const char* name : {"TENON_", "LD_LIBRARY_PATH=", "CUDA_PATH=", "CUDA_HOME="}) {
+  for (const char* name : {"TENON_", "LD_LIBRARY_PATH=", "CUDA_PATH=", "CUDA_HOME=", "TSAN_OPTIONS="}) {
     if (std::strncmp(entry, name, std::strlen(name)) == 0) return true;
   }
   return false;
