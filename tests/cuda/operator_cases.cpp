@@ -134,7 +134,7 @@ OperatorCases resize() {
 
 OperatorCases lines() {
   OperatorCases all{"Lines", {}};
-  add(all, "topk{k=3}", {{"f32[3]"}, {"f32[4,17]"}, {"f16[2,1001]"}, {"i32[3,100]"}, {"i64[2,5,300]"}});
+  add(all, "topk{k=3}", {{"f32[3]"}, {"f32[1,5000]"}, {"f32[4,17]"}, {"f16[2,1001]"}, {"i32[3,100]"}, {"i64[2,5,300]"}});
   add(all, "topk{k=4 axis=1 largest=false indexType=i64}", {{"f32[2,9,5]"}, {"i8[1,40,2]"}});
   add(all, "topk{k=0}", {{"f32[2,5]"}});
   for (const std::string flags : {"", " exclusive=true", " reverse=true", " exclusive=true reverse=true"}) {

@@ -146,7 +146,7 @@ __device__ void normalizePacks(const Parameters& p, i64 group, int thread, int t
 }
 template <int kPacks>
 __device__ void normalizeRowsByWarps(const Parameters& p) {
-  const i64 group = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  const i64 group = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (group < p.groups.count) normalizePacks<kPacks>(p, group, threadIdx.x % 32, 32, nullptr);
 }
 KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1>(p); }

@@ -18,7 +18,7 @@ __device__ i64 lineOffset(const Parameters& p, i64 line) {
 // A warp per line, whose elements stay in registers.
 template <int kItems>
 __device__ void softmaxWarp(const Parameters& p) {
-  const i64 line = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  const i64 line = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (line >= p.lines.count) return;
   const int lane = threadIdx.x % 32;
   const i64 base = lineOffset(p, line);
@@ -54,7 +54,7 @@ KERNEL(tenon_softmax_warp_32, Parameters) { softmaxWarp<32>(p); }
 constexpr int kPack = 16 / sizeof(X);
 template <int kPacks>
 __device__ void softmaxPacks(const Parameters& p) {
-  const i64 line = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  const i64 line = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (line >= p.lines.count) return;
   const int lane = threadIdx.x % 32;
   const i64 base = lineOffset(p, line);

@@ -27,7 +27,7 @@ struct Entry {
 __device__ bool before(const Entry& a, const Entry& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
 __device__ Entry better(const Entry& a, const Entry& b) { return before(b, a) ? b : a; }
 
-KERNEL(tenon_topk, Parameters) {
+KERNEL_1024(tenon_topk, Parameters) {
   __shared__ Entry shared[32];
   i64 at[2];
   p.lines.locate((unsigned)blockIdx.x, at);

@@ -102,6 +102,13 @@ void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigne
   check(driver().launchKernel(function, x, y, z, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr), "cuLaunchKernel");
 }
 
+unsigned blockSize(int64_t threads, unsigned least) {
+  constexpr int64_t kBlocks = 264;  // two for each of 132 multiprocessors
+  unsigned size = 256;
+  while (size > least && threads < kBlocks * size) size /= 2;
+  return size;
+}
+
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block) {
   if (threads <= 0) return;
   const int64_t blocks = (threads + block - 1) / block;

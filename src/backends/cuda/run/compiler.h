@@ -44,6 +44,10 @@ class Module {
   CUmodule module_ = nullptr;
 };
 
+// Threads of a block, so that a small launch still reaches every multiprocessor of a large chip: 256, or fewer down to
+// `least`.
+unsigned blockSize(int64_t threads, unsigned least = 64);
+
 // One launch over so many threads of one dimension (nothing for none), or of a given grid.
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream);

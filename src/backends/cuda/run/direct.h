@@ -97,7 +97,7 @@ class DirectWindowInstance final : public runtime::KernelInstance {
   }
   void launch(const runtime::LaunchArguments& arguments) override {
     parameters_.bind(op_.hasBias, arguments);
-    launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
+    launchThreads(function_, parameters_.count, &parameters_, arguments.stream, blockSize(parameters_.count));
   }
 
  private:

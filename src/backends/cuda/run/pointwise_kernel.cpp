@@ -56,7 +56,7 @@ void PointwiseLauncher::launch(void* const* inputs, void* output, runtime::Strea
     parameters_.space.set(space_, packed ? code_->pack() : 1);
   }
   const auto function = packed ? code_->packed() : parameters_.space.wide() ? code_->wide() : code_->single();
-  launchThreads(function, parameters_.space.count, &parameters_, stream);
+  launchThreads(function, parameters_.space.count, &parameters_, stream, blockSize(parameters_.space.count));
 }
 
 }  // namespace tenon::backends::cuda

@@ -9,7 +9,7 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr int64_t kLeastTiled = 16;  // below, the order of the target reads whole sectors anyway
-constexpr int64_t kThreads = 256;
+constexpr unsigned kTileThreads = 256;
 constexpr int64_t kPerThread = 4;  // as in copy.cu
 
 }  // namespace
@@ -76,7 +76,9 @@ void StridedCopy::configureElements(int pack) {
     for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= pack;
   }
   elements_.space.set(space);
-  blocks_ = (elements_.space.count + kThreads * kPerThread - 1) / (kThreads * kPerThread);
+  threads_ = blockSize((elements_.space.count + kPerThread - 1) / kPerThread);
+  const int64_t perBlock = threads_ * kPerThread;
+  blocks_ = (elements_.space.count + perBlock - 1) / perBlock;
   checkInternal(blocks_ < int64_t{1} << 31, "a copy of {} elements", count_);
   function_ = module_->function(fmt::format("tenon_copy_{}{}", pack * bytes_, elements_.space.wide() ? "_wide" : ""));
 }
@@ -88,7 +90,7 @@ void StridedCopy::launch(const void* from, void* to, void* stream) {
   if (tiled_) {
     tiles_.from = source;
     tiles_.to = target;
-    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &tiles_, stream);
+    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kTileThreads, &tiles_, stream);
     return;
   }
   int pack = mostPack_;
@@ -96,7 +98,7 @@ void StridedCopy::launch(const void* from, void* to, void* stream) {
   if (pack != pack_) configureElements(pack);
   elements_.from = source;
   elements_.to = target;
-  launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &elements_, stream);
+  launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &elements_, stream);
 }
 
 }  // namespace tenon::backends::cuda

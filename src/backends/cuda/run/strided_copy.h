@@ -46,6 +46,7 @@ class StridedCopy {
   int64_t count_ = 0;
   bool tiled_ = false;
   int64_t blocks_ = 0;
+  unsigned threads_ = 256;  // of a block
   int pack_ = 1;  // elements that move as one, what the code is set for
   int mostPack_ = 1;
   CUfunction function_ = nullptr;

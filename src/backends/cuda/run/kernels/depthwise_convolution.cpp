@@ -1,4 +1,5 @@
 // Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is made.
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cuda/run/direct.h"
@@ -49,7 +50,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     parameters_.w = weights_;
     checkUser(isAligned(parameters_.x, kPackBytes) && isAligned(parameters_.data[0], kPackBytes),
               "depthwise convolution: a tensor does not begin at a multiple of {} bytes", kPackBytes);
-    launchThreads(function_, threads_, &parameters_, arguments.stream, 128);
+    launchThreads(function_, threads_, &parameters_, arguments.stream, std::min(blockSize(threads_), 128u));
   }
 
  private:

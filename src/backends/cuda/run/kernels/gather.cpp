@@ -84,7 +84,7 @@ class GatherInstance final : public runtime::KernelInstance {
     rows_.data = arguments.inputs[0];
     rows_.indices = arguments.inputs[1];
     rows_.y = arguments.outputs[0];
-    launchThreads(function_, rows_.count, &rows_, arguments.stream);
+    launchThreads(function_, rows_.count, &rows_, arguments.stream, blockSize(rows_.count));
   }
 
  private:

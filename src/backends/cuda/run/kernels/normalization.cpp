@@ -117,10 +117,10 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t packs = members / pack;
     const int64_t groups = parameters_.groups.count;
     constexpr int64_t kMostPerThread = 4;
-    if (packs <= 32 * kMostPerThread && (groups >= 1024 || packs <= 32)) {
+    if (packs <= 32 * kMostPerThread) {
       rows_ = module_.function(packs <= 32 ? "tenon_normalize_rows_warp_1" : "tenon_normalize_rows_warp_4");
-      rowThreads_ = 256;
-      rowBlocks_ = (groups + 7) / 8;
+      rowThreads_ = blockSize(groups * 32, 32);
+      rowBlocks_ = (groups * 32 + rowThreads_ - 1) / rowThreads_;
     } else if (packs <= 1024 * kMostPerThread) {
       rows_ = module_.function("tenon_normalize_rows_block");
       const int64_t perThread = groups < 264 ? 1 : 2;

@@ -55,7 +55,8 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
     const bool packed = pack_ > 1 && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16);
-    launchThreads(packed ? packed_ : function_, parameters_.count / (packed ? pack_ : 1), &parameters_, arguments.stream);
+    const int64_t threads = parameters_.count / (packed ? pack_ : 1);
+    launchThreads(packed ? packed_ : function_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
 
  private:

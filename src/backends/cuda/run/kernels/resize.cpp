@@ -76,7 +76,7 @@ class ResizeInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
-    launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
+    launchThreads(function_, parameters_.count, &parameters_, arguments.stream, blockSize(parameters_.count));
   }
 
  private:

@@ -40,7 +40,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       blocks_ = (count + threads_ - 1) / threads_;
     } else if (extent <= 1024) {
       function_ = module_.function(fmt::format("tenon_softmax_warp_{}", extent <= 128 ? 4 : extent <= 512 ? 16 : 32));
-      blocks_ = (count + 7) / 8;
+      threads_ = blockSize(count * 32, 32);
+      blocks_ = (count * 32 + threads_ - 1) / threads_;
     } else {
       function_ = module_.function("tenon_softmax_block");
       blocks_ = count;
@@ -53,7 +54,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
     if (packed_ != nullptr && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16)) {
-      launchGrid(packed_, static_cast<unsigned>((parameters_.lines.count + 7) / 8), 1, 1, 256, &parameters_, arguments.stream);
+      launchThreads(packed_, parameters_.lines.count * 32, &parameters_, arguments.stream, blockSize(parameters_.lines.count * 32, 32));
       return;
     }
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);

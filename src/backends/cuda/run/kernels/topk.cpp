@@ -47,7 +47,7 @@ class TopKInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.values = arguments.outputs[0];
     parameters_.indices = arguments.outputs[1];
-    const unsigned threads = parameters_.extent <= 128 ? 32 : 256;
+    const unsigned threads = parameters_.extent <= 128 ? 32 : parameters_.extent <= 4096 ? 256 : 1024;
     launchGrid(function_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_, arguments.stream);
   }
 
