@@ -48,6 +48,9 @@ class OptionSource {
 
  private:
   std::vector<Option> collect(const graph::Node& node, const Problem& problem);
+  std::string cacheKey(const Option& option, int version, const std::string& problem) const;
+  void prepare(const Problem& problem, const std::vector<Option>& options, const std::vector<int>& versions,
+               const std::map<std::string, const Tactic*>& tactics);
   void time(const Problem& problem, std::vector<Option>& options, const std::vector<int>& versions);
   runtime::Device& device_;
   const BuildOptions& options_;

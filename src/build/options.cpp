@@ -113,7 +113,10 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     versions.push_back(tactic->version());
     result.push_back(std::move(option));
   }
-  if (options_.optimizationLevel > 0 && result.size() > 1) time(problem, result, versions);
+  if (options_.optimizationLevel > 0 && result.size() > 1) {
+    prepare(problem, result, versions, tactics);
+    time(problem, result, versions);
+  }
   for (auto it = result.begin(); it != result.end();) {
     if (it->workspaceBytes > options_.workspaceLimit) {
       refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", it->candidate.text(), it->workspaceBytes,
@@ -133,6 +136,23 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   return result;
 }
 
+std::string OptionSource::cacheKey(const Option& option, int version, const std::string& problem) const {
+  return fmt::format("{} | {} v{} | {}", device_.name(), option.candidate.text(), version, problem);
+}
+
+// Tells the tactics which of their candidates will be measured.
+void OptionSource::prepare(const Problem& problem, const std::vector<Option>& options, const std::vector<int>& versions,
+                           const std::map<std::string, const Tactic*>& tactics) {
+  const auto text = problem.text();
+  std::map<std::string, std::vector<Candidate>> unknown;
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (!cache_.find(cacheKey(options[i], versions[i], text))) unknown[options[i].candidate.tactic].push_back(options[i].candidate);
+  }
+  for (const auto& [name, candidates] : unknown) {
+    if (candidates.size() > 1) tactics.at(name)->prepare(problem, candidates);
+  }
+}
+
 void OptionSource::time(const Problem& problem, std::vector<Option>& options, const std::vector<int>& versions) {
   std::vector<size_t> order(options.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -147,7 +167,7 @@ void OptionSource::time(const Problem& problem, std::vector<Option>& options, co
       option.seconds = 1e6;
       continue;
     }
-    const auto key = fmt::format("{} | {} v{} | {}", device_.name(), option.candidate.text(), versions[i], problemText);
+    const auto key = cacheKey(option, versions[i], problemText);
     if (const auto seconds = cache_.find(key)) {
       option.seconds = *seconds;
       ++cached_;

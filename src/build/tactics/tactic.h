@@ -62,6 +62,8 @@ class Tactic {
   virtual int version() const = 0;
   virtual Support supports(const Problem& problem) const = 0;
   virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; none where a library refuses when asked
+  // Called once before some of the candidates are measured: what takes long for each may be made ready at once here.
+  virtual void prepare(const Problem&, std::span<const Candidate>) const {}
   virtual plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const = 0;
   // Code for the exact device that goes into the plan beside the record (a cubin); empty: the record is enough. The run
   // half must be able to make it again from the record, because a loader may not trust it.

@@ -2,6 +2,7 @@
 #include "backends/cuda/build/cudnn_window_tactic.h"
 
 #include <algorithm>
+#include <map>
 
 #include "backends/cuda/build/tactic_util.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -100,6 +101,27 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
   }
   return result;
+}
+
+// Engines that are compiled at run time take a good part of a second each.
+void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<const Candidate> candidates) {
+  const auto chip = dnn::Chip::here();
+  std::map<std::pair<Format, Fusion>, std::vector<dnn::EngineChoice>> wanted;
+  for (const auto& candidate : candidates) {
+    auto choice = dnn::Choice::parse(candidate.variant);
+    wanted[{candidate.outputs[0], choice.fusion}].push_back(std::move(choice.engine));
+  }
+  for (const auto& [key, engines] : wanted) {
+    const auto formats = formatsOf("", problem, key.first);
+    std::vector<runtime::TensorShape> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    const std::vector<runtime::TensorShape> outputs{{problem.outputs[0].dtype, problem.outputs[0].dims, key.first}};
+    try {
+      dnn::windowGraph(chip, op, {inputs, outputs, &problem.symbols}, key.second).graph.planAll(engines);
+    } catch (const Unsupported&) {
+      // The measurement of each will say so.
+    }
+  }
 }
 
 std::vector<std::byte> windowCode(const dnn::WindowOp& op, const Problem& problem, const Candidate& candidate) {

@@ -10,6 +10,7 @@ namespace tenon::backends::cuda {
 
 build::Support windowSupport(const dnn::WindowOp& op, const build::Problem& problem);
 std::vector<build::Candidate> windowCandidates(std::string_view tactic, const dnn::WindowOp& op, const build::Problem& problem);
+void prepareWindow(const dnn::WindowOp& op, const build::Problem& problem, std::span<const build::Candidate> candidates);
 std::vector<std::byte> windowCode(const dnn::WindowOp& op, const build::Problem& problem, const build::Candidate& candidate);
 int windowRank(const build::Candidate& candidate);
 
@@ -28,6 +29,9 @@ class CudnnWindowTactic final : public build::Tactic {
   }
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     return windowCandidates(name_, dnn::windowOp(problem.op), problem);
+  }
+  void prepare(const build::Problem& problem, std::span<const build::Candidate> candidates) const override {
+    prepareWindow(dnn::windowOp(problem.op), problem, candidates);
   }
   plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
     return {"cuda", std::string(name_.substr(name_.find('.') + 1)), 1, problem.op.text(), candidate.variant, -1};

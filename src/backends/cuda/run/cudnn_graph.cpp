@@ -2,8 +2,10 @@
 #include "backends/cuda/run/cudnn_graph.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "backends/cuda/run/cuda_device.h"
 #include "core/error.h"
@@ -226,11 +228,11 @@ void OperationGraph::finish() {
   graph_.finalize("a graph of operations");
 }
 
-Descriptor OperationGraph::engine(int64_t index) const {
+Descriptor OperationGraph::engine(const Chip& chip, int64_t index) const {
   Descriptor engine(Kind::kEngine);
   engine.set(Attribute::kEngineGraph, graph_);
   engine.set(Attribute::kEngineIndex, index);
-  if (chip_.properties() != nullptr) engine.set(Attribute::kEngineDevice, *chip_.properties());
+  if (chip.properties() != nullptr) engine.set(Attribute::kEngineDevice, *chip.properties());
   engine.finalize("an engine");
   return engine;
 }
@@ -272,16 +274,8 @@ std::vector<EngineChoice> OperationGraph::propose(HeuristicMode mode, Math math,
   return result;
 }
 
-std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
-  struct Cache {
-    std::mutex mutex;
-    std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans;
-  };
-  static auto* const kCache = new Cache;
-  const auto key = fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
-  const std::lock_guard lock(kCache->mutex);
-  if (const auto found = kCache->plans.find(key); found != kCache->plans.end()) return found->second;
-  const auto chosen = engine(choice.engine);
+Descriptor OperationGraph::configuration(const Chip& chip, const EngineChoice& choice) const {
+  const auto chosen = engine(chip, choice.engine);
   Descriptor config(Kind::kEngineConfig);
   config.set(Attribute::kConfigEngine, chosen);
   std::vector<Descriptor> knobs;
@@ -293,10 +287,45 @@ std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& ch
   }
   if (!knobs.empty()) config.set(Attribute::kConfigKnobs, knobs);
   config.finalize("an engine's configuration");
-  auto made = std::make_shared<const ExecutionPlan>(chip_, std::move(config));
+  return config;
+}
+
+std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
+  struct Cache {
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans;
+  };
+  static auto* const kCache = new Cache;
+  const auto key = fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
+  {
+    const std::lock_guard lock(kCache->mutex);
+    if (const auto found = kCache->plans.find(key); found != kCache->plans.end()) return found->second;
+  }
+  // Some engines are compiled here, which takes long; other threads go on. A handle belongs to its thread.
+  const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
+  auto made = std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+  const std::lock_guard lock(kCache->mutex);
   if (kCache->plans.size() >= kMostPlans) kCache->plans.clear();
-  kCache->plans.emplace(key, made);
-  return made;
+  return kCache->plans.emplace(key, std::move(made)).first->second;
+}
+
+void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
+  constexpr size_t kMostThreads = 12;
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < choices.size(); i = next++) {
+      try {
+        plan(choices[i]);
+      } catch (const Error&) {
+        // Whoever asks for this one alone is told why.
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  for (size_t i = 1; i < std::min({choices.size(), cores, kMostThreads}); ++i) threads.emplace_back(work);
+  work();
+  for (auto& thread : threads) thread.join();
 }
 
 ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config) : config_(std::move(config)), plan_(Kind::kExecutionPlan) {

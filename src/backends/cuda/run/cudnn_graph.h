@@ -75,11 +75,14 @@ class OperationGraph {
   std::vector<EngineChoice> propose(HeuristicMode mode, Math math, size_t most) const;
   // Made once per process for equal graphs and choices. Throws Unsupported.
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice) const;
+  // The same for many choices at once, on several threads; those that fail are left out silently.
+  void planAll(const std::vector<EngineChoice>& choices) const;
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }
 
  private:
-  Descriptor engine(int64_t index) const;
+  Descriptor engine(const Chip& chip, int64_t index) const;
+  Descriptor configuration(const Chip& chip, const EngineChoice& choice) const;
   Descriptor convolutionDescriptor(const Window& window);
   const Descriptor& at(Id id) const { return tensors_[static_cast<size_t>(id)]; }
   Chip chip_;

@@ -43,6 +43,12 @@ class CudnnMatMulTactic final : public build::Tactic {
     }
     return result;
   }
+  void prepare(const Problem& problem, std::span<const Candidate> candidates) const override {
+    const LinearOperands operands(problem);
+    std::vector<dnn::EngineChoice> engines;
+    for (const auto& candidate : candidates) engines.push_back(dnn::Choice::parse(candidate.variant).engine);
+    dnn::productGraph(dnn::Chip::here(), *problem.op.as<ops::MatMul>(), operands.shapes).graph.planAll(engines);
+  }
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     return {"cuda", "cudnn_matmul", 1, problem.op.text(), candidate.variant, -1};
   }
