@@ -1,0 +1,28 @@
+// What the tactics of kernels made of tiles share.
+#pragma once
+
+#include "backends/cpu/build/simple_tactic.h"
+#include "ops/scalar.h"
+
+namespace tenon::backends::cpu {
+
+// Whether every operand of the epilogue, from input `firstExtra` on, is as large as the result, one value per entry of
+// axis `columnAxis`, or one value; and whether the expression is short enough for a tile's buffers.
+inline build::Support tileEpilogueFits(const build::Problem& problem, const ops::ScalarExpr& expr, size_t firstExtra, int columnAxis) {
+  const auto& y = problem.outputs[0].dims;
+  for (size_t i = firstExtra; i < problem.inputs.size(); ++i) {
+    const auto& x = problem.inputs[i].dims;
+    if (x.count() == 1 || x == y) continue;
+    const int shift = y.rank - x.rank;
+    for (int axis = 0; axis < x.rank; ++axis) {
+      if (x[axis] != (axis + shift == columnAxis ? y[columnAxis] : 1)) return build::no("an operand {} of the epilogue for a result {}", x.text(), y.text());
+    }
+  }
+  size_t buffers = 1 + problem.inputs.size() - firstExtra;
+  for (const auto& instruction : expr.instructions) buffers += static_cast<size_t>(row(instruction.op).arity);
+  constexpr size_t kBuffers = 24;
+  if (buffers > kBuffers) return build::no("an epilogue of {} operands and results; a tile has room for {}", buffers, kBuffers);
+  return build::yes();
+}
+
+}  // namespace tenon::backends::cpu

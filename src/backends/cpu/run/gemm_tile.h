@@ -1,0 +1,48 @@
+// The inner kernel of own convolutions and matrix products: a few rows times a panel of columns, with bias, one added
+// operand and a clamp on the way out.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace tenon::backends::cpu {
+
+// Rows and columns of the largest tile on this processor.
+struct TileGeometry {
+  int rows;
+  int columns;
+};
+TileGeometry tileGeometry();
+constexpr int kMaxTileRows = 8;
+constexpr int kMaxTileColumns = 32;
+
+// out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth + c][j]
+//                   + addend[r][j])
+struct TileCall {
+  const float* const* sources = nullptr;
+  int64_t offset = 0;
+  int64_t taps = 1;
+  int64_t depth = 0;
+  const float* panel = nullptr;   // rows of `columns` floats
+  const float* bias = nullptr;    // `columns` floats, or null
+  const float* addend = nullptr;  // or null
+  int64_t addendStride = 0;
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+  float* out = nullptr;
+  int64_t outStride = 0;
+  int64_t width = 0;              // columns that exist; no other is read or written in addend and out
+};
+
+using TileFunction = void (*)(const TileCall& call);
+
+// For exactly `rows` rows, 1 to tileGeometry().rows. The sum of a result is taken in an order that depends on `rows` only.
+TileFunction tileFunction(int rows);
+
+// Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
+// the last one filled up with zeros.
+std::vector<float> packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
+int64_t panelCount(int64_t columns);
+
+}  // namespace tenon::backends::cpu

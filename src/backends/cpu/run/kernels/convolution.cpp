@@ -1,0 +1,240 @@
+// Convolution over channels-last images: tiles of pixels times panels of output channels, the window's taps summed in
+// registers. No matrix of patches is made; taps beyond the image read a row of zeros.
+#include "ops/op/convolution.h"
+
+#include <cstring>
+
+#include "backends/cpu/run/kernel_row.h"
+#include "backends/cpu/run/tile_epilogue.h"
+#include "backends/cpu/run/window.h"
+#include "backends/cpu/run/work_queue.h"
+#include "core/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kTablePointers = 4096;       // sources of one job
+constexpr int64_t kBlockFloats = 32 * 1024;    // input of one job that should stay in the second cache
+constexpr int64_t kFewChannels = 8;            // below, a whole row of the window is one tap of a padded copy
+
+struct ConvolutionKernel final : runtime::Kernel {
+  ConvolutionKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+
+  ops::Convolution op;
+  std::vector<float> panels;  // group by group: [panel][tap, channel][column]
+  std::vector<float> bias;    // group by group, filled up to whole panels; empty without
+  Dims weights;
+};
+
+ConvolutionKernel::ConvolutionKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
+  const auto& w = load.constants[1];
+  if (w.data == nullptr) throw Unsupported("cpu.convolution needs weights that are constants");
+  weights = w.dims;
+  const int64_t columns = w.dims[0] / op.groups;
+  const int64_t channels = w.dims[1];
+  const int64_t taps = w.dims.count(2, w.dims.rank);
+  const auto* const data = static_cast<const float*>(w.data);
+  std::vector<float> turned(static_cast<size_t>(taps * channels * columns));
+  const int64_t padded = panelCount(columns) * tileGeometry().columns;
+  if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.convolution needs a bias that is a constant");
+  for (int64_t g = 0; g < op.groups; ++g) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const float* const from = data + (g * columns + k) * channels * taps;
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t t = 0; t < taps; ++t) turned[static_cast<size_t>((t * channels + c) * columns + k)] = from[c * taps + t];
+      }
+    }
+    const auto group = packPanels(turned.data(), taps * channels, columns, columns, 1);
+    panels.insert(panels.end(), group.begin(), group.end());
+    if (!op.hasBias) continue;
+    const auto* const values = static_cast<const float*>(load.constants[2].data) + g * columns;
+    bias.insert(bias.end(), values, values + columns);
+    bias.resize(static_cast<size_t>((g + 1) * padded), 0.f);
+  }
+}
+
+class ConvolutionInstance final : public runtime::KernelInstance {
+ public:
+  explicit ConvolutionInstance(const ConvolutionKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+  size_t configure(const runtime::Shapes& shapes) override;
+  void launch(const runtime::LaunchArguments& arguments) override;
+
+ private:
+  void divide();
+  void pad(const float* from, float* to) const;
+  void pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const;
+  void job(int64_t index, const float* x, float* out, void* const* extras) const;
+
+  const ConvolutionKernel& kernel_;
+  TileEpilogue epilogue_;
+  size_t firstExtra_ = 2;
+  Window window_;
+  bool copies_ = false;   // the input is copied with its padding first, and a row of the window is one tap
+  bool planar_ = false;   // the input is row-major
+  int64_t taps_ = 0, depth_ = 0;
+  int64_t groupChannels_ = 0, groupColumns_ = 0, panels_ = 0;
+  int64_t tiles_ = 0, blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
+  std::vector<float> zeros_;
+};
+
+std::unique_ptr<runtime::KernelInstance> ConvolutionKernel::instantiate() const { return std::make_unique<ConvolutionInstance>(*this); }
+
+size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
+  const auto& op = kernel_.op;
+  const auto& x = shapes.inputs[0];
+  const auto& y = shapes.outputs[0];
+  firstExtra_ = op.hasBias ? 3 : 2;
+  std::vector<TileEpilogue::Operand> operands;
+  for (const auto& extra : shapes.inputs.subspan(firstExtra_)) {
+    TileEpilogue::Operand operand{};
+    if (!classifyOperand(extra.dims, y.dims, 1, operand)) {
+      throw Unsupported("cpu.convolution: an operand {} of the epilogue for a result {}", extra.dims.text(), y.dims.text());
+    }
+    operands.push_back(operand);
+  }
+  if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.convolution: the epilogue {} is too long", text(op.epilogue));
+  window_ = makeWindow(op, kernel_.weights, x.dims, y.dims, shapes.symbols);
+  planar_ = x.format == Format::kLinear;
+  groupChannels_ = window_.channels / op.groups;
+  groupColumns_ = window_.outChannels / op.groups;
+  panels_ = panelCount(groupColumns_);
+  const bool unpadded = window_.before[0] == 0 && window_.before[1] == 0 && window_.endsInside();
+  const bool rowsAreTaps = op.groups == 1 && window_.dilation[1] == 1;
+  copies_ = planar_ || (rowsAreTaps && window_.channels < kFewChannels && window_.size[1] > 1 && !unpadded);
+  const bool joined = rowsAreTaps && (copies_ || unpadded);
+  taps_ = joined ? window_.size[0] : window_.size[0] * window_.size[1];
+  depth_ = joined ? window_.size[1] * groupChannels_ : groupChannels_;
+  zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
+  divide();
+  if (!copies_) return 0;
+  const size_t bytes = static_cast<size_t>(window_.batch * window_.paddedExtent(0) * window_.paddedExtent(1) * window_.channels) * sizeof(float);
+  return bytes;
+}
+
+// The same for every number of threads, so that results are too.
+void ConvolutionInstance::divide() {
+  const int64_t rows = tileGeometry().rows;
+  tiles_ = (window_.outPixels() + rows - 1) / rows;
+  constexpr int64_t kJobs = 16;  // at least about so many, for balance
+  const int64_t inTable = std::max<int64_t>(1, kTablePointers / (taps_ * rows));
+  const int64_t inCache = std::max<int64_t>(1, kBlockFloats / (rows * std::max<int64_t>(window_.channels, 1)));
+  blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, std::max<int64_t>(4, tiles_ / kJobs)}));
+  blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
+  const int64_t allPanels = panels_ * kernel_.op.groups;
+  chunks_ = std::clamp<int64_t>(kJobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(allPanels, 1));
+  chunkPanels_ = (allPanels + chunks_ - 1) / chunks_;
+  chunks_ = (allPanels + chunkPanels_ - 1) / chunkPanels_;
+}
+
+void ConvolutionInstance::pad(const float* from, float* to) const {
+  const int64_t height = window_.paddedExtent(0), width = window_.paddedExtent(1), channels = window_.channels;
+  const int64_t plane = window_.extent[0] * window_.extent[1];
+  runJobs(window_.batch * height, window_.batch * height * width * channels, [&](int64_t job) {
+    float* row = to + job * width * channels;
+    const int64_t y = job % height - window_.before[0];
+    const int64_t image = job / height;
+    if (y < 0 || y >= window_.extent[0]) {
+      std::fill_n(row, width * channels, 0.f);
+      return;
+    }
+    std::fill_n(row, window_.before[1] * channels, 0.f);
+    row += window_.before[1] * channels;
+    const int64_t inside = std::min(window_.extent[1], width - window_.before[1]);
+    if (planar_) {
+      const float* const line = from + image * plane * channels + y * window_.extent[1];
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t i = 0; i < inside; ++i) row[i * channels + c] = line[c * plane + i];
+      }
+    } else {
+      std::memcpy(row, from + (image * plane + y * window_.extent[1]) * channels, static_cast<size_t>(inside * channels) * sizeof(float));
+    }
+    std::fill_n(row + inside * channels, (width - window_.before[1] - inside) * channels, 0.f);
+  });
+}
+
+// Sources of consecutive pixels, tile by tile and tap by tap; the last tile may be short.
+void ConvolutionInstance::pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const {
+  const int64_t rows = tileGeometry().rows;
+  const int64_t height = copies_ ? window_.paddedExtent(0) : window_.extent[0];
+  const int64_t width = copies_ ? window_.paddedExtent(1) : window_.extent[1];
+  const int64_t before0 = copies_ ? 0 : window_.before[0];
+  const int64_t before1 = copies_ ? 0 : window_.before[1];
+  const int64_t across = taps_ / window_.size[0];  // taps of one row of the window
+  int64_t ox = firstPixel % window_.out[1];
+  int64_t oy = firstPixel / window_.out[1] % window_.out[0];
+  int64_t image = firstPixel / window_.out[1] / window_.out[0];
+  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+    const int64_t tile = pixel / rows;
+    const int64_t inTile = std::min(rows, pixels - tile * rows);
+    const float** to = table + tile * rows * taps_ + pixel % rows;
+    for (int64_t r = 0; r < window_.size[0]; ++r) {
+      const int64_t y = oy * window_.stride[0] - before0 + r * window_.dilation[0];
+      const float* const line = x + ((image * height + y) * width) * window_.channels;
+      for (int64_t s = 0; s < across; ++s, to += inTile) {
+        const int64_t column = ox * window_.stride[1] - before1 + s * window_.dilation[1];
+        const bool inside = y >= 0 && y < height && column >= 0 && column < width;
+        *to = inside ? line + column * window_.channels : zeros_.data();
+      }
+    }
+    if (++ox < window_.out[1]) continue;
+    ox = 0;
+    if (++oy < window_.out[0]) continue;
+    oy = 0;
+    ++image;
+  }
+}
+
+void ConvolutionInstance::job(int64_t index, const float* x, float* out, void* const* extras) const {
+  const float* table[kTablePointers];
+  const auto [rows, columns] = tileGeometry();
+  const int64_t block = index / chunks_;
+  const int64_t firstTile = block * blockTiles_;
+  const int64_t firstPixel = firstTile * rows;
+  const int64_t pixels = std::min(blockTiles_ * rows, window_.outPixels() - firstPixel);
+  pointAt(x, firstPixel, pixels, table);
+  const int64_t firstPanel = index % chunks_ * chunkPanels_;
+  const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_ * kernel_.op.groups);
+  for (int64_t p = firstPanel; p < lastPanel; ++p) {
+    const int64_t group = p / panels_;
+    const int64_t inGroup = p % panels_ * columns;
+    TileCall call;
+    call.offset = group * groupChannels_;
+    call.taps = taps_;
+    call.depth = depth_;
+    call.panel = kernel_.panels.data() + p * taps_ * depth_ * columns;
+    call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + p * columns;
+    call.width = std::min<int64_t>(columns, groupColumns_ - inGroup);
+    for (int64_t done = 0; done < pixels; done += rows) {
+      const int count = static_cast<int>(std::min<int64_t>(rows, pixels - done));
+      call.sources = table + done * taps_;
+      epilogue_.run(tileFunction(count), count, call, out, extras, firstPixel + done, group * groupColumns_ + inGroup,
+                    window_.outChannels);
+    }
+  }
+}
+
+void ConvolutionInstance::launch(const runtime::LaunchArguments& arguments) {
+  if (window_.outPixels() * window_.outChannels == 0) return;
+  const auto* x = static_cast<const float*>(arguments.inputs[0]);
+  if (copies_) {
+    pad(x, static_cast<float*>(arguments.workspace));
+    x = static_cast<const float*>(arguments.workspace);
+  }
+  auto* const out = static_cast<float*>(arguments.outputs[0]);
+  void* const* const extras = arguments.inputs + firstExtra_;
+  runJobs(blocks_ * chunks_, window_.outPixels() * window_.outChannels * taps_ * depth_, [&](int64_t i) { job(i, x, out, extras); });
+}
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::Convolution>();
+  if (description == nullptr) throw Unsupported("cpu.convolution cannot compute {}", op.name());
+  return std::make_unique<ConvolutionKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_convolution() { return {"convolution", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

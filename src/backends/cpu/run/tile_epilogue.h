@@ -1,0 +1,59 @@
+// Scalar expressions behind a contraction, evaluated while the tile is still in the first cache.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/run/gemm_tile.h"
+#include "backends/cpu/run/pointwise_simd.h"
+#include "ops/scalar.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cpu {
+
+// Results are a matrix of rows (pixels) by columns (channels), row-major. An extra operand of the expression is such a
+// matrix too, one row for all, or one value.
+class TileEpilogue {
+ public:
+  enum class Operand : uint8_t { kMatrix, kRow, kValue };
+
+  explicit TileEpilogue(const ops::ScalarExpr& expr) : expr_(expr) {}
+
+  // `operands[i]` tells of x(i + 1). False when the expression needs more room than a tile has.
+  bool configure(std::vector<Operand> operands);
+
+  // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile begins
+  // and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
+  void run(TileFunction function, int rows, TileCall call, float* out, void* const* extras, int64_t row, int64_t column,
+           int64_t columns) const;
+
+  // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores them.
+  void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row, int64_t column,
+              int64_t columns) const;
+
+ private:
+  static constexpr int kMaxBuffers = 24;
+  static constexpr int64_t kTile = kMaxTileRows * kMaxTileColumns;
+  struct Step {
+    VectorFunction function = nullptr;
+    std::array<int, 3> operands{};  // buffers: x0, the extras, the literals, the results
+    int result = 0;
+  };
+  bool findDirect();
+  bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
+
+  ops::ScalarExpr expr_;
+  std::vector<Operand> operands_;
+  std::vector<Step> steps_;
+  std::vector<float> literals_;
+  bool direct_ = false;  // at most one added matrix, then a clamp: done in registers
+  int addend_ = -1;      // extra operand
+  float low_ = 0;
+  float high_ = 0;
+};
+
+// How an operand of the given extents meets an output whose axis `columnAxis` is the column; false when in no such way.
+bool classifyOperand(const Dims& operand, const Dims& output, int columnAxis, TileEpilogue::Operand& result);
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,45 @@
+// A convolution over images in numbers: what own kernels need of the operator and the shapes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/dims.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::backends::cpu {
+
+// The two spatial axes stand side by side.
+struct Window {
+  int64_t batch = 0, channels = 0, outChannels = 0;
+  std::array<int64_t, 2> extent{}, out{}, size{}, stride{1, 1}, dilation{1, 1}, before{};
+
+  int64_t outPixels() const { return batch * out[0] * out[1]; }
+  // Extent with the padding that windows reach; not less than the image where windows leave some of it out.
+  int64_t paddedExtent(size_t axis) const { return (out[axis] - 1) * stride[axis] + (size[axis] - 1) * dilation[axis] + 1; }
+  bool endsInside() const {
+    return paddedExtent(0) - before[0] <= extent[0] && paddedExtent(1) - before[1] <= extent[1];
+  }
+};
+
+// x [N,C,H,W], w [K,C/g,R,S], y [N,K,P,Q].
+inline Window makeWindow(const ops::Convolution& op, const Dims& w, const Dims& x, const Dims& y, const SymbolValues* symbols) {
+  Window window;
+  window.batch = x[0];
+  window.channels = x[1];
+  window.outChannels = y[1];
+  for (size_t i = 0; i < 2; ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    window.extent[i] = x[axis];
+    window.out[i] = y[axis];
+    window.size[i] = w[axis];
+    if (!op.strides.empty()) window.stride[i] = op.strides[i];
+    if (!op.dilations.empty()) window.dilation[i] = op.dilations[i];
+    if (op.prePadding.empty()) continue;
+    const auto& padding = op.prePadding[i];
+    window.before[i] = padding.isConstant() ? padding.constant() : padding.evaluate(*symbols);
+  }
+  return window;
+}
+
+}  // namespace tenon::backends::cpu

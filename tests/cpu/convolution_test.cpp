@@ -1,0 +1,167 @@
+// Convolutions by each kernel that can do them, against the reference.
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+struct Case {
+  int64_t batch, channels, height, width, outChannels, groups;
+  int64_t size[2], stride[2], dilation[2], before[2], after[2];
+  bool bias;
+  std::string epilogue;
+  std::vector<std::string> extras;  // shapes
+};
+
+std::string join(const int64_t (&values)[2]) { return fmt::format("[{},{}]", values[0], values[1]); }
+
+std::string graphText(const Case& c) {
+  int64_t out[2];
+  const int64_t in[2] = {c.height, c.width};
+  for (int i = 0; i < 2; ++i) out[i] = (in[i] + c.before[i] + c.after[i] - (c.dilation[i] * (c.size[i] - 1) + 1)) / c.stride[i] + 1;
+  const auto y = fmt::format("{},{},{},{}", c.batch, c.outChannels, out[0], out[1]);
+  std::string text = fmt::format("graph \"g\" {{\n  input %x : f32[{},{},{},{}]\n  const %w : f32[{},{},{},{}] = random(1)\n", c.batch, c.channels,
+                                 c.height, c.width, c.outChannels, c.channels / c.groups, c.size[0], c.size[1]);
+  std::string operands = "%x, %w";
+  if (c.bias) {
+    text += fmt::format("  const %b : f32[{}] = random(2)\n", c.outChannels);
+    operands += ", %b";
+  }
+  for (size_t i = 0; i < c.extras.size(); ++i) {
+    const auto shape = c.extras[i] == "y" ? y : c.extras[i];
+    text += fmt::format("  input %e{} : f32[{}]\n", i, shape);
+    operands += fmt::format(", %e{}", i);
+  }
+  text += fmt::format(
+      "  %y : f32[{}] = convolution{{strides={} dilations={} prePadding={} postPadding={} groups={} hasBias={}{}}}({}) \"conv\"\n  output %y\n}}", y,
+      join(c.stride), join(c.dilation), join(c.before), join(c.after), c.groups, c.bias,
+      c.epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", c.epilogue), operands);
+  return text;
+}
+
+// Runs the case once with each tactic that offers itself; the number of those that did.
+int runEach(const Case& c) {
+  int count = 0;
+  const auto text = graphText(c);
+  for (const std::string tactic : {"cpu.convolution", "cpu.winograd", "cpu.depthwise", "cpu.dnnl_convolution"}) {
+    std::vector<std::string> formats;
+    const auto collect = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      if (node.name != "conv") return candidates;
+      for (const auto& candidate : candidates) {
+        if (candidate.tactic == tactic) formats.push_back(candidate.text());
+      }
+      return candidates;
+    };
+    build::BuildOptions options;
+    RecordingLog log;
+    options.device = "cpu";
+    options.optimizationLevel = 0;
+    options.log = &log;
+    options.filter = collect;
+    build::build(graph::parse(text), options);
+    const std::set<std::string> distinct(formats.begin(), formats.end());
+    for (const auto& wanted : distinct) {
+      SCOPED_TRACE(wanted);
+      options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+        if (node.name == "conv") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
+        return candidates;
+      };
+      expectMatchesReference(text, {}, options);
+      ++count;
+    }
+  }
+  return count;
+}
+
+constexpr int64_t kOne[2] = {1, 1};
+
+Case square(int64_t channels, int64_t extent, int64_t outChannels, int64_t size, int64_t stride, int64_t padding) {
+  return {1, channels, extent, extent, outChannels, 1, {size, size}, {stride, stride}, {1, 1}, {padding, padding}, {padding, padding}, true, "", {}};
+}
+
+TEST(Convolution, Sizes) {
+  EXPECT_GE(runEach(square(16, 12, 32, 3, 1, 1)), 2);
+  EXPECT_GE(runEach(square(16, 12, 32, 1, 1, 0)), 2);
+  EXPECT_GE(runEach(square(17, 13, 19, 3, 2, 1)), 2);
+  EXPECT_GE(runEach(square(3, 23, 24, 3, 2, 1)), 2);
+  EXPECT_GE(runEach(square(1, 14, 8, 5, 1, 2)), 2);
+  EXPECT_GE(runEach(square(5, 7, 4, 7, 1, 3)), 2);
+  EXPECT_GE(runEach(square(64, 1, 40, 1, 1, 0)), 2);
+  EXPECT_GE(runEach(square(33, 5, 67, 5, 3, 2)), 2);
+  EXPECT_GE(runEach(square(3, 9, 16, 3, 1, 0)), 2);
+  EXPECT_GE(runEach(square(24, 30, 32, 3, 1, 1)), 2);
+  EXPECT_GE(runEach(square(40, 9, 48, 3, 1, 0)), 2);
+}
+
+TEST(Convolution, UnevenWindows) {
+  Case c = square(6, 11, 20, 3, 1, 1);
+  c.batch = 2;
+  c.width = 8;
+  c.size[0] = 5;
+  c.stride[1] = 2;
+  c.before[0] = 3;
+  c.after[0] = 0;
+  c.after[1] = 2;
+  EXPECT_GE(runEach(c), 2);
+  c.dilation[0] = 2;
+  EXPECT_GE(runEach(c), 2);
+  c.dilation[1] = 3;
+  EXPECT_GE(runEach(c), 2);
+  c = square(32, 10, 32, 3, 1, 1);
+  c.batch = 3;
+  c.before[0] = 2;
+  c.after[1] = 0;
+  EXPECT_GE(runEach(c), 2);
+}
+
+TEST(Convolution, Groups) {
+  Case c = square(24, 10, 36, 3, 1, 1);
+  c.groups = 4;
+  EXPECT_GE(runEach(c), 2);
+  c.groups = 3;
+  c.bias = false;
+  EXPECT_GE(runEach(c), 2);
+  c = square(16, 10, 16, 1, 1, 0);
+  c.groups = 2;
+  EXPECT_GE(runEach(c), 2);
+}
+
+TEST(Convolution, Depthwise) {
+  for (const int64_t channels : {8, 24, 33, 3}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t size : {3, 5}) {
+        Case c = square(channels, 11, channels, size, stride, size / 2);
+        c.groups = channels;
+        c.batch = 2;
+        EXPECT_GE(runEach(c), 1);
+        c.epilogue = "clip(x0,0,6)";
+        c.dilation[0] = 2;
+        EXPECT_GE(runEach(c), 1);
+        c.epilogue = "sigmoid(x0);mul(x0,t0);add(t1,x1)";
+        c.extras = {fmt::format("1,{},1,1", channels)};
+        EXPECT_GE(runEach(c), 1);
+      }
+    }
+  }
+}
+
+TEST(Convolution, Epilogues) {
+  const auto with = [](std::string epilogue, std::vector<std::string> extras) {
+    Case c = square(18, 9, 35, 3, 1, 1);
+    c.epilogue = std::move(epilogue);
+    c.extras = std::move(extras);
+    return runEach(c);
+  };
+  EXPECT_GE(with("relu(x0)", {}), 2);
+  EXPECT_GE(with("clip(x0,-0.5,0.25)", {}), 2);
+  EXPECT_GE(with("add(x0,x1)", {"y"}), 2);
+  EXPECT_GE(with("add(x1,x0);relu(t0)", {"y"}), 2);
+  EXPECT_GE(with("add(x0,x1);relu(t0)", {"1,35,1,1"}), 2);
+  EXPECT_GE(with("leaky_relu(x0,0.1);add(t0,x1)", {"y"}), 2);
+  EXPECT_GE(with("leaky_relu(x0,x1)", {"1,35,1,1"}), 2);
+  EXPECT_GE(with("sigmoid(x0);mul(x0,t0);mul(t1,x1);max(t2,x2)", {"y", "1"}), 2);
+  EXPECT_GE(with("hard_sigmoid(x0,0.2,0.5);mul(x0,t0)", {}), 2);
+  EXPECT_GE(with("hard_sigmoid(x0,0.1666666716337204,0.5);mul(x0,t0)", {}), 2);
+}
+
+}  // namespace
+}  // namespace tenon::test
