@@ -29,7 +29,7 @@ class Profiler {
 };
 
 // Runs the kernel on random data in memory of its own with red zones around every output and the workspace; the time
-// is the median over `iterations` samples.
+// is the fastest of up to twice `iterations` samples, of which long or hopeless candidates get fewer.
 std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Log& log);
 
 }  // namespace tenon::build

@@ -65,6 +65,22 @@ int teamSize() noexcept {
   return std::max(1, coreCount() / std::max(1, running.load(std::memory_order_relaxed)));
 }
 
+SerialScope::SerialScope(bool alone) noexcept {
+#ifdef _OPENMP
+  if (!alone) return;
+  before_ = omp_get_max_threads();
+  if (before_ > 1) omp_set_num_threads(1);
+#else
+  static_cast<void>(alone);
+#endif
+}
+
+SerialScope::~SerialScope() {
+#ifdef _OPENMP
+  if (before_ > 1) omp_set_num_threads(before_);
+#endif
+}
+
 void parallelRanges(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* argument) {
   if (count <= 0) return;
   const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, teamSize());

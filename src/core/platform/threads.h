@@ -21,6 +21,19 @@ class RunningThread {
 // Threads that a parallel loop started now on this thread may use: the cores divided by the threads that run kernels.
 int teamSize() noexcept;
 
+// While it lives, libraries that use OpenMP run alone on this thread: what is over in microseconds is not worth waking
+// others. Does nothing when `alone` is false.
+class SerialScope {
+ public:
+  explicit SerialScope(bool alone) noexcept;
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Calls body(argument, begin, end) on disjoint ranges that cover [0, count), each of at least `grain` where there are
 // several; on the calling thread alone when one range is enough. The body throws nothing.
 void parallelRanges(int64_t count, int64_t grain, void (*body)(void* argument, int64_t begin, int64_t end), void* argument);

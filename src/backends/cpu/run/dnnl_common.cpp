@@ -6,6 +6,7 @@
 #include "backends/cpu/run/dnnl_version.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
+#include "core/platform/threads.h"
 #include "core/strided.h"
 
 namespace tenon::backends::cpu {
@@ -171,6 +172,7 @@ void DnnlCall::bind(int argument, const dnnl::memory::desc& desc, int slot) {
 }
 
 void DnnlCall::run(void* const* slots) {
+  const platform::SerialScope scope(alone_);
   for (auto& [memory, slot] : places_) memory.set_data_handle(slots[slot]);
   primitive_.execute(dnnlStream(), arguments_);
 }

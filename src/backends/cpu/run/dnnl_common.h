@@ -33,9 +33,14 @@ struct PostOps {
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
                                  const runtime::TensorShape& output);
 
+// Whether a primitive of so much work (multiply-adds or moved elements) should be made for and run on one thread.
+constexpr bool runsAlone(int64_t work) { return work < 300'000; }
+
 // A primitive with its arguments laid out for launches: memory objects are made once, their addresses set per launch.
 class DnnlCall {
  public:
+  // Must be the same when the primitive is made (through a SerialScope there) and when it runs.
+  void setAlone(bool alone) { alone_ = alone; }
   void reset(dnnl::primitive primitive) {
     primitive_ = std::move(primitive);
     arguments_.clear();
@@ -51,6 +56,7 @@ class DnnlCall {
   dnnl::primitive primitive_;
   std::unordered_map<int, dnnl::memory> arguments_;
   std::vector<std::pair<dnnl::memory, int>> places_;
+  bool alone_ = false;
 };
 
 // The epilogue of a contraction over oneDNN: as post-operations inside the primitive where they can express it, else by

@@ -4,6 +4,7 @@
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 
@@ -136,6 +137,12 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
+  const auto& w = shapes.inputs[1].dims;
+  const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
+  constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
+  const bool alone = runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
+  const platform::SerialScope scope(alone);
+  call_.setAlone(alone);
   try {
     return make<Forward>(shapes, true);
   } catch (const dnnl::error&) {

@@ -4,6 +4,7 @@
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "ops/op/matmul.h"
 
 namespace tenon::backends::cpu {
@@ -117,6 +118,9 @@ size_t MatMulInstance::configure(const runtime::Shapes& shapes) {
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
   if (depth == 0) throw Unsupported("oneDNN multiplies no matrices with an inner extent of 0");
+  const bool alone = runsAlone(shapes.outputs[0].dims.count() * depth);
+  const platform::SerialScope scope(alone);
+  call_.setAlone(alone);
   std::string reason;
   for (const bool inside : {true, false}) {
     for (const bool packed : {true, false}) {

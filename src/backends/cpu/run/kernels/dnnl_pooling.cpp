@@ -3,6 +3,7 @@
 #include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "ops/op/pooling.h"
 
 namespace tenon::backends::cpu {
@@ -30,6 +31,11 @@ class PoolingInstance final : public runtime::KernelInstance {
                                                               : dnnl::algorithm::pooling_avg_include_padding;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    int64_t work = std::max(y.dims.count(), x.dims.count());
+    for (const int64_t extent : op_.window) work *= std::max<int64_t>(1, extent / 2);
+    const bool alone = runsAlone(4 * work);
+    const platform::SerialScope scope(alone);
+    call_.setAlone(alone);
     try {
       const auto primitive = describePooling(attributes, algorithm, dnnlDesc(x.dims, x.format), dnnlDesc(y.dims, y.format),
                                              strides, op_.window, before, after);

@@ -1,0 +1,57 @@
+// Matrix products by each kernel that can do them, against the reference.
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+int runEach(const std::string& text) {
+  int count = 0;
+  for (const std::string tactic : {"cpu.gemm", "cpu.dnnl_matmul"}) {
+    bool offered = false;
+    build::BuildOptions options;
+    options.optimizationLevel = 0;
+    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      if (node.op.name() != "matmul") return candidates;
+      auto kept = candidates;
+      std::erase_if(kept, [&](const auto& candidate) { return candidate.tactic != tactic; });
+      offered = !kept.empty();
+      return kept.empty() ? candidates : kept;
+    };
+    SCOPED_TRACE(tactic);
+    expectMatchesReference(text, {}, options);
+    count += offered ? 1 : 0;
+  }
+  return count;
+}
+
+std::string product(int64_t rows, int64_t depth, int64_t columns, bool transposed, const std::string& epilogue, const std::string& extra) {
+  return fmt::format(R"g(graph "g" {{
+  input %x : f32[2,{0},{1}]
+  const %w : f32[{3}] = random(1)
+  const %e : f32[{5}] = random(2)
+  %y : f32[2,{0},{2}] = matmul{{transposeB={4}{6}}}(%x, %w{7}) "product"
+  %z : f32[2,{0},{2}] = pointwise{{expr="exp(x0)"}}(%y) "next"
+  output %z
+}})g", rows, depth, columns, transposed ? fmt::format("{},{}", columns, depth) : fmt::format("{},{}", depth, columns), transposed,
+                     extra.empty() ? "1" : extra, epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue),
+                     extra.empty() ? "" : ", %e");
+}
+
+TEST(MatMul, Sizes) {
+  for (const int64_t rows : {1, 2, 3, 5, 7, 16, 67}) {
+    for (const int64_t depth : {1, 3, 16, 130}) {
+      for (const int64_t columns : {1, 15, 16, 33, 96}) EXPECT_EQ(runEach(product(rows, depth, columns, (rows + depth) % 2 == 0, "", "")), 2);
+    }
+  }
+}
+
+TEST(MatMul, Epilogues) {
+  EXPECT_EQ(runEach(product(5, 17, 35, false, "relu(x0)", "")), 2);
+  EXPECT_EQ(runEach(product(5, 17, 35, false, "add(x0,x1)", "1,1,35")), 2);
+  EXPECT_EQ(runEach(product(5, 17, 35, true, "add(x1,x0);relu(t0)", "2,5,35")), 2);
+  EXPECT_EQ(runEach(product(5, 17, 35, false, "mul(x0,x1);sigmoid(t0)", "1,1,1")), 2);
+  EXPECT_EQ(runEach(product(13, 40, 3, false, "add(x0,x1);elu(t0,0.5)", "1,1,3")), 2);
+}
+
+}  // namespace
+}  // namespace tenon::test
