@@ -6,6 +6,7 @@
 #include "build/assignment.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
+#include "build/tune/self_check.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
 #include "core/version.h"
@@ -120,6 +121,23 @@ std::vector<plan::Io> ioOf(const graph::Graph& graph) {
   return result;
 }
 
+// Each chosen candidate against its reference; InternalError names the first that differs.
+void checkChoices(const graph::Graph& graph, const Assignment& assignment, const SymbolValues& symbols, runtime::Device& device, Log& log) {
+  std::set<std::string> checked;
+  for (const auto id : graph.order()) {
+    if (assignment.isView[id]) continue;
+    const auto& node = graph.node(id);
+    const auto& choice = assignment.choice[id];
+    const auto problem = makeProblem(graph, node, symbols);
+    const auto key = choice.candidate.text() + "|" + problem.text();
+    const bool hasConstants = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const auto& x) { return x.constant != nullptr; });
+    if (!hasConstants && !checked.insert(key).second) continue;
+    const auto difference = selfCheck(device, problem, choice.candidate, choice.record, choice.nativeCode, log);
+    if (!difference.empty()) throw InternalError("self-check: node '{}' by {}: {}; the problem is {}", node.name, choice.candidate.text(), difference, problem.text());
+  }
+  log.info("Self-check: the chosen tactics of {} nodes agree with the reference.", graph.order().size());
+}
+
 }  // namespace
 
 plan::Plan build(graph::Graph graph, const BuildOptions& options) {
@@ -134,7 +152,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
   {
     Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
-    passes::run(graph, {options.refittable, &log});
+    passes::run(graph, {options.refittable, &log, device.kind()});
     if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
     phase.step(0);
   }
@@ -163,6 +181,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
       const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(copy.order().size()));
       assignment = assign(copy, symbols.opt, source, options);
     }
+    if (selfCheckWanted()) checkChoices(copy, assignment, symbols.opt, device, log);
     plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, native, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

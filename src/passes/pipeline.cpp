@@ -10,6 +10,7 @@
 #include "passes/fold_affine.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_padding.h"
+#include "passes/fold_shuffle.h"
 #include "passes/fuse_epilogue.h"
 #include "passes/merge_movement.h"
 #include "passes/remove_noops.h"
@@ -25,6 +26,7 @@ constexpr Pass kPipeline[] = {
     {"fold_constants", &foldConstants},   // shape arithmetic and weights' preparation become constants
     {"remove_noops", &removeNoops},       // identities hide neighbours from each other
     {"merge_movement", &mergeMovement},   // chains of transposes and reshapes become one or none
+    {"fold_shuffle", &foldShuffle},       // needs the reshapes around a transpose as the network has them
     {"rewrite", &rewrite},                // the equations of rules/: canonical forms for what follows
     {"fold_padding", &foldPadding},       // padding slices go into the windows behind them
     {"fold_affine", &foldAffine},         // scales and shifts go into the weights before them ...

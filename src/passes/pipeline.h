@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/log.h"
@@ -13,6 +14,7 @@ namespace tenon::passes {
 struct Options {
   bool refittable = false;  // rewrites that depend on the values of weights are then off
   Log* log = nullptr;       // may be null
+  std::string device = "cpu";  // kind of the device that the engine is for
 };
 
 // A pass is deterministic and idempotent, changes the graph through patches only and returns the number of edits.

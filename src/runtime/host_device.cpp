@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/platform/processor.h"
+#include "core/platform/threads.h"
 #include "tenon/hostcuda.h"
 
 namespace tenon::runtime {
@@ -95,6 +96,7 @@ class HostDevice final : public Device {
   std::unique_ptr<StepTimer> makeTimer(size_t marks) override { return std::make_unique<HostTimer>(marks); }
 
   double measure(void (*work)(void* argument, StreamHandle stream), void* argument) override {
+    const platform::RunningThread running;  // as many threads as an execution would have
     const auto start = Clock::now();
     work(argument, nullptr);
     return std::chrono::duration<double>(Clock::now() - start).count();

@@ -16,6 +16,38 @@ using V = hn::Vec<D>;
 
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
 
+// Adds the addend, clamps and stores. The maximum takes its second operand where one is NaN, so NaN stays.
+template <int Rows>
+HWY_INLINE void store(const TileCall& call, V* left, V* right) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V low = hn::Set(d, call.low);
+  const V high = hn::Set(d, call.high);
+  const auto finish = [&](V value) { return hn::Min(high, hn::Max(low, value)); };
+  const bool whole = call.width == 2 * lanes;
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    float* const out = call.out + r * call.outStride;
+    if (whole) {
+      if (call.addend != nullptr) {
+        const float* const addend = call.addend + r * call.addendStride;
+        left[r] = hn::Add(left[r], hn::LoadU(d, addend));
+        right[r] = hn::Add(right[r], hn::LoadU(d, addend + lanes));
+      }
+      hn::StoreU(finish(left[r]), d, out);
+      hn::StoreU(finish(right[r]), d, out + lanes);
+    } else {
+      alignas(64) float buffer[kMaxTileColumns] = {};
+      if (call.addend != nullptr) {
+        for (int64_t j = 0; j < call.width; ++j) buffer[j] = call.addend[r * call.addendStride + j];
+      }
+      hn::StoreU(finish(hn::Add(left[r], hn::LoadU(d, buffer))), d, buffer);
+      hn::StoreU(finish(hn::Add(right[r], hn::LoadU(d, buffer + lanes))), d, buffer + lanes);
+      for (int64_t j = 0; j < call.width; ++j) out[j] = buffer[j];
+    }
+  }
+}
+
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.
 template <int Rows, int Chains>
 void tile(const TileCall& call) {
@@ -64,11 +96,6 @@ void tile(const TileCall& call) {
       }
     }
   }
-  // The maximum takes its second operand where one is NaN, so NaN stays.
-  const V low = hn::Set(d, call.low);
-  const V high = hn::Set(d, call.high);
-  const auto finish = [&](V value) { return hn::Min(high, hn::Max(low, value)); };
-  const bool whole = call.width == 2 * lanes;
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
@@ -76,24 +103,61 @@ void tile(const TileCall& call) {
       left[0][r] = hn::Add(left[0][r], left[u][r]);
       right[0][r] = hn::Add(right[0][r], right[u][r]);
     }
-    float* const out = call.out + r * call.outStride;
-    if (whole) {
-      if (call.addend != nullptr) {
-        const float* const addend = call.addend + r * call.addendStride;
-        left[0][r] = hn::Add(left[0][r], hn::LoadU(d, addend));
-        right[0][r] = hn::Add(right[0][r], hn::LoadU(d, addend + lanes));
+  }
+  store<Rows>(call, left[0], right[0]);
+}
+
+// Columns that do not exist are not read.
+template <int Rows, bool Whole>
+void depthwise(const TileCall& call) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto width = static_cast<size_t>(call.width);
+  const auto first = hn::FirstN(d, width);
+  const auto second = hn::FirstN(d, width > static_cast<size_t>(lanes) ? width - static_cast<size_t>(lanes) : 0);
+  V left[Rows];
+  V right[Rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    left[r] = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
+    right[r] = call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
+  }
+  for (int64_t t = 0; t < call.taps; ++t) {
+    const V w0 = hn::LoadU(d, call.panel + t * 2 * lanes);
+    const V w1 = hn::LoadU(d, call.panel + t * 2 * lanes + lanes);
+    const float* in = call.sources[t] + call.offset;
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      if constexpr (Whole) {
+        left[r] = hn::MulAdd(hn::LoadU(d, in), w0, left[r]);
+        right[r] = hn::MulAdd(hn::LoadU(d, in + lanes), w1, right[r]);
+      } else {
+        left[r] = hn::MulAdd(hn::MaskedLoad(first, d, in), w0, left[r]);
+        right[r] = hn::MulAdd(hn::MaskedLoad(second, d, in + lanes), w1, right[r]);
       }
-      hn::StoreU(finish(left[0][r]), d, out);
-      hn::StoreU(finish(right[0][r]), d, out + lanes);
-    } else {
-      alignas(64) float buffer[kMaxTileColumns] = {};
-      if (call.addend != nullptr) {
-        for (int64_t j = 0; j < call.width; ++j) buffer[j] = call.addend[r * call.addendStride + j];
-      }
-      hn::StoreU(finish(hn::Add(left[0][r], hn::LoadU(d, buffer))), d, buffer);
-      hn::StoreU(finish(hn::Add(right[0][r], hn::LoadU(d, buffer + lanes))), d, buffer + lanes);
-      for (int64_t j = 0; j < call.width; ++j) out[j] = buffer[j];
+      in += call.rowStep;
     }
+  }
+  store<Rows>(call, left, right);
+}
+
+template <int Rows>
+void depthwiseAny(const TileCall& call) {
+  if (call.width == static_cast<int64_t>(2 * hn::Lanes(D()))) return depthwise<Rows, true>(call);
+  depthwise<Rows, false>(call);
+}
+
+TileFunction findDepthwise(int rows) {
+  switch (rows) {
+    case 1: return depthwiseAny<1>;
+    case 2: return depthwiseAny<2>;
+    case 3: return depthwiseAny<3>;
+    case 4: return depthwiseAny<4>;
+    case 5: return depthwiseAny<5>;
+    case 6: return depthwiseAny<6>;
+    case 7: return depthwiseAny<7>;
+    case 8: return depthwiseAny<8>;
+    default: return nullptr;
   }
 }
 
@@ -123,6 +187,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 HWY_EXPORT(find);
+HWY_EXPORT(findDepthwise);
 HWY_EXPORT(geometry);
 
 }  // namespace
@@ -138,6 +203,11 @@ TileGeometry tileGeometry() {
 TileFunction tileFunction(int rows) {
   limitSimdTargets();
   return HWY_DYNAMIC_DISPATCH(find)(rows);
+}
+
+TileFunction depthwiseFunction(int rows) {
+  limitSimdTargets();
+  return HWY_DYNAMIC_DISPATCH(findDepthwise)(rows);
 }
 
 int64_t panelCount(int64_t columns) {

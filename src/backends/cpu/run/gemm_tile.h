@@ -33,12 +33,16 @@ struct TileCall {
   float* out = nullptr;
   int64_t outStride = 0;
   int64_t width = 0;              // columns that exist; no other is read or written in addend and out
+  int64_t rowStep = 0;            // depthwise only
 };
 
 using TileFunction = void (*)(const TileCall& call);
 
 // For exactly `rows` rows, 1 to tileGeometry().rows. The sum of a result is taken in an order that depends on `rows` only.
 TileFunction tileFunction(int rows);
+
+// The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not count.
+TileFunction depthwiseFunction(int rows);
 
 // Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
 // the last one filled up with zeros.

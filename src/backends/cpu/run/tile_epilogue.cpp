@@ -117,7 +117,6 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall call, float* ou
   const int64_t width = call.width;
   call.out = buffer;
   call.outStride = stride;
-  call.width = stride;
   function(call);
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }

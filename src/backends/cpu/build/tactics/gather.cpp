@@ -17,6 +17,18 @@ class GatherTactic final : public SimpleTactic {
     if (bits(problem.inputs[0].dtype) < 8) return build::no("elements of {} bits", bits(problem.inputs[0].dtype));
     return build::yes();
   }
+
+  // Along the channels of images both formats do; the indices stay a row.
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    const auto* op = problem.op.as<ops::Gather>();
+    const int rank = problem.inputs[0].dims.rank;
+    const bool alongChannels = op->axis == 1 || op->axis == 1 - rank;
+    if (rank >= 4 && rank <= 5 && alongChannels && problem.inputs[1].dims.rank == 1) {
+      result.push_back({std::string(name()), "", {Format::kChannelsLast, Format::kLinear}, {Format::kChannelsLast}});
+    }
+    return result;
+  }
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kTablePointers = 4096;       // sources of one job
-constexpr int64_t kBlockFloats = 32 * 1024;    // input of one job that should stay in the second cache
+constexpr int64_t kBlockFloats = 48 * 1024;    // input of one job that should stay in the second cache
 constexpr int64_t kFewChannels = 8;            // below, a whole row of the window is one tap of a padded copy
 
 struct ConvolutionKernel final : runtime::Kernel {
@@ -119,10 +119,11 @@ void ConvolutionInstance::divide() {
   constexpr int64_t kJobs = 16;  // at least about so many, for balance
   const int64_t inTable = std::max<int64_t>(1, kTablePointers / (taps_ * rows));
   const int64_t inCache = std::max<int64_t>(1, kBlockFloats / (rows * std::max<int64_t>(window_.channels, 1)));
-  blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, std::max<int64_t>(4, tiles_ / kJobs)}));
+  const int64_t allPanels = std::max<int64_t>(1, panels_ * kernel_.op.groups);
+  const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
+  blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
   blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
-  const int64_t allPanels = panels_ * kernel_.op.groups;
-  chunks_ = std::clamp<int64_t>(kJobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(allPanels, 1));
+  chunks_ = std::clamp<int64_t>((kJobs + blocks_ - 1) / std::max<int64_t>(blocks_, 1), 1, allPanels);
   chunkPanels_ = (allPanels + chunks_ - 1) / chunks_;
   chunks_ = (allPanels + chunkPanels_ - 1) / chunkPanels_;
 }
@@ -138,9 +139,10 @@ void ConvolutionInstance::pad(const float* from, float* to) const {
       std::fill_n(row, width * channels, 0.f);
       return;
     }
-    std::fill_n(row, window_.before[1] * channels, 0.f);
-    row += window_.before[1] * channels;
-    const int64_t inside = std::min(window_.extent[1], width - window_.before[1]);
+    const int64_t before = std::min(window_.before[1], width);
+    std::fill_n(row, before * channels, 0.f);
+    row += before * channels;
+    const int64_t inside = std::min(window_.extent[1], width - before);
     if (planar_) {
       const float* const line = from + image * plane * channels + y * window_.extent[1];
       for (int64_t c = 0; c < channels; ++c) {
@@ -149,7 +151,7 @@ void ConvolutionInstance::pad(const float* from, float* to) const {
     } else {
       std::memcpy(row, from + (image * plane + y * window_.extent[1]) * channels, static_cast<size_t>(inside * channels) * sizeof(float));
     }
-    std::fill_n(row + inside * channels, (width - window_.before[1] - inside) * channels, 0.f);
+    std::fill_n(row + inside * channels, (width - before - inside) * channels, 0.f);
   });
 }
 

@@ -1,9 +1,10 @@
-// Gather along one axis: rows are copied.
+// Gather along one axis: rows are copied; channels of channels-last tensors are picked pixel by pixel.
 #include "ops/op/gather.h"
 
 #include <cstring>
 
 #include "backends/cpu/run/kernel_row.h"
+#include "backends/cpu/run/work_queue.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
@@ -23,6 +24,11 @@ class GatherInstance final : public runtime::KernelInstance {
     extent_ = data.dims[axis];
     rowBytes_ = data.dims.count(axis + 1, rank) * (bits(data.dtype) / 8);
     picks_ = indices.dims.count();
+    if (data.format == Format::kChannelsLast && axis == 1) {
+      outer_ = data.dims[0] * data.dims.count(2, rank);
+      rowBytes_ = bits(data.dtype) / 8;
+    }
+    indices_.resize(static_cast<size_t>(picks_));
     return 0;
   }
 
@@ -32,11 +38,23 @@ class GatherInstance final : public runtime::KernelInstance {
     for (int64_t k = 0; k < picks_; ++k) {
       int64_t index = loadInt(indexType_, arguments.inputs[1], k);
       checkUser(index >= -extent_ && index < extent_, "gather: index {} is outside [{}, {})", index, -extent_, extent_);
-      if (index < 0) index += extent_;
-      for (int64_t o = 0; o < outer_; ++o) {
-        std::memcpy(out + (o * picks_ + k) * rowBytes_, in + (o * extent_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
-      }
+      indices_[static_cast<size_t>(k)] = index < 0 ? index + extent_ : index;
     }
+    if (rowBytes_ == 4) {
+      runJobs(outer_, outer_ * picks_, [&](int64_t o) {
+        const auto* from = reinterpret_cast<const uint32_t*>(in) + o * extent_;
+        auto* to = reinterpret_cast<uint32_t*>(out) + o * picks_;
+        for (const int64_t index : indices_) *to++ = from[index];
+      });
+      return;
+    }
+    runJobs(outer_, outer_ * picks_ * std::max<int64_t>(1, rowBytes_ / 16), [&](int64_t o) {
+      char* to = out + o * picks_ * rowBytes_;
+      for (const int64_t index : indices_) {
+        std::memcpy(to, in + (o * extent_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
+        to += rowBytes_;
+      }
+    });
   }
 
  private:
@@ -46,6 +64,7 @@ class GatherInstance final : public runtime::KernelInstance {
   int64_t extent_ = 1;
   int64_t rowBytes_ = 4;
   int64_t picks_ = 0;
+  std::vector<int64_t> indices_;
 };
 
 }  // namespace

@@ -1,0 +1,136 @@
+// Depthwise convolution over channels-last images: neighbouring pixels of a row times a panel of channels.
+#include "backends/cpu/run/kernel_row.h"
+#include "backends/cpu/run/tile_epilogue.h"
+#include "backends/cpu/run/window.h"
+#include "backends/cpu/run/work_queue.h"
+#include "core/error.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr size_t kMostTaps = 128;
+
+struct DepthwiseKernel final : runtime::Kernel {
+  DepthwiseKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& w = load.constants[1];
+    if (w.data == nullptr || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups || w.dims.count(2, 4) > static_cast<int64_t>(kMostTaps)) {
+      throw Unsupported("cpu.depthwise needs constant weights of one channel a group and at most {} taps", kMostTaps);
+    }
+    if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.depthwise needs a bias that is a constant");
+    weights = w.dims;
+    const int64_t taps = w.dims.count(2, 4);
+    panels = packPanels(static_cast<const float*>(w.data), taps, w.dims[0], 1, taps);
+    if (!op.hasBias) return;
+    const auto* const values = static_cast<const float*>(load.constants[2].data);
+    bias.assign(values, values + w.dims[0]);
+    bias.resize(static_cast<size_t>(panelCount(w.dims[0]) * tileGeometry().columns), 0.f);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+
+  ops::Convolution op;
+  Dims weights;
+  std::vector<float> panels;  // [panel][tap][column]
+  std::vector<float> bias;    // filled up to whole panels; empty without
+};
+
+class DepthwiseInstance final : public runtime::KernelInstance {
+ public:
+  explicit DepthwiseInstance(const DepthwiseKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& y = shapes.outputs[0];
+    firstExtra_ = kernel_.op.hasBias ? 3 : 2;
+    std::vector<TileEpilogue::Operand> operands;
+    for (const auto& extra : shapes.inputs.subspan(firstExtra_)) {
+      TileEpilogue::Operand operand{};
+      if (!classifyOperand(extra.dims, y.dims, 1, operand)) {
+        throw Unsupported("cpu.depthwise: an operand {} of the epilogue for a result {}", extra.dims.text(), y.dims.text());
+      }
+      operands.push_back(operand);
+    }
+    if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.depthwise: the epilogue {} is too long", text(kernel_.op.epilogue));
+    window_ = makeWindow(kernel_.op, kernel_.weights, shapes.inputs[0].dims, y.dims, shapes.symbols);
+    taps_ = window_.size[0] * window_.size[1];
+    zeros_.assign(static_cast<size_t>(window_.channels * (1 + (kMaxTileRows - 1) * window_.stride[1])), 0.f);
+    // Pixels of a row whose windows lie within the image's columns.
+    firstInner_ = std::clamp<int64_t>((window_.before[1] + window_.stride[1] - 1) / window_.stride[1], 0, window_.out[1]);
+    const int64_t reach = (window_.size[1] - 1) * window_.dilation[1];
+    const int64_t room = window_.extent[1] - 1 - reach + window_.before[1];
+    lastInner_ = room < 0 ? firstInner_ : std::clamp(room / window_.stride[1] + 1, firstInner_, window_.out[1]);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (window_.outPixels() * window_.channels == 0) return;
+    const auto* const x = static_cast<const float*>(arguments.inputs[0]);
+    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    void* const* const extras = arguments.inputs + firstExtra_;
+    // Loads bound it, so a multiply-add counts for more than in a dense product.
+    runJobs(window_.batch * window_.out[0], 2 * window_.outPixels() * window_.channels * taps_, [&](int64_t row) { line(row, x, out, extras); });
+  }
+
+ private:
+  void line(int64_t row, const float* x, float* out, void* const* extras) const {
+    const int64_t tileRows = tileGeometry().rows;
+    for (int64_t column = 0; column < window_.out[1];) {
+      const bool inner = column >= firstInner_ && column < lastInner_;
+      const int64_t count = inner ? std::min(tileRows, lastInner_ - column) : 1;
+      pixels(row, column, static_cast<int>(count), x, out, extras);
+      column += count;
+    }
+  }
+
+  void pixels(int64_t row, int64_t column, int count, const float* x, float* out, void* const* extras) const {
+    const float* sources[kMostTaps];
+    const float** to = sources;
+    const int64_t image = row / window_.out[0];
+    const int64_t top = row % window_.out[0] * window_.stride[0] - window_.before[0];
+    const int64_t left = column * window_.stride[1] - window_.before[1];
+    for (int64_t r = 0; r < window_.size[0]; ++r) {
+      const int64_t y = top + r * window_.dilation[0];
+      const bool rowInside = y >= 0 && y < window_.extent[0];
+      const float* const start = x + (image * window_.extent[0] + y) * window_.extent[1] * window_.channels;
+      for (int64_t s = 0; s < window_.size[1]; ++s) {
+        const int64_t at = left + s * window_.dilation[1];
+        // Of several pixels all lie within the columns, so that a tap is outside for all or for none.
+        *to++ = rowInside && at >= 0 && at < window_.extent[1] ? start + at * window_.channels : zeros_.data();
+      }
+    }
+    const int64_t width = tileGeometry().columns;
+    for (int64_t channel = 0; channel < window_.channels; channel += width) {
+      TileCall call;
+      call.sources = sources;
+      call.offset = channel;
+      call.taps = taps_;
+      call.panel = kernel_.panels.data() + channel * taps_;
+      call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + channel;
+      call.width = std::min(width, window_.channels - channel);
+      call.rowStep = window_.stride[1] * window_.channels;
+      epilogue_.run(depthwiseFunction(count), count, call, out, extras, row * window_.out[1] + column, channel, window_.channels);
+    }
+  }
+
+  const DepthwiseKernel& kernel_;
+  TileEpilogue epilogue_;
+  size_t firstExtra_ = 2;
+  Window window_;
+  int64_t taps_ = 0;
+  int64_t firstInner_ = 0, lastInner_ = 0;
+  std::vector<float> zeros_;
+};
+
+std::unique_ptr<runtime::KernelInstance> DepthwiseKernel::instantiate() const { return std::make_unique<DepthwiseInstance>(*this); }
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::Convolution>();
+  if (description == nullptr) throw Unsupported("cpu.depthwise cannot compute {}", op.name());
+  return std::make_unique<DepthwiseKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_depthwise() { return {"depthwise", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,58 @@
+// Channel shuffles: recognised, and right in both memory formats.
+#include "ops/op/gather.h"
+#include "passes/pipeline.h"
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+constexpr const char* kShuffle = R"g(graph "g" {
+  input %x : f32[2,12,5,4]
+  const %w : f32[12,12,1,1] = random(1)
+  %c : f32[2,12,5,4] = convolution(%x, %w) "first"
+  %a : f32[2,3,4,5,4] = reshape{shape=[2,3,4,5,4]}(%c) "split"
+  %b : f32[2,4,3,5,4] = transpose{permutation=[0,2,1,3,4]}(%a) "swap"
+  %d : f32[2,12,5,4] = reshape{shape=[2,12,5,4]}(%b) "join"
+  %e : f32[2,12,5,4] = convolution(%d, %w) "second"
+  output %e
+})g";
+
+int countGathers(graph::Graph graph, const std::string& device) {
+  passes::Options options;
+  options.device = device;
+  passes::run(graph, options);
+  int count = 0;
+  for (const auto id : graph.order()) count += graph.node(id).op.as<ops::Gather>() != nullptr ? 1 : 0;
+  return count;
+}
+
+TEST(Shuffle, BecomesAPickOfChannelsOnTheCpu) {
+  EXPECT_EQ(countGathers(graph::parse(kShuffle), "cpu"), 1);
+  EXPECT_EQ(countGathers(graph::parse(kShuffle), "cuda"), 0);
+}
+
+TEST(Shuffle, IsRight) {
+  expectMatchesReference(kShuffle);
+  build::BuildOptions options;
+  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    if (node.op.as<ops::Gather>() == nullptr) return candidates;
+    std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
+    return candidates;
+  };
+  expectMatchesReference(kShuffle, {}, options);
+}
+
+TEST(Shuffle, OtherPermutationsStay) {
+  std::string text = kShuffle;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, from.size(), to);
+  };
+  replace("%b : f32[2,4,3,5,4] = transpose{permutation=[0,2,1,3,4]}", "%b : f32[2,4,3,4,5] = transpose{permutation=[0,2,1,4,3]}");
+  EXPECT_EQ(countGathers(graph::parse(text), "cpu"), 0);
+  expectMatchesReference(text);
+}
+
+}  // namespace
+}  // namespace tenon::test
