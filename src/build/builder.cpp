@@ -69,7 +69,7 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
   };
   auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
   graph::verify(lowered);
-  passes::run(lowered, {options.refittable, options.log});
+  passes::run(lowered, {options.refittable, options.log, device.kind()});
   return lowered;
 }
 

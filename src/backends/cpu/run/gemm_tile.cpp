@@ -17,39 +17,46 @@ using V = hn::Vec<D>;
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
 
 // Adds the addend, clamps and stores. The maximum takes its second operand where one is NaN, so NaN stays.
-template <int Rows>
+template <int Rows, bool Wide>
 HWY_INLINE void store(const TileCall& call, V* left, V* right) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V low = hn::Set(d, call.low);
   const V high = hn::Set(d, call.high);
   const auto finish = [&](V value) { return hn::Min(high, hn::Max(low, value)); };
-  const bool whole = call.width == 2 * lanes;
+  if (call.width == (Wide ? 2 : 1) * lanes) {
 #pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) {
-    float* const out = call.out + r * call.outStride;
-    if (whole) {
+    for (int r = 0; r < Rows; ++r) {
+      float* const out = call.out + r * call.outStride;
       if (call.addend != nullptr) {
         const float* const addend = call.addend + r * call.addendStride;
         left[r] = hn::Add(left[r], hn::LoadU(d, addend));
-        right[r] = hn::Add(right[r], hn::LoadU(d, addend + lanes));
+        if constexpr (Wide) right[r] = hn::Add(right[r], hn::LoadU(d, addend + lanes));
       }
       hn::StoreU(finish(left[r]), d, out);
-      hn::StoreU(finish(right[r]), d, out + lanes);
-    } else {
-      alignas(64) float buffer[kMaxTileColumns] = {};
-      if (call.addend != nullptr) {
-        for (int64_t j = 0; j < call.width; ++j) buffer[j] = call.addend[r * call.addendStride + j];
-      }
-      hn::StoreU(finish(hn::Add(left[r], hn::LoadU(d, buffer))), d, buffer);
-      hn::StoreU(finish(hn::Add(right[r], hn::LoadU(d, buffer + lanes))), d, buffer + lanes);
-      for (int64_t j = 0; j < call.width; ++j) out[j] = buffer[j];
+      if constexpr (Wide) hn::StoreU(finish(right[r]), d, out + lanes);
     }
+    return;
+  }
+  const auto some = hn::FirstN(d, static_cast<size_t>(call.width - (Wide ? lanes : 0)));
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    float* out = call.out + r * call.outStride;
+    const float* addend = call.addend == nullptr ? nullptr : call.addend + r * call.addendStride;
+    if constexpr (Wide) {
+      if (addend != nullptr) left[r] = hn::Add(left[r], hn::LoadU(d, addend));
+      hn::StoreU(finish(left[r]), d, out);
+      out += lanes;
+      if (addend != nullptr) addend += lanes;
+    }
+    V last = Wide ? right[r] : left[r];
+    if (addend != nullptr) last = hn::Add(last, hn::MaskedLoad(some, d, addend));
+    hn::BlendedStore(finish(last), some, d, out);
   }
 }
 
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.
-template <int Rows, int Chains>
+template <int Rows, int Chains, bool Wide>
 void tile(const TileCall& call) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -58,7 +65,7 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     left[0][r] = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
-    right[0][r] = call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
+    right[0][r] = Wide && call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
 #pragma GCC unroll 4
     for (int u = 1; u < Chains; ++u) left[u][r] = right[u][r] = hn::Zero(d);
   }
@@ -74,25 +81,25 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
       for (int u = 0; u < Chains; ++u) {
         const V b0 = hn::LoadU(d, panel);
-        const V b1 = hn::LoadU(d, panel + lanes);
+        const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
         panel += 2 * lanes;
 #pragma GCC unroll 8
         for (int r = 0; r < Rows; ++r) {
           const V a = hn::Set(d, in[r][c + u]);
           left[u][r] = hn::MulAdd(a, b0, left[u][r]);
-          right[u][r] = hn::MulAdd(a, b1, right[u][r]);
+          if constexpr (Wide) right[u][r] = hn::MulAdd(a, b1, right[u][r]);
         }
       }
     }
     for (; c < call.depth; ++c) {
       const V b0 = hn::LoadU(d, panel);
-      const V b1 = hn::LoadU(d, panel + lanes);
+      const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
       panel += 2 * lanes;
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
         const V a = hn::Set(d, in[r][c]);
         left[0][r] = hn::MulAdd(a, b0, left[0][r]);
-        right[0][r] = hn::MulAdd(a, b1, right[0][r]);
+        if constexpr (Wide) right[0][r] = hn::MulAdd(a, b1, right[0][r]);
       }
     }
   }
@@ -101,78 +108,69 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
     for (int u = 1; u < Chains; ++u) {
       left[0][r] = hn::Add(left[0][r], left[u][r]);
-      right[0][r] = hn::Add(right[0][r], right[u][r]);
+      if constexpr (Wide) right[0][r] = hn::Add(right[0][r], right[u][r]);
     }
   }
-  store<Rows>(call, left[0], right[0]);
+  store<Rows, Wide>(call, left[0], right[0]);
+}
+
+template <int Rows, int Chains>
+void tileAny(const TileCall& call) {
+  if (call.width > static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, true>(call);
+  tile<Rows, Chains, false>(call);
 }
 
 // Columns that do not exist are not read.
-template <int Rows, bool Whole>
+template <int Rows, bool Wide, bool Whole>
 void depthwise(const TileCall& call) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto width = static_cast<size_t>(call.width);
-  const auto first = hn::FirstN(d, width);
-  const auto second = hn::FirstN(d, width > static_cast<size_t>(lanes) ? width - static_cast<size_t>(lanes) : 0);
+  const auto last = hn::FirstN(d, static_cast<size_t>(call.width - (Wide ? lanes : 0)));
+  const auto load = [&](const float* from) {
+    if constexpr (Whole) return hn::LoadU(d, from);
+    return hn::MaskedLoad(last, d, from);
+  };
   V left[Rows];
   V right[Rows];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     left[r] = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
-    right[r] = call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
+    right[r] = Wide && call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
   }
   for (int64_t t = 0; t < call.taps; ++t) {
     const V w0 = hn::LoadU(d, call.panel + t * 2 * lanes);
-    const V w1 = hn::LoadU(d, call.panel + t * 2 * lanes + lanes);
+    const V w1 = Wide ? hn::LoadU(d, call.panel + t * 2 * lanes + lanes) : w0;
     const float* in = call.sources[t] + call.offset;
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      if constexpr (Whole) {
+      if constexpr (Wide) {
         left[r] = hn::MulAdd(hn::LoadU(d, in), w0, left[r]);
-        right[r] = hn::MulAdd(hn::LoadU(d, in + lanes), w1, right[r]);
+        right[r] = hn::MulAdd(load(in + lanes), w1, right[r]);
       } else {
-        left[r] = hn::MulAdd(hn::MaskedLoad(first, d, in), w0, left[r]);
-        right[r] = hn::MulAdd(hn::MaskedLoad(second, d, in + lanes), w1, right[r]);
+        left[r] = hn::MulAdd(load(in), w0, left[r]);
       }
       in += call.rowStep;
     }
   }
-  store<Rows>(call, left, right);
+  store<Rows, Wide>(call, left, right);
 }
 
 template <int Rows>
 void depthwiseAny(const TileCall& call) {
-  if (call.width == static_cast<int64_t>(2 * hn::Lanes(D()))) return depthwise<Rows, true>(call);
-  depthwise<Rows, false>(call);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  if (call.width == 2 * lanes) return depthwise<Rows, true, true>(call);
+  if (call.width > lanes) return depthwise<Rows, true, false>(call);
+  if (call.width == lanes) return depthwise<Rows, false, true>(call);
+  depthwise<Rows, false, false>(call);
 }
 
-TileFunction findDepthwise(int rows) {
-  switch (rows) {
-    case 1: return depthwiseAny<1>;
-    case 2: return depthwiseAny<2>;
-    case 3: return depthwiseAny<3>;
-    case 4: return depthwiseAny<4>;
-    case 5: return depthwiseAny<5>;
-    case 6: return depthwiseAny<6>;
-    case 7: return depthwiseAny<7>;
-    case 8: return depthwiseAny<8>;
-    default: return nullptr;
-  }
+TileFunctions tiles() {
+  return {nullptr, tileAny<1, 4>, tileAny<2, 2>, tileAny<3, 2>, tileAny<4, 1>, tileAny<5, 1>, tileAny<6, 1>, tileAny<7, 1>, tileAny<8, 1>};
 }
 
-TileFunction find(int rows) {
-  switch (rows) {
-    case 1: return tile<1, 4>;
-    case 2: return tile<2, 2>;
-    case 3: return tile<3, 2>;
-    case 4: return tile<4, 1>;
-    case 5: return tile<5, 1>;
-    case 6: return tile<6, 1>;
-    case 7: return tile<7, 1>;
-    case 8: return tile<8, 1>;
-    default: return nullptr;
-  }
+TileFunctions depthwiseTiles() {
+  return {nullptr,          depthwiseAny<1>, depthwiseAny<2>, depthwiseAny<3>, depthwiseAny<4>,
+          depthwiseAny<5>, depthwiseAny<6>, depthwiseAny<7>, depthwiseAny<8>};
 }
 
 TileGeometry geometry() { return {kRows, static_cast<int>(2 * hn::Lanes(D()))}; }
@@ -186,8 +184,8 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(find);
-HWY_EXPORT(findDepthwise);
+HWY_EXPORT(tiles);
+HWY_EXPORT(depthwiseTiles);
 HWY_EXPORT(geometry);
 
 }  // namespace
@@ -200,14 +198,20 @@ TileGeometry tileGeometry() {
   return kGeometry;
 }
 
-TileFunction tileFunction(int rows) {
-  limitSimdTargets();
-  return HWY_DYNAMIC_DISPATCH(find)(rows);
+const TileFunctions& tileFunctions() {
+  static const TileFunctions kFunctions = [] {
+    limitSimdTargets();
+    return HWY_DYNAMIC_DISPATCH(tiles)();
+  }();
+  return kFunctions;
 }
 
-TileFunction depthwiseFunction(int rows) {
-  limitSimdTargets();
-  return HWY_DYNAMIC_DISPATCH(findDepthwise)(rows);
+const TileFunctions& depthwiseFunctions() {
+  static const TileFunctions kFunctions = [] {
+    limitSimdTargets();
+    return HWY_DYNAMIC_DISPATCH(depthwiseTiles)();
+  }();
+  return kFunctions;
 }
 
 int64_t panelCount(int64_t columns) {

@@ -2,6 +2,7 @@
 // operand and a clamp on the way out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -38,11 +39,12 @@ struct TileCall {
 
 using TileFunction = void (*)(const TileCall& call);
 
-// For exactly `rows` rows, 1 to tileGeometry().rows. The sum of a result is taken in an order that depends on `rows` only.
-TileFunction tileFunction(int rows);
+// By the number of rows, 1 to tileGeometry().rows. The sum of a result is taken in an order that depends on it only.
+using TileFunctions = std::array<TileFunction, kMaxTileRows + 1>;
+const TileFunctions& tileFunctions();
 
 // The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not count.
-TileFunction depthwiseFunction(int rows);
+const TileFunctions& depthwiseFunctions();
 
 // Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
 // the last one filled up with zeros.

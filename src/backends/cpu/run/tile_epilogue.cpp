@@ -98,7 +98,7 @@ bool TileEpilogue::configure(std::vector<Operand> operands) {
   return true;
 }
 
-void TileEpilogue::run(TileFunction function, int rows, TileCall call, float* out, void* const* extras, int64_t row, int64_t column,
+void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
                        int64_t columns) const {
   if (direct_) {
     call.out = out + row * columns + column;

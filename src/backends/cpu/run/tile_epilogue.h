@@ -25,7 +25,7 @@ class TileEpilogue {
 
   // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile begins
   // and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
-  void run(TileFunction function, int rows, TileCall call, float* out, void* const* extras, int64_t row, int64_t column,
+  void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
            int64_t columns) const;
 
   // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores them.

@@ -166,17 +166,23 @@ void ConvolutionInstance::pointAt(const float* x, int64_t firstPixel, int64_t pi
   int64_t ox = firstPixel % window_.out[1];
   int64_t oy = firstPixel / window_.out[1] % window_.out[0];
   int64_t image = firstPixel / window_.out[1] / window_.out[0];
-  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-    const int64_t tile = pixel / rows;
-    const int64_t inTile = std::min(rows, pixels - tile * rows);
-    const float** to = table + tile * rows * taps_ + pixel % rows;
+  for (int64_t pixel = 0, inTile = 0, tileRows = 0; pixel < pixels; ++pixel, ++inTile) {
+    if (inTile == tileRows) {
+      inTile = 0;
+      table += pixel == 0 ? 0 : tileRows * taps_;
+      tileRows = std::min(rows, pixels - pixel);
+    }
+    const float** to = table + inTile;
+    const int64_t left = ox * window_.stride[1] - before1;
+    const bool allColumns = left >= 0 && left + (across - 1) * window_.dilation[1] < width;
     for (int64_t r = 0; r < window_.size[0]; ++r) {
       const int64_t y = oy * window_.stride[0] - before0 + r * window_.dilation[0];
-      const float* const line = x + ((image * height + y) * width) * window_.channels;
-      for (int64_t s = 0; s < across; ++s, to += inTile) {
-        const int64_t column = ox * window_.stride[1] - before1 + s * window_.dilation[1];
-        const bool inside = y >= 0 && y < height && column >= 0 && column < width;
-        *to = inside ? line + column * window_.channels : zeros_.data();
+      const bool rowInside = y >= 0 && y < height;
+      const float* from = x + ((image * height + y) * width + left) * window_.channels;
+      for (int64_t s = 0; s < across; ++s, to += tileRows) {
+        const int64_t column = left + s * window_.dilation[1];
+        *to = rowInside && (allColumns || (column >= 0 && column < width)) ? from : zeros_.data();
+        from += window_.dilation[1] * window_.channels;
       }
     }
     if (++ox < window_.out[1]) continue;
@@ -197,6 +203,7 @@ void ConvolutionInstance::job(int64_t index, const float* x, float* out, void* c
   pointAt(x, firstPixel, pixels, table);
   const int64_t firstPanel = index % chunks_ * chunkPanels_;
   const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_ * kernel_.op.groups);
+  const auto& functions = tileFunctions();
   for (int64_t p = firstPanel; p < lastPanel; ++p) {
     const int64_t group = p / panels_;
     const int64_t inGroup = p % panels_ * columns;
@@ -210,7 +217,7 @@ void ConvolutionInstance::job(int64_t index, const float* x, float* out, void* c
     for (int64_t done = 0; done < pixels; done += rows) {
       const int count = static_cast<int>(std::min<int64_t>(rows, pixels - done));
       call.sources = table + done * taps_;
-      epilogue_.run(tileFunction(count), count, call, out, extras, firstPixel + done, group * groupColumns_ + inGroup,
+      epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, firstPixel + done, group * groupColumns_ + inGroup,
                     window_.outChannels);
     }
   }

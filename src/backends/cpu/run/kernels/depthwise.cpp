@@ -98,6 +98,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
       }
     }
     const int64_t width = tileGeometry().columns;
+    const auto& functions = depthwiseFunctions();
     for (int64_t channel = 0; channel < window_.channels; channel += width) {
       TileCall call;
       call.sources = sources;
@@ -107,7 +108,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
       call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + channel;
       call.width = std::min(width, window_.channels - channel);
       call.rowStep = window_.stride[1] * window_.channels;
-      epilogue_.run(depthwiseFunction(count), count, call, out, extras, row * window_.out[1] + column, channel, window_.channels);
+      epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, row * window_.out[1] + column, channel, window_.channels);
     }
   }
 

@@ -67,6 +67,7 @@ class GemmInstance final : public runtime::KernelInstance {
     const int64_t lastRow = std::min(rows_, firstRow + blockTiles_ * tileRows);
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(kernel_.columns));
+    const auto& functions = tileFunctions();
     for (int64_t p = firstPanel; p < lastPanel; ++p) {
       TileCall call;
       call.depth = kernel_.depth;
@@ -77,7 +78,7 @@ class GemmInstance final : public runtime::KernelInstance {
         const float* sources[kMaxTileRows];
         for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * kernel_.depth;
         call.sources = sources;
-        epilogue_.run(tileFunction(count), count, call, out, extras, row, p * tileColumns, kernel_.columns);
+        epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, row, p * tileColumns, kernel_.columns);
       }
     }
   }

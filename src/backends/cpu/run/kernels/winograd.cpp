@@ -138,6 +138,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product) const {
   const float* const inputs = block.inputs + product * block.count * window_.channels;
   float* const products = block.products + product * block.count * columns_;
   const int64_t panels = columns_ / width;
+  const auto& functions = tileFunctions();
   for (int64_t p = 0; p < panels; ++p) {
     TileCall call;
     call.depth = window_.channels;
@@ -150,7 +151,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product) const {
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * columns_ + p * width;
-      tileFunction(count)(call);
+      functions[static_cast<size_t>(count)](call);
     }
   }
 }

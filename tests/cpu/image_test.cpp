@@ -1,0 +1,69 @@
+// Pooling and deconvolution by each kernel that can do them, against the reference.
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+// Runs the graph's node of the given operator once with each of the tactics that offers itself; how many did.
+int runEach(const std::string& text, const std::string& op, const std::vector<std::string>& tactics) {
+  int count = 0;
+  for (const auto& tactic : tactics) {
+    bool offered = false;
+    build::BuildOptions options;
+    options.optimizationLevel = 0;
+    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      if (node.op.name() != op) return candidates;
+      auto kept = candidates;
+      std::erase_if(kept, [&](const auto& candidate) { return candidate.tactic != tactic; });
+      offered = !kept.empty();
+      return kept.empty() ? candidates : kept;
+    };
+    SCOPED_TRACE(tactic + "\n" + text);
+    expectMatchesReference(text, {}, options);
+    count += offered ? 1 : 0;
+  }
+  return count;
+}
+
+std::string pooling(int64_t channels, int64_t height, int64_t width, int64_t outHeight, int64_t outWidth, const std::string& fields) {
+  return fmt::format(R"g(graph "g" {{
+  input %x : f32[2,{0},{1},{2}]
+  %y : f32[2,{0},{3},{4}] = pooling{{{5}}}(%x) "pool"
+  output %y
+}})g", channels, height, width, outHeight, outWidth, fields);
+}
+
+TEST(Pooling, EachKernel) {
+  const std::vector<std::string> tactics{"cpu.pooling", "cpu.dnnl_pooling"};
+  for (const int64_t channels : {1, 7, 8, 16, 17, 40}) {
+    EXPECT_EQ(runEach(pooling(channels, 8, 10, 4, 5, "type=max window=[2,2] strides=[2,2]"), "pooling", tactics), 2);
+    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=max window=[3,3] prePadding=[1,1] postPadding=[1,1]"), "pooling", tactics), 2);
+    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]"), "pooling", tactics), 2);
+    EXPECT_EQ(runEach(pooling(channels, 9, 7, 5, 4, "type=average window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1] exclusive=false"), "pooling", tactics), 2);
+  }
+  EXPECT_EQ(runEach(pooling(12, 8, 8, 4, 4, "type=max window=[3,3] strides=[2,2] ceilMode=true"), "pooling", {"cpu.pooling"}), 1);
+  EXPECT_EQ(runEach(pooling(5, 5, 11, 1, 1, "type=average window=[5,11]"), "pooling", tactics), 2);
+}
+
+std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, int64_t across, const std::string& epilogue, const std::string& extra) {
+  return fmt::format(R"g(graph "g" {{
+  input %x : f32[2,{0},5,9]
+  const %w : f32[{0},{1},{2},{3}] = random(1)
+  const %b : f32[{1}] = random(2)
+  const %e : f32[{7}] = random(3)
+  %y : f32[2,{1},{4},{5}] = deconvolution{{strides=[{2},{3}] hasBias=true{6}}}(%x, %w, %b{8}) "up"
+  output %y
+}})g", channels, outChannels, down, across, 5 * down, 9 * across, epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue),
+                     extra.empty() ? "1" : extra, extra.empty() ? "" : ", %e");
+}
+
+TEST(Deconvolution, WithoutOverlap) {
+  const std::vector<std::string> tactics{"cpu.upsample", "cpu.dnnl_deconvolution"};
+  EXPECT_EQ(runEach(deconvolution(24, 24, 2, 2, "", ""), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(24, 1, 2, 2, "sigmoid(x0)", ""), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(3, 37, 3, 1, "relu(x0)", ""), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(5, 9, 1, 4, "mul(x0,x1);elu(t0,0.5)", "1,9,1,1"), "deconvolution", tactics), 2);
+}
+
+}  // namespace
+}  // namespace tenon::test
