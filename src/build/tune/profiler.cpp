@@ -82,7 +82,6 @@ std::vector<char> randomBytes(DataType dtype, size_t size, uint64_t seed) {
       storeInt(dtype, bytes.data(), i, static_cast<int64_t>(unit * 2));
     }
   }
-  for (size_t at = kPeriod; at < size; at += kPeriod) std::memcpy(bytes.data() + at, bytes.data(), std::min(kPeriod, size - at));
   return bytes;
 }
 
