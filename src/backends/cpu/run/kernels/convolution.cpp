@@ -64,6 +64,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   void divide();
   void pad(const float* from, float* to) const;
   void pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const;
+  void pointTileAt(const float* x, int64_t pixel, int64_t count, const float** table) const;
   void job(int64_t index, const float* x, float* out, void* const* extras) const;
 
   const ConvolutionKernel& kernel_;
@@ -72,6 +73,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   Window window_;
   bool copies_ = false;   // the input is copied with its padding first, and a row of the window is one tap
   bool planar_ = false;   // the input is row-major
+  bool isFlat_ = false;   // pixel i of the result is made of pixel i of the input alone
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupColumns_ = 0, panels_ = 0;
   int64_t tiles_ = 0, blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
@@ -105,6 +107,8 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
   const bool joined = rowsAreTaps && (copies_ || unpadded);
   taps_ = joined ? window_.size[0] : window_.size[0] * window_.size[1];
   depth_ = joined ? window_.size[1] * groupChannels_ : groupChannels_;
+  isFlat_ = unpadded && window_.size[0] * window_.size[1] == 1 && window_.stride[0] == 1 && window_.stride[1] == 1 &&
+            window_.out == window_.extent;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   divide();
   if (!copies_) return 0;
@@ -158,38 +162,51 @@ void ConvolutionInstance::pad(const float* from, float* to) const {
 // Sources of consecutive pixels, tile by tile and tap by tap; the last tile may be short.
 void ConvolutionInstance::pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const {
   const int64_t rows = tileGeometry().rows;
-  const int64_t height = copies_ ? window_.paddedExtent(0) : window_.extent[0];
-  const int64_t width = copies_ ? window_.paddedExtent(1) : window_.extent[1];
-  const int64_t before0 = copies_ ? 0 : window_.before[0];
-  const int64_t before1 = copies_ ? 0 : window_.before[1];
-  const int64_t across = taps_ / window_.size[0];  // taps of one row of the window
-  int64_t ox = firstPixel % window_.out[1];
-  int64_t oy = firstPixel / window_.out[1] % window_.out[0];
-  int64_t image = firstPixel / window_.out[1] / window_.out[0];
-  for (int64_t pixel = 0, inTile = 0, tileRows = 0; pixel < pixels; ++pixel, ++inTile) {
-    if (inTile == tileRows) {
-      inTile = 0;
-      table += pixel == 0 ? 0 : tileRows * taps_;
-      tileRows = std::min(rows, pixels - pixel);
+  for (int64_t done = 0; done < pixels; done += rows) {
+    const int64_t count = std::min(rows, pixels - done);
+    if (isFlat_) {
+      for (int64_t i = 0; i < count; ++i) *table++ = x + (firstPixel + done + i) * window_.channels;
+      continue;
     }
-    const float** to = table + inTile;
-    const int64_t left = ox * window_.stride[1] - before1;
-    const bool allColumns = left >= 0 && left + (across - 1) * window_.dilation[1] < width;
-    for (int64_t r = 0; r < window_.size[0]; ++r) {
-      const int64_t y = oy * window_.stride[0] - before0 + r * window_.dilation[0];
+    pointTileAt(x, firstPixel + done, count, table);
+    table += count * taps_;
+  }
+}
+
+void ConvolutionInstance::pointTileAt(const float* x, int64_t pixel, int64_t count, const float** table) const {
+  const Window w = window_;
+  const int64_t height = copies_ ? w.paddedExtent(0) : w.extent[0];
+  const int64_t width = copies_ ? w.paddedExtent(1) : w.extent[1];
+  const int64_t across = taps_ / w.size[0];  // taps of one row of the window
+  const int64_t step = w.stride[1] * w.channels;
+  const float* const zeros = zeros_.data();
+  for (int64_t done = 0; done < count;) {
+    // A run of pixels within one row of the output.
+    const int64_t ox = (pixel + done) % w.out[1];
+    const int64_t oy = (pixel + done) / w.out[1] % w.out[0];
+    const int64_t image = (pixel + done) / w.out[1] / w.out[0];
+    const int64_t run = std::min(count - done, w.out[1] - ox);
+    const int64_t left = ox * w.stride[1] - (copies_ ? 0 : w.before[1]);
+    const int64_t top = oy * w.stride[0] - (copies_ ? 0 : w.before[0]);
+    for (int64_t r = 0; r < w.size[0]; ++r) {
+      const int64_t y = top + r * w.dilation[0];
       const bool rowInside = y >= 0 && y < height;
-      const float* from = x + ((image * height + y) * width + left) * window_.channels;
-      for (int64_t s = 0; s < across; ++s, to += tileRows) {
-        const int64_t column = left + s * window_.dilation[1];
-        *to = rowInside && (allColumns || (column >= 0 && column < width)) ? from : zeros_.data();
-        from += window_.dilation[1] * window_.channels;
+      const float* const line = x + (image * height + y) * width * w.channels;
+      for (int64_t s = 0; s < across; ++s) {
+        const float** const to = table + (r * across + s) * count + done;
+        const int64_t column = left + s * w.dilation[1];
+        const float* const from = line + column * w.channels;
+        if (rowInside && column >= 0 && column + (run - 1) * w.stride[1] < width) {
+          for (int64_t i = 0; i < run; ++i) to[i] = from + i * step;
+          continue;
+        }
+        for (int64_t i = 0; i < run; ++i) {
+          const int64_t at = column + i * w.stride[1];
+          to[i] = rowInside && at >= 0 && at < width ? from + i * step : zeros;
+        }
       }
     }
-    if (++ox < window_.out[1]) continue;
-    ox = 0;
-    if (++oy < window_.out[0]) continue;
-    oy = 0;
-    ++image;
+    done += run;
   }
 }
 

@@ -71,44 +71,53 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   }
 
  private:
-  void line(int64_t row, const float* x, float* out, void* const* extras) const {
-    const int64_t tileRows = tileGeometry().rows;
-    for (int64_t column = 0; column < window_.out[1];) {
-      const bool inner = column >= firstInner_ && column < lastInner_;
-      const int64_t count = inner ? std::min(tileRows, lastInner_ - column) : 1;
-      pixels(row, column, static_cast<int>(count), x, out, extras);
-      column += count;
+  // Where the taps of the pixel at `column` of an output row stand, and how far they go from one pixel to the next.
+  void pointAt(int64_t row, int64_t column, const float* x, const float** sources, int64_t* steps) const {
+    const Window w = window_;
+    const float* const zeros = zeros_.data();
+    const int64_t image = row / w.out[0];
+    const int64_t top = row % w.out[0] * w.stride[0] - w.before[0];
+    const int64_t left = column * w.stride[1] - w.before[1];
+    for (int64_t r = 0; r < w.size[0]; ++r) {
+      const int64_t y = top + r * w.dilation[0];
+      const bool rowInside = y >= 0 && y < w.extent[0];
+      const float* const start = x + (image * w.extent[0] + y) * w.extent[1] * w.channels;
+      for (int64_t s = 0; s < w.size[1]; ++s) {
+        const int64_t at = left + s * w.dilation[1];
+        const bool inside = rowInside && at >= 0 && at < w.extent[1];
+        *sources++ = inside ? start + at * w.channels : zeros;
+        *steps++ = inside ? w.stride[1] * w.channels : 0;
+      }
     }
   }
 
-  void pixels(int64_t row, int64_t column, int count, const float* x, float* out, void* const* extras) const {
+  void line(int64_t row, const float* x, float* out, void* const* extras) const {
+    const int64_t tileRows = tileGeometry().rows;
     const float* sources[kMostTaps];
-    const float** to = sources;
-    const int64_t image = row / window_.out[0];
-    const int64_t top = row % window_.out[0] * window_.stride[0] - window_.before[0];
-    const int64_t left = column * window_.stride[1] - window_.before[1];
-    for (int64_t r = 0; r < window_.size[0]; ++r) {
-      const int64_t y = top + r * window_.dilation[0];
-      const bool rowInside = y >= 0 && y < window_.extent[0];
-      const float* const start = x + (image * window_.extent[0] + y) * window_.extent[1] * window_.channels;
-      for (int64_t s = 0; s < window_.size[1]; ++s) {
-        const int64_t at = left + s * window_.dilation[1];
-        // Of several pixels all lie within the columns, so that a tap is outside for all or for none.
-        *to++ = rowInside && at >= 0 && at < window_.extent[1] ? start + at * window_.channels : zeros_.data();
-      }
+    int64_t steps[kMostTaps];
+    TileCall call;
+    call.sources = sources;
+    call.taps = taps_;
+    call.rowStep = window_.stride[1] * window_.channels;
+    for (int64_t column = 0; column < window_.out[1];) {
+      const bool inner = column >= firstInner_ && column < lastInner_;
+      const int64_t count = inner ? std::min(tileRows, lastInner_ - column) : 1;
+      if (!inner || column == firstInner_) pointAt(row, column, x, sources, steps);
+      pixels(call, row * window_.out[1] + column, static_cast<int>(count), out, extras);
+      column += count;
+      for (int64_t t = 0; t < taps_; ++t) sources[t] += count * steps[t];
     }
+  }
+
+  void pixels(TileCall& call, int64_t pixel, int count, float* out, void* const* extras) const {
     const int64_t width = tileGeometry().columns;
-    const auto& functions = depthwiseFunctions();
+    const auto function = depthwiseFunctions()[static_cast<size_t>(count)];
     for (int64_t channel = 0; channel < window_.channels; channel += width) {
-      TileCall call;
-      call.sources = sources;
       call.offset = channel;
-      call.taps = taps_;
       call.panel = kernel_.panels.data() + channel * taps_;
       call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + channel;
       call.width = std::min(width, window_.channels - channel);
-      call.rowStep = window_.stride[1] * window_.channels;
-      epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, row * window_.out[1] + column, channel, window_.channels);
+      epilogue_.run(function, count, call, out, extras, pixel, channel, window_.channels);
     }
   }
 
