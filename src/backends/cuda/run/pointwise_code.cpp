@@ -111,7 +111,7 @@ std::string pointwiseSource(const ops::ScalarExpr& expr, std::span<const DataTyp
   std::string source = fmt::format(
       "#include \"scalar.cuh\"\n"
       "constexpr int kPack = {};\n"
-      "struct Parameters {{\n  void* data[{}];\n  Space<{}> space;\n}};\n\n",
+      "struct Parameters {{\n  void* data[{}];\n  i64 tail;\n  Space<{}> space;\n}};\n\n",
       pointwisePack(inputs, output), kMaxOperands + 1, operands);
   std::string signature;
   std::string elements;
@@ -126,7 +126,11 @@ std::string pointwiseSource(const ops::ScalarExpr& expr, std::span<const DataTyp
   const auto body = scalarStatements(expr, inputs, result);
   source += fmt::format("__device__ inline {0} compute({1}) {{\n{2}  return Scalar<{0}>::store({3});\n}}\n\n", out, signature, body, result);
   source += fmt::format("KERNEL(tenon_pointwise_packed, Parameters) {{\n  const i64 index = globalIndex();\n"
-                        "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate((unsigned)index, at);\n", operands);
+                        "  i64 at[{0}];\n"
+                        "  if (index >= p.space.count) {{\n    if (index >= p.space.count + p.tail) return;\n"
+                        "    for (int k = 0; k < {0}; ++k) at[k] = (p.space.count * kPack + index - p.space.count) * (p.space.stride[k][0] / kPack);\n"
+                        "    (({1}*)p.data[0])[at[0]] = compute({2});\n    return;\n  }}\n"
+                        "  p.space.locate((unsigned)index, at);\n", operands, out, singles);
   for (size_t k = 0; k < inputs.size(); ++k) source += loadPack(k, inputs[k]);
   source += fmt::format("  Pack<{0}, kPack> result;\n#pragma unroll\n  for (int j = 0; j < kPack; ++j) result.e[j] = compute({1});\n"
                         "  *(Pack<{0}, kPack>*)(({0}*)p.data[0] + at[0]) = result;\n}}\n", out, elements);

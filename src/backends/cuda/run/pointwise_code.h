@@ -16,6 +16,7 @@ constexpr int kMaxOperands = 12;  // inputs of a generated kernel
 // What a launch passes. Operand 0 is the output. The kernel declares the operands that it has; the rest is not passed.
 struct PointwiseParameters {
   void* data[kMaxOperands + 1];
+  int64_t tail;  // elements behind the last whole pack, in a space of one axis
   Space<kMaxOperands + 1> space;
 };
 

@@ -28,14 +28,23 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs, 
   count_ = output.dims.count();
   parameters_ = {};
   const int pack = code_->pack();
-  packable_ = packWidth(space_, pack) == pack && count_ / pack < int64_t{1} << 31;
+  // Where all of it is one line, the elements behind the last whole pack are computed singly.
+  tail_ = space_.extents.size() == 1 && count_ >= pack ? count_ % pack : 0;
+  packs_ = space_;
+  packs_.extents.back() -= tail_;
+  packable_ = packWidth(packs_, pack) == pack && count_ / pack < int64_t{1} << 31;
   packed_ = packable_;
-  parameters_.space.set(space_, packed_ ? pack : 1);
+  setSpace();
   packBytes_.assign(1, static_cast<size_t>(pack * bits(output.dtype) / 8));
   for (size_t k = 0; k < inputs.size(); ++k) {
     const bool still = space_.strides[k + 1].back() == 0;
     packBytes_.push_back(still ? 1 : static_cast<size_t>(pack * bits(inputs[k].dtype) / 8));
   }
+}
+
+void PointwiseLauncher::setSpace() {
+  parameters_.space.set(packed_ ? packs_ : space_, packed_ ? code_->pack() : 1);
+  parameters_.tail = packed_ ? tail_ : 0;
 }
 
 bool PointwiseLauncher::packs() const {
@@ -53,10 +62,11 @@ void PointwiseLauncher::launch(void* const* inputs, void* output, runtime::Strea
   const bool packed = packs();
   if (packed != packed_) {
     packed_ = packed;
-    parameters_.space.set(space_, packed ? code_->pack() : 1);
+    setSpace();
   }
   const auto function = packed ? code_->packed() : parameters_.space.wide() ? code_->wide() : code_->single();
-  launchThreads(function, parameters_.space.count, &parameters_, stream, blockSize(parameters_.space.count));
+  const int64_t threads = parameters_.space.count + parameters_.tail;
+  launchThreads(function, threads, &parameters_, stream, blockSize(threads));
 }
 
 }  // namespace tenon::backends::cuda

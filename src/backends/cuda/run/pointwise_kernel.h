@@ -34,10 +34,13 @@ class PointwiseLauncher {
 
  private:
   bool packs() const;  // the addresses allow whole packs
+  void setSpace();     // for what packed_ says
 
   std::shared_ptr<const GeneratedPointwise> code_;
   PointwiseParameters parameters_{};
   LoopSpace space_;
+  LoopSpace packs_;      // the part of it that is whole packs
+  int64_t tail_ = 0;     // and what is left
   bool packable_ = false;
   bool packed_ = false;  // what parameters_.space is set for
   int64_t count_ = 0;

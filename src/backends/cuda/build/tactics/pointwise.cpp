@@ -16,7 +16,7 @@ using build::Support;
 class PointwiseTactic final : public build::Tactic {
  public:
   std::string_view name() const override { return "cuda.pointwise"; }
-  int version() const override { return 2; }
+  int version() const override { return 3; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pointwise>();
     if (op == nullptr) return no("it computes pointwise operators");
@@ -32,7 +32,7 @@ class PointwiseTactic final : public build::Tactic {
   plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
     auto types = inputTypes(problem);
     types.push_back(problem.outputs[0].dtype);
-    return {"cuda", "pointwise", 2, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
+    return {"cuda", "pointwise", 3, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
   }
   std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&, const plan::KernelRecord&) const override {
     const auto* op = problem.op.as<ops::Pointwise>();

@@ -42,6 +42,6 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
 
 }  // namespace
 
-KernelRow kernelRow_pointwise() { return {"pointwise", 2, &load}; }
+KernelRow kernelRow_pointwise() { return {"pointwise", 3, &load}; }
 
 }  // namespace tenon::backends::cuda
