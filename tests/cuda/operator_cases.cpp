@@ -201,7 +201,7 @@ OperatorCases contractions() {
 ops::TensorType parseType(const std::string& text) {
   const auto bracket = text.find('[');
   ops::TensorType type{parseDataType(text.substr(0, bracket)), {}, std::nullopt};
-  TextReader in(text.substr(bracket), "type of a case");
+  TextReader in(std::string_view(text).substr(bracket), "type of a case");
   for (const int64_t extent : FieldText<std::vector<int64_t>>::read(in)) type.shape.emplace_back(extent);
   return type;
 }
