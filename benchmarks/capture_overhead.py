@@ -4,7 +4,7 @@
 
     capture_overhead.py --build build/release [--runs 5]
 
-Prints the shortest time of both, their ratio, and the peak of resident memory.
+Prints the shortest time of both, by the clock and of the processors, their ratio, and the peak of resident memory.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ def measured(command, variables):
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"{command} ended with {status}")
-    return time.monotonic() - begin, usage.ru_maxrss / 1024
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main():
@@ -36,10 +36,10 @@ def main():
                 "TRT_SHIM_NVINFER_LIB_NAME": os.path.join(libraries, "libnvinfer.so.10"),
                 "TRT_SHIM_OUTPUT_JSON_FILE": os.path.join(folder, "large.json")}
         runs = [(measured(command, {}), measured(command, shim)) for _ in range(options.runs)]
-    plain, captured = (min(r[i][0] for r in runs) for i in range(2))
-    memory = [max(r[i][1] for r in runs) for i in range(2)]
-    print(f"without capture {plain:.3f} s, with {captured:.3f} s: {captured / plain:.3f}x; "
-          f"peak {memory[0]:.0f} MiB and {memory[1]:.0f} MiB")
+    for what, number in (("wall", 0), ("processor", 1)):
+        plain, captured = (min(r[i][number] for r in runs) for i in range(2))
+        print(f"{what}: without capture {plain:.3f} s, with {captured:.3f} s: {captured / plain:.3f}x")
+    print("peak: " + " and ".join(f"{max(r[i][2] for r in runs):.0f} MiB" for i in range(2)))
 
 
 if __name__ == "__main__":
