@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "build/assignment.h"
+#include "build/computes.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
 #include "build/tune/self_check.h"
@@ -46,6 +47,13 @@ runtime::Device& findDevice(const std::string& kind) {
   throw Unsupported("no backend for device '{}':{}", kind, known);
 }
 
+// What the passes may ask and assume of the device, at the opt shapes of a profile.
+passes::Options passOptions(const BuildOptions& options, const runtime::Device& device, const SymbolValues& symbols) {
+  return {options.refittable, options.log, device.kind(), [&device, symbols](const ops::Operator& op, std::span<const ops::TensorType> inputs) {
+            return computes(device, op, inputs, symbols);
+          }};
+}
+
 // Half precision where the device has it; the casts then join their neighbours.
 graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, const runtime::Device& device,
                     const std::map<std::string, plan::InputRange>& profile) {
@@ -69,7 +77,7 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
   };
   auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
   graph::verify(lowered);
-  passes::run(lowered, {options.refittable, options.log, device.kind()});
+  passes::run(lowered, passOptions(options, device, bindProfile(graph, profile).opt));
   return lowered;
 }
 
@@ -152,7 +160,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
   {
     Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
-    passes::run(graph, {options.refittable, &log, device.kind()});
+    passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
     if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
     phase.step(0);
   }

@@ -1,7 +1,17 @@
 // Small questions that several passes ask of a graph.
 #include "passes/match.h"
 
+#include <algorithm>
+
+#include "ops/op/concat.h"
+#include "ops/op/convolution.h"
+#include "ops/op/matmul.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/pooling.h"
 #include "ops/op/reshape.h"
+#include "ops/op/slice.h"
+#include "ops/op/softmax.h"
+#include "ops/op/transpose.h"
 
 namespace tenon::passes {
 
@@ -10,6 +20,59 @@ std::optional<graph::Use> onlyUse(const graph::Graph& graph, const std::vector<s
   if (value >= uses.size() || uses[value].size() != 1 || graph.isOutput(value)) return std::nullopt;
   if (graph.value(value).constraints != graph::Constraints{}) return std::nullopt;
   return uses[value][0];
+}
+
+std::optional<graph::Use> onlyUser(const graph::Graph& graph, const std::vector<std::vector<graph::Use>>& uses,
+                                   graph::ValueId value) {
+  if (value >= uses.size() || uses[value].empty() || graph.isOutput(value)) return std::nullopt;
+  if (graph.value(value).constraints != graph::Constraints{}) return std::nullopt;
+  for (const auto& use : uses[value]) {
+    if (use.node != uses[value][0].node) return std::nullopt;
+  }
+  return uses[value][0];
+}
+
+namespace {
+
+using ops::ScalarOp;
+
+bool endsNonNegative(const ops::ScalarExpr& expr) {
+  if (expr.empty()) return false;
+  const auto& last = expr.instructions.back();
+  constexpr ScalarOp kOps[] = {ScalarOp::k_relu, ScalarOp::k_sigmoid, ScalarOp::k_abs, ScalarOp::k_exp, ScalarOp::k_sqrt, ScalarOp::k_hard_sigmoid};
+  if (std::find(std::begin(kOps), std::end(kOps), last.op) != std::end(kOps)) return true;
+  const auto& low = last.arguments[1];
+  return last.op == ScalarOp::k_clip && low.kind == ops::ScalarArgument::Kind::kLiteral && low.literal >= 0;
+}
+
+// A maximum over no cell is the lowest value.
+bool everyWindowHasACell(const ops::Pooling& pooling) {
+  for (const auto* padding : {&pooling.prePadding, &pooling.postPadding}) {
+    for (size_t i = 0; i < padding->size(); ++i) {
+      if (!(*padding)[i].isConstant() || (*padding)[i].constant() >= pooling.window[i]) return false;
+    }
+  }
+  return !pooling.ceilMode;
+}
+
+}  // namespace
+
+bool isNonNegative(const graph::Graph& graph, graph::ValueId value, int depth) {
+  const graph::NodeId producer = graph.value(value).producer;
+  if (depth == 0 || producer == graph::kNone) return false;
+  const auto& node = graph.node(producer);
+  const auto input = [&] { return isNonNegative(graph, node.inputs[0], depth - 1); };
+  if (const auto* op = node.op.as<ops::Pointwise>()) return endsNonNegative(op->expr);
+  if (const auto* op = node.op.as<ops::Convolution>()) return endsNonNegative(op->epilogue);
+  if (const auto* op = node.op.as<ops::MatMul>()) return endsNonNegative(op->epilogue);
+  if (const auto* op = node.op.as<ops::Pooling>()) {
+    return (op->type == ops::PoolingType::kAverage || (op->type == ops::PoolingType::kMax && everyWindowHasACell(*op))) && input();
+  }
+  if (const auto* op = node.op.as<ops::Slice>()) return (op->mode != ops::SliceMode::kFill || node.inputs.size() == 1) && input();
+  if (node.op.as<ops::Softmax>() != nullptr) return true;
+  if (node.op.as<ops::Reshape>() != nullptr || node.op.as<ops::Transpose>() != nullptr) return input();
+  if (node.op.as<ops::Concat>() == nullptr) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId id) { return isNonNegative(graph, id, depth - 1); });
 }
 
 bool variesAlong(const Dims& constant, const Shape& shape, int axis) {

@@ -7,14 +7,25 @@
 #include <string>
 
 #include "core/error.h"
+#include "passes/find_attention.h"
+#include "passes/find_normalizations.h"
 #include "passes/fold_affine.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_padding.h"
 #include "passes/fold_shuffle.h"
 #include "passes/fuse_epilogue.h"
+#include "passes/fuse_pointwise.h"
+#include "passes/hoist_pointwise.h"
+#include "passes/literals.h"
+#include "passes/merge_affine.h"
+#include "passes/merge_equal.h"
 #include "passes/merge_movement.h"
+#include "passes/merge_reductions.h"
+#include "passes/merge_slices.h"
+#include "passes/pack_attention.h"
 #include "passes/remove_noops.h"
 #include "passes/rewrite.h"
+#include "passes/sink_transposes.h"
 
 namespace tenon::passes {
 namespace {
@@ -22,16 +33,29 @@ namespace {
 int deadCode(graph::Graph& graph, const Options&) { return graph::removeDeadNodes(graph); }
 
 constexpr Pass kPipeline[] = {
-    {"dead_code", &deadCode},             // nothing that nobody needs is looked at by the others
-    {"fold_constants", &foldConstants},   // shape arithmetic and weights' preparation become constants
-    {"remove_noops", &removeNoops},       // identities hide neighbours from each other
-    {"merge_movement", &mergeMovement},   // chains of transposes and reshapes become one or none
-    {"fold_shuffle", &foldShuffle},       // needs the reshapes around a transpose as the network has them
-    {"rewrite", &rewrite},                // the equations of rules/: canonical forms for what follows
-    {"fold_padding", &foldPadding},       // padding slices go into the windows behind them
-    {"fold_affine", &foldAffine},         // scales and shifts go into the weights before them ...
-    {"fuse_epilogue", &fuseEpilogue},     // ... so that only what cannot be folded becomes an epilogue
-    {"fold_constants", &foldConstants},   // what the folds left behind
+    {"dead_code", &deadCode},                // nothing that nobody needs is looked at by the others
+    {"fold_constants", &foldConstants},      // shape arithmetic and weights' preparation become constants
+    {"remove_noops", &removeNoops},          // identities hide neighbours from each other
+    {"merge_equal", &mergeEqual},            // so that what reads one tensor in one way is seen as such
+    {"merge_movement", &mergeMovement},      // chains of transposes and reshapes become one or none
+    {"merge_slices", &mergeSlices},          // and those of slices and concatenations
+    {"fold_shuffle", &foldShuffle},          // needs the reshapes around a transpose as the network has them
+    {"merge_reductions", &mergeReductions},  // one form of global pooling
+    {"literals", &literals},                 // expressions show their numbers to the equations ...
+    {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
+    {"find_normalizations", &findNormalizations},  // while their parts are single nodes
+    {"find_attention", &findAttention},            // before its transposes move into the products
+    {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
+    {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
+    {"fold_padding", &foldPadding},          // padding slices go into the windows behind them
+    {"fold_affine", &foldAffine},            // scales and shifts go into the weights before them ...
+    {"merge_affine", &mergeAffine},          // ... and into those of the products behind them ...
+    {"fuse_pointwise", &fusePointwise},      // ... so that only what cannot be folded is computed; in one node
+    {"merge_affine", &mergeAffine},          // scales and shifts that met
+    {"rewrite", &rewrite},                   // activations that were written out are whole now
+    {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
+    {"pack_attention", &packAttention},      // products with their biases, which must be alike
+    {"fold_constants", &foldConstants},      // what the folds left behind
 };
 
 constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one

@@ -15,6 +15,9 @@ struct Options {
   bool refittable = false;  // rewrites that depend on the values of weights are then off
   Log* log = nullptr;       // may be null
   std::string device = "cpu";  // kind of the device that the engine is for
+  // Whether kernels of the device compute an operator on operands of these types; null: all do. Passes ask before they
+  // make an operator of a kind that the network does not have there.
+  std::function<bool(const ops::Operator& op, std::span<const ops::TensorType> inputs)> computes;
 };
 
 // A pass is deterministic and idempotent, changes the graph through patches only and returns the number of edits.

@@ -1,4 +1,4 @@
-// Removal of nodes whose output is their first input.
+// Removal of nodes whose output is their first input: copies, and relu of what is never negative.
 #include "passes/remove_noops.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/slice.h"
 #include "ops/op/transpose.h"
+#include "passes/match.h"
 
 namespace tenon::passes {
 namespace {
@@ -35,7 +36,9 @@ bool changesNothing(const graph::Graph& graph, const graph::Node& node) {
   const bool isView = std::any_of(facts.aliases.begin(), facts.aliases.end(), [](const auto& a) { return a.view; });
   if (isView) return true;  // a reshape to the same shape
   if (const auto* pointwise = node.op.as<ops::Pointwise>()) {
-    return node.inputs.size() == 1 && isIdentityExpr(pointwise->expr, in.dtype, out.dtype);
+    if (node.inputs.size() != 1) return false;
+    const bool relu = pointwise->expr == ops::ScalarExpr::of(ops::ScalarOp::k_relu) && isNonNegative(graph, node.inputs[0]);
+    return relu || isIdentityExpr(pointwise->expr, in.dtype, out.dtype);
   }
   if (const auto* transpose = node.op.as<ops::Transpose>()) {
     return std::is_sorted(transpose->permutation.begin(), transpose->permutation.end());

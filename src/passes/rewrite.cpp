@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "ops/op/pointwise.h"
@@ -15,9 +16,15 @@ using ops::ScalarExpr;
 using ops::ScalarInstruction;
 using ops::ScalarOp;
 
-constexpr std::string_view kRuleTexts[] = {
+constexpr std::string_view kExactTexts[] = {
 #define RULE(text) text,
 #include "passes/rules/pointwise.rules"
+#undef RULE
+};
+
+constexpr std::string_view kActivationTexts[] = {
+#define RULE(text) text,
+#include "passes/rules/activations.rules"
 #undef RULE
 };
 
@@ -63,26 +70,54 @@ class SideParser {
 
 using Bindings = std::array<std::optional<ScalarArgument>, 4>;
 
-bool match(const ScalarExpr& pattern, const ScalarArgument& want, const ScalarExpr& expr, const ScalarArgument& have, Bindings& bindings) {
-  if (want.kind == ScalarArgument::Kind::kLiteral) {
-    return have.kind == ScalarArgument::Kind::kLiteral && have.literal == want.literal;
+// Matches one rule's left side. `tolerance` is how far a literal of the expression may be from the rule's, relatively.
+class Matcher {
+ public:
+  Matcher(const ScalarExpr& pattern, const ScalarExpr& expr, double tolerance)
+      : pattern_(pattern), expr_(expr), tolerance_(tolerance) {}
+
+  std::optional<Bindings> matchAt(size_t at) const {
+    Bindings bindings;
+    const auto root = ScalarArgument::result(static_cast<int>(pattern_.instructions.size()) - 1);
+    if (!match(root, ScalarArgument::result(static_cast<int>(at)), bindings)) return std::nullopt;
+    return bindings;
   }
-  if (want.kind == ScalarArgument::Kind::kInput) {
-    if (want.index == kLiteralVariable && have.kind != ScalarArgument::Kind::kLiteral) return false;
-    auto& bound = bindings[static_cast<size_t>(want.index)];
-    if (bound) return *bound == have;
-    bound = have;
+
+ private:
+  bool match(const ScalarArgument& want, const ScalarArgument& have, Bindings& bindings) const {
+    if (want.kind == ScalarArgument::Kind::kLiteral) return have.kind == ScalarArgument::Kind::kLiteral && equal(want.literal, have.literal);
+    if (want.kind == ScalarArgument::Kind::kInput) {
+      if (want.index == kLiteralVariable && have.kind != ScalarArgument::Kind::kLiteral) return false;
+      auto& bound = bindings[static_cast<size_t>(want.index)];
+      if (bound) return *bound == have;
+      bound = have;
+      return true;
+    }
+    if (have.kind != ScalarArgument::Kind::kResult) return false;
+    const auto& p = pattern_.instructions[static_cast<size_t>(want.index)];
+    const auto& e = expr_.instructions[static_cast<size_t>(have.index)];
+    if (p.op != e.op) return false;
+    const Bindings before = bindings;
+    if (matchOperands(p, e, {0, 1, 2}, bindings)) return true;
+    const bool commutes = p.op == ScalarOp::k_add || p.op == ScalarOp::k_mul;
+    if (!commutes) return false;
+    bindings = before;
+    return matchOperands(p, e, {1, 0, 2}, bindings);
+  }
+
+  bool matchOperands(const ScalarInstruction& p, const ScalarInstruction& e, std::array<size_t, 3> order, Bindings& bindings) const {
+    for (size_t i = 0; i < static_cast<size_t>(row(p.op).arity); ++i) {
+      if (!match(p.arguments[i], e.arguments[order[i]], bindings)) return false;
+    }
     return true;
   }
-  if (have.kind != ScalarArgument::Kind::kResult) return false;
-  const auto& p = pattern.instructions[static_cast<size_t>(want.index)];
-  const auto& e = expr.instructions[static_cast<size_t>(have.index)];
-  if (p.op != e.op) return false;
-  for (size_t i = 0; i < static_cast<size_t>(row(p.op).arity); ++i) {
-    if (!match(pattern, p.arguments[i], expr, e.arguments[i], bindings)) return false;
-  }
-  return true;
-}
+
+  bool equal(double want, double have) const { return want == have || std::abs(want - have) <= tolerance_ * std::abs(want); }
+
+  const ScalarExpr& pattern_;
+  const ScalarExpr& expr_;
+  double tolerance_;
+};
 
 // Copies instructions, replacing the one at `at` by the right side under the bindings. Results that are plain copies
 // of an operand (identity) are replaced by the operand.
@@ -160,68 +195,98 @@ ScalarExpr prune(const ScalarExpr& expr) {
   return result;
 }
 
-std::optional<ScalarExpr> applyOnce(const ScalarExpr& expr) {
+std::optional<ScalarExpr> applyOnce(const ScalarExpr& expr, std::span<const Rule> rules, double tolerance) {
   for (size_t at = 0; at < expr.instructions.size(); ++at) {
-    for (const auto& rule : pointwiseRules()) {
-      const bool isIdentity = expr.instructions[at].op == ScalarOp::k_identity;
-      if (isIdentity && at + 1 == expr.instructions.size()) continue;  // a copy as the whole value stays
-      Bindings bindings;
-      const auto root = ScalarArgument::result(static_cast<int>(rule.left.instructions.size()) - 1);
-      if (!match(rule.left, root, expr, ScalarArgument::result(static_cast<int>(at)), bindings)) continue;
-      return prune(substitute(expr, at, rule.right, bindings));
+    const bool isIdentity = expr.instructions[at].op == ScalarOp::k_identity;
+    if (isIdentity && at + 1 == expr.instructions.size()) continue;  // a copy as the whole value stays
+    for (const auto& rule : rules) {
+      if (rule.left.instructions.back().op != expr.instructions[at].op) continue;
+      const auto bindings = Matcher(rule.left, expr, tolerance).matchAt(at);
+      if (bindings) return prune(substitute(expr, at, rule.right, *bindings));
     }
   }
   return std::nullopt;
 }
 
+std::vector<Rule>* parseRules(std::span<const std::string_view> texts) {
+  auto* rules = new std::vector<Rule>();
+  for (const auto text : texts) {
+    const auto arrow = text.find("=>");
+    rules->push_back({text, SideParser(text.substr(0, arrow)).parse(), SideParser(text.substr(arrow + 2)).parse()});
+  }
+  return rules;
+}
+
+// How far apart two numbers may be that are one number rounded to the type.
+double roundingOf(DataType type) {
+  switch (type) {
+    case DataType::kF32: return 1e-6;
+    case DataType::kF16: return 1e-3;
+    case DataType::kBF16: return 8e-3;
+    default: return -1;
+  }
+}
+
+bool simplifyPointwise(graph::Graph& graph, graph::NodeId id) {
+  const auto& node = graph.node(id);
+  const auto* pointwise = node.op.as<ops::Pointwise>();
+  if (pointwise == nullptr) return false;
+  const auto& out = graph.value(node.outputs[0]).type;
+  auto expr = simplify(pointwise->expr);
+  const bool oneType = std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId input) { return graph.value(input).type.dtype == out.dtype; });
+  if (oneType) expr = simplifyActivations(expr, out.dtype);
+  if (expr == pointwise->expr) return false;
+  // A rule may drop an operand that made the shape or the type; then the node stays as it is.
+  const ops::Operator op = ops::Pointwise{std::move(expr)};
+  const auto types = op.infer(node.name, graph.inputTypes(node.inputs));
+  if (types[0].dtype != out.dtype || types[0].shape != out.shape) return false;
+  const graph::NodeId from[] = {id};
+  const auto output = node.outputs[0];
+  const auto inputs = node.inputs;
+  const auto name = node.name;
+  graph::Patch patch(graph);
+  patch.replace(output, patch.add(op, name, inputs, from));
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 std::span<const Rule> pointwiseRules() {
-  static const auto* kRules = [] {
-    auto* rules = new std::vector<Rule>();
-    for (const auto text : kRuleTexts) {
-      const auto arrow = text.find("=>");
-      rules->push_back({text, SideParser(text.substr(0, arrow)).parse(), SideParser(text.substr(arrow + 2)).parse()});
-    }
-    return rules;
-  }();
+  static const auto* kRules = parseRules(kExactTexts);
   return *kRules;
 }
 
-ScalarExpr simplify(const ScalarExpr& expr) {
+std::span<const Rule> activationRules() {
+  static const auto* kRules = parseRules(kActivationTexts);
+  return *kRules;
+}
+
+namespace {
+
+ScalarExpr settle(ScalarExpr expr, std::span<const Rule> rules, double tolerance) {
   constexpr int kMaxSteps = 1000;
-  ScalarExpr result = prune(expr);
   for (int i = 0; i < kMaxSteps; ++i) {
-    auto next = applyOnce(result);
-    if (!next || *next == result) break;
-    result = std::move(*next);
+    auto next = applyOnce(expr, rules, tolerance);
+    if (!next || *next == expr) break;
+    expr = std::move(*next);
   }
-  return result;
+  return expr;
+}
+
+}  // namespace
+
+ScalarExpr simplify(const ScalarExpr& expr) { return settle(prune(expr), pointwiseRules(), 0); }
+
+ScalarExpr simplifyActivations(const ScalarExpr& expr, DataType type) {
+  const double tolerance = roundingOf(type);
+  return tolerance < 0 ? expr : settle(expr, activationRules(), tolerance);
 }
 
 int rewrite(graph::Graph& graph, const Options&) {
   int edits = 0;
   const auto order = graph.order();
-  for (const auto id : order) {
-    const auto& node = graph.node(id);
-    const auto* pointwise = node.op.as<ops::Pointwise>();
-    if (pointwise == nullptr) continue;
-    auto expr = simplify(pointwise->expr);
-    if (expr == pointwise->expr) continue;
-    // A rule may drop an operand that made the shape or the type; then the node stays as it is.
-    const ops::Operator op = ops::Pointwise{std::move(expr)};
-    const auto types = op.infer(node.name, graph.inputTypes(node.inputs));
-    const auto& out = graph.value(node.outputs[0]).type;
-    if (types[0].dtype != out.dtype || types[0].shape != out.shape) continue;
-    const graph::NodeId from[] = {id};
-    const auto output = node.outputs[0];
-    const auto inputs = node.inputs;
-    const auto name = node.name;
-    graph::Patch patch(graph);
-    patch.replace(output, patch.add(op, name, inputs, from));
-    patch.commit();
-    ++edits;
-  }
+  for (const auto id : order) edits += simplifyPointwise(graph, id) ? 1 : 0;
   return edits;
 }
 

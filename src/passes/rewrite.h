@@ -1,4 +1,4 @@
-// Rewrites scalar expressions by the equations of rules/pointwise.rules.
+// Rewrites scalar expressions by the equations of rules/: exact ones, and activation functions as exporters write them.
 #pragma once
 
 #include <span>
@@ -16,9 +16,13 @@ struct Rule {
 };
 
 std::span<const Rule> pointwiseRules();
+std::span<const Rule> activationRules();  // hold up to rounding
 
 // The expression after every rule that applies; equal instructions become one and unused ones go.
 ops::ScalarExpr simplify(const ops::ScalarExpr& expr);
+
+// The same by the table of activations, for operands of one floating type.
+ops::ScalarExpr simplifyActivations(const ops::ScalarExpr& expr, DataType type);
 
 int rewrite(graph::Graph& graph, const Options& options);
 

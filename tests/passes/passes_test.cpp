@@ -142,8 +142,7 @@ TEST(FoldAffine, GroupsAndDeconvolutions) {
 TEST(FuseEpilogue, PointwiseNodesJoinContractions) {
   expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c")), "convolution");
   expectPass("fuse_epilogue", behindConvolution("input %r : f32[2,6,3,3]\n" + scale("add(x0,x1);relu(t0)", "%c, %r")), "convolution");
-  expectPass("fuse_epilogue", behindConvolution("%g : f32[2,6,3,3] = pointwise{expr=\"sigmoid(x0)\"}(%c) \"gate\"\n" +
-                                                scale("mul(x0,x1)", "%c, %g")), "convolution");
+  expectPass("fuse_epilogue", behindConvolution(scale("sigmoid(x0);mul(x0,t0)", "%c")), "convolution");
   expectPass("fuse_epilogue", R"g(input %x : f32[3,5]
     input %r : f32[3,7]
     const %w : f32[5,7] = random(1)
@@ -154,10 +153,11 @@ TEST(FuseEpilogue, PointwiseNodesJoinContractions) {
     %s : f32[3,7] = pointwise{expr="sub(x1,x0)"}(%g, %r) "s" from("s")
     output %s
 )g", "matmul");
+  expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c") + "output %c\n"), "convolution pointwise");
 }
 
-TEST(FuseEpilogue, ChainsOfPointwiseBecomeOneAndOutputsStay) {
-  const auto after = expectPass("fuse_epilogue", R"g(input %x : f32[3,5]
+TEST(FusePointwise, ChainsBecomeOneAndOutputsStay) {
+  const auto after = expectPass("fuse_pointwise", R"g(input %x : f32[3,5]
     input %y : f32[5]
     %a : f32[3,5] = pointwise{expr="exp(x0)"}(%x) "a" from("a")
     %b : f32[3,5] = pointwise{expr="sub(x0,x1)"}(%y, %a) "b" from("b")
@@ -165,7 +165,58 @@ TEST(FuseEpilogue, ChainsOfPointwiseBecomeOneAndOutputsStay) {
     output %c
 )g", "pointwise");
   EXPECT_EQ(after.node(after.order()[0]).origins, (std::vector<std::string>{"a", "b", "c"}));
-  expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c") + "output %c\n"), "convolution pointwise");
+  EXPECT_EQ(after.node(after.order()[0]).name, "fusedPointwiseNode(a, b, c)");
+  expectPass("fuse_pointwise", behindConvolution("%g : f32[2,6,3,3] = pointwise{expr=\"sigmoid(x0)\"}(%c) \"gate\"\n" +
+                                                 scale("mul(x0,x1)", "%c, %g")), "convolution pointwise");
+}
+
+TEST(FusePointwise, WhatIsCheapIsComputedAgainWhereItBroadcasts) {
+  const auto chain = [](const char* expr) {
+    return std::string("input %x : f32[3,5]\ninput %y : f32[5]\n%a : f32[5] = pointwise{expr=\"") + expr + R"g("}(%y) "a"
+      %b : f32[3,5] = pointwise{expr="add(x0,x1)"}(%x, %a) "b"
+      output %b
+)g";
+  };
+  expectPass("fuse_pointwise", chain("mul(x0,2);add(t0,1)"), "pointwise");
+  expectPass("fuse_pointwise", chain("exp(x0)"), "pointwise pointwise");
+}
+
+TEST(FusePointwise, LongChainsAreCutWhereKernelsHaveNoMoreRoom) {
+  std::string body = "input %v0 : f32[4]\n";
+  for (int i = 0; i < 60; ++i) {
+    body += fmt::format("%v{} : f32[4] = pointwise{{expr=\"mul(x0,1.5);sub(t0,0.25)\"}}(%v{}) \"n{}\"\n", i + 1, i, i);
+  }
+  const auto after = expectPass("fuse_pointwise", body + "output %v60\n", "pointwise pointwise pointwise pointwise pointwise pointwise pointwise pointwise");
+  for (const auto id : after.order()) EXPECT_EQ(after.node(id).inputs.size(), 1u);
+}
+
+TEST(Literals, ConstantsOfOneElementAreWrittenIntoExpressions) {
+  const auto after = expectPass("literals", R"g(input %x : f32[2,3]
+    const %h : f32[1,1] = {0.5}
+    const %p : f32[] = {2}
+    %a : f32[2,3] = pointwise{expr="mul(x0,x1);pow(t0,x2)"}(%x, %h, %p) "a"
+    output %a
+)g", "pointwise");
+  EXPECT_EQ(after.node(after.order()[0]).op.text(), R"g(pointwise{expr="mul(x0,0.5);pow(t0,2)"})g");
+}
+
+TEST(Literals, TypesAndShapesStay) {
+  // The constant gives the result its rank, or is all that gives an instruction its type.
+  for (const char* body : {R"g(input %x : f32[3]
+    const %h : f32[1,1] = {0.5}
+    %a : f32[1,3] = pointwise{expr="mul(x0,x1)"}(%x, %h) "a"
+    output %a
+)g", R"g(input %x : bool[3]
+    const %h : i32[1] = {5}
+    const %k : i32[1] = {7}
+    %a : i32[3] = pointwise{expr="select(x0,x1,x2)"}(%x, %h, %k) "a"
+    output %a
+)g"}) {
+    const auto before = graph::parse(std::string("graph \"g\" {\n") + body + "}\n");
+    auto after = before;
+    runPass("literals", after);
+    EXPECT_EQ(graph::text(after), graph::text(before));
+  }
 }
 
 graph::Graph swish() {

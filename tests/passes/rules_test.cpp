@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "ops/op/pointwise.h"
+#include "ops/scalar_program.h"
 #include "passes/rewrite.h"
 
 namespace tenon::passes {
@@ -100,6 +101,44 @@ TEST(Rules, BothSidesAgreeOnEveryValue) {
     }
     EXPECT_GT(types, 0) << rule.text << " was tried on no type";
   }
+}
+
+// Activation functions: both sides are one function, computed in double here, so they agree to many digits.
+TEST(Rules, BothSidesOfActivationsAgree) {
+  ASSERT_FALSE(activationRules().empty());
+  for (const auto& rule : activationRules()) {
+    ops::ScalarProgram left(rule.left, std::vector<DataType>(4, DataType::kF32));
+    ops::ScalarProgram right(rule.right, std::vector<DataType>(4, DataType::kF32));
+    std::mt19937_64 generator(7);
+    for (int i = 0; i < 20000; ++i) {
+      const double range = i % 3 == 0 ? 1e-3 : i % 3 == 1 ? 4 : 40;
+      const double x = i == 0 ? 0 : range * (static_cast<double>(generator() >> 11) * 0x1p-52 - 1);
+      const std::vector<ops::Number> inputs(4, ops::Number::ofReal(x, DataType::kF32));
+      const double a = left(inputs).real;
+      const double b = right(inputs).real;
+      if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
+      ASSERT_LE(std::abs(a - b), 1e-9 * (std::abs(a) + std::abs(x)) + 1e-12) << rule.text << " at " << x;
+    }
+  }
+}
+
+// As exporters write them, with constants rounded to the type of the network and products in any order.
+TEST(Rules, ActivationsAreRecognised) {
+  const auto recognised = [](const char* source, DataType type = DataType::kF32) {
+    return ops::text(simplifyActivations(simplify(ops::parseScalarExpr(source)), type));
+  };
+  EXPECT_EQ(recognised("div(x0,1.4142135381698608);erf(t0);add(t1,1);mul(x0,t2);mul(t3,0.5)"), "gelu_erf(x0)");
+  EXPECT_EQ(recognised("mul(x0,0.5);div(x0,1.4142135381698608);erf(t1);add(1,t2);mul(t0,t3)"), "gelu_erf(x0)");
+  EXPECT_EQ(recognised("mul(0.70710677,x0);erf(t0);add(t1,1);mul(0.5,t2);mul(t3,x0)"), "gelu_erf(x0)");
+  EXPECT_EQ(recognised("pow(x0,3);mul(t0,0.044714998);add(x0,t1);mul(t2,0.79788458);tanh(t3);add(t4,1);mul(x0,0.5);mul(t6,t5)"), "gelu_tanh(x0)");
+  EXPECT_EQ(recognised("mul(x0,x0);mul(x0,t0);mul(0.044714998,t1);add(x0,t2);mul(0.79788458,t3);tanh(t4);add(1,t5);mul(x0,t6);mul(0.5,t7)"), "gelu_tanh(x0)");
+  EXPECT_EQ(recognised("mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)", DataType::kF16), "gelu_tanh(x0)");
+  EXPECT_EQ(recognised("add(x0,3);clip(t0,0,6);div(t1,6);mul(x0,t2)"), "hard_sigmoid(x0,0.16666666666666666,0.5);mul(x0,t0)");
+  EXPECT_EQ(recognised("neg(x0);exp(t0);add(t1,1);div(x0,t2)"), "sigmoid(x0);mul(x0,t0)");
+  EXPECT_EQ(recognised("sqrt(x0);div(1,t0)"), "rsqrt(x0)");
+  // A constant that is another number stays.
+  EXPECT_NE(recognised("div(x0,1.5);erf(t0);add(t1,1);mul(x0,t2);mul(t3,0.5)"), "gelu_erf(x0)");
+  EXPECT_NE(recognised("mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)"), "gelu_tanh(x0)");
 }
 
 TEST(Rules, SimplifyReachesAFixedPoint) {

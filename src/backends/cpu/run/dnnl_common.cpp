@@ -1,6 +1,9 @@
 // oneDNN's engine, descriptors and post-operations.
 #include "backends/cpu/run/dnnl_common.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "backends/cpu/run/dnnl_version.h"
@@ -22,6 +25,8 @@ struct Eltwise {
   float beta = 0;
 };
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 // An instruction whose only non-literal operand is the running value, as an element-wise post-operation.
 std::optional<Eltwise> toEltwise(const ops::ScalarInstruction& instruction, int at) {
   const auto literal = [&](size_t i) { return static_cast<float>(instruction.arguments[i].literal); };
@@ -41,6 +46,13 @@ std::optional<Eltwise> toEltwise(const ops::ScalarInstruction& instruction, int 
     case ScalarOp::k_mul: return Eltwise{algorithm::eltwise_linear, literal(at == 0 ? 1 : 0), 0};
     case ScalarOp::k_sub:
       return at == 0 ? Eltwise{algorithm::eltwise_linear, 1, -literal(1)} : Eltwise{algorithm::eltwise_linear, -1, literal(0)};
+    case ScalarOp::k_div: return at == 0 ? std::optional(Eltwise{algorithm::eltwise_linear, 1 / literal(1), 0}) : std::nullopt;
+    case ScalarOp::k_fma:
+      return at == 2 ? std::nullopt : std::optional(Eltwise{algorithm::eltwise_linear, literal(at == 0 ? 1 : 0), literal(2)});
+    case ScalarOp::k_max: return Eltwise{algorithm::eltwise_clip, literal(at == 0 ? 1 : 0), kInfinity};
+    case ScalarOp::k_min: return Eltwise{algorithm::eltwise_clip, -kInfinity, literal(at == 0 ? 1 : 0)};
+    case ScalarOp::k_sqrt: return Eltwise{algorithm::eltwise_sqrt, 0, 0};
+    case ScalarOp::k_exp: return Eltwise{algorithm::eltwise_exp, 0, 0};
     default: return std::nullopt;
   }
 }
@@ -57,10 +69,19 @@ std::optional<algorithm> toBinary(ScalarOp op, int at) {
   }
 }
 
+// An operand of fewer axes as one of as many as the output, which broadcasting aligns at the right.
+runtime::TensorShape aligned(const runtime::TensorShape& extra, const runtime::TensorShape& output) {
+  if (extra.dims.rank >= output.dims.rank) return extra;
+  runtime::TensorShape result = extra;
+  result.dims = {};
+  for (int i = extra.dims.rank; i < output.dims.rank; ++i) result.dims.push(1);
+  for (const int64_t extent : extra.dims) result.dims.push(extent);
+  return result;
+}
+
 // Operands that post-operations take: the whole result, one per channel, or one in all.
 bool fitsBinary(const runtime::TensorShape& extra, const runtime::TensorShape& output) {
   if (extra.dims == output.dims) return extra.format == output.format;
-  if (extra.dims.rank != output.dims.rank) return false;
   for (int axis = 0; axis < extra.dims.rank; ++axis) {
     if (extra.dims[axis] != 1 && (axis != 1 || extra.dims[axis] != output.dims[axis])) return false;
   }
@@ -72,15 +93,95 @@ bool isRunning(const ScalarArgument& argument, size_t k) {
   return argument.kind == ScalarArgument::Kind::kResult && argument.index == static_cast<int>(k) - 1;
 }
 
-// running * sigmoid(running): instruction k is the sigmoid, k + 1 the product.
-bool isSwish(const ops::ScalarExpr& expr, size_t k) {
-  if (k + 1 >= expr.instructions.size() || expr.instructions[k].op != ScalarOp::k_sigmoid) return false;
+// running * gate(running): instruction k is the gate, k + 1 the product.
+bool isGated(const ops::ScalarExpr& expr, size_t k, ScalarOp op) {
+  if (k + 1 >= expr.instructions.size() || expr.instructions[k].op != op) return false;
   const auto& product = expr.instructions[k + 1];
   if (product.op != ScalarOp::k_mul) return false;
   const auto& source = expr.instructions[k].arguments[0];
   const auto gate = ScalarArgument::result(static_cast<int>(k));
   return (product.arguments[0] == source && product.arguments[1] == gate) ||
          (product.arguments[1] == source && product.arguments[0] == gate);
+}
+
+// Collects post-operations. oneDNN 2.6 makes one generator for each element-wise algorithm in a chain, so that a second one
+// with other numbers would compute with those of the first: such a chain is refused. Neighbouring lines and neighbouring
+// clips become one.
+class EltwiseChain {
+ public:
+  explicit EltwiseChain(dnnl::post_ops& ops) : ops_(ops) {}
+
+  bool append(const Eltwise& next) {
+    if (last_ && last_->kind == next.kind && next.kind == algorithm::eltwise_linear) {
+      last_ = Eltwise{next.kind, last_->alpha * next.alpha, last_->beta * next.alpha + next.beta};
+      return true;
+    }
+    if (last_ && last_->kind == next.kind && next.kind == algorithm::eltwise_clip && next.alpha <= next.beta) {
+      last_ = Eltwise{next.kind, std::clamp(last_->alpha, next.alpha, next.beta), std::clamp(last_->beta, next.alpha, next.beta)};
+      return true;
+    }
+    if (!flush()) return false;
+    last_ = next;
+    return true;
+  }
+
+  // To be called before any other post-operation is appended, and at the end.
+  bool flush() {
+    if (!last_) return true;
+    const auto one = *std::exchange(last_, std::nullopt);
+    for (const auto& other : appended_) {
+      if (other.kind == one.kind && (other.alpha != one.alpha || other.beta != one.beta)) return false;
+    }
+    appended_.push_back(one);
+    appendEltwise(ops_, one.kind, one.alpha, one.beta);
+    return true;
+  }
+
+ private:
+  dnnl::post_ops& ops_;
+  std::optional<Eltwise> last_;
+  std::vector<Eltwise> appended_;
+};
+
+// Instructions from k on that are one or more element-wise post-operations of the running value; how many instructions
+// they are, 0 when there is none. `running` is the operand of instruction k that is the running value.
+size_t appendActivation(EltwiseChain& chain, const ops::ScalarExpr& expr, size_t k, int running) {
+  const auto& instruction = expr.instructions[k];
+  const auto literal = [&](size_t i) { return static_cast<float>(instruction.arguments[i].literal); };
+  if (isGated(expr, k, ScalarOp::k_sigmoid)) return chain.append({algorithm::eltwise_swish, 1, 0}) ? 2 : 0;
+  if (instruction.op == ScalarOp::k_hard_sigmoid && running == 0) {
+    const bool standard = std::abs(literal(1) * 6 - 1) < 1e-5f && literal(2) == 0.5f;
+    if (standard && isGated(expr, k, ScalarOp::k_hard_sigmoid)) {
+      // 3.x lets the caller choose the line, 2.x has this one only and ignores the numbers.
+      return chain.append({algorithm::eltwise_hardswish, 1.f / 6, 0.5f}) ? 2 : 0;
+    }
+    return chain.append({algorithm::eltwise_linear, literal(1), literal(2)}) && chain.append({algorithm::eltwise_clip, 0, 1}) ? 1 : 0;
+  }
+  const bool square = instruction.op == ScalarOp::k_mul && isRunning(instruction.arguments[0], k) && isRunning(instruction.arguments[1], k);
+  if (square) return chain.append({algorithm::eltwise_square, 0, 0}) ? 1 : 0;
+  for (int i = 0; i < running; ++i) {
+    if (isRunning(instruction.arguments[static_cast<size_t>(i)], k)) return 0;  // twice, and no product
+  }
+  const auto eltwise = toEltwise(instruction, running);
+  return eltwise && chain.append(*eltwise) ? 1 : 0;
+}
+
+// An instruction that reads the running value and one operand `extra`; false when no post-operation computes it.
+bool appendBinary(PostOps& result, const ops::ScalarInstruction& instruction, int running, int input,
+                  const runtime::TensorShape& extra, const runtime::TensorShape& output) {
+  if (row(instruction.op).arity != 2) return false;  // so the running value is read once
+  const bool perChannel = output.dims.rank > 1 && extra.dims.count() == output.dims[1] && extra.dims[1] == output.dims[1];
+  if (instruction.op == ScalarOp::k_leaky_relu && running == 0 && perChannel && result.slopes) {
+    constexpr int kChannelMask = 1 << 1;
+    result.binaries.push_back({result.ops.len(), input, true});
+    result.ops.append_prelu(kChannelMask);
+    return true;
+  }
+  const auto binary = toBinary(instruction.op, running);
+  if (!binary || !fitsBinary(extra, output)) return false;
+  result.binaries.push_back({result.ops.len(), input, false});
+  result.ops.append_binary(*binary, dnnlDesc(extra.dims, extra.format));
+  return true;
 }
 
 }  // namespace
@@ -125,18 +226,20 @@ dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
 }
 
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
-                                 const runtime::TensorShape& output) {
+                                 const runtime::TensorShape& output, bool slopes) {
   PostOps result;
-  for (size_t k = 0; k < expr.instructions.size(); ++k) {
-    if (result.ops.len() >= 16) return std::nullopt;
+  result.slopes = slopes;
+  EltwiseChain chain(result.ops);
+  for (size_t k = 0; k < expr.instructions.size();) {
+    constexpr int kMaxOps = 14;  // of oneDNN's 32; an activation may be two of them
+    if (result.ops.len() >= kMaxOps) return std::nullopt;
     const auto& instruction = expr.instructions[k];
-    int running = -1;
+    int running = -1;  // the last operand that is the running value
     int other = -1;
-    const int arity = row(instruction.op).arity;
-    for (int i = 0; i < arity; ++i) {
+    for (int i = 0; i < row(instruction.op).arity; ++i) {
       const auto& argument = instruction.arguments[static_cast<size_t>(i)];
       if (isRunning(argument, k)) {
-        if (running >= 0) return std::nullopt;
+        if (running >= 0 && other >= 0) return std::nullopt;
         running = i;
       } else if (argument.kind != ScalarArgument::Kind::kLiteral) {
         if (argument.kind != ScalarArgument::Kind::kInput || argument.index == 0 || other >= 0) return std::nullopt;
@@ -144,24 +247,18 @@ std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const ru
       }
     }
     if (running < 0) return std::nullopt;
-    if (isSwish(expr, k)) {
-      appendEltwise(result.ops, algorithm::eltwise_swish, 1.f, 0.f);
-      ++k;
-      continue;
-    }
     if (other < 0) {
-      const auto eltwise = toEltwise(instruction, running);
-      if (!eltwise) return std::nullopt;
-      appendEltwise(result.ops, eltwise->kind, eltwise->alpha, eltwise->beta);
+      const size_t taken = appendActivation(chain, expr, k, running);
+      if (taken == 0) return std::nullopt;
+      k += taken;
       continue;
     }
-    const auto binary = arity == 2 ? toBinary(instruction.op, running) : std::nullopt;
     const int input = instruction.arguments[static_cast<size_t>(other)].index;
-    const auto& extra = extras[static_cast<size_t>(input) - 1];
-    if (!binary || !fitsBinary(extra, output)) return std::nullopt;
-    result.binaries.push_back({result.ops.len(), input});
-    result.ops.append_binary(*binary, dnnlDesc(extra.dims, extra.format));
+    if (!chain.flush()) return std::nullopt;
+    if (!appendBinary(result, instruction, running, input, aligned(extras[static_cast<size_t>(input) - 1], output), output)) return std::nullopt;
+    ++k;
   }
+  if (!chain.flush()) return std::nullopt;
   return result;
 }
 
@@ -182,7 +279,8 @@ dnnl::primitive_attr Epilogue::configure(std::span<const runtime::TensorShape> e
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   extraCount_ = extras.size();
-  inside_ = allowInside ? toPostOps(expr_, extras, output) : std::nullopt;
+  output_ = output;
+  inside_ = allowInside ? toPostOps(expr_, extras, output, slopes_) : std::nullopt;
   if (inside_) {
     attributes.set_post_ops(inside_->ops);
   } else {
@@ -197,8 +295,9 @@ void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras
   if (!inside_) return;
   for (const auto& binary : inside_->binaries) {
     const auto& extra = extras[static_cast<size_t>(binary.input) - 1];
-    call.bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | DNNL_ARG_SRC_1, dnnlDesc(extra.dims, extra.format),
-              firstSlot + binary.input - 1);
+    const int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | (binary.prelu ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC_1);
+    const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Format::kLinear) : dnnlDesc(aligned(extra, output_).dims, extra.format);
+    call.bind(argument, desc, firstSlot + binary.input - 1);
   }
 }
 

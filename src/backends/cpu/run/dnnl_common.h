@@ -26,12 +26,14 @@ struct PostOps {
   struct Binary {
     int position;  // index of the post-operation
     int input;     // x-number in the expression, from 1
+    bool prelu;    // takes slopes per channel
   };
   std::vector<Binary> binaries;
+  bool slopes = false;
 };
-// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit.
+// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit. `slopes`: a leaky relu may have one per channel.
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
-                                 const runtime::TensorShape& output);
+                                 const runtime::TensorShape& output, bool slopes);
 
 // Whether a primitive of so much work (multiply-adds or moved elements) should be made for and run on one thread.
 constexpr bool runsAlone(int64_t work) { return work < 300'000; }
@@ -63,7 +65,7 @@ class DnnlCall {
 // the block-wise runner over the result in place.
 class Epilogue {
  public:
-  explicit Epilogue(const ops::ScalarExpr& expr) : expr_(expr), runner_(expr) {}
+  explicit Epilogue(const ops::ScalarExpr& expr, bool slopes = false) : expr_(expr), runner_(expr), slopes_(slopes) {}
   // Chooses; the attributes are for the primitive. With `allowInside` false the runner does it all.
   dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output, bool allowInside);
   bool isInside() const noexcept { return inside_.has_value(); }
@@ -75,7 +77,9 @@ class Epilogue {
  private:
   ops::ScalarExpr expr_;
   PointwiseRunner runner_;
+  bool slopes_;  // see toPostOps
   std::optional<PostOps> inside_;
+  runtime::TensorShape output_;
   size_t extraCount_ = 0;
 };
 

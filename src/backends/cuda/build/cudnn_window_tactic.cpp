@@ -17,7 +17,7 @@ using build::Candidate;
 using build::Problem;
 using dnn::Fusion;
 
-constexpr size_t kMostFused = 12;   // engines to try per format
+constexpr size_t kMostFused = 8;    // engines to try per format
 constexpr size_t kMostBare = 3;     // where the fused ones stand as well
 constexpr size_t kMostLinear = 2;   // of half types in rows, which the tensor cores do not read as they are
 

@@ -64,28 +64,6 @@ Geometry geometry(const WindowOp& op, const runtime::Shapes& shapes) {
   return result;
 }
 
-// product + bias + residual as product + residual + bias: in this order cuDNN has engines that are compiled already.
-ops::ScalarExpr residualFirst(const ops::ScalarExpr& expr, const runtime::Shapes& shapes) {
-  using ops::ScalarArgument;
-  auto result = expr;
-  auto& instructions = result.instructions;
-  if (instructions.size() < 2 || instructions[0].op != ops::ScalarOp::k_add || instructions[1].op != ops::ScalarOp::k_add) return expr;
-  const auto sum = ScalarArgument::result(0);
-  auto& arguments = instructions[1].arguments;
-  const auto& residual = arguments[0] == sum ? arguments[1] : arguments[0];
-  if (!(arguments[0] == sum || arguments[1] == sum) || residual.kind != ScalarArgument::Kind::kInput || residual.index < 2) return expr;
-  // Inputs of the whole epilogue from x1 on are those of the step from the third on.
-  if (shapes.inputs[static_cast<size_t>(residual.index) + 1].dims != shapes.outputs[0].dims) return expr;
-  for (size_t i = 2; i < instructions.size(); ++i) {
-    const auto first = instructions[i].arguments.begin();
-    if (std::find(first, first + row(instructions[i].op).arity, sum) != first + row(instructions[i].op).arity) return expr;
-  }
-  const auto added = residual;
-  instructions[0].arguments = {ScalarArgument::input(0), added, {}};
-  instructions[1].arguments = {sum, ScalarArgument::input(1), {}};
-  return result;
-}
-
 // Extents aligned at the right to `rank` axes, with strides of the format; extents of one may have any stride.
 // `narrow`: the operation has a single spatial axis, which gets another one in front of it.
 Tensor makeTensor(const runtime::TensorShape& shape, int rank, bool narrow, ElementType type) {
@@ -189,7 +167,7 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
       operands.push_back(result.give(makeTensor(extra, rank, narrow, type), {static_cast<int>(i)}));
     }
     const auto yId = result.give(y, {-1});
-    addEpilogue(graph, op.hasBias ? residualFirst(epilogue, shapes) : epilogue, operands, y, yId, result.scalars);
+    addEpilogue(graph, epilogue, operands, y, yId, result.scalars);
   }
   result.finish();
   return result;

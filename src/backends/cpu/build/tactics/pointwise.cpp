@@ -23,9 +23,14 @@ class PointwiseTactic final : public SimpleTactic {
       if (!isSupportedType(type)) return build::no("values of {}; it computes f32 and bool", tenon::name(type));
     }
     size_t buffers = problem.inputs.size();
-    for (const auto& instruction : op->expr.instructions) buffers += static_cast<size_t>(row(instruction.op).arity) + 1;
+    for (const auto& instruction : op->expr.instructions) {
+      ++buffers;
+      for (int i = 0; i < row(instruction.op).arity; ++i) {
+        buffers += instruction.arguments[static_cast<size_t>(i)].kind == ops::ScalarArgument::Kind::kLiteral ? 1 : 0;
+      }
+    }
     constexpr size_t kBuffers = 48;  // of a block
-    if (buffers > kBuffers) return build::no("{} operands and results; a block has room for {}", buffers, kBuffers);
+    if (buffers > kBuffers) return build::no("{} operands, literals and results; a block has room for {}", buffers, kBuffers);
     return build::yes();
   }
 };

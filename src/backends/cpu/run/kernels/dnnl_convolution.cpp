@@ -79,7 +79,7 @@ class ConvolutionKernel final : public runtime::Kernel {
 
 template <typename Op>
 ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel)
-    : kernel_(kernel), epilogue_(kernel.op.epilogue), firstExtra_(kernel.op.hasBias ? 3 : 2) {}
+    : kernel_(kernel), epilogue_(kernel.op.epilogue, true), firstExtra_(kernel.op.hasBias ? 3 : 2) {}
 
 template <typename Op>
 template <typename Forward>

@@ -1,0 +1,20 @@
+// Sums and scalings of rows of f32 for normalization, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+
+namespace tenon::backends::cpu {
+
+struct RowFunctions {
+  double (*sum)(const float* x, size_t count);
+  double (*squares)(const float* x, float mean, size_t count);  // sum of (x - mean)^2
+  // y = (x - mean) * factor * scale[i] + bias[i]
+  void (*scaleEach)(const float* x, float* y, size_t count, float mean, float factor, const float* scale, const float* bias);
+  // y = (x - mean) * factor + bias
+  void (*scaleAll)(const float* x, float* y, size_t count, float mean, float factor, float bias);
+};
+
+// The best ones for this processor.
+const RowFunctions& rowFunctions();
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,126 @@
+// Attention: shape rule and plain reference in double.
+#include "ops/op/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/infer_util.h"
+#include "ops/strides.h"
+
+namespace tenon::ops {
+namespace {
+
+// Where the rows of one head of q, k or v stand in its operand (leading axes in one).
+struct Heads {
+  int64_t rows;
+  int64_t heads;
+  int64_t width;
+  int64_t step;   // between rows
+  int64_t first;  // column
+
+  // `part` of a packed operand: 0 q, 1 k, 2 v.
+  Heads(const Attention& op, const Dims& dims, int64_t part)
+      : rows(dims[dims.rank - 2]), heads(std::max<int64_t>(op.heads, 1)), width(dims[dims.rank - 1] / heads / (op.packed ? 3 : 1)),
+        step(dims[dims.rank - 1]), first(op.packed ? part * heads * width : 0) {}
+  int64_t offset(int64_t batch, int64_t head, int64_t row) const { return (batch * rows + row) * step + first + head * width; }
+};
+
+// Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does.
+void softmax(std::vector<double>& row) {
+  const double most = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (double& x : row) sum += x = std::exp(x - most);
+  for (double& x : row) x /= sum;
+}
+
+}  // namespace
+
+Facts Attention::facts() const { return {}; }
+
+void Attention::infer(InferContext& context) const {
+  const auto& q = context.input(0);
+  const auto& k = packed ? q : context.input(1);
+  const auto& v = packed ? q : context.input(2);
+  for (size_t i = 0; i < maskInput() + (hasMask ? 1 : 0); ++i) {
+    checkFloating(context, i);
+    if (i > 0) checkSameType(context, 0, i);
+  }
+  context.check(heads >= 0, "heads = {}, expected 0 or more", heads);
+  context.check(q.rank() >= 2 && q.rank() == k.rank() && q.rank() == v.rank(), "q, k and v have shapes {}, {} and {}, expected one rank of 2 or more",
+                text(q.shape), text(k.shape), text(v.shape));
+  context.check(heads == 0 || q.rank() == 3, "q has shape {}, expected 3 axes with heads = {}", text(q.shape), heads);
+  context.check(heads > 0 || !packed, "a packed operand needs heads");
+  const size_t rank = q.shape.size();
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    context.merge(q.shape[i], k.shape[i], "leading extents of q and k");
+    context.merge(q.shape[i], v.shape[i], "leading extents of q and v");
+  }
+  context.merge(q.shape[rank - 1], k.shape[rank - 1], "columns of q and k");
+  context.merge(k.shape[rank - 2], v.shape[rank - 2], "rows of k and v");
+  for (const auto* operand : {&q, &v}) {
+    const Extent& columns = operand->shape[rank - 1];
+    const int64_t parts = std::max<int64_t>(heads, 1) * (packed ? 3 : 1);
+    context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are no multiple of {}", columns.text(), parts);
+  }
+  if (hasMask) checkMask(context, q.shape, k.shape[rank - 2]);
+  Shape shape = q.shape;
+  shape[rank - 1] = packed ? floorDiv(q.shape[rank - 1], 3) : v.shape[rank - 1];
+  context.output(q.dtype, std::move(shape));
+}
+
+void Attention::checkMask(const InferContext& context, const Shape& q, const Extent& keys) const {
+  Shape scores(q.begin(), q.end() - 1);
+  if (heads > 0) scores.insert(scores.begin() + 1, Extent(heads));
+  scores.push_back(keys);
+  const Shape& mask = context.input(maskInput()).shape;
+  context.check(mask.size() <= scores.size(), "the mask has shape {}, it does not broadcast to {}", text(mask), text(scores));
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (!mask[i].isConstant(1)) context.merge(mask[i], scores[i + scores.size() - mask.size()], "mask and scores");
+  }
+}
+
+void Attention::evaluate(const EvalContext& context) const {
+  const auto q = toDoubles(context.inputs[0]);
+  const auto& keys = context.inputs[packed ? 0 : 1];
+  const auto& values = context.inputs[packed ? 0 : 2];
+  const auto k = toDoubles(keys);
+  const auto v = toDoubles(values);
+  const Heads qs(*this, context.inputs[0].dims, 0), ks(*this, keys.dims, 1), vs(*this, values.dims, 2);
+  const Dims& out = context.outputs[0].dims;
+  Dims scores;
+  for (int i = 0; i + 2 < out.rank; ++i) scores.push(out[i]);
+  if (heads > 0) scores.push(heads);
+  scores.push(qs.rows);
+  scores.push(ks.rows);
+  const auto mask = hasMask ? toDoubles(context.inputs[maskInput()]) : std::vector<double>();
+  const auto maskStrides = hasMask ? broadcastStrides(context.inputs[maskInput()].dims, scores) : Strides{};
+  Dims rowSpace = scores;
+  rowSpace.rank -= 1;
+  std::vector<double> row(static_cast<size_t>(ks.rows));
+  int64_t position = 0;
+  for (IndexIterator i(rowSpace); i.valid(); i.next(), ++position) {
+    const int64_t s = position % qs.rows;
+    const int64_t head = position / qs.rows % qs.heads;
+    const int64_t batch = position / qs.rows / qs.heads;
+    for (int64_t t = 0; t < ks.rows; ++t) {
+      double sum = 0;
+      for (int64_t d = 0; d < qs.width; ++d) {
+        sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] * k[static_cast<size_t>(ks.offset(batch, head, t) + d)];
+      }
+      const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
+      row[static_cast<size_t>(t)] = sum * scale + (hasMask ? mask[static_cast<size_t>(at)] : 0);
+    }
+    softmax(row);
+    const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
+    for (int64_t e = 0; e < vs.width; ++e) {
+      double sum = 0;
+      for (int64_t t = 0; t < ks.rows; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch, head, t) + e)];
+      context.outputs[0].storeDouble(target + e, sum);
+    }
+  }
+}
+
+OperatorInfo operatorInfo_attention() { return describe<Attention>(); }
+
+}  // namespace tenon::ops

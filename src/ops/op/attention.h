@@ -1,0 +1,32 @@
+// Scaled dot-product attention.
+#pragma once
+
+#include "ops/operator.h"
+
+namespace tenon::ops {
+
+// Inputs: q, k, v, and a mask when hasMask; floating, one type. Output: softmax(scale * q k^T + mask) v, the softmax over
+// the keys. With heads = 0: q [...,S,D], k [...,T,D], v [...,T,E], output [...,S,E], equal leading extents. With heads =
+// H: q [B,S,H*D], k [B,T,H*D], v [B,T,H*E], output [B,S,H*E], each head on its own columns. The mask broadcasts (aligned
+// at the right) to the scores: [...,S,T], with heads [B,H,S,T]; -infinity leaves a key out. When packed (with heads, D =
+// E), the only operand before the mask is [B,S,3*H*D]: the columns of q, of k, of v.
+struct Attention {
+  static constexpr std::string_view kName = "attention";
+  int64_t heads = 0;
+  double scale = 1;
+  bool hasMask = false;
+  bool packed = false;
+  static constexpr auto fields = std::tuple{field("heads", &Attention::heads), field("scale", &Attention::scale),
+                                            field("hasMask", &Attention::hasMask), field("packed", &Attention::packed)};
+
+  size_t maskInput() const { return packed ? 1 : 3; }
+
+  Facts facts() const;
+  void infer(InferContext& context) const;
+  void evaluate(const EvalContext& context) const;
+
+ private:
+  void checkMask(const InferContext& context, const Shape& q, const Extent& keys) const;
+};
+
+}  // namespace tenon::ops

@@ -1,0 +1,105 @@
+// A pointwise node joins the only pointwise node that reads it.
+#include "passes/fuse_pointwise.h"
+
+#include <algorithm>
+
+#include "ops/op/pointwise.h"
+#include "passes/match.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+using ops::ScalarOp;
+
+constexpr size_t kMaxInputs = 8;   // operands that a generated kernel takes
+constexpr size_t kMaxBuffers = 40;  // inputs, literals and results, of the 48 that a block of the CPU's kernel holds
+
+// The expression of `outer` over a common list of inputs, with its operand `joined` computed by `inner` over the same
+// list. Equal operands become one.
+ops::ScalarExpr compose(const ops::ScalarExpr& outer, const std::vector<ValueId>& outerInputs, ValueId joined,
+                        const ops::ScalarExpr& inner, const std::vector<ValueId>& innerInputs, std::vector<ValueId>& inputs) {
+  const auto place = [&](ValueId id) {
+    const auto found = std::find(inputs.begin(), inputs.end(), id);
+    if (found != inputs.end()) return static_cast<int>(found - inputs.begin());
+    inputs.push_back(id);
+    return static_cast<int>(inputs.size() - 1);
+  };
+  std::vector<int> innerMap;
+  for (const ValueId id : innerInputs) innerMap.push_back(place(id));
+  std::vector<int> outerMap;
+  constexpr int kJoined = 255;
+  for (const ValueId id : outerInputs) outerMap.push_back(id == joined ? kJoined : place(id));
+  const auto first = inner.empty() ? ops::ScalarExpr::of(ScalarOp::k_identity) : inner;
+  return outer.withInputs(outerMap).compose(kJoined, first.withInputs(innerMap));
+}
+
+// What costs less to compute again for each element of a larger tensor than to store, wait for and load.
+bool isCheap(const ops::ScalarExpr& expr) {
+  constexpr size_t kFew = 2;
+  return expr.instructions.size() <= kFew && std::all_of(expr.instructions.begin(), expr.instructions.end(), [](const auto& i) {
+    constexpr ScalarOp kCheap[] = {ScalarOp::k_identity, ScalarOp::k_cast, ScalarOp::k_add, ScalarOp::k_sub, ScalarOp::k_mul, ScalarOp::k_neg,
+                                   ScalarOp::k_abs, ScalarOp::k_relu, ScalarOp::k_clip, ScalarOp::k_min, ScalarOp::k_max, ScalarOp::k_fma};
+    return std::find(std::begin(kCheap), std::end(kCheap), i.op) != std::end(kCheap);
+  });
+}
+
+bool fuse(Graph& graph, NodeId id, const graph::Use& use) {
+  const auto& producer = graph.node(id);
+  const auto& consumer = graph.node(use.node);
+  const auto* inner = producer.op.as<ops::Pointwise>();
+  const auto* outer = consumer.op.as<ops::Pointwise>();
+  if (inner == nullptr || outer == nullptr || producer.device != consumer.device) return false;
+  const ValueId joined = producer.outputs[0];
+  const bool sameShape = graph.value(joined).type.shape == graph.value(consumer.outputs[0]).type.shape;
+  if (!sameShape && !isCheap(inner->expr)) return false;
+  std::vector<ValueId> inputs;
+  auto expr = compose(outer->expr, consumer.inputs, joined, inner->expr, producer.inputs, inputs);
+  if (!hasRoom(expr, inputs.size())) return false;
+  const NodeId from[] = {id, use.node};
+  const auto output = consumer.outputs[0];
+  graph::Patch patch(graph);
+  const ValueId fused = patch.add(ops::Pointwise{std::move(expr)}, "", std::move(inputs), from);
+  auto& node = graph.node(graph.value(fused).producer);
+  node.name = fmt::format("fusedPointwiseNode({})", fmt::join(node.origins, ", "));
+  patch.replace(output, fused);
+  patch.commit();
+  return true;
+}
+
+}  // namespace
+
+bool hasRoom(const ops::ScalarExpr& expr, size_t inputs) {
+  size_t buffers = inputs;
+  for (const auto& instruction : expr.instructions) {
+    ++buffers;
+    for (int i = 0; i < row(instruction.op).arity; ++i) {
+      buffers += instruction.arguments[static_cast<size_t>(i)].kind == ops::ScalarArgument::Kind::kLiteral ? 1 : 0;
+    }
+  }
+  return inputs <= kMaxInputs && buffers <= kMaxBuffers;
+}
+
+int fusePointwise(Graph& graph, const Options&) {
+  int edits = 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto uses = graph.allUses();
+    const auto order = graph.order();
+    std::vector<bool> gone(graph.nodeCount(), false);
+    for (const auto id : order) {
+      if (gone[id] || graph.node(id).op.as<ops::Pointwise>() == nullptr) continue;
+      const auto user = onlyUser(graph, uses, graph.node(id).outputs[0]);
+      if (!user || gone[user->node] || !fuse(graph, id, *user)) continue;
+      gone[id] = gone[user->node] = true;
+      changed = true;
+      ++edits;
+    }
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,164 @@
+// slice(slice(x)) => slice(x); slice(concat(x, y)) => slice(x); concat(x[a:b], x[b:c]) => x[a:c];
+// concat(concat(x, y), z) => concat(x, y, z).
+#include "passes/merge_slices.h"
+
+#include <algorithm>
+
+#include "ops/op/concat.h"
+#include "ops/op/slice.h"
+#include "passes/match.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+using Uses = std::vector<std::vector<graph::Use>>;
+
+Extent strideOf(const ops::Slice& slice, size_t axis) { return slice.stride.empty() ? Extent(1) : slice.stride[axis]; }
+
+size_t axisOf(const ops::Concat& concat, size_t rank) { return static_cast<size_t>(concat.axis < 0 ? concat.axis + static_cast<int64_t>(rank) : concat.axis); }
+
+bool isFree(const Graph& graph, ValueId value) { return graph.value(value).constraints == graph::Constraints{}; }
+
+void replace(Graph& graph, NodeId id, ops::Operator op, std::vector<ValueId> inputs, std::span<const NodeId> from) {
+  const auto output = graph.node(id).outputs[0];
+  const auto name = graph.node(id).name;
+  graph::Patch patch(graph);
+  patch.replace(output, patch.add(std::move(op), name, std::move(inputs), from));
+  patch.commit();
+}
+
+bool sliceOfSlice(Graph& graph, NodeId id, const Uses&) {
+  const auto* outer = graph.node(id).op.as<ops::Slice>();
+  const auto* inner = outer == nullptr ? nullptr : producerOp<ops::Slice>(graph, graph.node(id).inputs[0]);
+  if (inner == nullptr || outer->mode != ops::SliceMode::kStrict || inner->mode != ops::SliceMode::kStrict) return false;
+  if (!isFree(graph, graph.node(id).inputs[0])) return false;
+  ops::Slice merged = *outer;
+  merged.stride.clear();
+  for (size_t i = 0; i < merged.start.size(); ++i) {
+    merged.start[i] = inner->start[i] + outer->start[i] * strideOf(*inner, i);
+    merged.stride.push_back(strideOf(*inner, i) * strideOf(*outer, i));
+  }
+  const NodeId from[] = {graph.value(graph.node(id).inputs[0]).producer, id};
+  replace(graph, id, merged, {graph.node(from[0]).inputs[0]}, from);
+  return true;
+}
+
+// A slice whose range along the axis of the concatenation lies within one piece; the other axes do not matter.
+bool sliceOfConcat(Graph& graph, NodeId id, const Uses&) {
+  const auto* slice = graph.node(id).op.as<ops::Slice>();
+  const auto* concat = slice == nullptr ? nullptr : producerOp<ops::Concat>(graph, graph.node(id).inputs[0]);
+  if (concat == nullptr || slice->mode != ops::SliceMode::kStrict || !isFree(graph, graph.node(id).inputs[0])) return false;
+  const size_t axis = axisOf(*concat, slice->start.size());
+  if (!slice->start[axis].isConstant() || !slice->size[axis].isConstant() || !strideOf(*slice, axis).isConstant()) return false;
+  const int64_t first = slice->start[axis].constant();
+  const int64_t count = slice->size[axis].constant();
+  const int64_t last = first + (count - 1) * strideOf(*slice, axis).constant();
+  if (count < 1) return false;
+  const NodeId from[] = {graph.value(graph.node(id).inputs[0]).producer, id};
+  int64_t at = 0;
+  for (const auto piece : graph.node(from[0]).inputs) {
+    const Extent& extent = graph.value(piece).type.shape[axis];
+    if (!extent.isConstant()) return false;
+    const int64_t end = at + extent.constant();
+    if (std::min(first, last) >= at && std::max(first, last) < end) {
+      ops::Slice moved = *slice;
+      moved.start[axis] = first - at;
+      replace(graph, id, moved, {piece}, from);
+      return true;
+    }
+    at = end;
+  }
+  return false;
+}
+
+// Whether `next` begins where `before` ends along the axis, both of one tensor with steps of one there.
+bool continues(const ops::Slice& before, const ops::Slice& next, size_t axis) {
+  if (before.mode != ops::SliceMode::kStrict || next.mode != ops::SliceMode::kStrict) return false;
+  for (size_t i = 0; i < before.start.size(); ++i) {
+    if (!(strideOf(before, i) == strideOf(next, i))) return false;
+    if (i != axis && (!(before.start[i] == next.start[i]) || !(before.size[i] == next.size[i]))) return false;
+  }
+  return strideOf(before, axis).isConstant(1) && before.start[axis] + before.size[axis] == next.start[axis];
+}
+
+bool concatOfSlices(Graph& graph, NodeId id, const Uses&) {
+  const auto* concat = graph.node(id).op.as<ops::Concat>();
+  if (concat == nullptr) return false;
+  const auto inputs = graph.node(id).inputs;
+  const size_t axis = axisOf(*concat, graph.value(inputs[0]).type.shape.size());
+  for (size_t i = 0; i + 1 < inputs.size(); ++i) {
+    const auto* before = producerOp<ops::Slice>(graph, inputs[i]);
+    const auto* next = producerOp<ops::Slice>(graph, inputs[i + 1]);
+    if (before == nullptr || next == nullptr || !isFree(graph, inputs[i]) || !isFree(graph, inputs[i + 1])) continue;
+    const NodeId a = graph.value(inputs[i]).producer;
+    const NodeId b = graph.value(inputs[i + 1]).producer;
+    if (graph.node(a).inputs != graph.node(b).inputs || !continues(*before, *next, axis)) continue;
+    ops::Slice merged = *before;
+    merged.size[axis] = merged.size[axis] + next->size[axis];
+    const NodeId from[] = {a, b};
+    const NodeId self[] = {id};
+    const auto source = graph.node(a).inputs;
+    const auto sliceName = graph.node(a).name;
+    const auto name = graph.node(id).name;
+    const auto output = graph.node(id).outputs[0];
+    const ops::Concat op = *concat;
+    graph::Patch patch(graph);
+    std::vector<ValueId> rest(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(i));
+    rest.push_back(patch.add(merged, sliceName, source, from));
+    rest.insert(rest.end(), inputs.begin() + static_cast<std::ptrdiff_t>(i) + 2, inputs.end());
+    patch.replace(output, patch.add(op, name, std::move(rest), self));
+    patch.commit();
+    return true;
+  }
+  return false;
+}
+
+bool concatOfConcat(Graph& graph, NodeId id, const Uses& uses) {
+  const auto* concat = graph.node(id).op.as<ops::Concat>();
+  if (concat == nullptr) return false;
+  const auto inputs = graph.node(id).inputs;
+  const size_t rank = graph.value(inputs[0]).type.shape.size();
+  std::vector<ValueId> flat;
+  std::vector<NodeId> from;
+  for (const auto input : inputs) {
+    const auto* inner = producerOp<ops::Concat>(graph, input);
+    if (inner == nullptr || axisOf(*inner, rank) != axisOf(*concat, rank) || !onlyUse(graph, uses, input)) {
+      flat.push_back(input);
+      continue;
+    }
+    from.push_back(graph.value(input).producer);
+    const auto& pieces = graph.node(from.back()).inputs;
+    flat.insert(flat.end(), pieces.begin(), pieces.end());
+  }
+  if (from.empty()) return false;
+  from.push_back(id);
+  replace(graph, id, *concat, std::move(flat), from);
+  return true;
+}
+
+}  // namespace
+
+int mergeSlices(Graph& graph, const Options&) {
+  int edits = 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto order = graph.order();
+    const auto uses = graph.allUses();
+    for (const auto id : order) {
+      if (!sliceOfSlice(graph, id, uses) && !sliceOfConcat(graph, id, uses) && !concatOfSlices(graph, id, uses) &&
+          !concatOfConcat(graph, id, uses)) {
+        continue;
+      }
+      changed = true;
+      ++edits;
+      break;
+    }
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes

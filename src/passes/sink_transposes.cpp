@@ -1,0 +1,235 @@
+// p(transpose(x), transpose(y), c) => transpose(p(x, y, transposed c)), reduce(transpose(x)) => reduce(x), and the like: one transpose
+// where there were several, next to others that it cancels, or none.
+#include "passes/sink_transposes.h"
+
+#include <algorithm>
+
+#include "ops/op/concat.h"
+#include "ops/op/matmul.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/reduce.h"
+#include "ops/op/reshape.h"
+#include "ops/op/transpose.h"
+#include "passes/match.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Constant;
+using graph::ConstantPtr;
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+using Permutation = std::vector<int64_t>;
+using Uses = std::vector<std::vector<graph::Use>>;
+
+Permutation inverse(const Permutation& permutation) {
+  Permutation result(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i) result[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
+const ops::Transpose* transposeBehind(const Graph& graph, ValueId value) {
+  const auto* transpose = producerOp<ops::Transpose>(graph, value);
+  return transpose == nullptr || graph.value(value).constraints != graph::Constraints{} ? nullptr : transpose;
+}
+
+ValueId inputOf(const Graph& graph, ValueId value) { return graph.node(graph.value(value).producer).inputs[0]; }
+
+// The constant seen through the inverse of a transpose of rank permutation.size(); broadcasting pads it on the left.
+ConstantPtr transposedBack(const ConstantPtr& constant, const Permutation& permutation) {
+  if (constant->count() == 1) return constant;
+  Shape shape(permutation.size() - static_cast<size_t>(constant->dims().rank), 1);
+  for (const int64_t extent : constant->dims()) shape.push_back(extent);
+  return Constant::recipe(ops::Transpose{inverse(permutation)}, {Constant::recipe(ops::Reshape{shape}, {constant})});
+}
+
+// The node must be all that reads its transposed inputs, so that no transpose is added.
+bool belowPointwise(Graph& graph, NodeId id, const Uses& uses) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Pointwise>() == nullptr) return false;
+  const Shape outShape = graph.value(node.outputs[0]).type.shape;
+  const Permutation* permutation = nullptr;
+  std::vector<NodeId> from;
+  bool whole = false;
+  for (const auto input : node.inputs) {
+    const auto& value = graph.value(input);
+    if (value.constant != nullptr) continue;
+    const auto* transpose = transposeBehind(graph, input);
+    const auto user = onlyUser(graph, uses, input);
+    if (transpose == nullptr || !user || user->node != id || transpose->permutation.size() != outShape.size()) return false;
+    if (permutation != nullptr && *permutation != transpose->permutation) return false;
+    permutation = &transpose->permutation;
+    from.push_back(value.producer);
+    whole = whole || value.type.shape == outShape;
+  }
+  if (permutation == nullptr || !whole) return false;
+  const Permutation moved = *permutation;
+  for (const auto input : node.inputs) {
+    const auto& constant = graph.value(input).constant;
+    if (constant != nullptr && constant->dims().rank > static_cast<int>(moved.size())) return false;
+  }
+  from.push_back(id);
+  const auto output = node.outputs[0];
+  const auto name = node.name;
+  const auto op = node.op;
+  auto inputs = node.inputs;
+  graph::Patch patch(graph);
+  for (auto& input : inputs) {
+    const auto constant = graph.value(input).constant;
+    if (constant == nullptr) {
+      input = inputOf(graph, input);
+    } else if (constant->count() != 1) {
+      input = patch.addConstant(transposedBack(constant, moved), graph.value(input).name + "_transposed");
+    }
+  }
+  const ValueId result = patch.add(op, name, std::move(inputs), std::span(&from.back(), 1));
+  patch.replace(output, patch.add(ops::Transpose{moved}, graph.node(from[0]).name, {result}, std::span(from.data(), from.size() - 1)));
+  patch.commit();
+  return true;
+}
+
+bool belowReduce(Graph& graph, NodeId id) {
+  const auto& node = graph.node(id);
+  const auto* reduce = node.op.as<ops::Reduce>();
+  const auto* transpose = reduce == nullptr ? nullptr : transposeBehind(graph, node.inputs[0]);
+  if (transpose == nullptr) return false;
+  const auto rank = static_cast<int64_t>(transpose->permutation.size());
+  ops::Reduce moved = *reduce;
+  std::vector<bool> gone(static_cast<size_t>(rank), false);  // axes of the transpose's input
+  for (auto& axis : moved.axes) {
+    axis = transpose->permutation[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+    gone[static_cast<size_t>(axis)] = true;
+  }
+  std::sort(moved.axes.begin(), moved.axes.end());
+  Permutation after;
+  for (const int64_t axis : transpose->permutation) {
+    if (reduce->keepDims) {
+      after.push_back(axis);
+    } else if (!gone[static_cast<size_t>(axis)]) {
+      after.push_back(axis - std::count(gone.begin(), gone.begin() + axis, true));
+    }
+  }
+  const NodeId from[] = {graph.value(node.inputs[0]).producer, id};
+  const auto output = node.outputs[0];
+  const auto name = node.name;
+  const auto input = inputOf(graph, node.inputs[0]);
+  graph::Patch patch(graph);
+  ValueId result = patch.add(moved, name, {input}, from);
+  if (!std::is_sorted(after.begin(), after.end())) {
+    const auto transposeName = graph.node(from[0]).name;
+    result = patch.add(ops::Transpose{after}, transposeName, {result}, std::span(from, 1));
+  }
+  patch.replace(output, result);
+  patch.commit();
+  return true;
+}
+
+bool swapsLastTwo(const Permutation& permutation) {
+  const auto rank = static_cast<int64_t>(permutation.size());
+  if (rank < 2 || permutation.back() != rank - 2 || permutation[permutation.size() - 2] != rank - 1) return false;
+  for (int64_t i = 0; i + 2 < rank; ++i) {
+    if (permutation[static_cast<size_t>(i)] != i) return false;
+  }
+  return true;
+}
+
+// matmul(transpose(a), b) => matmul{transposeA}(a, b). Products of many rows with one matrix keep their rows together.
+bool intoMatMul(Graph& graph, NodeId id) {
+  const auto* op = graph.node(id).op.as<ops::MatMul>();
+  if (op == nullptr) return false;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const auto& node = graph.node(id);
+    const auto* transpose = transposeBehind(graph, node.inputs[side]);
+    if (transpose == nullptr || !swapsLastTwo(transpose->permutation)) continue;
+    const bool flat = graph.value(node.inputs[1]).type.rank() == 2 && graph.value(node.inputs[0]).type.rank() > 2;
+    if (side == 0 && flat) continue;
+    ops::MatMul merged = *op;
+    (side == 0 ? merged.transposeA : merged.transposeB) ^= true;
+    const NodeId from[] = {graph.value(node.inputs[side]).producer, id};
+    auto inputs = node.inputs;
+    inputs[side] = inputOf(graph, inputs[side]);
+    const auto output = node.outputs[0];
+    const auto name = node.name;
+    graph::Patch patch(graph);
+    patch.replace(output, patch.add(std::move(merged), name, std::move(inputs), from));
+    patch.commit();
+    return true;
+  }
+  return false;
+}
+
+// Axes k and k + 1 change places, k at the front of them; -1 when the permutation is anything else.
+int64_t swappedAxis(const Permutation& permutation) {
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    if (permutation[i] == static_cast<int64_t>(i)) continue;
+    Permutation swapped(permutation.size());
+    for (size_t k = 0; k < swapped.size(); ++k) swapped[k] = static_cast<int64_t>(k);
+    if (i + 1 < swapped.size()) std::swap(swapped[i], swapped[i + 1]);
+    return swapped == permutation ? static_cast<int64_t>(i) : -1;
+  }
+  return -1;
+}
+
+// The shuffle of equal pieces that stand side by side: transpose(reshape(concat(x0, x1, ...))), where the reshape makes
+// an axis of the pieces, is the pieces side by side along the axis behind: concat(reshape(x0), reshape(x1), ...).
+bool intoConcat(Graph& graph, NodeId id, const Uses& uses) {
+  const auto& node = graph.node(id);
+  const auto* transpose = node.op.as<ops::Transpose>();
+  if (transpose == nullptr || producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || !onlyUse(graph, uses, node.inputs[0])) return false;
+  const NodeId reshapeId = graph.value(node.inputs[0]).producer;
+  const ValueId joined = graph.node(reshapeId).inputs[0];
+  const auto* concat = producerOp<ops::Concat>(graph, joined);
+  if (concat == nullptr || !onlyUse(graph, uses, joined)) return false;
+  const NodeId concatId = graph.value(joined).producer;
+  const auto pieces = graph.node(concatId).inputs;
+  const Shape split = graph.value(node.inputs[0]).type.shape;
+  const Shape in = graph.value(joined).type.shape;
+  const int64_t axis = concat->axis < 0 ? concat->axis + static_cast<int64_t>(in.size()) : concat->axis;
+  const auto at = static_cast<size_t>(axis);
+  if (swappedAxis(transpose->permutation) != axis || split.size() != in.size() + 1) return false;
+  if (!split[at].isConstant(static_cast<int64_t>(pieces.size()))) return false;
+  for (const auto piece : pieces) {
+    const Shape& shape = graph.value(piece).type.shape;
+    if (!(shape[at] == split[at + 1])) return false;
+  }
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (i != at && !(in[i] == split[i < at ? i : i + 1])) return false;
+  }
+  const NodeId from[] = {concatId, reshapeId, id};
+  const auto output = node.outputs[0];
+  const auto name = node.name;
+  graph::Patch patch(graph);
+  std::vector<ValueId> columns;
+  for (const auto piece : pieces) {
+    Shape shape = graph.value(piece).type.shape;
+    shape.insert(shape.begin() + axis + 1, Extent(1));
+    columns.push_back(patch.add(ops::Reshape{shape}, "", {piece}, std::span(from + 1, 1)));
+    graph.node(graph.value(columns.back()).producer).name = fmt::format("{}_{}", graph.node(reshapeId).name, columns.size());
+  }
+  patch.replace(output, patch.add(ops::Concat{axis + 1}, name, std::move(columns), from));
+  patch.commit();
+  return true;
+}
+
+}  // namespace
+
+int sinkTransposes(Graph& graph, const Options&) {
+  int edits = 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto order = graph.order();
+    auto uses = graph.allUses();
+    for (const auto id : order) {
+      if (graph.node(id).outputs.size() != 1) continue;
+      if (!belowPointwise(graph, id, uses) && !belowReduce(graph, id) && !intoMatMul(graph, id) && !intoConcat(graph, id, uses)) continue;
+      changed = true;
+      ++edits;
+      break;
+    }
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,10 @@
+// Transposes move behind pointwise nodes and reductions, into matrix products, and out of channel shuffles.
+#pragma once
+
+#include "passes/pipeline.h"
+
+namespace tenon::passes {
+
+int sinkTransposes(graph::Graph& graph, const Options& options);
+
+}  // namespace tenon::passes
