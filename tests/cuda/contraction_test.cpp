@@ -1,4 +1,4 @@
-// Convolutions and matrix products on a GPU against the reference, each candidate of each case forced in turn.
+// Convolutions, matrix products and attention on a GPU against the reference, each candidate of each case forced in turn.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ TEST_P(Contractions, EveryCandidateIsRight) {
   std::vector<std::string> names;
   std::string forced;
   options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
-    if (!node.op.facts().contraction) return candidates;
+    if (!node.op.facts().contraction && node.op.name() != "attention") return candidates;
     if (forced.empty()) {
       for (const auto& candidate : candidates) names.push_back(candidate.text());
     } else {
@@ -178,8 +178,28 @@ std::vector<Case> products() {
   return cases;
 }
 
+std::vector<Case> attentions() {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& name, const std::string& fields, const std::vector<Dims>& inputs) {
+    for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+      cases.push_back({fmt::format("{}_{}", name, tenon::name(type)), "attention{" + fields + "}", type, inputs, false, false});
+    }
+  };
+  add("apart", "scale=0.25", {{2, 3, 20, 16}, {2, 3, 31, 16}, {2, 3, 31, 16}});
+  add("apart_masked", "scale=0.125 hasMask=true", {{2, 3, 40, 64}, {2, 3, 40, 64}, {2, 3, 40, 64}, {2, 1, 1, 40}});
+  add("three_axes", "scale=0.5", {{5, 9, 8}, {5, 7, 8}, {5, 7, 24}});
+  add("matrices", "scale=1", {{9, 8}, {130, 8}, {130, 5}});
+  add("heads", "heads=4 scale=0.25", {{2, 24, 64}, {2, 30, 64}, {2, 30, 64}});
+  add("heads_masked", "heads=4 scale=0.25 hasMask=true", {{2, 24, 64}, {2, 24, 64}, {2, 24, 64}, {24, 24}});
+  add("packed", "heads=4 scale=0.125 packed=true", {{2, 37, 768}});
+  add("packed_masked", "heads=2 scale=0.125 packed=true hasMask=true", {{3, 128, 384}, {3, 1, 1, 128}});
+  add("long", "heads=2 scale=0.125 packed=true", {{1, 300, 384}});
+  return cases;
+}
+
 const auto kName = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Convolution, Contractions, ::testing::ValuesIn(convolutions()), kName);
+INSTANTIATE_TEST_SUITE_P(Attention, Contractions, ::testing::ValuesIn(attentions()), kName);
 INSTANTIATE_TEST_SUITE_P(Product, Contractions, ::testing::ValuesIn(products()), kName);
 
 runtime::TensorShape shape(const Dims& dims) { return {DataType::kF16, dims, Format::kLinear}; }

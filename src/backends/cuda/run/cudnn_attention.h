@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/run/cudnn_program.h"
+#include "ops/op/attention.h"
 
 namespace tenon::backends::cuda::dnn {
 
@@ -21,8 +22,13 @@ struct AttentionProblem {
   Source maskSource;
 };
 
+// The operator on linear operands of these shapes.
+AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes);
+
 // Why no engine takes it whatever the heuristics say, or empty.
 std::string attentionRefusal(const AttentionProblem& problem);
 SourcedGraph attentionGraph(const Chip& chip, const AttentionProblem& problem);
+
+Program attentionProgram(const ops::Attention& op);
 
 }  // namespace tenon::backends::cuda::dnn

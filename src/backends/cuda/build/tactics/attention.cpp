@@ -1,0 +1,33 @@
+// Attention where cuDNN has none: f32, narrow or odd heads, any mask.
+#include "backends/cuda/build/own_tactic.h"
+#include "ops/op/attention.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kWidest = 1024;  // columns of a head that the kernel has room for
+
+class AttentionTactic final : public OwnTacticOf<ops::Attention> {
+ public:
+  AttentionTactic() : OwnTacticOf("cuda.attention", Formats::kLinear, 50) {}
+
+ protected:
+  build::Support acceptsOp(const ops::Attention& op, const build::Problem& problem) const override {
+    const auto& q = problem.inputs[0].dims;
+    const auto& y = problem.outputs[0].dims;
+    const int64_t heads = std::max<int64_t>(op.heads, 1);
+    const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
+    if (std::max(width, y[y.rank - 1] / heads) > kWidest) return build::no("heads of more than {} columns", kWidest);
+    if (op.hasMask && problem.inputs[op.maskInput()].dims.rank > 4) return build::no("a mask of more than 4 axes");
+    return build::yes();
+  }
+};
+
+}  // namespace
+
+const build::Tactic& tactic_attention() {
+  static const AttentionTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,72 @@
+// Attention of any type and width: a block per row and head walks the keys in tiles, keeping the greatest score and the
+// sum so far, in f32. X: element type.
+#include "prelude.cuh"
+
+struct Parameters {
+  const void* q;
+  const void* k;
+  const void* v;
+  const void* mask;  // null: none
+  void* y;
+  i64 heads;
+  i64 queries;
+  i64 keys;
+  int width;         // columns of q and k in a head
+  int valueWidth;    // of v and y
+  float scale;
+  i64 qStride[3];    // batch, head, row
+  i64 kStride[3];
+  i64 vStride[3];
+  i64 yStride[3];
+  i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
+};
+
+constexpr int kThreads = 128;
+constexpr int kWidest = 1024;
+
+KERNEL(tenon_attention, Parameters) {
+  __shared__ float row[kWidest];
+  __shared__ float result[kWidest];
+  __shared__ float weight[kThreads];
+  __shared__ float joined[32];
+  const i64 query = blockIdx.x % p.queries;
+  const i64 head = blockIdx.x / p.queries % p.heads;
+  const i64 batch = blockIdx.x / p.queries / p.heads;
+  const int thread = threadIdx.x;
+  const i64 q = batch * p.qStride[0] + head * p.qStride[1] + query * p.qStride[2];
+  const i64 k = batch * p.kStride[0] + head * p.kStride[1];
+  const i64 v = batch * p.vStride[0] + head * p.vStride[1];
+  const i64 y = batch * p.yStride[0] + head * p.yStride[1] + query * p.yStride[2];
+  const i64 mask = batch * p.maskStride[0] + head * p.maskStride[1] + query * p.maskStride[2];
+  for (int c = thread; c < p.width; c += kThreads) row[c] = load<X>(p.q, q + c);
+  for (int c = thread; c < p.valueWidth; c += kThreads) result[c] = 0.f;
+  __syncthreads();
+  float greatest = -infinity();
+  float sum = 0.f;
+  for (i64 first = 0; first < p.keys; first += kThreads) {
+    const i64 key = first + thread;
+    float score = -infinity();
+    if (key < p.keys) {
+      score = 0.f;
+      for (int c = 0; c < p.width; ++c) score += row[c] * load<X>(p.k, k + key * p.kStride[2] + c);
+      score *= p.scale;
+      if (p.mask != nullptr) score += load<X>(p.mask, mask + key * p.maskStride[3]);
+    }
+    const float highest = fmaxf(greatest, blockReduce(score, Max{}, joined));
+    const bool open = highest > -infinity();
+    const float share = open ? expf(score - highest) : 0.f;
+    const float kept = open && greatest > -infinity() ? expf(greatest - highest) : 0.f;
+    weight[thread] = share;
+    sum = sum * kept + blockReduce(share, Add{}, joined);
+    greatest = highest;
+    __syncthreads();
+    const int many = p.keys - first < kThreads ? (int)(p.keys - first) : kThreads;
+    for (int c = thread; c < p.valueWidth; c += kThreads) {
+      float value = result[c] * kept;
+      for (int j = 0; j < many; ++j) value += weight[j] * load<X>(p.v, v + (first + j) * p.vStride[2] + c);
+      result[c] = value;
+    }
+    __syncthreads();
+  }
+  for (int c = thread; c < p.valueWidth; c += kThreads) store<X>(p.y, y + c, result[c] / sum);
+}
