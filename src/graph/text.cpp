@@ -140,6 +140,7 @@ class Parser {
   }
 
   ConstantPtr constant(const ops::TensorType& type) {
+    if (!isConstant(type.shape)) in_.fail("a constant has extents that are numbers, not symbols");
     const Dims dims = evaluate(type.shape, {});
     HostTensor tensor(type.dtype, dims);
     const auto view = tensor.view();
