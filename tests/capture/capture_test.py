@@ -235,10 +235,11 @@ def fuzz(setup):
     """Damaged captures against a library whose objects only remember calls; its memory is never freed, hence the parts."""
     scene(setup, "interleaved", 3)
     scene(setup, "users", 1, replay_code=play_code_of_users(setup))
-    runs = int(os.environ.get("TENON_FUZZ_RUNS", "20000"))
-    for number in range(max(1, runs // 10000)):
+    runs = int(os.environ.get("TENON_FUZZ_RUNS", "6000"))
+    part = min(runs, 3000)
+    for number in range(max(2, runs // part)):
         name = ("interleaved", "users")[number % 2]
-        done = run([setup.program("capture_fuzz"), setup.path(name + ".json"), str(min(runs, 10000)), str(number * 10000)],
+        done = run([setup.program("capture_fuzz"), setup.path(name + ".json"), str(part), str(number * part)],
                    {"LD_LIBRARY_PATH": setup.recorder, "TENON_DEVICE": "cpu"})
         expect(done.returncode == 0, f"{done.returncode}: {done.stdout[-2000:]}")
         print(done.stdout.strip().split("\n")[-1])
