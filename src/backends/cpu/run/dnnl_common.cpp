@@ -81,6 +81,8 @@ runtime::TensorShape aligned(const runtime::TensorShape& extra, const runtime::T
 
 // Operands that post-operations take: the whole result, one per channel, or one in all.
 bool fitsBinary(const runtime::TensorShape& extra, const runtime::TensorShape& output) {
+  // oneDNN 2.6 reads whole operands wrongly behind SSE4 convolutions whose channels fill no whole vectors.
+  if (platform::bestIsa() < platform::Isa::kAvx2 && extra.dims.count() != 1) return false;
   if (extra.dims == output.dims) return extra.format == output.format;
   for (int axis = 0; axis < extra.dims.rank; ++axis) {
     if (extra.dims[axis] != 1 && (axis != 1 || extra.dims[axis] != output.dims[axis])) return false;

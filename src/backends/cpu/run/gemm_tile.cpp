@@ -16,6 +16,28 @@ using V = hn::Vec<D>;
 
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
 
+// Loads and stores of the first `count` lanes that touch no other memory. Below AVX2 Highway's masks do touch it.
+constexpr bool kMasked = HWY_TARGET <= HWY_AVX2;
+
+HWY_INLINE V loadSome(const float* from, size_t count) {
+  const D d;
+  if constexpr (kMasked) return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  alignas(64) float buffer[kMaxTileColumns] = {};
+  for (size_t i = 0; i < count; ++i) buffer[i] = from[i];
+  return hn::Load(d, buffer);
+}
+
+HWY_INLINE void storeSome(V value, size_t count, float* to) {
+  const D d;
+  if constexpr (kMasked) {
+    hn::BlendedStore(value, hn::FirstN(d, count), d, to);
+  } else {
+    alignas(64) float buffer[kMaxTileColumns];
+    hn::Store(value, d, buffer);
+    for (size_t i = 0; i < count; ++i) to[i] = buffer[i];
+  }
+}
+
 // Adds the addend, clamps and stores. The maximum takes its second operand where one is NaN, so NaN stays.
 template <int Rows, bool Wide>
 HWY_INLINE void store(const TileCall& call, V* left, V* right) {
@@ -38,7 +60,7 @@ HWY_INLINE void store(const TileCall& call, V* left, V* right) {
     }
     return;
   }
-  const auto some = hn::FirstN(d, static_cast<size_t>(call.width - (Wide ? lanes : 0)));
+  const auto some = static_cast<size_t>(call.width - (Wide ? lanes : 0));
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     float* out = call.out + r * call.outStride;
@@ -50,8 +72,8 @@ HWY_INLINE void store(const TileCall& call, V* left, V* right) {
       if (addend != nullptr) addend += lanes;
     }
     V last = Wide ? right[r] : left[r];
-    if (addend != nullptr) last = hn::Add(last, hn::MaskedLoad(some, d, addend));
-    hn::BlendedStore(finish(last), some, d, out);
+    if (addend != nullptr) last = hn::Add(last, loadSome(addend, some));
+    storeSome(finish(last), some, out);
   }
 }
 
@@ -125,10 +147,10 @@ template <int Rows, bool Wide, bool Whole>
 void depthwise(const TileCall& call) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto last = hn::FirstN(d, static_cast<size_t>(call.width - (Wide ? lanes : 0)));
+  const auto last = static_cast<size_t>(call.width - (Wide ? lanes : 0));
   const auto load = [&](const float* from) {
     if constexpr (Whole) return hn::LoadU(d, from);
-    return hn::MaskedLoad(last, d, from);
+    return loadSome(from, last);
   };
   V left[Rows];
   V right[Rows];

@@ -27,11 +27,15 @@ void maximum(const float* const* sources, int64_t count, int64_t channels, float
     hn::StoreU(a, d, out + c);
     hn::StoreU(b, d, out + c + lanes);
   }
-  for (; c < channels; c += lanes) {
-    const auto some = hn::FirstN(d, static_cast<size_t>(channels - c));
-    auto a = hn::MaskedLoad(some, d, sources[0] + c);
-    for (int64_t t = 1; t < count; ++t) a = hn::Max(a, hn::MaskedLoad(some, d, sources[t] + c));
-    hn::BlendedStore(a, some, d, out + c);
+  for (; c + lanes <= channels; c += lanes) {
+    auto a = hn::LoadU(d, sources[0] + c);
+    for (int64_t t = 1; t < count; ++t) a = hn::Max(a, hn::LoadU(d, sources[t] + c));
+    hn::StoreU(a, d, out + c);
+  }
+  for (; c < channels; ++c) {
+    float a = sources[0][c];
+    for (int64_t t = 1; t < count; ++t) a = a > sources[t][c] ? a : sources[t][c];
+    out[c] = a;
   }
 }
 
@@ -50,11 +54,15 @@ void sum(const float* const* sources, int64_t count, int64_t channels, float sca
     hn::StoreU(hn::Mul(a, factor), d, out + c);
     hn::StoreU(hn::Mul(b, factor), d, out + c + lanes);
   }
-  for (; c < channels; c += lanes) {
-    const auto some = hn::FirstN(d, static_cast<size_t>(channels - c));
+  for (; c + lanes <= channels; c += lanes) {
     auto a = hn::Zero(d);
-    for (int64_t t = 0; t < count; ++t) a = hn::Add(a, hn::MaskedLoad(some, d, sources[t] + c));
-    hn::BlendedStore(hn::Mul(a, factor), some, d, out + c);
+    for (int64_t t = 0; t < count; ++t) a = hn::Add(a, hn::LoadU(d, sources[t] + c));
+    hn::StoreU(hn::Mul(a, factor), d, out + c);
+  }
+  for (; c < channels; ++c) {
+    float a = 0;
+    for (int64_t t = 0; t < count; ++t) a += sources[t][c];
+    out[c] = a * scale;
   }
 }
 
