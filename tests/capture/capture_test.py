@@ -150,9 +150,8 @@ def trtexec(setup):
 def python(setup):
     """A program of NVIDIA's compiled Python module."""
     sys.path.insert(0, os.path.join(setup.source, "tests", "compat"))
-    import pathlib  # pylint: disable=import-outside-toplevel
-    from run import environment as python_of  # pylint: disable=import-error,import-outside-toplevel
-    interpreter, reason = python_of(pathlib.Path(setup.build) / "tests" / "compat" / "venv")
+    from run import module_environment  # pylint: disable=import-error,import-outside-toplevel
+    interpreter, reason = module_environment(os.path.join(setup.build, "tests", "compat"))
     if interpreter is None:
         print(f"skipped: {reason}")
         return support.SKIPPED

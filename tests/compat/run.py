@@ -19,6 +19,11 @@ MODULE = "tensorrt-cu13-bindings==10.16.1.11"
 SKIPPED = 77
 
 
+def module_environment(work):
+    """The Python that finds the module, in a virtual environment below the folder `work`, or None and the reason."""
+    return environment(pathlib.Path(work) / "venv", ["numpy", "tensorrt_bindings"], [["numpy"], ["--no-deps", MODULE]])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--libraries", required=True, help="folder with libnvinfer.so.10 and the others")
@@ -26,8 +31,7 @@ def main():
     parser.add_argument("--script", default="cases.py", help="what to run with the module")
     parser.add_argument("tests", nargs="*", help="parts of names of tests; all by default")
     options = parser.parse_args()
-    python, reason = environment(pathlib.Path(options.work) / "venv", ["numpy", "tensorrt_bindings"],
-                                 [["numpy"], ["--no-deps", MODULE]])
+    python, reason = module_environment(options.work)
     if python is None:
         print(f"skipped: {reason}")
         return SKIPPED
