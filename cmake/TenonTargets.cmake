@@ -46,6 +46,54 @@ function(tenon_shared target)
   target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--no-undefined -Wl,--gc-sections)
 endfunction()
 
+# tenon_file_table(<variable> <backend> TACTICS|KERNELS <file>...): writes the table of a backend's tactics or kernels,
+# one per file and named after it, and sets the variable to the written file. A new file needs no edit of a list.
+function(tenon_file_table variable backend kind)
+  if(kind STREQUAL "TACTICS")
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/tactic_table.cpp)
+    set(header build/tactics/tactic.h)
+    set(type "const build::Tactic* const")
+    set(span tacticTable)
+  else()
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/kernel_table.cpp)
+    set(header backends/${backend}/run/kernel_row.h)
+    set(type "const KernelRow")
+    set(span kernelTable)
+  endif()
+  set(declarations "")
+  set(rows "")
+  foreach(file IN LISTS ARGN)
+    get_filename_component(stem ${file} NAME_WE)
+    if(kind STREQUAL "TACTICS")
+      string(APPEND declarations "const build::Tactic& tactic_${stem}();\n")
+      string(APPEND rows "      &tactic_${stem}(),\n")
+    else()
+      string(APPEND declarations "KernelRow kernelRow_${stem}();\n")
+      string(APPEND rows "      kernelRow_${stem}(),\n")
+    endif()
+  endforeach()
+  set(source "")
+  if(kind STREQUAL "TACTICS")
+    set(source "namespace tenon::backends {
+build::TacticSource tacticSource_${backend}() { return {\"${backend}\", ${backend}::tacticTable()}; }
+}  // namespace tenon::backends
+")
+  endif()
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT
+"// Generated from the names of the files.
+#include \"@header@\"
+namespace tenon::backends::@backend@ {
+@declarations@
+std::span<@type@> @span@() {
+  static @type@ kTable[] = {
+@rows@  };
+  return kTable;
+}
+}  // namespace tenon::backends::@backend@
+@source@")
+  set(${variable} ${output} PARENT_SCOPE)
+endfunction()
+
 # tenon_test(<name> [ANY_DEVICE] [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one
 # CTest entry per test case; without ANY_DEVICE, on the CPU also where there is a GPU.
 function(tenon_test name)
