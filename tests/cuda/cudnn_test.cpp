@@ -1,7 +1,6 @@
 // What cuDNN proposes for convolutions, asked for a chip that is described and not there; and the text forms.
 #include <gtest/gtest.h>
 
-#include "backends/cuda/run/cudnn_attention.h"
 #include "backends/cuda/run/cudnn_product.h"
 #include "backends/cuda/run/cudnn_window.h"
 #include "core/error.h"
@@ -83,32 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"half_volume", R"g(convolution{hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
     [](const auto& info) { return info.param.name; });
 
-// Attention and products with rare epilogues are compiled at run time, for which the heuristics want the CUDA driver's
+// Products with rare epilogues are compiled at run time, for which the heuristics want the CUDA driver's
 // library: without it they propose nothing, and the graphs are only made.
-TEST(Cudnn, GraphsOfAttentionAreMade) {
-  if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
-  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
-  const auto chip = dnn::Chip::described(kHopper);
-  for (const Dims& mask : {Dims{}, Dims{2, 1, 1, 128}, Dims{1, 1, 128, 128}, Dims{2, 12, 128, 128}}) {
-    dnn::AttentionProblem p;
-    p.batch = 2;
-    p.heads = 12;
-    p.queries = p.keys = 128;
-    p.width = p.valueWidth = 64;
-    p.scale = 0.125f;
-    p.q = {{0, 0}, 128 * 2304, 64, 2304};
-    p.k = {{0, 1536}, 128 * 2304, 64, 2304};
-    p.v = {{0, 3072}, 128 * 2304, 64, 2304};
-    p.output = {{-1, 0}, 128 * 768, 64, 768};
-    p.hasMask = mask.rank != 0;
-    p.mask = mask;
-    p.maskSource = {1, 0};
-    ASSERT_EQ(dnn::attentionRefusal(p), "");
-    const auto graph = dnn::attentionGraph(chip, p);
-    std::cout << "attention with mask " << mask.text() << ": " << graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8).size() << " engines\n";
-  }
-}
-
 TEST(Cudnn, GraphsOfProductsAreMade) {
   if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
   if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";

@@ -1,5 +1,5 @@
 // Attention of any floating type and mask; for the shapes that cuDNN knows it is far behind that.
-#include "backends/cuda/run/cudnn_attention.h"
+#include "backends/cuda/run/attention_problem.h"
 #include "backends/cuda/run/own_kernel.h"
 
 namespace tenon::backends::cuda {

@@ -1,4 +1,4 @@
-// Scaled dot-product attention as one operation graph of cuDNN.
+// Scaled dot-product attention as a kernel sees it: operands by strides, whatever the operator packs.
 #pragma once
 
 #include "backends/cuda/run/cudnn_program.h"
@@ -24,11 +24,5 @@ struct AttentionProblem {
 
 // The operator on linear operands of these shapes.
 AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes);
-
-// Why no engine takes it whatever the heuristics say, or empty.
-std::string attentionRefusal(const AttentionProblem& problem);
-SourcedGraph attentionGraph(const Chip& chip, const AttentionProblem& problem);
-
-Program attentionProgram(const ops::Attention& op);
 
 }  // namespace tenon::backends::cuda::dnn
