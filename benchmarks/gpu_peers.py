@@ -3,14 +3,15 @@
 """Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
 
     gpu_peers.py [--compile] [--fp32] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR] [--json FILE]
-                 [--seconds S] [--build-flag=FLAG ...] [MODEL[:BATCH] ...]
+                 [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ...]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
 has random weights of a fixed seed, with statistics that keep values in range. PyTorch runs it in the half type, channels-last for pictures, as a CUDA graph; with
 --compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX file that PyTorch exports,
 with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
 milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
-of the latter; --fp32 builds and checks an engine in f32 as well. A ratio is PyTorch's best over Tenon.
+of the latter, and "theirs" the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A
+ratio is PyTorch's best over Tenon. --profile leaves MODEL_bBATCH.profile in the folder: the time of each layer.
 """
 import argparse
 import json
@@ -159,6 +160,11 @@ class Network:
             value.numpy().tofile(file)
             self.files.append(f"{name}:{file}")
 
+    def error_of(self, values):
+        wanted = self.answer.astype(np.float64).ravel()
+        got = values.astype(np.float64).ravel()
+        return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)) if got.size == wanted.size else math.inf
+
     def peers(self, kind, options):
         inputs = [x.cuda().to(kind) if x.is_floating_point() else x.cuda() for x in self.inputs]
         model = self.model.to(kind)
@@ -167,6 +173,7 @@ class Network:
             inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
         row = {}
         with torch.no_grad():
+            row["their_error"] = self.error_of(model(*inputs).float().cpu().numpy())
             row["eager"] = median_ms(as_graph(model, inputs), options.seconds)
             if options.compile:
                 begin = time.perf_counter()
@@ -202,9 +209,10 @@ def tenon(network, options, flags):
     error = math.nan
     if checked:
         values = json.loads(output.read_text())[0]["values"]
-        got = np.array([math.nan if value is None else float(value) for value in values])
-        wanted = network.answer.astype(np.float64).ravel()
-        error = float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)) if got.size == wanted.size else math.inf
+        error = network.error_of(np.array([math.nan if value is None else float(value) for value in values]))
+    if options.profile:
+        run(f"--loadEngine={engine}", "--dumpProfile", "--separateProfileRun")
+        (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".profile"))
     return statistics.median(entry["computeMs"] for entry in json.loads(times.read_text())), built, error
 
 
@@ -229,7 +237,7 @@ def line(row):
     ratio = best / row["tenon"] if "tenon" in row else math.nan
     text = (f"{row['model']:20} {row['batch']:5} {row.get('tenon', math.nan):9.3f} {row['eager']:9.3f} "
             f"{row.get('compile', math.nan):9.3f} {ratio:6.2f} {row.get('build_seconds', math.nan):8.1f} "
-            f"{row.get('error', math.nan):9.1e}")
+            f"{row.get('error', math.nan):9.1e} {row['their_error']:9.1e}")
     if "error_fp32" in row:
         text += f" {row['tenon_fp32']:9.3f} {row['error_fp32']:9.1e}"
     return text + (f"\n    {row['reason']}" if "reason" in row else "")
@@ -246,6 +254,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="measuring time per system")
     parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
     parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
+    parser.add_argument("--profile", action="store_true", help="write the time of each layer to the folder")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -253,7 +262,7 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
           f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
-    print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9}", flush=True)
+    print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9} {'theirs':>9}", flush=True)
     rows = []
     for spec in options.models:
         name, _, batch = spec.partition(":")
