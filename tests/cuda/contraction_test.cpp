@@ -41,6 +41,12 @@ std::string graphText(const Case& c) {
                         constant ? fmt::format(" = random({})", i + 5) : "");
     operands += fmt::format("{}%v{}", i == 0 ? "" : ", ", i);
   }
+  if (c.op.find("emptyIsZero=true") != std::string::npos) {
+    // The last operand decides which keys are left out: with some rows, all.
+    text += fmt::format("  %closed : {}{} = pointwise{{expr=\"greater(x0,0.25);mul(x0,0);select(t0,t1,-inf)\"}}(%v{}) \"mask\"\n", name(c.dtype),
+                        tenon::text(types.back().shape), c.inputs.size() - 1);
+    operands.replace(operands.rfind("%v"), std::string::npos, "%closed");
+  }
   const auto result = op.infer("case", types);
   text += fmt::format("  %y : {}{} = {}({}) \"node\" from(\"layer\")\n  output %y\n}}", name(c.dtype), tenon::text(result[0].shape), op.text(), operands);
   return text;
@@ -193,6 +199,8 @@ std::vector<Case> attentions() {
   add("heads_masked", "heads=4 scale=0.25 hasMask=true", {{2, 24, 64}, {2, 24, 64}, {2, 24, 64}, {24, 24}});
   add("packed", "heads=4 scale=0.125 packed=true", {{2, 37, 768}});
   add("packed_masked", "heads=2 scale=0.125 packed=true hasMask=true", {{3, 128, 384}, {3, 1, 1, 128}});
+  add("empty_rows", "heads=4 scale=0.25 hasMask=true emptyIsZero=true", {{2, 24, 64}, {2, 3, 64}, {2, 3, 64}, {2, 1, 24, 3}});
+  add("empty_packed", "heads=2 scale=0.125 packed=true hasMask=true emptyIsZero=true", {{3, 70, 384}, {3, 1, 70, 1}});
   add("long", "heads=2 scale=0.125 packed=true", {{1, 300, 384}});
   return cases;
 }

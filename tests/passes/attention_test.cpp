@@ -1,4 +1,6 @@
 // Attention written out by exporters, the operator's meaning, and the kernel that computes it.
+#include <cmath>
+
 #include "check_pass.h"
 
 namespace tenon::passes {
@@ -96,6 +98,31 @@ TEST(AttentionKernel, PackedOperands) {
     const auto graph = graph::parse(fmt::format("graph \"g\" {{\ninput %x : f32[2,37,90]\ninput %m : f32[37,37]\n%y : f32[2,37,30] = "
                                                 "attention{{heads=3 scale=0.3 hasMask={} packed=true}}(%x{}) \"a\"\noutput %y\n}}\n", *mask != 0, mask));
     test::expectMatchesReference(graph, randomInputs(graph, 2, 11), {});
+  }
+}
+
+TEST(AttentionKernel, RowsWithoutKeys) {
+  for (const char* mask : {"[2,1,9,2]", "[2,1,9,1]", "[1,3,9,2]"}) {
+    const auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+input %q : f32[2,9,12]
+input %k : f32[2,2,12]
+input %v : f32[2,2,6]
+input %m : f32{0}
+%closed : f32{0} = pointwise{{expr="greater(x0,0.25);select(t0,0,-inf)"}}(%m) "mask"
+%y : f32[2,9,6] = attention{{heads=3 scale=0.5 hasMask=true emptyIsZero=true}}(%q, %k, %v, %closed) "a"
+output %y
+}})g", mask));
+    const auto inputs = randomInputs(graph, 2, 5);
+    const auto expected = graph::evaluate(graph, test::views(inputs));
+    const auto view = expected[0].view();
+    int zeros = 0;
+    for (int64_t i = 0; i < view.count(); ++i) {
+      EXPECT_FALSE(std::isnan(view.as<float>()[i]));
+      zeros += view.as<float>()[i] == 0 ? 1 : 0;
+    }
+    EXPECT_GE(zeros, 2);
+    EXPECT_LT(zeros, view.count());
+    test::expectMatchesReference(graph, inputs, {});
   }
 }
 

@@ -26,12 +26,13 @@ struct Heads {
   int64_t offset(int64_t batch, int64_t head, int64_t row) const { return (batch * rows + row) * step + first + head * width; }
 };
 
-// Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does.
-void softmax(std::vector<double>& row) {
+// Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does. Whether there is one.
+bool softmax(std::vector<double>& row) {
   const double most = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
   double sum = 0;
   for (double& x : row) sum += x = std::exp(x - most);
   for (double& x : row) x /= sum;
+  return sum > 0;
 }
 
 }  // namespace
@@ -111,11 +112,11 @@ void Attention::evaluate(const EvalContext& context) const {
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
       row[static_cast<size_t>(t)] = sum * scale + (hasMask ? mask[static_cast<size_t>(at)] : 0);
     }
-    softmax(row);
+    const bool isZero = !softmax(row) && emptyIsZero;
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
-      for (int64_t t = 0; t < ks.rows; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch, head, t) + e)];
+      for (int64_t t = 0; t < ks.rows && !isZero; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch, head, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }
   }

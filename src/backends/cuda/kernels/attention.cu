@@ -14,6 +14,7 @@ struct Parameters {
   int width;         // columns of q and k in a head
   int valueWidth;    // of v and y
   float scale;
+  int emptyIsZero;   // a row without a sum is 0
   i64 qStride[3];    // batch, head, row
   i64 kStride[3];
   i64 vStride[3];
@@ -68,5 +69,6 @@ KERNEL(tenon_attention, Parameters) {
     }
     __syncthreads();
   }
-  for (int c = thread; c < p.valueWidth; c += kThreads) store<X>(p.y, y + c, result[c] / sum);
+  const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
+  for (int c = thread; c < p.valueWidth; c += kThreads) store<X>(p.y, y + c, isZero ? 0.f : result[c] / sum);
 }

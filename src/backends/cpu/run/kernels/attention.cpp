@@ -111,7 +111,14 @@ class AttentionInstance final : public runtime::KernelInstance {
       sums[i] = functions_.softmax(row, padded_);
     }
     functions_.product(scores, padded_, v, v_.step, out, out_.step, rows, v_.width, k_.rows);
-    for (int64_t i = 0; i < rows; ++i) functions_.scale(out + i * out_.step, v_.width, k_.rows == 0 ? 0 : 1 / sums[i]);
+    for (int64_t i = 0; i < rows; ++i) {
+      float* row = out + i * out_.step;
+      if (op_.emptyIsZero && !(sums[i] > 0)) {
+        std::fill(row, row + v_.width, 0.f);
+      } else {
+        functions_.scale(row, v_.width, k_.rows == 0 ? 0 : 1 / sums[i]);
+      }
+    }
   }
 
   // scale * score + mask; what stands for no key is left out of the softmax.

@@ -17,6 +17,7 @@ struct Parameters {
   int32_t width = 0;
   int32_t valueWidth = 0;
   float scale = 1;
+  int32_t emptyIsZero = 0;
   int64_t qStride[3] = {};
   int64_t kStride[3] = {};
   int64_t vStride[3] = {};
@@ -39,6 +40,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     parameters_.width = static_cast<int32_t>(p.width);
     parameters_.valueWidth = static_cast<int32_t>(p.valueWidth);
     parameters_.scale = p.scale;
+    parameters_.emptyIsZero = op_.emptyIsZero ? 1 : 0;
     const auto set = [](int64_t* stride, const dnn::AttentionOperand& operand) {
       stride[0] = operand.batchStride;
       stride[1] = operand.headStride;
