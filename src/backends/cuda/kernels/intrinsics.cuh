@@ -2,10 +2,26 @@
 // this file by one for the host, so that every kernel also runs without a GPU.
 #pragma once
 
+// A launch may begin before the one in front of it in the stream has ended (run/compiler.cpp): here it waits for the
+// memory that that one writes, and lets the next one come.
+__device__ __forceinline__ void afterPredecessor() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 // A kernel takes one parameter struct, called p.
-#define KERNEL(name, Parameters) extern "C" __global__ void name(const __grid_constant__ Parameters p)
+#define KERNEL_OF(bounds, name, Parameters)                                          \
+  __device__ void name##_body(const Parameters& p);                                  \
+  extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) {     \
+    afterPredecessor();                                                              \
+    name##_body(p);                                                                  \
+  }                                                                                  \
+  __device__ __forceinline__ void name##_body(const Parameters& p)
+#define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters)
 // One that is also launched in blocks of 1024 threads.
-#define KERNEL_1024(name, Parameters) extern "C" __global__ void __launch_bounds__(1024) name(const __grid_constant__ Parameters p)
+#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters)
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;

@@ -1,12 +1,25 @@
 // Compilation, and modules.
 #include "backends/cuda/run/compiler.h"
 
+#include <cstdlib>
+
 #include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/cuda_device.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
 namespace {
+
+// Whether a kernel is set up while the one in front of it still runs: it waits by itself then (kernels/intrinsics.cuh).
+// TENON_CUDA_OVERLAP=0 switches this off.
+bool mayOverlap() {
+  static const bool kMay = [] {
+    const char* value = std::getenv("TENON_CUDA_OVERLAP");
+    const bool off = value != nullptr && std::string_view(value) == "0";
+    return !off && driver().launchKernelEx != nullptr && computeCapability() >= 90;
+  }();
+  return kMay;
+}
 
 std::string architecture(int capability) {
   return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
@@ -99,7 +112,24 @@ CUfunction Module::function(const std::string& name) const {
 
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream) {
   void* arguments[] = {parameters};
-  check(driver().launchKernel(function, x, y, z, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr), "cuLaunchKernel");
+  if (!mayOverlap()) {
+    check(driver().launchKernel(function, x, y, z, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr), "cuLaunchKernel");
+    return;
+  }
+  CUlaunchAttribute overlap{};
+  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlap.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = x;
+  config.gridDimY = y;
+  config.gridDimZ = z;
+  config.blockDimX = block;
+  config.blockDimY = 1;
+  config.blockDimZ = 1;
+  config.hStream = static_cast<CUstream>(stream);
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  check(driver().launchKernelEx(&config, function, arguments, nullptr), "cuLaunchKernelEx");
 }
 
 unsigned blockSize(int64_t threads, unsigned least) {

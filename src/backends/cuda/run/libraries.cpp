@@ -99,6 +99,8 @@ const Driver& driver() {
     get("cuMemsetD8Async", d->memsetAsync);
     get("cuLaunchHostFunc", d->launchHostFunction);
     get("cuFuncSetAttribute", d->functionSetAttribute);
+    std::string absent;
+    findFunction(library, "cuLaunchKernelEx", d->launchKernelEx, absent);
     return d;
   }();
   return *kDriver;

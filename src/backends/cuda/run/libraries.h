@@ -45,6 +45,7 @@ struct Driver {
   decltype(&::cuModuleUnload) moduleUnload;
   decltype(&::cuModuleGetFunction) moduleGetFunction;
   decltype(&::cuLaunchKernel) launchKernel;
+  decltype(&::cuLaunchKernelEx) launchKernelEx;  // null where the driver lacks it
   decltype(&::cuGetErrorString) getErrorString;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemFreeHost) memFreeHost;
