@@ -2,8 +2,10 @@
 #include "build/precision.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
+#include "ops/op/attention.h"
 #include "ops/op/cumulative.h"
 #include "ops/op/dequantize.h"
 #include "ops/op/pointwise.h"
@@ -45,13 +47,17 @@ ops::Operator inHalf(const ops::Operator& op, DataType half) {
   return changed;
 }
 
-ops::ScalarExpr castExpression(DataType to) {
+ops::ScalarExpr castExpression(DataType to, bool keepInfinities = false) {
   if (to != DataType::kF16) return ops::ScalarExpr::castTo(to);
   using ops::ScalarArgument;
   auto expr = ops::ScalarExpr::of(
       ScalarOp::k_clip, {ScalarArgument::input(0), ScalarArgument::constant(-kGreatestHalf), ScalarArgument::constant(kGreatestHalf)});
+  if (keepInfinities) {
+    expr.instructions.push_back({ScalarOp::k_isinf, {ScalarArgument::input(0)}});
+    expr.instructions.push_back({ScalarOp::k_select, {ScalarArgument::result(1), ScalarArgument::input(0), ScalarArgument::result(0)}});
+  }
   auto cast = ops::ScalarExpr::castTo(to).instructions[0];
-  cast.arguments[0] = ScalarArgument::result(0);
+  cast.arguments[0] = ScalarArgument::result(static_cast<int>(expr.instructions.size()) - 1);
   expr.instructions.push_back(cast);
   return expr;
 }
@@ -65,6 +71,7 @@ class Lowering {
   Graph run() {
     own_.assign(old_.valueCount(), graph::kNone);
     halved_.assign(old_.valueCount(), graph::kNone);
+    masks_.assign(old_.valueCount(), graph::kNone);
     for (const auto& [name, source] : old_.symbols()) result_.addSymbol(name, source);
     for (const ValueId id : old_.inputs()) {
       const auto& value = old_.value(id);
@@ -90,16 +97,16 @@ class Lowering {
     if (value.constant != nullptr) return place = result_.addConstant(value.constant, value.name);
     return place = cast(halved_[id], value.type.dtype, value.name);
   }
-  // The value in the half type.
-  ValueId halved(ValueId id) {
-    auto& place = halved_[id];
+  // The value in the half type. The mask of an attention keeps its infinities: they leave keys out.
+  ValueId halved(ValueId id, bool isMask = false) {
+    auto& place = isMask ? masks_[id] : halved_[id];
     if (place != graph::kNone) return place;
     const auto& value = old_.value(id);
     if (value.constant != nullptr) return place = result_.addConstant(halfConstant(value.constant), value.name);
-    return place = cast(own_[id], half_, value.name);
+    return place = cast(own_[id], half_, value.name, isMask);
   }
-  ValueId cast(ValueId id, DataType to, const std::string& name) {
-    return result_.add(ops::Pointwise{castExpression(to)}, fmt::format("Cast {} to {}", name, tenon::name(to)), {id});
+  ValueId cast(ValueId id, DataType to, const std::string& name, bool keepInfinities = false) {
+    return result_.add(ops::Pointwise{castExpression(to, keepInfinities)}, fmt::format("Cast {} to {}", name, tenon::name(to)), {id});
   }
 
   graph::ConstantPtr halfConstant(const graph::ConstantPtr& constant) {
@@ -111,7 +118,8 @@ class Lowering {
     const int64_t count = from.count();
     const auto limit = static_cast<float>(kGreatestHalf);
     for (int64_t i = 0; i < count; ++i) {
-      bits[i] = half_ == DataType::kBF16 ? floatToBfloat(values[i]) : floatToHalf(values[i] < -limit ? -limit : values[i] > limit ? limit : values[i]);
+      const float held = std::isinf(values[i]) ? values[i] : std::clamp(values[i], -limit, limit);
+      bits[i] = half_ == DataType::kBF16 ? floatToBfloat(values[i]) : floatToHalf(held);
     }
     return graph::Constant::own(std::move(to));
   }
@@ -191,7 +199,11 @@ class Lowering {
     for (const auto& output : outputs) problem.outputs.push_back({output.dtype, evaluate(output.shape, symbols_), nullptr});
     if (!supported_(node, problem)) return false;
     std::vector<ValueId> inputs;
-    for (const ValueId id : node.inputs) inputs.push_back(isFloat(id) ? halved(id) : own(id));
+    const auto* attention = node.op.as<ops::Attention>();
+    for (const ValueId id : node.inputs) {
+      const bool isMask = attention != nullptr && inputs.size() == attention->maskInput();
+      inputs.push_back(isFloat(id) ? halved(id, isMask && halved_[id] == graph::kNone) : own(id));
+    }
     const NodeId added = add(op, node, std::move(inputs));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       auto& place = isFloat(node.outputs[i]) ? halved_ : own_;
@@ -208,6 +220,7 @@ class Lowering {
   Graph result_;
   std::vector<ValueId> own_;     // by old value: in its own type
   std::vector<ValueId> halved_;  // by old value: in the half type
+  std::vector<ValueId> masks_;   // by old value: in the half type, with its infinities
 };
 
 }  // namespace

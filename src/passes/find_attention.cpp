@@ -1,12 +1,14 @@
-// matmul(softmax(scale * matmul(q, transpose(k)) + mask), v) => attention(q, k, v, mask); where q, k and v are split into heads by
-// reshapes and transposes, and the result is joined by one, the attention reads and writes the columns of each head itself.
+// matmul(softmax(scale * matmul(q, transpose(k)) + mask), v) => attention(q, k, v, mask), as exporters write it: the mask added or
+// chosen by a condition, rows without a key set to 0 behind the softmax, casts around it.
 #include "passes/find_attention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "ops/op/attention.h"
 #include "ops/op/matmul.h"
-#include "ops/op/reshape.h"
+#include "ops/op/pointwise.h"
 #include "ops/op/softmax.h"
 #include "ops/op/transpose.h"
 #include "passes/match.h"
@@ -19,186 +21,198 @@ using graph::Graph;
 using graph::NodeId;
 using graph::ValueId;
 using ops::ScalarOp;
-using Permutation = std::vector<int64_t>;
 using Uses = std::vector<std::vector<graph::Use>>;
+
+// What stands for "this key is left out" where a condition chooses: added to any score it gives itself.
+constexpr double kClosed = -1e30;
 
 struct Scores {
   ValueId product = graph::kNone;
   double scale = 1;
-  ValueId mask = graph::kNone;
+  ValueId mask = graph::kNone;       // added, or
+  ValueId condition = graph::kNone;  // true where `closed` takes the place of the score
+  bool closedWhere = true;           // or false
+  double closed = 0;
+
+  bool isMasked() const { return mask != graph::kNone || condition != graph::kNone; }
 };
 
-const ops::MatMul* plainMatMul(const Graph& graph, ValueId value) {
-  const auto* op = producerOp<ops::MatMul>(graph, value);
-  return op != nullptr && op->epilogue.empty() && !op->transposeA ? op : nullptr;
+Term withoutCasts(const Terms& terms, Term term) {
+  while (terms.is(term, ScalarOp::k_cast)) term = terms.operand(term, 0);
+  return term;
 }
 
-// scale * product + mask; a factor outside the sum would scale the mask as well, so the mask is added last.
-std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const Term& term) {
+std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const Term& term);
+
+// A factor outside the sum would scale the mask as well, so the mask is added last.
+std::optional<Scores> scaled(const Graph& graph, const Terms& terms, const Term& inner, double factor) {
+  auto scores = matchScores(graph, terms, inner);
+  if (!scores || scores->isMasked()) return std::nullopt;
+  scores->scale *= factor;
+  return scores;
+}
+
+std::optional<Scores> chosen(const Graph& graph, const Terms& terms, const Term& term) {
+  const auto condition = terms.value(terms.operand(term, 0));
+  if (!condition || graph.value(*condition).type.dtype != DataType::kBool) return std::nullopt;
+  for (const bool closedWhere : {true, false}) {
+    const Term closed = terms.operand(term, closedWhere ? 1 : 2);
+    if (closed.kind != Term::Kind::kLiteral || closed.literal > kClosed) continue;
+    auto scores = matchScores(graph, terms, terms.operand(term, closedWhere ? 2 : 1));
+    if (!scores || scores->isMasked()) return std::nullopt;
+    scores->condition = *condition;
+    scores->closedWhere = closedWhere;
+    scores->closed = closed.literal;
+    return scores;
+  }
+  return std::nullopt;
+}
+
+// scale * product + mask.
+std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const Term& outer) {
+  const Term term = withoutCasts(terms, outer);
   if (term.kind == Term::Kind::kValue) {
-    return plainMatMul(graph, term.value) != nullptr ? std::optional(Scores{term.value}) : std::nullopt;
+    const auto* op = producerOp<ops::MatMul>(graph, term.value);
+    return op != nullptr && op->epilogue.empty() && !op->transposeA ? std::optional(Scores{term.value}) : std::nullopt;
   }
-  if (const auto product = terms.withLiteral(term, ScalarOp::k_mul)) {
-    auto scores = matchScores(graph, terms, product->first);
-    if (!scores || scores->mask != graph::kNone) return std::nullopt;
-    scores->scale *= product->second;
-    return scores;
-  }
+  if (const auto product = terms.withLiteral(term, ScalarOp::k_mul)) return scaled(graph, terms, product->first, product->second);
   if (const auto quotient = terms.pair(term, ScalarOp::k_div); quotient && quotient->second.kind == Term::Kind::kLiteral) {
-    auto scores = matchScores(graph, terms, quotient->first);
-    if (!scores || scores->mask != graph::kNone || quotient->second.literal == 0) return std::nullopt;
-    scores->scale /= quotient->second.literal;
-    return scores;
+    return quotient->second.literal == 0 ? std::nullopt : scaled(graph, terms, quotient->first, 1 / quotient->second.literal);
   }
+  if (terms.is(term, ScalarOp::k_select)) return chosen(graph, terms, term);
   const auto sum = terms.pair(term, ScalarOp::k_add);
   if (!sum) return std::nullopt;
   for (const auto& [inner, mask] : {*sum, std::pair(sum->second, sum->first)}) {
     const auto value = terms.value(mask);
     auto scores = value ? matchScores(graph, terms, inner) : std::nullopt;
-    if (!scores || scores->mask != graph::kNone) continue;
+    if (!scores || scores->isMasked()) continue;
     scores->mask = *value;
     return scores;
   }
   return std::nullopt;
 }
 
-// An operand and the transpose it comes through, if any.
-struct Operand {
-  ValueId value = graph::kNone;   // before the transpose
-  Permutation permutation;        // empty: none
-};
-
-Operand throughTranspose(const Graph& graph, ValueId value) {
-  const auto* transpose = producerOp<ops::Transpose>(graph, value);
-  if (transpose == nullptr || graph.value(value).constraints != graph::Constraints{}) return {value, {}};
-  return {graph.node(graph.value(value).producer).inputs[0], transpose->permutation};
-}
-
-// The keys with one row each: the second operand of q k^T without its transposition.
-std::optional<Operand> keysOf(const Graph& graph, const ops::MatMul& product, ValueId value) {
-  auto operand = throughTranspose(graph, value);
-  if (product.transposeB) return operand;
-  const size_t rank = operand.permutation.size();
-  if (rank < 2) return std::nullopt;
-  std::swap(operand.permutation[rank - 1], operand.permutation[rank - 2]);
-  if (std::is_sorted(operand.permutation.begin(), operand.permutation.end())) operand.permutation.clear();
-  return operand;
-}
-
-Shape permuted(const Shape& shape, const Permutation& permutation) {
-  if (permutation.empty()) return shape;
-  Shape result;
-  for (const int64_t axis : permutation) result.push_back(shape[static_cast<size_t>(axis)]);
-  return result;
+// The softmax whose result a term is, as such or with 0 for what is no number.
+std::optional<ValueId> matchSoftmax(const Graph& graph, const Terms& terms, Term term, bool& emptyIsZero) {
+  term = withoutCasts(terms, term);
+  if (terms.is(term, ScalarOp::k_select)) {
+    const Term test = terms.operand(term, 0);
+    const Term otherwise = withoutCasts(terms, terms.operand(term, 2));
+    const Term zero = terms.operand(term, 1);
+    if (!terms.is(test, ScalarOp::k_isnan) || zero.kind != Term::Kind::kLiteral || zero.literal != 0) return std::nullopt;
+    if (!(withoutCasts(terms, terms.operand(test, 0)) == otherwise)) return std::nullopt;
+    emptyIsZero = true;
+    term = otherwise;
+  }
+  if (term.kind != Term::Kind::kValue) return std::nullopt;
+  const auto* softmax = producerOp<ops::Softmax>(graph, term.value);
+  const int rank = graph.value(term.value).type.rank();
+  return softmax != nullptr && (softmax->axis == -1 || softmax->axis == rank - 1) ? std::optional(term.value) : std::nullopt;
 }
 
 struct Found {
-  Operand q, k, v;
+  ValueId q, k, v;
+  bool keysAreColumns;  // k is transposed
   ops::Attention op;
-  ValueId mask = graph::kNone;
-  ValueId output = graph::kNone;
+  Scores scores;
   std::vector<NodeId> from;
 };
 
-bool onlyLeadsTo(const Graph& graph, const Uses& uses, ValueId value) {
-  return onlyUser(graph, uses, value).has_value();
+// Nobody else reads what lies between, and nothing there is demanded.
+bool isClosed(const Graph& graph, const Uses& uses, const std::vector<NodeId>& nodes, NodeId last) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    if (id == last) return true;
+    return std::all_of(graph.node(id).outputs.begin(), graph.node(id).outputs.end(), [&](ValueId output) {
+      if (graph.isOutput(output) || graph.value(output).constraints != graph::Constraints{}) return false;
+      return std::all_of(uses[output].begin(), uses[output].end(),
+                         [&](const graph::Use& use) { return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end(); });
+    });
+  });
+}
+
+// Leading extents must be equal: attention broadcasts only the mask.
+bool haveEqualLeads(const Graph& graph, const Found& found) {
+  const Shape& q = graph.value(found.q).type.shape;
+  for (const ValueId other : {found.k, found.v}) {
+    const Shape& shape = graph.value(other).type.shape;
+    if (shape.size() != q.size() || !std::equal(q.begin(), q.end() - 2, shape.begin())) return false;
+  }
+  return true;
 }
 
 std::optional<Found> match(const Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto* outer = node.op.as<ops::MatMul>();
   if (outer == nullptr || !outer->epilogue.empty() || outer->transposeA || outer->transposeB) return std::nullopt;
-  const ValueId weights = node.inputs[0];
-  const auto* softmax = producerOp<ops::Softmax>(graph, weights);
-  const int rank = graph.value(weights).type.rank();
-  if (softmax == nullptr || (softmax->axis != -1 && softmax->axis != rank - 1) || !onlyLeadsTo(graph, uses, weights)) return std::nullopt;
-  const ValueId scores = graph.node(graph.value(weights).producer).inputs[0];
-  const auto found = matchScores(graph, Terms(graph), Terms(graph).of(scores));
-  if (!found || !onlyLeadsTo(graph, uses, scores) || !onlyLeadsTo(graph, uses, found->product)) return std::nullopt;
-  const auto& product = graph.node(graph.value(found->product).producer);
-  const auto keys = keysOf(graph, *product.op.as<ops::MatMul>(), product.inputs[1]);
-  if (!keys) return std::nullopt;
-  Found result{throughTranspose(graph, product.inputs[0]), *keys, throughTranspose(graph, node.inputs[1]),
-               ops::Attention{0, found->scale, found->mask != graph::kNone}, found->mask, node.outputs[0], {}};
-  // Leading extents must be equal: attention broadcasts only the mask.
-  const Shape q = permuted(graph.value(result.q.value).type.shape, result.q.permutation);
-  const Shape k = permuted(graph.value(result.k.value).type.shape, result.k.permutation);
-  const Shape v = permuted(graph.value(result.v.value).type.shape, result.v.permutation);
-  if (q.size() != k.size() || q.size() != v.size() || !std::equal(q.begin(), q.end() - 2, k.begin()) || !std::equal(q.begin(), q.end() - 2, v.begin())) {
-    return std::nullopt;
+  const Terms terms(graph);
+  bool emptyIsZero = false;
+  const auto softmax = matchSoftmax(graph, terms, terms.of(node.inputs[0]), emptyIsZero);
+  if (!softmax) return std::nullopt;
+  const ValueId scores = graph.node(graph.value(*softmax).producer).inputs[0];
+  const auto written = matchScores(graph, terms, terms.of(scores));
+  if (!written || graph.value(written->product).type.shape != graph.value(scores).type.shape) return std::nullopt;
+  const auto& product = graph.node(graph.value(written->product).producer);
+  const bool columns = !product.op.as<ops::MatMul>()->transposeB;
+  Found found{product.inputs[0], product.inputs[1], node.inputs[1], columns, {}, *written, {}};
+  if (!haveEqualLeads(graph, found)) return std::nullopt;
+  const auto type = graph.value(found.q).type.dtype;
+  if (written->mask != graph::kNone && graph.value(written->mask).type.dtype != type) return std::nullopt;
+  if (graph.value(node.outputs[0]).type.dtype != type || !isFloating(type)) return std::nullopt;
+  found.op.scale = written->scale;
+  found.op.hasMask = written->isMasked();
+  found.op.emptyIsZero = emptyIsZero;
+  std::vector<ValueId> sources{found.q, found.k, found.v};
+  for (const ValueId extra : {written->mask, written->condition}) {
+    if (extra != graph::kNone) sources.push_back(extra);
   }
-  if (graph.value(found->product).type.shape != graph.value(scores).type.shape) return std::nullopt;
-  if (found->mask != graph::kNone && graph.value(found->mask).type.dtype != graph.value(scores).type.dtype) return std::nullopt;
-  std::vector<ValueId> sources{product.inputs[0], product.inputs[1], node.inputs[1]};
-  if (found->mask != graph::kNone) sources.push_back(found->mask);
-  result.from = Terms::nodesBetween(graph, node.outputs[0], sources);
-  const bool marked = std::any_of(result.from.begin(), result.from.end(), [&](NodeId n) {
-    const ValueId value = graph.node(n).outputs[0];
-    return value != node.outputs[0] && graph.value(value).constraints != graph::Constraints{};
-  });
-  return marked ? std::nullopt : std::optional(result);
+  found.from = Terms::nodesBetween(graph, node.outputs[0], sources);
+  return isClosed(graph, uses, found.from, id) ? std::optional(found) : std::nullopt;
 }
 
-const Permutation kHeadsFirst{0, 2, 1, 3};
-
-// [B,S,H,D] -> [B,S,H*D]: what the reshape into heads was made of, or a reshape that undoes it.
-ValueId joined(graph::Patch& patch, const Graph& graph, ValueId value, NodeId origin) {
-  const Shape shape = graph.value(value).type.shape;
-  const Shape flat{shape[0], shape[1], shape[2] * shape[3]};
-  const NodeId from[] = {origin};
-  return patch.add(ops::Reshape{flat}, graph.value(value).name + "_joined", {value}, from);
-}
-
-// With heads in the columns: all of q, k, v come through a transpose of heads to the front, and one back is all that reads the result.
-bool byColumns(Graph& graph, Found& found, NodeId id, const Uses& uses) {
-  const auto use = onlyUse(graph, uses, found.output);
-  const auto* back = use ? graph.node(use->node).op.as<ops::Transpose>() : nullptr;
-  if (back == nullptr || back->permutation != kHeadsFirst) return false;
-  for (const auto* operand : {&found.q, &found.k, &found.v}) {
-    if (operand->permutation != kHeadsFirst) return false;
+// The condition as numbers to add; layers that share the condition come to share them.
+ops::Pointwise addedFor(const Scores& scores, DataType type) {
+  const auto closed = ops::ScalarArgument::constant(scores.closed);
+  const auto open = ops::ScalarArgument::constant(0);
+  auto expr = ops::ScalarExpr::of(ScalarOp::k_select,
+                                  {ops::ScalarArgument::input(0), scores.closedWhere ? closed : open, scores.closedWhere ? open : closed});
+  if (type != DataType::kF32) {
+    auto cast = ops::ScalarExpr::castTo(type).instructions[0];
+    cast.arguments[0] = ops::ScalarArgument::result(0);
+    expr.instructions.push_back(cast);
   }
-  const Extent heads = graph.value(found.q.value).type.shape[2];
-  if (!heads.isConstant() || heads.constant() < 1) return false;
-  found.op.heads = heads.constant();
-  found.from.push_back(use->node);
-  const ValueId output = graph.node(use->node).outputs[0];
-  const Shape shape = graph.value(output).type.shape;
-  const auto name = graph.node(id).name;
-  graph::Patch patch(graph);
-  std::vector<ValueId> inputs;
-  for (const auto* operand : {&found.q, &found.k, &found.v}) inputs.push_back(joined(patch, graph, operand->value, id));
-  if (found.mask != graph::kNone) inputs.push_back(found.mask);
-  const ValueId result = patch.add(found.op, name, std::move(inputs), found.from);
-  const NodeId last[] = {use->node};
-  const auto lastName = graph.node(use->node).name;
-  patch.replace(output, patch.add(ops::Reshape{shape}, lastName, {result}, last));
-  patch.commit();
-  return true;
-}
-
-void byHeads(Graph& graph, const Found& found, NodeId id) {
-  const auto name = graph.node(id).name;
-  graph::Patch patch(graph);
-  std::vector<ValueId> inputs;
-  for (const auto* operand : {&found.q, &found.k, &found.v}) {
-    const NodeId from[] = {id};
-    inputs.push_back(operand->permutation.empty() ? operand->value : patch.add(ops::Transpose{operand->permutation}, graph.value(operand->value).name + "_rows", {operand->value}, from));
-  }
-  if (found.mask != graph::kNone) inputs.push_back(found.mask);
-  patch.replace(found.output, patch.add(found.op, name, std::move(inputs), found.from));
-  patch.commit();
+  return {expr};
 }
 
 bool findOne(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
-  auto found = match(graph, id, uses);
+  const auto found = match(graph, id, uses);
   if (!found) return false;
-  std::vector<ops::TensorType> types;
-  for (const auto* operand : {&found->q, &found->k, &found->v}) {
-    types.push_back({graph.value(operand->value).type.dtype, permuted(graph.value(operand->value).type.shape, operand->permutation), std::nullopt});
+  const auto& q = graph.value(found->q).type;
+  std::vector<ops::TensorType> types{q, graph.value(found->k).type, graph.value(found->v).type};
+  const size_t rank = q.shape.size();
+  if (found->keysAreColumns) std::swap(types[1].shape[rank - 1], types[1].shape[rank - 2]);
+  const bool conditional = found->scores.condition != graph::kNone;
+  if (found->op.hasMask) {
+    types.push_back({q.dtype, graph.value(conditional ? found->scores.condition : found->scores.mask).type.shape, std::nullopt});
   }
-  if (found->mask != graph::kNone) types.push_back(graph.value(found->mask).type);
   if (options.computes && !options.computes(found->op, types)) return false;
-  if (!byColumns(graph, *found, id, uses)) byHeads(graph, *found, id);
+  const auto name = graph.node(id).name;
+  const auto output = graph.node(id).outputs[0];
+  graph::Patch patch(graph);
+  std::vector<ValueId> inputs{found->q, found->k, found->v};
+  if (found->keysAreColumns) {
+    ops::Transpose rows;
+    rows.permutation.resize(rank);
+    std::iota(rows.permutation.begin(), rows.permutation.end(), 0);
+    std::swap(rows.permutation[rank - 1], rows.permutation[rank - 2]);
+    inputs[1] = patch.add(rows, name + "_keys", {found->k}, {});
+  }
+  if (conditional) {
+    inputs.push_back(patch.add(addedFor(found->scores, q.dtype), name + "_mask", {found->scores.condition}, {}));
+  } else if (found->op.hasMask) {
+    inputs.push_back(found->scores.mask);
+  }
+  patch.replace(output, patch.add(found->op, name, std::move(inputs), found->from));
+  patch.commit();
   return true;
 }
 

@@ -18,7 +18,8 @@ using Uses = std::vector<std::vector<graph::Use>>;
 
 bool isScalar(const graph::Value& value) { return value.constant != nullptr && value.constant->count() == 1; }
 
-// Every operand a reshape that only this node reads, of tensors of one shape, or a constant of one element of no more axes.
+// Every operand a reshape that only this node reads, of tensors of one shape, or a constant of one element or along the last axis,
+// where the reshape keeps that.
 bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const Shape outShape = graph.value(node.outputs[0]).type.shape;
@@ -26,7 +27,7 @@ bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
   std::optional<Shape> source;
   for (const auto input : node.inputs) {
     const auto& value = graph.value(input);
-    if (isScalar(value)) continue;
+    if (value.constant != nullptr && (isScalar(value) || variesAlong(value.constant->dims(), outShape, static_cast<int>(outShape.size()) - 1))) continue;
     const auto user = onlyUser(graph, uses, input);
     if (producerOp<ops::Reshape>(graph, input) == nullptr || !user || user->node != id || value.type.shape != outShape) return false;
     const ValueId before = graph.node(value.producer).inputs[0];
@@ -37,18 +38,26 @@ bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
     from.push_back(value.producer);
   }
   if (!source) return false;
+  const bool keepsLast = !source->empty() && !outShape.empty() && source->back() == outShape.back();
   for (const auto input : node.inputs) {
-    if (isScalar(graph.value(input)) && graph.value(input).type.rank() > static_cast<int>(source->size())) return false;
+    const auto& constant = graph.value(input).constant;
+    if (constant != nullptr && constant->count() == 1 && constant->dims().rank > 0 && source->empty()) return false;
+    if (constant != nullptr && constant->count() != 1 && !keepsLast) return false;
   }
   auto inputs = node.inputs;
-  for (auto& input : inputs) {
-    if (!isScalar(graph.value(input))) input = graph.node(graph.value(input).producer).inputs[0];
-  }
   const NodeId self[] = {id};
   const auto op = node.op;
   const auto name = node.name;
   const auto output = node.outputs[0];
   graph::Patch patch(graph);
+  for (auto& input : inputs) {
+    const auto constant = graph.value(input).constant;
+    if (constant == nullptr) {
+      input = graph.node(graph.value(input).producer).inputs[0];
+    } else if (constant->dims().rank > 1) {
+      input = patch.addConstant(asVector(constant), graph.value(input).name);
+    }
+  }
   const ValueId result = patch.add(op, name, std::move(inputs), self);
   patch.replace(output, patch.add(ops::Reshape{outShape}, graph.node(from[0]).name, {result}, from));
   patch.commit();

@@ -190,6 +190,11 @@ bool foldForward(Graph& graph, NodeId id, const Uses& uses) {
   Affine affine;
   if (rank < 2 || readAffine(graph, node, *running, rank - 1, affine) != node.op.as<ops::Pointwise>()->expr.instructions.size()) return false;
   if (!affine.scale && !affine.shift) return false;
+  // One number costs nothing in the expression that it ends, which may be an activation as a whole.
+  const NodeId before = graph.value(*running).producer;
+  const bool ends = before != graph::kNone && onlyUser(graph, uses, *running) &&
+                    (graph.node(before).op.as<ops::Pointwise>() != nullptr || graph.node(before).op.facts().contraction);
+  if (ends && !affine.shift && affine.scale->count() == 1) return false;
   const bool all = std::all_of(uses[output].begin(), uses[output].end(), [&](const graph::Use& use) { return takesScale(graph, use); });
   if (!all) return false;
   const ValueId x = *running;

@@ -5,8 +5,21 @@
 #include <map>
 
 namespace tenon::passes {
+namespace {
 
-int mergeEqual(graph::Graph& graph, const Options&) {
+// Numbers that each layer has a constant of its own for are what they hold.
+std::string operandText(const graph::Value& value, graph::ValueId id, const Options& options) {
+  const auto& constant = value.constant;
+  if (constant == nullptr || constant->count() != 1 || (options.refittable && !constant->weights().empty())) return fmt::format("%{}", id);
+  const auto view = constant->view();
+  std::string bytes;
+  for (size_t i = 0; i < view.bytes(); ++i) bytes += fmt::format("{:02x}", static_cast<const uint8_t*>(view.data)[i]);
+  return fmt::format("{}{}={}", name(value.type.dtype), text(value.type.shape), bytes);
+}
+
+}  // namespace
+
+int mergeEqual(graph::Graph& graph, const Options& options) {
   int edits = 0;
   std::map<std::string, graph::NodeId> known;
   const auto order = graph.order();
@@ -14,7 +27,8 @@ int mergeEqual(graph::Graph& graph, const Options&) {
     const auto& node = graph.node(id);
     const auto facts = node.op.facts();
     if (!facts.deterministic || facts.sideEffects || node.inputs.empty()) continue;
-    const auto key = fmt::format("{} {} {}", node.op.text(), node.device, fmt::join(node.inputs, ","));
+    std::string key = fmt::format("{} {}", node.op.text(), node.device);
+    for (const auto input : node.inputs) key += " " + operandText(graph.value(input), input, options);
     const auto [found, isNew] = known.emplace(key, id);
     if (isNew) continue;
     const auto outputs = node.outputs;

@@ -1,14 +1,18 @@
-// Merging of movement: reshape of reshape, transpose of transpose, transposes that only move extents of one.
+// Merging of movement: reshape of reshape, transpose of transpose, transposes that only move extents of one, and chains of both
+// kinds, which are one transpose between two reshapes at most.
 #include "passes/merge_movement.h"
 
 #include "ops/op/reshape.h"
 #include "ops/op/transpose.h"
+#include "passes/match.h"
+#include "passes/movement_view.h"
 
 namespace tenon::passes {
 namespace {
 
 using graph::Graph;
 using graph::NodeId;
+using Uses = std::vector<std::vector<graph::Use>>;
 
 // The producer of input 0, if it is a node of type T.
 template <typename T>
@@ -61,12 +65,68 @@ bool mergeNode(Graph& graph, NodeId id) {
   return replaceBy(graph, id, merged, graph.node(producer).inputs[0], from);
 }
 
+// The chain of reshapes and transposes that ends at a node, by fewer of them.
+bool mergeChain(Graph& graph, NodeId id, const Uses& uses) {
+  const auto isMovement = [&](NodeId node) {
+    return graph.node(node).op.as<ops::Reshape>() != nullptr || graph.node(node).op.as<ops::Transpose>() != nullptr;
+  };
+  if (!isMovement(id)) return false;
+  const graph::ValueId output = graph.node(id).outputs[0];
+  const Shape shape = graph.value(output).type.shape;
+  MovementView view(graph, output);
+  MovementView::Cost written;
+  bool alone = true;  // nobody reads what is between
+  std::vector<NodeId> from;
+  std::optional<MovementView> best;
+  std::vector<NodeId> bestFrom;
+  while (true) {
+    const NodeId producer = graph.value(view.source()).producer;
+    if (producer == graph::kNone || !isMovement(producer)) break;
+    if (producer != id) alone = alone && onlyUse(graph, uses, view.source()).has_value();
+    // The output's own demands stay with it.
+    if (!(producer == id ? view.stepBackFrom(graph, id) : view.stepBack(graph))) break;
+    from.insert(from.begin(), producer);
+    ++written.nodes;
+    written.transposes += graph.node(producer).op.as<ops::Transpose>() != nullptr ? 1 : 0;
+    const auto now = view.cost(graph, view.order(), shape);
+    const bool fewerTransposes = now.transposes < written.transposes;
+    const bool fewerNodes = alone && now.transposes == written.transposes && now.nodes < written.nodes;
+    if (!fewerTransposes && !fewerNodes) continue;
+    best = view;
+    bestFrom = from;
+  }
+  if (!best) return false;
+  const auto name = graph.node(id).name;
+  graph::Patch patch(graph);
+  const graph::ValueId result = best->build(patch, graph, best->order(), shape, name, bestFrom);
+  if (result == best->source()) {
+    const auto& source = graph.value(result);
+    const bool isOther = source.isInput || source.constant != nullptr || graph.isOutput(result);
+    if (graph.isOutput(output) && isOther) return false;
+    if (graph.value(output).constraints != graph::Constraints{}) return false;
+  }
+  patch.replace(output, result);
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int mergeMovement(Graph& graph, const Options&) {
   int edits = 0;
   const auto order = graph.order();
   for (const auto id : order) edits += mergeNode(graph, id) ? 1 : 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto uses = graph.allUses();
+    for (const auto id : std::vector<NodeId>(graph.order())) {
+      if (!mergeChain(graph, id, uses)) continue;
+      changed = true;
+      ++edits;
+      break;
+    }
+  }
   return edits;
 }
 

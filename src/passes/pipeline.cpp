@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "passes/attention_heads.h"
 #include "passes/find_attention.h"
 #include "passes/find_normalizations.h"
 #include "passes/fold_affine.h"
@@ -22,9 +23,12 @@
 #include "passes/merge_movement.h"
 #include "passes/merge_reductions.h"
 #include "passes/merge_slices.h"
+#include "passes/narrow_masks.h"
 #include "passes/pack_attention.h"
 #include "passes/remove_noops.h"
 #include "passes/rewrite.h"
+#include "passes/simplify_gathers.h"
+#include "passes/sink_rows.h"
 #include "passes/sink_transposes.h"
 
 namespace tenon::passes {
@@ -36,6 +40,7 @@ constexpr Pass kPipeline[] = {
     {"dead_code", &deadCode},                // nothing that nobody needs is looked at by the others
     {"fold_constants", &foldConstants},      // shape arithmetic and weights' preparation become constants
     {"remove_noops", &removeNoops},          // identities hide neighbours from each other
+    {"simplify_gathers", &simplifyGathers},  // what is picked by known indices is movement
     {"merge_equal", &mergeEqual},            // so that what reads one tensor in one way is seen as such
     {"merge_movement", &mergeMovement},      // chains of transposes and reshapes become one or none
     {"merge_slices", &mergeSlices},          // and those of slices and concatenations
@@ -45,6 +50,8 @@ constexpr Pass kPipeline[] = {
     {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
     {"find_normalizations", &findNormalizations},  // while their parts are single nodes
     {"find_attention", &findAttention},            // before its transposes move into the products
+    {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
+    {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
     {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
     {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
     {"fold_padding", &foldPadding},          // padding slices go into the windows behind them
@@ -54,6 +61,7 @@ constexpr Pass kPipeline[] = {
     {"merge_affine", &mergeAffine},          // scales and shifts that met
     {"rewrite", &rewrite},                   // activations that were written out are whole now
     {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
+    {"narrow_masks", &narrowMasks},          // when the mask is one node
     {"pack_attention", &packAttention},      // products with their biases, which must be alike
     {"fold_constants", &foldConstants},      // what the folds left behind
 };

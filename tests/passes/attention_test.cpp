@@ -30,7 +30,7 @@ std::string exported(const std::string& scores, const std::string& keys = "0,2,3
 
 TEST(FindAttention, HeadsInColumns) {
   auto graph = expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s" from("s"))g"),
-                          "reshape reshape reshape reshape reshape reshape attention reshape reshape");
+                          "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
   run(graph, {});
   EXPECT_EQ(operators(graph), "attention");
   EXPECT_EQ(graph.node(graph.order()[0]).op.text(), "attention{heads=3 scale=0.5}");
@@ -42,10 +42,218 @@ TEST(FindAttention, MasksAndScales) {
     %s : f32[2,3,7,5] = pointwise{expr="add(x0,x1)"}(%a, %mask) "s")g",
                                  R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,4);add(x1,t0)"}(%p, %mask) "s")g"};
   for (const char* scores : kScores) {
-    auto graph = expectPass("find_attention", exported(scores), "reshape reshape reshape reshape reshape reshape attention reshape reshape");
+    auto graph = expectPass("find_attention", exported(scores), "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
     run(graph, {});
     EXPECT_EQ(operators(graph), "attention");
   }
+}
+
+// A score that a condition replaces, either way round.
+TEST(FindAttention, ConditionsAsMasks) {
+  const std::string left = "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape";
+  const std::string condition = "%c : bool[2,1,1,5] = pointwise{expr=\"greater(x0,0.1)\"}(%mask) \"c\"\n";
+  for (const char* scores : {R"g(%s : f32[2,3,7,5] = pointwise{expr="mul(x0,0.5);select(x1,-inf,t0)"}(%p, %c) "s")g",
+                             R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2);select(x1,t0,-3.4e38)"}(%p, %c) "s")g"}) {
+    auto graph = expectPass("find_attention", exported(condition + scores), left);
+    run(graph, {});
+    EXPECT_EQ(operators(graph), "pointwise attention");
+  }
+  // Added to the score, such a number is no longer what takes its place.
+  const std::string all = "reshape transpose reshape transpose reshape transpose matmul pointwise pointwise softmax matmul transpose reshape";
+  expectPass("find_attention", exported(condition + R"g(%s : f32[2,3,7,5] = pointwise{expr="select(x1,-5,x0)"}(%p, %c) "s")g"), all);
+}
+
+TEST(FindAttention, RowsWithoutKeys) {
+  std::string body = exported(R"g(%c : bool[2,1,1,5] = pointwise{expr="greater(x0,-2)"}(%mask) "c"
+    %a : f32[2,1,1,5] = pointwise{expr="select(x0,-inf,0)"}(%c) "a"
+    %s : f32[2,3,7,5] = pointwise{expr="add(x0,x1)"}(%p, %a) "s")g");
+  const std::string softmax = "%w : f32[2,3,7,5] = softmax{axis=3}(%s) \"softmax\" from(\"softmax\")";
+  body.replace(body.find(softmax), softmax.size(), R"g(%w0 : f32[2,3,7,5] = softmax{axis=3}(%s) "softmax"
+    %n : bool[2,3,7,5] = pointwise{expr="isnan(x0)"}(%w0) "n"
+    %w : f32[2,3,7,5] = pointwise{expr="select(x0,0,x1)"}(%n, %w0) "w")g");
+  auto graph = expectPass("find_attention", body, "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape");
+  run(graph, {});
+  EXPECT_EQ(operators(graph), "pointwise attention");
+  EXPECT_EQ(graph.node(graph.order()[1]).op.text(), "attention{heads=3 hasMask=true emptyIsZero=true}");
+}
+
+// The numbers an exporter multiplies q and k with become the attention's; three operands in one axis with the heads.
+TEST(AttentionHeads, ScalesAndJoinedAxes) {
+  expectPass("attention_heads", R"g(input %q : f32[2,7,12]
+    input %k : f32[2,5,12]
+    input %v : f32[2,5,6]
+    input %m : f32[6,7,5]
+    %q0 : f32[2,7,12] = pointwise{expr="mul(x0,0.5)"}(%q) "q0"
+    %q1 : f32[2,7,3,4] = reshape{shape=[2,7,3,4]}(%q0) "q1"
+    %q2 : f32[2,3,7,4] = transpose{permutation=[0,2,1,3]}(%q1) "q2"
+    %q3 : f32[6,7,4] = reshape{shape=[6,7,4]}(%q2) "q3"
+    %k1 : f32[2,5,3,4] = reshape{shape=[2,5,3,4]}(%k) "k1"
+    %k2 : f32[2,3,4,5] = transpose{permutation=[0,2,3,1]}(%k1) "k2"
+    %k3 : f32[2,3,4,5] = pointwise{expr="div(x0,4)"}(%k2) "k3"
+    %k4 : f32[6,4,5] = reshape{shape=[6,4,5]}(%k3) "k4"
+    %k5 : f32[6,5,4] = transpose{permutation=[0,2,1]}(%k4) "k5"
+    %v1 : f32[2,5,3,2] = reshape{shape=[2,5,3,2]}(%v) "v1"
+    %v2 : f32[2,3,5,2] = transpose{permutation=[0,2,1,3]}(%v1) "v2"
+    %v3 : f32[6,5,2] = reshape{shape=[6,5,2]}(%v2) "v3"
+    %o : f32[6,7,2] = attention{scale=0.5 hasMask=true}(%q3, %k5, %v3, %m) "o" from("o")
+    output %o
+)g", "reshape attention reshape transpose reshape");
+  // Without heads to join, the scales alone.
+  expectPass("attention_heads", R"g(input %q : f32[2,7,4]
+    input %k : f32[2,4,5]
+    input %v : f32[2,5,6]
+    %q0 : f32[2,7,4] = pointwise{expr="mul(x0,0.5)"}(%q) "q0"
+    %k0 : f32[2,4,5] = pointwise{expr="mul(0.25,x0)"}(%k) "k0"
+    %k1 : f32[2,5,4] = transpose{permutation=[0,2,1]}(%k0) "k1"
+    %o : f32[2,7,6] = attention{}(%q0, %k1, %v) "o" from("o")
+    output %o
+)g", "transpose attention");
+}
+
+// One projection of all three: split along its columns; and as a stack of three that are picked, rows before batches.
+TEST(AttentionHeads, PackedWhereTheyAre) {
+  const std::string split = R"g(input %x : f32[N,7,36]
+    %q : f32[N,7,12] = slice{start=[0,0,0] size=[N,7,12]}(%x) "q"
+    %k : f32[N,7,12] = slice{start=[0,0,12] size=[N,7,12]}(%x) "k"
+    %v : f32[N,7,12] = slice{start=[0,0,24] size=[N,7,12]}(%x) "v"
+)g";
+  std::string heads;
+  for (const char* name : {"q", "k", "v"}) {
+    heads += fmt::format("%{0}1 : f32[N,7,3,4] = reshape{{shape=[N,7,3,4]}}(%{0}) \"{0}1\"\n"
+                         "%{0}2 : f32[N,3,7,4] = transpose{{permutation=[0,2,1,3]}}(%{0}1) \"{0}2\"\n", name);
+  }
+  const std::string symbol = "symbol \"N\" = extent(%x, 0)\n";
+  const auto attend = [](const char* q, const char* k) {
+    return fmt::format("%o : f32[N,3,7,4] = attention{{scale=0.5}}(%{}, %{}, %v2) \"o\" from(\"o\")\noutput %o\n", q, k);
+  };
+  const auto packed = expectPass("attention_heads", symbol + split + heads + attend("q2", "k2"), "attention reshape transpose");
+  EXPECT_EQ(packed.node(packed.order()[0]).op.text(), "attention{heads=3 scale=0.5 packed=true}");
+  // In another order they are pieces.
+  expectPass("attention_heads", symbol + split + heads + attend("k2", "q2"),
+             "slice slice slice attention reshape transpose");
+}
+
+TEST(AttentionHeads, StackOfThree) {
+  std::string body = R"g(input %x : f32[2,5,8]
+    const %w : f32[1,8,36] = random(1)
+    const %b : f32[1,1,36] = random(2)
+    const %c : f32[12,8] = random(3)
+    const %i0 : i64[] = {0}
+    const %i1 : i64[] = {-2}
+    const %i2 : i64[] = {2}
+    %t : f32[5,2,8] = transpose{permutation=[1,0,2]}(%x) "t"
+    %p : f32[5,2,36] = matmul(%t, %w) "p" from("p")
+    %pb : f32[5,2,36] = pointwise{expr="add(x0,x1)"}(%p, %b) "pb"
+    %u : f32[1,5,2,3,12] = reshape{shape=[1,5,2,3,12]}(%pb) "u"
+    %s : f32[3,5,2,1,12] = transpose{permutation=[3,1,2,0,4]}(%u) "s"
+    %s1 : f32[3,5,2,12] = reshape{shape=[3,5,2,12]}(%s) "s1"
+)g";
+  for (int i = 0; i < 3; ++i) {
+    body += fmt::format(R"g(%a{0} : f32[5,2,12] = gather(%s1, %i{0}) "a{0}"
+    %h{0} : f32[5,6,4] = reshape{{shape=[5,6,4]}}(%a{0}) "h{0}"
+    %m{0} : f32[6,5,4] = transpose{{permutation=[1,0,2]}}(%h{0}) "m{0}"
+    %n{0} : f32[2,3,5,4] = reshape{{shape=[2,3,5,4]}}(%m{0}) "n{0}"
+)g", i);
+  }
+  body += R"g(%q : f32[2,3,5,4] = pointwise{expr="mul(x0,0.7)"}(%n0) "q"
+    %k1 : f32[2,3,4,5] = transpose{permutation=[0,1,3,2]}(%n1) "k1"
+    %k : f32[2,3,4,5] = pointwise{expr="mul(x0,0.7)"}(%k1) "k"
+    %y : f32[2,3,5,5] = matmul(%q, %k) "y" from("y")
+    %z : f32[2,3,5,5] = softmax{axis=3}(%y) "z"
+    %o : f32[2,3,5,4] = matmul(%z, %n2) "o" from("o")
+    %o1 : f32[5,2,3,4] = transpose{permutation=[2,0,1,3]}(%o) "o1"
+    %o2 : f32[10,12] = reshape{shape=[10,12]}(%o1) "o2"
+    %o3 : f32[10,8] = matmul(%o2, %c) "o3" from("o3")
+    %o4 : f32[5,2,8] = reshape{shape=[5,2,8]}(%o3) "o4"
+    %o5 : f32[2,5,8] = transpose{permutation=[1,0,2]}(%o4) "o5"
+    %r : f32[2,5,8] = pointwise{expr="add(x0,x1)"}(%o5, %x) "r"
+    output %r
+)g";
+  const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
+  auto after = before;
+  run(after, {});
+  EXPECT_EQ(operators(after), "matmul attention matmul") << graph::text(after);
+  expectSameValues(before, after);
+}
+
+TEST(NarrowMasks, WhatOnlyStretchesGoes) {
+  const auto mask = [](const char* constant) {
+    return fmt::format(R"g(input %x : f32[2,5,24]
+    input %m : bool[2,1,1,5]
+    const %c : bool[5,1] = {}
+    %a : f32[2,1,5,5] = pointwise{{expr="and(x0,x1);select(t0,0,-9)"}}(%m, %c) "a"
+    %y : f32[2,5,8] = attention{{heads=2 hasMask=true packed=true}}(%x, %a) "y" from("y")
+    %z : f32[2,5,8] = attention{{heads=4 hasMask=true packed=true}}(%x, %a) "z" from("z")
+    output %y, %z
+)g", constant);
+  };
+  auto narrowed = expectPass("narrow_masks", mask("{1,1,1,1,1}"), "pointwise attention attention");
+  EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,1,5]");
+  narrowed = expectPass("narrow_masks", mask("{1,1,1,0,1}"), "pointwise attention attention");
+  EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,5,5]");
+}
+
+TEST(SimplifyGathers, KnownIndices) {
+  const auto body = [](const char* indices, const char* op, const char* shape) {
+    return fmt::format("input %x : f32[2,3,4]\nconst %i : i64{}\n%y : f32{} = gather{}(%x, %i) \"y\" from(\"y\")\noutput %y\n", indices, shape, op);
+  };
+  expectPass("simplify_gathers", body("[] = {1}", "{axis=1}", "[2,4]"), "slice reshape");
+  expectPass("simplify_gathers", body("[1] = {-1}", "{axis=-1}", "[2,3,1]"), "slice reshape");
+  expectPass("simplify_gathers", body("[3,1] = {0,1,2}", "{axis=1}", "[2,3,1,4]"), "reshape");
+  expectPass("simplify_gathers", body("[3] = {0,2,1}", "{axis=1}", "[2,3,4]"), "gather");
+  expectPass("simplify_gathers", body("[2] = {0,1}", "{axis=1}", "[2,2,4]"), "gather");
+}
+
+TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
+  const auto body = [](int extent) {
+    return fmt::format(R"g(const %x : f32[5,4] = random(1)
+    input %r : f32[3]
+    %i : i64[3] = pointwise{{expr="mul(x0,4.9);cast.i64(t0)"}}(%r) "i"
+    %w : i64[3] = pointwise{{expr="add(x0,{});less(x0,0);select(t1,t0,x0)"}}(%i) "w"
+    %y : f32[3,4] = gather(%x, %w) "y" from("y")
+    output %y
+)g", extent);
+  };
+  expectPass("simplify_gathers", body(5), "pointwise gather");
+  expectPass("simplify_gathers", body(4), "pointwise pointwise gather");
+}
+
+TEST(SinkRows, ReshapesAndTransposesGoBehindProducts) {
+  const auto body = [](const char* movement, const char* rows, const char* out, const char* weights) {
+    return fmt::format(R"g(input %x : f32[2,3,4]
+    const %w : f32{3} = random(1)
+    %r : f32{1} = {0}(%x) "r"
+    %y : f32{2} = matmul(%r, %w) "y" from("y")
+    output %y
+)g", movement, rows, out, weights);
+  };
+  expectPass("sink_rows", body("reshape{shape=[6,4]}", "[6,4]", "[6,5]", "[4,5]"), "matmul reshape");
+  expectPass("sink_rows", body("reshape{shape=[3,2,4]}", "[3,2,4]", "[3,2,5]", "[1,4,5]"), "matmul reshape");
+  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,4]", "[4,4]"), "matmul transpose");
+  // More columns than before, and nothing that would cancel the transpose.
+  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,5]", "[4,5]"), "transpose matmul");
+  expectPass("sink_rows", body("reshape{shape=[3,8]}", "[3,8]", "[3,5]", "[8,5]"), "reshape matmul");
+  expectPass("sink_rows", body("transpose{permutation=[0,2,1]}", "[2,4,3]", "[2,4,3]", "[3,3]"), "transpose matmul");
+}
+
+TEST(MergeMovement, Chains) {
+  const auto body = [](const std::string& steps, const std::string& last) {
+    return "input %x : f32[2,3,4,5]\n" + steps + "output %" + last + "\n";
+  };
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[8,3,5] = reshape{shape=[8,3,5]}(%a) "b"
+    %c : f32[3,8,5] = transpose{permutation=[1,0,2]}(%b) "c"
+    %d : f32[3,2,4,5] = reshape{shape=[3,2,4,5]}(%c) "d"
+)g", "d"), "transpose");
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[2,4,1,3,5] = reshape{shape=[2,4,1,3,5]}(%a) "b"
+    %c : f32[2,3,1,4,5] = transpose{permutation=[0,3,2,1,4]}(%b) "c"
+)g", "c"), "reshape");
+  // Extents that do not come apart.
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[6,4,5] = reshape{shape=[6,4,5]}(%a) "b"
+    %c : f32[4,6,5] = transpose{permutation=[1,0,2]}(%b) "c"
+)g", "c"), "transpose reshape transpose");
 }
 
 TEST(FindAttention, WhatElseIsReadStays) {

@@ -1,0 +1,88 @@
+// attention(q, k, v, p(m, c)) => attention(q, k, v, p(m, c0)) where all elements of the constant c are c0: what only stretched the mask
+// to all rows goes, since attention broadcasts its mask.
+#include "passes/narrow_masks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/op/attention.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/slice.h"
+#include "passes/match.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+using graph::ValueId;
+using Uses = std::vector<std::vector<graph::Use>>;
+
+bool isUniform(const graph::Constant& constant) {
+  const auto view = constant.view();
+  const auto count = static_cast<size_t>(view.count());
+  if (count < 2 || view.bytes() % count != 0) return false;
+  const size_t size = view.bytes() / count;
+  const auto* bytes = static_cast<const std::byte*>(view.data);
+  return std::memcmp(bytes, bytes + size, view.bytes() - size) == 0;
+}
+
+bool isMaskOnly(const Graph& graph, const Uses& uses, ValueId value) {
+  if (graph.isOutput(value) || graph.value(value).constraints != graph::Constraints{}) return false;
+  return std::all_of(uses[value].begin(), uses[value].end(), [&](const graph::Use& use) {
+    const auto* attention = graph.node(use.node).op.as<ops::Attention>();
+    return attention != nullptr && static_cast<size_t>(use.input) == attention->maskInput();
+  });
+}
+
+bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Pointwise>() == nullptr || uses[node.outputs[0]].empty() || !isMaskOnly(graph, uses, node.outputs[0])) return false;
+  auto types = graph.inputTypes(node.inputs);
+  std::vector<bool> uniform;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto& constant = graph.value(node.inputs[i]).constant;
+    uniform.push_back(constant != nullptr && !(options.refittable && !constant->weights().empty()) && isUniform(*constant));
+    if (uniform.back()) types[i].shape.assign(types[i].shape.size(), 1);
+  }
+  const auto narrowed = node.op.infer(node.name, types);
+  if (narrowed[0].shape == graph.value(node.outputs[0]).type.shape) return false;
+  const auto readers = uses[node.outputs[0]];
+  const auto op = node.op;
+  const auto name = node.name;
+  auto inputs = node.inputs;
+  const NodeId self[] = {id};
+  graph::Patch patch(graph);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!uniform[i]) continue;
+    const auto constant = graph.value(inputs[i]).constant;
+    const size_t rank = static_cast<size_t>(constant->dims().rank);
+    const ops::Slice first{Shape(rank, 0), Shape(rank, 1), {}, ops::SliceMode::kStrict};
+    inputs[i] = patch.addConstant(graph::Constant::recipe(first, {constant}), graph.value(inputs[i]).name + "_one");
+  }
+  const ValueId result = patch.add(op, name, std::move(inputs), self);
+  for (const auto& use : readers) patch.replaceUse(use, result);
+  patch.commit();
+  return true;
+}
+
+}  // namespace
+
+int narrowMasks(Graph& graph, const Options& options) {
+  int edits = 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto order = graph.order();
+    const auto uses = graph.allUses();
+    for (const auto id : order) {
+      if (!narrow(graph, id, uses, options)) continue;
+      changed = true;
+      ++edits;
+      break;
+    }
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes
