@@ -22,7 +22,7 @@ struct CommandLine {
   ReplayOptions replay;
   std::vector<std::string> plugins;
   std::string emit;
-  std::string reference;
+  std::vector<std::string> references;
   bool list = false;
   bool verify = false;
   bool verbose = false;
@@ -77,24 +77,49 @@ int report(const Replay& replay) {
                  !build.comparable ? "" : build.identical ? ", the application's engine" : ", not the application's bytes");
       code = build.failedThen ? kDiffers : code;
     } else if (build.failedThen) {
-      fmt::print("build {} (line {}) fails as it did in the application: {}\n", build.build, build.line, replay.lastError());
+      fmt::print("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line, build.method,
+                 build.error);
       code = code == kDone ? kFailedAgain : code;
     } else {
-      fmt::print("build {} (line {}) fails, but not in the application: {}\n", build.build, build.line, replay.lastError());
+      fmt::print("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line, build.method,
+                 build.error);
       code = kDiffers;
     }
   }
+  if (replay.failures() > 0) {
+    fmt::print("{} calls fail as they did in the application; the first: {}\n", replay.failures(), replay.firstFailure());
+  }
   if (replay.builds().empty()) {
     fmt::print("the capture holds no build\n");
+    code = replay.failures() > 0 ? kFailedAgain : code;
   }
   return code;
 }
 
-int verify(const CommandLine& line, Replay& replay) {
-  const Verification result = verifyEngines(replay.users().logger(), replay.builds().front().file, line.reference,
-                                            line.replay.randomSeed + 1);
-  fmt::print("{}\n", result.text);
-  return result.agrees ? kDone : kDiffers;
+// Each rebuilt engine beside its reference; the code is that of the replay unless one differs.
+int verify(const CommandLine& line, Replay& replay, int code) {
+  const size_t count = replay.builds().size();
+  std::vector<std::string> references = line.references;
+  if (references.size() == 1 && count > 1) {
+    references.clear();
+    for (size_t i = 0; i < count; ++i) {
+      references.push_back(line.references.front() + std::to_string(i));
+    }
+  }
+  if (references.size() != count) {
+    throw CaptureError(fmt::format("--verify: {} engines with --engine for {} builds: name one for each, or one name to which "
+                                   "0, 1, ... are appended", references.size(), count));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const BuildResult& build = replay.builds()[i];
+    if (build.file.empty()) {
+      continue;  // a build that failed in the application too: there is nothing to compare
+    }
+    const Verification result = verifyEngines(replay.users().logger(), build.file, references[i], line.replay.randomSeed + 1);
+    fmt::print("{}{}\n", count > 1 ? fmt::format("build {}: ", i) : "", result.text);
+    code = result.agrees ? code : static_cast<int>(kDiffers);
+  }
+  return code;
 }
 
 int run(CommandLine& line) {
@@ -119,7 +144,7 @@ int run(CommandLine& line) {
   replay.users().logger().verbose = line.verbose;
   replay.run();
   const int code = report(replay);
-  return line.verify && code == kDone ? verify(line, replay) : code;
+  return line.verify && code != kDiffers ? verify(line, replay, code) : code;
 }
 
 }  // namespace
@@ -136,10 +161,12 @@ int main(int argc, char** argv) {
   app.add_option("--network", line.replay.network, "only the network of this number (see --list)");
   app.add_option("--random-weights", line.replay.randomSeed, "seed for weights whose values were not captured");
   app.add_option("--timing-cache", line.replay.timingCache, "file of a timing cache, used and written again");
-  app.add_option("--emit-cpp", line.emit, "write a C++ program that makes the same calls, and make none here");
-  auto* reference = app.add_option("--engine", line.reference, "the engine that --verify compares with");
+  app.add_option("--emit-cpp", line.emit, "write a C++ program that makes the same calls, and make none here")
+      ->excludes("--network");
+  auto* reference = app.add_option("--engine", line.references, "the engine that --verify compares with; with several builds "
+                                   "0, 1, ... are appended, or one is named for each");
   auto* output = app.get_option("--output");
-  app.add_flag("--verify", line.verify, "run the (first) engine and the one of --engine on the same random inputs")
+  app.add_flag("--verify", line.verify, "run each engine and the one of --engine on the same random inputs")
       ->needs(reference)
       ->needs(output);
   app.add_flag("-v,--verbose", line.verbose, "show all messages of the library");

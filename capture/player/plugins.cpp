@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <impl/NvInferPythonPlugin.h>
 
 #include <cstdlib>
 
@@ -109,7 +110,9 @@ void Plugins::define(const Line& line, const DataOf& dataOf) {
   const Json list = value.contains("fields") ? value["fields"] : value.value("state", Json());
   const std::vector<nvinfer1::PluginField> given = list.is_array() ? fields(line, list, dataOf) : std::vector<nvinfer1::PluginField>();
   const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(given.size()), given.data()};
-  if (textAt(value, "interface") == "IPluginV2" && kind == "PLUGIN CREATOR_V1") {
+  const bool isThird = textAt(value, "interface") == "IPluginV3";
+  nvinfer1::IPluginV3* third = nullptr;
+  if (!isThird && kind == "PLUGIN CREATOR_V1") {
     auto* maker = static_cast<nvinfer1::IPluginCreator*>(creator);
     nvinfer1::IPluginV2* plugin = nullptr;
     if (list.is_array()) {
@@ -123,12 +126,19 @@ void Plugins::define(const Line& line, const DataOf& dataOf) {
       second_[id] = plugin;
       return;
     }
-  } else if (textAt(value, "interface") == "IPluginV3" && kind == "PLUGIN CREATOR_V3ONE") {
+  } else if (isThird && kind == "PLUGIN CREATOR_V3ONE") {
     auto* maker = static_cast<nvinfer1::IPluginCreatorV3One*>(creator);
-    if (nvinfer1::IPluginV3* plugin = maker->createPlugin(name.c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD)) {
-      third_[id] = plugin;
-      return;
-    }
+    third = maker->createPlugin(name.c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD);
+  } else if (isThird && kind == "PLUGIN CREATOR_V3QUICK") {
+    auto* maker = static_cast<nvinfer1::IPluginCreatorV3Quick*>(creator);
+    const Json request = value.value("request", Json());
+    third = maker->createPlugin(
+        name.c_str(), space.c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD,
+        static_cast<nvinfer1::QuickPluginCreationRequest>(request.is_number_integer() ? request.get<int32_t>() : 0));
+  }
+  if (third != nullptr) {
+    third_[id] = third;
+    return;
   }
   throw CaptureError(fmt::format("line {}: the creator of the {} makes none of it", line.number, who));
 }

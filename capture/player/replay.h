@@ -29,7 +29,9 @@ struct ReplayOptions {
 struct BuildResult {
   int64_t build = 0;
   int line = 0;
+  std::string_view method;   // that builds
   std::string file;          // empty when no engine came out
+  std::string error;         // what the library said last, when no engine came out
   bool failedThen = false;   // in the application
   bool identical = false;    // the same bytes as the application's
   bool comparable = false;   // the capture tells the hash of the application's
@@ -48,6 +50,9 @@ class Replay {
   int64_t differences() const { return differences_; }
   const std::string& firstDifference() const { return firstDifference_; }
   const std::string& lastError() const { return users_.logger().lastError(); }
+  // Calls other than builds that gave nothing, here as in the application; the first with what the library said.
+  int64_t failures() const { return failures_; }
+  const std::string& firstFailure() const { return firstFailure_; }
 
   // For Step.
   struct Entry {
@@ -63,6 +68,7 @@ class Replay {
   std::pair<const void*, size_t> data(uint64_t id) const;
   std::pair<const void*, size_t> dataAnywhere(uint64_t id);  // also what a later line defines
   void differs(const Line& line, const std::string& what);
+  void failsAgain(const Line& line, std::string_view method);
   void finishBuild(const Line& line, const nvinfer1::IHostMemory* engine);
   void finishStream(const Line& line, bool done);
   Users& users() { return users_; }
@@ -77,7 +83,9 @@ class Replay {
   void remove(const Line& line, const std::string& type);
   bool isLeftOut(const Line& line) const;
   void applyTimingCache(nvinfer1::IBuilderConfig& config);
-  void saveTimingCache(const Line& line);
+  void saveTimingCache(nvinfer1::IBuilderConfig& config);
+  nvinfer1::IBuilderConfig* configOf(const Line& line) const;
+  void finish(const Line& line, const void* bytes, size_t size);
   std::string engineName(int64_t build) const;
 
   CaptureFile& capture_;
@@ -96,10 +104,13 @@ class Replay {
   std::unordered_map<uint64_t, Line> ahead_;  // the lines that define data
   std::unordered_map<uint64_t, nvinfer1::Weights> weights_;
   std::vector<std::vector<unsigned char>> ownBytes_;
+  std::vector<std::unique_ptr<nvinfer1::ITimingCache>> timingCaches_;
   std::vector<BuildResult> builds_;
   int64_t buildCount_ = 0;
   int64_t differences_ = 0;
   std::string firstDifference_;
+  int64_t failures_ = 0;
+  std::string firstFailure_;
 };
 
 }  // namespace tenon::capture

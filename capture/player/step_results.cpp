@@ -91,6 +91,9 @@ void Step::objectResult(const void* constFace, int type) {
       throw CaptureError(fmt::format("line {}: {} fails here, but not in the application: {}", line_.number, method_.name,
                                      replay_.lastError()));
     }
+    if (found->is_null() && face == nullptr && method_.isFresh && !method_.isBuild) {
+      replay_.failsAgain(line_, method_.name);
+    }
     return presence(face != nullptr);
   }
   if (!found->is_number_unsigned()) {

@@ -67,6 +67,7 @@ class Users {
   // `cache` are the bytes that calibration made in the application; without them there is nothing to answer with.
   nvinfer1::IInt8Calibrator* calibrator(uint64_t id, const void* cache, size_t size);
   uint64_t calibrationCache(uint64_t id) const;
+  const Answers& answers(uint64_t id) { return answers_[id]; }
 
  private:
   struct Objects;

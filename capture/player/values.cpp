@@ -17,6 +17,11 @@ bool asReal(const Json& value, double& result) {
   return text == "inf" || text == "-inf" || text == "nan" || text == "-nan";
 }
 
+uint64_t idAt(const Json& value, const char* key) {
+  const Json id = value.value(key, Json());
+  return id.is_number_unsigned() ? id.get<uint64_t>() : 0;
+}
+
 Json dimsJson(const nvinfer1::Dims& dims) {
   if (dims.nbDims < 0 || dims.nbDims > nvinfer1::Dims::MAX_DIMS) {
     return Json{{"nbDims", dims.nbDims}};

@@ -1,6 +1,7 @@
 // How plugins were made: by a creator with fields, or by the application itself, whose plugin is asked for its state.
 #include "shim/plugins.h"
 
+#include <impl/NvInferPythonPlugin.h>
 #include <fmt/format.h>
 
 #include <mutex>
@@ -49,6 +50,12 @@ std::string identity(const char* interface, const char* type, const char* versio
                      quoted(version), quoted(space != nullptr ? space : ""));
 }
 
+// The capability as what it says it is; null when it is something else.
+template <typename T>
+T* as(nvinfer1::IPluginCapability* capability, std::string_view kind) {
+  return capability != nullptr && capability->getInterfaceInfo().kind == kind ? static_cast<T*>(capability) : nullptr;
+}
+
 uint64_t define(const void* plugin, const std::string& who, const std::string& state) {
   Recorder& recorder = Recorder::instance();
   const uint64_t id = recorder.newId();
@@ -58,65 +65,14 @@ uint64_t define(const void* plugin, const std::string& who, const std::string& s
   return id;
 }
 
-// The recipe of a plugin that a creator has just made.
-template <typename Creator>
-void note(const Creator& creator, const void* plugin, const char* interface, const char* name, const std::string& rest) {
-  std::lock_guard lock(Recorder::instance().order());
-  recipes()[plugin] = identity(interface, creator.getPluginName(), creator.getPluginVersion(), creator.getPluginNamespace()) +
-                      ",\"name\":" + quoted(name) + rest;
-}
-
-// In place of creators of the first kind.
-class Creator2 final : public nvinfer1::IPluginCreator {
- public:
-  explicit Creator2(nvinfer1::IPluginCreator& real) : real_(real) {}
-  nvinfer1::APILanguage getAPILanguage() const noexcept override { return real_.getAPILanguage(); }
-  nvinfer1::InterfaceInfo getInterfaceInfo() const noexcept override { return real_.getInterfaceInfo(); }
-  const char* getPluginName() const noexcept override { return real_.getPluginName(); }
-  const char* getPluginVersion() const noexcept override { return real_.getPluginVersion(); }
-  const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override { return real_.getFieldNames(); }
-  nvinfer1::IPluginV2* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields) noexcept override {
-    nvinfer1::IPluginV2* plugin = real_.createPlugin(name, fields);
-    if (plugin != nullptr) {
-      note(real_, plugin, "IPluginV2", name, ",\"fields\":" + fieldsText(fields));
-    }
-    return plugin;
-  }
-  nvinfer1::IPluginV2* deserializePlugin(const char* name, const void* data, size_t size) noexcept override {
-    return real_.deserializePlugin(name, data, size);
-  }
-  void setPluginNamespace(const char* space) noexcept override { real_.setPluginNamespace(space); }
-  const char* getPluginNamespace() const noexcept override { return real_.getPluginNamespace(); }
-
- private:
-  nvinfer1::IPluginCreator& real_;
-};
-
-// In place of creators of plugins of the third kind.
-class Creator3 final : public nvinfer1::IPluginCreatorV3One {
- public:
-  explicit Creator3(nvinfer1::IPluginCreatorV3One& real) : real_(real) {}
-  nvinfer1::APILanguage getAPILanguage() const noexcept override { return real_.getAPILanguage(); }
-  nvinfer1::InterfaceInfo getInterfaceInfo() const noexcept override { return real_.getInterfaceInfo(); }
-  nvinfer1::IPluginV3* createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
-                                    nvinfer1::TensorRTPhase phase) noexcept override {
-    nvinfer1::IPluginV3* plugin = real_.createPlugin(name, fields, phase);
-    if (plugin != nullptr) {
-      note(real_, plugin, "IPluginV3", name,
-           fmt::format(",\"phase\":{},\"fields\":{}", static_cast<int>(phase), fieldsText(fields)));
-    }
-    return plugin;
-  }
-  const nvinfer1::PluginFieldCollection* getFieldNames() noexcept override { return real_.getFieldNames(); }
-  const char* getPluginName() const noexcept override { return real_.getPluginName(); }
-  const char* getPluginVersion() const noexcept override { return real_.getPluginVersion(); }
-  const char* getPluginNamespace() const noexcept override { return real_.getPluginNamespace(); }
-
- private:
-  nvinfer1::IPluginCreatorV3One& real_;
-};
-
 }  // namespace
+
+void notePlugin(const void* plugin, const PluginIdentity& who, const char* name, const std::string& members,
+                const nvinfer1::PluginFieldCollection* fields) {
+  std::lock_guard lock(Recorder::instance().order());
+  recipes()[plugin] = identity(who.interface, who.type, who.version, who.space) + ",\"name\":" + quoted(name) + members +
+                      ",\"fields\":" + fieldsText(fields);
+}
 
 uint64_t pluginNumber(nvinfer1::IPluginV2& plugin) {
   const std::string who = identity("IPluginV2", plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace());
@@ -128,53 +84,21 @@ uint64_t pluginNumber(nvinfer1::IPluginV2& plugin) {
 
 uint64_t pluginNumber(nvinfer1::IPluginV3& plugin) {
   using nvinfer1::PluginCapabilityType;
-  auto* core = static_cast<nvinfer1::IPluginV3OneCore*>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
-  auto* runtime = static_cast<nvinfer1::IPluginV3OneRuntime*>(plugin.getCapabilityInterface(PluginCapabilityType::kRUNTIME));
-  if (core == nullptr) {
-    return define(&plugin, identity("IPluginV3", nullptr, nullptr, nullptr), {});
+  nvinfer1::IPluginCapability* core = plugin.getCapabilityInterface(PluginCapabilityType::kCORE);
+  nvinfer1::IPluginCapability* runtime = plugin.getCapabilityInterface(PluginCapabilityType::kRUNTIME);
+  std::string who = identity("IPluginV3", nullptr, nullptr, nullptr);
+  if (auto* one = as<nvinfer1::IPluginV3OneCore>(core, "PLUGIN_V3ONE_CORE")) {
+    who = identity("IPluginV3", one->getPluginName(), one->getPluginVersion(), one->getPluginNamespace());
+  } else if (auto* quick = as<nvinfer1::IPluginV3QuickCore>(core, "PLUGIN_V3QUICK_CORE")) {
+    who = identity("IPluginV3", quick->getPluginName(), quick->getPluginVersion(), quick->getPluginNamespace());
   }
-  const std::string who = identity("IPluginV3", core->getPluginName(), core->getPluginVersion(), core->getPluginNamespace());
-  const nvinfer1::PluginFieldCollection* state = runtime != nullptr ? runtime->getFieldsToSerialize() : nullptr;
+  const nvinfer1::PluginFieldCollection* state = nullptr;
+  if (auto* one = as<nvinfer1::IPluginV3OneRuntime>(runtime, "PLUGIN_V3ONE_RUNTIME")) {
+    state = one->getFieldsToSerialize();
+  } else if (auto* quick = as<nvinfer1::IPluginV3QuickRuntime>(runtime, "PLUGIN_V3QUICK_RUNTIME")) {
+    state = quick->getFieldsToSerialize();
+  }
   return define(&plugin, who, state != nullptr ? ",\"state\":" + fieldsText(state) : std::string());
-}
-
-namespace {
-
-struct Creators {
-  std::unordered_map<const nvinfer1::IPluginCreatorInterface*, nvinfer1::IPluginCreatorInterface*> wrappers;
-  std::unordered_map<const nvinfer1::IPluginCreatorInterface*, nvinfer1::IPluginCreatorInterface*> reals;
-};
-
-Creators& creators() {
-  static auto& kCreators = *new Creators;
-  return kCreators;
-}
-
-}  // namespace
-
-nvinfer1::IPluginCreatorInterface* wrapCreator(nvinfer1::IPluginCreatorInterface* real) {
-  if (real == nullptr) {
-    return nullptr;
-  }
-  std::lock_guard lock(Recorder::instance().order());
-  nvinfer1::IPluginCreatorInterface*& wrapper = creators().wrappers[real];
-  if (wrapper == nullptr) {
-    wrapper = real;
-    const std::string_view kind = real->getInterfaceInfo().kind;
-    if (kind == "PLUGIN CREATOR_V1") {
-      wrapper = new Creator2(static_cast<nvinfer1::IPluginCreator&>(*real));
-    } else if (kind == "PLUGIN CREATOR_V3ONE") {
-      wrapper = new Creator3(static_cast<nvinfer1::IPluginCreatorV3One&>(*real));
-    }
-    creators().reals[wrapper] = real;
-  }
-  return wrapper;
-}
-
-const nvinfer1::IPluginCreatorInterface& unwrapCreator(const nvinfer1::IPluginCreatorInterface& creator) {
-  std::lock_guard lock(Recorder::instance().order());
-  const auto found = creators().reals.find(&creator);
-  return found != creators().reals.end() ? *found->second : creator;
 }
 
 }  // namespace tenon::capture

@@ -1,6 +1,8 @@
 // The scene with one small network for each kind of layer, some of which an implementation may refuse.
 #include "program.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace scenes {
 namespace {
 
@@ -211,6 +213,44 @@ ITensor* experts(Place p) {
   auto* layer = p.net.addMoE(p.x, *tokens, p.x);
   return out(layer);
 }
+// The older or newer function beside each that the layers above use.
+ITensor* quantizeAsTyped(Place p) {
+  auto* factor = p.net.addConstant(Dims{0, {}}, p.store.floats(1, 0.1F, 0.2F))->getOutput(0);
+  auto* quantized = p.net.addQuantize(p.x, *factor);
+  return quantized == nullptr ? nullptr : out(p.net.addDequantize(*quantized->getOutput(0), *factor));
+}
+ITensor* dynamicQuantizeBlocks(Place p) {
+  return out(p.net.addDynamicQuantizeV2(p.x, Dims{4, {1, 1, 1, 8}}, DataType::kFP4, DataType::kFP8));
+}
+ITensor* fillAsTyped(Place p) {
+  auto* layer = p.net.addFill(Dims{1, {5}}, FillOperation::kLINSPACE);
+  layer->setAlpha(1.5);
+  layer->setBeta(0.25);
+  return out(layer);
+}
+ITensor* gatherElements(Place p) {
+  std::vector<int32_t> rows(384);
+  std::generate(rows.begin(), rows.end(), [n = 0]() mutable { return n++ % 8; });
+  auto* layer = p.net.addGatherV2(p.x, *constant(p.net, p.store, Dims{4, {2, 3, 8, 8}}, std::move(rows)), GatherMode::kELEMENT);
+  layer->setGatherAxis(3);
+  return out(layer);
+}
+ITensor* nmsTyped(Place p) {
+  auto* boxes = p.net.addConstant(Dims{3, {1, 6, 4}}, p.store.floats(24, 0, 1))->getOutput(0);
+  auto* scores = p.net.addConstant(Dims{3, {1, 6, 1}}, p.store.floats(6, 0, 1))->getOutput(0);
+  return out(p.net.addNMS(*boxes, *scores, *constant(p.net, p.store, Dims{0, {}}, {3}), DataType::kINT64));
+}
+ITensor* nonZeroTyped(Place p) { return out(p.net.addNonZero(p.x, DataType::kINT64)); }
+ITensor* normalizationOfChannels(Place p) {
+  auto* factor = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
+  auto* bias = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
+  return out(p.net.addNormalizationV2(p.x, *factor, *bias, (1U << 2) | (1U << 3)));
+}
+ITensor* scaleOfAxis(Place p) {
+  return out(p.net.addScaleNd(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F),
+                              Weights{DataType::kFLOAT, nullptr, 0}, 1));
+}
+ITensor* topkTyped(Place p) { return out(p.net.addTopK(p.x, TopKOperation::kMIN, 2, 1U << 3, DataType::kINT64)); }
 ITensor* collective(Place p) {
   int64_t groups[] = {0, 1};
   return out(p.net.addDistCollective(p.x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, groups, 2));
@@ -221,7 +261,9 @@ constexpr Make kLayers[] = {
     convolution, deconvolution, activation, pooling, lrn, scale, softmax, concatenation, elementwise, unary, padding, shuffle,
     reduce, topk, gather, matmul, ragged, constantLayer, identity, cast, slice, shape, parametricRelu, resize, loop,
     conditional, select, fill, quantize, scatter, einsum, assertion, oneHot, nonZero, gridSample, nms, reverse, normalization,
-    squeeze, cumulative, dynamicQuantize, attention, rotary, cacheUpdate, experts, collective};
+    squeeze, cumulative, dynamicQuantize, attention, rotary, cacheUpdate, experts, collective,
+    quantizeAsTyped, dynamicQuantizeBlocks, fillAsTyped, gatherElements, nmsTyped, nonZeroTyped, normalizationOfChannels,
+    scaleOfAxis, topkTyped};
 
 }  // namespace
 

@@ -61,6 +61,38 @@ inline ITensor* constant(INetworkDefinition& network, Store& store, Dims dims, s
   return network.addConstant(dims, store.of(DataType::kINT32, std::move(values)))->getOutput(0);
 }
 
+// A chain of matrix products, told apart by its seed.
+inline std::unique_ptr<INetworkDefinition> chain(IBuilder& builder, Store& store, int64_t width, int depth) {
+  std::unique_ptr<INetworkDefinition> network(builder.createNetworkV2(0));
+  ITensor* at = network->addInput("x", DataType::kFLOAT, Dims{2, {4, width}});
+  for (int i = 0; i < depth; ++i) {
+    auto* weights = network->addConstant(Dims{2, {width, width}}, store.floats(width * width));
+    auto* product = network->addMatrixMultiply(*at, MatrixOperation::kNONE, *weights->getOutput(0), MatrixOperation::kNONE);
+    at = network->addActivation(*product->getOutput(0), ActivationType::kRELU)->getOutput(0);
+  }
+  at->setName("y");
+  network->markOutput(*at);
+  return network;
+}
+
+// A monitor that stops the build after so many steps; never with -1.
+class Stopper final : public IProgressMonitor {
+ public:
+  explicit Stopper(int stopAt) : stopAt_(stopAt) {}
+  void phaseStart(const char*, const char*, int32_t) noexcept override {}
+  bool stepComplete(const char*, int32_t) noexcept override { return ++steps_ != stopAt_; }
+  void phaseFinish(const char*) noexcept override {}
+
+ private:
+  int stopAt_;
+  int steps_ = 0;
+};
+
+inline void write(const std::string& file, const IHostMemory& bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(static_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
 // Builds at level 0, which measures nothing and so gives the same bytes each time. Writes <prefix><number> when that
 // works. Returns whether it did.
 inline bool build(IBuilder& builder, INetworkDefinition& network, const std::string& file,
@@ -72,7 +104,7 @@ inline bool build(IBuilder& builder, INetworkDefinition& network, const std::str
   if (engine == nullptr) {
     return false;
   }
-  std::ofstream(file, std::ios::binary).write(static_cast<const char*>(engine->data()), static_cast<std::streamsize>(engine->size()));
+  write(file, *engine);
   return true;
 }
 
@@ -85,7 +117,13 @@ int users(const std::string& prefix);
 int profiles(const std::string& prefix);
 int streams(const std::string& prefix);
 int plugins(const std::string& prefix);  // of the library that TENON_CAPTURE_PLUGINS names
+int pluginRefused(const std::string& prefix);  // the same library; gives up where the layer is not made
+int answers(const std::string& prefix);
+int measured(const std::string& prefix);
 int killed(const std::string& prefix);
+int killedInside(const std::string& prefix);
+int killedLater(const std::string& prefix);
+int busy(const std::string& prefix);
 int large(const std::string& prefix);
 
 }  // namespace scenes

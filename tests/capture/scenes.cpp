@@ -1,41 +1,14 @@
 // Scenes about networks side by side, threads, failures, profiles, what the application implements itself.
 #include <dlfcn.h>
+#include <impl/NvInferPythonPlugin.h>
 
-#include <csignal>
 #include <cstring>
 #include <thread>
-#include <unistd.h>
 
 #include "program.h"
 
 namespace scenes {
 namespace {
-
-// A chain of matrix products, told apart by its seed.
-std::unique_ptr<INetworkDefinition> chain(IBuilder& builder, Store& store, int64_t width, int depth) {
-  std::unique_ptr<INetworkDefinition> network(builder.createNetworkV2(0));
-  ITensor* at = network->addInput("x", DataType::kFLOAT, Dims{2, {4, width}});
-  for (int i = 0; i < depth; ++i) {
-    auto* weights = network->addConstant(Dims{2, {width, width}}, store.floats(width * width));
-    auto* product = network->addMatrixMultiply(*at, MatrixOperation::kNONE, *weights->getOutput(0), MatrixOperation::kNONE);
-    at = network->addActivation(*product->getOutput(0), ActivationType::kRELU)->getOutput(0);
-  }
-  at->setName("y");
-  network->markOutput(*at);
-  return network;
-}
-
-class Monitor final : public IProgressMonitor {
- public:
-  explicit Monitor(int stopAt) : stopAt_(stopAt) {}
-  void phaseStart(const char*, const char*, int32_t) noexcept override {}
-  bool stepComplete(const char*, int32_t) noexcept override { return ++steps_ != stopAt_; }
-  void phaseFinish(const char*) noexcept override {}
-
- private:
-  int stopAt_;
-  int steps_ = 0;
-};
 
 class Recorder final : public IErrorRecorder {
  public:
@@ -151,8 +124,8 @@ int failure(const std::string& prefix) {
 int users(const std::string& prefix) {
   Recorder recorder;
   Allocator allocator;
-  Monitor patient(-1);
-  Monitor impatient(1);
+  Stopper patient(-1);
+  Stopper impatient(1);
   Store store;
   std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
   builder->setErrorRecorder(&recorder);
@@ -204,7 +177,7 @@ int profiles(const std::string& prefix) {
   if (engine == nullptr) {
     return 1;
   }
-  std::ofstream(prefix, std::ios::binary).write(static_cast<const char*>(engine->data()), static_cast<std::streamsize>(engine->size()));
+  write(prefix, *engine);
   return 0;
 }
 
@@ -220,7 +193,7 @@ int streams(const std::string& prefix) {
   IHostMemory* text = nullptr;
   std::unique_ptr<IHostMemory> engine(builder->buildSerializedNetwork(*network, *config, text));
   if (engine != nullptr) {
-    std::ofstream(prefix + "1", std::ios::binary).write(static_cast<const char*>(engine->data()), static_cast<std::streamsize>(engine->size()));
+    write(prefix + "1", *engine);
   }
   delete text;
   std::printf("to a stream %d, with text %d\n", one, engine != nullptr);
@@ -246,11 +219,19 @@ int plugins(const std::string& prefix) {
   IPluginV2* first = static_cast<IPluginCreator*>(two)->createPlugin("first", &fields);
   IPluginV3* second = static_cast<IPluginCreatorV3One*>(three)->createPlugin("second", &fields, TensorRTPhase::kBUILD);
   IPluginV2* third = own(7.5F);
+  IPluginCreatorInterface* quick = registry->getCreator("TimesQuick", "1", "capture");
+  IPluginV3* fourth = quick != nullptr ? static_cast<IPluginCreatorV3Quick*>(quick)->createPlugin(
+                                             "fourth", "capture", &fields, TensorRTPhase::kBUILD,
+                                             QuickPluginCreationRequest::kSTRICT_AOT)
+                                       : nullptr;
+  if (fourth == nullptr) {
+    return 1;
+  }
   std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
   std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(0));
   ITensor* x = network->addInput("x", DataType::kFLOAT, Dims{2, {4, 4}});
   ILayer* layers[] = {network->addPluginV2(&x, 1, *first), network->addPluginV3(&x, 1, nullptr, 0, *second),
-                      network->addPluginV2(&x, 1, *third)};
+                      network->addPluginV2(&x, 1, *third), network->addPluginV3(&x, 1, nullptr, 0, *fourth)};
   for (ILayer* layer : layers) {
     network->markOutput(layer != nullptr ? *layer->getOutput(0) : *network->addIdentity(*x)->getOutput(0));
   }
@@ -259,28 +240,8 @@ int plugins(const std::string& prefix) {
   first->destroy();
   third->destroy();
   delete second;
+  delete fourth;
   return 0;
-}
-
-// Dies without an exit handler after the first of two builds.
-int killed(const std::string& prefix) {
-  std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
-  Store store;
-  auto network = chain(*builder, store, 12, 2);
-  if (!build(*builder, *network, prefix)) {
-    return 1;
-  }
-  network->setName("never flushed");
-  ::kill(::getpid(), SIGKILL);
-  return 1;
-}
-
-// 100 MB of weights, for the overhead.
-int large(const std::string& prefix) {
-  std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
-  Store store;
-  auto network = chain(*builder, store, 1600, 10);
-  return build(*builder, *network, prefix) ? 0 : 1;
 }
 
 }  // namespace scenes

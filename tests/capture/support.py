@@ -6,6 +6,9 @@ import shutil
 import subprocess
 import tempfile
 
+import capture_reader
+import schema_check
+
 SKIPPED = 77
 
 
@@ -47,12 +50,24 @@ def expect(holds, what):
         raise Failed(what)
 
 
+def environment_of(setup, name, **variables):
+    """The environment of a program whose capture goes to `name`."""
+    environment = dict(os.environ, LD_PRELOAD=setup.shim, TRT_SHIM_NVINFER_LIB_NAME=setup.library,
+                       TRT_SHIM_OUTPUT_JSON_FILE=setup.path(name + ".json"), TENON_DEVICE="cpu")
+    environment.update(variables)
+    return environment
+
+
 def captured(setup, command, name, **variables):
     """Runs the command with the shim preloaded; the finished process."""
-    environment = {"LD_PRELOAD": setup.shim, "TRT_SHIM_NVINFER_LIB_NAME": setup.library,
-                   "TRT_SHIM_OUTPUT_JSON_FILE": setup.path(name + ".json"), "TENON_DEVICE": "cpu"}
-    environment.update(variables)
-    return run(command, environment)
+    return run(command, environment_of(setup, name, **variables))
+
+
+def peak(command, environment):
+    """Exit status, and the peak of resident memory in MiB."""
+    process = subprocess.Popen(command, env=dict(os.environ, **environment))  # pylint: disable=consider-using-with
+    _, status, usage = os.wait4(process.pid, 0)
+    return status, usage.ru_maxrss / 1024
 
 
 def play(setup, name, *options, **variables):
@@ -71,3 +86,34 @@ def lines_of(path):
     """The capture as a reader that knows only JSON sees it."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)["calls"]
+
+
+def scene(setup, name, engines, code=0, replay_code=0, **variables):
+    """Captures a scene of the program and compares each engine with its replay."""
+    done = captured(setup, [setup.program("capture_program"), name, setup.path("engine")], name, **variables)
+    expect(done.returncode == code, f"the program ended with {done.returncode}: {done.stdout[-2000:]}")
+    played = play(setup, name, "-o", setup.path("replayed"))
+    expect(played.returncode == replay_code, f"the player ended with {played.returncode}: {played.stdout[-2000:]}")
+    expect("not the application's bytes" not in played.stdout, played.stdout[-2000:])
+    found = 0
+    for suffix in [""] + [str(i) for i in range(100)]:
+        if os.path.exists(setup.path("engine" + suffix)) and os.path.exists(setup.path("replayed" + suffix)):
+            expect(same_files(setup.path("engine" + suffix), setup.path("replayed" + suffix)), f"engine{suffix} differs")
+            found += 1
+    expect(found >= engines, f"{found} of {engines} engines replayed: {played.stdout[-2000:]}")
+    return played.stdout
+
+
+def check_captures(setup):
+    """Each capture in the folder of the test is what its schema says, and a second reader counts what the player counts."""
+    with open(os.path.join(setup.source, "docs", "capture.schema.json"), encoding="utf-8") as file:
+        schema = json.load(file)
+    for name in sorted(os.listdir(setup.folder)):
+        if not name.endswith(".json") or name.startswith("damaged"):
+            continue
+        path = setup.path(name)
+        with open(path, encoding="utf-8") as file:
+            schema_check.check(json.load(file), schema, schema)
+        listed = play(setup, name[:-5], "--list").stdout
+        counted = capture_reader.Reader(path).listing()
+        expect(listed == counted, f"{name}: the player lists\n{listed}\nthe second reader\n{counted}")

@@ -2,6 +2,7 @@
 #include "api/plugin/registry.h"
 
 #include <dlfcn.h>
+#include <impl/NvInferPythonPlugin.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* kOldKind = "PLUGIN CREATOR_V1";
 constexpr const char* kNewKind = "PLUGIN CREATOR_V3ONE";
+constexpr const char* kQuickKind = "PLUGIN CREATOR_V3QUICK";  // of functions written in Python
 
 // The names that a plugin library exports its creators by.
 using GetCreators = nv::IPluginCreatorInterface* const* (*)(int32_t& count);
@@ -45,8 +47,13 @@ PluginRegistry::Row PluginRegistry::describe(nv::IPluginCreatorInterface& creato
     auto& old = static_cast<nv::IPluginCreator&>(creator);
     return {orEmpty(old.getPluginName()), orEmpty(old.getPluginVersion()), orEmpty(pluginNamespace), &creator, &old, nullptr};
   }
-  checkUser(kind == kNewKind, "a creator of the kind '{}' cannot be registered; expected '{}' or '{}'", kind, kOldKind,
-            kNewKind);
+  if (kind == kQuickKind) {
+    auto& quick = static_cast<nv::IPluginCreatorV3Quick&>(creator);
+    return {orEmpty(quick.getPluginName()), orEmpty(quick.getPluginVersion()), orEmpty(pluginNamespace), &creator, nullptr,
+            nullptr};
+  }
+  checkUser(kind == kNewKind, "a creator of the kind '{}' cannot be registered; expected '{}', '{}' or '{}'", kind, kOldKind,
+            kNewKind, kQuickKind);
   auto& one = static_cast<nv::IPluginCreatorV3One&>(creator);
   return {orEmpty(one.getPluginName()), orEmpty(one.getPluginVersion()), orEmpty(pluginNamespace), &creator, nullptr, nullptr};
 }
