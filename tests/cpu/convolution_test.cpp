@@ -123,6 +123,14 @@ TEST(Convolution, Groups) {
   c = square(16, 10, 16, 1, 1, 0);
   c.groups = 2;
   EXPECT_GE(runEach(c), 2);
+  // Many tiles of few channels: parts of a block, and last panels of every width.
+  for (const int64_t columns : {5, 7, 17, 34}) {
+    c = square(4 * 9, 23, 4 * columns, 1, 1, 0);
+    c.groups = 4;
+    c.epilogue = "leaky_relu(x0,x1)";
+    c.extras = {fmt::format("1,{},1,1", 4 * columns)};
+    EXPECT_GE(runEach(c), 2);
+  }
 }
 
 TEST(Convolution, Depthwise) {
@@ -138,6 +146,8 @@ TEST(Convolution, Depthwise) {
         EXPECT_GE(runEach(c), 1);
         c.epilogue = "sigmoid(x0);mul(x0,t0);add(t1,x1)";
         c.extras = {fmt::format("1,{},1,1", channels)};
+        EXPECT_GE(runEach(c), 1);
+        c.epilogue = "leaky_relu(x0,x1)";
         EXPECT_GE(runEach(c), 1);
       }
     }
@@ -158,6 +168,9 @@ TEST(Convolution, Epilogues) {
   EXPECT_GE(with("add(x0,x1);relu(t0)", {"1,35,1,1"}), 2);
   EXPECT_GE(with("leaky_relu(x0,0.1);add(t0,x1)", {"y"}), 2);
   EXPECT_GE(with("leaky_relu(x0,x1)", {"1,35,1,1"}), 2);
+  EXPECT_GE(with("leaky_relu(x0,x1)", {"1"}), 2);
+  EXPECT_GE(with("leaky_relu(x0,-0.25)", {}), 2);
+  EXPECT_GE(with("add(x0,x1);leaky_relu(t0,x2)", {"y", "1,35,1,1"}), 2);
   EXPECT_GE(with("sigmoid(x0);mul(x0,t0);mul(t1,x1);max(t2,x2)", {"y", "1"}), 2);
   EXPECT_GE(with("hard_sigmoid(x0,0.2,0.5);mul(x0,t0)", {}), 2);
   EXPECT_GE(with("hard_sigmoid(x0,0.1666666716337204,0.5);mul(x0,t0)", {}), 2);

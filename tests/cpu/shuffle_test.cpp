@@ -42,6 +42,34 @@ TEST(Shuffle, IsRight) {
   expectMatchesReference(kShuffle, {}, options);
 }
 
+TEST(Shuffle, PicksOfEveryKindAreRight) {
+  build::BuildOptions options;
+  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    if (node.name == "pick") std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
+    return candidates;
+  };
+  const auto expectRight = [&](int64_t channels, const std::vector<int64_t>& picks) {
+    SCOPED_TRACE(fmt::format("{} of {}", fmt::join(picks, ","), channels));
+    expectMatchesReference(fmt::format(R"g(graph "g" {{
+  input %x : f32[2,{0},3,5]
+  const %i : i64[{1}] = {{{2}}}
+  %y : f32[2,{1},3,5] = gather{{axis=1}}(%x, %i) "pick"
+  output %y
+}})g", channels, picks.size(), fmt::join(picks, ",")), {}, options);
+  };
+  for (const int64_t parts : {1, 2, 3, 4, 5, 6}) {
+    for (const int64_t each : {1, 2, 7, 34}) {
+      std::vector<int64_t> picks;
+      for (int64_t k = 0; k < parts * each; ++k) picks.push_back(k % parts * each + k / parts);
+      expectRight(parts * each, picks);
+    }
+  }
+  expectRight(8, {0, 2, 4, 6, 1, 3, 5, 6});
+  expectRight(8, {0, 4, 1, 5});
+  expectRight(6, {0, 4, 2, 0, 4, 2});
+  expectRight(4, {-4, -2, -3, -1});
+}
+
 TEST(Shuffle, OtherPermutationsStay) {
   std::string text = kShuffle;
   const auto replace = [&](const std::string& from, const std::string& to) {

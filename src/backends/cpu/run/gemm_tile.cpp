@@ -5,6 +5,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <cstring>
+#include <type_traits>
+
 #include "backends/cpu/run/gemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,26 +30,49 @@ HWY_INLINE V loadSome(const float* from, size_t count) {
   return hn::Load(d, buffer);
 }
 
+// AVX2's masked store takes dozens of micro-operations on processors of AMD; a few copies of fixed size do not.
 HWY_INLINE void storeSome(V value, size_t count, float* to) {
   const D d;
-  if constexpr (kMasked) {
+  if constexpr (HWY_TARGET < HWY_AVX2 && kMasked) {
     hn::BlendedStore(value, hn::FirstN(d, count), d, to);
   } else {
     alignas(64) float buffer[kMaxTileColumns];
     hn::Store(value, d, buffer);
-    for (size_t i = 0; i < count; ++i) to[i] = buffer[i];
+    const float* from = buffer;
+    const auto copy = [&](auto size) {
+      if ((count & size()) == 0) return;
+      std::memcpy(to, from, size() * sizeof(float));
+      to += size();
+      from += size();
+    };
+    copy(std::integral_constant<size_t, 8>{});
+    copy(std::integral_constant<size_t, 4>{});
+    copy(std::integral_constant<size_t, 2>{});
+    copy(std::integral_constant<size_t, 1>{});
   }
 }
 
-// Adds the addend, clamps and stores. The maximum takes its second operand where one is NaN, so NaN stays.
-template <int Rows, bool Wide>
-HWY_INLINE void store(const TileCall& call, V* left, V* right) {
+// What becomes of a sum on its way out. The maximum takes its second operand where one is NaN, so NaN stays.
+template <bool Leaky>
+HWY_INLINE V finish(V value, V low, V high, V slope) {
+  if constexpr (Leaky) return hn::IfThenElse(hn::Ge(value, hn::Zero(D())), value, hn::Mul(value, slope));
+  return hn::Min(high, hn::Max(low, value));
+}
+
+// Adds the addend, clamps or bends, and stores.
+template <int Rows, bool Wide, bool Leaky>
+HWY_INLINE void storeAs(const TileCall& call, V* left, V* right) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V low = hn::Set(d, call.low);
   const V high = hn::Set(d, call.high);
-  const auto finish = [&](V value) { return hn::Min(high, hn::Max(low, value)); };
+  V slopeLeft = low;
+  V slopeRight = low;
   if (call.width == (Wide ? 2 : 1) * lanes) {
+    if constexpr (Leaky) {
+      slopeLeft = hn::LoadU(d, call.slope);
+      if constexpr (Wide) slopeRight = hn::LoadU(d, call.slope + lanes);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
       float* const out = call.out + r * call.outStride;
@@ -55,26 +81,36 @@ HWY_INLINE void store(const TileCall& call, V* left, V* right) {
         left[r] = hn::Add(left[r], hn::LoadU(d, addend));
         if constexpr (Wide) right[r] = hn::Add(right[r], hn::LoadU(d, addend + lanes));
       }
-      hn::StoreU(finish(left[r]), d, out);
-      if constexpr (Wide) hn::StoreU(finish(right[r]), d, out + lanes);
+      hn::StoreU(finish<Leaky>(left[r], low, high, slopeLeft), d, out);
+      if constexpr (Wide) hn::StoreU(finish<Leaky>(right[r], low, high, slopeRight), d, out + lanes);
     }
     return;
   }
   const auto some = static_cast<size_t>(call.width - (Wide ? lanes : 0));
+  if constexpr (Leaky) {
+    if constexpr (Wide) slopeLeft = hn::LoadU(d, call.slope);
+    slopeRight = loadSome(call.slope + (Wide ? lanes : 0), some);
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     float* out = call.out + r * call.outStride;
     const float* addend = call.addend == nullptr ? nullptr : call.addend + r * call.addendStride;
     if constexpr (Wide) {
       if (addend != nullptr) left[r] = hn::Add(left[r], hn::LoadU(d, addend));
-      hn::StoreU(finish(left[r]), d, out);
+      hn::StoreU(finish<Leaky>(left[r], low, high, slopeLeft), d, out);
       out += lanes;
       if (addend != nullptr) addend += lanes;
     }
     V last = Wide ? right[r] : left[r];
     if (addend != nullptr) last = hn::Add(last, loadSome(addend, some));
-    storeSome(finish(last), some, out);
+    storeSome(finish<Leaky>(last, low, high, slopeRight), some, out);
   }
+}
+
+template <int Rows, bool Wide>
+HWY_INLINE void store(const TileCall& call, V* left, V* right) {
+  if (call.slope != nullptr) return storeAs<Rows, Wide, true>(call, left, right);
+  storeAs<Rows, Wide, false>(call, left, right);
 }
 
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.

@@ -1,5 +1,5 @@
 // The inner kernel of own convolutions and matrix products: a few rows times a panel of columns, with bias, one added
-// operand and a clamp on the way out.
+// operand and a clamp or a slope below zero on the way out.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@ constexpr int kMaxTileColumns = 32;
 
 // out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth + c][j]
 //                   + addend[r][j])
+// With `slope`, results below zero are multiplied by slope[j] instead of being clamped.
 struct TileCall {
   const float* const* sources = nullptr;
   int64_t offset = 0;
@@ -31,9 +32,10 @@ struct TileCall {
   int64_t addendStride = 0;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
+  const float* slope = nullptr;   // or null
   float* out = nullptr;
   int64_t outStride = 0;
-  int64_t width = 0;              // columns that exist; no other is read or written in addend and out
+  int64_t width = 0;              // columns that exist; no other is read or written in addend, slope and out
   int64_t rowStep = 0;            // depthwise only
 };
 
@@ -45,6 +47,15 @@ const TileFunctions& tileFunctions();
 
 // The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not count.
 const TileFunctions& depthwiseFunctions();
+
+// Asks for a matrix that a tile will touch next: `rows` rows, `step` floats apart, of which `width` floats count.
+inline void fetchRows(const float* at, int64_t rows, int64_t step, int64_t width) {
+  constexpr int64_t kLineFloats = 16;
+  for (int64_t r = 0; r < rows; ++r, at += step) {
+    for (int64_t j = 0; j < width; j += kLineFloats) __builtin_prefetch(at + j);
+    __builtin_prefetch(at + width - 1);
+  }
+}
 
 // Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
 // the last one filled up with zeros.

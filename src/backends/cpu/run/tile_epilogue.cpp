@@ -46,10 +46,26 @@ bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const Scalar
   return low_ <= high_;
 }
 
+bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
+  const auto& arguments = instruction.arguments;
+  if (instruction.op != ScalarOp::k_leaky_relu || !(arguments[0] == running)) return false;
+  const auto& slope = arguments[1];
+  if (slope.kind == Kind::kLiteral) {
+    literalSlope_ = static_cast<float>(slope.literal);
+  } else if (slope.kind == Kind::kInput && slope.index > 0 && operands_[static_cast<size_t>(slope.index) - 1] != Operand::kMatrix) {
+    slope_ = slope.index - 1;
+  } else {
+    return false;
+  }
+  bends_ = true;
+  return true;
+}
+
 bool TileEpilogue::findDirect() {
   low_ = -kInfinity;
   high_ = kInfinity;
-  addend_ = -1;
+  addend_ = slope_ = -1;
+  bends_ = false;
   size_t at = 0;
   auto running = ScalarArgument::input(0);
   const auto& instructions = expr_.instructions;
@@ -62,25 +78,35 @@ bool TileEpilogue::findDirect() {
     running = ScalarArgument::result(0);
     ++at;
   }
-  if (at < instructions.size() && clamp(instructions[at], running)) ++at;
+  if (at < instructions.size() && (clamp(instructions[at], running) || bend(instructions[at], running))) ++at;
   return at == instructions.size();
 }
 
 bool TileEpilogue::configure(std::vector<Operand> operands) {
   operands_ = std::move(operands);
   direct_ = findDirect();
+  size_t buffers = 1 + operands_.size() + expr_.instructions.size();
+  for (const auto& instruction : expr_.instructions) {
+    for (int i = 0; i < row(instruction.op).arity; ++i) buffers += instruction.arguments[static_cast<size_t>(i)].kind == Kind::kLiteral;
+  }
+  if (buffers > kMaxBuffers) return direct_ && !bends_;
+  makeSteps();
+  return true;
+}
+
+void TileEpilogue::makeSteps() {
   steps_.clear();
   literals_.clear();
-  if (direct_) return true;
+  const auto isLiteral = [](const ops::ScalarInstruction& instruction, int i) {
+    return instruction.arguments[static_cast<size_t>(i)].kind == Kind::kLiteral;
+  };
   for (const auto& instruction : expr_.instructions) {
     for (int i = 0; i < row(instruction.op).arity; ++i) {
-      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      if (argument.kind == Kind::kLiteral) literals_.push_back(static_cast<float>(argument.literal));
+      if (isLiteral(instruction, i)) literals_.insert(literals_.end(), kTile, static_cast<float>(instruction.arguments[static_cast<size_t>(i)].literal));
     }
   }
   const int firstLiteral = 1 + static_cast<int>(operands_.size());
-  const int firstResult = firstLiteral + static_cast<int>(literals_.size());
-  if (firstResult + static_cast<int>(expr_.instructions.size()) > kMaxBuffers) return false;
+  const int firstResult = firstLiteral + static_cast<int>(literals_.size()) / static_cast<int>(kTile);
   int literal = firstLiteral;
   for (const auto& instruction : expr_.instructions) {
     Step step;
@@ -95,12 +121,12 @@ bool TileEpilogue::configure(std::vector<Operand> operands) {
     step.result = firstResult + static_cast<int>(steps_.size());
     steps_.push_back(step);
   }
-  return true;
 }
 
 void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
                        int64_t columns) const {
   if (direct_) {
+    alignas(64) float slopes[kMaxTileColumns];
     call.out = out + row * columns + column;
     call.outStride = columns;
     call.low = low_;
@@ -108,6 +134,12 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
     if (addend_ >= 0) {
       call.addend = static_cast<const float*>(extras[addend_]) + row * columns + column;
       call.addendStride = columns;
+    }
+    if (bends_) {
+      const auto* const values = slope_ < 0 ? &literalSlope_ : static_cast<const float*>(extras[slope_]);
+      const bool isRow = slope_ >= 0 && operands_[static_cast<size_t>(slope_)] == Operand::kRow;
+      if (!isRow) std::fill_n(slopes, kMaxTileColumns, *values);
+      call.slope = isRow ? values + column : slopes;
     }
     function(call);
     return;
@@ -121,49 +153,55 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
+void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, const float* addend,
+                                 int64_t columns) const {
+  for (int r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < width; ++j) {
+      const float value = addend == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend[r * columns + j];
+      out[r * columns + j] = value < low_ ? low_ : value > high_ ? high_ : value;
+    }
+  }
+}
+
 void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,
                           int64_t column, int64_t columns) const {
+  const int64_t first = row * columns + column;
+  if (direct_ && !bends_) {
+    const float* const addend = addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + first;
+    return clampAndStore(buffer, rows, stride, width, out + first, addend, columns);
+  }
   alignas(64) float memory[kMaxBuffers * kTile];
   const auto count = static_cast<size_t>(rows * stride);
   const auto padded = (count + kLanes - 1) / kLanes * kLanes;
-  std::array<float*, kMaxBuffers> place{};
-  for (size_t i = 1; i < place.size(); ++i) place[i] = memory + static_cast<int64_t>(i) * kTile;
+  std::array<const float*, kMaxBuffers> place{};
+  const auto own = [&](size_t i) { return memory + static_cast<int64_t>(i) * kTile; };
   place[0] = buffer;
   const auto bytes = static_cast<size_t>(width) * sizeof(float);
   for (size_t k = 0; k < operands_.size(); ++k) {
     const auto* const from = static_cast<const float*>(extras[k]);
-    float* const to = place[k + 1];
+    float* const to = own(k + 1);
+    place[k + 1] = to;
     if (operands_[k] == Operand::kValue) {
       std::fill_n(to, padded, *from);
       continue;
     }
     for (int r = 0; r < rows; ++r) {
-      const float* const source = operands_[k] == Operand::kRow ? from + column : from + (row + r) * columns + column;
+      const float* const source = operands_[k] == Operand::kRow ? from + column : from + first + r * columns;
       std::memcpy(to + r * stride, source, bytes);
       std::fill(to + r * stride + width, to + (r + 1) * stride, 0.f);
     }
     std::fill(to + count, to + padded, 0.f);
   }
-  for (size_t i = 0; i < literals_.size(); ++i) std::fill_n(place[1 + operands_.size() + i], padded, literals_[i]);
+  for (size_t i = 0; i * kTile < literals_.size(); ++i) place[1 + operands_.size() + i] = literals_.data() + i * kTile;
   const float* result = buffer;
   for (const auto& step : steps_) {
-    float* const to = place[static_cast<size_t>(step.result)];
+    float* const to = own(static_cast<size_t>(step.result));
+    place[static_cast<size_t>(step.result)] = to;
     step.function(place[static_cast<size_t>(step.operands[0])], place[static_cast<size_t>(step.operands[1])],
                   place[static_cast<size_t>(step.operands[2])], to, padded);
     result = to;
   }
-  if (!direct_) {
-    for (int r = 0; r < rows; ++r) std::memcpy(out + (row + r) * columns + column, result + r * stride, bytes);
-    return;
-  }
-  for (int r = 0; r < rows; ++r) {
-    float* const to = out + (row + r) * columns + column;
-    const float* const addend = addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + (row + r) * columns + column;
-    for (int64_t j = 0; j < width; ++j) {
-      const float value = addend == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend[j];
-      to[j] = value < low_ ? low_ : value > high_ ? high_ : value;
-    }
-  }
+  for (int r = 0; r < rows; ++r) std::memcpy(out + first + r * columns, result + r * stride, bytes);
 }
 
 }  // namespace tenon::backends::cpu

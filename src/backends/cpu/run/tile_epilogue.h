@@ -42,13 +42,19 @@ class TileEpilogue {
   };
   bool findDirect();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
+  bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
+  void makeSteps();
+  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, const float* addend, int64_t columns) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
   std::vector<Step> steps_;
-  std::vector<float> literals_;
-  bool direct_ = false;  // at most one added matrix, then a clamp: done in registers
-  int addend_ = -1;      // extra operand
+  std::vector<float> literals_;  // a tile of each
+  bool direct_ = false;   // at most one added matrix, then a clamp or a slope below zero: done in registers
+  int addend_ = -1;       // extra operand
+  bool bends_ = false;    // by the slope of an extra operand, or by a literal
+  int slope_ = -1;        // extra operand
+  float literalSlope_ = 0;
   float low_ = 0;
   float high_ = 0;
 };

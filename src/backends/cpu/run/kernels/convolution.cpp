@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kTablePointers = 4096;       // sources of one job
 constexpr int64_t kBlockFloats = 48 * 1024;    // input of one job that should stay in the second cache
+constexpr int64_t kInnerFloats = 4 * 1024;     // input of one group that should stay in the first cache from panel to panel
 constexpr int64_t kFewChannels = 8;            // below, a whole row of the window is one tap of a padded copy
 
 struct ConvolutionKernel final : runtime::Kernel {
@@ -66,6 +67,11 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   void pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const;
   void pointTileAt(const float* x, int64_t pixel, int64_t count, const float** table) const;
   void job(int64_t index, const float* x, float* out, void* const* extras) const;
+  struct Part {
+    const float* const* table;
+    int64_t first, pixels;
+  };
+  void panel(const Part& part, int64_t p, bool isFirst, float* out, void* const* extras) const;
 
   const ConvolutionKernel& kernel_;
   TileEpilogue epilogue_;
@@ -76,7 +82,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   bool isFlat_ = false;   // pixel i of the result is made of pixel i of the input alone
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupColumns_ = 0, panels_ = 0;
-  int64_t tiles_ = 0, blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
+  int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
   std::vector<float> zeros_;
 };
 
@@ -126,6 +132,8 @@ void ConvolutionInstance::divide() {
   const int64_t allPanels = std::max<int64_t>(1, panels_ * kernel_.op.groups);
   const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
   blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
+  // A panel that leaves the first cache for each part should at least serve a few tiles.
+  innerTiles_ = std::max<int64_t>(4, kInnerFloats / (rows * window_.size[0] * std::max<int64_t>(groupChannels_, 1)));
   blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
   chunks_ = std::clamp<int64_t>((kJobs + blocks_ - 1) / std::max<int64_t>(blocks_, 1), 1, allPanels);
   chunkPanels_ = (allPanels + chunks_ - 1) / chunks_;
@@ -212,31 +220,42 @@ void ConvolutionInstance::pointTileAt(const float* x, int64_t pixel, int64_t cou
 
 void ConvolutionInstance::job(int64_t index, const float* x, float* out, void* const* extras) const {
   const float* table[kTablePointers];
-  const auto [rows, columns] = tileGeometry();
-  const int64_t block = index / chunks_;
-  const int64_t firstTile = block * blockTiles_;
+  const int64_t rows = tileGeometry().rows;
+  const int64_t firstTile = index / chunks_ * blockTiles_;
   const int64_t firstPixel = firstTile * rows;
   const int64_t pixels = std::min(blockTiles_ * rows, window_.outPixels() - firstPixel);
   pointAt(x, firstPixel, pixels, table);
   const int64_t firstPanel = index % chunks_ * chunkPanels_;
   const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_ * kernel_.op.groups);
+  for (int64_t done = 0; done < pixels; done += innerTiles_ * rows) {
+    const Part part{table + done * taps_, firstPixel + done, std::min(innerTiles_ * rows, pixels - done)};
+    for (int64_t p = firstPanel; p < lastPanel; ++p) panel(part, p, p == firstPanel || p % panels_ == 0, out, extras);
+  }
+}
+
+void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, float* out, void* const* extras) const {
+  const auto [rows, columns] = tileGeometry();
   const auto& functions = tileFunctions();
-  for (int64_t p = firstPanel; p < lastPanel; ++p) {
-    const int64_t group = p / panels_;
-    const int64_t inGroup = p % panels_ * columns;
-    TileCall call;
-    call.offset = group * groupChannels_;
-    call.taps = taps_;
-    call.depth = depth_;
-    call.panel = kernel_.panels.data() + p * taps_ * depth_ * columns;
-    call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + p * columns;
-    call.width = std::min<int64_t>(columns, groupColumns_ - inGroup);
-    for (int64_t done = 0; done < pixels; done += rows) {
-      const int count = static_cast<int>(std::min<int64_t>(rows, pixels - done));
-      call.sources = table + done * taps_;
-      epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, firstPixel + done, group * groupColumns_ + inGroup,
-                    window_.outChannels);
+  const int64_t group = p / panels_;
+  const int64_t inGroup = p % panels_ * columns;
+  const int64_t column = group * groupColumns_ + inGroup;
+  TileCall call;
+  call.offset = group * groupChannels_;
+  call.taps = taps_;
+  call.depth = depth_;
+  call.panel = kernel_.panels.data() + p * taps_ * depth_ * columns;
+  call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + p * columns;
+  call.width = std::min<int64_t>(columns, groupColumns_ - inGroup);
+  for (int64_t done = 0; done < part.pixels; done += rows) {
+    const int64_t count = std::min<int64_t>(rows, part.pixels - done);
+    const int64_t pixel = part.first + done;
+    call.sources = part.table + done * taps_;
+    if (done + rows < part.pixels) {
+      const int64_t next = std::min<int64_t>(rows, part.pixels - done - rows);
+      if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.channels, depth_);
+      fetchRows(out + (pixel + rows) * window_.outChannels + column, next, window_.outChannels, call.width);
     }
+    epilogue_.run(functions[static_cast<size_t>(count)], static_cast<int>(count), call, out, extras, pixel, column, window_.outChannels);
   }
 }
 

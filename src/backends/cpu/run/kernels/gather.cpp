@@ -10,6 +10,14 @@
 namespace tenon::backends::cpu {
 namespace {
 
+// to[i * Parts + p] = from[p * count + i]: a channel shuffle, in a form that compilers make vectors of.
+template <int Parts>
+void interleave(const uint32_t* __restrict from, uint32_t* __restrict to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    for (int p = 0; p < Parts; ++p) to[i * Parts + p] = from[p * count + i];
+  }
+}
+
 class GatherInstance final : public runtime::KernelInstance {
  public:
   explicit GatherInstance(const ops::Gather& op) : op_(op) {}
@@ -41,9 +49,13 @@ class GatherInstance final : public runtime::KernelInstance {
       indices_[static_cast<size_t>(k)] = index < 0 ? index + extent_ : index;
     }
     if (rowBytes_ == 4) {
+      const int64_t parts = interleavedParts();
       runJobs(outer_, outer_ * picks_, [&](int64_t o) {
         const auto* from = reinterpret_cast<const uint32_t*>(in) + o * extent_;
         auto* to = reinterpret_cast<uint32_t*>(out) + o * picks_;
+        if (parts == 2) return interleave<2>(from, to, picks_ / 2);
+        if (parts == 3) return interleave<3>(from, to, picks_ / 3);
+        if (parts == 4) return interleave<4>(from, to, picks_ / 4);
         for (const int64_t index : indices_) *to++ = from[index];
       });
       return;
@@ -58,6 +70,18 @@ class GatherInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // How many equal parts of the axis the indices take turns in; 0 when they do something else.
+  int64_t interleavedParts() const {
+    if (picks_ != extent_ || picks_ < 2 || indices_[0] != 0 || indices_[1] == 0) return 0;
+    const int64_t part = indices_[1];
+    if (extent_ % part != 0) return 0;
+    const int64_t parts = extent_ / part;
+    for (int64_t k = 0; k < picks_; ++k) {
+      if (indices_[static_cast<size_t>(k)] != k % parts * part + k / parts) return 0;
+    }
+    return parts;
+  }
+
   ops::Gather op_;
   DataType indexType_ = DataType::kI32;
   int64_t outer_ = 1;
