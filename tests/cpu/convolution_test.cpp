@@ -171,6 +171,12 @@ TEST(Convolution, Epilogues) {
   EXPECT_GE(with("leaky_relu(x0,x1)", {"1"}), 2);
   EXPECT_GE(with("leaky_relu(x0,-0.25)", {}), 2);
   EXPECT_GE(with("add(x0,x1);leaky_relu(t0,x2)", {"y", "1,35,1,1"}), 2);
+  EXPECT_GE(with("leaky_relu(x0,0.2);max(t0,-0.1)", {}), 2);
+  EXPECT_GE(with("add(x0,x1);leaky_relu(t0,x2);max(-0.1,t1);min(t2,0.3)", {"y", "1,35,1,1"}), 2);
+  EXPECT_GE(with("max(x0,0.2);min(t0,0.1)", {}), 2);
+  EXPECT_GE(with("min(x0,0.1);max(t0,0.2);relu(t1)", {}), 2);
+  EXPECT_GE(with("sigmoid(x0);mul(x0,t0);mul(t1,t0)", {}), 2);
+  EXPECT_GE(with("add(x0,x1);sigmoid(t0);mul(t1,t0);relu(t2)", {"y"}), 2);
   EXPECT_GE(with("sigmoid(x0);mul(x0,t0);mul(t1,x1);max(t2,x2)", {"y", "1"}), 2);
   EXPECT_GE(with("hard_sigmoid(x0,0.2,0.5);mul(x0,t0)", {}), 2);
   EXPECT_GE(with("hard_sigmoid(x0,0.1666666716337204,0.5);mul(x0,t0)", {}), 2);

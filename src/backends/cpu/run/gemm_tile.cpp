@@ -55,11 +55,11 @@ HWY_INLINE void storeSome(V value, size_t count, float* to) {
 // What becomes of a sum on its way out. The maximum takes its second operand where one is NaN, so NaN stays.
 template <bool Leaky>
 HWY_INLINE V finish(V value, V low, V high, V slope) {
-  if constexpr (Leaky) return hn::IfThenElse(hn::Ge(value, hn::Zero(D())), value, hn::Mul(value, slope));
+  if constexpr (Leaky) value = hn::IfThenElse(hn::Ge(value, hn::Zero(D())), value, hn::Mul(value, slope));
   return hn::Min(high, hn::Max(low, value));
 }
 
-// Adds the addend, clamps or bends, and stores.
+// Adds the addend, bends, clamps and stores.
 template <int Rows, bool Wide, bool Leaky>
 HWY_INLINE void storeAs(const TileCall& call, V* left, V* right) {
   const D d;

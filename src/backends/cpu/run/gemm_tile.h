@@ -1,5 +1,5 @@
 // The inner kernel of own convolutions and matrix products: a few rows times a panel of columns, with bias, one added
-// operand and a clamp or a slope below zero on the way out.
+// operand, a slope below zero and a clamp on the way out.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr int kMaxTileColumns = 32;
 
 // out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth + c][j]
 //                   + addend[r][j])
-// With `slope`, results below zero are multiplied by slope[j] instead of being clamped.
+// With `slope`, sums below zero are multiplied by slope[j] before the clamp.
 struct TileCall {
   const float* const* sources = nullptr;
   int64_t offset = 0;

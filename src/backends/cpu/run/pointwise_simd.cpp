@@ -6,6 +6,8 @@
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
 
+#include <cmath>
+
 #include "backends/cpu/run/pointwise_simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,15 +47,84 @@ using V = hn::Vec<D>;
 
 HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
 HWY_INLINE V truth(hn::Mask<D> mask) { return hn::IfThenElseZero(mask, constant(1.f)); }
-HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Ne(v, hn::Zero(D())); }
-HWY_INLINE hn::Mask<D> isNan(V v) { return hn::Ne(v, v); }
+// Highway's Ne is false where an operand is NaN.
+HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
+HWY_INLINE hn::Mask<D> isNan(V v) { return hn::IsNaN(v); }
 
-// Below -88 exp underflows (hn::Exp gives 0 there) and 1 / (1 + 0) is 1.
-HWY_INLINE V sigmoid(V a) {
-  const V one = constant(1.f);
-  return hn::Div(one, hn::Add(one, hn::Exp(D(), hn::Neg(a))));
+// exp for |a| <= 88, where neither the result nor a step of it leaves the range of normal numbers: a power of two times a
+// polynomial (Cephes' expf). NaN stays.
+HWY_INLINE V expInRange(V a) {
+  const D d;
+  const V whole = hn::Round(hn::Mul(a, constant(1.44269504088896341f)));
+  V rest = hn::NegMulAdd(whole, constant(0.693359375f), a);
+  rest = hn::NegMulAdd(whole, constant(-2.12194440e-4f), rest);
+  V sum = hn::MulAdd(constant(1.9875691500e-4f), rest, constant(1.3981999507e-3f));
+  sum = hn::MulAdd(sum, rest, constant(8.3334519073e-3f));
+  sum = hn::MulAdd(sum, rest, constant(4.1665795894e-2f));
+  sum = hn::MulAdd(sum, rest, constant(1.6666665459e-1f));
+  sum = hn::MulAdd(sum, rest, constant(5.0000001201e-1f));
+  sum = hn::Add(hn::MulAdd(sum, hn::Mul(rest, rest), rest), constant(1.f));
+  const hn::RebindToSigned<D> di;
+  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+  return hn::Mul(sum, hn::BitCast(d, power));
 }
+
+// The minimum and the maximum take their second operand where one is NaN.
+HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
+// 1 + exp(-a); at the bounds its reciprocal is 0 or 1 to within 2e-38.
+HWY_INLINE V sigmoidDivisor(V a) { return hn::Add(constant(1.f), expInRange(hn::Neg(within(a, 87.f)))); }
+HWY_INLINE V hardSigmoid(V a, V b, V c) { return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(b, a, c))); }
 HWY_INLINE V keepNan(V a, V result) { return hn::IfThenElse(isNan(a), a, result); }
+
+// A quotient of polynomials (Eigen's); beyond 4 the error function is 1 in single precision.
+HWY_INLINE V errorFunction(V a) {
+  const V x = within(a, 4.f);
+  const V square = hn::Mul(x, x);
+  V above = hn::MulAdd(constant(-2.72614225801306e-10f), square, constant(2.77068142495902e-08f));
+  above = hn::MulAdd(above, square, constant(-2.10102402082508e-06f));
+  above = hn::MulAdd(above, square, constant(-5.69250639462346e-05f));
+  above = hn::MulAdd(above, square, constant(-7.34990630326855e-04f));
+  above = hn::MulAdd(above, square, constant(-2.95459980854025e-03f));
+  above = hn::MulAdd(above, square, constant(-1.60960333262415e-02f));
+  V below = hn::MulAdd(constant(-1.45660718464996e-05f), square, constant(-2.13374055278905e-04f));
+  below = hn::MulAdd(below, square, constant(-1.68282697438203e-03f));
+  below = hn::MulAdd(below, square, constant(-7.37332916720468e-03f));
+  below = hn::MulAdd(below, square, constant(-1.42647390514189e-02f));
+  return hn::Mul(x, hn::Div(above, below));
+}
+
+// a (1 + erf(a / sqrt 2)) / 2. Far below zero, where 1 + erf loses its digits, the result is small beside the rounding of 1.
+HWY_INLINE V gelu(V a) {
+  const V half = hn::Mul(a, constant(0.5f));
+  return hn::MulAdd(half, errorFunction(hn::Mul(a, constant(0.70710678118654752f))), half);
+}
+
+// a sigmoid(2 u) with u = sqrt(2 / pi) (a + 0.044715 a^3), which is a (1 + tanh u) / 2.
+HWY_INLINE V geluTanh(V a) {
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(a, a), constant(0.044715f)), a, a);
+  return hn::Div(a, sigmoidDivisor(hn::Mul(cubic, constant(1.5957691216057308f))));
+}
+
+// log(1 + exp(a)) without overflow.
+HWY_INLINE V softplus(V a) {
+  const D d;
+  const V rest = hn::Log1p(d, expInRange(hn::Max(constant(-87.f), hn::Neg(hn::Abs(a)))));
+  return hn::Add(hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a), rest);
+}
+
+HWY_INLINE V logarithm(V a) {
+  const D d;
+  V result = hn::Log(d, a);
+  result = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), constant(-HUGE_VALF), result);
+  result = hn::IfThenElse(hn::Lt(a, hn::Zero(d)), constant(NAN), result);
+  return hn::IfThenElse(hn::Or(isNan(a), hn::Eq(a, constant(HUGE_VALF))), a, result);
+}
+
+// exp(a) - 1 for a <= 0.
+HWY_INLINE V expMinusOne(V a) { return hn::Expm1(D(), hn::Max(constant(-87.f), hn::Min(hn::Zero(D()), a))); }
+HWY_INLINE V elu(V a, V b) {
+  return keepNan(a, hn::IfThenElse(hn::Ge(a, hn::Zero(D())), a, hn::Mul(b, expMinusOne(a))));
+}
 
 UNARY(vIdentity, a)
 UNARY(vExp, keepNan(a, hn::IfThenElse(hn::Gt(a, constant(88.72283f)), constant(HUGE_VALF), hn::Exp(d, a))))
@@ -68,12 +139,21 @@ UNARY(vFloor, hn::Floor(a))
 UNARY(vRound, hn::Round(a))
 UNARY(vNot, truth(hn::Eq(a, hn::Zero(d))))
 UNARY(vRelu, hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a))
-UNARY(vSigmoid, keepNan(a, sigmoid(hn::Min(hn::Max(a, constant(-87.f)), constant(87.f)))))
+UNARY(vLog, logarithm(a))
+UNARY(vErf, errorFunction(a))
+UNARY(vSigmoid, hn::Div(constant(1.f), sigmoidDivisor(a)))
+UNARY(vSwish, hn::Div(a, sigmoidDivisor(a)))
+UNARY(vSoftplus, softplus(a))
+UNARY(vGelu, gelu(a))
+UNARY(vGeluTanh, geluTanh(a))
+BINARY(vElu, elu(a, b))
+TERNARY(vSelu, hn::Mul(c, elu(a, b)))
 UNARY(vSoftsign, hn::Div(a, hn::Add(constant(1.f), hn::Abs(a))))
 BINARY(vLeakyRelu, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, hn::Mul(a, b)))
 BINARY(vThresholdedRelu, hn::IfThenElseZero(hn::Gt(a, b), a))
 TERNARY(vClip, hn::IfThenElse(hn::Lt(a, b), b, hn::IfThenElse(hn::Gt(a, c), c, a)))
-TERNARY(vHardSigmoid, keepNan(a, hn::Min(hn::Max(hn::Add(hn::Mul(b, a), c), hn::Zero(d)), constant(1.f))))
+TERNARY(vHardSigmoid, hardSigmoid(a, b, c))
+TERNARY(vHardSwish, hn::Mul(a, hardSigmoid(a, b, c)))
 BINARY(vAdd, hn::Add(a, b))
 BINARY(vSub, hn::Sub(a, b))
 BINARY(vMul, hn::Mul(a, b))
@@ -98,6 +178,13 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_identity:
     case ScalarOp::k_cast: return vIdentity;
     case ScalarOp::k_exp: return vExp;
+    case ScalarOp::k_log: return vLog;
+    case ScalarOp::k_erf: return vErf;
+    case ScalarOp::k_softplus: return vSoftplus;
+    case ScalarOp::k_gelu_erf: return vGelu;
+    case ScalarOp::k_gelu_tanh: return vGeluTanh;
+    case ScalarOp::k_elu: return vElu;
+    case ScalarOp::k_selu: return vSelu;
     case ScalarOp::k_sqrt: return vSqrt;
     case ScalarOp::k_rsqrt: return vRsqrt;
     case ScalarOp::k_recip: return vRecip;
@@ -132,6 +219,11 @@ VectorFunction find(ops::ScalarOp op) {
   }
 }
 
+VectorFunction findGated(ops::ScalarOp gate) {
+  if (gate == ops::ScalarOp::k_sigmoid) return vSwish;
+  return gate == ops::ScalarOp::k_hard_sigmoid ? vHardSwish : nullptr;
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -143,6 +235,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 HWY_EXPORT(find);
+HWY_EXPORT(findGated);
 
 template <size_t Op>
 void scalarLoop(const float* a, const float* b, const float* c, float* out, size_t count) {
@@ -172,6 +265,11 @@ VectorFunction vectorFunction(ops::ScalarOp op) {
   limitSimdTargets();
   const VectorFunction fast = HWY_DYNAMIC_DISPATCH(find)(op);
   return fast != nullptr ? fast : kLoops[static_cast<size_t>(op)];
+}
+
+VectorFunction gatedFunction(ops::ScalarOp gate) {
+  limitSimdTargets();
+  return HWY_DYNAMIC_DISPATCH(findGated)(gate);
 }
 
 }  // namespace tenon::backends::cpu

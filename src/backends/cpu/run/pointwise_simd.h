@@ -14,4 +14,7 @@ using VectorFunction = void (*)(const float* a, const float* b, const float* c, 
 // The best one for this processor; a scalar loop over the operator's row where no vector form exists.
 VectorFunction vectorFunction(ops::ScalarOp op);
 
+// x * gate(x, b, c) in one pass (swish, hard swish); null where no such form exists.
+VectorFunction gatedFunction(ops::ScalarOp gate);
+
 }  // namespace tenon::backends::cpu

@@ -33,17 +33,29 @@ bool classifyOperand(const Dims& operand, const Dims& output, int columnAxis, Ti
   return shift >= 0;
 }
 
+// Clamps of clamps are clamps.
 bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
   const auto& arguments = instruction.arguments;
-  if (!(arguments[0] == running)) return false;
-  if (instruction.op == ScalarOp::k_relu) {
-    low_ = 0;
-    return true;
+  const bool runsFirst = arguments[0] == running;
+  const auto& other = arguments[runsFirst ? 1 : 0];
+  float low = -kInfinity;
+  float high = kInfinity;
+  if (instruction.op == ScalarOp::k_relu && runsFirst) {
+    low = 0;
+  } else if (instruction.op == ScalarOp::k_clip && runsFirst && other.kind == Kind::kLiteral && arguments[2].kind == Kind::kLiteral) {
+    low = static_cast<float>(other.literal);
+    high = static_cast<float>(arguments[2].literal);
+  } else if (instruction.op == ScalarOp::k_max && (runsFirst || arguments[1] == running) && other.kind == Kind::kLiteral) {
+    low = static_cast<float>(other.literal);
+  } else if (instruction.op == ScalarOp::k_min && (runsFirst || arguments[1] == running) && other.kind == Kind::kLiteral) {
+    high = static_cast<float>(other.literal);
+  } else {
+    return false;
   }
-  if (instruction.op != ScalarOp::k_clip || arguments[1].kind != Kind::kLiteral || arguments[2].kind != Kind::kLiteral) return false;
-  low_ = static_cast<float>(arguments[1].literal);
-  high_ = static_cast<float>(arguments[2].literal);
-  return low_ <= high_;
+  if (!(low <= high)) return false;  // NaN too
+  low_ = std::clamp(low_, low, high);
+  high_ = std::clamp(high_, low, high);
+  return true;
 }
 
 bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
@@ -78,7 +90,9 @@ bool TileEpilogue::findDirect() {
     running = ScalarArgument::result(0);
     ++at;
   }
-  if (at < instructions.size() && (clamp(instructions[at], running) || bend(instructions[at], running))) ++at;
+  const auto result = [&] { return ScalarArgument::result(static_cast<int>(at++)); };
+  if (at < instructions.size() && bend(instructions[at], running)) running = result();
+  while (at < instructions.size() && clamp(instructions[at], running)) running = result();
   return at == instructions.size();
 }
 
@@ -121,6 +135,29 @@ void TileEpilogue::makeSteps() {
     step.result = firstResult + static_cast<int>(steps_.size());
     steps_.push_back(step);
   }
+  joinGates();
+}
+
+// x * gate(x) in one pass where nothing else reads the gate. The gate's own step goes; no result moves.
+void TileEpilogue::joinGates() {
+  for (size_t i = 0; i + 1 < steps_.size(); ++i) {
+    const auto& gate = expr_.instructions[i];
+    const auto& product = expr_.instructions[i + 1];
+    const auto self = ScalarArgument::result(static_cast<int>(i));
+    const auto isProduct = [&](int a, int b) {
+      return product.arguments[static_cast<size_t>(a)] == self && product.arguments[static_cast<size_t>(b)] == gate.arguments[0];
+    };
+    if (product.op != ScalarOp::k_mul || gatedFunction(gate.op) == nullptr || !(isProduct(0, 1) || isProduct(1, 0))) continue;
+    bool isRead = false;
+    for (size_t k = i + 2; k < expr_.instructions.size(); ++k) {
+      for (const auto& argument : expr_.instructions[k].arguments) isRead = isRead || argument == self;
+    }
+    if (isRead) continue;
+    steps_[i + 1].function = gatedFunction(gate.op);
+    steps_[i + 1].operands = steps_[i].operands;
+    steps_[i].function = nullptr;
+  }
+  std::erase_if(steps_, [](const Step& step) { return step.function == nullptr; });
 }
 
 void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,

@@ -44,13 +44,14 @@ class TileEpilogue {
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   void makeSteps();
+  void joinGates();
   void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, const float* addend, int64_t columns) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
   std::vector<Step> steps_;
   std::vector<float> literals_;  // a tile of each
-  bool direct_ = false;   // at most one added matrix, then a clamp or a slope below zero: done in registers
+  bool direct_ = false;   // at most one added matrix, then a slope below zero and a clamp: done in registers
   int addend_ = -1;       // extra operand
   bool bends_ = false;    // by the slope of an extra operand, or by a literal
   int slope_ = -1;        // extra operand

@@ -1,0 +1,95 @@
+// Vector forms of the scalar operators against their rows, over ordinary and special values.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "backends/cpu/run/pointwise_simd.h"
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+using backends::cpu::gatedFunction;
+using backends::cpu::kLanes;
+using backends::cpu::vectorFunction;
+using ops::ScalarOp;
+
+std::vector<float> values() {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> result{0.f, -0.f, 1.f, -1.f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 86.9f, -86.9f, 88.f, -88.f,
+                            103.f, -103.f, 1e-7f, -1e-7f, 4.f, -4.f, 1e4f, -1e4f};
+  std::mt19937 random(5);
+  for (const float scale : {1e-3f, 0.1f, 1.f, 5.f, 40.f}) {
+    std::normal_distribution<float> draw(0.f, scale);
+    for (int i = 0; i < 500; ++i) result.push_back(draw(random));
+  }
+  result.resize((result.size() + kLanes - 1) / kLanes * kLanes, 0.5f);
+  return result;
+}
+
+// `scale`: what the rounding of the steps before stands for.
+void expectNear(float got, double expected, double scale, const std::string& where) {
+  constexpr double kTolerance = 2e-6;
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(got)) << where << " gave " << got;
+  } else if (std::isinf(static_cast<float>(expected))) {
+    EXPECT_EQ(got, static_cast<float>(expected)) << where;
+  } else {
+    EXPECT_NEAR(got, expected, kTolerance * (std::abs(expected) + scale)) << where;
+  }
+}
+
+TEST(Scalar, VectorFormsAreRight) {
+  const auto a = values();
+  const std::vector<float> b(a.size(), 0.75f), c(a.size(), 1.25f);
+  std::vector<float> got(a.size());
+  // 1 + erf(a) of a large negative a is the rounding of 1, times a.
+  const auto isGelu = [](ScalarOp op) { return op == ScalarOp::k_gelu_erf || op == ScalarOp::k_gelu_tanh; };
+  for (size_t k = 0; k < ops::scalarTable().size(); ++k) {
+    const auto op = static_cast<ScalarOp>(k);
+    if (op == ScalarOp::k_cast) continue;  // says nothing without a type
+    vectorFunction(op)(a.data(), b.data(), c.data(), got.data(), got.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (isGelu(op) && std::isinf(a[i])) continue;  // infinity times zero
+      const double expected = ops::evaluateScalar(op, static_cast<double>(a[i]), 0.75, 1.25);
+      expectNear(got[i], expected, isGelu(op) ? 0.1 + 0.1 * std::abs(static_cast<double>(a[i])) : 0.1, fmt::format("{}({})", ops::row(op).name, a[i]));
+    }
+  }
+}
+
+TEST(Scalar, NanOfTheSecondOperand) {
+  const std::vector<float> a(kLanes, 1.f), b(kLanes, std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> got(kLanes);
+  for (const auto op : {ScalarOp::k_min, ScalarOp::k_max, ScalarOp::k_add, ScalarOp::k_and, ScalarOp::k_or, ScalarOp::k_equal, ScalarOp::k_less}) {
+    vectorFunction(op)(a.data(), b.data(), b.data(), got.data(), got.size());
+    const double expected = ops::evaluateScalar(op, 1., static_cast<double>(b[0]), 0.);
+    for (const float value : got) expectNear(value, expected, 0, std::string(ops::row(op).name));
+  }
+}
+
+TEST(Scalar, ElusKeepTheirDigitsNearZero) {
+  std::vector<float> a;
+  for (int i = 0; i < 160; ++i) a.push_back(-std::pow(10.f, -static_cast<float>(i) / 20.f));
+  const std::vector<float> b(a.size(), 1.f);
+  std::vector<float> got(a.size());
+  vectorFunction(ScalarOp::k_elu)(a.data(), b.data(), b.data(), got.data(), got.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(got[i], std::expm1(static_cast<double>(a[i])), 1e-6 * std::abs(a[i]));
+}
+
+TEST(Scalar, GatesAreJoined) {
+  const auto a = values();
+  const std::vector<float> b(a.size(), 0.2f), c(a.size(), 0.5f);
+  std::vector<float> got(a.size());
+  EXPECT_EQ(gatedFunction(ScalarOp::k_tanh), nullptr);
+  for (const auto op : {ScalarOp::k_sigmoid, ScalarOp::k_hard_sigmoid}) {
+    gatedFunction(op)(a.data(), b.data(), c.data(), got.data(), got.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (std::isinf(a[i])) continue;  // infinity times zero
+      const double x = static_cast<double>(a[i]);
+      expectNear(got[i], x * ops::evaluateScalar(op, x, static_cast<double>(0.2f), 0.5), 0.1, fmt::format("{}({})", ops::row(op).name, a[i]));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
