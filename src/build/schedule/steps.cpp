@@ -34,9 +34,10 @@ class Scheduler {
       : graph_(graph), assignment_(assignment), symbols_(symbols), plan_(plan), constants_(constants), native_(native), log_(log) {}
 
   plan::Program run() {
-    numberSteps();
+    findDevice();
     makeGroups();
     makeTensors();
+    numberSteps();
     makeSteps();
     shareInPlace();
     layOut();
@@ -44,9 +45,16 @@ class Scheduler {
   }
 
  private:
+  void findDevice() {
+    for (const NodeId id : graph_.order()) {
+      if (!assignment_.isView[id]) onHost_ = runtime::backend(assignment_.choice[id].record.backend).device().isHost();
+    }
+  }
+
+  // Behind the copies of shape tensors.
   void numberSteps() {
     step_.assign(graph_.nodeCount(), -1);
-    int32_t next = 0;
+    auto next = static_cast<int32_t>(uploads_.size());
     for (const NodeId id : graph_.order()) {
       if (!assignment_.isView[id]) step_[id] = next++;
     }
@@ -72,6 +80,8 @@ class Scheduler {
     return bytesOf(type.dtype, std::max<int64_t>(bounds.high, 0));
   }
 
+  bool livesOnHost(ValueId id) const { return !onHost_ && graph_.value(id).constraints.hostShape; }
+
   int32_t addTensor(ValueId id, Storage storage, int32_t index) {
     const auto& value = graph_.value(id);
     plan::TensorRecord tensor;
@@ -90,18 +100,26 @@ class Scheduler {
   void makeTensors() {
     tensor_.assign(graph_.valueCount(), -1);
     program_.ioTensors.assign(plan_.io.size(), -1);
+    const auto uses = graph_.allUses();
     const auto inputCount = static_cast<int32_t>(graph_.inputs().size());
     for (int32_t i = 0; i < inputCount; ++i) {
       const ValueId id = graph_.inputs()[static_cast<size_t>(i)];
       tensor_[id] = addTensor(id, Storage::kInput, i);
       program_.ioTensors[static_cast<size_t>(i)] = tensor_[id];
+      if (!livesOnHost(id)) continue;
+      program_.tensors[static_cast<size_t>(tensor_[id])].onHost = true;
+      if (uses[id].empty() && !graph_.isOutput(id)) continue;
+      // The user's shape tensors lie in host memory; kernels read a copy.
+      const int32_t copy = addTensor(id, Storage::kArena, -1);
+      uploads_.emplace_back(tensor_[id], copy);
+      tensor_[id] = copy;
     }
     // A computed group with a network output lives in the first one's memory; other outputs are copied.
     std::map<ValueId, int32_t> outputOfRoot;
     std::map<ValueId, ValueId> ownerOfRoot;  // the output itself, of which all others of the group are views
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId root = root_[graph_.outputs()[i]];
-      if (graph_.value(root).producer == graph::kNone) continue;
+      if (graph_.value(root).producer == graph::kNone || livesOnHost(graph_.outputs()[i])) continue;
       outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
       ownerOfRoot.emplace(root, graph_.outputs()[i]);
     }
@@ -138,12 +156,27 @@ class Scheduler {
       }
       const int32_t copy = addTensor(id, Storage::kOutput, io);
       program_.tensors[static_cast<size_t>(copy)].name = graph_.outputName(i);
+      program_.tensors[static_cast<size_t>(copy)].onHost = livesOnHost(id);
       program_.ioTensors[static_cast<size_t>(io)] = copy;
       copies_.emplace_back(tensor_[id], copy);
     }
   }
 
+  static plan::Step copyStep(int32_t from, int32_t to, std::string name) {
+    plan::Step step;
+    step.kind = plan::StepKind::kCopy;
+    step.name = std::move(name);
+    step.layerType = "copy";
+    step.tactic = "copy";
+    step.inputs = {from};
+    step.outputs = {to};
+    return step;
+  }
+
   void makeSteps() {
+    for (const auto& [from, to] : uploads_) {
+      program_.steps.push_back(copyStep(from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
+    }
     for (const NodeId id : graph_.order()) {
       if (assignment_.isView[id]) continue;
       const auto& node = graph_.node(id);
@@ -161,14 +194,7 @@ class Scheduler {
       program_.steps.push_back(std::move(step));
     }
     for (const auto& [from, to] : copies_) {
-      plan::Step step;
-      step.kind = plan::StepKind::kCopy;
-      step.name = fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name);
-      step.layerType = "copy";
-      step.tactic = "copy";
-      step.inputs = {from};
-      step.outputs = {to};
-      program_.steps.push_back(std::move(step));
+      program_.steps.push_back(copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
     }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const auto at = static_cast<int32_t>(s);
@@ -287,7 +313,9 @@ class Scheduler {
   std::vector<int32_t> step_;            // by node
   std::vector<ValueId> root_;            // by value
   std::vector<int32_t> tensor_;          // by value
-  std::vector<std::pair<int32_t, int32_t>> copies_;
+  std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
+  std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
+  bool onHost_ = true;                   // whether the device computes in host memory
 };
 
 }  // namespace

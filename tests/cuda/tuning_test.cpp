@@ -1,0 +1,131 @@
+// What a build measures and compares on the GPU, and tensors that lie in host memory while kernels read them.
+#include "build/proposals.h"
+#include "build/stages.h"
+#include "build/tune/profiler.h"
+#include "build/tune/timing_cache.h"
+#include "cuda/on_gpu.h"
+
+namespace tenon::test {
+namespace {
+
+constexpr const char* kWanted = R"g(pointwise{expr="sqrt(x0)"})g";
+constexpr const char* kWrong = R"g(pointwise{expr="mul(x0,x0)"})g";
+
+// A candidate of the wanted problem that computes `computed`.
+struct Trial {
+  Trial(const std::string& computed, Format format) : wanted(ops::Operator::parse(kWanted)), other(ops::Operator::parse(computed)) {
+    const build::Problem made = problemOf(other);
+    const graph::Node node{other, "node", {}, {}, {}, {}};
+    build::BuildOptions options;
+    auto proposals = build::propose(node, made, backends::cuda::cudaDevice(), options);
+    for (auto& proposal : proposals.list) {
+      if (proposal.option.candidate.tactic != "cuda.pointwise" || proposal.option.candidate.outputs[0] != format) continue;
+      build::makeReady(made, proposal);
+      option = proposal.option;
+    }
+  }
+  static build::Problem problemOf(const ops::Operator& op) {
+    const Dims dims = {2, 5, 3, 7};
+    return {op, {{DataType::kF16, dims, nullptr}}, {{DataType::kF16, dims, nullptr}}, {}};
+  }
+  build::Measurement measure(build::Profiler& profiler) const {
+    return profiler.measure(problemOf(wanted), option.candidate, option.record, option.nativeCode, std::numeric_limits<double>::infinity());
+  }
+  void trust(build::Profiler& profiler) const {
+    EXPECT_LT(profiler.trust(problemOf(wanted), option.candidate, option.record, option.nativeCode), 100);
+  }
+
+  ops::Operator wanted;
+  ops::Operator other;
+  build::Option option;
+};
+
+TEST_F(OnGpu, TuningComparesResultsInEachFormat) {
+  RecordingLog log;
+  build::Stages stages;
+  const auto profiler = build::makeDeviceProfiler(backends::cuda::cudaDevice(), 1, stages, log);
+  const Trial right(kWanted, Format::kLinear);
+  right.trust(*profiler);
+  EXPECT_EQ(right.measure(*profiler).failure, "");
+  EXPECT_EQ(Trial(kWanted, Format::kChannelsLast).measure(*profiler).failure, "");
+  for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
+    const auto measured = Trial(kWrong, format).measure(*profiler);
+    EXPECT_NE(measured.failure.find("something else"), std::string::npos) << measured.failure;
+    EXPECT_TRUE(measured.lasting);
+  }
+  EXPECT_NE(stages.table().find("checking results"), std::string::npos);
+}
+
+TEST_F(OnGpu, TuningRemembersInTheCache) {
+  build::TimingCache cache;
+  size_t entries = 0;
+  for (int round = 0; round < 2; ++round) {
+    RecordingLog log;
+    build::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.timingCache = &cache;
+    build::build(graph::parse(R"g(graph "g" {
+      input %x : f32[2,8,9,9]
+      const %w : f32[8,1,3,3] = random(1)
+      %c : f32[2,8,7,7] = convolution{groups=8}(%x, %w) "conv"
+      %s : f32[2,8,7,7] = softmax{axis=1}(%c) "soft"
+      output %s
+    })g"),
+                 options);
+    EXPECT_TRUE(log.contains("Time by stage"));
+    if (round == 0) {
+      entries = cache.size();
+      EXPECT_GT(entries, 2u);
+    } else {
+      EXPECT_TRUE(log.contains("Tactics: 0 timed"));
+      EXPECT_EQ(cache.size(), entries);
+    }
+  }
+}
+
+TEST_F(OnGpu, ShapeTensorsThatKernelsReadAreCopied) {
+  RecordingLog log;
+  build::BuildOptions options;
+  options.device = "cuda";
+  options.optimizationLevel = 0;
+  options.log = &log;
+  const auto graph = graph::parse(R"g(graph "g" {
+    input %s : i64[3] host
+    input %x : i64[3]
+    %y : i64[3] = pointwise{expr="add(x0,x1)"}(%s, %x) "add"
+    output %y
+  })g");
+  const auto plan = build::build(graph, options);
+  const auto& program = plan.programs.at(0);
+  ASSERT_EQ(program.steps.size(), 2u);
+  EXPECT_EQ(program.steps[0].kind, plan::StepKind::kCopy);
+  const auto& given = program.tensors.at(static_cast<size_t>(program.steps[0].inputs[0]));
+  const auto& read = program.tensors.at(static_cast<size_t>(program.steps[0].outputs[0]));
+  EXPECT_TRUE(given.onHost);
+  EXPECT_FALSE(read.onHost);
+
+  const auto engine = runtime::Engine::make(build::build(graph, options), {}, log);
+  runtime::Context context(engine, {}, log);
+  std::vector<int64_t> shape{3, 5, 7};
+  HostTensor x(DataType::kI64, {3});
+  HostTensor y(DataType::kI64, {3});
+  for (int64_t i = 0; i < 3; ++i) x.view().storeInt(i, 100 * i);
+  const DeviceTensor onDevice(engine->device(), x.view());
+  const DeviceTensor result(engine->device(), y.view());
+  context.setAddress(0, shape.data());
+  context.setAddress(1, onDevice.data());
+  context.setAddress(2, result.data());
+  EXPECT_TRUE(context.inferShapes().empty());
+  for (int round = 0; round < 3; ++round) {  // the later ones may be replays
+    shape[1] = 5 + round;
+    context.enqueue(nullptr);
+    result.readBack();
+    EXPECT_EQ(y.view().loadInt(0), 3);
+    EXPECT_EQ(y.view().loadInt(1), 105 + round);
+    EXPECT_EQ(y.view().loadInt(2), 207);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
