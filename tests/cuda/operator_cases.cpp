@@ -58,6 +58,12 @@ OperatorCases reduction() {
     add(all, "reduce{op=" + op + " axes=[0]}", {{"f32[130,67]"}, {"f16[513,8]"}, {"f32[9000,33]"}});
   }
   add(all, "reduce{op=avg axes=[2,3] keepDims=true}", {{"f32[2,5,7,7]"}, {"f16[3,64,14,14]"}, {"bf16[1,1,1,1]"}, {"f32[1,2,64,64]"}});
+  // Packs of channels: one, some, many of them, split, and channels that are no whole packs.
+  for (const std::string op : {"avg", "max"}) {
+    add(all, "reduce{op=" + op + " axes=[2,3] keepDims=true}",
+        {{"f16[1,8,112,111]"}, {"f16[1,32,112,112]"}, {"f16[2,72,14,13]"}, {"f32[1,33792,1,3]"}, {"bf16[3,20,5,5]"}, {"i8[2,48,3,3]"}});
+    add(all, "reduce{op=" + op + " axes=[2,3]}", {{"f16[2,1155,7,7]"}, {"f32[5,9,22,23]"}, {"f16[300,3,4,4]"}, {"i32[3,100,2,2]"}});
+  }
   add(all, "reduce{op=sum axes=[0,2]}", {{"f32[3,17,5]"}, {"i64[3,4,5]"}, {"f32[3,0,5]"}});
   add(all, "reduce{op=prod axes=[-1] keepDims=true}", {{"f32[4,6]"}, {"i32[3,4]"}, {"f32[4,0]"}});
   add(all, "reduce{op=max axes=[1]}", {{"f32[3,0]"}, {"i8[3,0]"}, {"u8[3,40]"}});
@@ -247,6 +253,10 @@ std::vector<OperatorCase> speedCases() {
       {"reduce{op=sum axes=[0]}", {"f32[16384,4096]"}},
       {"reduce{op=max axes=[0]}", {"f16[33554432]"}},
       {"reduce{op=avg axes=[2,3]}", {"f16[128,2048,7,7]"}},
+      {"reduce{op=avg axes=[2,3] keepDims=true}", {"f16[1,32,112,112]"}},
+      {"reduce{op=avg axes=[2,3] keepDims=true}", {"f16[1,144,56,56]"}},
+      {"reduce{op=avg axes=[2,3] keepDims=true}", {"f16[1,672,14,14]"}},
+      {"reduce{op=avg axes=[2,3] keepDims=true}", {"f16[1,1152,7,7]"}},
       {"softmax{axis=-1}", {"f16[32,16,512,512]"}},
       {"softmax{axis=-1}", {"f32[4096,16384]"}},
       {"softmax{axis=1}", {"f32[256,128,1024]"}},

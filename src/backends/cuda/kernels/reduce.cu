@@ -12,6 +12,7 @@ struct Parameters {
   i64 total;        // reduced elements in all
   Space<2> kept;    // y, x
   Space<1> reduced; // x
+  int columns;      // of a block: packs of neighbouring outputs, or whole outputs
 };
 
 __device__ C startOf() {
@@ -139,10 +140,102 @@ KERNEL(tenon_reduce_columns, Parameters) {
   leave(p, output, value);
 }
 
+// Neighbouring outputs in packs of 16 bytes: p.columns packs side by side (a power of two up to 32), the other threads
+// of the block share the reduced elements. kept.count and the strides of kept count packs.
+KERNEL(tenon_reduce_packs, Parameters) {
+  constexpr int kPack = 16 / sizeof(X);
+  constexpr int kInFlight = 4;
+  __shared__ C shared[8 * 32 * kPack];
+  const int column = threadIdx.x % p.columns;
+  const int row = threadIdx.x / p.columns;
+  const i64 rows = blockDim.x / p.columns;
+  const i64 output = (i64)blockIdx.x * p.columns + column;
+  C value[kPack];
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) value[j] = startOf();
+  if (output < p.kept.count) {
+    i64 base[2];
+    p.kept.locate((unsigned)output, base);
+    const X* x = (const X*)p.x + base[1] * kPack;
+    const bool line = p.reduced.axes == 1;
+    const i64 stride = p.reduced.stride[0][0];
+    const i64 last = lastOf(p);
+    for (i64 i = firstOf(p) + row; i < last; i += kInFlight * rows) {
+      Pack<X, kPack> pack[kInFlight];
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k) {
+        if (i + k * rows >= last) break;
+        i64 at[1] = {(i + k * rows) * stride};
+        if (!line) p.reduced.locate((unsigned)(i + k * rows), at);
+        pack[k] = *(const Pack<X, kPack>*)(x + at[0]);
+      }
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k) {
+        if (i + k * rows >= last) break;
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) value[j] = Join()(value[j], Element<X>::load(pack[k].e[j]));
+      }
+    }
+  }
+  for (int mask = 16; mask >= p.columns; mask /= 2) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) value[j] = Join()(value[j], shuffleXor(value[j], mask));
+  }
+  const int width = p.columns * kPack;
+  if (threadIdx.x % 32 < p.columns) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) shared[threadIdx.x / 32 * width + column * kPack + j] = value[j];
+  }
+  __syncthreads();
+  const int warps = blockDim.x / 32;
+  for (int k = threadIdx.x; k < width; k += blockDim.x) {
+    const i64 pack = (i64)blockIdx.x * p.columns + k / kPack;
+    if (pack >= p.kept.count) break;
+    C all = shared[k];
+    for (int warp = 1; warp < warps; ++warp) all = Join()(all, shared[warp * width + k]);
+    if (p.splits > 1) {
+      ((C*)p.partial)[((i64)blockIdx.y * p.kept.count + pack) * kPack + k % kPack] = all;
+      continue;
+    }
+    i64 at[2];
+    p.kept.locate((unsigned)pack, at);
+    if (JOIN == 4) all = p.total == 0 && C(0.5f) == C(0) ? C(0) : all / (C)p.total;
+    store<X>(p.y, at[0] * kPack + k % kPack, all);
+  }
+}
+
+// Short pieces that lie one behind the other: a block takes p.columns outputs (a power of two from 8 to 256), reads their
+// elements in packs, and gives each output an equal part of its threads, at most a warp.
+KERNEL(tenon_reduce_segments, Parameters) {
+  constexpr int kPack = 16 / sizeof(X);
+  constexpr int kMost = 4096;  // elements; as in run/kernels/reduce.cpp
+  __shared__ Pack<X, kPack> tile[kMost / kPack];
+  const i64 first = (i64)blockIdx.x * p.columns;
+  const i64 outputs = p.kept.count - first < p.columns ? p.kept.count - first : p.columns;
+  const int count = (int)(outputs * p.total);
+  const X* x = (const X*)p.x + first * p.total;
+  X* staged = (X*)tile;
+  const int packs = (unsigned long long)x % 16 == 0 ? count / kPack : 0;
+  for (int i = threadIdx.x; i < packs; i += blockDim.x) tile[i] = ((const Pack<X, kPack>*)x)[i];
+  for (int i = packs * kPack + threadIdx.x; i < count; i += blockDim.x) staged[i] = x[i];
+  __syncthreads();
+  const int threads = blockDim.x / p.columns;
+  const int output = threadIdx.x / threads;
+  C value = startOf();
+  if (output < outputs) {
+    const X* segment = staged + output * p.total;
+    for (int i = threadIdx.x % threads; i < p.total; i += threads) value = Join()(value, Element<X>::load(segment[i]));
+  }
+  for (int mask = threads / 2; mask > 0; mask /= 2) value = Join()(value, shuffleXor(value, mask));
+  if (output < outputs && threadIdx.x % threads == 0) finish(p, first + output, value);
+}
+
+// A warp per output.
 KERNEL(tenon_reduce_finish, Parameters) {
-  const i64 output = globalIndex();
+  const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   C value = startOf();
-  for (i64 split = 0; split < p.splits; ++split) value = Join()(value, ((const C*)p.partial)[split * p.kept.count + output]);
-  finish(p, output, value);
+  for (i64 split = threadIdx.x % 32; split < p.splits; split += 32) value = Join()(value, ((const C*)p.partial)[split * p.kept.count + output]);
+  for (int mask = 16; mask > 0; mask /= 2) value = Join()(value, shuffleXor(value, mask));
+  if (threadIdx.x % 32 == 0) finish(p, output, value);
 }

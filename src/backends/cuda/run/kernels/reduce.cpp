@@ -2,6 +2,7 @@
 #include "ops/op/reduce.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "backends/cuda/run/axes.h"
 #include "backends/cuda/run/own_kernel.h"
@@ -18,11 +19,15 @@ struct Parameters {
   int64_t total = 0;
   Space<2> kept;
   Space<1> reduced;
+  int32_t columns = 1;
 };
 
 constexpr int64_t kFewBlocks = 264;      // two per multiprocessor of a large chip; below, the reduced axis is split
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kMostPerWarp = 512;    // reduced elements for which a warp per output is enough
+constexpr int64_t kMostSegment = 512;    // reduced elements of outputs that a block takes several of
+constexpr int64_t kSegments = 4096;      // elements in shared memory, as in reduce.cu
+constexpr int64_t kLoadsPerThread = 8;   // of packs, before the reduced axis is split
 
 class ReduceInstance final : public runtime::KernelInstance {
  public:
@@ -34,6 +39,8 @@ class ReduceInstance final : public runtime::KernelInstance {
         block_(module.function("tenon_reduce_block")),
         warp_(module.function("tenon_reduce_warp")),
         columns_(module.function("tenon_reduce_columns")),
+        packs_(module.function("tenon_reduce_packs")),
+        segments_(module.function("tenon_reduce_segments")),
         finish_(module.function("tenon_reduce_finish")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -63,21 +70,45 @@ class ReduceInstance final : public runtime::KernelInstance {
               parameters_.total);
     const bool closeKept = axes.kept.strides[1].back() == 1 && axes.kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
-    chooseForm(closeKept && !closeReduced);
-    return parameters_.splits == 1 ? 0 : static_cast<size_t>(parameters_.splits * outputs_ * 8);
+    const bool piece = reduced.extents.size() == 1 && reduced.strides[0][0] == 1;
+    const bool inRow = axes.kept.extents.size() == 1 && axes.kept.strides[1][0] == parameters_.total;
+    choosePlain(closeKept && !closeReduced);
+    plain_ = std::make_unique<Launch>(Launch{function_, parameters_, blocks_});
+    if (piece && inRow && parameters_.total > 1 && parameters_.total <= kMostSegment && outputs_ > 1) {
+      chooseSegments();
+    } else if (closeKept && !closeReduced) {
+      choosePacks(axes.kept, reduced, 16 / (bits(x.dtype) / 8));
+    }
+    if (parameters_.splits == 1 && plain_->parameters.splits == 1) return 0;
+    return static_cast<size_t>(std::max(parameters_.splits, plain_->parameters.splits) * outputs_ * 8);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (outputs_ == 0) return;
-    parameters_.x = arguments.inputs[0];
-    parameters_.y = arguments.outputs[0];
-    parameters_.partial = arguments.workspace;
-    launchGrid(function_, static_cast<unsigned>(blocks_), static_cast<unsigned>(parameters_.splits), 1, 256, &parameters_, arguments.stream);
-    if (parameters_.splits > 1) launchThreads(finish_, outputs_, &parameters_, arguments.stream);
+    // Packs need addresses of whole packs.
+    const bool whole = isAligned(arguments.inputs[0], 16);
+    auto& parameters = whole ? parameters_ : plain_->parameters;
+    parameters.x = arguments.inputs[0];
+    parameters.y = arguments.outputs[0];
+    parameters.partial = arguments.workspace;
+    launchGrid(whole ? function_ : plain_->function, static_cast<unsigned>(whole ? blocks_ : plain_->blocks), static_cast<unsigned>(parameters.splits), 1, 256,
+               &parameters, arguments.stream);
+    if (parameters.splits == 1) return;
+    auto last = plain_->parameters;  // whose space counts elements
+    last.y = parameters.y;
+    last.partial = parameters.partial;
+    last.splits = parameters.splits;
+    launchGrid(finish_, static_cast<unsigned>((outputs_ + 7) / 8), 1, 1, 256, &last, arguments.stream);
   }
 
  private:
-  void chooseForm(bool columns) {
+  struct Launch {
+    CUfunction function;
+    Parameters parameters;
+    int64_t blocks;
+  };
+
+  void choosePlain(bool columns) {
     const int64_t total = parameters_.total;
     if (columns) {
       function_ = columns_;
@@ -91,20 +122,58 @@ class ReduceInstance final : public runtime::KernelInstance {
     }
     const int64_t wanted = (2 * kFewBlocks + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
     const int64_t least = columns ? 64 : kLeastPerSplit;
-    parameters_.splits = blocks_ < kFewBlocks ? std::clamp<int64_t>(total / least, 1, wanted) : 1;
+    split(blocks_ < kFewBlocks ? std::clamp<int64_t>(total / least, 1, wanted) : 1);
+  }
+  void split(int64_t splits) {
     constexpr int64_t kPiece = 16;  // splits begin where packs do
-    parameters_.perSplit = ((total + parameters_.splits - 1) / parameters_.splits + kPiece - 1) / kPiece * kPiece;
+    parameters_.splits = std::max<int64_t>(splits, 1);
+    parameters_.perSplit = ((parameters_.total + parameters_.splits - 1) / parameters_.splits + kPiece - 1) / kPiece * kPiece;
+  }
+  void chooseSegments() {
+    int32_t columns = 256;
+    while (columns > 8 && columns * parameters_.total > kSegments) columns /= 2;
+    function_ = segments_;
+    parameters_.columns = columns;
+    parameters_.splits = 1;
+    blocks_ = (outputs_ + columns - 1) / columns;
+  }
+  void choosePacks(const LoopSpace& kept, const LoopSpace& reduced, int pack) {
+    if (packWidth(kept, pack) != pack || kept.strides[0].back() != 1) return;
+    for (const int64_t stride : reduced.strides[0]) {
+      if (stride % pack != 0) return;
+    }
+    LoopSpace packs = kept;
+    packs.extents.back() /= pack;
+    for (auto& strides : packs.strides) {
+      for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= pack;
+    }
+    parameters_.kept.set(packs);
+    const int64_t count = parameters_.kept.count;
+    constexpr int32_t kWide = 32;   // where there is enough to do
+    constexpr int32_t kNarrow = 8;  // 128 neighbouring bytes
+    int32_t columns = count / kWide >= kFewBlocks ? kWide : kNarrow;
+    while (columns > 1 && columns / 2 >= count) columns /= 2;
+    parameters_.columns = columns;
+    function_ = packs_;
+    blocks_ = (count + columns - 1) / columns;
+    const int64_t rows = 256 / columns;
+    const int64_t loads = parameters_.total / rows;
+    split(blocks_ < kFewBlocks / 2 && loads >= 2 * kLoadsPerThread
+              ? std::min(loads / kLoadsPerThread, (kFewBlocks + blocks_ - 1) / blocks_) : 1);
   }
 
   const ops::Reduce& op_;
   CUfunction block_;
   CUfunction warp_;
   CUfunction columns_;
+  CUfunction packs_;
+  CUfunction segments_;
   CUfunction finish_;
   CUfunction function_ = nullptr;
   int64_t outputs_ = 0;
   int64_t blocks_ = 0;
   Parameters parameters_;
+  std::unique_ptr<Launch> plain_;  // for addresses that are no multiple of a pack
 };
 
 }  // namespace
