@@ -1,10 +1,11 @@
 // Formats and tactics of minimal total time.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "build/assignment.h"
-#include "build/tune/policy.h"
 #include "core/error.h"
 #include "ops/op/reformat.h"
 
@@ -53,40 +54,40 @@ class Assigner {
 
  private:
   void collect() {
-    perNode_.resize(graph_.order().size());
+    const auto& order = graph_.order();
+    perNode_.resize(order.size());
     position_.clear();
-    for (size_t n = 0; n < graph_.order().size(); ++n) {
-      const NodeId id = graph_.order()[n];
-      const auto& node = graph_.node(id);
-      position_[id] = n;
+    problems_.reserve(order.size());
+    std::vector<Asked> asked;
+    std::vector<size_t> positions;
+    for (size_t n = 0; n < order.size(); ++n) {
+      const auto& node = graph_.node(order[n]);
+      position_[order[n]] = n;
       if (isView(node)) {
-        Option view;
-        view.candidate.tactic = "view";
-        view.candidate.inputs.assign(node.inputs.size(), Format::kLinear);
-        view.candidate.outputs.assign(node.outputs.size(), Format::kLinear);
-        perNode_[n] = {view};
+        perNode_[n] = {viewOption(node.inputs.size(), node.outputs.size())};
         continue;
       }
-      if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(n))) {
+      auto& problem = problems_.emplace_back(makeProblem(graph_, node, symbols_));
+      problem.tf32 = options_.tf32;
+      asked.push_back({&node, &problem});
+      positions.push_back(n);
+    }
+    size_t announced = 0;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(positions[i]))) {
         throw Cancelled("the build was cancelled by the progress monitor");
       }
-      auto problem = makeProblem(graph_, node, symbols_);
-      problem.tf32 = options_.tf32;
-      perNode_[n] = prune(source_.options(node, problem));
+      if (i >= announced) announced = i + source_.announce(std::span(asked).subspan(i));
+      perNode_[positions[i]] = source_.options(*asked[i].node, *asked[i].problem);
     }
   }
 
-  // Of the options with the same formats only the preferred one can win.
-  static std::vector<Option> prune(const std::vector<Option>& options) {
-    std::map<std::pair<std::vector<Format>, std::vector<Format>>, std::vector<const Option*>> groups;
-    for (const auto& option : options) groups[{option.candidate.inputs, option.candidate.outputs}].push_back(&option);
-    std::vector<Option> result;
-    for (const auto& [formats, group] : groups) {
-      std::vector<Scored> scored;
-      for (const auto* o : group) scored.push_back({o->seconds, o->workspaceBytes, o->rank, o->candidate.text()});
-      result.push_back(*group[choose(scored)]);
-    }
-    return result;
+  static Option viewOption(size_t inputs, size_t outputs) {
+    Option view;
+    view.candidate.tactic = "view";
+    view.candidate.inputs.assign(inputs, Format::kLinear);
+    view.candidate.outputs.assign(outputs, Format::kLinear);
+    return view;
   }
 
   void start(Format preferred) {
@@ -112,8 +113,19 @@ class Assigner {
 
   double reformatSeconds(ValueId id, Format from, Format to) {
     if (from == to || graph_.value(id).constant != nullptr) return 0;
+    const auto [known, isNew] = reformats_.try_emplace({id, from, to}, 0.0);
+    if (!isNew) return known->second;
     const auto& type = graph_.value(id).type;
-    return source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to).seconds;
+    if (!coincide(type.shape, from, to)) known->second = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to).seconds;
+    return known->second;
+  }
+
+  // Whether a tensor lies in memory alike in both formats, whatever its extents turn out to be.
+  static bool coincide(const Shape& shape, Format from, Format to) {
+    const auto strided = [](Format format) { return format == Format::kLinear || format == Format::kChannelsLast; };
+    if (!strided(from) || !strided(to)) return false;
+    const auto isOne = [](const Extent& extent) { return extent.isConstant(1); };
+    return shape.size() < 3 || isOne(shape[1]) || std::all_of(shape.begin() + 2, shape.end(), isOne);
   }
 
   // Reformats of one value towards all its consumers, each format once.
@@ -192,13 +204,14 @@ class Assigner {
       if (from == to || graph_.value(id).constant != nullptr) return id;
       if (const auto found = reformatted.find({id, to}); found != reformatted.end()) return found->second;
       const auto& type = graph_.value(id).type;
-      const auto& choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
+      auto choice = viewOption(1, 1);
+      if (!coincide(type.shape, from, to)) choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
       graph::Patch patch(graph_);
       const NodeId producer = graph_.value(id).producer;
       const std::vector<NodeId> origin = producer == graph::kNone ? std::vector<NodeId>{} : std::vector<NodeId>{producer};
       const auto name = fmt::format("Reformatting CopyNode for {} to {}", graph_.value(id).name, tenon::name(to));
       const NodeId node = patch.addNode(ops::Reformat{from, to}, name, {id}, origin);
-      choices[node] = choice;
+      choices[node] = std::move(choice);
       const ValueId output = graph_.node(node).outputs[0];
       result.formats.resize(graph_.valueCount(), Format::kLinear);
       result.formats[output] = to;
@@ -225,6 +238,13 @@ class Assigner {
     }
     result.choice.resize(graph_.nodeCount());
     result.isView.resize(graph_.nodeCount(), false);
+    std::vector<std::pair<Problem, Option*>> chosen;
+    for (auto& [id, choice] : choices) {
+      if (choice.candidate.tactic == "view") continue;
+      chosen.emplace_back(makeProblem(graph_, graph_.node(id), symbols_), &choice);
+      chosen.back().first.tf32 = options_.tf32;
+    }
+    source_.finish(chosen);
     for (auto& [id, choice] : choices) {
       result.isView[id] = choice.candidate.tactic == "view";
       result.choice[id] = std::move(choice);
@@ -238,7 +258,9 @@ class Assigner {
   const BuildOptions& options_;
   std::vector<std::vector<graph::Use>> uses_;
   std::vector<std::vector<Option>> perNode_;
+  std::vector<Problem> problems_;
   std::map<NodeId, size_t> position_;
+  std::map<std::tuple<ValueId, Format, Format>, double> reformats_;
   std::vector<size_t> chosen_;
 };
 

@@ -1,6 +1,10 @@
 // The choice of one candidate per node: measured, and minimal over the whole graph with reformats counted.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "build/builder.h"
@@ -19,6 +23,7 @@ struct Option {
   double seconds = 0;
   uint64_t workspaceBytes = 0;  // at opt shapes
   int rank = 0;
+  bool ready = false;           // the machine code, where it has any, is there
 };
 
 // Choices by node id and formats by value id; nodes that are views have no option.
@@ -34,30 +39,51 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
 // Whether the node's output is its input's memory under another shape (no kernel needed in linear format).
 bool isView(const graph::Node& node);
 
+// A node and its problem.
+struct Asked {
+  const graph::Node* node;
+  const Problem* problem;
+};
+
+struct Proposal;
+struct Proposals;
+
 // Supplies the options of problems: asks the device's tactics, measures through cache and profiler.
 class OptionSource {
  public:
-  OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache);
+  OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages);
   ~OptionSource();
-  // Throws Unsupported listing each tactic's reason when there is none.
+  // Tells of problems whose options are asked for next, so that the machine code of all is made at once. Returns how
+  // many of them were looked at, from the first; at least one.
+  size_t announce(std::span<const Asked> asked);
+  // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
+  // Makes the machine code of what was chosen, at once.
+  void finish(std::span<const std::pair<Problem, Option*>> chosen);
   int measured() const noexcept { return measured_; }
   int cached() const noexcept { return cached_; }
+  Stages& stages() noexcept { return stages_; }
 
  private:
+  std::string keyOf(const graph::Node& node, const Problem& problem) const { return node.device + "|" + problem.text(); }
+  bool measures(const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem);
-  std::string cacheKey(const Option& option, int version, const std::string& problem) const;
-  void prepare(const Problem& problem, const std::vector<Option>& options, const std::vector<int>& versions,
-               const std::map<std::string, const Tactic*>& tactics);
-  void time(const Problem& problem, std::vector<Option>& options, const std::vector<int>& versions);
+  void trust(const Problem& problem, Proposals& proposals);
+  void time(const Problem& problem, Proposals& proposals);
+  void measure(const Problem& problem, Proposal& proposal, double best);
+
   runtime::Device& device_;
   const BuildOptions& options_;
   TimingCache& cache_;
+  Stages& stages_;
   std::unique_ptr<Profiler> profiler_;
+  std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
+  std::string trusted_;          // key of the candidate whose results others are compared with, while one problem is timed
+  double trustedSeconds_ = 0;    // of its first run
   int measured_ = 0;
   int cached_ = 0;
 };

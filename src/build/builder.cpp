@@ -7,6 +7,7 @@
 #include "build/computes.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
+#include "build/stages.h"
 #include "build/tune/self_check.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
@@ -158,8 +159,10 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   for (const auto& profile : profiles) bindProfile(graph, profile);  // refused before any work
 
   const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
+  Stages stages;
   {
     Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
+    const auto running = stages.run("graph optimization");
     passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
     if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
     phase.step(0);
@@ -178,7 +181,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
 
   TimingCache own;
   TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
-  OptionSource source(device, options, cache);
+  OptionSource source(device, options, cache, stages);
   ConstantPool constants(plan);
   NativeCodePool native(plan);
   for (size_t p = 0; p < profiles.size(); ++p) {
@@ -187,14 +190,17 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     Assignment assignment;
     {
       const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(copy.order().size()));
+      const auto running = stages.run("tactic selection, all of it");
       assignment = assign(copy, symbols.opt, source, options);
     }
     if (selfCheckWanted()) checkChoices(copy, assignment, symbols.opt, device, log);
+    const auto running = stages.run("steps and memory");
     plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, native, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());
   log.info("Tactics: {} timed, {} from the timing cache.", source.measured(), source.cached());
+  log.verbose("Time by stage:{}", stages.table());
   log.info("Engine generation completed in {:.3f} seconds.", seconds.count());
   return plan;
 }

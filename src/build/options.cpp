@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "build/assignment.h"
+#include "build/proposals.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
 #include "ops/op/reformat.h"
@@ -11,8 +12,9 @@
 namespace tenon::build {
 namespace {
 
-constexpr double kUnmeasured = 1e-6;  // seconds per rank point where nothing is measured
-constexpr double kPlace = 0.05;       // more for each candidate that a tactic names before; above the noise window
+constexpr int kLastResort = 1000;     // ranks of references
+constexpr double kUntried = 1e6;      // seconds of what is not measured
+constexpr double kNever = 1e9;        // of what cannot be used: computes something else, or is refused
 
 std::string formatList(const std::vector<Format>& formats) {
   std::string result;
@@ -58,139 +60,181 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
   return problem;
 }
 
-OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache)
-    : device_(device), options_(options), cache_(cache) {
-  profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, *options.log);
+OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages)
+    : device_(device), options_(options), cache_(cache), stages_(stages) {
+  profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, stages, *options.log);
 }
 
 OptionSource::~OptionSource() = default;
 
+bool OptionSource::measures(const Proposals& proposals) const { return options_.optimizationLevel > 0 && proposals.list.size() > 1; }
+
+size_t OptionSource::announce(std::span<const Asked> asked) {
+  constexpr size_t kMostProblems = 48;
+  if (device_.isHost() || options_.filter) return asked.size();  // nothing takes long to make there; filters are no thread's
+  std::vector<std::pair<const Asked*, Proposals*>> fresh;
+  size_t seen = 0;
+  for (; seen < asked.size() && fresh.size() < kMostProblems; ++seen) {
+    const auto key = keyOf(*asked[seen].node, *asked[seen].problem);
+    if (known_.contains(key) || announced_.contains(key)) continue;
+    fresh.emplace_back(&asked[seen], (announced_[key] = std::make_unique<Proposals>()).get());
+  }
+  {
+    const auto running = stages_.run("tactics: proposals");
+    inParallel(fresh.size(), [&](size_t i) { *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_); });
+  }
+  const auto running = stages_.run("tactics: machine code and library plans");
+  std::vector<std::pair<const Problem*, Proposal*>> wanted;
+  for (const auto& [which, proposals] : fresh) {
+    if (!measures(*proposals)) continue;
+    for (auto& proposal : proposals->list) {
+      if (proposal.option.rank < kLastResort && !cache_.find(proposal.key)) wanted.emplace_back(which->problem, &proposal);
+    }
+  }
+  inParallel(wanted.size(), [&](size_t i) { makeReady(*wanted[i].first, *wanted[i].second); });
+  options_.log->verbose("prepared {} candidates of {} problems", wanted.size(), fresh.size());
+  return seen;
+}
+
 const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem) {
-  const auto key = node.device + "|" + problem.text();
+  const auto key = keyOf(node, problem);
   const auto found = known_.find(key);
   if (found != known_.end() && !options_.filter) return found->second;
   return known_.insert_or_assign(key, collect(node, problem)).first->second;
 }
 
 std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem) {
-  std::string refusals;
-  std::vector<Candidate> candidates;
-  std::map<std::string, const Tactic*> tactics;
-  for (const auto& source : tacticSources()) {
-    auto& backend = runtime::backend(source.backend);
-    if (backend.device().kind() != device_.kind()) continue;
-    if (!node.device.empty() && node.device != source.backend) continue;
-    for (const auto* tactic : source.tactics) {
-      const auto support = tactic->supports(problem);
-      if (!support) {
-        refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
-        continue;
-      }
-      auto proposed = tactic->candidates(problem);
-      if (proposed.empty()) refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
-      for (auto& candidate : proposed) {
-        tactics[candidate.tactic] = tactic;
-        candidates.push_back(std::move(candidate));
-      }
-    }
+  Proposals proposals;
+  if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
+    proposals = std::move(*found->second);
+    announced_.erase(found);
+  } else {
+    const auto running = stages_.run("tactics: proposals");
+    proposals = propose(node, problem, device_, options_);
   }
-  if (options_.filter) {
-    const size_t before = candidates.size();
-    candidates = options_.filter(node, std::move(candidates));
-    if (candidates.empty() && before > 0) refusals += fmt::format("\n  the selection filter left none of {} candidates", before);
-  }
-  std::vector<Option> result;
-  std::vector<int> versions;
-  std::map<std::string, int> places;  // within a tactic, which proposes the best first where it knows
-  for (auto& candidate : candidates) {
-    const auto* tactic = tactics.at(candidate.tactic);
-    Option option;
-    option.record = tactic->build(problem, candidate);
-    option.nativeCode = tactic->nativeCode(problem, candidate, option.record);
-    option.rank = tactic->rank(problem, candidate);
-    option.seconds = kUnmeasured * (1 + option.rank) * (1 + kPlace * places[candidate.tactic]++);
-    option.candidate = std::move(candidate);
-    versions.push_back(tactic->version());
-    result.push_back(std::move(option));
-  }
-  if (options_.optimizationLevel > 0 && result.size() > 1) {
-    prepare(problem, result, versions, tactics);
-    time(problem, result, versions);
-  }
-  for (auto it = result.begin(); it != result.end();) {
-    if (it->workspaceBytes > options_.workspaceLimit) {
-      refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", it->candidate.text(), it->workspaceBytes,
+  auto& refusals = proposals.refusals;
+  if (measures(proposals)) time(problem, proposals);
+  std::vector<const Option*> usable;
+  for (const auto& [option, tactic, key, failure] : proposals.list) {
+    if (option.workspaceBytes > options_.workspaceLimit) {
+      refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(), option.workspaceBytes,
                               options_.workspaceLimit);
-      it = result.erase(it);
-    } else if (!(it->seconds < std::numeric_limits<double>::infinity())) {
-      refusals += fmt::format("\n  {}: failed when it was tried", it->candidate.text());
-      it = result.erase(it);
+    } else if (!(option.seconds < kNever)) {
+      refusals += fmt::format("\n  {}: failed when it was tried", option.candidate.text());
     } else {
-      ++it;
+      usable.push_back(&option);
     }
   }
-  if (result.empty()) {
+  if (usable.empty()) {
     throw Unsupported("could not find any implementation for node '{}' ({}). Candidates:{}", node.name, problem.text(),
                       refusals.empty() ? "\n  none: no tactic of the device was asked" : refusals);
   }
+  std::vector<Option> result;
+  for (const size_t i : winners(usable)) result.push_back(*usable[i]);
   return result;
 }
 
-std::string OptionSource::cacheKey(const Option& option, int version, const std::string& problem) const {
-  return fmt::format("{} | {} v{} | {}", device_.name(), option.candidate.text(), version, problem);
+// On devices whose kernels come from libraries, results are compared before a candidate may win; a time in the cache
+// says that they were. The one of the highest rank is the plainest code, and trusted.
+void OptionSource::trust(const Problem& problem, Proposals& proposals) {
+  trusted_.clear();
+  if (device_.isHost() || !problem.op.facts().deterministic) return;
+  Proposal* best = nullptr;
+  int compared = 0;
+  for (auto& proposal : proposals.list) {
+    const auto& option = proposal.option;
+    if (option.rank >= kLastResort) continue;
+    if (!cache_.find(proposal.key)) ++compared;
+    const auto linear = [](Format format) { return format == Format::kLinear; };
+    if (!std::all_of(option.candidate.inputs.begin(), option.candidate.inputs.end(), linear)) continue;
+    if (!std::all_of(option.candidate.outputs.begin(), option.candidate.outputs.end(), linear)) continue;
+    if (best == nullptr || option.rank > best->option.rank) best = &proposal;
+  }
+  if (best == nullptr || compared == 0) return;
+  makeReady(problem, *best);
+  if (!best->failure.empty()) return;
+  const auto& option = best->option;
+  trustedSeconds_ = profiler_->trust(problem, option.candidate, option.record, option.nativeCode);
+  trusted_ = best->key;
 }
 
-// Tells the tactics which of their candidates will be measured.
-void OptionSource::prepare(const Problem& problem, const std::vector<Option>& options, const std::vector<int>& versions,
-                           const std::map<std::string, const Tactic*>& tactics) {
-  const auto text = problem.text();
-  std::map<std::string, std::vector<Candidate>> unknown;
-  for (size_t i = 0; i < options.size(); ++i) {
-    if (!cache_.find(cacheKey(options[i], versions[i], text))) unknown[options[i].candidate.tactic].push_back(options[i].candidate);
-  }
-  for (const auto& [name, candidates] : unknown) {
-    if (candidates.size() > 1) tactics.at(name)->prepare(problem, candidates);
-  }
-}
-
-void OptionSource::time(const Problem& problem, std::vector<Option>& options, const std::vector<int>& versions) {
-  std::vector<size_t> order(options.size());
+void OptionSource::time(const Problem& problem, Proposals& proposals) {
+  auto& list = proposals.list;
+  std::vector<size_t> order(list.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return options[a].rank < options[b].rank; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return list[a].option.rank < list[b].option.rank; });
+  trust(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
   int timed = 0;
-  const auto problemText = problem.text();
   for (const size_t i : order) {
-    auto& option = options[i];
-    // The last resort (rank 1000 and above) is slow to time and needs it only when nothing else stands.
-    if (option.rank >= 1000 && best < std::numeric_limits<double>::infinity()) {
-      option.seconds = 1e6;
+    auto& proposal = list[i];
+    auto& option = proposal.option;
+    // The last resort is slow to time and needs it only when nothing else stands.
+    if (option.rank >= kLastResort && best < kNever) {
+      option.seconds = kUntried;
       continue;
     }
-    const auto key = cacheKey(option, versions[i], problemText);
-    if (const auto seconds = cache_.find(key)) {
+    if (const auto seconds = cache_.find(proposal.key)) {
       option.seconds = *seconds;
       ++cached_;
     } else {
-      checkUser(!options_.errorOnTimingCacheMiss, "the timing cache has no entry for '{}', and the build was told to stop then", key);
+      checkUser(!options_.errorOnTimingCacheMiss, "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
       if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
-        option.seconds = 1e6;
+        option.seconds = kUntried;
         continue;
       }
-      const auto measurement = profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best);
-      ++measured_;
       ++timed;
-      if (!measurement.failure.empty()) options_.log->warning("tactic {}: {}", option.candidate.text(), measurement.failure);
-      option.workspaceBytes = measurement.workspaceBytes;
-      option.seconds = measurement.seconds;
-      if (option.seconds < std::numeric_limits<double>::infinity()) {
-        cache_.insert(key, option.seconds);
-        option.seconds = cache_.find(key).value_or(option.seconds);
-      }
-      options_.log->verbose("timed {}: {:.3f} us", option.candidate.text(), option.seconds * 1e6);
+      measure(problem, proposal, best);
     }
     best = std::min(best, option.seconds);
   }
+}
+
+void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
+  constexpr double kSlow = 1e-3;     // seconds of a first run whose set-up no longer counts
+  constexpr double kHopeless = 3;
+  auto& option = proposal.option;
+  Measurement measurement;
+  if (proposal.key == trusted_ && trustedSeconds_ > kSlow && trustedSeconds_ > kHopeless * best) {
+    measurement.seconds = trustedSeconds_;
+  } else {
+    makeReady(problem, proposal);
+    measurement = proposal.failure.empty() ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
+                                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true};
+  }
+  ++measured_;
+  if (!measurement.failure.empty()) options_.log->warning("tactic {}: {}", option.candidate.text(), measurement.failure);
+  option.workspaceBytes = measurement.workspaceBytes;
+  option.seconds = measurement.lasting ? kNever : measurement.seconds;
+  if (option.seconds < std::numeric_limits<double>::infinity()) {
+    cache_.insert(proposal.key, option.seconds);
+    option.seconds = cache_.find(proposal.key).value_or(option.seconds);
+  }
+  options_.log->verbose("timed {}: {:.3f} us", option.candidate.text(), option.seconds * 1e6);
+}
+
+void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
+  const auto running = stages_.run("chosen kernels: machine code and library plans");
+  std::map<std::string, const Tactic*> tactics;
+  for (const auto& source : tacticSources()) {
+    for (const auto* tactic : source.tactics) tactics.emplace(tactic->name(), tactic);
+  }
+  std::map<std::string, std::vector<size_t>> alike;  // made once
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const auto& [problem, option] = chosen[i];
+    if (!option->ready) alike[option->candidate.text() + problem.text()].push_back(i);
+  }
+  std::vector<const std::vector<size_t>*> groups;
+  for (const auto& [text, group] : alike) groups.push_back(&group);
+  const auto make = [&](size_t g) {
+    const auto& [problem, option] = chosen[groups[g]->front()];
+    Proposal proposal{*option, tactics.at(option->candidate.tactic), "", ""};
+    makeReady(problem, proposal);
+    if (!proposal.failure.empty()) throw Unsupported("{} was chosen, but now: {}", option->candidate.text(), proposal.failure);
+    for (const size_t i : *groups[g]) *chosen[i].second = proposal.option;
+  };
+  if (!device_.isHost()) return inParallel(groups.size(), make);
+  for (size_t g = 0; g < groups.size(); ++g) make(g);
 }
 
 const Option& OptionSource::reformat(DataType dtype, const Dims& dims, Format from, Format to) {

@@ -2,12 +2,12 @@
 #include "build/tune/profiler.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <map>
 
+#include "build/tune/result_check.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "runtime/kernel.h"
@@ -85,17 +85,48 @@ std::vector<char> randomBytes(DataType dtype, size_t size, uint64_t seed) {
   return bytes;
 }
 
+// A candidate's kernel with everything a launch takes.
+struct Trial {
+  std::unique_ptr<runtime::Kernel> kernel;
+  std::unique_ptr<runtime::KernelInstance> instance;
+  std::vector<void*> inputs;
+  std::vector<void*> outputs;
+  std::unique_ptr<GuardedBuffer> workspace;
+  bool comparable = true;  // its inputs hold what those of the others do
+};
+
 class DeviceProfiler final : public Profiler {
  public:
-  DeviceProfiler(runtime::Device& device, int iterations, Log& log)
-      : device_(device), iterations_(std::max(1, iterations)), log_(log) {}
+  DeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log)
+      : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {}
+
+  double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) override {
+    const auto running = stages_.run("tuning: the trusted candidates");
+    try {
+      const auto trial = prepare(problem, candidate, record, nativeCode);
+      if (!trial.comparable) return std::numeric_limits<double>::infinity();
+      poison();
+      const auto start = std::chrono::steady_clock::now();
+      runOnce(trial);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      check_.expect(problem, candidate, trial.outputs);
+      return seconds.count();
+    } catch (const Error& error) {
+      log_.verbose("nothing to compare with: {}: {}", candidate.text(), error.what());
+      return std::numeric_limits<double>::infinity();
+    }
+  }
 
   Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                       std::span<const std::byte> nativeCode, double best) override {
     try {
       return run(problem, candidate, record, nativeCode, best);
+    } catch (const OutOfMemory& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
+    } catch (const Unsupported& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), true};
     } catch (const Error& error) {
-      return {std::numeric_limits<double>::infinity(), 0, error.what()};
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
     }
   }
 
@@ -112,47 +143,41 @@ class DeviceProfiler final : public Profiler {
     for (int i = 0; i < call->repeats; ++i) call->instance->launch(call->arguments);
   }
 
-  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                  std::span<const std::byte> nativeCode, double best) {
-    std::vector<TensorView> constants;
-    for (const auto& input : problem.inputs) {
-      constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
-    }
-    auto& backend = runtime::backend(record.backend);
-    const auto kernel = backend.load({record, constants, nativeCode, log_});
-    const auto instance = kernel->instantiate();
+  static Call callOf(const Trial& trial) {
+    return {trial.instance.get(), {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1};
+  }
 
-    std::vector<runtime::TensorShape> inputShapes;
-    std::vector<runtime::TensorShape> outputShapes;
-    // Buffers of the last candidate serve the next one of the same problem.
+  void runOnce(const Trial& trial) {
+    auto call = callOf(trial);
+    launch(&call, nullptr);
+    device_.synchronize(nullptr);
+  }
+
+  // Buffers of one candidate serve the next one of the same problem.
+  void select(const Problem& problem) {
     auto text = problem.text();
-    if (text != bufferedFor_) {
-      inputs_.clear();
-      outputs_.clear();
-      bufferedFor_ = std::move(text);
-    }
+    if (text == selected_) return;
+    inputs_.clear();
+    outputs_.clear();
+    check_.clear();
     inputs_.resize(problem.inputs.size());
     outputs_.resize(problem.outputs.size());
-    std::vector<void*> inputPointers;
-    std::vector<void*> outputPointers;
+    selected_ = std::move(text);
+  }
+
+  Trial prepare(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) {
+    select(problem);
+    Trial trial;
+    std::vector<TensorView> constants;
+    for (const auto& input : problem.inputs) constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
+    trial.kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log_});
+    trial.instance = trial.kernel->instantiate();
+    std::vector<runtime::TensorShape> inputShapes;
+    std::vector<runtime::TensorShape> outputShapes;
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& desc = problem.inputs[i];
       inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
-      const auto bytes = storageBytes(desc.dtype, desc.dims, candidate.inputs[i]);
-      if (desc.constant != nullptr && device_.isHost() && candidate.inputs[i] == Format::kLinear) {
-        inputPointers.push_back(const_cast<void*>(desc.constant->view().data));  // weights are large: no copy
-        continue;
-      }
-      auto& buffer = inputs_[i];
-      if (buffer == nullptr || buffer->bytes() != bytes) {
-        buffer = std::make_unique<GuardedBuffer>(device_, bytes);
-        if (desc.constant != nullptr) {
-          buffer->write(desc.constant->view().data);
-        } else if (bytes > 0) {
-          buffer->fill(randomBytes(desc.dtype, bytes, i));
-        }
-      }
-      inputPointers.push_back(buffer->data());
+      trial.inputs.push_back(input(desc, i, candidate.inputs[i], trial.comparable));
     }
     for (size_t i = 0; i < problem.outputs.size(); ++i) {
       const auto& desc = problem.outputs[i];
@@ -160,24 +185,79 @@ class DeviceProfiler final : public Profiler {
       const auto bytes = storageBytes(desc.dtype, desc.dims, candidate.outputs[i]);
       auto& buffer = outputs_[i];
       if (buffer == nullptr || buffer->bytes() != bytes) buffer = std::make_unique<GuardedBuffer>(device_, bytes);
-      outputPointers.push_back(buffer->data());
+      trial.outputs.push_back(buffer->data());
     }
-    const size_t workspaceBytes = instance->configure({inputShapes, outputShapes, &problem.symbols});
-    GuardedBuffer workspace(device_, workspaceBytes);
+    const size_t workspaceBytes = trial.instance->configure({inputShapes, outputShapes, &problem.symbols});
+    trial.workspace = std::make_unique<GuardedBuffer>(device_, workspaceBytes);
+    return trial;
+  }
 
-    Call call{instance.get(), {inputPointers.data(), outputPointers.data(), workspace.data(), nullptr}, 1};
-    launch(&call, nullptr);  // first touch, lazy set-up
-    device_.synchronize(nullptr);
-    double once = device_.measure(&launch, &call);
-    for (const auto& output : outputs_) {
-      if (output->intact()) continue;
-      outputs_.clear();
-      return refuse(candidate, "it writes outside its output");
+  // Address of an operand in a format. On a host device each format holds random data of its own; elsewhere all hold
+  // the same tensor, so that results can be compared.
+  void* input(const TensorDesc& desc, size_t index, Format format, bool& comparable) {
+    if (desc.constant != nullptr && device_.isHost() && format == Format::kLinear) {
+      return const_cast<void*>(desc.constant->view().data);  // weights are large: no copy
     }
-    if (!workspace.intact()) return refuse(candidate, "it writes outside its workspace");
+    auto& byFormat = inputs_[index];
+    if (const auto found = byFormat.find(format); found != byFormat.end()) return found->second->data();
+    if (device_.isHost()) byFormat.clear();
+    const auto bytes = storageBytes(desc.dtype, desc.dims, format);
+    auto buffer = std::make_unique<GuardedBuffer>(device_, bytes);
+    const auto random = [&] {
+      if (bytes > 0) buffer->fill(randomBytes(desc.dtype, bytes, index));
+    };
+    if (desc.constant != nullptr && (device_.isHost() || format == Format::kLinear)) {
+      buffer->write(desc.constant->view().data);
+    } else if (device_.isHost() || format == Format::kLinear || bytes == 0) {
+      random();
+    } else {
+      const auto* linear = input(desc, index, Format::kLinear, comparable);
+      if (!check_.convert(desc, Format::kLinear, format, linear, buffer->data())) {
+        comparable = false;
+        random();
+      }
+    }
+    return (byFormat[format] = std::move(buffer))->data();
+  }
+
+  // No number stands where a kernel leaves its output as it was.
+  void poison() {
+    for (const auto& output : outputs_) {
+      const auto bytes = output->bytes();
+      if (bytes > 0) output->fill(std::vector<char>(std::min<size_t>(bytes, size_t{1} << 20), static_cast<char>(0xff)));
+    }
+  }
+
+  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                  std::span<const std::byte> nativeCode, double best) {
+    auto trial = [&] {
+      const auto running = stages_.run("tuning: making kernels");
+      return prepare(problem, candidate, record, nativeCode);
+    }();
+    const auto workspaceBytes = trial.workspace->bytes();
+    {
+      const auto running = stages_.run("tuning: checking results");
+      const bool compared = trial.comparable && check_.expects();
+      if (compared) poison();
+      runOnce(trial);  // first touch, lazy set-up
+      for (const auto& output : outputs_) {
+        if (output->intact()) continue;
+        for (auto& buffer : outputs_) buffer.reset();
+        return refuse(candidate, "it writes outside its output");
+      }
+      if (!trial.workspace->intact()) return refuse(candidate, "it writes outside its workspace");
+      if (compared) {
+        if (const auto difference = check_.compare(problem, candidate, trial.outputs); !difference.empty()) {
+          return refuse(candidate, fmt::format("it computes something else than the trusted candidate for {}: {}", problem.text(), difference));
+        }
+      }
+    }
+    const auto running = stages_.run("tuning: measuring");
+    auto call = callOf(trial);
+    double once = device_.measure(&launch, &call);
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
     for (int i = 0; i < kTries && once > kHopeless * best; ++i) once = std::min(once, device_.measure(&launch, &call));
-    if (once > kHopeless * best) return {once, workspaceBytes, {}};
+    if (once > kHopeless * best) return {once, workspaceBytes, {}, false};
 
     call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-8), 1.0, 2000.0));
     double fastest = call.repeats == 1 ? once : std::numeric_limits<double>::infinity();
@@ -189,26 +269,27 @@ class DeviceProfiler final : public Profiler {
       if (spent > kCandidateSeconds && i > 0) break;
       if (i + 1 >= iterations_ && fastest > kBehind * best) break;
     }
-    return {fastest, workspaceBytes, {}};
+    return {fastest, workspaceBytes, {}, false};
   }
 
-  Measurement refuse(const Candidate& candidate, std::string_view why) {
-    log_.error("tactic {} is left out: {}", candidate.text(), why);
-    return {std::numeric_limits<double>::infinity(), 0, std::string(why)};
+  static Measurement refuse(const Candidate& candidate, std::string_view why) {
+    return {std::numeric_limits<double>::infinity(), 0, fmt::format("{} is left out: {}", candidate.text(), why), true};
   }
 
   runtime::Device& device_;
+  ResultCheck check_;
   int iterations_;
+  Stages& stages_;
   Log& log_;
-  std::string bufferedFor_;
-  std::vector<std::unique_ptr<GuardedBuffer>> inputs_;
+  std::string selected_;
+  std::vector<std::map<Format, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
 };
 
 }  // namespace
 
-std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Log& log) {
-  return std::make_unique<DeviceProfiler>(device, iterations, log);
+std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log) {
+  return std::make_unique<DeviceProfiler>(device, iterations, stages, log);
 }
 
 }  // namespace tenon::build

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/cuda/build/direct_tactic.h"
 #include "backends/cuda/build/tactic_util.h"
 #include "backends/cuda/run/cuda_device.h"
 #include "backends/cuda/run/libraries.h"
@@ -18,6 +19,10 @@ using build::Problem;
 using dnn::Fusion;
 
 constexpr size_t kMostFused = 8;    // engines to try per format
+constexpr size_t kMostCompiled = 5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
+constexpr size_t kMostFlat = 2;     // of few images of one element per channel, for which our own kernels are better
+constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
+constexpr size_t kReadyMade = 3;    // operations of bias, residual and activation
 constexpr size_t kMostBare = 3;     // where the fused ones stand as well
 constexpr size_t kMostLinear = 2;   // of half types in rows, which the tensor cores do not read as they are
 
@@ -71,18 +76,24 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const auto epilogue = op.wholeEpilogue();
   const bool half = type != DataType::kF32;
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
+  const auto& x = problem.inputs[0].dims;
+  const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Format format : {Format::kChannelsLast, Format::kLinear}) {
-    if (!hasFormat(problem, format)) continue;
+    if (!hasFormat(problem, format) || (flat && format != Format::kLinear)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
-    size_t most = half && format == Format::kLinear && hasFormat(problem, Format::kChannelsLast) ? kMostLinear : kMostFused;
+    size_t most = kMostFused;
+    if (half && !flat && format == Format::kLinear && hasFormat(problem, Format::kChannelsLast)) most = kMostLinear;
+    if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
+    if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
     const auto ask = [&](Fusion fusion) {
       size_t found = 0;
       try {
         const auto graph = dnn::windowGraph(chip, op, shapes, fusion);
+        if (fusion == Fusion::kWhole && half && epilogue.instructions.size() > kReadyMade) most = std::min(most, kMostCompiled);
         auto engines = graph.graph.propose(dnn::HeuristicMode::kA, math, most);
         if (engines.empty()) engines = graph.graph.propose(dnn::HeuristicMode::kFallback, math, most);
         for (auto& engine : engines) {

@@ -6,7 +6,7 @@
 
 namespace tenon::backends::cuda {
 
-constexpr int kDirectRank = 500;     // behind the libraries' tactics
+constexpr int kDirectRank = 500;     // behind all others, whose results a build compares with these
 constexpr int kDepthwiseRank = 15;   // beside them
 constexpr int64_t kMostSkinnyRows = 8;
 
@@ -14,11 +14,6 @@ template <typename T>
 class DirectWindowTactic final : public OwnTacticOf<T> {
  public:
   explicit DirectWindowTactic(std::string_view name) : OwnTacticOf<T>(name, Formats::kAlsoChannelsLast, kDirectRank) {}
-  int rank(const build::Problem& problem, const build::Candidate& candidate) const override {
-    const auto* op = problem.op.as<T>();
-    const bool depthwise = op->groups > 1 && op->groups == problem.inputs[0].dims[1];
-    return OwnTacticOf<T>::rank(problem, candidate) - (depthwise ? kDirectRank - kDepthwiseRank : 0);
-  }
 
  protected:
   build::Support acceptsOp(const T& op, const build::Problem& problem) const override {

@@ -234,6 +234,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> BlasProduct::ask(int most) const {
 }
 
 std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
+  makeCurrent();  // any thread of a build asks
   const auto& lt = blasLt();
   std::vector<BlasAlgorithm> result;
   for (const auto& one : ask(most)) {

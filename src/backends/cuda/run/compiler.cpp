@@ -2,6 +2,9 @@
 #include "backends/cuda/run/compiler.h"
 
 #include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -84,12 +87,33 @@ std::string Code::source() const {
 
 std::vector<std::byte> compile(const std::string& source, int capability) {
   if (!nvrtc().missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", nvrtc().missing);
+  // Threads that want the same code wait for the one that makes it; the last ones stay for the tactics of a build.
+  struct Made {
+    std::once_flag once;
+    std::vector<std::byte> code;
+  };
+  struct Known {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<Made>> made;
+  };
+  static auto* const kKnown = new Known;
+  constexpr size_t kMost = 512;
   const auto key = cacheKey(source, capability);
-  auto code = readCachedCode(key);
-  if (!code.empty()) return code;
-  code = compileNow(source, capability);
-  writeCachedCode(key, code);
-  return code;
+  std::shared_ptr<Made> made;
+  {
+    const std::lock_guard lock(kKnown->mutex);
+    if (kKnown->made.size() >= kMost) kKnown->made.clear();
+    auto& place = kKnown->made[fmt::format("{} {}", capability, source)];
+    if (place == nullptr) place = std::make_shared<Made>();
+    made = place;
+  }
+  std::call_once(made->once, [&] {
+    made->code = readCachedCode(key);
+    if (!made->code.empty()) return;
+    made->code = compileNow(source, capability);
+    writeCachedCode(key, made->code);
+  });
+  return made->code;
 }
 
 Module::Module(std::span<const std::byte> code, const Code& source) {

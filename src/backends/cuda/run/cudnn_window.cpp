@@ -86,7 +86,19 @@ Tensor makeTensor(const runtime::TensorShape& shape, int rank, bool narrow, Elem
   return tensor;
 }
 
+// Strides by which no engine takes one layout for the other: where every spatial extent is 1, both are the same memory,
+// and engines that recognise channels-last tensors by a channel stride of 1 went on with the strides of rows.
+void describeFlat(Tensor& tensor) {
+  const int64_t channels = tensor.dims[1];
+  tensor.strides.assign(tensor.dims.size(), channels);
+  tensor.strides[1] = 1;
+}
+
 }  // namespace
+
+bool isFlat(const Dims& x, const Dims& w, const Dims& y) {
+  return x.count(2, x.rank) == 1 && w.count(2, w.rank) == 1 && y.count(2, y.rank) == 1;
+}
 
 ops::ScalarExpr WindowOp::wholeEpilogue() const {
   if (!hasBias) return epilogue;
@@ -133,11 +145,17 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
   SourcedGraph result(chip);
   auto& graph = result.graph;
   const auto& yShape = shapes.outputs[0];
-  const Tensor y = makeTensor(yShape, rank, narrow, type);
-  const auto xId = result.give(makeTensor(shapes.inputs[0], rank, narrow, type), {0});
+  const bool flat = isFlat(shapes.inputs[0].dims, shapes.inputs[1].dims, yShape.dims);
+  const auto describe = [&](const runtime::TensorShape& shape, bool widen) {
+    auto tensor = makeTensor(shape, rank, widen, type);
+    if (flat) describeFlat(tensor);
+    return tensor;
+  };
+  const Tensor y = describe(yShape, narrow);
+  const auto xId = result.give(describe(shapes.inputs[0], narrow), {0});
   auto weights = shapes.inputs[1];
   weights.format = yShape.format;
-  const auto wId = result.give(makeTensor(weights, rank, narrow, type), {1});
+  const auto wId = result.give(describe(weights, narrow), {1});
   const auto epilogue = op.wholeEpilogue();
   const bool bare = fusion == Fusion::kBare || epilogue.empty();
   Tensor product = y;
@@ -159,12 +177,12 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
       bias.dims = Dims{1, channels};
       for (int axis = 2; axis < rank; ++axis) bias.dims.push(1);
       bias.format = yShape.format;
-      operands.push_back(result.give(makeTensor(bias, rank, false, type), {2}));
+      operands.push_back(result.give(describe(bias, false), {2}));
     }
     for (size_t i = op.firstExtra(); i < shapes.inputs.size(); ++i) {
       auto extra = shapes.inputs[i];
       if (extra.dims.count() == 1) extra.dims = Dims{};
-      operands.push_back(result.give(makeTensor(extra, rank, narrow, type), {static_cast<int>(i)}));
+      operands.push_back(result.give(describe(extra, narrow), {static_cast<int>(i)}));
     }
     const auto yId = result.give(y, {-1});
     addEpilogue(graph, epilogue, operands, y, yId, result.scalars);

@@ -39,6 +39,9 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
 // Whether weights of these extents stand differently in a channels-last kernel.
 bool needsPacking(const Dims& weights);
 
+// Whether a product of these operands has one element per channel everywhere: rows and channels-last are then the same.
+bool isFlat(const Dims& x, const Dims& w, const Dims& y);
+
 Program windowProgram(const ops::Operator& op);
 
 }  // namespace tenon::backends::cuda::dnn
