@@ -43,7 +43,10 @@ function(tenon_shared target)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} VERSION ${arg_VERSION}
     SOVERSION ${arg_SOVERSION} LINK_DEPENDS ${arg_EXPORTS})
   target_link_libraries(${target} PRIVATE ${arg_LINK})
-  target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--no-undefined -Wl,--gc-sections)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--gc-sections)
+  if(NOT (TENON_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))  # Clang's sanitizers are defined by the program
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
 endfunction()
 
 # tenon_file_table(<variable> <backend> TACTICS|KERNELS <file>...): writes the table of a backend's tactics or kernels,

@@ -45,6 +45,38 @@ TEST(Pooling, EachKernel) {
   EXPECT_EQ(runEach(pooling(5, 5, 11, 1, 2, "type=average window=[5,10]"), "pooling", tactics), 2);
 }
 
+// What oneDNN has no description of, others compute: last windows behind the padding, and padding that crops.
+TEST(Pooling, WindowsBehindThePadding) {
+  const std::string tactic = "cpu.dnnl_pooling";
+  EXPECT_EQ(runEach(pooling(3, 4, 20, 2, 11, "type=average window=[2,2] strides=[2,2] postPadding=[0,1] ceilMode=true"), "pooling", {tactic}), 0);
+  EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 3, "type=average window=[1,1] strides=[1,2] ceilMode=true"), "pooling", {tactic}), 0);
+  EXPECT_EQ(runEach(pooling(3, 4, 7, 2, 4, "type=average window=[2,2] strides=[2,2] ceilMode=true"), "pooling", {tactic}), 1);
+}
+
+TEST(Deconvolution, PaddingThatAddsAtTheEnd) {
+  const auto graph = [](const char* fields, int64_t width) {
+    return fmt::format(R"g(graph "g" {{
+  input %x : f32[1,3,4,7]
+  const %w : f32[3,2,1,3] = random(1)
+  %y : f32[1,2,4,{}] = deconvolution{{{}}}(%x, %w) "up"
+  output %y
+}})g", width, fields);
+  };
+  const std::string tactic = "cpu.dnnl_deconvolution";
+  EXPECT_EQ(runEach(graph("strides=[1,1] postPadding=[0,-1]", 10), "deconvolution", {tactic}), 0);
+  EXPECT_EQ(runEach(graph("strides=[1,2] postPadding=[0,-1]", 16), "deconvolution", {tactic}), 1);
+}
+
+TEST(Convolution, PaddingThatCropsAtTheEnd) {
+  const std::string graph = R"g(graph "g" {
+  input %x : f32[2,5,5,7]
+  const %w : f32[1,5,3,3] = random(1)
+  %y : f32[2,1,2,1] = convolution{strides=[2,2] dilations=[2,2] prePadding=[2,0] postPadding=[0,-1]}(%x, %w) "c"
+  output %y
+})g";
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 0);
+}
+
 std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, int64_t across, const std::string& epilogue, const std::string& extra) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[2,{0},5,9]

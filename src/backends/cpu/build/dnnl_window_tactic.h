@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cpu/build/simple_tactic.h"
+#include "ops/op/convolution.h"
 
 namespace tenon::backends::cpu {
 
@@ -16,6 +17,11 @@ class DnnlWindowTactic final : public SimpleTactic {
     if (op == nullptr) return build::no("it computes {}s", Op::kName);
     for (const auto& padding : op->prePadding) {
       if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
+    }
+    for (size_t i = 0; i < op->postPadding.size(); ++i) {
+      const auto& padding = op->postPadding[i];
+      const int64_t least = std::is_same_v<Op, ops::Convolution> || op->strides.empty() ? 0 : 1 - op->strides[i];
+      if (padding.isConstant() && padding.constant() < least) return build::no("padding of {} behind; at least {}", padding.constant(), least);
     }
     return onlyF32(problem);
   }

@@ -24,7 +24,23 @@ class PoolingTactic final : public SimpleTactic {
         }
       }
     }
+    if (op->ceilMode && !isLastWindowInside(*op, problem)) return build::no("rounding up leaves a window behind the padding");
     return onlyF32(problem);
+  }
+
+ private:
+  // Rounding up pads more; oneDNN wants less padding than the window is long, at every shape.
+  static bool isLastWindowInside(const ops::Pooling& op, const build::Problem& problem) {
+    for (size_t i = 0; i < op.window.size(); ++i) {
+      const auto padding = [&](const Shape& all) { return all.empty() ? 0 : all[i].constant(); };
+      const int64_t stride = op.strides.empty() ? 1 : op.strides[i];
+      const int axis = static_cast<int>(i) + 2;
+      const int64_t after = problem.symbols.empty()
+          ? (problem.outputs[0].dims[axis] - 1) * stride + op.window[i] - problem.inputs[0].dims[axis] - padding(op.prePadding)
+          : padding(op.postPadding) + stride - 1;
+      if (after >= op.window[i]) return false;
+    }
+    return true;
   }
 };
 

@@ -1,0 +1,129 @@
+// Random graphs: what exporters write out of single operators, and what the passes find again.
+#include "ops/op/concat.h"
+#include "ops/op/matmul.h"
+#include "ops/op/normalization.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/reduce.h"
+#include "ops/op/reshape.h"
+#include "ops/op/slice.h"
+#include "ops/op/softmax.h"
+#include "ops/op/transpose.h"
+#include "random_generator.h"
+
+namespace tenon::passes {
+
+void Generator::activation(ValueId x) {
+  switch (pick(5)) {
+    case 0: {
+      const ValueId sum = withNumber("add",
+                                     unaryOf("erf(x0)", pick(2) == 0 ? withNumber("div", x, 1.4142135623730951)
+                                                                     : withNumber("mul", x, 0.7071067811865476)),
+                                     1);
+      if (pick(2) == 0) {
+        withNumber("mul", binaryOf("mul(x0,x1)", x, sum), 0.5);
+      } else {
+        binaryOf("mul(x0,x1)", withNumber("mul", x, 0.5), sum);
+      }
+      return;
+    }
+    case 1: {
+      const ValueId cube =
+          pick(2) == 0 ? withNumber("pow", x, 3) : binaryOf("mul(x0,x1)", x, binaryOf("mul(x0,x1)", x, x));
+      const ValueId inner =
+          withNumber("mul", binaryOf("add(x0,x1)", x, withNumber("mul", cube, 0.044715)), 0.7978845608028654);
+      const ValueId sum = withNumber("add", unaryOf("tanh(x0)", inner), 1);
+      withNumber("mul", binaryOf("mul(x0,x1)", x, sum), 0.5);
+      return;
+    }
+    case 2: {
+      const ValueId gate = unaryOf("clip(x0,0,6)", withNumber("add", x, 3));
+      pick(2) == 0 ? withNumber("div", binaryOf("mul(x0,x1)", x, gate), 6)
+                   : binaryOf("mul(x0,x1)", x, withNumber("div", gate, 6));
+      return;
+    }
+    case 3:
+      binaryOf("mul(x0,x1)", unaryOf("sigmoid(x0)", x), x);
+      return;
+    default: {
+      const ValueId sum = withNumber("add", unaryOf("exp(x0)", unaryOf("neg(x0)", unaryOf("clip(x0,-8,8)", x))), 1);
+      binaryOf("div(x1,x0)", sum, x);
+    }
+  }
+}
+
+ValueId Generator::mean(ValueId x, std::vector<int64_t> axes) {
+  put(ops::Reduce{ops::ReduceOp::kAvg, std::move(axes), true}, {x});
+  return last_;
+}
+
+void Generator::normalization(ValueId x) {
+  const auto rank = static_cast<int64_t>(shape(x).size());
+  if (rank < 2 || !shape(x)[1].isConstant() || !shape(x).back().isConstant()) return unary(x);
+  std::vector<int64_t> axes{rank - 1};
+  if (rank == 4 && pick(2) == 0) axes.insert(axes.begin(), 2);
+  if (pick(3) == 0) {
+    const auto scale = weights({shape(x).back().constant()});
+    return put(ops::Normalization{axes, 0.05, 1}, {x, scale, weights({shape(x).back().constant()})});
+  }
+  const ValueId difference = binaryOf("sub(x0,x1)", x, mean(x, axes));
+  const ValueId square =
+      pick(2) == 0 ? binaryOf("mul(x0,x1)", difference, difference) : withNumber("pow", difference, 2);
+  const ValueId variance = withNumber("add", mean(square, axes), 0.05);
+  const ValueId normal = pick(2) == 0 ? binaryOf("div(x0,x1)", difference, unaryOf("sqrt(x0)", variance))
+                                      : binaryOf("mul(x0,x1)", unaryOf("rsqrt(x0)", variance), difference);
+  if (pick(2) == 0) return perChannel(normal);
+  const int64_t last = shape(x).back().constant();
+  binaryOf("add(x0,x1)", binaryOf("mul(x0,x1)", normal, weights({last})), weights({last}));
+}
+
+ValueId Generator::transposed(ValueId x, std::vector<int64_t> permutation) {
+  put(ops::Transpose{std::move(permutation)}, {x});
+  return last_;
+}
+
+// Two heads over the last axis of a tensor of three axes.
+void Generator::attention(ValueId x) {
+  const Shape in = shape(x);
+  if (in.size() != 4 || !in[1].isConstant() || !in[2].isConstant() || !in[3].isConstant()) return unary(x);
+  put(ops::Reshape{{in[0], in[1] * in[2], in[3]}}, {x});
+  const ValueId rows = last_;
+  const int64_t width = 1 + pick(4);
+  std::vector<ValueId> heads;
+  for (int i = 0; i < 3; ++i) {
+    put(ops::MatMul{}, {rows, weights({in[3].constant(), 2 * width})});
+    if (pick(2) == 0) binaryOf("add(x0,x1)", last_, weights({2 * width}));
+    put(ops::Reshape{{in[0], in[1] * in[2], 2, width}}, {last_});
+    heads.push_back(transposed(last_, i == 1 ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3}));
+  }
+  put(ops::MatMul{}, {heads[0], heads[1]});
+  if (pick(3) > 0) withNumber(pick(2) == 0 ? "mul" : "div", last_, 1.5);
+  if (pick(2) == 0) binaryOf("add(x0,x1)", last_, weights({1, 1, (in[1] * in[2]).constant()}));
+  put(ops::Softmax{pick(2) == 0 ? 3 : -1}, {last_});
+  put(ops::MatMul{}, {last_, heads[2]});
+  if (pick(4) > 0) put(ops::Reshape{{in[0], in[1] * in[2], 2 * width}}, {transposed(last_, {0, 2, 1, 3})});
+}
+
+void Generator::pieces(ValueId x) {
+  const Shape in = shape(x);
+  if (in.size() < 2 || !in[1].isConstant() || in[1].constant() < 2) return unary(x);
+  const int64_t channels = in[1].constant();
+  const int64_t cut = 1 + pick(channels - 1);
+  std::vector<ValueId> parts;
+  for (const auto& [start, size] : {std::pair<int64_t, int64_t>{0, cut}, {cut, channels - cut}}) {
+    ops::Slice op;
+    op.start.assign(in.size(), 0);
+    op.size = in;
+    op.start[1] = start;
+    op.size[1] = size;
+    put(std::move(op), {x});
+    parts.push_back(last_);
+  }
+  if (pick(3) == 0) std::swap(parts[0], parts[1]);
+  if (pick(3) == 0) parts[0] = unaryOf("relu(x0)", parts[0]);
+  put(ops::Concat{1}, parts);
+  if (pick(2) == 0 || in.size() != 4 || channels % 2 != 0) return;
+  put(ops::Reshape{{in[0], 2, channels / 2, in[2], in[3]}}, {last_});
+  put(ops::Reshape{in}, {transposed(last_, {0, 2, 1, 3, 4})});
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,25 @@
+// How far apart results may be that differ in rounding alone: a graph evaluated with every result a little off.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tenon::passes {
+
+// Whether a node gives the same bits however it is computed, given the same bits: it moves, compares, counts or rounds.
+bool isExactNode(const graph::Graph& graph, const graph::Node& node);
+
+// The outputs when each value of a floating type, but for those that are computed exactly, is off by up to one unit of
+// its last place, at random.
+std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<const TensorView> inputs, uint64_t seed);
+
+// A unit of the last place of the narrowest floating type that the graph computes in.
+double narrowestUnit(const graph::Graph& graph);
+
+// Largest relative error of an output under such noise, a few times over; what a comparison may be off by is a
+// multiple.
+std::vector<double> noiseOfOutputs(const graph::Graph& graph, std::span<const TensorView> inputs,
+                                   const std::vector<HostTensor>& expected);
+
+}  // namespace tenon::passes
