@@ -243,18 +243,6 @@ Extent ceilDiv(const Extent& a, const Extent& b) {
   return Extent::function(Function::kCeilDiv, a, b);
 }
 
-Extent min(const Extent& a, const Extent& b) {
-  const Extent difference = a - b;
-  if (difference.isConstant()) return difference.constant_ <= 0 ? a : b;
-  return a.text() < b.text() ? Extent::function(Function::kMin, a, b) : Extent::function(Function::kMin, b, a);
-}
-
-Extent max(const Extent& a, const Extent& b) {
-  const Extent difference = a - b;
-  if (difference.isConstant()) return difference.constant_ >= 0 ? a : b;
-  return a.text() < b.text() ? Extent::function(Function::kMax, a, b) : Extent::function(Function::kMax, b, a);
-}
-
 Extent equal(const Extent& a, const Extent& b) {
   const Extent difference = a - b;
   if (difference.isConstant()) return difference.constant_ == 0 ? 1 : 0;

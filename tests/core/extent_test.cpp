@@ -150,6 +150,8 @@ TEST(Extent, SumsAndProductsAreCanonical) {
     EXPECT_EQ(max(a, b), max(b, a));
     EXPECT_EQ(equal(a, b), equal(b, a));
     EXPECT_EQ(max(a, a), a);
+    EXPECT_EQ(max(a, max(b, c)), max(max(a, b), c));
+    EXPECT_EQ(max(a, min(a, b)), a);
   }
 }
 
@@ -164,6 +166,11 @@ TEST(Extent, KnownForms) {
   EXPECT_EQ(ceilDiv(kN * kM, kM), kN);
   EXPECT_EQ(max(kN, kN + 2), kN + 2);
   EXPECT_EQ(min(kN, kN + 2), kN);
+  EXPECT_EQ(max(kN, min(kN, 1)), kN);
+  EXPECT_EQ(min(max(kM, kN), kN), kN);
+  EXPECT_EQ(max(max(kN, kM), max(kM, kN + 1)), max(kM, kN + 1));
+  EXPECT_EQ(max(min(512, min(9999, kM)), kM), kM);
+  EXPECT_EQ(max(kN, max(kM, 3)).text(), "max(max(3,M),N)");
   EXPECT_EQ(less(kN, kN + 1), Extent(1));
   EXPECT_EQ(Extent::symbol("batch size").text(), "'batch size'");
   EXPECT_EQ(product({kN, 3, kM}), kM * kN * 3);
