@@ -202,6 +202,24 @@ OperatorCases contractions() {
   return all;
 }
 
+// A head's width, rows and keys at, below and past the tiles of the tensor cores' kernel; what it refuses; every kind of mask.
+OperatorCases attention() {
+  OperatorCases all{"Attention", {}};
+  add(all, "attention{heads=2 scale=0.125 packed=true}", {{"f16[2,37,384]"}, {"bf16[1,37,384]"}, {"f16[1,1,384]"}, {"f16[1,128,384]"}, {"f16[1,197,96]"}});
+  add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true}", {{"f16[2,66,384]", "f16[2,1,1,66]"}, {"bf16[2,19,384]", "bf16[1,1,19,19]"}});
+  add(all, "attention{scale=0.3}", {{"f16[2,3,20,16]", "f16[2,3,31,16]", "f16[2,3,31,16]"}, {"f16[1,300,40]", "f16[1,7,40]", "f16[1,7,40]"},
+                                    {"f16[3,8]", "f16[130,8]", "f16[130,8]"}});
+  add(all, "attention{heads=3 scale=0.1 hasMask=true}", {{"f16[2,17,192]", "f16[2,130,192]", "f16[2,130,192]", "f16[2,3,17,130]"},
+                                                         {"f16[2,16,192]", "f16[2,33,192]", "f16[2,33,192]", "f16[2,1,16,1]"}});
+  add(all, "attention{scale=-2 hasMask=true}", {{"bf16[2,5,128]", "bf16[2,70,128]", "bf16[2,70,128]", "bf16[2,1,70]"}});
+  add(all, "attention{scale=0.05}", {{"f16[2,33,256]", "f16[2,40,256]", "f16[2,40,256]"}, {"f16[1,20,200]", "f16[1,20,200]", "f16[1,20,200]"},
+                                     {"f16[2,9,12]", "f16[2,7,12]", "f16[2,7,12]"}, {"f16[2,9,16]", "f16[2,7,16]", "f16[2,7,24]"},
+                                     {"f16[2,9,16]", "f16[2,0,16]", "f16[2,0,16]"}, {"f16[2,0,16]", "f16[2,5,16]", "f16[2,5,16]"},
+                                     {"f16[2,5,272]", "f16[2,5,272]", "f16[2,5,272]"}});
+  add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true emptyIsZero=true}", {{"f32[2,37,96]", "f32[37,37]"}});
+  return all;
+}
+
 }  // namespace
 
 ops::TensorType parseType(const std::string& text) {
@@ -233,8 +251,8 @@ std::string graphOf(const OperatorCase& c) {
 }
 
 std::vector<OperatorCases> operatorCases() {
-  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions()};
- }
+  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions(), attention()};
+}
 
 std::vector<OperatorCase> speedCases() {
   return {
@@ -270,6 +288,16 @@ std::vector<OperatorCase> speedCases() {
       {"topk{k=50}", {"f32[8,50257]"}},
       {"cumulative{axis=-1}", {"f32[4096,16384]"}},
       {"quantize{}", {"f16[33554432]", "f16[]"}, 0, true},
+      {"attention{heads=12 scale=0.125 packed=true}", {"f16[1,128,2304]"}},
+      {"attention{heads=12 scale=0.125 packed=true hasMask=true}", {"f16[1,128,2304]", "f16[1,1,1,128]"}},
+      {"attention{heads=12 scale=0.125 packed=true}", {"f16[32,128,2304]"}},
+      {"attention{heads=12 scale=0.125 packed=true hasMask=true}", {"f16[32,128,2304]", "f16[32,1,1,128]"}},
+      {"attention{heads=16 scale=0.125 packed=true}", {"f16[1,384,3072]"}},
+      {"attention{heads=12 scale=0.125 packed=true}", {"f16[1,197,2304]"}},
+      {"attention{heads=12 scale=0.125 packed=true}", {"f16[32,197,2304]"}},
+      {"attention{heads=12 scale=0.125 packed=true hasMask=true}", {"f16[1,256,2304]", "f16[1,1,256,256]"}},
+      {"attention{scale=0.088}", {"f16[4,16,2048,128]", "f16[4,16,2048,128]", "f16[4,16,2048,128]"}},
+      {"attention{scale=0.088}", {"f16[1,32,1,128]", "f16[1,32,4096,128]", "f16[1,32,4096,128]"}},
       {"matmul{transposeB=true}", {"f16[1,4096]", "f16[16384,4096]"}},
       {"matmul{transposeB=true}", {"f16[1,2048]", "f16[1000,2048]"}},
       {"convolution{hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,1152,1,1]", "f16[48,1152,1,1]", "f16[48]"}, 0, false, 0, true},

@@ -3,6 +3,7 @@
 
 #include "cuda/on_gpu.h"
 #include "cuda/operator_cases.h"
+#include "ops/op/attention.h"
 #include "ops/op/reformat.h"
 
 namespace tenon::test {
@@ -109,8 +110,8 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
       options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
         if (node.op.as<ops::Reformat>() != nullptr) return candidates;
         std::erase_if(candidates, [&](const auto& candidate) {
-          return candidate.tactic == "cuda.host_evaluate" /* minutes */ || candidate.inputs[0] != format ||
-                 candidate.outputs[0] != (narrow ? Format::kLinear : format);
+          const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";
+          return takesMinutes || candidate.inputs[0] != format || candidate.outputs[0] != (narrow ? Format::kLinear : format);
         });
         return choice(std::move(candidates));
       };
@@ -152,7 +153,17 @@ TEST_P(Operators, EveryCandidateMatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Cuda, Operators, ::testing::ValuesIn(operatorCases()),
                          [](const auto& info) { return info.param.name; });
 
-// No check of correctness: large tensors through every candidate, with the bandwidth that each reaches.
+// Of attention's two products; of other operators 0.
+double attentionOperations(const OperatorCase& c) {
+  const auto op = ops::Operator::parse(c.op);
+  const auto* attention = op.as<ops::Attention>();
+  if (attention == nullptr) return 0;
+  const Dims q = evaluate(parseType(c.inputs[0]).shape, {});
+  const Dims k = evaluate(parseType(c.inputs[attention->packed ? 0 : 1]).shape, {});
+  return 4.0 * static_cast<double>(q.count()) / (attention->packed ? 3 : 1) * static_cast<double>(k[k.rank - 2]);
+}
+
+// No check of correctness: large tensors through every candidate, with the bandwidth (and of attention the operations) that each reaches.
 TEST_F(OnGpu, SpeedOfLargeTensors) {
   if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
   for (const auto& c : speedCases()) {
@@ -160,8 +171,8 @@ TEST_F(OnGpu, SpeedOfLargeTensors) {
       size_t bytes = 0;
       for (const auto& tensor : inputs) bytes += tensor.view().bytes();
       for (const auto& tensor : run.outputs) bytes += tensor.view().bytes();
-      std::printf("%9.2f us %8.1f GB/s  %s %s by %s\n", run.seconds * 1e6, static_cast<double>(bytes) / run.seconds * 1e-9, c.op.c_str(),
-                  fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
+      std::printf("%9.2f us %8.1f GB/s %7.1f TFLOP/s  %s %s by %s\n", run.seconds * 1e6, static_cast<double>(bytes) / run.seconds * 1e-9,
+                  attentionOperations(c) / run.seconds * 1e-12, c.op.c_str(), fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
     });
   }
 }

@@ -22,7 +22,7 @@ struct Thread {
   jmp_buf resume;
   bool started = false;
   Waits waits = Waits::kNo;
-  char word[16];  // what it shows to its warp
+  char word[32];  // what it shows to its warp
 };
 
 struct Block {
@@ -44,17 +44,31 @@ void giveWay(Waits why) {
 
 void barrier() { giveWay(Waits::kBlock); }
 
-void exchange(const void* mine, void* other, size_t bytes, int lane) {
-  const size_t self = block.current;
-  std::memcpy(block.threads[self].word, mine, bytes);
+void show(const void* mine, size_t bytes) {
+  std::memcpy(block.threads[block.current].word, mine, bytes);
   giveWay(Waits::kWarp);
+}
+
+void read(int lane, void* other, size_t bytes) {
+  const size_t self = block.current;
   const size_t from = self / 32 * 32 + static_cast<size_t>(lane);
   if (from >= block.threads.size() || block.threads[from].waits == Waits::kDone) {
     std::fprintf(stderr, "emulator: thread %zu reads from lane %d, which has ended\n", self, lane);
     std::abort();
   }
   std::memcpy(other, block.threads[from].word, bytes);
+}
+
+void exchange(const void* mine, void* other, size_t bytes, int lane) {
+  show(mine, bytes);
+  read(lane, other, bytes);
   giveWay(Waits::kWarp);  // nobody may overwrite its word before all have read
+}
+
+void collect(const void* mine, void* all, size_t bytes) {
+  show(mine, bytes);
+  for (int lane = 0; lane < 32; ++lane) read(lane, static_cast<char*>(all) + static_cast<size_t>(lane) * bytes, bytes);
+  giveWay(Waits::kWarp);
 }
 
 // Stays for the next block: to make a context costs system calls.
@@ -143,6 +157,7 @@ void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, Emu
   state.gridSize = grid;
   state.barrier = &barrier;
   state.exchange = &exchange;
+  state.collect = &collect;
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {

@@ -11,6 +11,7 @@ struct Emulator {
   EmulatedIndex thread, block, blockSize, gridSize;
   void (*barrier)();                                      // __syncthreads
   void (*exchange)(const void* mine, void* other, size_type bytes, int lane);  // with a lane of the warp
+  void (*collect)(const void* mine, void* all, size_type bytes);               // of all lanes of the warp
 };
 extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default"), used)); }
 #define threadIdx tenon_emulator.thread

@@ -134,10 +134,17 @@ CUfunction Module::function(const std::string& name) const {
   return result;
 }
 
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream) {
+void allowSharedBytes(CUfunction function, size_t bytes) {
+  constexpr size_t kAlways = 48 << 10;
+  if (bytes <= kAlways) return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)), "cuFuncSetAttribute");
+}
+
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes) {
   void* arguments[] = {parameters};
   if (!mayOverlap()) {
-    check(driver().launchKernel(function, x, y, z, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr), "cuLaunchKernel");
+    check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments, nullptr),
+          "cuLaunchKernel");
     return;
   }
   CUlaunchAttribute overlap{};
@@ -150,6 +157,7 @@ void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigne
   config.blockDimX = block;
   config.blockDimY = 1;
   config.blockDimZ = 1;
+  config.sharedMemBytes = sharedBytes;
   config.hStream = static_cast<CUstream>(stream);
   config.attrs = &overlap;
   config.numAttrs = 1;

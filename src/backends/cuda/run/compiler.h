@@ -48,8 +48,10 @@ class Module {
 // `least`.
 unsigned blockSize(int64_t threads, unsigned least = 64);
 
-// One launch over so many threads of one dimension (nothing for none), or of a given grid.
+// One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a block
+// takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream);
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes = 0);
+void allowSharedBytes(CUfunction function, size_t bytes);  // throws Error where the chip has less
 
 }  // namespace tenon::backends::cuda

@@ -1,4 +1,4 @@
-// Attention where cuDNN has none: f32, narrow or odd heads, any mask.
+// Attention where the tensor cores' kernel has none: f32, odd heads, keys and values of different widths.
 #include "backends/cuda/build/own_tactic.h"
 #include "ops/op/attention.h"
 

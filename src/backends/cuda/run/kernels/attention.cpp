@@ -1,4 +1,4 @@
-// Attention of any floating type and mask; for the shapes that cuDNN knows it is far behind that.
+// Attention of any floating type, width and mask: a block per row, for what the tensor cores' kernel refuses.
 #include "backends/cuda/run/attention_problem.h"
 #include "backends/cuda/run/own_kernel.h"
 

@@ -1,0 +1,92 @@
+// Attention of half types by tensor cores: one candidate per form that may be the fastest.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "backends/cuda/build/tactic_util.h"
+#include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/run/flash_attention.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+using build::Candidate;
+using build::no;
+using build::Problem;
+using build::Support;
+
+constexpr int kRank = 30;  // ahead of cuda.attention
+constexpr size_t kMostThreads = 8;
+
+dnn::AttentionProblem problemOf(const Problem& problem) {
+  const LinearOperands operands(problem);
+  return dnn::attentionProblem(*problem.op.as<ops::Attention>(), operands.shapes);
+}
+
+class FlashAttentionTactic final : public build::Tactic {
+ public:
+  std::string_view name() const override { return "cuda.flash_attention"; }
+  int version() const override { return 1; }
+  Support supports(const Problem& problem) const override {
+    const auto* op = problem.op.as<ops::Attention>();
+    if (op == nullptr) return no("it computes attention");
+    if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
+    if (op->hasMask && problem.inputs[op->maskInput()].dims.rank > 4) return no("a mask of more than 4 axes");
+    return {flashRefusal(problemOf(problem))};
+  }
+  std::vector<Candidate> candidates(const Problem& problem) const override {
+    std::vector<Candidate> result;
+    for (const auto& choice : choices(problem)) {
+      result.push_back(linearCandidate(name(), problem));
+      result.back().variant = choice.text();
+    }
+    return result;
+  }
+  // Compiles them side by side; the cache on disk has them then.
+  void prepare(const Problem&, std::span<const Candidate> candidates) const override {
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t i = next++; i < candidates.size(); i = next++) {
+        try {
+          compile(FlashChoice::parse(candidates[i].variant).code().source(), computeCapability());
+        } catch (const Error&) {
+          // The measurement of each will say so.
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    for (size_t i = 1; i < std::min({candidates.size(), cores, kMostThreads}); ++i) threads.emplace_back(work);
+    work();
+    for (auto& thread : threads) thread.join();
+  }
+  plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
+    return {"cuda", "flash_attention", 1, problem.op.text(), candidate.variant, -1};
+  }
+  std::vector<std::byte> nativeCode(const Problem&, const Candidate& candidate, const plan::KernelRecord&) const override {
+    return compile(FlashChoice::parse(candidate.variant).code().source(), computeCapability());
+  }
+  int rank(const Problem& problem, const Candidate& candidate) const override {
+    const auto all = choices(problem);
+    const auto found = std::find_if(all.begin(), all.end(), [&](const FlashChoice& choice) { return choice.text() == candidate.variant; });
+    return kRank + static_cast<int>(found - all.begin());
+  }
+
+ private:
+  static std::vector<FlashChoice> choices(const Problem& problem) {
+    const auto p = problemOf(problem);
+    std::vector<FlashChoice> result;
+    for (const auto& form : flashForms(p)) result.push_back({p.type, flashWidth(p.width), form});
+    return result;
+  }
+};
+
+}  // namespace
+
+const build::Tactic& tactic_flash_attention() {
+  static const FlashAttentionTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,75 @@
+// What warps do on tensor cores, in PTX of sm_80 and later: products of 16 x 8 x 16, loads of their operands from shared
+// memory, copies to shared memory in the background. A test replaces this file by one for the host.
+#pragma once
+
+#include "prelude.cuh"
+
+// Shared memory whose size the launch gives; `bytes` is that size.
+#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(128) unsigned char name[]
+
+__device__ __forceinline__ unsigned sharedAddress(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+
+// 16 bytes to shared memory, both sides aligned to that; zeros where not `inside` (then nothing is read).
+__device__ __forceinline__ void copyAsync(void* shared, const void* global, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(shared)), "l"(global), "r"(inside ? 16 : 0) : "memory");
+}
+// Ends a group of copies of this thread; waits until all but its latest kPending groups have arrived.
+__device__ __forceinline__ void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kPending>
+__device__ __forceinline__ void waitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Four matrices of 8 x 8 elements of 16 bits: lane 8 i + r gives the address of row r of matrix i, and gets of each matrix
+// the two neighbours at row lane / 4 from column lane % 4 * 2; transposed: those at column lane / 4 from row lane % 4 * 2.
+__device__ __forceinline__ void loadMatrices(unsigned (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(sharedAddress(row)));
+}
+__device__ __forceinline__ void loadMatricesTransposed(unsigned (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(sharedAddress(row)));
+}
+
+// c += a b, a of 16 x 16, b of 16 x 8. With g = lane / 4 and t = lane % 4 * 2, each register two neighbours: a is rows
+// g, g + 8, g, g + 8 from columns t, t, t + 8, t + 8; b is column g from rows t, t + 8; c is rows g, g, g + 8, g + 8 at
+// columns t, t + 1, t, t + 1.
+template <typename T>
+__device__ void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
+template <>
+__device__ __forceinline__ void multiplyAdd<f16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <>
+__device__ __forceinline__ void multiplyAdd<bf16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Two values in one register, `low` first in memory.
+template <typename T>
+__device__ unsigned packed(float low, float high);
+template <>
+__device__ __forceinline__ unsigned packed<f16>(float low, float high) {
+  unsigned bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+template <>
+__device__ __forceinline__ unsigned packed<bf16>(float low, float high) {
+  unsigned bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// 2^x to two units in the last place; what is too small for a normal number is 0.
+__device__ __forceinline__ float powerOfTwo(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}

@@ -1,0 +1,104 @@
+// The host's form of kernels/tensor_core.cuh: what a warp does together is computed by each lane from what all lanes show;
+// copies arrive when their thread waits for them, not before; wrong addresses end the program.
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "prelude.cuh"
+
+#define __forceinline__ inline
+#define DYNAMIC_SHARED(name, bytes) alignas(128) static unsigned char name[bytes]
+
+inline void emulatedCheck(bool good, const char* what) {
+  if (good) return;
+  fprintf(stderr, "emulator: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+  abort();
+}
+
+struct EmulatedCopy {
+  void* to;
+  const void* from;
+  bool inside;
+};
+struct EmulatedCopies {
+  EmulatedCopy copy[512];
+  int first, last;     // those that have not arrived
+  int group[16];       // where each open group of copies ends
+  int groups;
+};
+extern "C" { inline EmulatedCopies tenon_emulated_copies[1024]; }
+
+inline void copyAsync(void* shared, const void* global, bool inside) {
+  emulatedCheck(((size_type)shared | (size_type)global) % 16 == 0, "a copy of 16 bytes is not aligned");
+  auto& mine = tenon_emulated_copies[threadIdx.x];
+  emulatedCheck(mine.last < 512, "too many copies under way");
+  mine.copy[mine.last++] = {shared, global, inside};
+}
+inline void closeCopies() {
+  auto& mine = tenon_emulated_copies[threadIdx.x];
+  emulatedCheck(mine.groups < 16, "too many groups of copies under way");
+  mine.group[mine.groups++] = mine.last;
+}
+template <int kPending>
+inline void waitForCopies() {
+  auto& mine = tenon_emulated_copies[threadIdx.x];
+  while (mine.groups > kPending) {
+    for (; mine.first < mine.group[0]; ++mine.first) {
+      const auto& copy = mine.copy[mine.first];
+      if (copy.inside) memcpy(copy.to, copy.from, 16);
+      else memset(copy.to, 0, 16);
+    }
+    for (int i = 1; i < mine.groups; ++i) mine.group[i - 1] = mine.group[i];
+    --mine.groups;
+  }
+  if (mine.groups == 0) mine.first = mine.last = 0;
+}
+
+inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
+  emulatedCheck((size_type)row % 16 == 0, "a row of a matrix is not aligned");
+  const unsigned char* rows[32];
+  tenon_emulator.collect(&row, rows, sizeof(row));
+  const int high = emulatedLane() / 4;
+  const int low = emulatedLane() % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    unsigned short pair[2];
+    for (int k = 0; k < 2; ++k) memcpy(&pair[k], rows[8 * i + (transposed ? low + k : high)] + 2 * (transposed ? high : low + k), 2);
+    memcpy(&r[i], pair, 4);
+  }
+}
+inline void loadMatrices(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, false); }
+inline void loadMatricesTransposed(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, true); }
+
+template <typename T>
+inline float emulatedElement(unsigned bits, int k) {
+  T element;
+  element.bits = (unsigned short)(bits >> 16 * k);
+  return Element<T>::load(element);
+}
+template <typename T>
+inline void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  struct Operands { unsigned a[4], b[2]; };
+  const Operands mine{{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  Operands all[32];
+  tenon_emulator.collect(&mine, all, sizeof(mine));
+  const int g = emulatedLane() / 4;
+  const int t = emulatedLane() % 4 * 2;
+  for (int half = 0; half < 2; ++half) {       // rows g, g + 8
+    for (int column = t; column < t + 2; ++column) {
+      float sum = c[2 * half + column - t];
+      for (int k = 0; k < 16; ++k) {
+        const unsigned left = all[4 * g + k % 8 / 2].a[half + 2 * (k / 8)];
+        const unsigned right = all[4 * column + k % 8 / 2].b[k / 8];
+        sum += emulatedElement<T>(left, k % 2) * emulatedElement<T>(right, k % 2);
+      }
+      c[2 * half + column - t] = sum;
+    }
+  }
+}
+
+template <typename T>
+inline unsigned packed(float low, float high) {
+  return Element<T>::store(low).bits | (unsigned)Element<T>::store(high).bits << 16;
+}
+inline float powerOfTwo(float x) { return exp2f(x); }
