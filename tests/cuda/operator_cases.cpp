@@ -171,6 +171,22 @@ OperatorCases narrow() {
   return all;
 }
 
+// Few rows by tensor cores: extents at, below and past its tiles, rows that are no whole packs, both layouts of weights.
+OperatorCases tensorProducts() {
+  OperatorCases all{"TensorProducts", {}};
+  const auto constant = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
+  for (const std::string t : {"f16", "bf16"}) {
+    constant("matmul", {t + "[100,200]", t + "[200,104]"});
+    constant("matmul{transposeB=true epilogue=\"add(x0,x1);gelu_erf(t0)\"}", {t + "[2,17,520]", t + "[72,520]", t + "[72]"});
+  }
+  constant("matmul{epilogue=\"add(x0,x1);add(t0,x2)\"}", {"f16[3,43,136]", "f16[136,40]", "f16[40]", "f16[3,43,40]"});
+  constant("matmul", {"f16[33,77]", "f16[77,35]"});
+  constant("matmul{transposeB=true}", {"f16[1,1030]", "f16[130,1030]"});
+  constant("matmul{transposeB=true}", {"f16[0,64]", "f16[16,64]"});
+  add(all, "matmul", {{"f16[65,64]", "f16[64,65]"}, {"f16[130,1]", "f16[1,8]"}});
+  return all;
+}
+
 OperatorCases contractions() {
   OperatorCases all{"Contractions", {}};
   for (const std::string t : {"f32", "f16", "bf16", "i8"}) {
@@ -251,7 +267,8 @@ std::string graphOf(const OperatorCase& c) {
 }
 
 std::vector<OperatorCases> operatorCases() {
-  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions(), attention()};
+  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions(),
+          tensorProducts(), attention()};
 }
 
 std::vector<OperatorCase> speedCases() {
@@ -298,6 +315,11 @@ std::vector<OperatorCase> speedCases() {
       {"attention{heads=12 scale=0.125 packed=true hasMask=true}", {"f16[1,256,2304]", "f16[1,1,256,256]"}},
       {"attention{scale=0.088}", {"f16[4,16,2048,128]", "f16[4,16,2048,128]", "f16[4,16,2048,128]"}},
       {"attention{scale=0.088}", {"f16[1,32,1,128]", "f16[1,32,4096,128]", "f16[1,32,4096,128]"}},
+      {"matmul{epilogue=\"add(x0,x1)\"}", {"f16[128,768]", "f16[768,2304]", "f16[2304]"}, 0, false, 0, true},
+      {"matmul{epilogue=\"add(x0,x1);add(t0,x2)\"}", {"f16[128,768]", "f16[768,768]", "f16[768]", "f16[128,768]"}, 0, false, 0, true},
+      {"matmul{epilogue=\"add(x0,x1);gelu_erf(t0)\"}", {"f16[128,768]", "f16[768,3072]", "f16[3072]"}, 0, false, 0, true},
+      {"matmul{epilogue=\"add(x0,x1);add(t0,x2)\"}", {"f16[128,3072]", "f16[3072,768]", "f16[768]", "f16[128,768]"}, 0, false, 0, true},
+      {"matmul{epilogue=\"add(x0,x1);gelu_erf(t0)\"}", {"f16[384,1024]", "f16[1024,4096]", "f16[4096]"}, 0, false, 0, true},
       {"matmul{transposeB=true}", {"f16[1,4096]", "f16[16384,4096]"}},
       {"matmul{transposeB=true}", {"f16[1,2048]", "f16[1000,2048]"}},
       {"convolution{hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,1152,1,1]", "f16[48,1152,1,1]", "f16[48]"}, 0, false, 0, true},

@@ -3,8 +3,13 @@
 
 #include "backends/cuda/build/own_tactic.h"
 #include "backends/cuda/run/direct.h"
+#include "backends/cuda/run/flat_product.h"
 
 namespace tenon::backends::cuda {
+
+inline build::Support flatProduct(const ops::MatMul& op, const build::Problem& problem) {
+  return {flatProductRefusal(op, problem.inputs.size(), [&](size_t i) -> const Dims& { return problem.inputs[i].dims; }, problem.outputs[0].dims)};
+}
 
 constexpr int kDirectRank = 500;     // behind all others, whose results a build compares with these
 constexpr int kDepthwiseRank = 15;   // beside them
