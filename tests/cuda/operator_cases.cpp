@@ -35,6 +35,9 @@ OperatorCases pointwise() {
   }
   for (const std::string type : {"f32", "f16", "bf16"}) {
     add(all, "pointwise{expr=\"gelu_erf(x0);sigmoid(t0);tanh(t1);exp(t2);clip(t3,0.5,2)\"}", {{type + "[1]"}, {type + "[1031]"}, {type + "[8,16,4,4]"}});
+    for (const std::string f : {"gelu_erf(x0)", "gelu_tanh(x0)", "tanh(x0)", "exp(x0)", "sigmoid(x0)", "mul(x0,0.01);tanh(t0)", "mul(x0,9);sigmoid(t0)"}) {
+      add(all, "pointwise{expr=\"" + f + "\"}", {{type + "[2001]"}});
+    }
     add(all, "pointwise{expr=\"less(x0,x1);select(t0,x0,x1)\"}", {{type + "[64]", type + "[64]"}});
   }
   add(all, "pointwise{expr=\"greater(x0,x1)\"}", {{"f32[33,3]", "f32[3]"}, {"i64[16]", "i64[16]"}});

@@ -66,6 +66,8 @@ inline unsigned arrive(unsigned* counter) {
   return before;
 }
 inline float loadFresh(const float* address) { return *address; }
+inline float powerOfTwo(float x) { return exp2f(x); }
+inline float quickDivide(float a, float b) { return a / b; }
 inline int emulatedLane() { return (int)(threadIdx.x % 32); }
 template <typename T>
 inline T shuffleXor(T value, int mask) {

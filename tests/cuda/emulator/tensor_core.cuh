@@ -101,4 +101,3 @@ template <typename T>
 inline unsigned packed(float low, float high) {
   return Element<T>::store(low).bits | (unsigned)Element<T>::store(high).bits << 16;
 }
-inline float powerOfTwo(float x) { return exp2f(x); }

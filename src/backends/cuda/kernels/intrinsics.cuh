@@ -54,6 +54,14 @@ __device__ inline unsigned arrive(unsigned* counter) {
 }
 __device__ inline float loadFresh(const float* address) { return __ldcg(address); }
 
+// 2^x and a / b to two units in the last place; what is too small for a normal number is 0.
+__device__ __forceinline__ float powerOfTwo(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float quickDivide(float a, float b) { return __fdividef(a, b); }
+
 // The value of the lane whose number differs in the bits of `mask`; all 32 lanes take part.
 template <typename T>
 __device__ inline T shuffleXor(T value, int mask) {

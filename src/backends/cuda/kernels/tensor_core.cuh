@@ -66,10 +66,3 @@ __device__ __forceinline__ unsigned packed<bf16>(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-
-// 2^x to two units in the last place; what is too small for a normal number is 0.
-__device__ __forceinline__ float powerOfTwo(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}

@@ -35,6 +35,18 @@ std::string operand(const ScalarArgument& argument, bool floating) {
   return fmt::format("T({:.17e})", argument.literal);
 }
 
+// Cheaper functions (kernels/scalar.cuh) where a type of 16 bits holds the result: their error is below its precision.
+std::string_view narrowForm(ops::ScalarOp op) {
+  switch (op) {
+    case ops::ScalarOp::k_exp: return "narrowExp(a)";
+    case ops::ScalarOp::k_tanh: return "narrowTanh(a)";
+    case ops::ScalarOp::k_sigmoid: return "narrowSigmoid(a)";
+    case ops::ScalarOp::k_gelu_erf: return "narrowGelu(a)";
+    case ops::ScalarOp::k_gelu_tanh: return "narrowGeluTanh(a)";
+    default: return {};
+  }
+}
+
 std::string statement(const ops::ScalarInstruction& instruction, DataType type, bool floating) {
   const auto& r = row(instruction.op);
   if (r.result == ops::ScalarResult::kCast) {
@@ -47,7 +59,9 @@ std::string statement(const ops::ScalarInstruction& instruction, DataType type, 
   for (int i = 0; i < r.arity; ++i) {
     text += fmt::format("const T {} = {}; ", kNames[static_cast<size_t>(i)], operand(instruction.arguments[static_cast<size_t>(i)], floating));
   }
-  return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), r.expression);
+  const bool narrow = type == DataType::kF16 || type == DataType::kBF16;
+  const auto cheaper = narrow ? narrowForm(instruction.op) : std::string_view();
+  return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), cheaper.empty() ? r.expression : cheaper);
 }
 
 // Loads one operand of a pack: a whole pack where it steps, else one element for all.
