@@ -28,9 +28,6 @@ struct LinearOperands {
   runtime::Shapes shapes;
 };
 
-// Compiles sources side by side into the cache on disk; what a compiler refuses is left for its candidate to say.
-void compileAhead(std::vector<std::string> sources);
-
 std::vector<DataType> inputTypes(const build::Problem& problem);
 
 }  // namespace tenon::backends::cuda

@@ -1,7 +1,5 @@
 // Attention of half types by tensor cores: one candidate per form that may be the fastest.
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "backends/cuda/build/tactic_util.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -17,7 +15,6 @@ using build::Problem;
 using build::Support;
 
 constexpr int kRank = 30;  // ahead of cuda.attention
-constexpr size_t kMostThreads = 8;
 
 dnn::AttentionProblem problemOf(const Problem& problem) {
   const LinearOperands operands(problem);
@@ -42,24 +39,6 @@ class FlashAttentionTactic final : public build::Tactic {
       result.back().variant = choice.text();
     }
     return result;
-  }
-  // Compiles them side by side; the cache on disk has them then.
-  void prepare(const Problem&, std::span<const Candidate> candidates) const override {
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-      for (size_t i = next++; i < candidates.size(); i = next++) {
-        try {
-          compile(FlashChoice::parse(candidates[i].variant).code().source(), computeCapability());
-        } catch (const Error&) {
-          // The measurement of each will say so.
-        }
-      }
-    };
-    std::vector<std::thread> threads;
-    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    for (size_t i = 1; i < std::min({candidates.size(), cores, kMostThreads}); ++i) threads.emplace_back(work);
-    work();
-    for (auto& thread : threads) thread.join();
   }
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     return {"cuda", "flash_attention", 1, problem.op.text(), candidate.variant, -1};

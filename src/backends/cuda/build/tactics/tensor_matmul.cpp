@@ -20,11 +20,6 @@ class TensorMatMulTactic final : public OwnTacticOf<ops::MatMul> {
     }
     return result;
   }
-  void prepare(const build::Problem& problem, std::span<const build::Candidate> candidates) const override {
-    std::vector<std::string> sources;
-    for (const auto& candidate : candidates) sources.push_back(codeOf(problem, candidate).source());
-    compileAhead(std::move(sources));
-  }
   plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
     return {"cuda", "tensor_matmul", 1, problem.op.text(), choiceOf(problem, candidate).text(), -1};
   }
@@ -55,10 +50,6 @@ class TensorMatMulTactic final : public OwnTacticOf<ops::MatMul> {
   }
   static TensorChoice choiceOf(const build::Problem& problem, const build::Candidate& candidate) {
     return {{inputTypes(problem), {problem.outputs[0].dtype}}, TensorForm::parse(candidate.variant), problem.inputs[1].constant != nullptr};
-  }
-  static Code codeOf(const build::Problem& problem, const build::Candidate& candidate) {
-    const auto choice = choiceOf(problem, candidate);
-    return tensorCode(*problem.op.as<ops::MatMul>(), choice.types, choice.form, choice.constantB);
   }
 };
 
