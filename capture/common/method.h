@@ -25,8 +25,8 @@ struct MethodInfo {
 std::span<const MethodInfo> methods();
 
 struct EnumInfo {
-  std::string_view type;                      // "nvinfer1::DataType"
-  std::span<const std::string_view> names;    // sorted by value
+  std::string_view type;                    // "nvinfer1::DataType"
+  std::span<const std::string_view> names;  // sorted by value
   std::span<const int64_t> values;
 };
 

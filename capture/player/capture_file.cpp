@@ -128,7 +128,8 @@ const unsigned char* CaptureFile::data(const Line& line, size_t& size) {
   if (!bin_.isOpen()) {
     bin_.open(folderOf(jsonName_) + baseName(header_["bin"].get<std::string>()));
     if (bin_.size() < 16 || std::memcmp(bin_.data(), binHeader().data(), 16) != 0) {
-      throw CaptureError(fmt::format("'{}' is not a file of weights of this format", header_["bin"].get<std::string>()));
+      throw CaptureError(
+          fmt::format("'{}' is not a file of weights of this format", header_["bin"].get<std::string>()));
     }
   }
   const auto at = offset.get<uint64_t>();

@@ -13,9 +13,9 @@ extern const char kEmittedAllocator[];  // the one of them that needs the CUDA r
 extern const char kEmittedPlugins[];    // plugins from their creators
 extern const char kEmittedEpilogue[];   // the beginning of main()
 
-std::string cppText(const Json& value);                         // a literal, or nullptr
-std::string cppNumber(const Json& value);                       // also of the names of infinities
-std::string cppNumbers(const Json& list);                       // with commas
-std::string cppBytes(const std::string& hex);                   // "00ff" as 0x00, 0xff
+std::string cppText(const Json& value);        // a literal, or nullptr
+std::string cppNumber(const Json& value);      // also of the names of infinities
+std::string cppNumbers(const Json& list);      // with commas
+std::string cppBytes(const std::string& hex);  // "00ff" as 0x00, 0xff
 
 }  // namespace tenon::capture

@@ -62,8 +62,8 @@ void Listing::takeCall(const Line& line, const std::string& name) {
     const Json engine = value.value("engine", Json());
     const Json result = value.value("r", Json(false));
     builds_.push_back({line.number, network == numbers_.end() ? 0 : network->second,
-                       !value.contains("r")                  ? "did not end"
-                       : engine.is_object()                  ? fmt::format("{} bytes", id(engine.value("bytes", Json())))
+                       !value.contains("r") ? "did not end"
+                       : engine.is_object() ? fmt::format("{} bytes", id(engine.value("bytes", Json())))
                        : result.is_null() || result == false ? "failed"
                                                              : "an engine"});
   } else if (self != numbers_.end()) {
@@ -83,21 +83,23 @@ void Listing::takeCall(const Line& line, const std::string& name) {
 }
 
 std::string Listing::text(const Json& header) const {
-  std::string out = fmt::format("capture of the interface {}, library {}: {} calls, {} bytes of data, {} weights without values\n",
-                                header.value("api", Json()).dump(), header.value("library", Json()).dump(), calls_,
-                                dataBytes_, random_);
+  std::string out = fmt::format(
+      "capture of the interface {}, library {}: {} calls, {} bytes of data, {} weights without values\n",
+      header.value("api", Json()).dump(), header.value("library", Json()).dump(), calls_, dataBytes_, random_);
   for (const auto& [number, network] : networks_) {
     if (number == 0) {
       continue;
     }
-    out += fmt::format("network {} '{}': {} layers, {} inputs, {} outputs, {} weights of {} elements\n", number, network.name,
-                       network.layers, network.inputs, network.outputs, network.weights, network.weightElements);
+    out += fmt::format("network {} '{}': {} layers, {} inputs, {} outputs, {} weights of {} elements\n", number,
+                       network.name, network.layers, network.inputs, network.outputs, network.weights,
+                       network.weightElements);
     for (const auto& [kind, count] : network.kinds) {
       out += fmt::format("  {:6} {}\n", count, kind);
     }
   }
   for (size_t i = 0; i < builds_.size(); ++i) {
-    out += fmt::format("build {} of network {} (line {}): {}\n", i, builds_[i].network, builds_[i].line, builds_[i].result);
+    out += fmt::format("build {} of network {} (line {}): {}\n", i, builds_[i].network, builds_[i].line,
+                       builds_[i].result);
   }
   return out;
 }

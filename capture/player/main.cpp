@@ -54,7 +54,8 @@ class ProgressBar {
     const int percent = lines_ > 0 ? line * 100 / lines_ : 0;
     if (isShown_ && percent != shown_) {
       shown_ = percent;
-      std::fprintf(stderr, "\r[%-40.*s] %3d %%", 40, std::string(static_cast<size_t>(percent) * 2 / 5, '#').c_str(), percent);
+      std::fprintf(stderr, "\r[%-40.*s] %3d %%", 40, std::string(static_cast<size_t>(percent) * 2 / 5, '#').c_str(),
+                   percent);
     }
   }
 
@@ -74,20 +75,23 @@ int report(const Replay& replay) {
     if (!build.file.empty()) {
       fmt::print("build {} (line {}): {} bytes{}{}\n", build.build, build.line, build.bytes,
                  build.file == "-" ? "" : fmt::format(" in '{}'", build.file),
-                 !build.comparable ? "" : build.identical ? ", the application's engine" : ", not the application's bytes");
+                 !build.comparable ? ""
+                 : build.identical ? ", the application's engine"
+                                   : ", not the application's bytes");
       code = build.failedThen ? kDiffers : code;
     } else if (build.failedThen) {
-      fmt::print("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line, build.method,
-                 build.error);
+      fmt::print("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line,
+                 build.method, build.error);
       code = code == kDone ? kFailedAgain : code;
     } else {
-      fmt::print("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line, build.method,
-                 build.error);
+      fmt::print("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line,
+                 build.method, build.error);
       code = kDiffers;
     }
   }
   if (replay.failures() > 0) {
-    fmt::print("{} calls fail as they did in the application; the first: {}\n", replay.failures(), replay.firstFailure());
+    fmt::print("{} calls fail as they did in the application; the first: {}\n", replay.failures(),
+               replay.firstFailure());
   }
   if (replay.builds().empty()) {
     fmt::print("the capture holds no build\n");
@@ -107,15 +111,18 @@ int verify(const CommandLine& line, Replay& replay, int code) {
     }
   }
   if (references.size() != count) {
-    throw CaptureError(fmt::format("--verify: {} engines with --engine for {} builds: name one for each, or one name to which "
-                                   "0, 1, ... are appended", references.size(), count));
+    throw CaptureError(
+        fmt::format("--verify: {} engines with --engine for {} builds: name one for each, or one name to which "
+                    "0, 1, ... are appended",
+                    references.size(), count));
   }
   for (size_t i = 0; i < count; ++i) {
     const BuildResult& build = replay.builds()[i];
     if (build.file.empty()) {
       continue;  // a build that failed in the application too: there is nothing to compare
     }
-    const Verification result = verifyEngines(replay.users().logger(), build.file, references[i], line.replay.randomSeed + 1);
+    const Verification result =
+        verifyEngines(replay.users().logger(), build.file, references[i], line.replay.randomSeed + 1);
     fmt::print("{}{}\n", count > 1 ? fmt::format("build {}: ", i) : "", result.text);
     code = result.agrees ? code : static_cast<int>(kDiffers);
   }
@@ -163,7 +170,8 @@ int main(int argc, char** argv) {
   app.add_option("--timing-cache", line.replay.timingCache, "file of a timing cache, used and written again");
   app.add_option("--emit-cpp", line.emit, "write a C++ program that makes the same calls, and make none here")
       ->excludes("--network");
-  auto* reference = app.add_option("--engine", line.references, "the engine that --verify compares with; with several builds "
+  auto* reference = app.add_option("--engine", line.references,
+                                   "the engine that --verify compares with; with several builds "
                                    "0, 1, ... are appended, or one is named for each");
   auto* output = app.get_option("--output");
   app.add_flag("--verify", line.verify, "run each engine and the one of --engine on the same random inputs")

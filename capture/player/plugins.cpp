@@ -18,7 +18,9 @@ namespace {
 void loadStandardPlugins() {
   static const bool kDone = [] {
     void* library = dlopen("libnvinfer_plugin.so.10", RTLD_LAZY | RTLD_GLOBAL);
-    auto* init = library != nullptr ? reinterpret_cast<bool (*)(void*, const char*)>(dlsym(library, "initLibNvInferPlugins")) : nullptr;
+    auto* init = library != nullptr
+                     ? reinterpret_cast<bool (*)(void*, const char*)>(dlsym(library, "initLibNvInferPlugins"))
+                     : nullptr;
     return init != nullptr && init(nullptr, "");
   }();
   (void)kDone;
@@ -82,7 +84,8 @@ std::vector<nvinfer1::PluginField> Plugins::fields(const Line& line, const Json&
       data = bytes.data();
     }
     if (data == nullptr && size > 0 && (entry.contains("hex") || entry.contains("data"))) {
-      throw CaptureError(fmt::format("line {}: the field '{}' needs {} bytes", line.number, textAt(entry, "name"), size));
+      throw CaptureError(
+          fmt::format("line {}: the field '{}' needs {} bytes", line.number, textAt(entry, "name"), size));
     }
     result.emplace_back(names_.emplace_back(textAt(entry, "name")).c_str(), data, type, length.get<int32_t>());
   }
@@ -100,15 +103,17 @@ void Plugins::define(const Line& line, const DataOf& dataOf) {
     throw CaptureError(fmt::format("line {}: {} needs a number", line.number, who));
   }
   const auto id = value["plugin"].get<uint64_t>();
-  nvinfer1::IPluginCreatorInterface* creator = getPluginRegistry()->getCreator(type.c_str(), version.c_str(), space.c_str());
+  nvinfer1::IPluginCreatorInterface* creator =
+      getPluginRegistry()->getCreator(type.c_str(), version.c_str(), space.c_str());
   if (creator == nullptr) {
-    throw CaptureError(fmt::format("line {}: there is no {} in this process: preload its library or name it with --plugins",
-                                   line.number, who));
+    throw CaptureError(fmt::format(
+        "line {}: there is no {} in this process: preload its library or name it with --plugins", line.number, who));
   }
   const std::string name = textAt(value, "name");
   const std::string_view kind = creator->getInterfaceInfo().kind;
   const Json list = value.contains("fields") ? value["fields"] : value.value("state", Json());
-  const std::vector<nvinfer1::PluginField> given = list.is_array() ? fields(line, list, dataOf) : std::vector<nvinfer1::PluginField>();
+  const std::vector<nvinfer1::PluginField> given =
+      list.is_array() ? fields(line, list, dataOf) : std::vector<nvinfer1::PluginField>();
   const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(given.size()), given.data()};
   const bool isThird = textAt(value, "interface") == "IPluginV3";
   nvinfer1::IPluginV3* third = nullptr;

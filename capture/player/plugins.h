@@ -24,8 +24,8 @@ class Plugins {
   Plugins& operator=(const Plugins&) = delete;
   ~Plugins();
 
-  // Makes the plugin of a line {"plugin": ...}. Throws CaptureError, which names type, version and namespace, when there
-  // is no creator or it refuses.
+  // Makes the plugin of a line {"plugin": ...}. Throws CaptureError, which names type, version and namespace, when
+  // there is no creator or it refuses.
   void define(const Line& line, const DataOf& dataOf);
 
   nvinfer1::IPluginV2* plugin2(uint64_t id) const;  // null for a number that is none

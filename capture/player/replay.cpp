@@ -260,8 +260,9 @@ void Replay::finishStream(const Line& line, bool done) {
 nvinfer1::IBuilderConfig* Replay::configOf(const Line& line) const {
   const Json& values = line.value["a"];
   const Entry* config = values.size() > 1 && values[1].is_number_unsigned() ? find(values[1].get<uint64_t>()) : nullptr;
-  return config != nullptr && config->type == kIndex_IBuilderConfig ? static_cast<nvinfer1::IBuilderConfig*>(config->face)
-                                                                    : nullptr;
+  return config != nullptr && config->type == kIndex_IBuilderConfig
+             ? static_cast<nvinfer1::IBuilderConfig*>(config->face)
+             : nullptr;
 }
 
 // Just before the build: the application may have set a cache of its own, which this one is added to.
@@ -270,7 +271,8 @@ void Replay::applyTimingCache(nvinfer1::IBuilderConfig& config) {
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(bytes.data(), bytes.size()));
   auto* there = const_cast<nvinfer1::ITimingCache*>(config.getTimingCache());
-  const bool isTaken = cache != nullptr && (there != nullptr ? there->combine(*cache, false) : config.setTimingCache(*cache, false));
+  const bool isTaken =
+      cache != nullptr && (there != nullptr ? there->combine(*cache, false) : config.setTimingCache(*cache, false));
   if (!isTaken) {
     throw CaptureError(fmt::format("the timing cache '{}' is refused: {}", options_.timingCache, lastError()));
   }

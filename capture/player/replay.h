@@ -19,22 +19,22 @@
 namespace tenon::capture {
 
 struct ReplayOptions {
-  std::string output;               // file of the engine; with several builds 0, 1, ... are appended
-  int64_t network = 0;              // only this one; 0 for all
-  uint64_t randomSeed = 0;          // of weights whose values were not captured
-  std::string timingCache;          // file, read if it is there, written after each build
+  std::string output;       // file of the engine; with several builds 0, 1, ... are appended
+  int64_t network = 0;      // only this one; 0 for all
+  uint64_t randomSeed = 0;  // of weights whose values were not captured
+  std::string timingCache;  // file, read if it is there, written after each build
   std::function<void(int line)> progress;
 };
 
 struct BuildResult {
   int64_t build = 0;
   int line = 0;
-  std::string_view method;   // that builds
-  std::string file;          // empty when no engine came out
-  std::string error;         // what the library said last, when no engine came out
-  bool failedThen = false;   // in the application
-  bool identical = false;    // the same bytes as the application's
-  bool comparable = false;   // the capture tells the hash of the application's
+  std::string_view method;  // that builds
+  std::string file;         // empty when no engine came out
+  std::string error;        // what the library said last, when no engine came out
+  bool failedThen = false;  // in the application
+  bool identical = false;   // the same bytes as the application's
+  bool comparable = false;  // the capture tells the hash of the application's
   size_t bytes = 0;
 };
 

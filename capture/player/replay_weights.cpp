@@ -28,7 +28,8 @@ std::vector<unsigned char> randomBytes(nvinfer1::DataType type, int64_t count, s
       std::memcpy(&bytes[static_cast<size_t>(i) * 2], reinterpret_cast<const char*>(&bits) + 2, 2);
     } else if (type == nvinfer1::DataType::kHALF) {
       // Exponents of 2^-7 to 2^-4 with random fractions and signs.
-      const auto half = static_cast<uint16_t>(((bits >> 16) & 0x8000U) | ((8 + (bits >> 13) % 4) << 10) | (bits & 0x3ffU));
+      const auto half =
+          static_cast<uint16_t>(((bits >> 16) & 0x8000U) | ((8 + (bits >> 13) % 4) << 10) | (bits & 0x3ffU));
       std::memcpy(&bytes[static_cast<size_t>(i) * 2], &half, 2);
     } else {
       const size_t at = static_cast<size_t>(i) * static_cast<size_t>(bitsOf(type)) / 8;
@@ -85,7 +86,8 @@ void Replay::defineWeights(const Line& line) {
   if (const uint64_t id = idAt(line.value, "data"); id != 0) {
     Data& row = data_[id];
     if (row.bytes == nullptr || row.size != size) {
-      throw CaptureError(fmt::format("line {}: {} bytes of weights, but data {} has {}", line.number, size, id, row.size));
+      throw CaptureError(
+          fmt::format("line {}: {} bytes of weights, but data {} has {}", line.number, size, id, row.size));
     }
     weights.values = row.bytes;
     if (std::exchange(row.used, true)) {
@@ -96,9 +98,11 @@ void Replay::defineWeights(const Line& line) {
     if (size > (size_t{1} << 40)) {
       throw CaptureError(fmt::format("line {}: weights of {} bytes", line.number, size));
     }
-    weights.values = ownBytes_.emplace_back(randomBytes(weights.type, weights.count, size,
-                                                        options_.randomSeed * 0x9e3779b97f4a7c15ULL + idAt(line.value, "weights")))
-                         .data();
+    weights.values =
+        ownBytes_
+            .emplace_back(randomBytes(weights.type, weights.count, size,
+                                      options_.randomSeed * 0x9e3779b97f4a7c15ULL + idAt(line.value, "weights")))
+            .data();
   } else if (text.is_string() && text.get_ref<const std::string&>().size() == size * 2) {
     std::vector<unsigned char>& bytes = ownBytes_.emplace_back(size);
     const auto& hex = text.get_ref<const std::string&>();

@@ -15,7 +15,9 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 20;  // of a list in a line: more is damage
 
-int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+int digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 
 bool fromHex(const std::string& text, std::string& bytes) {
   if (text.size() % 2 != 0) {
@@ -47,15 +49,18 @@ bool isA(int type, int wanted) {
 Step::Step(Replay& replay, const Line& line, const MethodInfo& method) : replay_(replay), line_(line), method_(method) {
   const auto found = line.value.find("a");
   if (found == line.value.end() || !found->is_array() || found->size() != method.parameters.size()) {
-    throw CaptureError(fmt::format("line {}: {} takes {} arguments", line.number, method.name, method.parameters.size()));
+    throw CaptureError(
+        fmt::format("line {}: {} takes {} arguments", line.number, method.name, method.parameters.size()));
   }
 }
 
-const Json& Step::argument(int index) const { return line_.value["a"][static_cast<size_t>(index)]; }
+const Json& Step::argument(int index) const {
+  return line_.value["a"][static_cast<size_t>(index)];
+}
 
 void Step::wrong(int index, const std::string& expected) const {
-  throw CaptureError(fmt::format("line {}: {}, argument {} ({}): expected {}, got {}", line_.number, method_.name, index,
-                                 method_.parameters[static_cast<size_t>(index)].type, expected,
+  throw CaptureError(fmt::format("line {}: {}, argument {} ({}): expected {}, got {}", line_.number, method_.name,
+                                 index, method_.parameters[static_cast<size_t>(index)].type, expected,
                                  argument(index).dump().substr(0, 80)));
 }
 
@@ -96,7 +101,8 @@ double Step::real(int index) const {
 
 int64_t Step::number(int index, int64_t low, int64_t high) const {
   const Json& value = argument(index);
-  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(high)) ||
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(high)) ||
       value.get<int64_t>() < low || value.get<int64_t>() > high) {
     wrong(index, fmt::format("an integer from {} to {}", low, high));
   }
@@ -119,7 +125,8 @@ const char* Step::text(int index) {
   std::string& kept = textStore_.emplace_back();
   if (value.is_string()) {
     kept = value.get<std::string>();
-  } else if (!value.is_object() || !value.value("hex", Json()).is_string() || !fromHex(value["hex"].get<std::string>(), kept)) {
+  } else if (!value.is_object() || !value.value("hex", Json()).is_string() ||
+             !fromHex(value["hex"].get<std::string>(), kept)) {
     wrong(index, "a text or null");
   }
   return kept.c_str();
@@ -198,7 +205,8 @@ nvinfer1::Weights Step::weights(int index) const {
 const nvinfer1::TimingCacheKey& Step::key(int index) {
   nvinfer1::TimingCacheKey& kept = keyStore_.emplace_back();
   std::string bytes;
-  if (!argument(index).is_string() || !fromHex(argument(index).get<std::string>(), bytes) || bytes.size() != sizeof kept.data) {
+  if (!argument(index).is_string() || !fromHex(argument(index).get<std::string>(), bytes) ||
+      bytes.size() != sizeof kept.data) {
     wrong(index, "a key of 16 bytes in hex");
   }
   std::copy(bytes.begin(), bytes.end(), kept.data);
@@ -342,7 +350,9 @@ uint64_t Step::userAt(int index) const {
   return value.is_null() ? 0 : value.get<uint64_t>();
 }
 
-void Step::standIn(int, nvinfer1::ILogger*& result) { result = &replay_.users().logger(); }
+void Step::standIn(int, nvinfer1::ILogger*& result) {
+  result = &replay_.users().logger();
+}
 void Step::standIn(int index, nvinfer1::IErrorRecorder*& result) {
   result = userAt(index) != 0 ? replay_.users().errorRecorder(userAt(index)) : nullptr;
 }

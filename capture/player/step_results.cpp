@@ -30,7 +30,8 @@ void Step::realResult(double value) {
   if (found == line_.value.end() || !asReal(*found, then)) {
     return resultIs(value);
   }
-  if (then != value && !(std::isnan(then) && std::isnan(value)) && static_cast<float>(then) != static_cast<float>(value)) {
+  if (then != value && !(std::isnan(then) && std::isnan(value)) &&
+      static_cast<float>(then) != static_cast<float>(value)) {
     resultIs(value);
   }
 }
@@ -47,7 +48,9 @@ void Step::enumerationResult(int type, int64_t value) {
   resultIs(name.empty() ? Json(value) : Json(name));
 }
 
-void Step::dimsResult(const nvinfer1::Dims& value) { resultIs(dimsJson(value)); }
+void Step::dimsResult(const nvinfer1::Dims& value) {
+  resultIs(dimsJson(value));
+}
 
 void Step::permutationResult(const nvinfer1::Permutation& value) {
   resultIs(Json(std::vector<int32_t>(std::begin(value.order), std::end(value.order))));
@@ -88,8 +91,8 @@ void Step::objectResult(const void* constFace, int type) {
   }
   if (found->is_null() || face == nullptr) {
     if (!found->is_null() && !method_.isBuild) {
-      throw CaptureError(fmt::format("line {}: {} fails here, but not in the application: {}", line_.number, method_.name,
-                                     replay_.lastError()));
+      throw CaptureError(fmt::format("line {}: {} fails here, but not in the application: {}", line_.number,
+                                     method_.name, replay_.lastError()));
     }
     if (found->is_null() && face == nullptr && method_.isFresh && !method_.isBuild) {
       replay_.failsAgain(line_, method_.name);

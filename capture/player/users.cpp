@@ -52,8 +52,12 @@ class AnsweringRecorder final : public nvinfer1::IErrorRecorder {
  public:
   AnsweringRecorder(Answers& answers, PlayerLogger& logger) : answers_(answers), logger_(logger) {}
   int32_t getNbErrors() const noexcept override { return static_cast<int32_t>(errors_.size()); }
-  nvinfer1::ErrorCode getErrorCode(int32_t index) const noexcept override { return errors_.at(static_cast<size_t>(index)).first; }
-  ErrorDesc getErrorDesc(int32_t index) const noexcept override { return errors_.at(static_cast<size_t>(index)).second.c_str(); }
+  nvinfer1::ErrorCode getErrorCode(int32_t index) const noexcept override {
+    return errors_.at(static_cast<size_t>(index)).first;
+  }
+  ErrorDesc getErrorDesc(int32_t index) const noexcept override {
+    return errors_.at(static_cast<size_t>(index)).second.c_str();
+  }
   bool hasOverflowed() const noexcept override { return false; }
   void clear() noexcept override { errors_.clear(); }
   bool reportError(nvinfer1::ErrorCode code, ErrorDesc text) noexcept override {
@@ -94,8 +98,8 @@ class AnsweringMonitor final : public nvinfer1::IProgressMonitor {
 class AnsweringSelector final : public nvinfer1::IAlgorithmSelector {
  public:
   explicit AnsweringSelector(const Answers& answers) : answers_(answers) {}
-  int32_t selectAlgorithms(const nvinfer1::IAlgorithmContext& context, const nvinfer1::IAlgorithm* const*, int32_t count,
-                           int32_t* selection) noexcept override {
+  int32_t selectAlgorithms(const nvinfer1::IAlgorithmContext& context, const nvinfer1::IAlgorithm* const*,
+                           int32_t count, int32_t* selection) noexcept override {
     const auto found = answers_.selections.find({context.getName(), count});
     if (found == answers_.selections.end() || static_cast<int32_t>(found->second.size()) > count) {
       for (int32_t i = 0; i < count; ++i) {
@@ -106,7 +110,8 @@ class AnsweringSelector final : public nvinfer1::IAlgorithmSelector {
     std::copy(found->second.begin(), found->second.end(), selection);
     return static_cast<int32_t>(found->second.size());
   }
-  void reportAlgorithms(const nvinfer1::IAlgorithmContext* const*, const nvinfer1::IAlgorithm* const*, int32_t) noexcept override {}
+  void reportAlgorithms(const nvinfer1::IAlgorithmContext* const*, const nvinfer1::IAlgorithm* const*,
+                        int32_t) noexcept override {}
 
  private:
   const Answers& answers_;
@@ -115,7 +120,8 @@ class AnsweringSelector final : public nvinfer1::IAlgorithmSelector {
 // Has no batches, only the cache that the application's batches led to.
 class AnsweringCalibrator final : public nvinfer1::IInt8LegacyCalibrator {
  public:
-  AnsweringCalibrator(const Answers& answers, const void* cache, size_t size) : answers_(answers), cache_(cache), size_(size) {}
+  AnsweringCalibrator(const Answers& answers, const void* cache, size_t size)
+      : answers_(answers), cache_(cache), size_(size) {}
   int32_t getBatchSize() const noexcept override { return answers_.batchSize; }
   bool getBatch(void*[], const char*[], int32_t) noexcept override { return false; }
   const void* readCalibrationCache(std::size_t& length) noexcept override {
@@ -160,7 +166,8 @@ void Users::take(const Line& line) {
       takeAnswer(answers_[value["u"].get<uint64_t>()], value.at("f").get<std::string>(), line);
     }
   } catch (const Json::exception& error) {
-    throw CaptureError(fmt::format("line {}: an answer of the application that cannot be read: {}", line.number, error.what()));
+    throw CaptureError(
+        fmt::format("line {}: an answer of the application that cannot be read: {}", line.number, error.what()));
   }
 }
 
@@ -205,14 +212,18 @@ nvinfer1::IErrorRecorder* Users::errorRecorder(uint64_t id) {
   return made(objects_->recorders, id, answers_[id], logger_);
 }
 
-nvinfer1::IProgressMonitor* Users::progressMonitor(uint64_t id) { return made(objects_->monitors, id, answers_[id]); }
+nvinfer1::IProgressMonitor* Users::progressMonitor(uint64_t id) {
+  return made(objects_->monitors, id, answers_[id]);
+}
 
 nvinfer1::IGpuAllocator* Users::allocator(uint64_t id) {
   const Answers& answers = answers_[id];
   return answers.refusedRequests.empty() ? nullptr : made(objects_->allocators, id, answers.refusedRequests);
 }
 
-nvinfer1::IAlgorithmSelector* Users::selector(uint64_t id) { return made(objects_->selectors, id, answers_[id]); }
+nvinfer1::IAlgorithmSelector* Users::selector(uint64_t id) {
+  return made(objects_->selectors, id, answers_[id]);
+}
 
 nvinfer1::IStreamWriter* Users::streamWriter(uint64_t id) {
   writer_.refusals = answers_[id].refusedWrites;

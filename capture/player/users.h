@@ -37,9 +37,9 @@ class CollectingWriter final : public nvinfer1::IStreamWriter {
 // The answers of one object of the application, read from the lines {"u": ...} before the replay.
 struct Answers {
   std::string interface;
-  std::deque<bool> errorAnswers;                                       // of reportError, in order
-  std::set<std::tuple<std::string, int32_t, uint64_t>> stops;          // phase, step, how often it had come before
-  std::set<uint64_t> refusedRequests;                                  // of an allocator, by number
+  std::deque<bool> errorAnswers;                               // of reportError, in order
+  std::set<std::tuple<std::string, int32_t, uint64_t>> stops;  // phase, step, how often it had come before
+  std::set<uint64_t> refusedRequests;                          // of an allocator, by number
   std::map<std::pair<std::string, int32_t>, std::vector<int32_t>> selections;  // by layer and number of choices
   std::map<int64_t, int64_t> refusedWrites;
   int32_t batchSize = 1;
@@ -61,7 +61,8 @@ class Users {
   // The object for the number in a call. Null for one that the capture does not define.
   nvinfer1::IErrorRecorder* errorRecorder(uint64_t id);
   nvinfer1::IProgressMonitor* progressMonitor(uint64_t id);
-  nvinfer1::IGpuAllocator* allocator(uint64_t id);  // null, the library's own, unless the application's refused something
+  nvinfer1::IGpuAllocator* allocator(
+      uint64_t id);  // null, the library's own, unless the application's refused something
   nvinfer1::IAlgorithmSelector* selector(uint64_t id);
   nvinfer1::IStreamWriter* streamWriter(uint64_t id);
   // `cache` are the bytes that calibration made in the application; without them there is nothing to answer with.

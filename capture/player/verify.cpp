@@ -76,7 +76,8 @@ std::vector<char> randomInput(nvinfer1::DataType type, int64_t count, std::mt199
       uint32_t bits = 0;
       std::memcpy(&bits, &value, sizeof bits);
       const bool isHalf = type == nvinfer1::DataType::kHALF;
-      const auto half = static_cast<uint16_t>(isHalf ? ((bits >> 16) & 0x8000U) | (12U << 10) | (bits & 0x3ffU) : bits >> 16);
+      const auto half =
+          static_cast<uint16_t>(isHalf ? ((bits >> 16) & 0x8000U) | (12U << 10) | (bits & 0x3ffU) : bits >> 16);
       std::memcpy(&bytes[at], &half, sizeof half);
     } else {
       bytes[at] = value > 0 ? 1 : 0;
@@ -101,8 +102,9 @@ bool asNumber(nvinfer1::DataType type, const char* bytes, double& value) {
     const double fraction = isHalf ? (bits & 0x3ff) / 1024.0 : (bits & 0x7f) / 128.0;
     const int bias = isHalf ? 15 : 127;
     const int last = isHalf ? 31 : 255;
-    const double size = exponent == last ? (fraction > 0 ? NAN : INFINITY)
-                                         : std::ldexp(exponent == 0 ? fraction : 1 + fraction, (exponent == 0 ? 1 : exponent) - bias);
+    const double size =
+        exponent == last ? (fraction > 0 ? NAN : INFINITY)
+                         : std::ldexp(exponent == 0 ? fraction : 1 + fraction, (exponent == 0 ? 1 : exponent) - bias);
     value = (bits & 0x8000) != 0 ? -size : size;
     return true;
   }
@@ -117,7 +119,8 @@ struct Result {
 
 class Run {
  public:
-  Run(nvinfer1::ILogger& logger, const std::string& file) : file_(file), runtime_(nvinfer1::createInferRuntime(logger)) {
+  Run(nvinfer1::ILogger& logger, const std::string& file)
+      : file_(file), runtime_(nvinfer1::createInferRuntime(logger)) {
     std::ifstream stream(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
     engine_.reset(runtime_ != nullptr ? runtime_->deserializeCudaEngine(bytes.data(), bytes.size()) : nullptr);
@@ -184,7 +187,8 @@ class Run {
       result.shape = output->shape;
       result.bytes.resize(bytesOf(result.type, volume(output->shape)));
       if (output->memory != nullptr) {
-        check(cudaMemcpy(result.bytes.data(), output->memory->get(), result.bytes.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+        check(cudaMemcpy(result.bytes.data(), output->memory->get(), result.bytes.size(), cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
       }
     }
     return found;
@@ -218,13 +222,15 @@ std::string difference(const Result& one, const Result& other) {
       worst = std::max(worst, std::abs(a - b));
     }
   }
-  return worst <= kAbsolute + kRelative * largest ? std::string()
-                                                  : fmt::format("differs by up to {:.3g} where values reach {:.3g}", worst, largest);
+  return worst <= kAbsolute + kRelative * largest
+             ? std::string()
+             : fmt::format("differs by up to {:.3g} where values reach {:.3g}", worst, largest);
 }
 
 }  // namespace
 
-Verification verifyEngines(nvinfer1::ILogger& logger, const std::string& rebuilt, const std::string& reference, uint64_t seed) {
+Verification verifyEngines(nvinfer1::ILogger& logger, const std::string& rebuilt, const std::string& reference,
+                           uint64_t seed) {
   const std::map<std::string, Result> mine = Run(logger, rebuilt)(seed);
   const std::map<std::string, Result> theirs = Run(logger, reference)(seed);
   for (const auto& [name, result] : theirs) {

@@ -15,6 +15,7 @@ struct Verification {
 
 // Runs both engine files on the same random inputs (shapes: the optimum of the first profile) and compares all outputs.
 // Throws CaptureError when one of them cannot be run.
-Verification verifyEngines(nvinfer1::ILogger& logger, const std::string& rebuilt, const std::string& reference, uint64_t seed);
+Verification verifyEngines(nvinfer1::ILogger& logger, const std::string& rebuilt, const std::string& reference,
+                           uint64_t seed);
 
 }  // namespace tenon::capture

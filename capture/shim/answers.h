@@ -12,12 +12,14 @@
 namespace tenon::capture {
 
 // One line; the arguments come as JSON text. Callbacks come from any thread.
-inline void recordAnswer(uint64_t user, std::string_view function, const std::string& arguments, const std::string& answer) {
+inline void recordAnswer(uint64_t user, std::string_view function, const std::string& arguments,
+                         const std::string& answer) {
   if (!settings().records() && !settings().dumpApi) {
     return;
   }
   std::lock_guard lock(Recorder::instance().order());
-  std::string line = "{\"u\":" + std::to_string(user) + ",\"f\":\"" + std::string(function) + "\",\"a\":[" + arguments + "]";
+  std::string line =
+      "{\"u\":" + std::to_string(user) + ",\"f\":\"" + std::string(function) + "\",\"a\":[" + arguments + "]";
   if (!answer.empty()) {
     line += ",\"r\":" + answer;
   }

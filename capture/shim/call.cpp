@@ -17,7 +17,9 @@
 namespace tenon::capture {
 
 Call::Call(const Object& self, int method)
-    : self_(const_cast<Object&>(self)), method_(methods()[static_cast<size_t>(method)]), lock_(Recorder::instance().order()) {
+    : self_(const_cast<Object&>(self)),
+      method_(methods()[static_cast<size_t>(method)]),
+      lock_(Recorder::instance().order()) {
   line_.reserve(160);
   line_ += "{\"o\":";
   text::appendUnsigned(line_, self.id);

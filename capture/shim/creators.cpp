@@ -1,6 +1,6 @@
 // In place of the registry's creators: each forwards to the real one and notes the fields of what it makes.
-#include <impl/NvInferPythonPlugin.h>
 #include <fmt/format.h>
+#include <impl/NvInferPythonPlugin.h>
 
 #include <mutex>
 #include <string_view>
@@ -57,7 +57,8 @@ class Creator2 final : public CreatorStandIn<nvinfer1::IPluginCreator> {
 class Creator3 final : public CreatorStandIn<nvinfer1::IPluginCreatorV3One> {
  public:
   using CreatorStandIn::CreatorStandIn;
-  IPluginV3* createPlugin(const char* name, const PluginFieldCollection* fields, TensorRTPhase phase) noexcept override {
+  IPluginV3* createPlugin(const char* name, const PluginFieldCollection* fields,
+                          TensorRTPhase phase) noexcept override {
     IPluginV3* plugin = real_.createPlugin(name, fields, phase);
     note(plugin, "IPluginV3", name, fmt::format(",\"phase\":{}", static_cast<int>(phase)), fields);
     return plugin;

@@ -75,11 +75,21 @@ TENSORRTAPI nvinfer1::ILogger* getLogger() noexcept {
   return originalOf(forwarded<nvinfer1::ILogger*>("getLogger"), id);
 }
 
-TENSORRTAPI int32_t getInferLibVersion() noexcept { return forwarded<int32_t>("getInferLibVersion"); }
-TENSORRTAPI int32_t getInferLibMajorVersion() noexcept { return forwarded<int32_t>("getInferLibMajorVersion"); }
-TENSORRTAPI int32_t getInferLibMinorVersion() noexcept { return forwarded<int32_t>("getInferLibMinorVersion"); }
-TENSORRTAPI int32_t getInferLibPatchVersion() noexcept { return forwarded<int32_t>("getInferLibPatchVersion"); }
-TENSORRTAPI int32_t getInferLibBuildVersion() noexcept { return forwarded<int32_t>("getInferLibBuildVersion"); }
+TENSORRTAPI int32_t getInferLibVersion() noexcept {
+  return forwarded<int32_t>("getInferLibVersion");
+}
+TENSORRTAPI int32_t getInferLibMajorVersion() noexcept {
+  return forwarded<int32_t>("getInferLibMajorVersion");
+}
+TENSORRTAPI int32_t getInferLibMinorVersion() noexcept {
+  return forwarded<int32_t>("getInferLibMinorVersion");
+}
+TENSORRTAPI int32_t getInferLibPatchVersion() noexcept {
+  return forwarded<int32_t>("getInferLibPatchVersion");
+}
+TENSORRTAPI int32_t getInferLibBuildVersion() noexcept {
+  return forwarded<int32_t>("getInferLibBuildVersion");
+}
 
 }  // extern "C"
 
@@ -93,7 +103,8 @@ extern "C" TENSORRTAPI bool setInternalLibraryPath(const AsciiChar* path) noexce
   return forwarded<bool>("setInternalLibraryPath", path);
 }
 
-extern "C" TRT_DEPRECATED_API safe::IPluginRegistry* getBuilderSafePluginRegistry(EngineCapability capability) noexcept {
+extern "C" TRT_DEPRECATED_API safe::IPluginRegistry* getBuilderSafePluginRegistry(
+    EngineCapability capability) noexcept {
   return forwarded<safe::IPluginRegistry*>("getBuilderSafePluginRegistry", capability);
 }
 

@@ -51,9 +51,10 @@ void* library() {
                    "[tensorrt_shim] cannot open the library to record; set TRT_SHIM_NVINFER_LIB_NAME to its file:%s\n",
                    reasons.c_str());
     } else if (settings().printWelcome) {
-      std::fprintf(stderr, "[tensorrt_shim] recording the calls of %s into %s\n",
-                   fileOf(dlsym(handle, "getInferLibVersion")).c_str(),
-                   settings().records() ? settings().outputJson.c_str() : "nothing (TRT_SHIM_OUTPUT_JSON_FILE is not set)");
+      std::fprintf(
+          stderr, "[tensorrt_shim] recording the calls of %s into %s\n",
+          fileOf(dlsym(handle, "getInferLibVersion")).c_str(),
+          settings().records() ? settings().outputJson.c_str() : "nothing (TRT_SHIM_OUTPUT_JSON_FILE is not set)");
     }
     return handle;
   }();
@@ -80,7 +81,8 @@ void applyTacticCache(nvinfer1::IBuilderConfig* config) noexcept {
   std::ifstream file(name, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file && bytes.empty()) {
-    std::fprintf(stderr, "[tensorrt_shim] TRT_SHIM_SET_TACTIC_CACHE: cannot read '%s'; no cache is applied\n", name.c_str());
+    std::fprintf(stderr, "[tensorrt_shim] TRT_SHIM_SET_TACTIC_CACHE: cannot read '%s'; no cache is applied\n",
+                 name.c_str());
     return;
   }
   // It stays with the configuration, which refers to it; the application knows nothing of it and deletes nothing.

@@ -34,7 +34,8 @@ class Object {
   std::vector<Object*> children;
 };
 
-// Called by the wrappers' destructors when the application deletes the object: records it, deletes the library's object.
+// Called by the wrappers' destructors when the application deletes the object: records it, deletes the library's
+// object.
 void released(Object& object, void (*destroyReal)(void* real)) noexcept;
 
 }  // namespace tenon::capture

@@ -1,8 +1,8 @@
 // How plugins were made: by a creator with fields, or by the application itself, whose plugin is asked for its state.
 #include "shim/plugins.h"
 
-#include <impl/NvInferPythonPlugin.h>
 #include <fmt/format.h>
+#include <impl/NvInferPythonPlugin.h>
 
 #include <mutex>
 #include <string>
@@ -70,12 +70,13 @@ uint64_t define(const void* plugin, const std::string& who, const std::string& s
 void notePlugin(const void* plugin, const PluginIdentity& who, const char* name, const std::string& members,
                 const nvinfer1::PluginFieldCollection* fields) {
   std::lock_guard lock(Recorder::instance().order());
-  recipes()[plugin] = identity(who.interface, who.type, who.version, who.space) + ",\"name\":" + quoted(name) + members +
-                      ",\"fields\":" + fieldsText(fields);
+  recipes()[plugin] = identity(who.interface, who.type, who.version, who.space) + ",\"name\":" + quoted(name) +
+                      members + ",\"fields\":" + fieldsText(fields);
 }
 
 uint64_t pluginNumber(nvinfer1::IPluginV2& plugin) {
-  const std::string who = identity("IPluginV2", plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace());
+  const std::string who =
+      identity("IPluginV2", plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace());
   std::vector<char> bytes(plugin.getSerializationSize());
   plugin.serialize(bytes.data());
   const uint64_t data = Recorder::instance().data(bytes.data(), bytes.size());

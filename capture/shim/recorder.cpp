@@ -112,8 +112,8 @@ uint64_t Recorder::data(const void* bytes, size_t size, Hash hash) {
   }
   static constexpr char kZeros[kBinAlignment] = {};
   write(kZeros, (kBinAlignment - binSize_ % kBinAlignment) % kBinAlignment);
-  append(fmt::format("{{\"data\":{},\"offset\":{},\"bytes\":{},\"xxh3\":\"{:016x}{:016x}\"}}", row->second, binSize_, size,
-                     hash.first, hash.second));
+  append(fmt::format("{{\"data\":{},\"offset\":{},\"bytes\":{},\"xxh3\":\"{:016x}{:016x}\"}}", row->second, binSize_,
+                     size, hash.first, hash.second));
   write(bytes, size);
   return row->second;
 }
@@ -139,7 +139,8 @@ uint64_t Recorder::weights(uint32_t network, const nvinfer1::Weights& weights) {
   const size_t bytes = bytesOf(weights.type, weights.count);
   const bool keepsBytes = weights.count < settings().randomWeights;
   const XXH128_hash_t hash = keepsBytes ? XXH3_128bits(weights.values, bytes) : XXH128_hash_t{};
-  const WeightsKey key{network, weights.values, weights.count, hash.low64 ^ static_cast<uint64_t>(weights.type), hash.high64};
+  const WeightsKey key{network, weights.values, weights.count, hash.low64 ^ static_cast<uint64_t>(weights.type),
+                       hash.high64};
   const auto [row, isNew] = weights_.try_emplace(key, lastWeights_ + 1);
   if (isNew) {
     ++lastWeights_;
@@ -171,8 +172,9 @@ void Recorder::flush() {
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   std::string bin;
   text::appendString(bin, baseName(binName(fileName("all"))).c_str());
-  std::string text = fmt::format("{{\"format\":\"{}\",\"version\":{},\"api\":\"{}.{}\",\"library\":{},\"bin\":{},\"calls\":[\n",
-                                 kFormatName, kFormatVersion, NV_TENSORRT_MAJOR, NV_TENSORRT_MINOR, libraryVersion(), bin);
+  std::string text =
+      fmt::format("{{\"format\":\"{}\",\"version\":{},\"api\":\"{}.{}\",\"library\":{},\"bin\":{},\"calls\":[\n",
+                  kFormatName, kFormatVersion, NV_TENSORRT_MAJOR, NV_TENSORRT_MINOR, libraryVersion(), bin);
   bool good = file >= 0;
   size_t count = 0;
   for (const std::string& line : lines_) {

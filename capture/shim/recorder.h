@@ -26,7 +26,8 @@ class Recorder {
   uint32_t newNetwork() { return ++lastNetwork_; }
   uint64_t newBuild() { return builds_++; }
 
-  // A place for a line whose call begins now; filled when the call is over. `pending` is what a flush in between writes.
+  // A place for a line whose call begins now; filled when the call is over. `pending` is what a flush in between
+  // writes.
   size_t reserve(std::string pending);
   void fill(size_t place, std::string line);
   void append(std::string line) { fill(reserve({}), std::move(line)); }

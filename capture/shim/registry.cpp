@@ -104,7 +104,8 @@ class Registry final : public nvinfer1::IPluginRegistry {
   bool deregisterCreator(const IPluginCreatorInterface& creator) noexcept override {
     return real_.deregisterCreator(unwrapCreator(creator));
   }
-  nvinfer1::IPluginResource* acquirePluginResource(const char* key, nvinfer1::IPluginResource* resource) noexcept override {
+  nvinfer1::IPluginResource* acquirePluginResource(const char* key,
+                                                   nvinfer1::IPluginResource* resource) noexcept override {
     return real_.acquirePluginResource(key, resource);
   }
   int32_t releasePluginResource(const char* key) noexcept override { return real_.releasePluginResource(key); }
@@ -115,8 +116,8 @@ class Registry final : public nvinfer1::IPluginRegistry {
   }
 
  private:
-  IPluginCreatorInterface* const* wrapped(std::vector<IPluginCreatorInterface*>& store, IPluginCreatorInterface* const* list,
-                                          int32_t found, int32_t* count) const {
+  IPluginCreatorInterface* const* wrapped(std::vector<IPluginCreatorInterface*>& store,
+                                          IPluginCreatorInterface* const* list, int32_t found, int32_t* count) const {
     std::lock_guard lock(mutex_);
     store.clear();
     for (int32_t i = 0; i < found; ++i) {

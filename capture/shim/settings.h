@@ -16,8 +16,8 @@ struct Settings {
   bool flushAfterEveryCall = false;
   bool flushOnBuild = false;
   bool flushOnDestroy = false;
-  int64_t inlineWeights = 8;             // of at most this many elements stand in the JSON
-  int64_t randomWeights = INT64_MAX;     // of at least this many elements are not kept
+  int64_t inlineWeights = 8;          // of at most this many elements stand in the JSON
+  int64_t randomWeights = INT64_MAX;  // of at least this many elements are not kept
 
   bool records() const { return !outputJson.empty(); }
   // Whether calls have to be looked at; without it the shim only forwards the entry points.

@@ -74,10 +74,13 @@ class AllocatorStandIn final : public StandIn<nvinfer1::IGpuAllocator> {
     return user_->reallocate(memory, alignment, size);  // null means: cannot grow in place, and is no refusal
   }
   bool deallocate(void* memory) noexcept override { return user_->deallocate(memory); }
-  void* allocateAsync(uint64_t size, uint64_t alignment, nvinfer1::AllocatorFlags flags, cudaStream_t stream) noexcept override {
+  void* allocateAsync(uint64_t size, uint64_t alignment, nvinfer1::AllocatorFlags flags,
+                      cudaStream_t stream) noexcept override {
     return noted(user_->allocateAsync(size, alignment, flags, stream), size);
   }
-  bool deallocateAsync(void* memory, cudaStream_t stream) noexcept override { return user_->deallocateAsync(memory, stream); }
+  bool deallocateAsync(void* memory, cudaStream_t stream) noexcept override {
+    return user_->deallocateAsync(memory, stream);
+  }
 
  private:
   void* noted(void* memory, uint64_t size) {
@@ -96,7 +99,9 @@ class MonitorStandIn final : public StandIn<nvinfer1::IProgressMonitor> {
   using StandIn::StandIn;
   APILanguage getAPILanguage() const noexcept override { return user_->getAPILanguage(); }
   InterfaceInfo getInterfaceInfo() const noexcept override { return user_->getInterfaceInfo(); }
-  void phaseStart(const char* name, const char* parent, int32_t steps) noexcept override { user_->phaseStart(name, parent, steps); }
+  void phaseStart(const char* name, const char* parent, int32_t steps) noexcept override {
+    user_->phaseStart(name, parent, steps);
+  }
   bool stepComplete(const char* name, int32_t step) noexcept override {
     const bool answer = user_->stepComplete(name, step);
     uint64_t before = 0;
@@ -173,7 +178,9 @@ class CalibratorStandIn final : public StandIn<nvinfer1::IInt8LegacyCalibrator> 
   double getQuantile() const noexcept override { return user_->getQuantile(); }
   double getRegressionCutoff() const noexcept override { return user_->getRegressionCutoff(); }
   const void* readHistogramCache(std::size_t& length) noexcept override { return user_->readHistogramCache(length); }
-  void writeHistogramCache(const void* cache, std::size_t length) noexcept override { user_->writeHistogramCache(cache, length); }
+  void writeHistogramCache(const void* cache, std::size_t length) noexcept override {
+    user_->writeHistogramCache(cache, length);
+  }
 
  private:
   void record(std::string_view function, const void* bytes, std::size_t length) {

@@ -12,7 +12,7 @@ namespace tenon::capture::text {
 
 void appendInteger(std::string& out, int64_t value);
 void appendUnsigned(std::string& out, uint64_t value);
-void appendReal(std::string& out, float value);   // shortest form that reads back as the same number
+void appendReal(std::string& out, float value);  // shortest form that reads back as the same number
 void appendReal(std::string& out, double value);
 void appendHex(std::string& out, const void* bytes, size_t size);
 void appendString(std::string& out, const char* value);  // null, "text" or {"hex": ...} for what is not UTF-8

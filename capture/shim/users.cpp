@@ -21,7 +21,8 @@ class WriterStandIn final : public StandIn<nvinfer1::IStreamWriter> {
   int64_t write(const void* data, int64_t count) override {
     const int64_t taken = user_->write(data, count);
     if (taken != count) {
-      recordAnswer(id_, "IStreamWriter.write", std::to_string(written_) + "," + std::to_string(count), std::to_string(taken));
+      recordAnswer(id_, "IStreamWriter.write", std::to_string(written_) + "," + std::to_string(count),
+                   std::to_string(taken));
     } else if (count > 0) {
       XXH3_128bits_update(&hash_, data, static_cast<size_t>(count));
       written_ += count;
@@ -31,7 +32,8 @@ class WriterStandIn final : public StandIn<nvinfer1::IStreamWriter> {
   }
   std::string take() {
     const XXH128_hash_t digest = XXH3_128bits_digest(&hash_);
-    std::string text = fmt::format("{{\"bytes\":{},\"xxh3\":\"{:016x}{:016x}\"}}", written_, digest.high64, digest.low64);
+    std::string text =
+        fmt::format("{{\"bytes\":{},\"xxh3\":\"{:016x}{:016x}\"}}", written_, digest.high64, digest.low64);
     XXH3_128bits_reset(&hash_);
     written_ = 0;
     return text;
@@ -57,7 +59,8 @@ class Room {
     }
     std::lock_guard lock(Recorder::instance().order());
     if (const auto known = byStandIn_.find(user); known != byStandIn_.end()) {
-      id = known->second->id();  // the application was given one where none was taken back: a stand-in of a stand-in is none
+      id = known->second
+               ->id();  // the application was given one where none was taken back: a stand-in of a stand-in is none
       return user;
     }
     S*& made = byUser_[user];
@@ -95,9 +98,13 @@ std::string takeStreamedEngine() {
   return writer != nullptr ? writer->take() : std::string();
 }
 
-#define TENON_USER(I, S)                                                                                          \
-  nvinfer1::I* standInFor(nvinfer1::I* user, uint64_t& id) { return room<nvinfer1::I, S>().standIn(user, id, #I); } \
-  nvinfer1::I* originalOf(nvinfer1::I* standIn, uint64_t& id) { return room<nvinfer1::I, S>().original(standIn, id); }
+#define TENON_USER(I, S)                                        \
+  nvinfer1::I* standInFor(nvinfer1::I* user, uint64_t& id) {    \
+    return room<nvinfer1::I, S>().standIn(user, id, #I);        \
+  }                                                             \
+  nvinfer1::I* originalOf(nvinfer1::I* standIn, uint64_t& id) { \
+    return room<nvinfer1::I, S>().original(standIn, id);        \
+  }
 TENON_USER(ILogger, LoggerStandIn)
 TENON_USER(IErrorRecorder, RecorderStandIn)
 TENON_USER(IGpuAllocator, AllocatorStandIn)

@@ -8,8 +8,8 @@
 
 namespace tenon::capture {
 
-// {"bytes": ..., "xxh3": ...} of all that the thread's last build wrote to a stream; empty when it wrote nothing. Starts
-// anew with each call.
+// {"bytes": ..., "xxh3": ...} of all that the thread's last build wrote to a stream; empty when it wrote nothing.
+// Starts anew with each call.
 std::string takeStreamedEngine();
 
 }  // namespace tenon::capture

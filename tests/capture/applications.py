@@ -7,7 +7,7 @@ import shutil
 import sys
 
 import support
-from support import captured, check_captures, expect, play, run, same_files
+from support import captured, check_captures, expect, lines_of, play, run, same_files
 
 
 def trtexec(setup):
@@ -17,11 +17,11 @@ def trtexec(setup):
     shutil.copy(setup.shim, os.path.join(folder, "libnvinfer.so.10"))
     model = os.path.join(setup.source, "models", "digits", "digits.onnx")
     command = [setup.program("trtexec"), "--onnx=" + model, "--builderOptimizationLevel=0", "--skipInference"]
-    environment = {"LD_LIBRARY_PATH": folder, "TRT_SHIM_NVINFER_LIB_NAME": setup.library, "TENON_DEVICE": "cpu",
+    environment = {"LD_LIBRARY_PATH": folder, "TRT_SHIM_NVINFER_LIB_NAME": setup.library, "TENON_DEVICE": support.DEVICE,
                    "TRT_SHIM_OUTPUT_JSON_FILE": setup.path("digits.json"), "TRT_SHIM_PRINT_WELCOME": "1"}
     done = run(command + ["--saveEngine=" + setup.path("engine")], environment)
     expect(done.returncode == 0 and "[tensorrt_shim] recording" in done.stdout, done.stdout[-2000:])
-    plain = run(command + ["--saveEngine=" + setup.path("plain")], {"TENON_DEVICE": "cpu"})
+    plain = run(command + ["--saveEngine=" + setup.path("plain")], {"TENON_DEVICE": support.DEVICE})
     expect(plain.returncode == 0 and same_files(setup.path("engine"), setup.path("plain")), "the shim changes the engine")
     played = play(setup, "digits", "-o", setup.path("replayed"))
     expect(played.returncode == 0 and same_files(setup.path("engine"), setup.path("replayed")), played.stdout[-2000:])
@@ -39,9 +39,17 @@ def python(setup):
                os.path.join(setup.source, "models", "digits", "digits.onnx"), setup.path("engine")]
     done = captured(setup, command, "python", LD_LIBRARY_PATH=setup.libraries)
     expect(done.returncode == 0, done.stdout[-2000:])
-    played = play(setup, "python", "-o", setup.path("replayed"))
+    expect("creator" not in done.stdout, done.stdout[-2000:])
+    registered = [c["a"] for c in lines_of(setup.path("python.json")) if c.get("m") == "IPluginRegistry.registerCreator"]
+    expect(["TimesThree", "3", ""] in registered, f"the creator's registration is missing: {registered}")
+    # The player runs no Python: a plugin of the same name in a library takes the place of those of Python.
+    missing = play(setup, "python", "-o", setup.path("replayed"))
+    expect(missing.returncode == 1 and "plugin 'TimesThree', version '3'" in missing.stdout, missing.stdout[-2000:])
+    library = os.path.join(setup.libraries, "libcapture_plugins.so")
+    played = play(setup, "python", "-o", setup.path("replayed"), "--plugins", library)
     expect(played.returncode == 0 and "differ from" not in played.stdout, played.stdout[-2000:])
-    for number in range(2):
+    expect("TimesThree 'made' by 4.5" in played.stdout and "TimesThree '' by 5.5" in played.stdout, played.stdout[-2000:])
+    for number in range(3):
         expect(same_files(setup.path(f"engine{number}"), setup.path(f"replayed{number}")), f"engine {number} differs")
     return 0
 

@@ -1,5 +1,5 @@
-// A library that puts questions which libnvinfer does not ask (yet): its builder asks calibrator and algorithm selector and
-// writes their answers in front of the engine. It stands between the recording library and libnvinfer.
+// A library that puts questions which libnvinfer does not ask (yet): its builder asks calibrator and algorithm selector
+// and writes their answers in front of the engine. It stands between the recording library and libnvinfer.
 #include <NvInfer.h>
 #include <dlfcn.h>
 
@@ -141,8 +141,9 @@ class AskingBuilder final : public IBuilder, private apiv::VBuilder {
     const std::unique_ptr<IHostMemory> engine(real_->buildSerializedNetwork(network, config));
     config.setInt8Calibrator(calibrator);
     config.setAlgorithmSelector(selector);
-    return engine == nullptr ? nullptr
-                             : new Memory(answers + std::string(static_cast<const char*>(engine->data()), engine->size()));
+    return engine == nullptr
+               ? nullptr
+               : new Memory(answers + std::string(static_cast<const char*>(engine->data()), engine->size()));
   }
 
   std::unique_ptr<IBuilder> real_;
@@ -150,7 +151,8 @@ class AskingBuilder final : public IBuilder, private apiv::VBuilder {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void* createInferBuilder_INTERNAL(void* logger, int32_t version) noexcept {
+extern "C" __attribute__((visibility("default"))) void* createInferBuilder_INTERNAL(void* logger,
+                                                                                    int32_t version) noexcept {
   void* library = dlopen("libnvinfer.so.10", RTLD_LAZY | RTLD_NOLOAD);
   auto* create = library != nullptr
                      ? reinterpret_cast<void* (*)(void*, int32_t)>(dlsym(library, "createInferBuilder_INTERNAL"))

@@ -12,7 +12,9 @@ struct Place {
   Store& store;
 };
 
-ITensor* out(ILayer* layer) { return layer != nullptr ? layer->getOutput(0) : nullptr; }
+ITensor* out(ILayer* layer) {
+  return layer != nullptr ? layer->getOutput(0) : nullptr;
+}
 
 ITensor* convolution(Place p) {
   auto* layer = p.net.addConvolutionNd(p.x, 4, Dims{2, {3, 3}}, p.store.floats(4 * 3 * 9), p.store.floats(4));
@@ -22,7 +24,8 @@ ITensor* convolution(Place p) {
   return out(layer);
 }
 ITensor* deconvolution(Place p) {
-  return out(p.net.addDeconvolutionNd(p.x, 2, Dims{2, {2, 2}}, p.store.floats(3 * 2 * 4), Weights{DataType::kFLOAT, nullptr, 0}));
+  return out(p.net.addDeconvolutionNd(p.x, 2, Dims{2, {2, 2}}, p.store.floats(3 * 2 * 4),
+                                      Weights{DataType::kFLOAT, nullptr, 0}));
 }
 ITensor* activation(Place p) {
   auto* layer = p.net.addActivation(p.x, ActivationType::kLEAKY_RELU);
@@ -35,9 +38,12 @@ ITensor* pooling(Place p) {
   layer->setAverageCountExcludesPadding(false);
   return out(layer);
 }
-ITensor* lrn(Place p) { return out(p.net.addLRN(p.x, 3, 1e-4F, 0.75F, 1.0F)); }
+ITensor* lrn(Place p) {
+  return out(p.net.addLRN(p.x, 3, 1e-4F, 0.75F, 1.0F));
+}
 ITensor* scale(Place p) {
-  return out(p.net.addScale(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F), Weights{DataType::kFLOAT, nullptr, 0}));
+  return out(p.net.addScale(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F),
+                            Weights{DataType::kFLOAT, nullptr, 0}));
 }
 ITensor* softmax(Place p) {
   auto* layer = p.net.addSoftMax(p.x);
@@ -50,39 +56,58 @@ ITensor* concatenation(Place p) {
   layer->setAxis(1);
   return out(layer);
 }
-ITensor* elementwise(Place p) { return out(p.net.addElementWise(p.x, p.x, ElementWiseOperation::kPROD)); }
-ITensor* unary(Place p) { return out(p.net.addUnary(p.x, UnaryOperation::kABS)); }
-ITensor* padding(Place p) { return out(p.net.addPaddingNd(p.x, Dims{2, {1, 1}}, Dims{2, {0, 2}})); }
+ITensor* elementwise(Place p) {
+  return out(p.net.addElementWise(p.x, p.x, ElementWiseOperation::kPROD));
+}
+ITensor* unary(Place p) {
+  return out(p.net.addUnary(p.x, UnaryOperation::kABS));
+}
+ITensor* padding(Place p) {
+  return out(p.net.addPaddingNd(p.x, Dims{2, {1, 1}}, Dims{2, {0, 2}}));
+}
 ITensor* shuffle(Place p) {
   auto* layer = p.net.addShuffle(p.x);
   layer->setFirstTranspose(Permutation{{0, 2, 3, 1}});
   layer->setReshapeDimensions(Dims{2, {0, -1}});
   return out(layer);
 }
-ITensor* reduce(Place p) { return out(p.net.addReduce(p.x, ReduceOperation::kMAX, 1U << 2, true)); }
-ITensor* topk(Place p) { return out(p.net.addTopK(p.x, TopKOperation::kMAX, 3, 1U << 3)); }
-ITensor* gather(Place p) { return out(p.net.addGather(p.x, *constant(p.net, p.store, Dims{1, {2}}, {2, 0}), 1)); }
+ITensor* reduce(Place p) {
+  return out(p.net.addReduce(p.x, ReduceOperation::kMAX, 1U << 2, true));
+}
+ITensor* topk(Place p) {
+  return out(p.net.addTopK(p.x, TopKOperation::kMAX, 3, 1U << 3));
+}
+ITensor* gather(Place p) {
+  return out(p.net.addGather(p.x, *constant(p.net, p.store, Dims{1, {2}}, {2, 0}), 1));
+}
 ITensor* matmul(Place p) {
   return out(p.net.addMatrixMultiply(p.x, MatrixOperation::kNONE, p.x, MatrixOperation::kTRANSPOSE));
 }
 ITensor* ragged(Place p) {
   auto* flat = p.net.addShuffle(p.x);
   flat->setReshapeDimensions(Dims{3, {2, 3, 64}});
-  return out(p.net.addRaggedSoftMax(*flat->getOutput(0), *constant(p.net, p.store, Dims{3, {2, 3, 1}}, {1, 2, 3, 4, 5, 6})));
+  return out(
+      p.net.addRaggedSoftMax(*flat->getOutput(0), *constant(p.net, p.store, Dims{3, {2, 3, 1}}, {1, 2, 3, 4, 5, 6})));
 }
 ITensor* constantLayer(Place p) {
   auto* layer = p.net.addConstant(Dims{4, {2, 3, 8, 8}}, p.store.floats(384));
   p.net.setWeightsName(layer->getWeights(), "constant");
   return out(p.net.addElementWise(p.x, *layer->getOutput(0), ElementWiseOperation::kSUM));
 }
-ITensor* identity(Place p) { return out(p.net.addIdentity(p.x)); }
-ITensor* cast(Place p) { return out(p.net.addCast(p.x, DataType::kINT32)); }
+ITensor* identity(Place p) {
+  return out(p.net.addIdentity(p.x));
+}
+ITensor* cast(Place p) {
+  return out(p.net.addCast(p.x, DataType::kINT32));
+}
 ITensor* slice(Place p) {
   auto* layer = p.net.addSlice(p.x, Dims{4, {0, 0, 1, 1}}, Dims{4, {2, 3, 3, 3}}, Dims{4, {1, 1, 2, 2}});
   layer->setMode(SampleMode::kWRAP);
   return out(layer);
 }
-ITensor* shape(Place p) { return out(p.net.addShape(p.x)); }
+ITensor* shape(Place p) {
+  return out(p.net.addShape(p.x));
+}
 ITensor* parametricRelu(Place p) {
   auto* slope = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
   return out(p.net.addParametricReLU(p.x, *slope));
@@ -138,8 +163,9 @@ ITensor* quantize(Place p) {
   return out(p.net.addDequantize(*quantized->getOutput(0), *factor, DataType::kFLOAT));
 }
 ITensor* scatter(Place p) {
-  auto* layer = p.net.addScatter(p.x, *constant(p.net, p.store, Dims{2, {1, 1}}, {1}),
-                                 *p.net.addConstant(Dims{4, {1, 3, 8, 8}}, p.store.floats(192))->getOutput(0), ScatterMode::kND);
+  auto* layer =
+      p.net.addScatter(p.x, *constant(p.net, p.store, Dims{2, {1, 1}}, {1}),
+                       *p.net.addConstant(Dims{4, {1, 3, 8, 8}}, p.store.floats(192))->getOutput(0), ScatterMode::kND);
   return out(layer);
 }
 ITensor* einsum(Place p) {
@@ -153,9 +179,12 @@ ITensor* assertion(Place p) {
 }
 ITensor* oneHot(Place p) {
   auto* values = p.net.addConstant(Dims{1, {2}}, p.store.floats(2))->getOutput(0);
-  return out(p.net.addOneHot(*constant(p.net, p.store, Dims{1, {3}}, {0, 2, 1}), *values, *constant(p.net, p.store, Dims{0, {}}, {4}), -1));
+  return out(p.net.addOneHot(*constant(p.net, p.store, Dims{1, {3}}, {0, 2, 1}), *values,
+                             *constant(p.net, p.store, Dims{0, {}}, {4}), -1));
 }
-ITensor* nonZero(Place p) { return out(p.net.addNonZero(p.x)); }
+ITensor* nonZero(Place p) {
+  return out(p.net.addNonZero(p.x));
+}
 ITensor* gridSample(Place p) {
   auto* grid = p.net.addConstant(Dims{4, {2, 4, 4, 2}}, p.store.floats(64))->getOutput(0);
   auto* layer = p.net.addGridSample(p.x, *grid);
@@ -186,7 +215,8 @@ ITensor* squeeze(Place p) {
   return wide == nullptr ? nullptr : out(p.net.addSqueeze(*wide, *constant(p.net, p.store, Dims{1, {1}}, {0})));
 }
 ITensor* cumulative(Place p) {
-  return out(p.net.addCumulative(p.x, *constant(p.net, p.store, Dims{0, {}}, {2}), CumulativeOperation::kSUM, true, false));
+  return out(
+      p.net.addCumulative(p.x, *constant(p.net, p.store, Dims{0, {}}, {2}), CumulativeOperation::kSUM, true, false));
 }
 ITensor* dynamicQuantize(Place p) {
   return out(p.net.addDynamicQuantize(p.x, 3, 8, DataType::kFP4, DataType::kFP8));
@@ -206,7 +236,8 @@ ITensor* rotary(Place p) {
 }
 ITensor* cacheUpdate(Place p) {
   auto* update = p.net.addConstant(Dims{4, {2, 3, 1, 8}}, p.store.floats(48))->getOutput(0);
-  return out(p.net.addKVCacheUpdate(p.x, *update, *constant(p.net, p.store, Dims{1, {2}}, {0, 1}), KVCacheMode::kLINEAR));
+  return out(
+      p.net.addKVCacheUpdate(p.x, *update, *constant(p.net, p.store, Dims{1, {2}}, {0, 1}), KVCacheMode::kLINEAR));
 }
 ITensor* experts(Place p) {
   auto* tokens = constant(p.net, p.store, Dims{2, {2, 1}}, {0, 0});
@@ -231,7 +262,8 @@ ITensor* fillAsTyped(Place p) {
 ITensor* gatherElements(Place p) {
   std::vector<int32_t> rows(384);
   std::generate(rows.begin(), rows.end(), [n = 0]() mutable { return n++ % 8; });
-  auto* layer = p.net.addGatherV2(p.x, *constant(p.net, p.store, Dims{4, {2, 3, 8, 8}}, std::move(rows)), GatherMode::kELEMENT);
+  auto* layer =
+      p.net.addGatherV2(p.x, *constant(p.net, p.store, Dims{4, {2, 3, 8, 8}}, std::move(rows)), GatherMode::kELEMENT);
   layer->setGatherAxis(3);
   return out(layer);
 }
@@ -240,7 +272,9 @@ ITensor* nmsTyped(Place p) {
   auto* scores = p.net.addConstant(Dims{3, {1, 6, 1}}, p.store.floats(6, 0, 1))->getOutput(0);
   return out(p.net.addNMS(*boxes, *scores, *constant(p.net, p.store, Dims{0, {}}, {3}), DataType::kINT64));
 }
-ITensor* nonZeroTyped(Place p) { return out(p.net.addNonZero(p.x, DataType::kINT64)); }
+ITensor* nonZeroTyped(Place p) {
+  return out(p.net.addNonZero(p.x, DataType::kINT64));
+}
 ITensor* normalizationOfChannels(Place p) {
   auto* factor = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
   auto* bias = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
@@ -250,20 +284,70 @@ ITensor* scaleOfAxis(Place p) {
   return out(p.net.addScaleNd(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F),
                               Weights{DataType::kFLOAT, nullptr, 0}, 1));
 }
-ITensor* topkTyped(Place p) { return out(p.net.addTopK(p.x, TopKOperation::kMIN, 2, 1U << 3, DataType::kINT64)); }
+ITensor* topkTyped(Place p) {
+  return out(p.net.addTopK(p.x, TopKOperation::kMIN, 2, 1U << 3, DataType::kINT64));
+}
 ITensor* collective(Place p) {
   int64_t groups[] = {0, 1};
   return out(p.net.addDistCollective(p.x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, groups, 2));
 }
 
 using Make = ITensor* (*)(Place);
-constexpr Make kLayers[] = {
-    convolution, deconvolution, activation, pooling, lrn, scale, softmax, concatenation, elementwise, unary, padding, shuffle,
-    reduce, topk, gather, matmul, ragged, constantLayer, identity, cast, slice, shape, parametricRelu, resize, loop,
-    conditional, select, fill, quantize, scatter, einsum, assertion, oneHot, nonZero, gridSample, nms, reverse, normalization,
-    squeeze, cumulative, dynamicQuantize, attention, rotary, cacheUpdate, experts, collective,
-    quantizeAsTyped, dynamicQuantizeBlocks, fillAsTyped, gatherElements, nmsTyped, nonZeroTyped, normalizationOfChannels,
-    scaleOfAxis, topkTyped};
+constexpr Make kLayers[] = {convolution,
+                            deconvolution,
+                            activation,
+                            pooling,
+                            lrn,
+                            scale,
+                            softmax,
+                            concatenation,
+                            elementwise,
+                            unary,
+                            padding,
+                            shuffle,
+                            reduce,
+                            topk,
+                            gather,
+                            matmul,
+                            ragged,
+                            constantLayer,
+                            identity,
+                            cast,
+                            slice,
+                            shape,
+                            parametricRelu,
+                            resize,
+                            loop,
+                            conditional,
+                            select,
+                            fill,
+                            quantize,
+                            scatter,
+                            einsum,
+                            assertion,
+                            oneHot,
+                            nonZero,
+                            gridSample,
+                            nms,
+                            reverse,
+                            normalization,
+                            squeeze,
+                            cumulative,
+                            dynamicQuantize,
+                            attention,
+                            rotary,
+                            cacheUpdate,
+                            experts,
+                            collective,
+                            quantizeAsTyped,
+                            dynamicQuantizeBlocks,
+                            fillAsTyped,
+                            gatherElements,
+                            nmsTyped,
+                            nonZeroTyped,
+                            normalizationOfChannels,
+                            scaleOfAxis,
+                            topkTyped};
 
 }  // namespace
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of the player."""
 import os
+import re
 import shutil
 
-from support import captured, expect, play, run, same_files, scene
+from support import DEVICE, captured, expect, play, play_on_terminal, run, same_files, scene
 from programs import FAILED_AGAIN
 
 
 def verify(setup):
     """--verify tells agreeing engines from others, for each build."""
     scene(setup, "interleaved", 3)
+    bar = play_on_terminal(setup, "interleaved", "-o", setup.path("shown"))
+    expect(re.search(r"\[#{39,40} ?\] +(9\d|100) %", bar), f"no bar on a terminal: {bar!r}")
     same = play(setup, "interleaved", "--network", "1", "-o", setup.path("one"), "--verify", "--engine", setup.path("engine1"))
     expect(same.returncode == 0 and "1 outputs agree" in same.stdout, same.stdout)
     engines = [setup.path(f"engine{i}") for i in range(3)]
@@ -54,7 +57,7 @@ def emitted(setup):
         plugins = [plugin_library] if name == "plugins" else []
         program = compiled(setup, name)
         ran = run([program, setup.path(name + ".bin"), setup.path(name + "_emitted"), *plugins],
-                  {"TENON_DEVICE": "cpu", "LD_PRELOAD": asking if name == "answers" else ""})
+                  {"TENON_DEVICE": DEVICE, "LD_PRELOAD": asking if name == "answers" else ""})
         expect(ran.returncode == code, f"{name}: {ran.returncode} {ran.stdout[-2000:]}")
         played = play(setup, name, "-o", setup.path(name + "_replayed"), *(["--plugins", plugin_library] if plugins else []),
                       LD_PRELOAD=asking if name == "answers" else "")

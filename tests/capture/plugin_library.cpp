@@ -41,12 +41,17 @@ class Two final : public IPluginV2DynamicExt {
   void setPluginNamespace(const char* space) noexcept override { space_ = space; }
   const char* getPluginNamespace() const noexcept override { return space_.c_str(); }
   DataType getOutputDataType(int32_t, const DataType* types, int32_t) const noexcept override { return types[0]; }
-  DimsExprs getOutputDimensions(int32_t, const DimsExprs* inputs, int32_t, IExprBuilder&) noexcept override { return inputs[0]; }
+  DimsExprs getOutputDimensions(int32_t, const DimsExprs* inputs, int32_t, IExprBuilder&) noexcept override {
+    return inputs[0];
+  }
   bool supportsFormatCombination(int32_t at, const PluginTensorDesc* all, int32_t, int32_t) noexcept override {
     return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
   }
-  void configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*, int32_t) noexcept override {}
-  size_t getWorkspaceSize(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) const noexcept override { return 0; }
+  void configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*,
+                       int32_t) noexcept override {}
+  size_t getWorkspaceSize(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) const noexcept override {
+    return 0;
+  }
   int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc*, const void* const*, void* const*, void*,
                   cudaStream_t) noexcept override {
     return 0;
@@ -83,15 +88,19 @@ class Three final : public IPluginV3, public IPluginV3OneCore, public IPluginV3O
  public:
   explicit Three(float factor) : factor_(factor), field_("factor", &factor_, PluginFieldType::kFLOAT32, 1) {}
   IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
-    return type == PluginCapabilityType::kCORE    ? static_cast<IPluginCapability*>(static_cast<IPluginV3OneCore*>(this))
-           : type == PluginCapabilityType::kBUILD ? static_cast<IPluginCapability*>(static_cast<IPluginV3OneBuild*>(this))
-                                                  : static_cast<IPluginCapability*>(static_cast<IPluginV3OneRuntime*>(this));
+    return type == PluginCapabilityType::kCORE ? static_cast<IPluginCapability*>(static_cast<IPluginV3OneCore*>(this))
+           : type == PluginCapabilityType::kBUILD
+               ? static_cast<IPluginCapability*>(static_cast<IPluginV3OneBuild*>(this))
+               : static_cast<IPluginCapability*>(static_cast<IPluginV3OneRuntime*>(this));
   }
   Three* clone() noexcept override { return new Three(factor_); }
   const char* getPluginName() const noexcept override { return "TimesThree"; }
   const char* getPluginVersion() const noexcept override { return "3"; }
   const char* getPluginNamespace() const noexcept override { return ""; }
-  int32_t configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*, int32_t) noexcept override { return 0; }
+  int32_t configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*,
+                          int32_t) noexcept override {
+    return 0;
+  }
   int32_t getOutputDataTypes(DataType* outputs, int32_t, const DataType* inputs, int32_t) const noexcept override {
     outputs[0] = inputs[0];
     return 0;
@@ -105,7 +114,9 @@ class Three final : public IPluginV3, public IPluginV3OneCore, public IPluginV3O
     return all[at].desc.type == DataType::kFLOAT && all[at].desc.format == TensorFormat::kLINEAR;
   }
   int32_t getNbOutputs() const noexcept override { return 1; }
-  int32_t onShapeChange(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) noexcept override { return 0; }
+  int32_t onShapeChange(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) noexcept override {
+    return 0;
+  }
   int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc*, const void* const*, void* const*, void*,
                   cudaStream_t) noexcept override {
     return 0;
@@ -140,4 +151,6 @@ REGISTER_TENSORRT_PLUGIN(CreatorOfThree);
 }  // namespace
 
 // A plugin that no creator made, for the program that wants to add one it has itself.
-extern "C" __attribute__((visibility("default"))) IPluginV2* makeOwnPlugin(float factor) { return new Two(factor); }
+extern "C" __attribute__((visibility("default"))) IPluginV2* makeOwnPlugin(float factor) {
+  return new Two(factor);
+}

@@ -7,10 +7,22 @@ int main(int argc, char** argv) {
     const char* name;
     int (*play)(const std::string& prefix);
   };
-  const Row rows[] = {{"layers", everyLayer}, {"interleaved", interleaved}, {"threads", threads}, {"failure", failure},
-                      {"users", users}, {"profiles", profiles}, {"streams", streams}, {"plugins", plugins},
-                      {"plugin_refused", pluginRefused}, {"answers", answers}, {"measured", measured}, {"killed", killed},
-                      {"killed_inside", killedInside}, {"killed_later", killedLater}, {"busy", busy}, {"large", large}};
+  const Row rows[] = {{"layers", everyLayer},
+                      {"interleaved", interleaved},
+                      {"threads", threads},
+                      {"failure", failure},
+                      {"users", users},
+                      {"profiles", profiles},
+                      {"streams", streams},
+                      {"plugins", plugins},
+                      {"plugin_refused", pluginRefused},
+                      {"answers", answers},
+                      {"measured", measured},
+                      {"killed", killed},
+                      {"killed_inside", killedInside},
+                      {"killed_later", killedLater},
+                      {"busy", busy},
+                      {"large", large}};
   for (const Row& row : rows) {
     if (argc == 3 && std::string(row.name) == argv[1]) {
       return row.play(argv[2]);

@@ -67,7 +67,8 @@ inline std::unique_ptr<INetworkDefinition> chain(IBuilder& builder, Store& store
   ITensor* at = network->addInput("x", DataType::kFLOAT, Dims{2, {4, width}});
   for (int i = 0; i < depth; ++i) {
     auto* weights = network->addConstant(Dims{2, {width, width}}, store.floats(width * width));
-    auto* product = network->addMatrixMultiply(*at, MatrixOperation::kNONE, *weights->getOutput(0), MatrixOperation::kNONE);
+    auto* product =
+        network->addMatrixMultiply(*at, MatrixOperation::kNONE, *weights->getOutput(0), MatrixOperation::kNONE);
     at = network->addActivation(*product->getOutput(0), ActivationType::kRELU)->getOutput(0);
   }
   at->setName("y");
@@ -116,7 +117,7 @@ int failure(const std::string& prefix);
 int users(const std::string& prefix);
 int profiles(const std::string& prefix);
 int streams(const std::string& prefix);
-int plugins(const std::string& prefix);  // of the library that TENON_CAPTURE_PLUGINS names
+int plugins(const std::string& prefix);        // of the library that TENON_CAPTURE_PLUGINS names
 int pluginRefused(const std::string& prefix);  // the same library; gives up where the layer is not made
 int answers(const std::string& prefix);
 int measured(const std::string& prefix);

@@ -9,7 +9,7 @@ import sys
 import time
 
 import support
-from support import captured, expect, lines_of, play, same_files, scene
+from support import DEVICE, captured, expect, lines_of, play, same_files, scene
 
 FAILED_AGAIN = 3
 
@@ -143,7 +143,7 @@ def killed(setup):
 
 def large(setup):
     """100 MB of weights: they stream into the file, and no second copy of them is held."""
-    plain, peak_plain = support.peak([setup.program("capture_program"), "large", setup.path("engine")], {"TENON_DEVICE": "cpu"})
+    plain, peak_plain = support.peak([setup.program("capture_program"), "large", setup.path("engine")], {"TENON_DEVICE": DEVICE})
     code, peak = support.peak([setup.program("capture_program"), "large", setup.path("engine")],
                               support.environment_of(setup, "large"))
     expect(plain == 0 and code == 0, "the program fails")

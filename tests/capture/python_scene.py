@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program in Python with NVIDIA's module: a network by hand with numpy weights, and one through the ONNX parser.
+"""A program in Python with NVIDIA's module: a network by hand with numpy weights, one through the ONNX parser, and one with
+plugins that are written in Python.
 
 python_scene.py MODEL PREFIX
 """
@@ -25,6 +26,63 @@ class Monitor(trt.IProgressMonitor):
     def step_complete(self, phase_name, step):
         self.steps += 1
         return True
+
+
+class Factor(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
+    """Multiplies by a number; the test has a library with a plugin of the same name, version and fields."""
+
+    def __init__(self, factor):
+        for part in (trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
+            part.__init__(self)
+        self.plugin_name, self.plugin_version, self.plugin_namespace = "TimesThree", "3", ""
+        self.num_outputs = 1
+        self.factor = np.array([factor], np.float32)
+
+    def get_capability_interface(self, kind):
+        return self
+
+    def clone(self):
+        other = Factor(float(self.factor[0]))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def get_output_data_types(self, input_types):
+        return [input_types[0]]
+
+    def get_output_shapes(self, inputs, shape_inputs, expr_builder):
+        return [trt.DimsExprs(inputs[0])]
+
+    def configure_plugin(self, inputs, outputs):
+        pass
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].desc.type == trt.float32 and in_out[pos].desc.format == trt.TensorFormat.LINEAR
+
+    def get_fields_to_serialize(self):
+        return trt.PluginFieldCollection([trt.PluginField("factor", self.factor, trt.PluginFieldType.FLOAT32)])
+
+    def attach_to_context(self, context):
+        return self.clone()
+
+    def on_shape_change(self, inputs, outputs):
+        pass
+
+    def set_tactic(self, tactic):
+        pass
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        pass
+
+
+class FactorCreator(trt.IPluginCreatorV3One):
+    def __init__(self):
+        trt.IPluginCreatorV3One.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "TimesThree", "3", ""
+        self.field_names = trt.PluginFieldCollection(
+            [trt.PluginField("factor", np.array([], np.float32), trt.PluginFieldType.FLOAT32)])
+
+    def create_plugin(self, name, field_collection, phase):
+        return Factor(float(np.asarray(field_collection[0].data).view(np.float32)[0]))
 
 
 def build(builder, network, file, monitor=None):
@@ -61,11 +119,28 @@ def parsed(builder, logger, model, file):
     build(builder, network, file)
 
 
+def with_plugins(builder, file):
+    registry = trt.get_plugin_registry()
+    creator = FactorCreator()
+    assert registry.register_creator(creator, "")
+    field = trt.PluginField("factor", np.array([4.5], np.float32), trt.PluginFieldType.FLOAT32)
+    made = registry.get_creator("TimesThree", "3", "").create_plugin(
+        "made", trt.PluginFieldCollection([field]), trt.TensorRTPhase.BUILD)
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (2, 2))
+    for plugin in (made, Factor(5.5)):
+        layer = network.add_plugin_v3([x], [], plugin)
+        network.mark_output((layer or network.add_identity(x)).get_output(0))
+    build(builder, network, file)
+    registry.deregister_creator(creator)
+
+
 def main():
     logger = trt.Logger(trt.Logger.WARNING)
     builder = trt.Builder(logger)
     by_hand(builder, sys.argv[2] + "0")
     parsed(builder, logger, sys.argv[1], sys.argv[2] + "1")
+    with_plugins(builder, sys.argv[2] + "2")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ class Recorder final : public IErrorRecorder {
  public:
   int32_t getNbErrors() const noexcept override { return static_cast<int32_t>(errors_.size()); }
   ErrorCode getErrorCode(int32_t index) const noexcept override { return errors_[static_cast<size_t>(index)].first; }
-  ErrorDesc getErrorDesc(int32_t index) const noexcept override { return errors_[static_cast<size_t>(index)].second.c_str(); }
+  ErrorDesc getErrorDesc(int32_t index) const noexcept override {
+    return errors_[static_cast<size_t>(index)].second.c_str();
+  }
   bool hasOverflowed() const noexcept override { return false; }
   void clear() noexcept override { errors_.clear(); }
   bool reportError(ErrorCode code, ErrorDesc text) noexcept override {
@@ -52,7 +54,8 @@ class Writer final : public IStreamWriter {
 
 }  // namespace
 
-// Two networks grow in turns; both use weights of the same content, and the second reuses memory of a third that is gone.
+// Two networks grow in turns; both use weights of the same content, and the second reuses memory of a third that is
+// gone.
 int interleaved(const std::string& prefix) {
   std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
   Store store;
@@ -61,7 +64,8 @@ int interleaved(const std::string& prefix) {
   std::vector<float> copy = shared;
   const Weights equal{DataType::kFLOAT, copy.data(), 64};
   std::unique_ptr<INetworkDefinition> first(builder->createNetworkV2(0));
-  std::unique_ptr<INetworkDefinition> second(builder->createNetworkV2(1U << static_cast<uint32_t>(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
+  std::unique_ptr<INetworkDefinition> second(
+      builder->createNetworkV2(1U << static_cast<uint32_t>(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
   ITensor* a = first->addInput("a", DataType::kFLOAT, Dims{2, {8, 8}});
   ITensor* b = second->addInput("b", DataType::kFLOAT, Dims{2, {8, 8}});
   for (int i = 0; i < 3; ++i) {
@@ -69,7 +73,8 @@ int interleaved(const std::string& prefix) {
     first->setWeightsName(w->getWeights(), ("w" + std::to_string(i)).c_str());
     auto* v = second->addConstant(Dims{2, {8, 8}}, i == 0 ? same : store.floats(64));
     a = first->addElementWise(*a, *w->getOutput(0), ElementWiseOperation::kSUM)->getOutput(0);
-    b = second->addMatrixMultiply(*b, MatrixOperation::kNONE, *v->getOutput(0), MatrixOperation::kTRANSPOSE)->getOutput(0);
+    b = second->addMatrixMultiply(*b, MatrixOperation::kNONE, *v->getOutput(0), MatrixOperation::kTRANSPOSE)
+            ->getOutput(0);
   }
   first->markOutput(*a);
   second->markOutput(*b);
@@ -210,7 +215,8 @@ int plugins(const std::string& prefix) {
   IPluginCreatorInterface* three = registry->getCreator("TimesThree", "3", "");
   int32_t count = 0;
   registry->getAllCreators(&count);
-  if (own == nullptr || two == nullptr || three == nullptr || count < 2 || registry->getCreator("TimesTwo", "2", "") != two) {
+  if (own == nullptr || two == nullptr || three == nullptr || count < 2 ||
+      registry->getCreator("TimesTwo", "2", "") != two) {
     return 1;
   }
   const float factor = 2.5F;

@@ -2,6 +2,7 @@
 """Runs programs under the capture library and replays what they did."""
 import json
 import os
+import pty
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,8 @@ import capture_reader
 import schema_check
 
 SKIPPED = 77
+# TENON_CAPTURE_DEVICE=cuda captures and replays builds for the GPU.
+DEVICE = os.environ.get("TENON_CAPTURE_DEVICE", "cpu")
 
 
 class Failed(Exception):
@@ -53,7 +56,7 @@ def expect(holds, what):
 def environment_of(setup, name, **variables):
     """The environment of a program whose capture goes to `name`."""
     environment = dict(os.environ, LD_PRELOAD=setup.shim, TRT_SHIM_NVINFER_LIB_NAME=setup.library,
-                       TRT_SHIM_OUTPUT_JSON_FILE=setup.path(name + ".json"), TENON_DEVICE="cpu")
+                       TRT_SHIM_OUTPUT_JSON_FILE=setup.path(name + ".json"), TENON_DEVICE=DEVICE)
     environment.update(variables)
     return environment
 
@@ -72,9 +75,26 @@ def peak(command, environment):
 
 def play(setup, name, *options, **variables):
     """Replays; the finished process."""
-    environment = {"TENON_DEVICE": "cpu"}
+    environment = {"TENON_DEVICE": DEVICE}
     environment.update(variables)
     return run([setup.program("tensorrt_player"), "-j", setup.path(name + ".json"), *options], environment)
+
+
+def play_on_terminal(setup, name, *options):
+    """What the player writes to a terminal."""
+    own, other = pty.openpty()
+    with subprocess.Popen([setup.program("tensorrt_player"), "-j", setup.path(name + ".json"), *options], stderr=other,
+                          stdout=subprocess.DEVNULL, env=dict(os.environ, TENON_DEVICE=DEVICE)) as process:
+        os.close(other)
+        text = b""
+        try:
+            while part := os.read(own, 4096):
+                text += part
+        except OSError:
+            pass  # the terminal is gone with the process
+        process.wait()
+    os.close(own)
+    return text.decode(errors="replace")
 
 
 def same_files(first, second):

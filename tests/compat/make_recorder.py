@@ -23,6 +23,12 @@ IPluginRegistry* getPluginRegistry() noexcept { return Object<IPluginRegistry>::
 bool initLibNvInferPlugins(void*, const char*) { return true; }
 
 void recorderNextLayer(const char* name) { nextLayer() = name; }
+//! From here on objects are known, and the call lets all go that are not deleted yet.
+void recorderFree() {
+  for (void* memory : kept()) ::operator delete(memory);
+  kept().clear();
+  keeps() = true;
+}
 void recorderReset() { lastCall() = Call{}; }
 const char* recorderOwner() { return lastCall().owner; }
 int recorderSlot() { return lastCall().slot; }
@@ -55,7 +61,9 @@ def main():
     out += [f"template <> struct Object<{n}> {{ static {n}* make(); }};" for n in order]
     out += ["}  // namespace recorder", "", "namespace {"]
     for name in order:
-        out += mock(table, name, checks=False)
+        lines = mock(table, name, checks=False)
+        out += lines[:-1] + ["  static void* operator new(std::size_t size) { return recorder::allocate(size); }",
+                             "  static void operator delete(void* memory) { recorder::release(memory); }"] + lines[-1:]
     out += ["}  // namespace", "", "namespace recorder {"]
     for name in order:
         if name != "nvinfer1::ILayer":

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
 
 #include "NvInfer.h"
 #include "NvInferPlugin.h"
@@ -36,8 +37,34 @@ inline std::string& nextLayer() {
   return name;
 }
 
+//! The objects that nobody deleted, where somebody asked to know them: a process that is not short lets them go at times.
+inline std::unordered_set<void*>& kept() {
+  static std::unordered_set<void*> objects;
+  return objects;
+}
+
+inline bool& keeps() {
+  static bool value = false;
+  return value;
+}
+
+inline void* allocate(std::size_t size) {
+  void* memory = ::operator new(size);
+  if (keeps()) {
+    kept().insert(memory);
+  }
+  return memory;
+}
+
+inline void release(void* memory) {
+  if (keeps()) {
+    kept().erase(memory);
+  }
+  ::operator delete(memory);
+}
+
 //! A new object of the class T, or nullptr for classes that nothing hands out. Nobody frees what is not deleted by the
-//! caller; the process is short.
+//! caller, unless keeps() is set.
 template <typename T>
 struct Object {
   static T* make() { return nullptr; }

@@ -1,4 +1,5 @@
-// Calls every slot of the recording wrappers around mocks, and looks at what arrives there and what comes back.
+// Calls every slot of the recording wrappers and of the stand-ins around mocks, and looks at what arrives there and
+// what comes back.
 #pragma once
 
 #include <NvInfer.h>
@@ -21,11 +22,11 @@ template <typename T>
 using Plain = std::remove_cv_t<std::remove_pointer_t<std::remove_cv_t<std::remove_reference_t<T>>>>;
 
 template <typename T>
-constexpr bool kIsUser = std::is_same_v<Plain<T>, nvinfer1::ILogger> || std::is_same_v<Plain<T>, nvinfer1::IErrorRecorder> ||
-                         std::is_same_v<Plain<T>, nvinfer1::IGpuAllocator> ||
-                         std::is_same_v<Plain<T>, nvinfer1::IProgressMonitor> ||
-                         std::is_same_v<Plain<T>, nvinfer1::IAlgorithmSelector> ||
-                         std::is_same_v<Plain<T>, nvinfer1::IInt8Calibrator> || std::is_same_v<Plain<T>, nvinfer1::IStreamWriter>;
+constexpr bool kIsUser =
+    std::is_same_v<Plain<T>, nvinfer1::ILogger> || std::is_same_v<Plain<T>, nvinfer1::IErrorRecorder> ||
+    std::is_same_v<Plain<T>, nvinfer1::IGpuAllocator> || std::is_same_v<Plain<T>, nvinfer1::IProgressMonitor> ||
+    std::is_same_v<Plain<T>, nvinfer1::IAlgorithmSelector> || std::is_same_v<Plain<T>, nvinfer1::IInt8Calibrator> ||
+    std::is_same_v<Plain<T>, nvinfer1::IStreamWriter>;
 
 template <typename T>
 constexpr bool kIsObject =
@@ -52,8 +53,9 @@ T value(int n) {
     return nvinfer1::Weights{nvinfer1::DataType::kINT8, room() + n, n};
   } else if constexpr (std::is_same_v<T, nvinfer1::ILayer*>) {
     return nullptr;  // its class would be asked
-  } else if constexpr (std::is_pointer_v<T> && (kIsObject<T> || std::is_arithmetic_v<Plain<T>> || std::is_void_v<Plain<T>> ||
-                                                std::is_same_v<Plain<T>, nvinfer1::TimingCacheKey>)) {
+  } else if constexpr (std::is_pointer_v<T> &&
+                       (kIsObject<T> || std::is_arithmetic_v<Plain<T>> || std::is_void_v<Plain<T>> ||
+                        std::is_same_v<Plain<T>, nvinfer1::TimingCacheKey>)) {
     static char memory[4096];  // one for each type
     return reinterpret_cast<T>(memory + 8 * (n % 16));
   } else {
@@ -98,6 +100,8 @@ bool isResult(R result) {
     const tenon::capture::Object* wrapper = tenon::capture::wrapperAt(result);
     const void* expected = value<R>(probe::kResult);
     return expected == nullptr ? result == nullptr : wrapper != nullptr && wrapper->real == expected;
+  } else if constexpr (std::is_same_v<Plain<R>, nvinfer1::IPluginRegistry>) {
+    return &result == tenon::capture::wrapRegistry(&value<R>(probe::kResult));
   } else if constexpr (kIsObject<R>) {
     const tenon::capture::Object* wrapper = tenon::capture::wrapperAt(&result);
     return wrapper != nullptr && wrapper->real == &value<R>(probe::kResult);
@@ -130,4 +134,11 @@ void check(V& wrapper, const char* what, const char* owner, int slot, R (V::*fun
   checkCall(wrapper, what, owner, slot, reinterpret_cast<R (V::*)(P...)>(function), std::index_sequence_for<P...>());
 }
 
+template <typename V, typename R, typename... P>
+void check(V& wrapper, const char* what, const char* owner, int slot, R (V::*function)(P...)) {
+  checkCall(wrapper, what, owner, slot, function, std::index_sequence_for<P...>());
+}
+
+// How many functions were looked at.
 int checkAll();
+int checkRegistry();
