@@ -25,6 +25,7 @@
 #include "passes/merge_slices.h"
 #include "passes/narrow_masks.h"
 #include "passes/pack_attention.h"
+#include "passes/patch_products.h"
 #include "passes/remove_noops.h"
 #include "passes/rewrite.h"
 #include "passes/simplify_gathers.h"
@@ -43,6 +44,7 @@ constexpr Pass kPipeline[] = {
     {"simplify_gathers", &simplifyGathers},  // what is picked by known indices is movement
     {"merge_equal", &mergeEqual},            // so that what reads one tensor in one way is seen as such
     {"merge_movement", &mergeMovement},      // chains of transposes and reshapes become one or none
+    {"patch_products", &patchProducts},      // whose pixels are made rows as the network writes it
     {"merge_slices", &mergeSlices},          // and those of slices and concatenations
     {"fold_shuffle", &foldShuffle},          // needs the reshapes around a transpose as the network has them
     {"merge_reductions", &mergeReductions},  // one form of global pooling

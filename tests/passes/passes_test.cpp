@@ -92,6 +92,28 @@ TEST(Rewrite, EquationsApply) {
   EXPECT_EQ(after.node(after.order()[0]).op.text(), R"g(pointwise{expr="sub(x0,x1);relu(t0)"})g");
 }
 
+// Patches of a picture as rows of a vision transformer; only on GPUs, and only where nothing overlaps.
+TEST(PatchProducts, PatchesBecomeRows) {
+  const auto text = [](const char* convolution, const char* extents) {
+    return std::string("input %x : f32[N,3,24,15]\nconst %w : f32[20,3,8,5] = random(1)\nconst %b : f32[20] = random(2)\n") +
+           "%c : f32[N,20," + extents + "] = " + convolution + "(%x, %w, %b) \"conv\" from(\"conv\")\n" +
+           "%r : f32[N,20,9] = reshape{shape=[N,20,9]}(%c) \"flat\"\n%y : f32[N,9,20] = transpose{permutation=[0,2,1]}(%r) \"rows\"\noutput %y\n";
+  };
+  const auto expected = [&](const std::string& graphText, const std::string& device, const std::string& operatorsAfter) {
+    const auto before = graph::parse("graph \"patches\" {\n" + graphText + "}");
+    auto after = before;
+    Options options;
+    options.device = device;
+    run(after, options);
+    EXPECT_EQ(operators(after), operatorsAfter);
+    const auto inputs = randomInputs(before, 2, 5);
+    expectClose(before, inputs, graph::evaluate(after, test::views(inputs)), graph::evaluate(before, test::views(inputs)), 1e-5, 0, "");
+  };
+  const auto patches = text("convolution{strides=[8,5] hasBias=true}", "3,3");
+  expected(patches, "cuda", "reshape transpose reshape matmul");
+  expected(patches, "cpu", "convolution reshape transpose");
+}
+
 TEST(FoldPadding, ZerosBeforeAConvolution) {
   const std::string weights = "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %one : f32[] = {1}\n";
   const auto rest = [](const char* mode, const char* inputs) {
