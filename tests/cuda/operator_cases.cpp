@@ -174,9 +174,9 @@ OperatorCases narrow() {
   return all;
 }
 
-// Few rows by tensor cores: extents at, below and past its tiles, rows that are no whole packs, both layouts of weights.
-OperatorCases tensorProducts() {
-  OperatorCases all{"TensorProducts", {}};
+// Products with one constant matrix: rows that are no whole packs, both layouts of weights, epilogues of transformers.
+OperatorCases products() {
+  OperatorCases all{"Products", {}};
   const auto constant = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
   for (const std::string t : {"f16", "bf16"}) {
     constant("matmul", {t + "[100,200]", t + "[200,104]"});
@@ -271,7 +271,7 @@ std::string graphOf(const OperatorCase& c) {
 
 std::vector<OperatorCases> operatorCases() {
   return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions(),
-          tensorProducts(), attention()};
+          products(), attention()};
 }
 
 std::vector<OperatorCase> speedCases() {

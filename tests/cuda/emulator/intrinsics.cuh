@@ -26,8 +26,6 @@ extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default")
 #define __launch_bounds__(...)
 #define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
 #define KERNEL_1024(name, Parameters) KERNEL(name, Parameters)
-#define KERNEL_EARLY(name, Parameters) KERNEL(name, Parameters)
-inline void afterPredecessor() {}
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 
@@ -58,14 +56,6 @@ inline unsigned short floatToBfloat(float value) {
   memcpy(&bits, &value, 4);
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-inline unsigned arrive(unsigned* counter) {
-  static unsigned before;
-  __syncthreads();
-  if (threadIdx.x == 0) before = (*counter)++;
-  __syncthreads();
-  return before;
-}
-inline float loadFresh(const float* address) { return *address; }
 inline float powerOfTwo(float x) { return exp2f(x); }
 inline float quickDivide(float a, float b) { return a / b; }
 inline int emulatedLane() { return (int)(threadIdx.x % 32); }

@@ -12,18 +12,16 @@ __device__ __forceinline__ void afterPredecessor() {
 }
 
 // A kernel takes one parameter struct, called p.
-#define KERNEL_OF(bounds, first, name, Parameters)                                   \
+#define KERNEL_OF(bounds, name, Parameters)                                          \
   __device__ void name##_body(const Parameters& p);                                  \
   extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) {     \
-    first;                                                                           \
+    afterPredecessor();                                                              \
     name##_body(p);                                                                  \
   }                                                                                  \
   __device__ __forceinline__ void name##_body(const Parameters& p)
-#define KERNEL(name, Parameters) KERNEL_OF(, afterPredecessor(), name, Parameters)
+#define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters)
 // One that is also launched in blocks of 1024 threads.
-#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), afterPredecessor(), name, Parameters)
-// One that calls afterPredecessor() itself, before it reads what is no constant and before it writes.
-#define KERNEL_EARLY(name, Parameters) KERNEL_OF(, , name, Parameters)
+#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters)
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;
@@ -40,19 +38,6 @@ __device__ inline unsigned short floatToBfloat(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
-
-// One more at a counter in global memory; how many came before. What the block wrote before is seen by the block that
-// comes last, when it reads with loadFresh(). All threads take part.
-__device__ inline unsigned arrive(unsigned* counter) {
-  __shared__ unsigned before;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) before = atomicAdd(counter, 1u);
-  __syncthreads();
-  __threadfence();
-  return before;
-}
-__device__ inline float loadFresh(const float* address) { return __ldcg(address); }
 
 // 2^x and a / b to two units in the last place; what is too small for a normal number is 0.
 __device__ __forceinline__ float powerOfTwo(float x) {

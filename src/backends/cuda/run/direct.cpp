@@ -22,7 +22,7 @@ std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const D
 }
 
 Code directCode(std::string_view header, std::string_view body, std::string_view parameters, const ops::ScalarExpr& epilogue, const Types& types,
-                size_t firstExtra, std::span<const int> variants, std::string_view declare) {
+                size_t firstExtra, std::span<const int> variants) {
   const auto inputs = epilogueTypes(types.inputs, firstExtra);
   const bool floating = isFloating(inputs[0]);
   std::string result;
@@ -37,9 +37,9 @@ Code directCode(std::string_view header, std::string_view body, std::string_view
     text += fmt::format("  const auto x{0} = Scalar<{1}>::load(((const {1}*)p.data[{0}])[at[{0}]]);\n", k, type);
   }
   text += fmt::format("{0}  return Scalar<Y>::store({1});\n  }}\n}};\n\n", statements, result);
-  if (variants.empty()) text += fmt::format("{}(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", declare, parameters, body, inputs.size());
+  if (variants.empty()) text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", parameters, body, inputs.size());
   for (const int variant : variants) {
-    text += fmt::format("{4}(tenon_direct_{0}, {1}) {{ {2}<{0}, {3}, Y>(p, Finish()); }}\n", variant, parameters, body, inputs.size(), declare);
+    text += fmt::format("KERNEL(tenon_direct_{0}, {1}) {{ {2}<{0}, {3}, Y>(p, Finish()); }}\n", variant, parameters, body, inputs.size());
   }
   return {"", {}, text};
 }

@@ -13,9 +13,9 @@ constexpr int kMaxDirectOperands = 16;  // the result and the epilogue's inputs
 
 // `header` and `body` ("convolution.cuh", "convolve") with finish() made from the epilogue, whose inputs begin at
 // operand `firstExtra`. Parameters: the type that `body` takes. With variants, a kernel tenon_direct_<number> each, whose
-// number is the first template argument of `body`. `declare`: the macro that declares the kernels.
+// number is the first template argument of `body`.
 Code directCode(std::string_view header, std::string_view body, std::string_view parameters, const ops::ScalarExpr& epilogue, const Types& types,
-                size_t firstExtra, std::span<const int> variants = {}, std::string_view declare = "KERNEL");
+                size_t firstExtra, std::span<const int> variants = {});
 
 // Reason why there is no such code, or empty.
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra);
