@@ -32,6 +32,14 @@ if(TENON_SANITIZE)
   endif()
 endif()
 
+if(TENON_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "TENON_FUZZ needs Clang, which brings libFuzzer; the compiler is ${CMAKE_CXX_COMPILER_ID}. Use the preset 'fuzz'.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_definitions(HWY_COMPILE_ONLY_STATIC)  # one set of instructions: a fraction of the time to compile
+endif()
+
 find_program(TENON_CCACHE ccache)
 if(TENON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TENON_CCACHE})

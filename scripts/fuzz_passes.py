@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs through the optimizer, many more than a test run takes; each compared with its reference evaluation.
 
-    fuzz_passes.py [--what passes] [--graphs 100000] [--jobs N] [--chunk 500] [--minutes 10] [--state FILE]
+    fuzz_passes.py [--what all] [--graphs 100000] [--jobs N] [--chunk 100] [--minutes 10] [--state FOLDER]
 
 --what passes: the pipeline of passes; builds0, builds1: a whole build at that optimization level, loaded again and run on
-the CPU. Seeds go up from 1 and are what a graph is made of. The state file keeps which seeds are done and which failed,
+the CPU; all: these three in turn, the minutes shared among them. Seeds go up from 1 and are what a graph is made of. A file in the folder of states keeps which seeds are done and which failed,
 so that a run that was stopped, or that ran out of its minutes, goes on where it was; `--graphs` counts all of them
 together. A seed that failed, or that ended the program, is named with the command that repeats it, and tried again by the
 next run. TENON_DISABLE=pass,... leaves passes out.
@@ -27,17 +27,19 @@ OFFSET = {"builds1": 30}  # its seeds begin so far behind the first one
 
 
 class Run:
-    def __init__(self, options):
+    def __init__(self, what, minutes, options):
+        self.what = what
         self.options = options
-        self.end = time.monotonic() + options.minutes * 60
+        self.end = time.monotonic() + minutes * 60
         self.lock = threading.Lock()
+        self.file = options.state / f"fuzz_{what}.json"
         self.state = {"done": [], "failed": [], "seconds": 0.0, "operators": {}}
-        if options.state.exists():
-            self.state.update(json.loads(options.state.read_text()))
+        if self.file.exists():
+            self.state.update(json.loads(self.file.read_text()))
 
     def command(self, first, count):
-        environment = {"TENON_RANDOM_FIRST": str(first - OFFSET.get(self.options.what, 0)), "TENON_RANDOM_GRAPHS": str(count)}
-        return environment, [str(self.options.program), f"--gtest_filter={TESTS[self.options.what]}"]
+        environment = {"TENON_RANDOM_FIRST": str(first - OFFSET.get(self.what, 0)), "TENON_RANDOM_GRAPHS": str(count)}
+        return environment, [str(self.options.program), f"--gtest_filter={TESTS[self.what]}"]
 
     def run(self, first, count):
         """Seeds that failed, and the program's output; a program that ended is run again behind the seed that ended it."""
@@ -67,7 +69,7 @@ class Run:
         failed, output = self.run(first, count)
         if failed and self.options.logs:
             self.options.logs.mkdir(parents=True, exist_ok=True)
-            (self.options.logs / f"{self.options.what}_{first}.log").write_text(output)
+            (self.options.logs / f"{self.what}_{first}.log").write_text(output)
         with self.lock:
             self.state["done"] = joined(self.state["done"] + [[first, first + count - 1]])
             self.state["failed"] = sorted(set(self.state["failed"]) | set(failed))
@@ -77,10 +79,10 @@ class Run:
             self.save()
 
     def save(self):
-        self.options.state.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.options.state.with_suffix(".new")
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.file.with_suffix(".new")
         fresh.write_text(json.dumps(self.state))
-        fresh.replace(self.options.state)
+        fresh.replace(self.file)
 
     def retry(self):
         """Seeds that failed before, once more."""
@@ -100,7 +102,7 @@ class Run:
         for seed in self.state["failed"]:
             environment, command = self.command(seed, 1)
             print("failed: " + " ".join([f"{name}={value}" for name, value in environment.items()] + command))
-        print(f"{self.options.what}: {graphs:,} graphs done, {len(self.state['failed'])} failed, {self.state['seconds']:.0f} s of processes")
+        print(f"{self.what}: {graphs:,} graphs done, {len(self.state['failed'])} failed, {self.state['seconds']:.0f} s of processes")
         return 1 if self.state["failed"] else 0
 
 
@@ -117,22 +119,25 @@ def joined(ranges):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/test_passes")
-    parser.add_argument("--what", choices=sorted(TESTS), default="passes")
+    parser.add_argument("--what", choices=[*TESTS, "all"], default="all")
     parser.add_argument("--graphs", type=int, default=100000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--chunk", type=int, default=500)
+    parser.add_argument("--chunk", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=1e6)
-    parser.add_argument("--state", type=pathlib.Path, help="default: build/fuzz_<what>.json")
+    parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--logs", type=pathlib.Path, help="folder for the outputs of chunks with failures")
     options = parser.parse_args()
-    options.state = options.state or ROOT / f"build/fuzz_{options.what}.json"
-    run = Run(options)
-    run.retry()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for future in [pool.submit(run.chunk, first) for first in run.chunks()]:
-            future.result()
-    run.save()
-    sys.exit(run.report())
+    names = list(TESTS) if options.what == "all" else [options.what]
+    runs = []
+    for name in names:
+        run = Run(name, options.minutes / len(names), options)
+        runs.append(run)
+        run.retry()
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for future in [pool.submit(run.chunk, first) for first in run.chunks()]:
+                future.result()
+        run.save()
+    sys.exit(max([run.report() for run in runs]))
 
 
 if __name__ == "__main__":

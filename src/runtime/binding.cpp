@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
+#include "ops/check.h"
 #include "runtime/engine_parts.h"
 #include "runtime/host_device.h"
 
@@ -97,10 +98,24 @@ void Binding::configureStep(size_t index) {
   for (const int32_t input : step.inputs) inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
   for (const int32_t output : step.outputs) outputs.push_back(shapes_[static_cast<size_t>(output)]);
   try {
+    checkOperator(index, inputs, outputs);
     workspaceBytes_[index] = instances_[index]->configure({inputs, outputs, &symbols_});
   } catch (const UserError& error) {
     throw UserError("step '{}': {}", step.name, error.what());
   }
+}
+
+void Binding::checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const {
+  const auto& op = engine_->parts().programs[programIndex_].checked[step];
+  if (!op) return;
+  const auto views = [](std::span<const TensorShape> shapes) {
+    std::vector<TensorView> result;
+    for (const auto& shape : shapes) result.push_back({nullptr, shape.dtype, shape.dims});
+    return result;
+  };
+  const auto in = views(inputs);
+  const auto out = views(outputs);
+  ops::checkShapes(*op, op->name(), {in, out, &symbols_});
 }
 
 const ArenaLayout& Binding::compact() {

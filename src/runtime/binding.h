@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/device_memory.h"
@@ -53,6 +54,7 @@ class Binding {
   void measureTensors();
   void checkCapacity(size_t tensor) const;
   void configureStep(size_t step);
+  void checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const;
   void layHostArena();
 
   std::shared_ptr<const Engine> engine_;

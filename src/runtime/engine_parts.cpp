@@ -1,6 +1,7 @@
 // From a verified plan to loaded kernels on a device.
 #include "runtime/engine_parts.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -44,11 +45,22 @@ class KernelLoader {
     }
     for (const auto& step : program.steps) {
       loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadStep(program, loaded, step) : nullptr);
+      loaded.checked.push_back(checkedOperator(step));
     }
     return loaded;
   }
 
  private:
+  // Kernels of the host trust their tensors, as a wrong plan must not make them: each set of shapes is held against the
+  // operator first. References do so themselves.
+  static std::optional<ops::Operator> checkedOperator(const plan::Step& step) {
+    if (step.kind != plan::StepKind::kLaunch || (step.kernel.backend != "cpu" && step.kernel.backend != "ref")) return std::nullopt;
+    const bool isWhole = std::all_of(step.inputs.begin(), step.inputs.end(), [](int32_t input) { return input >= 0; });
+    checkUser(isWhole, "plan, step '{}': an input of its kernel is absent", step.name);
+    if (step.kernel.backend == "ref") return std::nullopt;
+    return ops::Operator::parse(step.kernel.op);
+  }
+
   std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step) {
     std::vector<TensorView> constants;
     const auto& record = step.kernel;

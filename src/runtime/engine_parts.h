@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "ops/operator.h"
 #include "plan/program.h"
 #include "runtime/device_memory.h"
 #include "runtime/kernel.h"
@@ -12,6 +14,7 @@ namespace tenon::runtime {
 
 struct LoadedProgram {
   std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for copies
+  std::vector<std::optional<ops::Operator>> checked;   // by step: the operator whose shape rule its tensors must follow
   std::vector<int32_t> base;                           // by tensor: the tensor whose storage it uses
   std::vector<void*> constants;                        // by tensor: address when it is a constant (or a view of one)
 };

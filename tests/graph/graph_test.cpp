@@ -66,6 +66,17 @@ TEST(Text, LargeConstantsBecomeSeeds) {
   EXPECT_EQ(hash(parse(text(graph, 100))), hash(graph));
 }
 
+TEST(Text, AnyNameIsReadAgain) {
+  for (const char* name : {"model/conv:0", "a,b", "a b", "(x)", "x=y", "%", "\"", "\\", "0", "a.b-c_d/e", "\n", "{", "#"}) {
+    Graph graph("g");
+    const ValueId x = graph.addInput(name, f32({2}));
+    graph.addOutput(graph.add(pointwise("relu(x0)"), "r", {x}), name);
+    const std::string shown = text(graph);
+    EXPECT_EQ(text(parse(shown)), shown) << name;
+    EXPECT_EQ(hash(parse(shown)), hash(graph)) << name;
+  }
+}
+
 TEST(Text, ErrorsNameWhatIsWrong) {
   const auto message = [](const char* source) -> std::string {
     try {

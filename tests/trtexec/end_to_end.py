@@ -14,6 +14,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -334,6 +335,37 @@ def a_full_disk_leaves_no_engine(folder):
         print("skipped: this system has no /dev/full")
         sys.exit(77)
     Run(f"--onnx={MODEL}", *BATCHES, "--skipInference", f"--saveEngine={full}").bad("cannot write")
+
+
+def run_with_small_files(limit, ignored, *arguments):
+    """Runs the program where no file may grow beyond `limit` bytes: the write in the middle ends it, or fails."""
+
+    def restrict():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    return subprocess.run([str(program), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=restrict, restore_signals=False, timeout=240)
+
+
+@case
+def what_ends_a_write_leaves_the_old_file(folder):
+    saved, cache = folder / "saved", folder / "cache"
+    build_it = [f"--onnx={MODEL}", *BATCHES, "--skipInference", f"--saveEngine={saved}", f"--timingCacheFile={cache}"]
+    Run(*build_it).good()
+    whole = {path: path.read_bytes() for path in (saved, cache)}
+    for path in (saved, cache):
+        others = [word for word in build_it if str(path) in word or not word.startswith(("--save", "--timing"))]
+        for ignored in (False, True):
+            run = run_with_small_files(len(whole[path]) // 2, ignored, *others)
+            expected = 1 if ignored else -signal.SIGXFSZ
+            check(run.returncode == expected, f"{path.name}: status {run.returncode}, expected {expected}\n{run.stderr.decode()}")
+            check(path.read_bytes() == whole[path], f"{path.name} is neither the old file nor a new one")
+            left = [file for file in folder.iterdir() if file not in whole]
+            check(bool(left) != ignored, f"a failed write left {left}" if ignored else "nothing was written in part: no test")
+            for file in left:
+                file.unlink()
+    Run(*build_it).good()
 
 
 @case

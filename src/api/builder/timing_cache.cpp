@@ -1,6 +1,7 @@
 // ITimingCache: bytes, union, and entries by hashed key.
 #include "api/builder/timing_cache.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -79,11 +80,14 @@ nv::TimingCacheValue TimingCacheObject::query(const nv::TimingCacheKey& key) con
 
 bool TimingCacheObject::update(const nv::TimingCacheKey& key, const nv::TimingCacheValue& value) noexcept {
   return guarded(reporter_, "ITimingCache::update", false, [&] {
+    const bool removes = value.tacticHash == nv::TimingCacheValue::kINVALID_TACTIC_HASH;
+    checkUser(removes || (std::isfinite(value.timingMSec) && value.timingMSec >= 0),
+              "the time of an entry is {} ms, expected a finite number of at least 0", value.timingMSec);
     for (const auto& text : cache_.keys()) {
       if (!equal(hashed(text), key)) continue;
       cache_.erase(text);
       // An invalid tactic takes the entry out, so that the next build measures again.
-      if (value.tacticHash != nv::TimingCacheValue::kINVALID_TACTIC_HASH) {
+      if (!removes) {
         cache_.insert(text, static_cast<double>(value.timingMSec) / static_cast<double>(kMillisecondsPerSecond));
       }
       return true;

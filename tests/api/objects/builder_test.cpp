@@ -143,6 +143,26 @@ TEST_F(BuilderFacts, TimingCachesAreKeptAndDamagedOnesStartEmpty) {
   EXPECT_NE(damaged, nullptr);
 }
 
+TEST_F(BuilderFacts, TimesThatAreNoneAreRefused) {
+  const std::unique_ptr<nv::ITimingCache> cache(config->createTimingCache(nullptr, 0));
+  ASSERT_TRUE(config->setTimingCache(*cache, false));
+  config->setBuilderOptimizationLevel(3);
+  output(network->addSoftMax(input("x", {3, 40}))->getOutput(0), "y");
+  ASSERT_NE(engine(), nullptr);
+  const int64_t count = cache->queryKeys(nullptr, 0);
+  ASSERT_GT(count, 0);
+  std::vector<nv::TimingCacheKey> keys(static_cast<size_t>(count));
+  cache->queryKeys(keys.data(), count);
+  for (const float time : {std::nanf(""), INFINITY, -INFINITY, -1.F}) {
+    EXPECT_FALSE(cache->update(keys[0], {1, time})) << time;
+    expectError("finite");
+  }
+  EXPECT_TRUE(cache->update(keys[0], {1, 1e-30F}));
+  const std::unique_ptr<nv::IHostMemory> bytes(cache->serialize());
+  const std::unique_ptr<nv::ITimingCache> again(config->createTimingCache(bytes->data(), bytes->size()));
+  EXPECT_EQ(again->queryKeys(nullptr, 0), count);
+}
+
 class SmallCreator final : public nv::IPluginCreatorV3One {
  public:
   nv::IPluginV3* createPlugin(const char*, const nv::PluginFieldCollection*, nv::TensorRTPhase) noexcept override {

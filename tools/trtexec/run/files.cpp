@@ -3,11 +3,15 @@
 
 #include "failure.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -47,20 +51,46 @@ std::vector<char> readFile(const std::string& path, std::string_view what) {
   return data;
 }
 
-void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what) {
+namespace {
+
+// Writes all of it and waits until the disk has it; 0 or the reason why not.
+int writeAll(const std::string& path, const void* data, size_t bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) {
-    throw Failure("cannot open the file '{}' for writing ({}): {}", path, what, std::strerror(errno));
+    return errno;
   }
-  const bool written = bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes;
-  const int reason = errno;
-  if (std::fclose(file) != 0 || !written) {
-    const int why = written ? errno : reason;
-    struct stat facts {};
-    if (stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-      std::remove(path.c_str());
+  bool good = bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes;
+  good = good && std::fflush(file) == 0;
+  struct stat facts {};
+  if (good && fstat(fileno(file), &facts) == 0 && S_ISREG(facts.st_mode)) {
+    good = fsync(fileno(file)) == 0;
+  }
+  const int reason = good ? 0 : errno;
+  return std::fclose(file) != 0 && good ? errno : reason;
+}
+
+} // namespace
+
+// A file appears, or takes the place of an old one, as a whole: whatever ends the process leaves the old one or the new.
+void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what) {
+  struct stat old {};
+  const bool exists = stat(path.c_str(), &old) == 0;
+  const bool plain = !exists || S_ISREG(old.st_mode); // not a pipe, a terminal or /dev/full
+  char resolved[PATH_MAX];
+  const std::string target = plain && exists && realpath(path.c_str(), resolved) != nullptr ? resolved : path;
+  const std::string part = plain ? fmt::format("{}.part{}", target, getpid()) : target;
+  int reason = writeAll(part, data, bytes);
+  if (reason == 0 && plain) {
+    if (exists) {
+      chmod(part.c_str(), old.st_mode & 07777);
     }
-    throw Failure("cannot write {} bytes to the file '{}' ({}): {}", bytes, path, what, std::strerror(why));
+    reason = std::rename(part.c_str(), target.c_str()) == 0 ? 0 : errno;
+  }
+  if (reason != 0) {
+    if (plain) {
+      std::remove(part.c_str());
+    }
+    throw Failure("cannot write {} bytes to the file '{}' ({}): {}", bytes, path, what, std::strerror(reason));
   }
 }
 
