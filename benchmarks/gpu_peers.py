@@ -11,13 +11,16 @@ has random weights of a fixed seed, with statistics that keep values in range. P
 with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
 milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
 of the latter, and "theirs" the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A
-ratio is PyTorch's best over Tenon. --profile leaves MODEL_bBATCH.profile in the folder: the time of each layer.
+ratio is PyTorch's best over Tenon. --profile leaves MODEL_bBATCH.profile in the folder, the time of each layer, and adds
+"bound": the operations of the network at --tflops, or the bytes of its weights in the half type at --tbs where that is
+longer, and 1.1 us for each layer of the engine; and the fraction of it that Tenon reaches.
 """
 import argparse
 import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -31,6 +34,7 @@ import torchvision
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT = ["resnet50:1", "resnet50:32", "vit_b_16:1", "bert_base_128:1", "bert_base_128:32", "mobilenet_v3_large:1",
            "efficientnet_b0:1", "gpt2_256:1", "bert_large_384:1", "resnet50:128", "vit_b_16:32", "mobilenet_v3_large:128"]
+LAUNCH_MS = 0.0011  # of a kernel in a graph on an H200
 CHECKED_ELEMENTS = 4_000_000  # larger outputs take longer to write as text than they are worth
 
 
@@ -160,6 +164,15 @@ class Network:
             value.numpy().tofile(file)
             self.files.append(f"{name}:{file}")
 
+    def count(self):
+        """Operations of one inference (2 for a multiplication and an addition) and elements of the weights."""
+        from torch.utils.flop_counter import FlopCounterMode
+        torch.backends.mha.set_fastpath_enabled(False)  # one operation, which the counter does not know
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            self.model(*(x.cuda() for x in self.inputs))
+        torch.backends.mha.set_fastpath_enabled(True)
+        return counter.get_total_flops(), sum(p.numel() for p in self.model.parameters())
+
     def error_of(self, values):
         wanted = self.answer.astype(np.float64).ravel()
         got = values.astype(np.float64).ravel()
@@ -212,7 +225,9 @@ def tenon(network, options, flags):
         error = network.error_of(np.array([math.nan if value is None else float(value) for value in values]))
     if options.profile:
         run(f"--loadEngine={engine}", "--dumpProfile", "--separateProfileRun")
-        (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".profile"))
+        profile = network.onnx.with_suffix(".profile")
+        (network.folder / "trtexec.log").rename(profile)
+        network.layers = len(re.findall(r"\[I\] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +(?!Total)\S", profile.read_text()))
     return statistics.median(entry["computeMs"] for entry in json.loads(times.read_text())), built, error
 
 
@@ -223,6 +238,11 @@ def measure(name, batch, options):
     try:
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
         row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags)
+        if options.profile:
+            row["operations"], row["weights"] = network.count()
+            row["layers"] = network.layers
+            work = max(row["operations"] / options.tflops / 1e9, 2 * row["weights"] / options.tbs / 1e9)
+            row["bound"] = work + LAUNCH_MS * network.layers
         if options.fp32:
             row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
     except Failed as error:
@@ -240,6 +260,8 @@ def line(row):
             f"{row.get('error', math.nan):9.1e} {row['their_error']:9.1e}")
     if "error_fp32" in row:
         text += f" {row['tenon_fp32']:9.3f} {row['error_fp32']:9.1e}"
+    if "bound" in row:
+        text += f" {row['operations'] / 1e9:9.1f} {row['layers']:6} {row['bound']:9.3f} {row['bound'] / row['tenon']:6.2f}"
     return text + (f"\n    {row['reason']}" if "reason" in row else "")
 
 
@@ -255,6 +277,8 @@ def main():
     parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
     parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
     parser.add_argument("--profile", action="store_true", help="write the time of each layer to the folder")
+    parser.add_argument("--tflops", type=float, default=739, help="of half matrix products; the default was measured on an H200")
+    parser.add_argument("--tbs", type=float, default=4.22, help="TB/s of copies; likewise")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -262,7 +286,9 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
           f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
-    print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9} {'theirs':>9}", flush=True)
+    print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9} {'theirs':>9}" +
+          (f" {'fp32':>9} {'error':>9}" if options.fp32 else "") +
+          (f" {'GFLOP':>9} {'layers':>6} {'bound':>9} {'of it':>6}" if options.profile else ""), flush=True)
     rows = []
     for spec in options.models:
         name, _, batch = spec.partition(":")
