@@ -143,6 +143,70 @@ TEST_F(Execution, GraphOfTheCaller) {
   d.streamDestroy(stream);
 }
 
+TEST_F(Execution, MemoryRefusedAndLaterGranted) {
+  Engine e(kRows);
+  auto& device = e.engine->device();
+  runtime::Context context(e.engine, {runtime::MemoryStrategy::kUserManaged, 0}, e.log);
+  Buffers b(device, 40);
+  point(context, b);
+  fill(e, b, 7);
+  const uint64_t bytes = context.memoryBytes();
+  ASSERT_GT(bytes, 0u);
+  EXPECT_THROW(context.enqueue(nullptr), UserError) << "there is no memory yet";
+  void* memory = device.allocate(bytes, 256);
+  EXPECT_THROW(
+      {
+        context.setMemory(memory, bytes / 2);
+        context.enqueue(nullptr);
+      },
+      UserError);
+  context.setMemory(memory, bytes);
+  for (int repeat = 0; repeat < 4; ++repeat) context.enqueue(nullptr);
+  device.synchronize(nullptr);
+  expectRight(e, b, "after memory was given");
+  device.free(memory);
+}
+
+// Without workspace other kernels win, and the results stay.
+TEST_F(Execution, NoWorkspaceForKernels) {
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f32[2,32,14,14]
+    const %w : f32[48,32,3,3] = random(4)
+    %c : f32[2,48,14,14] = convolution{prePadding=[1,1] postPadding=[1,1] epilogue="relu(x0)"}(%x, %w) "conv" from("conv")
+    output %c
+})g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {2, 32, 14, 14}, 3));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  for (const uint64_t limit : {uint64_t{0}, uint64_t{64} << 20}) {
+    build::BuildOptions options;
+    options.workspaceLimit = limit;
+    const auto run = runOnGpu(graph, inputs, options);
+    EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), 1e-5) << limit << " bytes";
+  }
+}
+
+TEST_F(Execution, PlanOfAnotherChipIsRefusedByName) {
+  RecordingLog log;
+  build::BuildOptions options;
+  options.device = "cuda";
+  options.optimizationLevel = 0;
+  options.log = &log;
+  plan::InputRange range;
+  range.min = range.opt = range.max = {8, 33};
+  options.profiles = {{{"x", range}}};
+  auto plan = build::build(graph::parse(kRows), options);
+  plan.target.deviceName = "GPU of the past";
+  plan.target.requirements = {"sm:61"};
+  try {
+    runtime::Engine::make(std::move(plan), {}, log);
+    FAIL() << "a plan for sm_61 was loaded";
+  } catch (const Unsupported& error) {
+    const std::string message = error.what();
+    for (const char* part : {"GPU of the past", "sm:61", "build it again here"}) EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
 TEST_F(Execution, HalvesWhereTheBuilderMay) {
   const auto graph = graph::parse(R"g(graph "net" {
     input %x : f32[2,8,12,12]
