@@ -17,9 +17,19 @@ using graph::Graph;
 using graph::NodeId;
 using graph::ValueId;
 
+// A product of halves whose sums become f32, by a device that does not round them in between.
+bool keepsSums(const Graph& graph, NodeId id, const ops::Pointwise& consumer, const Options& options) {
+  const auto& node = graph.node(id);
+  const auto* product = node.op.as<ops::MatMul>();
+  if (product == nullptr || !product->epilogue.empty() || consumer.expr != ops::ScalarExpr::castTo(DataType::kF32)) return false;
+  auto merged = *product;
+  merged.epilogue = consumer.expr;
+  return options.device == "cuda" && options.computes && options.computes(merged, graph.inputTypes(node.inputs));
+}
+
 // The contraction's own inputs come first; those of the epilogue follow.
 template <typename Op>
-bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs) {
+bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs, const Options& options) {
   const auto& node = graph.node(id);
   const auto* op = node.op.template as<Op>();
   const auto& consumer = graph.node(use.node);
@@ -28,7 +38,8 @@ bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs) 
   const ValueId joined = node.outputs[0];
   const auto& type = graph.value(joined).type;
   const auto& out = graph.value(consumer.outputs[0]).type;
-  if (type.shape != out.shape || type.dtype != out.dtype || !isFloating(type.dtype)) return false;
+  if (type.shape != out.shape || !isFloating(type.dtype)) return false;
+  if (type.dtype != out.dtype && !keepsSums(graph, id, *pointwise, options)) return false;
   // Inputs of the whole: x0 is the contraction's result, which `joined` stands for here.
   std::vector<ValueId> inner{joined};
   inner.insert(inner.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(ownInputs), node.inputs.end());
@@ -70,20 +81,20 @@ bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs) 
   return true;
 }
 
-bool fuseOne(Graph& graph, NodeId id, const graph::Use& use) {
+bool fuseOne(Graph& graph, NodeId id, const graph::Use& use, const Options& options) {
   const auto& op = graph.node(id).op;
   if (const auto* convolution = op.as<ops::Convolution>()) {
-    return fuseInto<ops::Convolution>(graph, id, use, convolution->hasBias ? 3 : 2);
+    return fuseInto<ops::Convolution>(graph, id, use, convolution->hasBias ? 3 : 2, options);
   }
   if (const auto* deconvolution = op.as<ops::Deconvolution>()) {
-    return fuseInto<ops::Deconvolution>(graph, id, use, deconvolution->hasBias ? 3 : 2);
+    return fuseInto<ops::Deconvolution>(graph, id, use, deconvolution->hasBias ? 3 : 2, options);
   }
-  return fuseInto<ops::MatMul>(graph, id, use, 2);
+  return fuseInto<ops::MatMul>(graph, id, use, 2, options);
 }
 
 }  // namespace
 
-int fuseEpilogue(Graph& graph, const Options&) {
+int fuseEpilogue(Graph& graph, const Options& options) {
   int edits = 0;
   bool changed = true;
   while (changed) {
@@ -94,7 +105,7 @@ int fuseEpilogue(Graph& graph, const Options&) {
     for (const auto id : order) {
       if (gone[id] || !graph.node(id).op.facts().contraction) continue;
       const auto user = onlyUser(graph, uses, graph.node(id).outputs[0]);
-      if (!user || gone[user->node] || !fuseOne(graph, id, *user)) continue;
+      if (!user || gone[user->node] || !fuseOne(graph, id, *user, options)) continue;
       gone[id] = gone[user->node] = true;
       changed = true;
       ++edits;

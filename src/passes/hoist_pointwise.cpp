@@ -6,6 +6,7 @@
 #include "ops/op/concat.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reshape.h"
+#include "ops/op/slice.h"
 #include "passes/match.h"
 
 namespace tenon::passes {
@@ -64,33 +65,85 @@ bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
   return true;
 }
 
+// The part of a constant operand that belongs to the piece [first, first + count) of a concatenation of the given rank.
+graph::ConstantPtr partOf(const graph::ConstantPtr& constant, int rank, int64_t axis, int64_t first, int64_t count) {
+  const int64_t at = axis - (rank - constant->dims().rank);
+  if (at < 0 || constant->dims()[static_cast<int>(at)] == 1) return constant;
+  ops::Slice slice;
+  for (const int64_t extent : constant->dims()) {
+    slice.start.emplace_back(0);
+    slice.size.emplace_back(extent);
+  }
+  slice.start[static_cast<size_t>(at)] = first;
+  slice.size[static_cast<size_t>(at)] = count;
+  return graph::Constant::recipe(slice, {constant});
+}
+
+// The operand that is a concatenation only this node reads, beside constants that do not stretch it; nothing where there is none.
+std::optional<size_t> concatOperand(const Graph& graph, const graph::Node& node, const Uses& uses) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (graph.value(node.inputs[i]).constant != nullptr) continue;
+    if (found || producerOp<ops::Concat>(graph, node.inputs[i]) == nullptr || !onlyUse(graph, uses, node.inputs[i])) return std::nullopt;
+    found = i;
+  }
+  if (!found || graph.value(node.inputs[*found]).type.shape != graph.value(node.outputs[0]).type.shape) return std::nullopt;
+  if (node.inputs.size() == 1) return found;
+  // Pieces that stand somewhere known.
+  const auto& concat = graph.node(graph.value(node.inputs[*found]).producer);
+  const int64_t axis = concat.op.as<ops::Concat>()->axis;
+  const bool counted = std::all_of(concat.inputs.begin(), concat.inputs.end(), [&](ValueId piece) {
+    const Shape& shape = graph.value(piece).type.shape;
+    return shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)].isConstant();
+  });
+  return counted ? found : std::nullopt;
+}
+
 bool aboveConcat(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto& expr = node.op.as<ops::Pointwise>()->expr;
-  if (node.inputs.size() != 1 || !onlyUse(graph, uses, node.inputs[0])) return false;
-  const auto* concat = producerOp<ops::Concat>(graph, node.inputs[0]);
-  if (concat == nullptr || expr.instructions.size() > 2) return false;
-  const NodeId concatId = graph.value(node.inputs[0]).producer;
+  const auto operand = concatOperand(graph, node, uses);
+  if (!operand || expr.instructions.size() > 2) return false;
+  const NodeId concatId = graph.value(node.inputs[*operand]).producer;
+  const auto joined = *graph.node(concatId).op.as<ops::Concat>();
   const auto pieces = graph.node(concatId).inputs;
   const bool relu = expr == ops::ScalarExpr::of(ops::ScalarOp::k_relu);
+  int fused = 0;
   const bool taken = std::all_of(pieces.begin(), pieces.end(), [&](ValueId piece) {
     const NodeId producer = graph.value(piece).producer;
     const bool fuses = producer != graph::kNone && graph.node(producer).op.facts().contraction && onlyUse(graph, uses, piece);
-    return fuses || (relu && isNonNegative(graph, piece));
+    fused += fuses ? 1 : 0;
+    return fuses || (relu && isNonNegative(graph, piece)) || graph.value(piece).constant != nullptr;
   });
-  if (!taken) return false;
+  if (!taken || (fused == 0 && !relu)) return false;
   const NodeId self[] = {id};
   const NodeId concatOnly[] = {concatId};
   const auto op = node.op;
-  const auto joined = graph.node(concatId).op;
+  const auto operands = node.inputs;
   const auto name = node.name;
   const auto concatName = graph.node(concatId).name;
   const auto output = node.outputs[0];
+  const int rank = graph.value(output).type.rank();
+  const int64_t axis = joined.axis < 0 ? joined.axis + rank : joined.axis;
   graph::Patch patch(graph);
   std::vector<ValueId> results;
+  int64_t first = 0;
   for (const auto piece : pieces) {
-    const bool stays = relu && isNonNegative(graph, piece);
-    results.push_back(stays ? piece : patch.add(op, name, {piece}, self));
+    if (relu && isNonNegative(graph, piece)) {
+      results.push_back(piece);
+      continue;
+    }
+    auto inputs = operands;
+    inputs[*operand] = piece;
+    const Extent count = graph.value(piece).type.shape[static_cast<size_t>(axis)];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (i == *operand) continue;
+      const auto constant = graph.value(inputs[i]).constant;
+      const auto part = partOf(constant, rank, axis, first, count.constant());
+      if (part != constant) inputs[i] = patch.addConstant(part, graph.value(inputs[i]).name + "_part");
+    }
+    if (inputs.size() > 1) first += count.constant();
+    results.push_back(patch.add(op, name, std::move(inputs), self));
   }
   patch.replace(output, patch.add(joined, concatName, std::move(results), concatOnly));
   patch.commit();

@@ -163,6 +163,7 @@ bool MovementView::stepBack(const Graph& graph) {
 
 bool MovementView::stepBackFrom(const Graph& graph, graph::NodeId producer) {
   const auto& node = graph.node(producer);
+  if (node.inputs.empty()) return false;
   const Shape& before = graph.value(node.inputs[0]).type.shape;
   MovementView stepped = *this;
   stepped.source_ = node.inputs[0];

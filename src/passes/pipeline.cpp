@@ -17,6 +17,7 @@
 #include "passes/fuse_epilogue.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/hoist_pointwise.h"
+#include "passes/hoist_slices.h"
 #include "passes/literals.h"
 #include "passes/merge_affine.h"
 #include "passes/merge_equal.h"
@@ -54,6 +55,7 @@ constexpr Pass kPipeline[] = {
     {"find_attention", &findAttention},            // before its transposes move into the products
     {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
     {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
+    {"hoist_slices", &hoistSlices},          // rows that nobody reads
     {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
     {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
     {"fold_padding", &foldPadding},          // padding slices go into the windows behind them

@@ -52,6 +52,7 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
   const ValueId rows = node.inputs[0];
   const NodeId movement = graph.value(rows).producer;
   if (movement == graph::kNone || graph.value(rows).constraints != graph::Constraints{} || !onlyUse(graph, uses, rows)) return false;
+  if (graph.node(movement).inputs.empty()) return false;
   const ValueId source = graph.node(movement).inputs[0];
   const Shape before = graph.value(source).type.shape;
   const Shape after = graph.value(rows).type.shape;

@@ -48,7 +48,7 @@ std::string graphText(const Case& c) {
     operands.replace(operands.rfind("%v"), std::string::npos, "%closed");
   }
   const auto result = op.infer("case", types);
-  text += fmt::format("  %y : {}{} = {}({}) \"node\" from(\"layer\")\n  output %y\n}}", name(c.dtype), tenon::text(result[0].shape), op.text(), operands);
+  text += fmt::format("  %y : {}{} = {}({}) \"node\" from(\"layer\")\n  output %y\n}}", name(result[0].dtype), tenon::text(result[0].shape), op.text(), operands);
   return text;
 }
 
@@ -178,6 +178,7 @@ std::vector<Case> products() {
   add("bias_residual", "matmul{epilogue=\"add(x0,x1);add(t0,x2)\"}", {{2, 16, 64}, {64, 32}, {32}, {2, 16, 32}});
   add("scaled", "matmul{transposeB=true epilogue=\"mul(x0,0.125)\"}", {{2, 4, 24, 64}, {2, 4, 24, 64}}, false);
   add("batched", "matmul", {{2, 4, 24, 24}, {2, 4, 24, 64}}, false);
+  add("sums", "matmul{transposeB=true epilogue=\"cast.f32(x0)\"}", {{2, 16, 64}, {1000, 64}});
   add("broadcast_a", "matmul", {{1, 24, 32}, {6, 32, 16}}, false);
   add("transposed_a", "matmul{transposeA=true}", {{3, 32, 24}, {3, 32, 16}}, false);
   add("masked", "matmul{transposeB=true epilogue=\"mul(x0,0.125);add(t0,x1)\"}", {{2, 4, 24, 64}, {2, 4, 24, 64}, {2, 1, 1, 24}}, false);

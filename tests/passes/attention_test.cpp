@@ -193,69 +193,6 @@ TEST(NarrowMasks, WhatOnlyStretchesGoes) {
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,5,5]");
 }
 
-TEST(SimplifyGathers, KnownIndices) {
-  const auto body = [](const char* indices, const char* op, const char* shape) {
-    return fmt::format("input %x : f32[2,3,4]\nconst %i : i64{}\n%y : f32{} = gather{}(%x, %i) \"y\" from(\"y\")\noutput %y\n", indices, shape, op);
-  };
-  expectPass("simplify_gathers", body("[] = {1}", "{axis=1}", "[2,4]"), "slice reshape");
-  expectPass("simplify_gathers", body("[1] = {-1}", "{axis=-1}", "[2,3,1]"), "slice reshape");
-  expectPass("simplify_gathers", body("[3,1] = {0,1,2}", "{axis=1}", "[2,3,1,4]"), "reshape");
-  expectPass("simplify_gathers", body("[3] = {0,2,1}", "{axis=1}", "[2,3,4]"), "gather");
-  expectPass("simplify_gathers", body("[2] = {0,1}", "{axis=1}", "[2,2,4]"), "gather");
-}
-
-TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
-  const auto body = [](int extent) {
-    return fmt::format(R"g(const %x : f32[5,4] = random(1)
-    input %r : f32[3]
-    %i : i64[3] = pointwise{{expr="mul(x0,4.9);cast.i64(t0)"}}(%r) "i"
-    %w : i64[3] = pointwise{{expr="add(x0,{});less(x0,0);select(t1,t0,x0)"}}(%i) "w"
-    %y : f32[3,4] = gather(%x, %w) "y" from("y")
-    output %y
-)g", extent);
-  };
-  expectPass("simplify_gathers", body(5), "pointwise gather");
-  expectPass("simplify_gathers", body(4), "pointwise pointwise gather");
-}
-
-TEST(SinkRows, ReshapesAndTransposesGoBehindProducts) {
-  const auto body = [](const char* movement, const char* rows, const char* out, const char* weights) {
-    return fmt::format(R"g(input %x : f32[2,3,4]
-    const %w : f32{3} = random(1)
-    %r : f32{1} = {0}(%x) "r"
-    %y : f32{2} = matmul(%r, %w) "y" from("y")
-    output %y
-)g", movement, rows, out, weights);
-  };
-  expectPass("sink_rows", body("reshape{shape=[6,4]}", "[6,4]", "[6,5]", "[4,5]"), "matmul reshape");
-  expectPass("sink_rows", body("reshape{shape=[3,2,4]}", "[3,2,4]", "[3,2,5]", "[1,4,5]"), "matmul reshape");
-  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,4]", "[4,4]"), "matmul transpose");
-  // More columns than before, and nothing that would cancel the transpose.
-  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,5]", "[4,5]"), "transpose matmul");
-  expectPass("sink_rows", body("reshape{shape=[3,8]}", "[3,8]", "[3,5]", "[8,5]"), "reshape matmul");
-  expectPass("sink_rows", body("transpose{permutation=[0,2,1]}", "[2,4,3]", "[2,4,3]", "[3,3]"), "transpose matmul");
-}
-
-TEST(MergeMovement, Chains) {
-  const auto body = [](const std::string& steps, const std::string& last) {
-    return "input %x : f32[2,3,4,5]\n" + steps + "output %" + last + "\n";
-  };
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
-    %b : f32[8,3,5] = reshape{shape=[8,3,5]}(%a) "b"
-    %c : f32[3,8,5] = transpose{permutation=[1,0,2]}(%b) "c"
-    %d : f32[3,2,4,5] = reshape{shape=[3,2,4,5]}(%c) "d"
-)g", "d"), "transpose");
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
-    %b : f32[2,4,1,3,5] = reshape{shape=[2,4,1,3,5]}(%a) "b"
-    %c : f32[2,3,1,4,5] = transpose{permutation=[0,3,2,1,4]}(%b) "c"
-)g", "c"), "reshape");
-  // Extents that do not come apart.
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
-    %b : f32[6,4,5] = reshape{shape=[6,4,5]}(%a) "b"
-    %c : f32[4,6,5] = transpose{permutation=[1,0,2]}(%b) "c"
-)g", "c"), "transpose reshape transpose");
-}
-
 TEST(FindAttention, WhatElseIsReadStays) {
   const std::string plain = R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s")g";
   const std::string all = "reshape transpose reshape transpose reshape transpose matmul pointwise softmax matmul transpose reshape";

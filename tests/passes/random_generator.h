@@ -58,6 +58,7 @@ class Generator {
   void activation(ValueId x);
   void normalization(ValueId x);
   void attention(ValueId x);
+  void exportedAttention(ValueId x);
   void pieces(ValueId x);
   ValueId mean(ValueId x, std::vector<int64_t> axes);
   ValueId transposed(ValueId x, std::vector<int64_t> permutation);

@@ -1,5 +1,6 @@
 // Random graphs: what exporters write out of single operators, and what the passes find again.
 #include "ops/op/concat.h"
+#include "ops/op/gather.h"
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
@@ -85,6 +86,7 @@ ValueId Generator::transposed(ValueId x, std::vector<int64_t> permutation) {
 void Generator::attention(ValueId x) {
   const Shape in = shape(x);
   if (in.size() != 4 || !in[1].isConstant() || !in[2].isConstant() || !in[3].isConstant()) return unary(x);
+  if ((in[1] * in[2]).constant() > 0 && pick(2) == 0) return exportedAttention(x);
   put(ops::Reshape{{in[0], in[1] * in[2], in[3]}}, {x});
   const ValueId rows = last_;
   const int64_t width = 1 + pick(4);
@@ -101,6 +103,70 @@ void Generator::attention(ValueId x) {
   put(ops::Softmax{pick(2) == 0 ? 3 : -1}, {last_});
   put(ops::MatMul{}, {last_, heads[2]});
   if (pick(4) > 0) put(ops::Reshape{{in[0], in[1] * in[2], 2 * width}}, {transposed(last_, {0, 2, 1, 3})});
+}
+
+// As PyTorch writes it: one projection, split or picked from a stack; rows before batches; factors on q and k; a condition
+// for a mask; zeros where no key is left; the result through a product of rows in two axes, and a residual sum.
+void Generator::exportedAttention(ValueId x) {
+  const Shape in = shape(x);
+  const Extent batch = in[0];
+  const Extent rows = in[1] * in[2];
+  const Extent columns = in[3];
+  const int64_t width = 1 + pick(3);
+  const bool rowsFirst = pick(2) == 0;
+  put(ops::Reshape{{batch, rows, columns}}, {x});
+  const ValueId tokens = last_;
+  if (rowsFirst) transposed(tokens, {1, 0, 2});
+  put(ops::MatMul{}, {last_, weights({columns.constant(), 6 * width})});
+  if (pick(3) > 0) binaryOf("add(x0,x1)", last_, weights({1, 1, 6 * width}));
+  const ValueId projection = last_;
+  const Shape outer = rowsFirst ? Shape{rows, batch} : Shape{batch, rows};
+  ValueId stack = graph::kNone;
+  if (pick(2) == 0) {
+    put(ops::Reshape{{outer[0], outer[1], 3, 2 * width}}, {projection});
+    stack = transposed(last_, {2, 0, 1, 3});
+  }
+  std::vector<ValueId> heads;
+  for (int64_t i = 0; i < 3; ++i) {
+    if (stack != graph::kNone) {
+      put(ops::Gather{}, {stack, graph_.addConstant(graph::Constant::scalar(DataType::kI64, static_cast<double>(i)))});
+    } else {
+      put(ops::Slice{{0, 0, 2 * width * i}, {outer[0], outer[1], 2 * width}, {}, ops::SliceMode::kStrict}, {projection});
+    }
+    if (rowsFirst) {
+      put(ops::Reshape{{rows, batch * Extent(2), width}}, {last_});
+      put(ops::Reshape{{batch, 2, rows, width}}, {transposed(last_, {1, 0, 2})});
+    } else {
+      put(ops::Reshape{{batch, rows, 2, width}}, {last_});
+      transposed(last_, {0, 2, 1, 3});
+    }
+    heads.push_back(last_);
+  }
+  const bool scales = pick(2) == 0;
+  if (scales) heads[0] = withNumber("mul", heads[0], 0.7);
+  transposed(heads[1], {0, 1, 3, 2});
+  if (scales) withNumber("mul", last_, 0.7);
+  put(ops::MatMul{}, {heads[0], last_});
+  const ValueId scores = last_;
+  const bool conditional = pick(2) == 0;
+  if (conditional) {
+    put(ops::Pointwise{ops::parseScalarExpr("greater(x0,0)")}, {weights({rows.constant(), pick(2) == 0 ? 1 : rows.constant()})});
+    put(ops::Pointwise{ops::parseScalarExpr("select(x0,x1,-inf)")}, {last_, scores});
+  }
+  put(ops::Softmax{3}, {last_});
+  if (conditional) {
+    const ValueId softmax = last_;
+    put(ops::Pointwise{ops::parseScalarExpr("isnan(x0)")}, {softmax});
+    put(ops::Pointwise{ops::parseScalarExpr("select(x0,0,x1)")}, {last_, softmax});
+  }
+  put(ops::MatMul{}, {last_, heads[2]});
+  transposed(last_, rowsFirst ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3});
+  put(ops::Reshape{{batch * rows, 2 * width}}, {last_});
+  put(ops::MatMul{}, {last_, weights({2 * width, columns.constant()})});
+  put(ops::Reshape{{outer[0], outer[1], columns}}, {last_});
+  if (rowsFirst) transposed(last_, {1, 0, 2});
+  binaryOf("add(x0,x1)", last_, tokens);
+  if (pick(3) == 0) put(ops::Slice{{0, 0, 0}, {batch, 1, columns}, {}, ops::SliceMode::kStrict}, {last_});
 }
 
 void Generator::pieces(ValueId x) {

@@ -71,6 +71,9 @@ std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span
       case ScalarOp::k_identity:
         if (!isSoFar(a)) return std::nullopt;
         break;
+      case ScalarOp::k_cast:  // to f32: the sum is not rounded
+        if (!isSoFar(a) || added || expr.instructions.size() != 1) return std::nullopt;
+        break;
       case ScalarOp::k_relu:
       case ScalarOp::k_gelu_tanh:
         if (!isSoFar(a)) return std::nullopt;
@@ -108,17 +111,20 @@ std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span
 }
 
 std::string BlasShape::text() const {
-  return fmt::format("{}x{}x{}x{} {} {}{}{}{}", batch, m, n, k, name(type), transposeA, transposeB, batchedA, batchedB);
+  const auto types = result == type ? std::string(name(type)) : fmt::format("{}>{}", name(type), name(result));
+  return fmt::format("{}x{}x{}x{} {} {}{}{}{}", batch, m, n, k, types, transposeA, transposeB, batchedA, batchedB);
 }
 
 std::string blasRefusal(const ops::MatMul&, const runtime::Shapes& shapes) {
   const auto& y = shapes.outputs[0];
+  const auto type = shapes.inputs[0].dtype;
   for (const auto& input : shapes.inputs) {
-    if (input.dtype != y.dtype) return fmt::format("operands of {} and {}", name(input.dtype), name(y.dtype));
+    if (input.dtype != type) return fmt::format("operands of {} and {}", name(type), name(input.dtype));
   }
-  if (y.dtype != DataType::kF32 && y.dtype != DataType::kF16 && y.dtype != DataType::kBF16) {
-    return fmt::format("operands of {}; it computes f32, f16 and bf16", name(y.dtype));
+  if (type != DataType::kF32 && type != DataType::kF16 && type != DataType::kBF16) {
+    return fmt::format("operands of {}; it computes f32, f16 and bf16", name(type));
   }
+  if (y.dtype != type && (y.dtype != DataType::kF32 || shapes.inputs.size() != 2)) return fmt::format("a result of {} from operands of {}", name(y.dtype), name(type));
   for (size_t i = 0; i < 2; ++i) {
     const auto& dims = shapes.inputs[i].dims;
     if (dims.count() == 0) return fmt::format("operand {} is empty", i);
@@ -133,7 +139,8 @@ BlasShape blasShape(const ops::MatMul& op, const runtime::Shapes& shapes) {
   const auto& b = shapes.inputs[1].dims;
   const auto& y = shapes.outputs[0].dims;
   BlasShape shape;
-  shape.type = shapes.outputs[0].dtype;
+  shape.type = shapes.inputs[0].dtype;
+  shape.result = shapes.outputs[0].dtype;
   shape.transposeA = op.transposeA;
   shape.transposeB = op.transposeB;
   shape.m = y[y.rank - 2];
@@ -180,7 +187,8 @@ BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, b
     : shape_(shape),
       epilogue_(epilogue),
       compute_(tf32 && shape.type == DataType::kF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
-      type_(blasType(shape.type)) {
+      type_(blasType(shape.type)),
+      resultType_(blasType(shape.result)) {
   const auto& lt = blasLt();
   check(lt.matmulDescCreate(&operation_, compute_, CUDA_R_32F), "cublasLtMatmulDescCreate");
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -196,9 +204,9 @@ BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, b
   if (epilogue.activation == Activation::kRelu) kind = bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   if (epilogue.activation == Activation::kGeluTanh) kind = bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, kind);
-  layout(layouts_[0], shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n, shape.batchedB);
-  layout(layouts_[1], shape.transposeA ? shape.k : shape.m, shape.transposeA ? shape.m : shape.k, shape.batchedA);
-  layout(layouts_[2], shape.m, shape.n, true);
+  layout(layouts_[0], type_, shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n, shape.batchedB);
+  layout(layouts_[1], type_, shape.transposeA ? shape.k : shape.m, shape.transposeA ? shape.m : shape.k, shape.batchedA);
+  layout(layouts_[2], resultType_, shape.m, shape.n, true);
 }
 
 BlasProduct::~BlasProduct() {
@@ -209,9 +217,9 @@ BlasProduct::~BlasProduct() {
 }
 
 // Rows of a row-major matrix are columns of a column-major one.
-void BlasProduct::layout(cublasLtMatrixLayout_t& layout, int64_t rows, int64_t columns, bool batched) const {
+void BlasProduct::layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched) const {
   const auto& lt = blasLt();
-  check(lt.matrixLayoutCreate(&layout, type_, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns), "cublasLtMatrixLayoutCreate");
+  check(lt.matrixLayoutCreate(&layout, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns), "cublasLtMatrixLayoutCreate");
   const auto batch = static_cast<int32_t>(shape_.batch);
   const int64_t stride = batched ? rows * columns : 0;
   check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), "a batch");
@@ -253,7 +261,7 @@ std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
 
 bool BlasProduct::use(const BlasAlgorithm& algorithm) {
   const auto& lt = blasLt();
-  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, type_, type_, algorithm.id, &algorithm_) != CUBLAS_STATUS_SUCCESS) return false;
+  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, resultType_, resultType_, algorithm.id, &algorithm_) != CUBLAS_STATUS_SUCCESS) return false;
   for (size_t s = 0; s < kSettings.size(); ++s) {
     // Not every algorithm lets every attribute be set, not even to what it is.
     const auto value = static_cast<uint32_t>(algorithm.settings[s]);

@@ -30,7 +30,8 @@ std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span
 
 // Extents of y = a b as one strided batch; a batch of `a` times one `b` is a single product of more rows.
 struct BlasShape {
-  DataType type = DataType::kF32;
+  DataType type = DataType::kF32;    // of the operands
+  DataType result = DataType::kF32;  // f32 where halves are not rounded to
   bool transposeA = false;
   bool transposeB = false;
   int64_t m = 0, n = 0, k = 0, batch = 1;
@@ -78,11 +79,12 @@ class BlasProduct {
 
  private:
   std::vector<cublasLtMatmulHeuristicResult_t> ask(int most) const;
-  void layout(cublasLtMatrixLayout_t& layout, int64_t rows, int64_t columns, bool batched) const;
+  void layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched) const;
   BlasShape shape_;
   BlasEpilogue epilogue_;
   cublasComputeType_t compute_;
   cudaDataType_t type_;
+  cudaDataType_t resultType_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   std::array<cublasLtMatrixLayout_t, 3> layouts_{};  // b, a, y: row-major products are column-major ones in exchanged order
   cublasLtMatmulAlgo_t algorithm_{};

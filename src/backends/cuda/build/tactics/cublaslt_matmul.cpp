@@ -23,6 +23,7 @@ std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
 
 std::string generatedRefusal(const ops::MatMul& op, DataType type) {
   if (op.epilogue.empty()) return {};
+  if (op.epilogue.instructions.back().op == ops::ScalarOp::k_cast) return "an epilogue that changes the type";
   if (!nvrtc().missing.empty()) return nvrtc().missing;
   return pointwiseUnsupported(op.epilogue, epilogueTypes(op, type), type);
 }

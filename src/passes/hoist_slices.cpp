@@ -1,0 +1,162 @@
+// slice(matmul(x, w)) => matmul(slice(x), w), slice(normalization(x)) => normalization(slice(x)), slice(p(x, y)) => p(slice(x), slice(y)) on the
+// way to one of these: rows that nobody reads are not computed, as those of all tokens but the class token.
+#include "passes/hoist_slices.h"
+
+#include <algorithm>
+
+#include "ops/op/matmul.h"
+#include "ops/op/normalization.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/slice.h"
+#include "passes/match.h"
+
+namespace tenon::passes {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using Uses = std::vector<std::vector<graph::Use>>;
+
+bool isPartial(const ops::Slice& slice, const Shape& shape, size_t axis) {
+  const bool steps = slice.stride.empty() || slice.stride[axis].isConstant(1);
+  return !(slice.start[axis].isConstant(0) && slice.size[axis] == shape[axis] && steps);
+}
+
+// What the slice of a result needs of an operand that broadcasts to it, aligned at the right: nothing where that is all of it.
+std::optional<ops::Slice> ofOperand(const ops::Slice& slice, const Shape& result, const Shape& operand) {
+  ops::Slice part;
+  bool whole = true;
+  for (size_t i = 0; i < operand.size(); ++i) {
+    const size_t axis = result.size() - operand.size() + i;
+    const bool broadcasts = operand[i].isConstant(1) && !result[axis].isConstant(1);
+    const bool partial = !broadcasts && isPartial(slice, result, axis);
+    whole = whole && !partial;
+    part.start.push_back(partial ? slice.start[axis] : Extent(0));
+    part.size.push_back(partial ? slice.size[axis] : operand[i]);
+    part.stride.push_back(partial && !slice.stride.empty() ? slice.stride[axis] : Extent(1));
+  }
+  return whole ? std::nullopt : std::optional(part);
+}
+
+bool isMatrix(const graph::Value& value) {
+  const Shape& shape = value.type.shape;
+  return std::all_of(shape.begin(), shape.end() - 2, [](const Extent& e) { return e.isConstant(1); });
+}
+
+// Whether a node computes each of its rows from the same rows of its operands, for the axes that the slice cuts.
+bool isRowwise(const Graph& graph, const Node& node, const ops::Slice& slice) {
+  const Shape& shape = graph.value(node.outputs[0]).type.shape;
+  const auto cuts = [&](size_t axis) { return isPartial(slice, shape, axis); };
+  if (const auto* product = node.op.as<ops::MatMul>()) {
+    const auto& rows = graph.value(node.inputs[0]).type;
+    return !product->transposeA && isMatrix(graph.value(node.inputs[1])) && rows.shape.size() == shape.size() && !cuts(shape.size() - 1);
+  }
+  const auto* normalization = node.op.as<ops::Normalization>();
+  if (normalization == nullptr || normalization->groups != 1) return false;
+  for (const int64_t axis : normalization->axes) {
+    if (cuts(static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis))) return false;
+  }
+  return true;
+}
+
+class Hoist {
+ public:
+  Hoist(Graph& graph, const Uses& uses) : graph_(graph), uses_(uses) {}
+
+  bool run(NodeId id) {
+    const auto* slice = graph_.node(id).op.as<ops::Slice>();
+    if (slice == nullptr || slice->mode != ops::SliceMode::kStrict) return false;
+    const ValueId input = graph_.node(id).inputs[0];
+    if (!leadsToRows(input, *slice)) return false;
+    above(graph_.value(input).producer, *slice);
+    return true;
+  }
+
+ private:
+  // All that reads the value is this slice, perhaps written several times.
+  bool onlySliced(ValueId value, const ops::Slice& slice) const {
+    if (graph_.isOutput(value) || graph_.value(value).constraints != graph::Constraints{} || uses_[value].empty()) return false;
+    const auto named = std::count_if(uses_[value].begin(), uses_[value].end(), [&](const graph::Use& use) {
+      return graph_.isOutput(graph_.node(use.node).outputs[0]);
+    });
+    if (named > 1) return false;  // outputs of the network are tensors of their own
+    return std::all_of(uses_[value].begin(), uses_[value].end(), [&](const graph::Use& use) {
+      const auto* other = graph_.node(use.node).op.as<ops::Slice>();
+      return other != nullptr && ops::Operator(*other) == ops::Operator(slice) && graph_.node(use.node).inputs.size() == 1;
+    });
+  }
+
+  // Through scalar work that nobody else reads.
+  bool leadsToRows(ValueId value, const ops::Slice& slice) const { return onlySliced(value, slice) && computesRows(value, slice, 8); }
+
+  bool computesRows(ValueId value, const ops::Slice& slice, int depth) const {
+    const NodeId producer = graph_.value(value).producer;
+    if (producer == graph::kNone || depth == 0) return false;
+    const auto& node = graph_.node(producer);
+    if (isRowwise(graph_, node, slice)) return true;
+    if (node.op.as<ops::Pointwise>() == nullptr) return false;
+    const Shape& shape = graph_.value(value).type.shape;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      return graph_.value(input).type.shape == shape && onlyUser(graph_, uses_, input) && computesRows(input, slice, depth - 1);
+    });
+  }
+
+  void above(NodeId id, const ops::Slice& slice) {
+    const Node node = graph_.node(id);
+    const ValueId output = node.outputs[0];
+    const Shape shape = graph_.value(output).type.shape;
+    std::vector<NodeId> from{id};
+    std::vector<ValueId> sliced;
+    for (const auto& use : uses_[output]) {
+      from.push_back(use.node);
+      sliced.push_back(graph_.node(use.node).outputs[0]);
+    }
+    const auto name = graph_.node(from[1]).name;
+    const std::span<const NodeId> slices(from.data() + 1, from.size() - 1);
+    graph::Patch patch(graph_);
+    std::vector<ValueId> inputs = node.inputs;
+    const bool isProduct = node.op.as<ops::MatMul>() != nullptr;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (isProduct && i == 1) continue;
+      Shape seen = shape;
+      if (isProduct && i == 0) seen.back() = graph_.value(inputs[0]).type.shape.back();
+      auto wanted = slice;
+      if (isProduct && i == 0) wanted.size.back() = seen.back();
+      const auto part = ofOperand(wanted, seen, graph_.value(inputs[i]).type.shape);
+      if (!part) continue;
+      const auto constant = graph_.value(inputs[i]).constant;
+      inputs[i] = constant != nullptr ? patch.addConstant(graph::Constant::recipe(*part, {constant}), graph_.value(inputs[i]).name + "_rows")
+                                      : patch.add(*part, name, {inputs[i]}, slices);
+    }
+    const NodeId self[] = {id};
+    const ValueId result = patch.add(node.op, node.name, std::move(inputs), self);
+    for (const auto value : sliced) patch.replace(value, result);
+    patch.commit();
+  }
+
+  Graph& graph_;
+  const Uses& uses_;
+};
+
+}  // namespace
+
+int hoistSlices(Graph& graph, const Options&) {
+  int edits = 0;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const auto order = graph.order();
+    const auto uses = graph.allUses();
+    for (const auto id : order) {
+      if (!Hoist(graph, uses).run(id)) continue;
+      changed = true;
+      ++edits;
+      break;
+    }
+  }
+  return edits;
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,150 @@
+// Movement and picking of rows: gathers by known indices, chains of movement, products of rows, slices before what they cut.
+#include "check_pass.h"
+
+namespace tenon::passes {
+namespace {
+
+TEST(SimplifyGathers, KnownIndices) {
+  const auto body = [](const char* indices, const char* op, const char* shape) {
+    return fmt::format("input %x : f32[2,3,4]\nconst %i : i64{}\n%y : f32{} = gather{}(%x, %i) \"y\" from(\"y\")\noutput %y\n", indices, shape, op);
+  };
+  expectPass("simplify_gathers", body("[] = {1}", "{axis=1}", "[2,4]"), "slice reshape");
+  expectPass("simplify_gathers", body("[1] = {-1}", "{axis=-1}", "[2,3,1]"), "slice reshape");
+  expectPass("simplify_gathers", body("[3,1] = {0,1,2}", "{axis=1}", "[2,3,1,4]"), "reshape");
+  expectPass("simplify_gathers", body("[3] = {0,2,1}", "{axis=1}", "[2,3,4]"), "gather");
+  expectPass("simplify_gathers", body("[2] = {0,1}", "{axis=1}", "[2,2,4]"), "gather");
+}
+
+TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
+  const auto body = [](int extent) {
+    return fmt::format(R"g(const %x : f32[5,4] = random(1)
+    input %r : f32[3]
+    %i : i64[3] = pointwise{{expr="mul(x0,4.9);cast.i64(t0)"}}(%r) "i"
+    %w : i64[3] = pointwise{{expr="add(x0,{});less(x0,0);select(t1,t0,x0)"}}(%i) "w"
+    %y : f32[3,4] = gather(%x, %w) "y" from("y")
+    output %y
+)g", extent);
+  };
+  expectPass("simplify_gathers", body(5), "pointwise gather");
+  expectPass("simplify_gathers", body(4), "pointwise pointwise gather");
+}
+
+TEST(SinkRows, ReshapesAndTransposesGoBehindProducts) {
+  const auto body = [](const char* movement, const char* rows, const char* out, const char* weights) {
+    return fmt::format(R"g(input %x : f32[2,3,4]
+    const %w : f32{3} = random(1)
+    %r : f32{1} = {0}(%x) "r"
+    %y : f32{2} = matmul(%r, %w) "y" from("y")
+    output %y
+)g", movement, rows, out, weights);
+  };
+  expectPass("sink_rows", body("reshape{shape=[6,4]}", "[6,4]", "[6,5]", "[4,5]"), "matmul reshape");
+  expectPass("sink_rows", body("reshape{shape=[3,2,4]}", "[3,2,4]", "[3,2,5]", "[1,4,5]"), "matmul reshape");
+  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,4]", "[4,4]"), "matmul transpose");
+  // More columns than before, and nothing that would cancel the transpose.
+  expectPass("sink_rows", body("transpose{permutation=[1,0,2]}", "[3,2,4]", "[3,2,5]", "[4,5]"), "transpose matmul");
+  expectPass("sink_rows", body("reshape{shape=[3,8]}", "[3,8]", "[3,5]", "[8,5]"), "reshape matmul");
+  expectPass("sink_rows", body("transpose{permutation=[0,2,1]}", "[2,4,3]", "[2,4,3]", "[3,3]"), "transpose matmul");
+}
+
+// What has no operand has nothing to move.
+TEST(SinkRows, RowsFromNothing) {
+  const std::string body = R"g(input %x : f32[2,3,4]
+    const %w : f32[4,5] = random(1)
+    %f : f32[2,3,4] = fill{shape=[2,3,4] start=0.5 deltas=[0.1,0,0.2]}() "f"
+    %t : f32[2,4,3] = transpose{permutation=[0,2,1]}(%f) "t"
+    %p : f32[2,3,3] = matmul(%x, %t) "p"
+    %y : f32[2,3,5] = matmul(%f, %w) "y"
+    output %y
+    output %p
+)g";
+  for (const char* pass : {"sink_rows", "merge_movement", "attention_heads", "hoist_slices"}) expectPass(pass, body, "fill transpose matmul matmul");
+}
+
+TEST(MergeMovement, Chains) {
+  const auto body = [](const std::string& steps, const std::string& last) {
+    return "input %x : f32[2,3,4,5]\n" + steps + "output %" + last + "\n";
+  };
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[8,3,5] = reshape{shape=[8,3,5]}(%a) "b"
+    %c : f32[3,8,5] = transpose{permutation=[1,0,2]}(%b) "c"
+    %d : f32[3,2,4,5] = reshape{shape=[3,2,4,5]}(%c) "d"
+)g", "d"), "transpose");
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[2,4,1,3,5] = reshape{shape=[2,4,1,3,5]}(%a) "b"
+    %c : f32[2,3,1,4,5] = transpose{permutation=[0,3,2,1,4]}(%b) "c"
+)g", "c"), "reshape");
+  // Extents that do not come apart.
+  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+    %b : f32[6,4,5] = reshape{shape=[6,4,5]}(%a) "b"
+    %c : f32[4,6,5] = transpose{permutation=[1,0,2]}(%b) "c"
+)g", "c"), "transpose reshape transpose");
+}
+
+TEST(HoistSlices, RowsThatNobodyReadsAreNotComputed) {
+  const std::string body = R"g(input %x : f32[2,5,8]
+    const %w : f32[8,12] = random(1)
+    const %b : f32[12] = random(2)
+    const %v : f32[1,12,8] = random(3)
+    const %p : f32[5,8] = random(4)
+    const %s : f32[8] = random(5)
+    const %t : f32[8] = random(6)
+    %n : f32[2,5,8] = normalization{axes=[-1]}(%x, %s, %t) "n" from("n")
+    %m : f32[2,5,12] = matmul{epilogue="add(x0,x1);gelu_erf(t0)"}(%n, %w, %b) "m" from("m")
+    %o : f32[2,5,8] = matmul(%m, %v) "o" from("o")
+    %q : f32[2,5,8] = pointwise{expr="add(x0,x1);mul(t0,x2)"}(%o, %x, %p) "q" from("q")
+)g";
+  const auto cut = [&](const char* name, int start, int size, int stride) {
+    return fmt::format("%{3} : f32[2,{1},8] = slice{{start=[0,{0},0] size=[2,{1},8] stride=[1,{2},1]}}(%q) \"{3}\"\n", start, size, stride, name);
+  };
+  expectPass("hoist_slices", body + cut("y", 1, 1, 1) + "output %y\n", "slice slice normalization matmul matmul pointwise");
+  expectPass("hoist_slices", body + cut("y", 0, 2, 3) + cut("z", 0, 2, 3) + "%r : f32[2,2,8] = pointwise{expr=\"sub(x0,x1)\"}(%y, %z) \"r\"\noutput %r\n",
+             "slice slice normalization matmul matmul pointwise pointwise");
+  // Rows that others read, or others rows.
+  const std::string all = "normalization matmul matmul pointwise slice";
+  expectPass("hoist_slices", body + cut("y", 1, 1, 1) + "output %y\noutput %q\n", all);
+  expectPass("hoist_slices", body + cut("y", 1, 1, 1) + cut("z", 2, 1, 1) + "output %y\noutput %z\n", all + " slice");
+  // Columns are not rows.
+  expectPass("hoist_slices", R"g(input %x : f32[2,5,8]
+    const %s : f32[8] = random(5)
+    const %t : f32[8] = random(6)
+    %n : f32[2,5,8] = normalization{axes=[-1]}(%x, %s, %t) "n"
+    %y : f32[2,5,4] = slice{start=[0,0,0] size=[2,5,4]}(%n) "y"
+    output %y
+)g", "normalization slice");
+}
+
+TEST(HoistSlices, ScalarWorkStaysBehindConvolutions) {
+  expectPass("hoist_slices", R"g(input %x : f32[1,4,5,5]
+    const %w : f32[6,4,1,1] = random(1)
+    %c : f32[1,6,5,5] = convolution(%x, %w) "c"
+    %r : f32[1,6,5,5] = pointwise{expr="relu(x0)"}(%c) "r"
+    %y : f32[1,6,2,5] = slice{start=[0,0,1,0] size=[1,6,2,5]}(%r) "y"
+    output %y
+)g", "convolution pointwise slice");
+}
+
+TEST(HoistPointwise, PositionsGoBeforeTheConcatenation) {
+  const auto body = [](const char* positions) {
+    return fmt::format(R"g(input %x : f32[2,4,3]
+    const %w : f32[3,6] = random(1)
+    const %c : f32[2,1,6] = random(2)
+    const %p : f32{} = random(3)
+    %m : f32[2,4,6] = matmul(%x, %w) "m" from("m")
+    %j : f32[2,5,6] = concat{{axis=1}}(%c, %m) "j" from("j")
+    %y : f32[2,5,6] = pointwise{{expr="add(x0,x1)"}}(%j, %p) "y" from("y")
+    output %y
+)g", positions);
+  };
+  for (const char* positions : {"[1,5,6]", "[5,1]", "[6]", "[2,1,1]"}) {
+    expectPass("hoist_pointwise", body(positions), "matmul pointwise pointwise concat");
+    auto graph = graph::parse("graph \"g\" {\n" + body(positions) + "}\n");
+    const auto before = graph;
+    run(graph, {});
+    EXPECT_EQ(operators(graph), "matmul concat");
+    expectSameValues(before, graph);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::passes
