@@ -167,9 +167,9 @@ class Writer final : public IStreamWriter {
   explicit Writer(std::map<int64_t, int64_t> refusals) : refusals_(std::move(refusals)) {}
   int64_t write(const void* data, int64_t count) noexcept override {
     const auto refused = refusals_.find(static_cast<int64_t>(bytes.size()));
-    if (refused != refusals_.end()) return refused->second;
-    bytes.append(static_cast<const char*>(data), static_cast<size_t>(count));
-    return count;
+    const int64_t answer = refused != refusals_.end() ? refused->second : count;
+    if (answer > 0) bytes.append(static_cast<const char*>(data), static_cast<size_t>(answer < count ? answer : count));
+    return answer;
   }
   std::string bytes;
 

@@ -110,7 +110,8 @@ void Plugins::define(const Line& line, const DataOf& dataOf) {
         "line {}: there is no {} in this process: preload its library or name it with --plugins", line.number, who));
   }
   const std::string name = textAt(value, "name");
-  const std::string_view kind = creator->getInterfaceInfo().kind;
+  const char* const said = creator->getInterfaceInfo().kind;
+  const std::string_view kind = said != nullptr ? said : "";
   const Json list = value.contains("fields") ? value["fields"] : value.value("state", Json());
   const std::vector<nvinfer1::PluginField> given =
       list.is_array() ? fields(line, list, dataOf) : std::vector<nvinfer1::PluginField>();

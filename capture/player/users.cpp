@@ -20,12 +20,11 @@ void PlayerLogger::log(Severity severity, const char* message) noexcept {
 }
 
 int64_t CollectingWriter::write(const void* data, int64_t count) noexcept {
-  if (const auto refused = refusals.find(static_cast<int64_t>(bytes.size())); refused != refusals.end()) {
-    return refused->second;
-  }
+  const auto refused = refusals.find(static_cast<int64_t>(bytes.size()));
+  const int64_t answer = refused != refusals.end() ? refused->second : count;
   try {
-    bytes.append(static_cast<const char*>(data), static_cast<size_t>(count));
-    return count;
+    bytes.append(static_cast<const char*>(data), static_cast<size_t>(std::clamp<int64_t>(answer, 0, count)));
+    return answer;
   } catch (const std::bad_alloc&) {
     return -1;
   }

@@ -71,7 +71,7 @@ void Call::forward() {
 bool Call::boolean(bool value) {
   if (isForwarded_ && method_.isBuild && settings().records()) {
     const std::string engine = takeStreamedEngine();
-    extra_ += engine.empty() ? engine : ",\"engine\":" + engine;
+    extra_ += engine.empty() || !value ? std::string() : ",\"engine\":" + engine;
   }
   separate();
   line_ += value ? "true" : "false";

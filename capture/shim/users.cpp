@@ -23,9 +23,10 @@ class WriterStandIn final : public StandIn<nvinfer1::IStreamWriter> {
     if (taken != count) {
       recordAnswer(id_, "IStreamWriter.write", std::to_string(written_) + "," + std::to_string(count),
                    std::to_string(taken));
-    } else if (count > 0) {
-      XXH3_128bits_update(&hash_, data, static_cast<size_t>(count));
-      written_ += count;
+    }
+    if (taken > 0 && taken <= count) {
+      XXH3_128bits_update(&hash_, data, static_cast<size_t>(taken));
+      written_ += taken;
       last() = this;
     }
     return taken;

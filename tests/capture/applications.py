@@ -17,12 +17,14 @@ def trtexec(setup):
     shutil.copy(setup.shim, os.path.join(folder, "libnvinfer.so.10"))
     model = os.path.join(setup.source, "models", "digits", "digits.onnx")
     command = [setup.program("trtexec"), "--onnx=" + model, "--builderOptimizationLevel=0", "--skipInference"]
-    environment = {"LD_LIBRARY_PATH": folder, "TRT_SHIM_NVINFER_LIB_NAME": setup.library, "TENON_DEVICE": support.DEVICE,
+    environment = {"LD_LIBRARY_PATH": folder, "TRT_SHIM_NVINFER_LIB_NAME": setup.library,
+                   "TENON_DEVICE": support.DEVICE,
                    "TRT_SHIM_OUTPUT_JSON_FILE": setup.path("digits.json"), "TRT_SHIM_PRINT_WELCOME": "1"}
     done = run(command + ["--saveEngine=" + setup.path("engine")], environment)
     expect(done.returncode == 0 and "[tensorrt_shim] recording" in done.stdout, done.stdout[-2000:])
     plain = run(command + ["--saveEngine=" + setup.path("plain")], {"TENON_DEVICE": support.DEVICE})
-    expect(plain.returncode == 0 and same_files(setup.path("engine"), setup.path("plain")), "the shim changes the engine")
+    expect(plain.returncode == 0 and same_files(setup.path("engine"), setup.path("plain")),
+           "the shim changes the engine")
     played = play(setup, "digits", "-o", setup.path("replayed"))
     expect(played.returncode == 0 and same_files(setup.path("engine"), setup.path("replayed")), played.stdout[-2000:])
 
@@ -40,7 +42,8 @@ def python(setup):
     done = captured(setup, command, "python", LD_LIBRARY_PATH=setup.libraries)
     expect(done.returncode == 0, done.stdout[-2000:])
     expect("creator" not in done.stdout, done.stdout[-2000:])
-    registered = [c["a"] for c in lines_of(setup.path("python.json")) if c.get("m") == "IPluginRegistry.registerCreator"]
+    registered = [c["a"] for c in lines_of(setup.path("python.json"))
+                  if c.get("m") == "IPluginRegistry.registerCreator"]
     expect(["TimesThree", "3", ""] in registered, f"the creator's registration is missing: {registered}")
     # The player runs no Python: a plugin of the same name in a library takes the place of those of Python.
     missing = play(setup, "python", "-o", setup.path("replayed"))
@@ -48,7 +51,8 @@ def python(setup):
     library = os.path.join(setup.libraries, "libcapture_plugins.so")
     played = play(setup, "python", "-o", setup.path("replayed"), "--plugins", library)
     expect(played.returncode == 0 and "differ from" not in played.stdout, played.stdout[-2000:])
-    expect("TimesThree 'made' by 4.5" in played.stdout and "TimesThree '' by 5.5" in played.stdout, played.stdout[-2000:])
+    expect("TimesThree 'made' by 4.5" in played.stdout and "TimesThree '' by 5.5" in played.stdout,
+           played.stdout[-2000:])
     for number in range(3):
         expect(same_files(setup.path(f"engine{number}"), setup.path(f"replayed{number}")), f"engine {number} differs")
     return 0
@@ -67,7 +71,8 @@ def models_of(setup, chosen):
         return None
     with open(index, encoding="utf-8") as file:
         names = re.findall(r"^\| F \| (onnx/[^ |]+\.onnx) ", file.read(), re.M)
-    return [path for name in names for path in sorted(glob.glob(os.path.join(folder, name))) if chosen(os.path.basename(path))]
+    return [path for name in names for path in sorted(glob.glob(os.path.join(folder, name)))
+            if chosen(os.path.basename(path))]
 
 
 def through_parser(setup, chosen, least):
@@ -82,7 +87,8 @@ def through_parser(setup, chosen, least):
         done = captured(setup, command, "model")
         expect(done.returncode == 0, f"{path}: {done.stdout[-1000:]}")
         played = play(setup, "model", "-o", setup.path("replayed"))
-        expect(played.returncode == 0 and ", the application's engine" in played.stdout and "differ from" not in played.stdout,
+        expect(played.returncode == 0 and ", the application's engine" in played.stdout
+               and "differ from" not in played.stdout,
                f"{path}: {played.returncode} {played.stdout[-1000:]}")
         expect(same_files(setup.path("engine"), setup.path("replayed")), f"{path}: another engine")
         check_captures(setup)

@@ -94,6 +94,36 @@ std::string selected(IAlgorithmSelector& selector) {
   return text;
 }
 
+std::string allocated(IGpuAllocator& allocator) {
+  std::string text = "memory:";
+  for (const uint64_t size : {uint64_t{64}, uint64_t{1} << 40, uint64_t{4096}}) {
+    void* memory = allocator.allocate(size, 256, 0);
+    text += memory != nullptr ? " given" : " refused";
+    if (memory != nullptr) {
+      allocator.deallocate(memory);
+    }
+  }
+  return text + "\n";
+}
+
+std::string reported(IErrorRecorder& recorder) {
+  std::string text = "errors:";
+  for (const char* error : {"first", "second", "third"}) {
+    text += recorder.reportError(ErrorCode::kINTERNAL_ERROR, error) ? " fatal" : " go on";
+  }
+  return text + "\n";
+}
+
+std::string watched(IProgressMonitor& monitor) {
+  std::string text = "steps:";
+  monitor.phaseStart("asking", nullptr, 2);
+  for (const int32_t step : {0, 1, 1}) {
+    text += monitor.stepComplete("asking", step) ? " go on" : " stop";
+  }
+  monitor.phaseFinish("asking");
+  return text + "\n";
+}
+
 class AskingBuilder final : public IBuilder, private apiv::VBuilder {
  public:
   explicit AskingBuilder(IBuilder* real) : real_(real) { mImpl = this; }
@@ -103,7 +133,10 @@ class AskingBuilder final : public IBuilder, private apiv::VBuilder {
   bool platformHasFastInt8() const noexcept override { return real_->platformHasFastInt8(); }
   int32_t getMaxDLABatchSize() const noexcept override { return real_->getMaxDLABatchSize(); }
   int32_t getNbDLACores() const noexcept override { return real_->getNbDLACores(); }
-  void setGpuAllocator(IGpuAllocator* allocator) noexcept override { real_->setGpuAllocator(allocator); }
+  void setGpuAllocator(IGpuAllocator* allocator) noexcept override {
+    allocator_ = allocator;
+    real_->setGpuAllocator(allocator);
+  }
   IBuilderConfig* createBuilderConfig() noexcept override { return real_->createBuilderConfig(); }
   INetworkDefinition* createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept override {
     return real_->createNetworkV2(flags);
@@ -136,6 +169,11 @@ class AskingBuilder final : public IBuilder, private apiv::VBuilder {
     IAlgorithmSelector* selector = config.getAlgorithmSelector();
     std::string answers = calibrator != nullptr ? calibrated(*calibrator) : std::string();
     answers += selector != nullptr ? selected(*selector) : std::string();
+    answers += allocator_ != nullptr ? allocated(*allocator_) : std::string();
+    IErrorRecorder* recorder = real_->getErrorRecorder();
+    answers += recorder != nullptr ? reported(*recorder) : std::string();
+    IProgressMonitor* monitor = config.getProgressMonitor();
+    answers += monitor != nullptr ? watched(*monitor) : std::string();
     config.setInt8Calibrator(nullptr);  // libnvinfer refuses to build with them
     config.setAlgorithmSelector(nullptr);
     const std::unique_ptr<IHostMemory> engine(real_->buildSerializedNetwork(network, config));
@@ -147,6 +185,7 @@ class AskingBuilder final : public IBuilder, private apiv::VBuilder {
   }
 
   std::unique_ptr<IBuilder> real_;
+  IGpuAllocator* allocator_ = nullptr;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second reader of captures, written from docs/capture_format.md alone: it reads both files, checks that they hold together
-and counts what the player's --list counts."""
+"""A second reader of captures, written from docs/capture_format.md alone: it reads both files, checks that they hold
+together and counts what the player's --list counts."""
 import json
 import os
 import struct
 
-BITS = {"kINT64": 64, "kFLOAT": 32, "kINT32": 32, "kHALF": 16, "kBF16": 16, "kINT8": 8, "kUINT8": 8, "kBOOL": 8, "kFP8": 8,
+BITS = {"kINT64": 64, "kFLOAT": 32, "kINT32": 32, "kHALF": 16, "kBF16": 16, "kINT8": 8, "kUINT8": 8, "kBOOL": 8,
+        "kFP8": 8,
         "kE8M0": 8, "kINT4": 4, "kFP4": 4}
 
 
@@ -41,7 +42,8 @@ class Reader:
             self.need(text.endswith(","), "no comma")
             self.take(json.loads(text[:-1]))
         self.number = last + 1
-        self.need(lines[last].endswith("]}") and json.loads(lines[last][:-2]) == {"end": last - 1}, "the last line is another")
+        self.need(lines[last].endswith("]}") and json.loads(lines[last][:-2]) == {"end": last - 1},
+                  "the last line is another")
 
     def need(self, holds, what):
         if not holds:
@@ -81,7 +83,8 @@ class Reader:
 
     def take_data(self, line):
         begin, size = line["offset"], line["bytes"]
-        self.need(line["data"] not in self.data and begin % 64 == 0 and begin + size <= len(self.bin), "a place outside")
+        self.need(line["data"] not in self.data and begin % 64 == 0 and begin + size <= len(self.bin),
+                  "a place outside")
         content = self.bin[begin:begin + size]
         self.need(hash(content) not in self.contents, "a content that is there already")
         self.contents.add(hash(content))

@@ -3,7 +3,9 @@
 import os
 import re
 
-from support import DEVICE, captured, expect, lines_of, play, run, same_files, scene
+import capture_reader
+import schema_check
+from support import DEVICE, captured, check_capture, expect, lines_of, play, run, same_files, scene
 from programs import FAILED_AGAIN
 
 
@@ -13,7 +15,8 @@ def environment(setup):
     done = captured(setup, command, "all", TRT_SHIM_FLUSH_AFTER_EVERY_CALL="1", TRT_SHIM_DUMP_API="1",
                     TRT_SHIM_INLINE_WEIGHTS_LOWER_EQUAL_THAN="64")
     expect(done.returncode == 0 and "[tensorrt_shim] {\"o\":" in done.stdout, done.stdout[-1000:])
-    expect(all("inline" in c for c in lines_of(setup.path("all.json")) if "weights" in c), "weights of 64 are not inline")
+    expect(all("inline" in c for c in lines_of(setup.path("all.json")) if "weights" in c),
+           "weights of 64 are not inline")
     expect(play(setup, "all", "-o", setup.path("all")).returncode == 0, "inline weights do not replay")
     done = captured(setup, command, "random", TRT_SHIM_MARK_AS_RANDOM_WEIGHTS_GREATER_EQUAL_THAN="60")
     calls = lines_of(setup.path("random.json"))
@@ -30,14 +33,16 @@ def environment(setup):
     expect(first.returncode == 0 and same_files(setup.path("first"), setup.path("engine0")), first.stdout)
 
 
-SWITCHES = ("DUMP_API", "PRINT_WELCOME", "FORCE_SINGLE_THREAD_API", "FLUSH_AFTER_EVERY_CALL", "FLUSH_ON_BUILD", "FLUSH_ON_DESTROY")
+SWITCHES = ("DUMP_API", "PRINT_WELCOME", "FORCE_SINGLE_THREAD_API", "FLUSH_AFTER_EVERY_CALL", "FLUSH_ON_BUILD",
+            "FLUSH_ON_DESTROY")
 
 
 def wrong_values(setup):
     """Each variable with a value that makes no sense: a clear message, and the default stays."""
     command = [setup.program("capture_program"), "profiles", setup.path("engine")]
     cases = [("TRT_SHIM_" + name, value, "expected 0 or 1; it stays 0") for name in SWITCHES for value in ("yes", "2")]
-    for name, default in (("INLINE_WEIGHTS_LOWER_EQUAL_THAN", 8), ("MARK_AS_RANDOM_WEIGHTS_GREATER_EQUAL_THAN", 2**63 - 1)):
+    for name, default in (("INLINE_WEIGHTS_LOWER_EQUAL_THAN", 8),
+                          ("MARK_AS_RANDOM_WEIGHTS_GREATER_EQUAL_THAN", 2**63 - 1)):
         cases += [("TRT_SHIM_" + name, value, f"expected a number of elements, at least 0; it stays {default}")
                   for value in ("many", "-3", "1.5", "9" * 30)]
     for name, value, message in cases:
@@ -47,7 +52,8 @@ def wrong_values(setup):
     played = play(setup, "wrong", "-o", setup.path("replayed"))
     expect(played.returncode == 0 and same_files(setup.path("engine"), setup.path("replayed")), played.stdout)
     done = captured(setup, command, "lost", TRT_SHIM_NVINFER_LIB_NAME="libnothing.so")
-    expect(done.returncode != 0 and "libnothing.so" in done.stdout and "TRT_SHIM_NVINFER_LIB_NAME" in done.stdout, done.stdout)
+    expect(done.returncode != 0 and "libnothing.so" in done.stdout and "TRT_SHIM_NVINFER_LIB_NAME" in done.stdout,
+           done.stdout)
     done = captured(setup, command, "itself", TRT_SHIM_NVINFER_LIB_NAME=setup.shim)
     expect(done.returncode != 0 and "is the shim itself" in done.stdout, done.stdout)
     done = captured(setup, command, "folder/that/is/missing")
@@ -67,13 +73,15 @@ def library_and_threads(setup):
     for name in ("", "libnvinfer.so.10"):
         done = captured(setup, command, "named", TRT_SHIM_NVINFER_LIB_NAME=name, LD_LIBRARY_PATH=setup.libraries,
                         TRT_SHIM_PRINT_WELCOME="1")
-        expect(done.returncode == 0 and f"recording the calls of {setup.libraries}" in done.stdout, f"'{name}': {done.stdout}")
+        expect(done.returncode == 0 and f"recording the calls of {setup.libraries}" in done.stdout,
+               f"'{name}': {done.stdout}")
     done = captured(setup, command, "none", TRT_SHIM_OUTPUT_JSON_FILE="", TRT_SHIM_FORCE_SINGLE_THREAD_API="1",
                     TRT_SHIM_PRINT_WELCOME="on")
     expect(done.returncode == 0 and "into nothing" in done.stdout, done.stdout[-1000:])
     expect(not os.path.exists(setup.path("none.json")), "a capture without TRT_SHIM_OUTPUT_JSON_FILE")
     done = captured(setup, command, "both", TRT_SHIM_FORCE_SINGLE_THREAD_API="1")
-    expect(done.returncode == 0 and play(setup, "both", "-o", setup.path("replayed")).returncode == 0, done.stdout[-1000:])
+    expect(done.returncode == 0 and play(setup, "both", "-o", setup.path("replayed")).returncode == 0,
+           done.stdout[-1000:])
 
 
 def tactic_cache(setup):
@@ -81,18 +89,30 @@ def tactic_cache(setup):
     model = os.path.join(setup.source, "models", "digits", "digits.onnx")
     command = [setup.program("trtexec"), "--onnx=" + model, "--skipInference", "--saveEngine="]
     cache = setup.path("timing.cache")
-    done = run(command[:-1] + ["--saveEngine=" + setup.path("plain"), "--timingCacheFile=" + cache], {"TENON_DEVICE": DEVICE})
+    done = run(command[:-1] + ["--saveEngine=" + setup.path("plain"), "--timingCacheFile=" + cache],
+               {"TENON_DEVICE": DEVICE})
     expect(done.returncode == 0 and os.path.getsize(cache) > 32, done.stdout[-1000:])
-    done = captured(setup, command[:-1] + ["--saveEngine=" + setup.path("engine")], "cached", TRT_SHIM_SET_TACTIC_CACHE=cache)
+    done = captured(setup, command[:-1] + ["--saveEngine=" + setup.path("engine")], "cached",
+                    TRT_SHIM_SET_TACTIC_CACHE=cache)
     expect(done.returncode == 0 and same_files(setup.path("plain"), setup.path("engine")), "the cache is not applied")
     played = play(setup, "cached", "-o", setup.path("replayed"))
     expect(played.returncode == 0 and same_files(setup.path("engine"), setup.path("replayed")), played.stdout)
     # Files that are no timing cache: the library begins with an empty one.
-    for name, message in ((setup.path("nothing"), f"cannot read '{setup.path('nothing')}'; no cache is applied"), (model, "")):
+    for name, message in ((setup.path("nothing"), f"cannot read '{setup.path('nothing')}'; no cache is applied"),
+                          (model, "")):
         done = captured(setup, [setup.program("capture_program"), "profiles", setup.path("other")], "uncached",
                         TRT_SHIM_SET_TACTIC_CACHE=name)
         expect(done.returncode == 0 and message in done.stdout, done.stdout[-1000:])
         expect(play(setup, "uncached", "-o", setup.path("replayed")).returncode == 0, "the capture does not replay")
+
+
+def is_refused_elsewhere(setup, name):
+    """Whether the second reader or the schema finds fault with a capture: the other tests rely on that they can."""
+    try:
+        check_capture(setup, name)
+        return False
+    except (ValueError, KeyError, capture_reader.Damaged, schema_check.Mismatch):
+        return True
 
 
 def damage(setup):
@@ -109,11 +129,13 @@ def damage(setup):
         "unknown function": (text[:add] + [text[add].replace("addElementWise", "addNothing")] + text[add + 1:],
                              f"line {add + 1}: unknown function"),
         "arguments": (text[:add] + [re.sub(r'"a":\[\d+,', '"a":[', text[add])] + text[add + 1:], f"line {add + 1}"),
-        "object": (text[:add] + [re.sub(r'"a":\[\d+', '"a":[999999', text[add])] + text[add + 1:], "999999 is no ITensor"),
+        "object": (text[:add] + [re.sub(r'"a":\[\d+', '"a":[999999', text[add])] + text[add + 1:],
+                   "999999 is no ITensor"),
         "type": (text[:add] + [re.sub(r'"k\w+"', '"kNOTHING"', text[add])] + text[add + 1:], "an enumerator of"),
         "bytes": (text[:data] + [re.sub(r'"offset":\d+', '"offset":99999999', text[data])] + text[data + 1:],
                   f"line {data + 1}"),
-        "hash": (text[:data] + [re.sub(r'"xxh3":"..', '"xxh3":"zz', text[data])] + text[data + 1:], "not those that were"),
+        "hash": (text[:data] + [re.sub(r'"xxh3":"..', '"xxh3":"zz', text[data])] + text[data + 1:],
+                 "not those that were"),
         "version": ([text[0].replace('"version":1', '"version":7')] + text[1:], "version 7"),
         "empty": ([""], "cannot be read"),
         "a line less": (text[:add] + text[add + 1:], "line"),
@@ -123,6 +145,8 @@ def damage(setup):
             file.write("\n".join(changed))
         played = play(setup, "damaged", "-o", setup.path("damaged"))
         expect(played.returncode == 1 and expected in played.stdout, f"{name}: {played.returncode} {played.stdout}")
+        if name in ("cut", "not JSON", "bytes", "version", "empty", "a line less"):
+            expect(is_refused_elsewhere(setup, "damaged.json"), f"{name}: the second reader and the schema see nothing")
     os.truncate(setup.path("whole.bin"), 100)
     played = play(setup, "whole", "-o", setup.path("damaged"))
     expect(played.returncode == 1 and "file of weights of 100 bytes" in played.stdout, played.stdout)

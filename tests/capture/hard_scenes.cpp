@@ -56,6 +56,67 @@ class Selector final : public IAlgorithmSelector {
   void reportAlgorithms(const IAlgorithmContext* const*, const IAlgorithm* const*, int32_t) noexcept override {}
 };
 
+// Has a megabyte and no more.
+class SmallAllocator final : public IGpuAllocator {
+ public:
+  void* allocate(uint64_t size, uint64_t, AllocatorFlags) noexcept override {
+    return size <= 1 << 20 ? std::malloc(size) : nullptr;
+  }
+  bool deallocate(void* memory) noexcept override {
+    std::free(memory);
+    return true;
+  }
+};
+
+// Calls every second error fatal.
+class StrictRecorder final : public IErrorRecorder {
+ public:
+  int32_t getNbErrors() const noexcept override { return count_; }
+  ErrorCode getErrorCode(int32_t) const noexcept override { return ErrorCode::kINTERNAL_ERROR; }
+  ErrorDesc getErrorDesc(int32_t) const noexcept override { return "an error"; }
+  bool hasOverflowed() const noexcept override { return false; }
+  void clear() noexcept override { count_ = 0; }
+  bool reportError(ErrorCode, ErrorDesc) noexcept override { return ++count_ % 2 == 0; }
+  RefCount incRefCount() noexcept override { return 1; }
+  RefCount decRefCount() noexcept override { return 0; }
+
+ private:
+  int32_t count_ = 0;
+};
+
+// Wants to stop where a step comes a second time.
+class ImpatientMonitor final : public IProgressMonitor {
+ public:
+  void phaseStart(const char*, const char*, int32_t) noexcept override {}
+  bool stepComplete(const char* phase, int32_t step) noexcept override {
+    const bool isAgain = std::string(phase) == "asking" && step == last_;
+    last_ = step;
+    return !isAgain;
+  }
+  void phaseFinish(const char*) noexcept override {}
+
+ private:
+  int32_t last_ = -1;
+};
+
+// Takes what it is given in small pieces, and from some place on nothing.
+class SlowWriter final : public IStreamWriter {
+ public:
+  explicit SlowWriter(size_t room) : room_(room) {}
+  int64_t write(const void* bytes, int64_t count) noexcept override {
+    if (taken.size() >= room_) {
+      return 0;
+    }
+    const int64_t piece = std::min<int64_t>(count, 1000);
+    taken.append(static_cast<const char*>(bytes), static_cast<size_t>(piece));
+    return piece;
+  }
+  std::string taken;
+
+ private:
+  size_t room_;
+};
+
 class Killer final : public IProgressMonitor {
  public:
   void phaseStart(const char*, const char*, int32_t) noexcept override {}
@@ -68,7 +129,7 @@ class Killer final : public IProgressMonitor {
 
 }  // namespace
 
-// A calibrator and an algorithm selector: a library either asks them or refuses to build.
+// A calibrator, an algorithm selector and others: a library either asks them or refuses to build.
 int answers(const std::string& prefix) {
   std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
   Store store;
@@ -79,13 +140,35 @@ int answers(const std::string& prefix) {
   Selector selector;
   config->setInt8Calibrator(&calibrator);
   config->setAlgorithmSelector(&selector);
+  SmallAllocator allocator;
+  StrictRecorder recorder;
+  ImpatientMonitor monitor;
+  builder->setGpuAllocator(&allocator);
+  builder->setErrorRecorder(&recorder);
+  config->setProgressMonitor(&monitor);
   const bool own = config->getInt8Calibrator() == &calibrator && config->getAlgorithmSelector() == &selector;
   std::unique_ptr<IHostMemory> engine(builder->buildSerializedNetwork(*network, *config));
   if (engine != nullptr) {
     write(prefix, *engine);
   }
   std::printf("own %d, %s, cache '%s'\n", own, engine != nullptr ? "built" : "refused", calibrator.written.c_str());
+  builder->setErrorRecorder(nullptr);
   return own ? 0 : 1;
+}
+
+// The engine goes to streams that take it in pieces, the second only the beginning of it.
+int slowStreams(const std::string& prefix) {
+  std::unique_ptr<IBuilder> builder(createInferBuilder(logger()));
+  Store store;
+  auto network = chain(*builder, store, 8, 2);
+  std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+  config->setBuilderOptimizationLevel(0);
+  SlowWriter slow(SIZE_MAX);
+  SlowWriter full(1500);
+  const bool one = builder->buildSerializedNetworkToStream(*network, *config, slow);
+  const bool two = builder->buildSerializedNetworkToStream(*network, *config, full);
+  std::ofstream(prefix + "0", std::ios::binary) << slow.taken;
+  return one && !two ? 0 : 1;
 }
 
 // A build that measures; its timing cache goes to <prefix>.cache. With a file <prefix>.given it begins with that cache.

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
                       {"plugins", plugins},
                       {"plugin_refused", pluginRefused},
                       {"answers", answers},
+                      {"slow_streams", slowStreams},
                       {"measured", measured},
                       {"killed", killed},
                       {"killed_inside", killedInside},

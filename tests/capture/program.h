@@ -120,6 +120,7 @@ int streams(const std::string& prefix);
 int plugins(const std::string& prefix);        // of the library that TENON_CAPTURE_PLUGINS names
 int pluginRefused(const std::string& prefix);  // the same library; gives up where the layer is not made
 int answers(const std::string& prefix);
+int slowStreams(const std::string& prefix);
 int measured(const std::string& prefix);
 int killed(const std::string& prefix);
 int killedInside(const std::string& prefix);

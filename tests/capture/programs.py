@@ -24,7 +24,8 @@ def layers(setup):
     sys.path.insert(0, os.path.join(setup.source, "capture", "api"))
     from description import Api  # pylint: disable=import-error,import-outside-toplevel
     offered = {m.name for m in Api().methods if m.name.startswith("INetworkDefinition.add")}
-    missing = offered - {c["m"] for c in calls if "m" in c} - {"INetworkDefinition.addPluginV2", "INetworkDefinition.addPluginV3"}
+    missing = offered - {c["m"] for c in calls if "m" in c} - {"INetworkDefinition.addPluginV2",
+                                                               "INetworkDefinition.addPluginV3"}
     expect(not missing, f"no scene adds {sorted(missing)}")
 
 
@@ -32,6 +33,7 @@ def interleaved(setup):
     scene(setup, "interleaved", 3)
     listed = play(setup, "interleaved", "--list").stdout
     expect(listed.count("\nnetwork ") == 3 and "build 0 of network 2" in listed, listed)
+    expect({c["network"] for c in lines_of(setup.path("interleaved.json")) if "weights" in c} == {1, 2, 3}, listed)
     one = play(setup, "interleaved", "--network", "1", "-o", setup.path("only"))
     expect(one.returncode == 0 and same_files(setup.path("engine1"), setup.path("only")), one.stdout)
 
@@ -65,6 +67,7 @@ def profiles(setup):
 def streams(setup):
     output = scene(setup, "streams", 1, replay_code=0)
     expect("the application's engine" in output, output)
+    scene(setup, "slow_streams", 1, replay_code=FAILED_AGAIN)
 
 
 def plugins(setup):
@@ -80,12 +83,15 @@ def plugins(setup):
     expect(missing.returncode == 1 and "plugin 'TimesTwo', version '2', namespace ''" in missing.stdout, missing.stdout)
     for played in (play(setup, "plugins", "-o", setup.path("replayed"), "--plugins", library),
                    play(setup, "plugins", "-o", setup.path("replayed"), LD_PRELOAD=library)):
-        expect(played.returncode == (0 if os.path.exists(setup.path("engine")) else FAILED_AGAIN), played.stdout[-2000:])
+        expect(played.returncode == (0 if os.path.exists(setup.path("engine")) else FAILED_AGAIN),
+               played.stdout[-2000:])
         for made in ("TimesTwo 'first' by 2.5", "TimesThree 'second' by 2.5", "from bytes, by 7.5",
                      "TimesQuick 'fourth' in 'capture' by 2.5, request 4"):
             expect(made in played.stdout, f"{made}: {played.stdout[-2000:]}")
-        expect("differ from" not in played.stdout and "not the application's bytes" not in played.stdout, played.stdout[-2000:])
-        refused = [c["m"] for c in lines_of(setup.path("plugins.json")) if "addPlugin" in c.get("m", "") and c["r"] is None]
+        expect("differ from" not in played.stdout and "not the application's bytes" not in played.stdout,
+               played.stdout[-2000:])
+        refused = [c["m"] for c in lines_of(setup.path("plugins.json")) if "addPlugin" in c.get("m", "")
+                   and c["r"] is None]
         named = f"{len(refused)} calls fail as they did in the application; the first: line "
         expect(not refused or (named in played.stdout and refused[0] + ": " in played.stdout), played.stdout)
     # A program that gives up where its layer is refused: no build, and the call is named all the same.
@@ -99,7 +105,7 @@ def plugins(setup):
 
 
 def answers(setup):
-    """Calibrator and algorithm selector: refused by the library as before; answered where a library asks them."""
+    """What the application implements: refused by the library as before; answered where a library asks."""
     command = [setup.program("capture_program"), "answers", setup.path("engine")]
     done = captured(setup, command, "refused")
     expect(done.returncode == 0 and "own 1" in done.stdout, done.stdout)
@@ -109,8 +115,11 @@ def answers(setup):
     done = captured(setup, command, "answered", TRT_SHIM_NVINFER_LIB_NAME=asking)
     expect(done.returncode == 0 and "own 1, built, cache 'sum 4.0" in done.stdout, done.stdout)
     with open(setup.path("engine"), "rb") as file:
-        begin = file.read(200)
-    expect(begin.startswith(b"algorithm 2, batches of 3, cache sum 4.0") and b"first: 10 11 12 13" not in begin, str(begin))
+        begin = file.read(400)
+    expect(begin.startswith(b"algorithm 2, batches of 3, cache sum 4.0") and b"first: 10 11 12 13" not in begin,
+           str(begin))
+    for asked in (b"memory: given refused given", b"errors: go on fatal go on", b"steps: go on go on stop"):
+        expect(asked in begin, str(begin))
     played = play(setup, "answered", "-o", setup.path("replayed"), LD_PRELOAD=asking)
     expect(played.returncode == 0 and ", the application's engine" in played.stdout, played.stdout)
     expect(same_files(setup.path("engine"), setup.path("replayed")), "the answers are others")
@@ -131,7 +140,8 @@ def killed(setup):
     expect(played.returncode == 0 and same_files(setup.path("later"), setup.path("later_again")), played.stdout)
     for number in range(4):
         environment = support.environment_of(setup, f"busy{number}", TRT_SHIM_FLUSH_AFTER_EVERY_CALL="1")
-        with subprocess.Popen([setup.program("capture_program"), "busy", setup.path("busy")], env=environment) as process:
+        with subprocess.Popen([setup.program("capture_program"), "busy", setup.path("busy")],
+                              env=environment) as process:
             until = time.monotonic() + 60
             while not os.path.exists(setup.path(f"busy{number}.json")) and time.monotonic() < until:
                 time.sleep(0.01)
@@ -143,7 +153,8 @@ def killed(setup):
 
 def large(setup):
     """100 MB of weights: they stream into the file, and no second copy of them is held."""
-    plain, peak_plain = support.peak([setup.program("capture_program"), "large", setup.path("engine")], {"TENON_DEVICE": DEVICE})
+    plain, peak_plain = support.peak([setup.program("capture_program"), "large", setup.path("engine")],
+                                     {"TENON_DEVICE": DEVICE})
     code, peak = support.peak([setup.program("capture_program"), "large", setup.path("engine")],
                               support.environment_of(setup, "large"))
     expect(plain == 0 and code == 0, "the program fails")

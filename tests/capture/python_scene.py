@@ -104,7 +104,8 @@ def by_hand(builder, file):
     x = network.add_input("x", trt.float32, (4, 8))
     weights = np.linspace(-1, 1, 64, dtype=np.float32)
     constant = network.add_constant((8, 8), weights)
-    product = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, constant.get_output(0), trt.MatrixOperation.TRANSPOSE)
+    product = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, constant.get_output(0),
+                                          trt.MatrixOperation.TRANSPOSE)
     product.name = "product"
     top = network.add_topk(product.get_output(0), trt.TopKOperation.MAX, 2, 2)
     assert network.get_layer(1).name == "product" and network.get_layer(2).type == trt.LayerType.TOPK

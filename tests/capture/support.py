@@ -44,7 +44,8 @@ class Setup:
 def run(command, environment=None, timeout=300):
     merged = dict(os.environ)
     merged.update(environment or {})
-    return subprocess.run(command, env=merged, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    return subprocess.run(command, env=merged, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace",
                           timeout=timeout, check=False)
 
 
@@ -118,22 +119,26 @@ def scene(setup, name, engines, code=0, replay_code=0, **variables):
     found = 0
     for suffix in [""] + [str(i) for i in range(100)]:
         if os.path.exists(setup.path("engine" + suffix)) and os.path.exists(setup.path("replayed" + suffix)):
-            expect(same_files(setup.path("engine" + suffix), setup.path("replayed" + suffix)), f"engine{suffix} differs")
+            expect(same_files(setup.path("engine" + suffix), setup.path("replayed" + suffix)),
+                   f"engine{suffix} differs")
             found += 1
     expect(found >= engines, f"{found} of {engines} engines replayed: {played.stdout[-2000:]}")
     return played.stdout
 
 
-def check_captures(setup):
-    """Each capture in the folder of the test is what its schema says, and a second reader counts what the player counts."""
+def check_capture(setup, name):
+    """A capture is what its schema says, and what a second reader expects; that reader's listing."""
     with open(os.path.join(setup.source, "docs", "capture.schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
+    with open(setup.path(name), encoding="utf-8") as file:
+        schema_check.check(json.load(file), schema, schema)
+    return capture_reader.Reader(setup.path(name)).listing()
+
+
+def check_captures(setup):
+    """Checks each capture in the folder of the test; the second reader must count what the player counts."""
     for name in sorted(os.listdir(setup.folder)):
-        if not name.endswith(".json") or name.startswith("damaged"):
-            continue
-        path = setup.path(name)
-        with open(path, encoding="utf-8") as file:
-            schema_check.check(json.load(file), schema, schema)
-        listed = play(setup, name[:-5], "--list").stdout
-        counted = capture_reader.Reader(path).listing()
-        expect(listed == counted, f"{name}: the player lists\n{listed}\nthe second reader\n{counted}")
+        if name.endswith(".json") and not name.startswith("damaged"):
+            counted = check_capture(setup, name)
+            listed = play(setup, name[:-5], "--list").stdout
+            expect(listed == counted, f"{name}: the player lists\n{listed}\nthe second reader\n{counted}")

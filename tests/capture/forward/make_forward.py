@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes, for each implementing class that is recorded and each interface that applications implement, a mock of it and a
-check of each of its slots."""
+"""Writes, for each implementing class that is recorded and each interface that applications implement, a mock of it and
+a check of each of its slots."""
 import os
 import sys
 
@@ -26,7 +26,8 @@ def users(api):
     out, count, names = [], 0, [n for n in api.table.classes if short(n) in USER]
     for full in names:
         name = short(full)
-        functions = {f.name: f for owner in api.table.chain(full) for f in api.table.functions(owner) if f.slot is not None}
+        functions = {f.name: f for owner in api.table.chain(full) for f in api.table.functions(owner)
+                     if f.slot is not None}
         functions = [f for f in functions.values() if not f.extra.get("final")]
         out += [f"struct U{name} final : {full} {{"] + [overridden(f, name) for f in functions] + ["};"]
         out += [f"static void checkUser{name}() {{", f"  U{name} mock;", "  uint64_t id = 0;",
@@ -49,7 +50,8 @@ def main():
         name = short(part)
         out.append(f"struct M{name} final : {part} {{")
         out += [overridden(method.function, name) for method in api.methods_of(part)]
-        out += ["};", f"static void check{name}() {{", f"  M{name} mock;", f"  tenon::capture::P{name} wrapper(dummy(), &mock);",
+        out += ["};", f"static void check{name}() {{", f"  M{name} mock;",
+                f"  tenon::capture::P{name} wrapper(dummy(), &mock);",
                 f"  {part}& v = wrapper;"]
         for method in api.methods_of(part):
             function = method.function
@@ -57,7 +59,8 @@ def main():
             count += 1
         out += ["}", ""]
     lines, more = users(api)
-    out += lines + ["int checkAll() {", "  checkUsers();"] + [f"  check{short(p)}();" for p in api.parts] + [f"  return {count + more};", "}"]
+    checks = [f"  check{short(p)}();" for p in api.parts]
+    out += lines + ["int checkAll() {", "  checkUsers();"] + checks + [f"  return {count + more};", "}"]
     write(sys.argv[1], out)
 
 
