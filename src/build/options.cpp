@@ -28,6 +28,26 @@ bool symbolic(const ops::Operator& op, const SymbolValues& symbols) {
   return std::any_of(symbols.begin(), symbols.end(), [&](const auto& s) { return text.find(s.first) != std::string::npos; });
 }
 
+// What a candidate asks for at the problem's shapes, whether it was measured or not.
+uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
+  std::vector<TensorView> constants;
+  std::vector<runtime::TensorShape> inputs, outputs;
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const auto& in = problem.inputs[i];
+    constants.push_back(in.constant != nullptr ? in.constant->view() : TensorView{});
+    inputs.push_back({in.dtype, in.dims, option.candidate.inputs[i]});
+  }
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    outputs.push_back({problem.outputs[i].dtype, problem.outputs[i].dims, option.candidate.outputs[i]});
+  }
+  try {
+    const auto kernel = runtime::backend(option.record.backend).load({option.record, constants, option.nativeCode, log, true});
+    return kernel->instantiate()->configure({inputs, outputs, &problem.symbols});
+  } catch (const Error&) {
+    return option.workspaceBytes;  // who chooses it will hear the reason
+  }
+}
+
 }  // namespace
 
 std::string Candidate::text() const {
@@ -114,6 +134,12 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   }
   auto& refusals = proposals.refusals;
   if (measures(proposals)) time(problem, proposals);
+  if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
+    for (auto& proposal : proposals.list) {
+      auto& option = proposal.option;
+      option.workspaceBytes = std::max(option.workspaceBytes, workspaceOf(problem, option, *options_.log));
+    }
+  }
   std::vector<const Option*> usable;
   for (const auto& [option, tactic, key, failure] : proposals.list) {
     if (option.workspaceBytes > options_.workspaceLimit) {

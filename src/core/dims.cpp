@@ -2,12 +2,12 @@
 #include "core/dims.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
 
 #include "core/error.h"
+#include "core/large_memory.h"
 
 namespace tenon {
 
@@ -76,7 +76,7 @@ int64_t IndexIterator::dot(const std::array<int64_t, kMaxRank>& strides) const n
 }
 
 void HostTensor::Free::operator()(void* p) const noexcept {
-  std::free(p);
+  freeLarge(p);
 }
 
 HostTensor::HostTensor(DataType dtype, const Dims& dims) {
@@ -84,8 +84,8 @@ HostTensor::HostTensor(DataType dtype, const Dims& dims) {
             "a tensor of shape {} has a negative extent", dims.text());
   if (dims.count() > std::numeric_limits<int64_t>::max() / 64) throw std::bad_alloc();
   view_ = {nullptr, dtype, dims};
-  const size_t bytes = (std::max<size_t>(view_.bytes(), 1) + 63) / 64 * 64;
-  data_.reset(std::aligned_alloc(64, bytes));
+  const size_t bytes = std::max<size_t>(view_.bytes(), 1);
+  data_.reset(allocateLarge(bytes));
   if (data_ == nullptr) throw std::bad_alloc();
   std::memset(data_.get(), 0, bytes);
   view_.data = data_.get();

@@ -1,19 +1,18 @@
 // Aligned memory with shared ownership.
 #include "plan/blob.h"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/large_memory.h"
 
 namespace tenon::plan {
 
 Blob Blob::allocate(size_t bytes) {
-  constexpr size_t kAlignment = 64;
-  void* memory = bytes > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  void* const memory = allocateLarge(bytes);
   if (memory == nullptr) throw OutOfMemory("plan: no memory for {} bytes", bytes);
   Blob blob;
-  blob.data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
+  blob.data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { freeLarge(p); });
   blob.bytes_ = bytes;
   return blob;
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/large_memory.h"
 #include "plan/blob.h"
 #include "plan/program.h"
 
@@ -33,7 +34,7 @@ FileFacts peek(std::span<const std::byte> start);
 
 // The same plan gives the same bytes. Constants of equal bytes are stored once. Throws UserError when the plan is not
 // sound (verify.h) or its manifest exceeds what the format can hold.
-std::vector<std::byte> write(const Plan& plan);
+LargeVector<std::byte> write(const Plan& plan);
 
 // Throws UserError that says what is wrong when the bytes are damaged or no sound plan. Constants point into the blob.
 Plan read(const Blob& blob);

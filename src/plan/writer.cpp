@@ -1,4 +1,5 @@
 // Plan to bytes: sections are laid out first, then the manifest that names their offsets, then all is put together.
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -196,13 +197,32 @@ class ManifestWriter {
   FlatBufferBuilder fb_;
 };
 
-Section finish(std::vector<std::byte>& bytes, uint64_t offset, uint64_t size) {
+Section finish(const LargeVector<std::byte>& bytes, uint64_t offset, uint64_t size) {
   return {offset, size, checksum(bytes.data() + offset, size)};
 }
 
+// Sections are written in order and the gaps between them cleared: the memory is touched once.
+class SectionWriter {
+ public:
+  explicit SectionWriter(LargeVector<std::byte>& bytes) : bytes_(bytes) {}
+  void put(uint64_t offset, const void* data, uint64_t size) {
+    fill(offset);
+    if (size != 0) std::memcpy(bytes_.data() + offset, data, size);
+    done_ = offset + size;
+  }
+  void fill(uint64_t end) {
+    if (end > done_) std::memset(bytes_.data() + done_, 0, end - done_);
+    done_ = std::max(done_, end);
+  }
+
+ private:
+  LargeVector<std::byte>& bytes_;
+  uint64_t done_ = 0;
+};
+
 }  // namespace
 
-std::vector<std::byte> write(const Plan& plan) {
+LargeVector<std::byte> write(const Plan& plan) {
   verify(plan);
   const ConstantSection constants(plan.constants);
   std::vector<Place> nativePlaces;
@@ -216,17 +236,18 @@ std::vector<std::byte> write(const Plan& plan) {
 
   const uint64_t constantsAt = alignSection(kHeaderBytes + manifest.size());
   const uint64_t nativeAt = constantsAt + constants.bytes;
-  std::vector<std::byte> bytes(nativeAt + nativeBytes);
-  std::memcpy(bytes.data() + kHeaderBytes, manifest.data(), manifest.size());
+  LargeVector<std::byte> bytes(nativeAt + nativeBytes);
+  SectionWriter sections(bytes);
+  sections.put(kHeaderBytes, manifest.data(), manifest.size());
   uint64_t offset = constantsAt;
   for (const auto* constant : constants.stored) {
-    if (constant->bytes != 0) std::memcpy(bytes.data() + offset, constant->data.get(), constant->bytes);
+    sections.put(offset, constant->data.get(), constant->bytes);
     offset += alignSection(constant->bytes);
   }
   for (size_t i = 0; i < nativePlaces.size(); ++i) {
-    const auto& code = plan.nativeCode[i];
-    if (!code.empty()) std::memcpy(bytes.data() + nativeAt + nativePlaces[i].offset, code.data(), code.size());
+    sections.put(nativeAt + nativePlaces[i].offset, plan.nativeCode[i].data(), plan.nativeCode[i].size());
   }
+  sections.fill(bytes.size());
 
   Header header;
   header.facts = {kFormatVersion, plan.tenonVersion, plan.apiVersion, bytes.size()};

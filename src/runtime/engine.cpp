@@ -55,7 +55,7 @@ Engine::Engine(std::unique_ptr<const EngineParts> parts) : parts_(std::move(part
 Engine::~Engine() = default;
 
 const plan::Plan& Engine::plan() const noexcept { return parts_->plan; }
-std::vector<std::byte> Engine::serialize() const { return plan::write(parts_->plan); }
+LargeVector<std::byte> Engine::serialize() const { return plan::write(parts_->plan); }
 Device& Engine::device() const noexcept { return *parts_->device; }
 AllocatorHook* Engine::allocator() const noexcept { return parts_->allocator; }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/large_memory.h"
 #include "core/log.h"
 #include "plan/program.h"
 #include "runtime/hooks.h"
@@ -38,7 +39,7 @@ class Engine {
   ~Engine();
 
   const plan::Plan& plan() const noexcept;
-  std::vector<std::byte> serialize() const;
+  LargeVector<std::byte> serialize() const;
   Device& device() const noexcept;
   AllocatorHook* allocator() const noexcept;
 

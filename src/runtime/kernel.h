@@ -58,6 +58,7 @@ struct KernelLoad {
   std::span<const TensorView> constants;
   std::span<const std::byte> nativeCode;  // empty when there is none
   Log& log;
+  bool sizesOnly = false;  // configure() will be asked and nothing launched: weights need not be packed
 };
 
 // The run half of a backend. load() throws Unsupported, naming the kernel, when this machine cannot run the record.

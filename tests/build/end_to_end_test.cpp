@@ -48,6 +48,43 @@ TEST(EndToEnd, LevelZeroMeasuresNothing) {
   expectMatchesReference(kSmallNet, {{2, 3, 16, 16}}, options);
 }
 
+// A 5x5 convolution that copies its padded input: 4 channels of 20x20 floats.
+constexpr const char* kPaddedNet = R"g(graph "padded" {
+  input %x : f32[1,4,16,16]
+  const %w : f32[8,4,5,5] = random(1)
+  %y : f32[1,8,16,16] = convolution{prePadding=[2,2] postPadding=[2,2]}(%x, %w) "wide"
+  output %y
+})g";
+
+TEST(EndToEnd, WorkspaceLimitHoldsAtEveryLevelAndFromTheCache) {
+  constexpr uint64_t kNeeds = 4 * 20 * 20 * sizeof(float);
+  build::TimingCache cache;
+  for (const int level : {0, 3, 3}) {
+    SCOPED_TRACE(level);
+    RecordingLog log;
+    build::BuildOptions options;
+    options.device = "cpu";
+    options.log = &log;
+    options.optimizationLevel = level;
+    options.timingCache = &cache;
+    options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      if (node.name == "wide") std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cpu.convolution"; });
+      return candidates;
+    };
+    options.workspaceLimit = kNeeds;
+    EXPECT_NO_THROW(build::build(graph::parse(kPaddedNet), options));
+    options.workspaceLimit = kNeeds - 1;
+    try {
+      build::build(graph::parse(kPaddedNet), options);
+      FAIL() << "built with less workspace than the only candidate needs";
+    } catch (const Unsupported& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("node 'wide'"), std::string::npos) << message;
+      EXPECT_NE(message.find(fmt::format("needs {} bytes of workspace, the limit is {}", kNeeds, kNeeds - 1)), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(EndToEnd, SameCacheGivesTheSamePlan) {
   RecordingLog log;
   auto options = dynamicBatch();

@@ -362,7 +362,7 @@ TEST(Engine, RefusesOtherDevicesAndUnknownKernels) {
 
 class PieceReader final : public StreamReader {
  public:
-  explicit PieceReader(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  explicit PieceReader(LargeVector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   size_t read(void* to, size_t bytes) override {
     const size_t count = std::min({bytes, size_t{37}, bytes_.size() - at_});
     std::memcpy(to, bytes_.data() + at_, count);
@@ -371,7 +371,7 @@ class PieceReader final : public StreamReader {
   }
 
  private:
-  std::vector<std::byte> bytes_;
+  LargeVector<std::byte> bytes_;
   size_t at_ = 0;
 };
 

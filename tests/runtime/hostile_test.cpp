@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 20;  // larger inputs are not tried
 
-void sign(std::vector<std::byte>& bytes) {
+void sign(LargeVector<std::byte>& bytes) {
   plan::Header header = plan::decode(bytes);
   header.manifest.checksum = plan::checksum(bytes.data() + header.manifest.offset, header.manifest.bytes);
   const auto head = plan::encode(header);

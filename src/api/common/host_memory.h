@@ -4,7 +4,8 @@
 #include <NvInferRuntime.h>
 
 #include <cstddef>
-#include <vector>
+#include <memory>
+#include <utility>
 
 namespace tenon::api {
 
@@ -12,13 +13,20 @@ namespace nv = nvinfer1;
 
 class HostMemory final : public nv::IHostMemory, public nv::apiv::VHostMemory {
  public:
-  explicit HostMemory(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) { mImpl = this; }
-  void* data() const noexcept override { return const_cast<std::byte*>(bytes_.data()); }
-  std::size_t size() const noexcept override { return bytes_.size(); }
+  // Takes over a vector of bytes, whatever its allocator.
+  template <typename Bytes>
+  explicit HostMemory(Bytes bytes) : size_(bytes.size()) {
+    auto owner = std::make_shared<Bytes>(std::move(bytes));
+    data_ = std::shared_ptr<std::byte>(owner, owner->data());
+    mImpl = this;
+  }
+  void* data() const noexcept override { return data_.get(); }
+  std::size_t size() const noexcept override { return size_; }
   nv::DataType type() const noexcept override { return nv::DataType::kINT8; }
 
  private:
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<std::byte> data_;
+  std::size_t size_;
 };
 
 }  // namespace tenon::api

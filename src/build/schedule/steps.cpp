@@ -8,6 +8,7 @@
 #include "core/fields.h"
 #include "core/storage.h"
 #include "memory/layout.h"
+#include "plan/checksum.h"
 #include "runtime/kernel.h"
 
 namespace tenon::build {
@@ -219,7 +220,7 @@ class Scheduler {
       constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
     }
     auto& backend = runtime::backend(choice.record.backend);
-    const auto kernel = backend.load({choice.record, constants, choice.nativeCode, log_});
+    const auto kernel = backend.load({choice.record, constants, choice.nativeCode, log_, true});
     const auto instance = kernel->instantiate();
     uint64_t bytes = 0;
     for (const auto* values : {&symbols_.opt, &symbols_.max}) {
@@ -323,7 +324,7 @@ class Scheduler {
 int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
   const auto view = constant->view();
   const std::string_view bytes(static_cast<const char*>(view.data), view.bytes());
-  const uint64_t hash = hashBytes(bytes, hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text())));
+  const uint64_t hash = plan::checksum(bytes.data(), bytes.size()) ^ hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text()));
   const auto [first, last] = byHash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const auto& known = plan_.constants[static_cast<size_t>(it->second)];

@@ -2,6 +2,7 @@
 #include "ops/op/pointwise.h"
 
 #include "ops/infer_util.h"
+#include "ops/scalar_blocks.h"
 #include "ops/scalar_program.h"
 #include "ops/strides.h"
 
@@ -146,6 +147,7 @@ void Pointwise::infer(InferContext& context) const {
 }
 
 void Pointwise::evaluate(const EvalContext& context) const {
+  if (evaluateInBlocks(expr, context)) return;
   const auto& out = context.outputs[0];
   std::vector<DataType> types;
   std::vector<Strides> strides;

@@ -115,6 +115,7 @@ struct ReportOptions {
   std::string exportLayerInfo;
 
   bool wantsOutput() const { return dumpOutput || dumpRawBindings || !exportOutput.empty(); }
+  bool wantsLayers() const { return dumpLayerInfo || !exportLayerInfo.empty(); }
   bool wantsProfile() const { return dumpProfile || !exportProfile.empty(); }
 };
 

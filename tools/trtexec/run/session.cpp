@@ -133,6 +133,12 @@ void runSession(const Options& options) {
     timeOnly(options);
     return;
   }
+  if (options.build.skipInference && options.build.loadEngine.empty() && !options.report.wantsLayers() &&
+      !options.report.dumpOptimizationProfile) {
+    buildPlan(options);
+    info("Skipped inference phase since --skipInference is added.");
+    return;
+  }
   // An engine must not outlive the runtime it came from, nor a context its engine.
   const LoadedEngine loaded = getEngine(options);
   if (options.report.dumpOptimizationProfile) {

@@ -10,6 +10,7 @@ dnnl::memory PackedWeights::get(const dnnl::memory::desc& wanted) {
   for (const auto& memory : packed_) {
     if (memory.get_desc() == wanted) return memory;
   }
+  if (data_ == nullptr) return dnnl::memory(wanted, dnnlEngine(), DNNL_MEMORY_NONE);
   dnnl::memory plain(plain_, dnnlEngine(), const_cast<void*>(data_));
   if (wanted == plain_) return plain;  // lives in the engine's constants
   dnnl::memory packed(wanted, dnnlEngine());

@@ -11,6 +11,7 @@ namespace tenon::backends::cpu {
 // Thread-safe. Different shapes may want different layouts; each is packed when it is first asked for.
 class PackedWeights {
  public:
+  // Without data, memory of the layout has no bytes: enough to ask a primitive what it needs.
   PackedWeights(const dnnl::memory::desc& plain, const void* data) : plain_(plain), data_(data) {}
   dnnl::memory get(const dnnl::memory::desc& wanted);
 

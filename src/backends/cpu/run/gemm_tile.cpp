@@ -277,18 +277,27 @@ int64_t panelCount(int64_t columns) {
   return (columns + width - 1) / width;
 }
 
-std::vector<float> packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride) {
+void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
+  constexpr int64_t kBlock = 64;  // of depth, so that neither side leaves the first cache
   const int64_t width = tileGeometry().columns;
-  const int64_t panels = panelCount(columns);
-  std::vector<float> result(static_cast<size_t>(panels * depth * width), 0.f);
-  for (int64_t p = 0; p < panels; ++p) {
-    const int64_t count = std::min(width, columns - p * width);
-    for (int64_t k = 0; k < depth; ++k) {
-      float* const to = result.data() + (p * depth + k) * width;
-      const float* const from = data + k * depthStride + p * width * columnStride;
-      for (int64_t j = 0; j < count; ++j) to[j] = from[j * columnStride];
+  const int64_t panels = panelCount(source.columns);
+  for (int64_t p = 0; p < panels; ++p, to += panelStride) {
+    const int64_t count = std::min(width, source.columns - p * width);
+    const float* const from = source.data + p * width * source.columnStride;
+    for (int64_t first = 0; first < source.depth; first += kBlock) {
+      const int64_t last = std::min(first + kBlock, source.depth);
+      for (int64_t j = 0; j < count; ++j) {
+        for (int64_t k = first; k < last; ++k) to[k * width + j] = from[k * source.depthStride + j * source.columnStride];
+      }
+      for (int64_t k = first; k < last; ++k) std::fill(to + k * width + count, to + (k + 1) * width, 0.f);
     }
   }
+}
+
+Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride) {
+  const int64_t width = tileGeometry().columns;
+  Panels result(static_cast<size_t>(panelCount(columns) * depth * width));
+  packPanelsInto({data, depth, columns, depthStride, columnStride}, result.data(), depth * width);
   return result;
 }
 

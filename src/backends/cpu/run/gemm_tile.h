@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/large_memory.h"
+
 namespace tenon::backends::cpu {
 
 // Rows and columns of the largest tile on this processor.
@@ -59,7 +61,15 @@ inline void fetchRows(const float* at, int64_t rows, int64_t step, int64_t width
 
 // Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
 // the last one filled up with zeros.
-std::vector<float> packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
+using Panels = LargeVector<float>;
+Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
+
+// The same into memory of others, where panels are `panelStride` floats apart.
+struct PanelSource {
+  const float* data;
+  int64_t depth, columns, depthStride, columnStride;
+};
+void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride);
 int64_t panelCount(int64_t columns);
 
 }  // namespace tenon::backends::cpu

@@ -23,7 +23,7 @@ struct ConvolutionKernel final : runtime::Kernel {
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
   ops::Convolution op;
-  std::vector<float> panels;  // group by group: [panel][tap, channel][column]
+  Panels panels;              // group by group: [panel][tap, channel][column]
   std::vector<float> bias;    // group by group, filled up to whole panels; empty without
   Dims weights;
 };
@@ -36,18 +36,17 @@ ConvolutionKernel::ConvolutionKernel(const ops::Convolution& op, const runtime::
   const int64_t channels = w.dims[1];
   const int64_t taps = w.dims.count(2, w.dims.rank);
   const auto* const data = static_cast<const float*>(w.data);
-  std::vector<float> turned(static_cast<size_t>(taps * channels * columns));
-  const int64_t padded = panelCount(columns) * tileGeometry().columns;
   if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.convolution needs a bias that is a constant");
+  if (load.sizesOnly) return;
+  const int64_t width = tileGeometry().columns;
+  const int64_t padded = panelCount(columns) * width;
+  const int64_t panelFloats = taps * channels * width;
+  panels.resize(static_cast<size_t>(op.groups * panelCount(columns) * panelFloats));
   for (int64_t g = 0; g < op.groups; ++g) {
-    for (int64_t k = 0; k < columns; ++k) {
-      const float* const from = data + (g * columns + k) * channels * taps;
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t t = 0; t < taps; ++t) turned[static_cast<size_t>((t * channels + c) * columns + k)] = from[c * taps + t];
-      }
+    for (int64_t t = 0; t < taps; ++t) {
+      const PanelSource tap{data + g * columns * channels * taps + t, channels, columns, taps, channels * taps};
+      packPanelsInto(tap, panels.data() + g * panelCount(columns) * panelFloats + t * channels * width, panelFloats);
     }
-    const auto group = packPanels(turned.data(), taps * channels, columns, columns, 1);
-    panels.insert(panels.end(), group.begin(), group.end());
     if (!op.hasBias) continue;
     const auto* const values = static_cast<const float*>(load.constants[2].data) + g * columns;
     bias.insert(bias.end(), values, values + columns);

@@ -30,7 +30,7 @@ struct DepthwiseKernel final : runtime::Kernel {
 
   ops::Convolution op;
   Dims weights;
-  std::vector<float> panels;  // [panel][tap][column]
+  Panels panels;              // [panel][tap][column]
   std::vector<float> bias;    // filled up to whole panels; empty without
 };
 

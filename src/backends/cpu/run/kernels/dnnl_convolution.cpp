@@ -69,7 +69,7 @@ class ConvolutionKernel final : public runtime::Kernel {
  public:
   ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
-    if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), w.data);
+    if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<ConvolutionInstance<Op>>(*this); }
 

@@ -48,7 +48,7 @@ class MatMulInstance final : public runtime::KernelInstance {
 class MatMulKernel final : public runtime::Kernel {
  public:
   MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op), b(load.constants[1]) {
-    if (b.data != nullptr) weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank), b.data);
+    if (b.data != nullptr) weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank), load.sizesOnly ? nullptr : b.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<MatMulInstance>(*this); }
 

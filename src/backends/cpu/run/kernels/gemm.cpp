@@ -16,6 +16,7 @@ struct GemmKernel final : runtime::Kernel {
     if (b.data == nullptr || b.dims.rank != 2) throw Unsupported("cpu.gemm needs a constant matrix as its second operand");
     depth = b.dims[op.transposeB ? 1 : 0];
     columns = b.dims[op.transposeB ? 0 : 1];
+    if (load.sizesOnly) return;
     panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -23,7 +24,7 @@ struct GemmKernel final : runtime::Kernel {
   ops::MatMul op;
   int64_t depth = 0;
   int64_t columns = 0;
-  std::vector<float> panels;
+  Panels panels;
 };
 
 class GemmInstance final : public runtime::KernelInstance {

@@ -29,7 +29,7 @@ struct UpsampleKernel final : runtime::Kernel {
 
   ops::Deconvolution op;
   Dims weights;
-  std::vector<float> panels;  // [tap][panel][channel][column]
+  Panels panels;              // [tap][panel][channel][column]
   std::vector<float> bias;    // filled up to whole panels; empty without
 };
 

@@ -21,7 +21,7 @@ struct WinogradKernel final : runtime::Kernel {
 
   ops::Convolution op;
   Dims weights;
-  std::vector<float> panels;  // [product][panel][channel][column]
+  Panels panels;              // [product][panel][channel][column]
   std::vector<float> bias;    // filled up to whole panels; empty without
 };
 
@@ -32,6 +32,7 @@ WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::Kernel
   }
   if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.winograd needs a bias that is a constant");
   weights = w.dims;
+  if (load.sizesOnly) return;
   const int64_t columns = w.dims[0];
   const int64_t channels = w.dims[1];
   const int64_t width = tileGeometry().columns;
