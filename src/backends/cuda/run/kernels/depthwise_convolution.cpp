@@ -8,11 +8,22 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int64_t kPlaces = 2;  // as in depthwise.cuh
 constexpr size_t kPackBytes = 16;
+constexpr int64_t kManyThreads = 132 * 512;  // that keep a large chip busy
+
+// As in depthwise.cuh: 100 * kernel + 10 * stride + places of a thread; 0 takes any window, at two places.
+std::vector<int> variantsOf(const ops::Convolution& op) {
+  const auto all = [](const std::vector<int64_t>& values, int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+  };
+  if (all(op.dilations, 1) && all(op.strides, 1)) return {0, 312, 314, 512, 514};
+  if (all(op.dilations, 1) && all(op.strides, 2)) return {0, 322, 522};
+  return {0};
+}
+int64_t placesOf(int variant) { return variant == 0 ? 2 : variant % 10; }
 
 Code codeOf(const ops::Convolution& op, const Types& types) {
-  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2);
+  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2, variantsOf(op));
 }
 
 // [K,1,kernel...] to [kernel...,K].
@@ -32,15 +43,25 @@ std::vector<std::byte> byTap(const TensorView& w) {
 
 class DepthwiseInstance final : public runtime::KernelInstance {
  public:
-  DepthwiseInstance(const ops::Convolution& op, CUfunction function, const void* weights) : op_(op), function_(function), weights_(weights) {}
+  DepthwiseInstance(const ops::Convolution& op, const Module& module, const void* weights) : op_(op), module_(module), weights_(weights) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     parameters_.set(op_, shapes, y, x);
     const int64_t pack = bits(x.dtype) == 16 ? 8 : 4;
-    const auto columns = (parameters_.window[2].small + kPlaces - 1) / kPlaces;
-    threads_ = y.dims.count() == 0 ? 0 : y.dims[0] * parameters_.window[1].small * columns * (y.dims[1] / pack);
+    const auto& window = parameters_.window;
+    const auto threads = [&](int variant) {
+      const int64_t columns = (window[2].small + placesOf(variant) - 1) / placesOf(variant);
+      return y.dims.count() == 0 ? 0 : y.dims[0] * window[1].small * columns * (y.dims[1] / pack);
+    };
+    int chosen = 0;
+    for (const int variant : variantsOf(op_)) {
+      if (variant / 100 != window[1].kernel || variant / 100 != window[2].kernel) continue;
+      if (placesOf(variant) <= 2 || threads(variant) >= kManyThreads) chosen = variant;
+    }
+    function_ = module_.function(fmt::format("tenon_direct_{}", chosen));
+    threads_ = threads(chosen);
     parameters_.count = threads_;
     return 0;
   }
@@ -55,7 +76,8 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 
  private:
   const ops::Convolution& op_;
-  CUfunction function_;
+  const Module& module_;
+  CUfunction function_ = nullptr;
   const void* weights_;
   int64_t threads_ = 0;
   WindowParameters parameters_;
@@ -64,19 +86,18 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 class DepthwiseKernel final : public runtime::Kernel {
  public:
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
-      : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(op_, Types::read(load.record))), function_(module_.function("tenon_direct")) {
+      : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(op_, Types::read(load.record))) {
     if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
     const auto weights = byTap(load.constants[1]);
     weights_.write(weights.data(), weights.size());
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<DepthwiseInstance>(op_, function_, weights_.data());
+    return std::make_unique<DepthwiseInstance>(op_, module_, weights_.data());
   }
 
  private:
   ops::Convolution op_;
   Module module_;
-  CUfunction function_;
   DeviceTable weights_;
 };
 
