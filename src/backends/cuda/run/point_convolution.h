@@ -1,0 +1,28 @@
+// Convolutions whose window is a point, of channels-last tensors: matrix products of all places with the weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/op/convolution.h"
+#include "ops/op/matmul.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cuda {
+
+// The product of places and weights, and its operands as matrices: x [places,C], w [K,C], then the bias and the inputs of
+// the epilogue as vectors, scalars or matrices.
+struct PointConvolution {
+  ops::MatMul product;
+  std::vector<runtime::TensorShape> inputs;
+  std::vector<runtime::TensorShape> outputs;
+  std::string refusal;  // why there is no such product, or empty
+
+  PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes);
+  runtime::Shapes shapes(const SymbolValues* symbols) const { return {inputs, outputs, symbols}; }
+};
+
+// The product alone, with the bias in its epilogue.
+ops::MatMul productOf(const ops::Convolution& op);
+
+}  // namespace tenon::backends::cuda
