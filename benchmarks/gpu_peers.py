@@ -216,6 +216,8 @@ def tenon(network, options, flags):
         begin = time.perf_counter()
         run(f"--onnx={network.onnx}", f"--saveEngine={engine}", "--skipInference", *flags, *options.build_flag)
         built = time.perf_counter() - begin
+        if options.profile:
+            (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".build"))
         run(f"--loadEngine={engine}", f"--exportTimes={times}", *([f"--exportOutput={output}"] if checked else []))
     except subprocess.TimeoutExpired as error:
         raise Failed(f"trtexec: longer than {options.timeout} s") from error

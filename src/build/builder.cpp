@@ -198,9 +198,10 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, native, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  constexpr double kLong = 3;  // seconds after which anybody wants to know where they went
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());
   log.info("Tactics: {} timed, {} from the timing cache.", source.measured(), source.cached());
-  log.verbose("Time by stage:{}", stages.table());
+  log.write(seconds.count() >= kLong ? Severity::kInfo : Severity::kVerbose, fmt::format("Time by stage:{}", stages.table()).c_str());
   log.info("Engine generation completed in {:.3f} seconds.", seconds.count());
   return plan;
 }

@@ -212,8 +212,22 @@ class Scheduler {
     }
   }
 
-  // Bytes that the kernel asks for at the profile's opt and max shapes.
+  // Bytes that the kernel asks for at the profile's opt and max shapes. Kernels are loaded for that, alike ones once.
   uint64_t workspace(const graph::Node& node, const Option& choice) {
+    const auto& record = choice.record;
+    auto key = fmt::format("{}\n{} {}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params);
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (const ValueId id : *values) {
+        const auto& value = graph_.value(id);
+        key += fmt::format("{}{}{}{},", name(value.type.dtype), text(value.type.shape), name(assignment_.formats[id]), value.constant != nullptr ? "c" : "");
+      }
+    }
+    const auto [known, isNew] = workspaces_.try_emplace(std::move(key), 0);
+    if (isNew) known->second = askWorkspace(node, choice);
+    return known->second;
+  }
+
+  uint64_t askWorkspace(const graph::Node& node, const Option& choice) {
     std::vector<TensorView> constants;
     for (const ValueId input : node.inputs) {
       const auto& value = graph_.value(input);
@@ -316,6 +330,7 @@ class Scheduler {
   std::vector<int32_t> tensor_;          // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
+  std::map<std::string, uint64_t> workspaces_;
   bool onHost_ = true;                   // whether the device computes in host memory
 };
 

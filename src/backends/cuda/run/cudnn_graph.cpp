@@ -291,22 +291,36 @@ Descriptor OperationGraph::configuration(const Chip& chip, const EngineChoice& c
 }
 
 std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
+  struct Made {
+    std::shared_ptr<const ExecutionPlan> plan;
+    std::string refusal;
+  };
   struct Cache {
     std::mutex mutex;
-    std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans;
+    std::map<std::string, Made> plans;
   };
   static auto* const kCache = new Cache;
   const auto key = fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
+  const auto given = [](const Made& made) {
+    if (made.plan == nullptr) throw Unsupported("{}", made.refusal);
+    return made.plan;
+  };
   {
     const std::lock_guard lock(kCache->mutex);
-    if (const auto found = kCache->plans.find(key); found != kCache->plans.end()) return found->second;
+    if (const auto found = kCache->plans.find(key); found != kCache->plans.end()) return given(found->second);
   }
-  // Some engines are compiled here, which takes long; other threads go on. A handle belongs to its thread.
+  // Some engines are compiled here, which takes long, also when it fails; other threads go on. A handle belongs to its
+  // thread.
   const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
-  auto made = std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+  Made made;
+  try {
+    made.plan = std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+  } catch (const Unsupported& error) {
+    made.refusal = error.what();
+  }
   const std::lock_guard lock(kCache->mutex);
   if (kCache->plans.size() >= kMostPlans) kCache->plans.clear();
-  return kCache->plans.emplace(key, std::move(made)).first->second;
+  return given(kCache->plans.emplace(key, std::move(made)).first->second);
 }
 
 void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
