@@ -22,6 +22,10 @@ OperatorCases movement() {
   add(all, "slice{start=[-1,-2] size=[6,9] mode=fill}", {{"f32[4,5]", "f32[1]"}, {"f16[4,5]", "f16[]"}, {"f32[3,4]"}, {"bool[4,4]"}});
   add(all, "slice{start=[0,-1,0,0] size=[2,5,4,6] mode=fill}", {{"f32[2,3,4,6]"}});
   add(all, "slice{start=[-3,-5] size=[11,16] mode=reflect}", {{"f32[4,5]"}, {"i32[7,1]"}});
+  // Whole packs: tiles of half types, and planes that become neighbours.
+  add(all, "transpose{permutation=[1,0]}", {{"f16[72,136]"}, {"bf16[64,64]"}, {"f16[8,200]"}, {"f16[40,16]"}});
+  add(all, "transpose{permutation=[0,2,1]}", {{"f16[3,40,200]"}, {"bf16[2,16,72]"}});
+  add(all, "transpose{permutation=[0,2,3,1]}", {{"f16[2,3,8,16]"}, {"f32[2,4,4,5]"}, {"f32[3,2,6,2]"}, {"f16[1,4,2,4]"}, {"i8[2,3,4,4]"}});
   add(all, "slice{start=[-3,2] size=[11,16] mode=wrap}", {{"f16[4,5]"}});
   add(all, "slice{start=[-3,2] size=[11,16] stride=[1,-1] mode=clamp}", {{"f32[4,5]"}});
   return all;
@@ -78,7 +82,7 @@ OperatorCases reduction() {
 OperatorCases softmax() {
   OperatorCases all{"Softmax", {}};
   for (const auto& t : kFloats) {
-    add(all, "softmax{axis=-1}", {{t + "[1]"}, {t + "[3,5]"}, {t + "[9,128]"}, {t + "[2,4,331]"}, {t + "[3,1000]"}, {t + "[2,5003]"}, {t + "[17,384]"}, {t + "[3,256]"}, {t + "[3,512]"}});
+    add(all, "softmax{axis=-1}", {{t + "[1]"}, {t + "[3,5]"}, {t + "[9,128]"}, {t + "[2,4,331]"}, {t + "[3,1000]"}, {t + "[2,5003]"}, {t + "[17,384]"}, {t + "[3,256]"}, {t + "[3,512]"}, {t + "[3,1032]"}, {t + "[2,16384]"}});
   }
   add(all, "softmax{axis=1}", {{"f32[2,7,33]"}, {"f16[2,19,4,5]"}, {"f32[0,4]"}, {"f32[2,1030,3]"}});
   return all;
@@ -91,6 +95,8 @@ OperatorCases normalization() {
   }
   add(all, "normalization{axes=[1]}", {{"f16[1025,512]", "f32[512]", "f32[512]"}, {"f32[1024,200]", "f32[200]", "f32[200]"}});
   add(all, "normalization{axes=[2,3]}", {{"f32[2,5,7,9]", "f32[1,5,1,1]", "f32[1,5,1,1]"}, {"f16[2,3,40,41]", "f16[1,3,1,1]", "f16[1,3,1,1]"}});
+  add(all, "normalization{axes=[2,3]}", {{"f32[2,3,40,40]", "f32[1,3,1,1]", "f32[1,3,1,1]"}, {"f16[2,5,36,36]", "f32[1,5,1,1]", "f32[1,5,1,1]"}});
+  add(all, "normalization{axes=[2,3] groups=2}", {{"f32[1,8,96,96]", "f32[1,8,1,1]", "f32[1,8,1,1]"}, {"f16[2,32,12,16]", "f16[1,32,1,1]", "f16[1,32,1,1]"}});
   add(all, "normalization{axes=[2,3] groups=4}", {{"f32[2,12,5,7]", "f32[1,12,1,1]", "f32[1,12,1,1]"}, {"f32[2,12,20,9]", "f32[1,4,1,1]", "f32[1,4,1,1]"}});
   add(all, "normalization{axes=[1,2] epsilon=0.001}", {{"f32[3,20,8]", "f32[20,8]", "f32[1]"}, {"f32[0,4,4]", "f32[1]", "f32[1]"}});
   return all;
@@ -133,6 +139,8 @@ OperatorCases resize() {
   for (const std::string coordinates : {"align_corners", "asymmetric", "half_pixel"}) {
     add(all, "resize{mode=nearest coordinates=" + coordinates + " rounding=half_down shape=[1,3,10,7]}", {{"f32[1,3,5,6]"}, {"i64[1,3,11,3]"}});
     add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,3,11,13]}", {{"f32[2,3,5,7]"}, {"f16[2,3,16,4]"}});
+    add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,8,11,13]}", {{"f16[2,8,5,7]"}, {"f32[2,8,20,6]"}});
+    add(all, "resize{mode=nearest coordinates=" + coordinates + " rounding=floor shape=[1,16,10,7]}", {{"f16[1,16,5,6]"}, {"i8[1,16,11,3]"}});
     add(all, "resize{mode=cubic coordinates=" + coordinates + " shape=[1,2,9,10]}", {{"f32[1,2,5,5]"}});
   }
   add(all, "resize{mode=linear coordinates=half_pixel shape=[1,2,3,4,5]}", {{"f32[1,2,6,3,10]"}});
@@ -145,6 +153,9 @@ OperatorCases lines() {
   OperatorCases all{"Lines", {}};
   add(all, "topk{k=3}", {{"f32[3]"}, {"f32[1,5000]"}, {"f32[4,17]"}, {"f16[2,1001]"}, {"i32[3,100]"}, {"i64[2,5,300]"}});
   add(all, "topk{k=4 axis=1 largest=false indexType=i64}", {{"f32[2,9,5]"}, {"i8[1,40,2]"}});
+  add(all, "topk{k=50}", {{"f32[2,5000]"}, {"f16[3,1001]"}, {"i64[2,300]"}, {"f32[3,50]"}, {"f32[2,2,64]"}});
+  add(all, "topk{k=1000}", {{"f32[1,1024]"}});
+  add(all, "topk{k=20 axis=1 largest=false}", {{"i8[2,400]"}, {"i32[2,70,3]"}, {"bf16[2,1025]"}});
   add(all, "topk{k=0}", {{"f32[2,5]"}});
   for (const std::string flags : {"", " exclusive=true", " reverse=true", " exclusive=true reverse=true"}) {
     add(all, "cumulative{axis=-1" + flags + "}", {{"f32[1]"}, {"f32[3,1030]"}, {"i32[2,7]"}});
@@ -159,6 +170,7 @@ OperatorCases narrow() {
   const auto one = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, true, 0.02}); };
   for (const std::string type : {"i8", "u8", "f8e4m3"}) {
     one("quantize{type=" + type + "}", {"f32[1025]", "f32[]"});
+    one("quantize{type=" + type + "}", {"f16[1037]", "f16[]"});
     one("quantize{type=" + type + " axis=1}", {"f16[3,7,5]", "f16[7]"});
     one("dequantize{axis=0}", {type + "[6,5]", "f32[6]"});
     one("dequantize{type=f16}", {type + "[4,8]", "f16[2,4]"});
@@ -212,6 +224,12 @@ OperatorCases contractions() {
               {t + "[1,8,12,11]", t + "[8,1,5,5]", t + "[8]", t + "[8,1,1]"});
   }
   depthwise("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
+  // Windows of known extent, at two and at four places of a thread.
+  depthwise("convolution{groups=16 prePadding=[2,2] postPadding=[2,2]}", {"f16[2,16,9,7]", "f16[16,1,5,5]"});
+  depthwise("convolution{groups=8 strides=[2,2] prePadding=[0,1] postPadding=[1,0]}", {"f16[3,8,10,13]", "f16[8,1,3,3]"});
+  depthwise("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
+  depthwise("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,523]", "f32[4,1,3,3]"});
+  depthwise("convolution{groups=4 prePadding=[2,2] postPadding=[2,2]}", {"f32[1,4,521,523]", "f32[4,1,5,5]"});
   add(all, "matmul{transposeB=true epilogue=\"add(x0,x1);mul(t0,x2)\"}", {{"f16[3,40]", "f16[19,40]", "f16[19]", "f16[3,19]"}, {"f32[1,40]", "f32[19,40]", "f32[1]", "f32[1,19]"}});
   add(all, "convolution{hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}", {{"f16[2,16,1,1]", "f16[8,16,1,1]", "f16[8]", "f16[2,8,1,1]"}});
   add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
@@ -328,6 +346,8 @@ std::vector<OperatorCase> speedCases() {
       {"convolution{hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,1152,1,1]", "f16[48,1152,1,1]", "f16[48]"}, 0, false, 0, true},
       {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}, 0, false, 0, true},
       {"convolution{groups=144 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[32,144,112,112]", "f16[144,1,5,5]"}, 0, false, 0, true},
+      {"convolution{groups=672 prePadding=[2,2] postPadding=[2,2]}", {"f16[1,672,14,14]", "f16[672,1,5,5]"}, 0, false, 0, true},
+      {"convolution{groups=96 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f16[1,96,112,112]", "f16[96,1,3,3]"}, 0, false, 0, true},
   };
 }
 

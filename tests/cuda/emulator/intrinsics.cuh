@@ -71,3 +71,8 @@ inline T shuffleUp(T value, int delta) {
   tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() < delta ? emulatedLane() : emulatedLane() - delta);
   return other;
 }
+inline unsigned addShared(unsigned* to, unsigned value) {
+  const unsigned before = *to;  // one thread runs at a time
+  *to += value;
+  return before;
+}

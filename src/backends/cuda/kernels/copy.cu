@@ -88,6 +88,80 @@ __device__ void copyTile(const TileParameters& p) {
   }
 }
 
+// Elements of two bytes in a tile of 64 by 64, read and written in packs of eight: extents, strides and addresses are
+// whole packs. A thread turns two columns of words round in registers.
+KERNEL(tenon_tile_2_packed, TileParameters) {
+  constexpr int kTile = 64;
+  constexpr int kPitch = kTile / 2 + 1;  // words of a row; odd, so that rows begin in different banks
+  __shared__ unsigned tile[kTile * kPitch];
+  const unsigned rest = p.tilesA.quotient(blockIdx.x);
+  const unsigned outer = p.tilesB.quotient(rest);
+  const i64 a0 = (i64)(blockIdx.x - rest * p.tilesA.divisor) * kTile;
+  const i64 b0 = (i64)(rest - outer * p.tilesB.divisor) * kTile;
+  i64 at[2];
+  p.space.locate(outer, at);
+  const unsigned short* from = (const unsigned short*)p.from + at[1];
+  unsigned short* to = (unsigned short*)p.to + at[0];
+  Pack<unsigned, 4> words[2];
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const i64 a = a0 + threadIdx.x / 8 + k * 32;
+    const i64 b = b0 + threadIdx.x % 8 * 8;
+    if (a < p.a && b < p.b) words[k] = *(const Pack<unsigned, 4>*)(from + a * p.fromA + b);
+  }
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) tile[(threadIdx.x / 8 + k * 32) * kPitch + threadIdx.x % 8 * 4 + j] = words[k].e[j];
+  }
+  __syncthreads();
+  const i64 a = a0 + threadIdx.x % 8 * 8;
+  const i64 b = b0 + threadIdx.x / 8 * 2;
+  if (a >= p.a || b >= p.b) return;
+  unsigned column[8];
+#pragma unroll
+  for (int j = 0; j < 8; ++j) column[j] = tile[(threadIdx.x % 8 * 8 + j) * kPitch + threadIdx.x / 8];
+  Pack<unsigned, 4> low, high;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    low.e[j] = (column[2 * j] & 0xffffu) | column[2 * j + 1] << 16;
+    high.e[j] = column[2 * j] >> 16 | (column[2 * j + 1] & 0xffff0000u);
+  }
+  *(Pack<unsigned, 4>*)(to + b * p.toB + a) = low;
+  *(Pack<unsigned, 4>*)(to + (b + 1) * p.toB + a) = high;
+}
+
+// A few planes to neighbouring elements, as images become channels-last: a thread takes a pack of each plane. a: packs in
+// all; tilesB: packs of a plane's line.
+template <typename T, int kPlanes>
+__device__ void interleave(const TileParameters& p) {
+  constexpr int kPack = 16 / sizeof(T);
+  const i64 index = globalIndex();
+  if (index >= p.a) return;
+  const unsigned outer = p.tilesB.quotient((unsigned)index);
+  const i64 b = (i64)((unsigned)index - outer * p.tilesB.divisor) * kPack;
+  i64 at[2];
+  p.space.locate(outer, at);
+  const T* from = (const T*)p.from + at[1] + b;
+  Pack<T, kPack> plane[kPlanes];
+#pragma unroll
+  for (int k = 0; k < kPlanes; ++k) plane[k] = *(const Pack<T, kPack>*)(from + k * p.fromA);
+  Pack<T, kPack>* to = (Pack<T, kPack>*)((T*)p.to + at[0] + b * kPlanes);
+#pragma unroll
+  for (int k = 0; k < kPlanes; ++k) {
+    Pack<T, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) result.e[j] = plane[(k * kPack + j) % kPlanes].e[(k * kPack + j) / kPlanes];
+    to[k] = result;
+  }
+}
+KERNEL(tenon_interleave_2_2, TileParameters) { interleave<unsigned short, 2>(p); }
+KERNEL(tenon_interleave_2_3, TileParameters) { interleave<unsigned short, 3>(p); }
+KERNEL(tenon_interleave_2_4, TileParameters) { interleave<unsigned short, 4>(p); }
+KERNEL(tenon_interleave_4_2, TileParameters) { interleave<unsigned, 2>(p); }
+KERNEL(tenon_interleave_4_3, TileParameters) { interleave<unsigned, 3>(p); }
+KERNEL(tenon_interleave_4_4, TileParameters) { interleave<unsigned, 4>(p); }
+
 #define COPY(bytes, T)                                                              \
   KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T>(p); }                \
   KERNEL(tenon_copy_##bytes##_wide, CopyParameters) { copyWide<T>(p); }

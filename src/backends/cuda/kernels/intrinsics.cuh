@@ -57,3 +57,5 @@ template <typename T>
 __device__ inline T shuffleUp(T value, int delta) {
   return __shfl_up_sync(0xffffffffu, value, delta);
 }
+// Adds to a number in shared memory, whatever other threads of the block add; returns what was there.
+__device__ inline unsigned addShared(unsigned* to, unsigned value) { return atomicAdd(to, value); }

@@ -155,3 +155,59 @@ KERNEL_1024(tenon_normalize_rows_block, Parameters) {
   __shared__ float shared[32];
   normalizePacks<4>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
+
+// Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of a
+// thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.
+KERNEL_1024(tenon_normalize_planes, Parameters) {
+  constexpr int kKept = 4;
+  __shared__ float shared[32];
+  i64 base[3];
+  p.groups.locate((unsigned)blockIdx.x, base);
+  const int packs = (int)(p.members / kPack);
+  const int step = blockDim.x;
+  const Pack<X, kPack>* x = (const Pack<X, kPack>*)((const X*)p.x + base[0]);
+  Pack<X, kPack>* y = (Pack<X, kPack>*)((X*)p.y + base[0]);
+  Pack<X, kPack> kept[kKept];
+#pragma unroll
+  for (int k = 0; k < kKept; ++k) {
+    const int i = k * step + threadIdx.x;
+    if (i < packs) kept[k] = x[i];
+  }
+  // Runs over all packs of the thread; `visit` gets the pack's number and content.
+  const auto each = [&](auto visit) {
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+      const int i = k * step + threadIdx.x;
+      if (i < packs) visit(i, kept[k]);
+    }
+#pragma unroll 4
+    for (int i = kKept * step + threadIdx.x; i < packs; i += step) {
+      const Pack<X, kPack> pack = x[i];
+      visit(i, pack);
+    }
+  };
+  float sum = 0;
+  each([&](int, const Pack<X, kPack>& pack) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) sum += Element<X>::load(pack.e[j]);
+  });
+  const float mean = blockReduce(sum, Add(), shared) / p.members;
+  float squares = 0;
+  each([&](int, const Pack<X, kPack>& pack) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float d = Element<X>::load(pack.e[j]) - mean;
+      squares += d * d;
+    }
+  });
+  const float factor = 1.f / sqrtf(blockReduce(squares, Add(), shared) / p.members + p.epsilon);
+  each([&](int i, const Pack<X, kPack>& pack) {
+    const unsigned run = p.inside.axes > 1 ? p.inside.divider[1].quotient((unsigned)i * kPack) : 0;
+    const float scale = load<S>(p.scale, base[1] + run * p.inside.stride[1][0]);
+    const float bias = load<S>(p.bias, base[2] + run * p.inside.stride[2][0]);
+    Pack<X, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) result.e[j] = Element<X>::store((Element<X>::load(pack.e[j]) - mean) * factor * scale + bias);
+    y[i] = result;
+  });
+}

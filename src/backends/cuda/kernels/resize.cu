@@ -20,44 +20,121 @@ struct Parameters {
   i64 tapStride[3];   // of x along the axis
 };
 
-KERNEL(tenon_resize, Parameters) {
-  typedef ComputeOf<X> C;
-  i64 rest = globalIndex();
-  if (rest >= p.count) return;
-  const Tap* taps[3] = {p.taps[0], p.taps[1], p.taps[2]};
-  i64 from = 0;
-  i64 to = 0;
-  for (int axis = p.rank - 1; axis >= 0; --axis) {
-    const i64 i = takeIndex(rest, p.extent[axis]);
-    from += i * p.xStride[axis];
-    to += i * p.yStride[axis];
+typedef ComputeOf<X> C;
+__device__ X elementOf(float sum) {
+  X result;
+  const bool floating = C(0.5f) != C(0);
+  storeReal<X>(&result, 0, floating ? sum : rintf(sum));
+  return result;
+}
+
+// Where an output element, or the first of several, comes from and goes to. Takes the indices of all axes in front of
+// `axes` off `rest`.
+struct Target {
+  i64 from, to;
+  const Tap* taps[3];
+
+  __device__ Target(const Parameters& p, i64 rest, int axes) : from(0), to(0), taps{p.taps[0], p.taps[1], p.taps[2]} {
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      const i64 i = takeIndex(rest, p.extent[axis]);
+      from += i * p.xStride[axis];
+      to += i * p.yStride[axis];
 #pragma unroll
-    for (int k = 0; k < 3; ++k) {
-      if (p.tapAxis[axis] == k) taps[k] += i * p.tapCount[k];
-    }
-  }
-  if (NEAREST) {
-#pragma unroll
-    for (int k = 0; k < 3; ++k) {
-      if (p.tapCount[k] > 0) from += taps[k]->index * p.tapStride[k];
-    }
-    ((X*)p.y)[to] = ((const X*)p.x)[from];
-    return;
-  }
-  float sum = 0;
-  const Tap one = {0, 1.f};
-  for (int a = 0; a < max(p.tapCount[0], 1); ++a) {
-    const Tap ta = p.tapCount[0] > 0 ? taps[0][a] : one;
-    for (int b = 0; b < max(p.tapCount[1], 1); ++b) {
-      const Tap tb = p.tapCount[1] > 0 ? taps[1][b] : one;
-      for (int c = 0; c < max(p.tapCount[2], 1); ++c) {
-        const Tap tc = p.tapCount[2] > 0 ? taps[2][c] : one;
-        const float weight = ta.weight * tb.weight * tc.weight;
-        if (weight == 0.f) continue;  // an infinity beside an exact hit must not become NaN
-        sum += weight * (float)load<X>(p.x, from + ta.index * p.tapStride[0] + tb.index * p.tapStride[1] + tc.index * p.tapStride[2]);
+      for (int k = 0; k < 3; ++k) {
+        if (p.tapAxis[axis] == k) taps[k] += i * p.tapCount[k];
       }
     }
   }
-  const bool floating = C(0.5f) != C(0);
-  storeReal<X>(p.y, to, floating ? sum : rintf(sum));
+  __device__ Tap tap(const Parameters& p, int axis, int number) const {
+    const Tap one = {0, 1.f};
+    return p.tapCount[axis] > 0 ? taps[axis][number] : one;
+  }
+};
+
+// kWidth neighbouring elements of an axis that stays as it is.
+template <int kWidth>
+__device__ void resize(const Parameters& p) {
+  i64 rest = globalIndex();
+  if (rest >= p.count / kWidth) return;
+  i64 inner = 0;
+  if (kWidth > 1) inner = takeIndex(rest, p.extent[p.rank - 1] / kWidth) * kWidth;
+  Target target(p, rest, kWidth > 1 ? p.rank - 1 : p.rank);
+  const X* x = (const X*)p.x + target.from + inner;
+  Pack<X, kWidth>& y = *(Pack<X, kWidth>*)((X*)p.y + target.to + inner);
+  if (NEAREST) {
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      if (p.tapCount[k] > 0) x += target.taps[k]->index * p.tapStride[k];
+    }
+    y = *(const Pack<X, kWidth>*)x;
+    return;
+  }
+  float sum[kWidth];
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) sum[j] = 0;
+  for (int a = 0; a < max(p.tapCount[0], 1); ++a) {
+    const Tap ta = target.tap(p, 0, a);
+    for (int b = 0; b < max(p.tapCount[1], 1); ++b) {
+      const Tap tb = target.tap(p, 1, b);
+      for (int c = 0; c < max(p.tapCount[2], 1); ++c) {
+        const Tap tc = target.tap(p, 2, c);
+        const float weight = ta.weight * tb.weight * tc.weight;
+        if (weight == 0.f) continue;  // an infinity beside an exact hit must not become NaN
+        const Pack<X, kWidth> values =
+            *(const Pack<X, kWidth>*)(x + ta.index * p.tapStride[0] + tb.index * p.tapStride[1] + tc.index * p.tapStride[2]);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) sum[j] += weight * (float)Element<X>::load(values.e[j]);
+      }
+    }
+  }
+  Pack<X, kWidth> result;
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) result.e[j] = elementOf(sum[j]);
+  y = result;
+}
+KERNEL(tenon_resize, Parameters) { resize<1>(p); }
+KERNEL(tenon_resize_packed, Parameters) { resize<16 / sizeof(X)>(p); }
+
+// A few neighbours along the innermost axis, which has the last of the taps; the taps of the other axes serve all.
+KERNEL(tenon_resize_run, Parameters) {
+  constexpr int kRun = 4;
+  const int last = p.rank - 1;
+  const int own = p.tapAxis[last];  // 0 to 2; those behind it have no taps
+  i64 rest = globalIndex();
+  const int first = (int)takeIndex(rest, (p.extent[last] + kRun - 1) / kRun) * kRun;
+  if (rest * p.extent[last] >= p.count) return;
+  const Target target(p, rest, last);
+  const Tap* taps = p.taps[own] + (i64)first * p.tapCount[own];
+  const int run = p.extent[last] - first < kRun ? (int)p.extent[last] - first : kRun;
+  const X* x = (const X*)p.x + target.from;
+  X* y = (X*)p.y + target.to + first * p.yStride[last];
+  if (NEAREST) {
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      if (k < own) x += target.taps[k]->index * p.tapStride[k];
+    }
+    for (int j = 0; j < run; ++j) y[j * p.yStride[last]] = x[taps[j].index * p.tapStride[own]];
+    return;
+  }
+  float sum[kRun] = {};
+  for (int a = 0; a < (own > 0 ? p.tapCount[0] : 1); ++a) {
+    const Tap ta = own > 0 ? target.taps[0][a] : Tap{0, 1.f};
+    for (int b = 0; b < (own > 1 ? p.tapCount[1] : 1); ++b) {
+      const Tap tb = own > 1 ? target.taps[1][b] : Tap{0, 1.f};
+      const X* line = x + ta.index * p.tapStride[0] + tb.index * p.tapStride[1];
+#pragma unroll
+      for (int j = 0; j < kRun; ++j) {
+        if (j >= run) continue;
+        for (int c = 0; c < p.tapCount[own]; ++c) {
+          const Tap tc = taps[j * p.tapCount[own] + c];
+          const float weight = ta.weight * tb.weight * tc.weight;
+          if (weight != 0.f) sum[j] += weight * (float)load<X>(line, tc.index * p.tapStride[own]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) {
+    if (j < run) y[j * p.yStride[last]] = elementOf(sum[j]);
+  }
 }

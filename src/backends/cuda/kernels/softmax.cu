@@ -98,6 +98,49 @@ KERNEL(tenon_softmax_packs_1, Parameters) { softmaxPacks<1>(p); }
 KERNEL(tenon_softmax_packs_2, Parameters) { softmaxPacks<2>(p); }
 KERNEL(tenon_softmax_packs_4, Parameters) { softmaxPacks<4>(p); }
 
+struct Highest {  // a NaN shows in the sum
+  __device__ float operator()(float a, float b) const { return b > a ? b : a; }
+};
+
+// A block per line in one piece, which stays in its registers.
+KERNEL_1024(tenon_softmax_block_packs, Parameters) {
+  constexpr int kPacks = 4;
+  __shared__ float shared[32];
+  const i64 base = lineOffset(p, blockIdx.x);
+  const int packs = (int)(p.extent / kPack);
+  const Pack<X, kPack>* x = (const Pack<X, kPack>*)((const X*)p.x + base);
+  Pack<X, kPack> stored[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const int i = k * blockDim.x + threadIdx.x;
+    if (i < packs) stored[k] = x[i];
+  }
+  float highest = -infinity();
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * blockDim.x + threadIdx.x >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) highest = Highest()(highest, Element<X>::load(stored[k].e[j]));
+  }
+  highest = blockReduce(highest, Highest(), shared);
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (k * blockDim.x + threadIdx.x >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) sum += expf(Element<X>::load(stored[k].e[j]) - highest);
+  }
+  const float scale = 1.f / blockReduce(sum, Add(), shared);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const int i = k * blockDim.x + threadIdx.x;
+    if (i >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) stored[k].e[j] = Element<X>::store(expf(Element<X>::load(stored[k].e[j]) - highest) * scale);
+    ((Pack<X, kPack>*)((X*)p.y + base))[i] = stored[k];
+  }
+}
+
 // Highest value so far and the sum of exp(x - highest), which two halves of a line can be joined from.
 struct State {
   float highest, sum;

@@ -24,9 +24,14 @@ void StridedCopy::configure(const Module& module, const Dims& space, const Strid
   toOffset_ = toOffset;
   bytes_ = elementBytes;
   count_ = space.count();
+  whole_ = nullptr;
   if (count_ == 0) return;
+  configureInterleaving();
   tiled_ = configureTiles();
-  if (tiled_) return;
+  if (tiled_) {
+    configurePackedTiles();
+    return;
+  }
   mostPack_ = packWidth(space_, 16 / bytes_);
   while (mostPack_ > 1 && (fromOffset_ % mostPack_ != 0 || toOffset_ % mostPack_ != 0)) mostPack_ /= 2;
   configureElements(mostPack_);
@@ -68,6 +73,52 @@ bool StridedCopy::configureTiles() {
   return true;
 }
 
+// Whether offsets, and the strides of all axes but the last and one more, are multiples of a pack in both operands.
+bool StridedCopy::inWholePacks(size_t leaveOut, int64_t pack) const {
+  if (fromOffset_ % pack != 0 || toOffset_ % pack != 0) return false;
+  for (size_t axis = 0; axis + 1 < space_.extents.size(); ++axis) {
+    if (axis != leaveOut && (space_.strides[0][axis] % pack != 0 || space_.strides[1][axis] % pack != 0)) return false;
+  }
+  return true;
+}
+
+void StridedCopy::configurePackedTiles() {
+  constexpr int64_t kPack = 8;
+  if (bytes_ != 2 || tiles_.a % kPack != 0 || tiles_.b % kPack != 0 || tiles_.toB % kPack != 0 || tiles_.fromA % kPack != 0) return;
+  const auto& from = space_.strides[1];
+  const auto b = static_cast<size_t>(std::find(from.begin(), from.end() - 1, 1) - from.begin());
+  if (!inWholePacks(b, kPack)) return;
+  whole_ = module_->function("tenon_tile_2_packed");
+  wholeBlocks_ = blocks_;
+  wholeTiles_ = tiles_;
+}
+
+void StridedCopy::configureInterleaving() {
+  const size_t axes = space_.extents.size();
+  const auto& to = space_.strides[0];
+  const auto& from = space_.strides[1];
+  const int64_t planes = space_.extents.back();
+  if (axes < 2 || to.back() != 1 || planes < 2 || planes > 4 || (bytes_ != 2 && bytes_ != 4)) return;
+  const size_t b = axes - 2;
+  const int64_t pack = 16 / bytes_;
+  if (from[b] != 1 || to[b] != planes || space_.extents[b] % pack != 0 || from.back() % pack != 0 || !inWholePacks(b, pack)) return;
+  LoopSpace outer{{}, {{}, {}}};
+  for (size_t axis = 0; axis < b; ++axis) {
+    outer.extents.push_back(space_.extents[axis]);
+    outer.strides[0].push_back(to[axis]);
+    outer.strides[1].push_back(from[axis]);
+  }
+  if (outer.extents.empty()) outer = {{1}, {{0}, {0}}};
+  wholeTiles_ = {};
+  wholeTiles_.a = count_ / planes / pack;
+  wholeTiles_.fromA = from.back();
+  wholeTiles_.tilesB = Divider(space_.extents[b] / pack);
+  wholeTiles_.space.set(outer);
+  if (wholeTiles_.a >= int64_t{1} << 31) return;
+  wholeBlocks_ = (wholeTiles_.a + kTileThreads - 1) / kTileThreads;
+  whole_ = module_->function(fmt::format("tenon_interleave_{}_{}", bytes_, planes));
+}
+
 void StridedCopy::configureElements(int pack) {
   pack_ = pack;
   LoopSpace space = space_;
@@ -87,6 +138,12 @@ void StridedCopy::launch(const void* from, void* to, void* stream) {
   if (count_ == 0) return;
   const auto* source = static_cast<const char*>(from) + fromOffset_ * bytes_;
   auto* target = static_cast<char*>(to) + toOffset_ * bytes_;
+  if (whole_ != nullptr && isAligned(source, 16) && isAligned(target, 16)) {
+    wholeTiles_.from = source;
+    wholeTiles_.to = target;
+    launchGrid(whole_, static_cast<unsigned>(wholeBlocks_), 1, 1, kTileThreads, &wholeTiles_, stream);
+    return;
+  }
   if (tiled_) {
     tiles_.from = source;
     tiles_.to = target;

@@ -36,6 +36,9 @@ class StridedCopy {
 
  private:
   bool configureTiles();
+  void configurePackedTiles();
+  void configureInterleaving();
+  bool inWholePacks(size_t leaveOut, int64_t pack) const;
   void configureElements(int pack);
 
   const Module* module_ = nullptr;
@@ -52,6 +55,10 @@ class StridedCopy {
   CUfunction function_ = nullptr;
   CopyParameters elements_;
   TileParameters tiles_;
+  // What is quicker for addresses of whole packs; null: nothing is.
+  CUfunction whole_ = nullptr;
+  int64_t wholeBlocks_ = 0;
+  TileParameters wholeTiles_;
 };
 
 }  // namespace tenon::backends::cuda

@@ -27,6 +27,10 @@ class PointwiseTactic final : public build::Tactic {
     std::vector<Candidate> result{linearCandidate(name(), problem)};
     const int rank = problem.outputs[0].dims.rank;
     if (rank == 4 || rank == 5) result.push_back(channelsLastCandidate(name(), problem));
+    constexpr int64_t kFewChannels = 4;  // images: a cast and the change of format in one kernel
+    if (rank == 4 && problem.inputs.size() == 1 && problem.outputs[0].dims[1] <= kFewChannels) {
+      result.push_back({std::string(name()), "", {Format::kLinear}, {Format::kChannelsLast}});
+    }
     return result;
   }
   plan::KernelRecord build(const Problem& problem, const Candidate&) const override {

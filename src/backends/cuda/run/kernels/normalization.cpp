@@ -44,6 +44,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t groups = parameters_.groups.count;
     checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(), "normalization: {} statistics over {} elements are too many", groups, members);
     configureRows(axes, 16 / (bits(x.dtype) / 8));
+    if (rows_ == nullptr) configurePlanes(axes, 16 / (bits(x.dtype) / 8));
     if (members <= 128) {
       function_ = module_.function("tenon_normalize_warp");
       threads_ = 256;
@@ -127,6 +128,22 @@ class NormalizationInstance final : public runtime::KernelInstance {
       rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
       rowBlocks_ = groups;
     }
+  }
+  // Members of x in one piece, of which runs of whole packs share scale and bias.
+  void configurePlanes(const SplitAxes& axes, int64_t pack) {
+    const auto& inside = axes.reduced;
+    const size_t last = inside.extents.size() - 1;
+    if (last > 1 || parameters_.members < 1024 || inside.extents[last] % pack != 0 || inside.strides[0][last] != 1) return;
+    if (last == 1 && inside.strides[0][0] != inside.extents[1]) return;
+    if (inside.strides[1][last] != 0 || inside.strides[2][last] != 0) return;
+    for (const int64_t stride : axes.kept.strides[0]) {
+      if (parameters_.groups.count > 1 && stride % pack != 0) return;
+    }
+    const int64_t groups = parameters_.groups.count;
+    rows_ = module_.function("tenon_normalize_planes");
+    const int64_t most = groups < 264 ? 1024 : 512;
+    rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>(parameters_.members / pack / 2, 128, most) + 31) / 32 * 32;
+    rowBlocks_ = groups;
   }
   static bool packs(const runtime::LaunchArguments& arguments) {
     constexpr size_t kBytes = 32;  // a pack of parameters of four bytes beside elements of two

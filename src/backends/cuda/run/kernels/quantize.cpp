@@ -34,7 +34,11 @@ class QuantizeInstance final : public runtime::KernelInstance {
             {}};
   }
   QuantizeInstance(const Op& op, const Types& types, const Module& module)
-      : op_(op), function_(module.function("tenon_quantize")), hasZero_(types.inputs.size() > 2) {}
+      : op_(op),
+        function_(module.function("tenon_quantize")),
+        packed_(module.function("tenon_quantize_packed")),
+        pack_(128 / std::max(bits(types.inputs.at(0)), bits(types.outputs.at(0)))),
+        hasZero_(types.inputs.size() > 2) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const Dims& x = shapes.inputs[0].dims;
@@ -59,12 +63,19 @@ class QuantizeInstance final : public runtime::KernelInstance {
     parameters_.scale = arguments.inputs[1];
     parameters_.zero = hasZero_ ? arguments.inputs[2] : nullptr;
     parameters_.y = arguments.outputs[0];
+    if (parameters_.single != 0 && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16)) {
+      const int64_t threads = (parameters_.count + pack_ - 1) / pack_;
+      launchThreads(packed_, threads, &parameters_, arguments.stream, blockSize(threads));
+      return;
+    }
     launchThreads(function_, parameters_.count, &parameters_, arguments.stream);
   }
 
  private:
   const Op& op_;
   CUfunction function_;
+  CUfunction packed_;
+  int64_t pack_;
   bool hasZero_;
   Parameters parameters_;
 };

@@ -36,7 +36,7 @@ class ResizeInstance final : public runtime::KernelInstance {
   static Code code(const ops::Resize& op, const Types& types) {
     return {"resize.cu", {typeDefine("X", types.inputs.at(0)), fmt::format("NEAREST={}", op.mode == ops::ResizeMode::kNearest ? 1 : 0)}, {}};
   }
-  ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_resize")) {}
+  ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : op_(op), module_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -71,15 +71,44 @@ class ResizeInstance final : public runtime::KernelInstance {
       parameters_.tapStride[tapAxes] = from[axis];
       ++tapAxes;
     }
+    chooseForm(16 / (bits(x.dtype) / 8));
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
-    launchThreads(function_, parameters_.count, &parameters_, arguments.stream, blockSize(parameters_.count));
+    if (parameters_.count == 0) return;
+    const bool whole = form_ != Form::kPacked || (isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16));
+    const int64_t threads = whole ? threads_ : parameters_.count;
+    launchThreads(whole ? function_ : single_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
 
  private:
+  enum class Form : uint8_t { kSingle, kPacked, kRun };
+
+  // Packs of an innermost axis that stays as it is; runs of one that changes.
+  void chooseForm(int64_t pack) {
+    constexpr int64_t kRun = 4;  // as in resize.cu
+    const auto& p = parameters_;
+    const auto last = static_cast<size_t>(p.rank - 1);
+    single_ = function_ = module_.function("tenon_resize");
+    threads_ = p.count;
+    form_ = Form::kSingle;
+    if (p.tapAxis[last] >= 0) {
+      form_ = Form::kRun;
+      function_ = module_.function("tenon_resize_run");
+      threads_ = p.count / p.extent[last] * ((p.extent[last] + kRun - 1) / kRun);
+      return;
+    }
+    bool packs = p.xStride[last] == 1 && p.yStride[last] == 1 && p.extent[last] % pack == 0;
+    for (size_t place = 0; place < last; ++place) packs = packs && p.xStride[place] % pack == 0 && p.yStride[place] % pack == 0;
+    for (const int64_t stride : p.tapStride) packs = packs && stride % pack == 0;
+    if (!packs) return;
+    form_ = Form::kPacked;
+    function_ = module_.function("tenon_resize_packed");
+    threads_ = p.count / pack;
+  }
+
   // The taps of every position, as many for each (missing ones weigh nothing); none where positions stay as they are.
   std::vector<Tap> tapsOf(size_t axis, int64_t in, int64_t out) const {
     std::vector<std::vector<ops::ResizeTap>> all;
@@ -102,7 +131,11 @@ class ResizeInstance final : public runtime::KernelInstance {
   }
 
   const ops::Resize& op_;
-  CUfunction function_;
+  const Module& module_;
+  CUfunction function_ = nullptr;
+  CUfunction single_ = nullptr;
+  Form form_ = Form::kSingle;
+  int64_t threads_ = 0;
   Parameters parameters_;
   DeviceTable tables_[kTapAxes];
 };

@@ -54,14 +54,19 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
     if (packed_ != nullptr && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16)) {
-      launchThreads(packed_, parameters_.lines.count * 32, &parameters_, arguments.stream, blockSize(parameters_.lines.count * 32, 32));
+      const int64_t lines = parameters_.lines.count;
+      if (packedThreads_ > 32) {
+        launchGrid(packed_, static_cast<unsigned>(lines), 1, 1, packedThreads_, &parameters_, arguments.stream);
+      } else {
+        launchThreads(packed_, lines * 32, &parameters_, arguments.stream, blockSize(lines * 32, 32));
+      }
       return;
     }
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
   }
 
  private:
-  // Lines in one piece that a warp keeps in registers.
+  // Lines in one piece that a warp or a block keeps in registers.
   void configurePacks(const LoopSpace& lines, int64_t pack) {
     packed_ = nullptr;
     if (parameters_.stride != 1 || parameters_.extent % pack != 0) return;
@@ -69,14 +74,21 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       if (parameters_.lines.count > 1 && stride % pack != 0) return;
     }
     const int64_t perLane = (parameters_.extent / pack + 31) / 32;
-    constexpr int64_t kMost = 4;
-    if (perLane <= kMost) packed_ = module_.function(fmt::format("tenon_softmax_packs_{}", perLane <= 1 ? 1 : perLane <= 2 ? 2 : 4));
+    constexpr int64_t kMost = 4;  // packs of a thread
+    packedThreads_ = 32;
+    if (perLane <= kMost) {
+      packed_ = module_.function(fmt::format("tenon_softmax_packs_{}", perLane <= 1 ? 1 : perLane <= 2 ? 2 : 4));
+    } else if (perLane <= 32 * kMost) {
+      packed_ = module_.function("tenon_softmax_block_packs");
+      packedThreads_ = static_cast<unsigned>((perLane + kMost - 1) / kMost) * 32;
+    }
   }
 
   const ops::Softmax& op_;
   const Module& module_;
   CUfunction function_ = nullptr;
   CUfunction packed_ = nullptr;
+  unsigned packedThreads_ = 32;
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;

@@ -23,7 +23,7 @@ class TopKInstance final : public runtime::KernelInstance {
   static Code code(const ops::TopK& op, const Types& types) {
     return {"topk.cu", {typeDefine("X", types.inputs.at(0)), typeDefine("I", types.outputs.at(1)), fmt::format("LARGEST={}", op.largest ? 1 : 0)}, {}};
   }
-  TopKInstance(const ops::TopK& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_topk")) {}
+  TopKInstance(const ops::TopK& op, const Types&, const Module& module) : op_(op), few_(module.function("tenon_topk")), select_(module.function("tenon_topk_select")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -47,13 +47,17 @@ class TopKInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.values = arguments.outputs[0];
     parameters_.indices = arguments.outputs[1];
+    constexpr int64_t kFew = 8;            // up to which a pass for each is quicker
+    constexpr int64_t kMostSelected = 1024;  // as in topk.cu
+    const bool selects = parameters_.k > kFew && parameters_.k <= kMostSelected;
     const unsigned threads = parameters_.extent <= 128 ? 32 : parameters_.extent <= 4096 ? 256 : 1024;
-    launchGrid(function_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_, arguments.stream);
+    launchGrid(selects ? select_ : few_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_, arguments.stream);
   }
 
  private:
   const ops::TopK& op_;
-  CUfunction function_;
+  CUfunction few_;
+  CUfunction select_;
   int64_t count_ = 0;
   Parameters parameters_;
 };
