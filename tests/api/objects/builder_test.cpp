@@ -128,6 +128,25 @@ TEST_F(BuilderFacts, UnsupportedOptionsAreRefusedByName) {
   expectError("engine capability");
 }
 
+TEST_F(BuilderFacts, PrecisionsOfLayersAreObeyedPreferredOrIgnored) {
+  auto* layer = network->addUnary(input("x", {3}), nv::UnaryOperation::kABS);
+  layer->setName("absolute");
+  output(layer->getOutput(0), "y");
+  layer->setPrecision(nv::DataType::kBF16);  // that no flag permits
+  EXPECT_NE(engine(), nullptr);
+  config->setFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS);
+  EXPECT_NE(engine(), nullptr);
+  config->clearFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS);
+  config->setFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("layer 'absolute': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision bf16");
+  layer->setPrecision(nv::DataType::kFLOAT);
+  EXPECT_NE(engine(), nullptr);
+  layer->setPrecision(nv::DataType::kBF16);
+  layer->resetPrecision();
+  EXPECT_NE(engine(), nullptr);
+}
+
 TEST_F(BuilderFacts, TimingCachesAreKeptAndDamagedOnesStartEmpty) {
   const std::unique_ptr<nv::ITimingCache> cache(config->createTimingCache(nullptr, 0));
   ASSERT_NE(cache, nullptr);
