@@ -77,6 +77,43 @@ TEST(Convolution, PaddingThatCropsAtTheEnd) {
   EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 0);
 }
 
+// Tiles of channels-last images cannot read a constant of the size of the result, which is row-major; oneDNN reads it.
+TEST(Convolution, ConstantsOfTheSizeOfTheResult) {
+  const std::string graph = R"g(graph "g" {
+  input %x : f32[1,4,7,6]
+  const %w : f32[4,4,2,2] = random(1)
+  const %e : f32[1,4,6,5] = random(2)
+  %y : f32[1,4,6,5] = convolution{epilogue="add(x0,x1)"}(%x, %w, %e) "c"
+  output %y
+})g";
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.convolution", "cpu.winograd"}), 0);
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 1);
+}
+
+TEST(Convolution, VolumesOfOneChannelWithAnOperandPerChannel) {
+  const std::string graph = R"g(graph "g" {
+  input %x : f32[2,1,3,3,3]
+  const %w : f32[3,1,2,2,1] = random(1)
+  const %b : f32[3] = random(2)
+  const %e : f32[3,1,1,1] = random(3)
+  const %f : f32[] = {0.5}
+  %y : f32[2,3,2,1,7] = convolution{strides=[2,3,1] dilations=[2,1,2] prePadding=[1,0,2] postPadding=[1,0,2] hasBias=true epilogue="mul(x0,x1);add(t0,x2)"}(%x, %w, %b, %e, %f) "c"
+  output %y
+})g";
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 1);
+}
+
+TEST(Convolution, ImagesWithoutElements) {
+  const std::string graph = R"g(graph "g" {
+  input %x : f32[2,0,2,7]
+  const %w : f32[3,0,1,1] = {}
+  const %b : f32[3] = {1,2,3}
+  %y : f32[2,3,2,7] = convolution{hasBias=true}(%x, %w, %b) "c"
+  output %y
+})g";
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 0);
+}
+
 std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, int64_t across, const std::string& epilogue, const std::string& extra) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[2,{0},5,9]

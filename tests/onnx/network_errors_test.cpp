@@ -48,6 +48,19 @@ TEST(Errors, AllUnknownOperatorsAreReportedAtOnce) {
   EXPECT_EQ(bench.parser->getNbErrors(), 0);
 }
 
+TEST(Errors, SplitsWithoutOutputs) {
+  for (const int64_t opset : {11, 13, 18}) {
+    NetworkBench bench;
+    ModelMaker maker(opset);
+    maker.input("x", {2, 3});
+    maker.node("Split", {"x"}, {});
+    maker.node("Relu", {"x"}, {"y"});
+    maker.output("y");
+    EXPECT_FALSE(bench.parse(maker));
+    EXPECT_NE(bench.errors().find("0 outputs"), std::string::npos) << bench.errors();
+  }
+}
+
 TEST(Errors, SubgraphsOfSupportedNodes) {
   for (const bool infos : {false, true}) {
     NetworkBench bench;

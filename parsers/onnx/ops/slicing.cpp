@@ -102,7 +102,7 @@ Extents partsOf(Node& node, const Extent& extent) {
   }
   const auto count = static_cast<int64_t>(node.outputCount());
   const int64_t declared = node.integer("num_outputs", count);
-  if (declared != count) {
+  if (declared != count || count == 0) {
     fail(ErrorCode::kINVALID_NODE, fmt::format("num_outputs = {}, but the node has {} outputs", declared, count));
   }
   if (!extent.known()) {

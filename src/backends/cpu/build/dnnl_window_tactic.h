@@ -15,6 +15,7 @@ class DnnlWindowTactic final : public SimpleTactic {
   build::Support supports(const build::Problem& problem) const override {
     const auto* op = problem.op.as<Op>();
     if (op == nullptr) return build::no("it computes {}s", Op::kName);
+    if (problem.inputs[0].dims.count() == 0 && problem.outputs[0].dims.count() != 0) return build::no("an input without elements");
     for (const auto& padding : op->prePadding) {
       if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
     }

@@ -12,7 +12,12 @@ inline build::Support tileEpilogueFits(const build::Problem& problem, const ops:
   const auto& y = problem.outputs[0].dims;
   for (size_t i = firstExtra; i < problem.inputs.size(); ++i) {
     const auto& x = problem.inputs[i].dims;
-    if (x.count() == 1 || x == y) continue;
+    if (x.count() == 1) continue;
+    if (x == y) {
+      // Constants come row-major, a tile of an image reads channels-last.
+      if (problem.inputs[i].constant == nullptr || columnAxis == y.rank - 1) continue;
+      if (x.count() != y[columnAxis]) return build::no("a constant of the size of the result in the epilogue");
+    }
     const int shift = y.rank - x.rank;
     for (int axis = 0; axis < x.rank; ++axis) {
       if (x[axis] != (axis + shift == columnAxis ? y[columnAxis] : 1)) return build::no("an operand {} of the epilogue for a result {}", x.text(), y.text());
