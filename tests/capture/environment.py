@@ -5,8 +5,7 @@ import re
 
 import capture_reader
 import schema_check
-from support import DEVICE, captured, check_capture, expect, lines_of, play, run, same_files, scene
-from programs import FAILED_AGAIN
+from support import DEVICE, captured, check_capture, expect, lines_of, play, run, same_files
 
 
 def environment(setup):
@@ -154,11 +153,15 @@ def damage(setup):
 
 def fuzz(setup):
     """Damaged captures against a library whose objects only remember calls."""
-    scene(setup, "interleaved", 3)
-    scene(setup, "users", 1, replay_code=FAILED_AGAIN)
-    part = int(os.environ.get("TENON_FUZZ_RUNS", "6000")) // 2
-    for number, name in enumerate(("interleaved", "users")):
+    variables = {"plugins": {"TENON_CAPTURE_PLUGINS": os.path.join(setup.libraries, "libcapture_plugins.so")},
+                 "answers": {"TRT_SHIM_NVINFER_LIB_NAME": os.path.join(setup.libraries, "libcapture_asking.so")}}
+    names = ("interleaved", "users", "answers", "plugins")
+    part = int(os.environ.get("TENON_FUZZ_RUNS", "6000")) // len(names)
+    for number, name in enumerate(names):
+        done = captured(setup, [setup.program("capture_program"), name, setup.path("engine")], name,
+                        **variables.get(name, {}))
+        expect(done.returncode == 0, done.stdout[-2000:])
         done = run([setup.program("capture_fuzz"), setup.path(name + ".json"), str(part), str(number * part)],
                    {"LD_LIBRARY_PATH": setup.recorder, "TENON_DEVICE": DEVICE}, timeout=None)
-        expect(done.returncode == 0, f"{done.returncode}: {done.stdout[-2000:]}")
-        print(done.stdout.strip().split("\n")[-1])
+        expect(done.returncode == 0, f"{name}: {done.returncode}: {done.stdout[-2000:]}")
+        print(f"{name}: " + done.stdout.strip().split("\n")[-1])
