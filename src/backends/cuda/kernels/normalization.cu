@@ -158,50 +158,26 @@ KERNEL_1024(tenon_normalize_rows_block, Parameters) {
 
 // Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of a
 // thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.
-KERNEL_1024(tenon_normalize_planes, Parameters) {
-  constexpr int kKept = 4;
-  __shared__ float shared[32];
-  i64 base[3];
-  p.groups.locate((unsigned)blockIdx.x, base);
-  const int packs = (int)(p.members / kPack);
-  const int step = blockDim.x;
-  const Pack<X, kPack>* x = (const Pack<X, kPack>*)((const X*)p.x + base[0]);
-  Pack<X, kPack>* y = (Pack<X, kPack>*)((X*)p.y + base[0]);
-  Pack<X, kPack> kept[kKept];
+constexpr int kKept = 4;
+struct Planes {
+  const Parameters& p;
+  const i64* base;
+  const Pack<X, kPack>* x;
+  Pack<X, kPack>* y;
+  int packs;
+  float sum, mean, factor;
+
+  // kPhase 0 adds up, 1 adds up the squares of the distances to the mean, 2 writes.
+  template <int kPhase>
+  __device__ void visit(int i, const Pack<X, kPack>& pack) {
+    if (kPhase < 2) {
 #pragma unroll
-  for (int k = 0; k < kKept; ++k) {
-    const int i = k * step + threadIdx.x;
-    if (i < packs) kept[k] = x[i];
-  }
-  // Runs over all packs of the thread; `visit` gets the pack's number and content.
-  const auto each = [&](auto visit) {
-#pragma unroll
-    for (int k = 0; k < kKept; ++k) {
-      const int i = k * step + threadIdx.x;
-      if (i < packs) visit(i, kept[k]);
+      for (int j = 0; j < kPack; ++j) {
+        const float value = Element<X>::load(pack.e[j]);
+        sum += kPhase == 0 ? value : (value - mean) * (value - mean);
+      }
+      return;
     }
-#pragma unroll 4
-    for (int i = kKept * step + threadIdx.x; i < packs; i += step) {
-      const Pack<X, kPack> pack = x[i];
-      visit(i, pack);
-    }
-  };
-  float sum = 0;
-  each([&](int, const Pack<X, kPack>& pack) {
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) sum += Element<X>::load(pack.e[j]);
-  });
-  const float mean = blockReduce(sum, Add(), shared) / p.members;
-  float squares = 0;
-  each([&](int, const Pack<X, kPack>& pack) {
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const float d = Element<X>::load(pack.e[j]) - mean;
-      squares += d * d;
-    }
-  });
-  const float factor = 1.f / sqrtf(blockReduce(squares, Add(), shared) / p.members + p.epsilon);
-  each([&](int i, const Pack<X, kPack>& pack) {
     const unsigned run = p.inside.axes > 1 ? p.inside.divider[1].quotient((unsigned)i * kPack) : 0;
     const float scale = load<S>(p.scale, base[1] + run * p.inside.stride[1][0]);
     const float bias = load<S>(p.bias, base[2] + run * p.inside.stride[2][0]);
@@ -209,5 +185,38 @@ KERNEL_1024(tenon_normalize_planes, Parameters) {
 #pragma unroll
     for (int j = 0; j < kPack; ++j) result.e[j] = Element<X>::store((Element<X>::load(pack.e[j]) - mean) * factor * scale + bias);
     y[i] = result;
-  });
+  }
+  template <int kPhase>
+  __device__ void visitAll(const Pack<X, kPack>* kept) {
+    const int step = blockDim.x;
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+      const int i = k * step + threadIdx.x;
+      if (i < packs) visit<kPhase>(i, kept[k]);
+    }
+#pragma unroll 4
+    for (int i = kKept * step + threadIdx.x; i < packs; i += step) {
+      const Pack<X, kPack> pack = x[i];
+      visit<kPhase>(i, pack);
+    }
+  }
+};
+
+KERNEL_1024(tenon_normalize_planes, Parameters) {
+  __shared__ float shared[32];
+  i64 base[3];
+  p.groups.locate((unsigned)blockIdx.x, base);
+  Planes planes = {p, base, (const Pack<X, kPack>*)((const X*)p.x + base[0]), (Pack<X, kPack>*)((X*)p.y + base[0]), (int)(p.members / kPack), 0, 0, 0};
+  Pack<X, kPack> kept[kKept];
+#pragma unroll
+  for (int k = 0; k < kKept; ++k) {
+    const int i = k * blockDim.x + threadIdx.x;
+    if (i < planes.packs) kept[k] = planes.x[i];
+  }
+  planes.visitAll<0>(kept);
+  planes.mean = blockReduce(planes.sum, Add(), shared) / p.members;
+  planes.sum = 0;
+  planes.visitAll<1>(kept);
+  planes.factor = 1.f / sqrtf(blockReduce(planes.sum, Add(), shared) / p.members + p.epsilon);
+  planes.visitAll<2>(kept);
 }
