@@ -1,5 +1,5 @@
-// attention(q, k, v, p(m, c)) => attention(q, k, v, p(m, c0)) where all elements of the constant c are c0: what only stretched the mask
-// to all rows goes, since attention broadcasts its mask.
+// attention(q, k, v, p(m, c)) => attention(q, k, v, p(m, c0)) where all elements of the constant c are c0, and
+// attention(q, k, v, p(expand(m))) => attention(q, k, v, p(m)): what only stretched the mask goes, since attention broadcasts it.
 #include "passes/narrow_masks.h"
 
 #include <algorithm>
@@ -27,6 +27,35 @@ bool isUniform(const graph::Constant& constant) {
   return std::memcmp(bytes, bytes + size, view.bytes() - size) == 0;
 }
 
+// The tensor that a slice only repeats along axes of one element; the value itself where none does.
+ValueId unstretched(const Graph& graph, ValueId value) {
+  const auto* slice = producerOp<ops::Slice>(graph, value);
+  if (slice == nullptr || slice->stride.empty() || slice->mode != ops::SliceMode::kStrict || graph.value(value).constraints != graph::Constraints{}) return value;
+  const ValueId source = graph.node(graph.value(value).producer).inputs[0];
+  const Shape& shape = graph.value(source).type.shape;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool repeats = slice->stride[axis].isConstant(0) && shape[axis].isConstant(1);
+    const bool whole = slice->stride[axis].isConstant(1) && slice->size[axis] == shape[axis];
+    if (!slice->start[axis].isConstant(0) || (!repeats && !whole)) return value;
+  }
+  return unstretched(graph, source);
+}
+
+// Attention reads the mask itself.
+bool dropStretch(Graph& graph, NodeId id) {
+  const auto& node = graph.node(id);
+  const auto* attention = node.op.as<ops::Attention>();
+  if (attention == nullptr || !attention->hasMask) return false;
+  const auto place = static_cast<int>(attention->maskInput());
+  const ValueId mask = node.inputs[attention->maskInput()];
+  const ValueId source = unstretched(graph, mask);
+  if (source == mask) return false;
+  graph::Patch patch(graph);
+  patch.replaceUse({id, place}, source);
+  patch.commit();
+  return true;
+}
+
 bool isMaskOnly(const Graph& graph, const Uses& uses, ValueId value) {
   if (graph.isOutput(value) || graph.value(value).constraints != graph::Constraints{}) return false;
   return std::all_of(uses[value].begin(), uses[value].end(), [&](const graph::Use& use) {
@@ -38,10 +67,12 @@ bool isMaskOnly(const Graph& graph, const Uses& uses, ValueId value) {
 bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto& node = graph.node(id);
   if (node.op.as<ops::Pointwise>() == nullptr || uses[node.outputs[0]].empty() || !isMaskOnly(graph, uses, node.outputs[0])) return false;
-  auto types = graph.inputTypes(node.inputs);
+  auto inputs = node.inputs;
+  for (auto& input : inputs) input = unstretched(graph, input);
+  auto types = graph.inputTypes(inputs);
   std::vector<bool> uniform;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const auto& constant = graph.value(node.inputs[i]).constant;
+    const auto& constant = graph.value(inputs[i]).constant;
     uniform.push_back(constant != nullptr && !(options.refittable && !constant->weights().empty()) && isUniform(*constant));
     if (uniform.back()) types[i].shape.assign(types[i].shape.size(), 1);
   }
@@ -50,7 +81,6 @@ bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto readers = uses[node.outputs[0]];
   const auto op = node.op;
   const auto name = node.name;
-  auto inputs = node.inputs;
   const NodeId self[] = {id};
   graph::Patch patch(graph);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -76,7 +106,7 @@ int narrowMasks(Graph& graph, const Options& options) {
     const auto order = graph.order();
     const auto uses = graph.allUses();
     for (const auto id : order) {
-      if (!narrow(graph, id, uses, options)) continue;
+      if (!dropStretch(graph, id) && !narrow(graph, id, uses, options)) continue;
       changed = true;
       ++edits;
       break;

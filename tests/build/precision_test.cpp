@@ -140,5 +140,36 @@ TEST(Precision, EnginesRunInHalves) {
   }
 }
 
+// A row that leaves all keys out is 0: with the greatest half in place of infinity it would be the mean of all.
+TEST(Precision, MasksKeepTheirInfinities) {
+  const auto graph = graph::parse(R"g(graph "net" {
+  input %x : f32[1,2,4]
+  input %m : bool[1,1,1,2]
+  const %w : f32[4,12] = random(1)
+  const %c : f32[2,2] = {0,0,-inf,-inf}
+  %p : f32[1,2,12] = matmul(%x, %w) "p" from("p")
+  %a : f32[1,1,1,2] = pointwise{expr="select(x0,0,-inf)"}(%m) "a" from("a")
+  %y : f32[1,2,4] = attention{heads=2 hasMask=true packed=true emptyIsZero=true}(%p, %a) "y" from("y")
+  %z : f32[1,2,4] = attention{heads=2 hasMask=true packed=true emptyIsZero=true}(%p, %c) "z" from("z")
+  output %y
+  output %z
+})g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {1, 2, 4}, 1));
+  inputs.push_back(HostTensor(DataType::kBool, Dims{1, 1, 1, 2}));
+  for (int64_t i = 0; i < 2; ++i) inputs[1].view().storeInt(i, 0);
+  for (const auto half : {DataType::kF16, DataType::kBF16}) {
+    const auto changed = lowered(graph, {half, {}, false});
+    EXPECT_EQ(typeOf(changed, "y"), half);
+    const auto expected = graph::evaluate(graph, views(inputs));
+    const auto got = graph::evaluate(changed, views(inputs));
+    for (size_t output = 0; output < 2; ++output) {
+      EXPECT_LE(relativeError(got[output].view(), expected[output].view()), 2e-2);
+      const int64_t closed = output == 0 ? 0 : 4;  // the first element of a row without keys
+      for (int64_t i = closed; i < 8; ++i) EXPECT_EQ(got[output].view().loadDouble(i), 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

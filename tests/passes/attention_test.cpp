@@ -189,6 +189,18 @@ TEST(NarrowMasks, WhatOnlyStretchesGoes) {
   };
   auto narrowed = expectPass("narrow_masks", mask("{1,1,1,1,1}"), "pointwise attention attention");
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,1,5]");
+  // A condition stretched to all scores, and a mask stretched to all heads.
+  narrowed = expectPass("narrow_masks", R"g(input %x : f32[2,5,24]
+    input %m : bool[2,1,1,5]
+    input %n : f32[1,5,5]
+    %e : bool[2,2,5,5] = slice{start=[0,0,0,0] size=[2,2,5,5] stride=[1,0,0,1]}(%m) "e"
+    %a : f32[2,2,5,5] = pointwise{expr="select(x0,0,-9)"}(%e) "a"
+    %y : f32[2,5,8] = attention{heads=2 hasMask=true packed=true}(%x, %a) "y" from("y")
+    %f : f32[2,5,5] = slice{start=[0,0,0] size=[2,5,5] stride=[0,1,1]}(%n) "f"
+    %z : f32[2,5,8] = attention{heads=2 hasMask=true packed=true}(%x, %f) "z" from("z")
+    output %y, %z
+)g", "pointwise attention attention");
+  EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,1,5]");
   narrowed = expectPass("narrow_masks", mask("{1,1,1,0,1}"), "pointwise attention attention");
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,5,5]");
 }
