@@ -54,7 +54,7 @@ std::string Emitter::argument(const Json& value, const ParameterInfo& parameter,
   const std::string_view kind = parameter.kind;
   const bool isReference = type.back() == '&';
   if (kind == "boolean") {
-    return value.dump();
+    return value.get<bool>() ? "true" : "false";
   }
   if (kind == "integer" || kind == "real") {
     return cppNumber(value);
@@ -63,8 +63,8 @@ std::string Emitter::argument(const Json& value, const ParameterInfo& parameter,
     return cppText(value);
   }
   if (kind == "enumeration") {
-    return value.is_string() ? type + "::" + value.get<std::string>()
-                             : fmt::format("static_cast<{}>({})", type, value.dump());
+    return value.is_string() ? type + "::" + cppName(value)
+                             : fmt::format("static_cast<{}>({})", type, cppNumber(value));
   }
   if (kind == "dims") {
     return value.is_array() ? fmt::format("Dims{{{}, {{{}}}}}", value.size(), cppNumbers(value)) : "Dims{-1, {}}";
@@ -73,7 +73,7 @@ std::string Emitter::argument(const Json& value, const ParameterInfo& parameter,
     return fmt::format("Permutation{{{{{}}}}}", cppNumbers(value));
   }
   if (kind == "key") {
-    return fmt::format("TimingCacheKey{{{{{}}}}}", cppBytes(value.get<std::string>()));
+    return fmt::format("TimingCacheKey{{{{{}}}}}", cppBytes(value));
   }
   if (kind == "value") {
     return fmt::format("TimingCacheValue{{{}, {}}}", cppNumber(value.at("tactic")), cppNumber(value.at("ms")));
@@ -82,8 +82,8 @@ std::string Emitter::argument(const Json& value, const ParameterInfo& parameter,
     const auto found = weights_.find(idOf(value.value("w", Json())));
     return found != weights_.end()
                ? found->second
-               : fmt::format("Weights{{DataType::{}, nullptr, {}}}", value.value("type", std::string("kFLOAT")),
-                             value.value("count", Json(0)).dump());
+               : fmt::format("Weights{{DataType::{}, nullptr, {}}}", cppName(value.value("type", Json("kFLOAT"))),
+                             cppNumber(value.value("count", Json(0))));
   }
   if (kind == "object") {
     return object(idOf(value), isReference);
@@ -112,7 +112,7 @@ std::string Emitter::argument(const Json& value, const ParameterInfo& parameter,
                                           : "const char*");
   }
   if (kind == "blob") {
-    const auto found = data_.find(idOf(value.is_object() ? value["data"] : Json()));
+    const auto found = data_.find(idOf(value.is_object() ? value.at("data") : Json()));
     return found == data_.end() ? "nullptr" : fmt::format("&bin[{}]", found->second.offset);
   }
   if (kind == "out_object") {
@@ -139,7 +139,7 @@ void Emitter::made(const Json& value, const MethodInfo& method, const std::strin
   if (id == 0 || !value.contains("new")) {
     return statement((method.isBuild ? fmt::format("save({});", expression) : expression + ";") + tail);
   }
-  const std::string type = value["new"].get<std::string>();
+  const std::string type = cppName(value.at("new"));
   const char* cast = method.result.type.rfind("const ", 0) == 0 ? "const_cast" : "static_cast";
   types_[id] = type;
   globals_ += fmt::format("{}* o{};\n", type, id);
@@ -180,8 +180,11 @@ void Emitter::call(const Line& line, const std::string& name) {
   }
   const MethodInfo& method = methods()[static_cast<size_t>(found->second)];
   const Json& values = value.at("a");
+  if (!values.is_array() || values.size() != method.parameters.size()) {
+    throw CaptureError(fmt::format("line {}: {} takes {} arguments", line.number, name, method.parameters.size()));
+  }
   std::string arguments, kernelText;
-  for (size_t i = 0; i < method.parameters.size() && i < values.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const std::string written = argument(values[i], method.parameters[i], line.number);
     kernelText = method.parameters[i].kind == "out_object" ? written : kernelText;
     arguments += (i > 0 ? ", " : "") + written;
@@ -198,15 +201,15 @@ void Emitter::lookAhead(const Line& line) {
   const Json& value = line.value;
   users_.take(line);
   if (value.contains("offset")) {
-    data_[idOf(value["data"])] = {idOf(value["offset"]), idOf(value["bytes"]), false};
-    smallest_ = std::max(smallest_, idOf(value["offset"]) + idOf(value["bytes"]));
+    data_[idOf(value.at("data"))] = {idOf(value.at("offset")), idOf(value.at("bytes")), false};
+    smallest_ = std::max(smallest_, idOf(value.at("offset")) + idOf(value.at("bytes")));
   }
 }
 
 void Emitter::take(const Line& line) {
   const Json& value = line.value;
   if (value.contains("m")) {
-    call(line, value["m"].get<std::string>());
+    call(line, value.at("m").get<std::string>());
   } else if (value.contains("weights")) {
     weights(value);
   } else if (value.contains("user")) {

@@ -17,10 +17,10 @@ std::string textAt(const Json& value, const char* key) {
 }  // namespace
 
 void Emitter::weights(const Json& value) {
-  const uint64_t id = idOf(value["weights"]);
+  const uint64_t id = idOf(value.at("weights"));
   std::string address;
   if (value.contains("data")) {
-    Data& row = data_[idOf(value["data"])];
+    Data& row = data_[idOf(value.at("data"))];
     address = fmt::format("&bin[{}]", row.offset);
     if (std::exchange(row.used, true)) {
       // The same content at another address: weights are named by address.
@@ -29,21 +29,21 @@ void Emitter::weights(const Json& value) {
       address = fmt::format("copy{}", id);
     }
   } else if (value.contains("inline")) {
-    const std::string bytes = cppBytes(value["inline"].get<std::string>());
+    const std::string bytes = cppBytes(value.at("inline"));
     globals_ += fmt::format("alignas(8) const unsigned char bytes{}[] = {{{}}};\n", id, bytes);
     address = fmt::format("bytes{}", id);
   } else {
-    globals_ +=
-        fmt::format("std::vector<char> zeros{}({} * 8);  // values were not captured\n", id, value["count"].dump());
+    globals_ += fmt::format("std::vector<char> zeros{}({} * 8);  // values were not captured\n", id,
+                            cppNumber(value.at("count")));
     address = fmt::format("zeros{}.data()", id);
   }
   weights_[id] =
-      fmt::format("weights(DataType::{}, {}, {})", value["type"].get<std::string>(), address, value["count"].dump());
+      fmt::format("weights(DataType::{}, {}, {})", cppName(value.at("type")), address, cppNumber(value.at("count")));
 }
 
 // The object that stands in place of one of the application's.
 void Emitter::user(const Json& value) {
-  const uint64_t id = idOf(value["user"]);
+  const uint64_t id = idOf(value.at("user"));
   const Answers& answers = users_.answers(id);
   const auto each = [](const auto& entries, const auto& write) {
     std::string out;
@@ -95,32 +95,32 @@ std::string Emitter::fields(const Json& list) const {
   for (const Json& entry : list) {
     std::string address = "nullptr";
     if (entry.contains("data")) {
-      const auto found = data_.find(idOf(entry["data"]));
+      const auto found = data_.find(idOf(entry.at("data")));
       address = found != data_.end() ? fmt::format("&bin[{}]", found->second.offset) : address;
     } else if (!textAt(entry, "hex").empty()) {
-      address = fmt::format("std::vector<unsigned char>{{{}}}.data()", cppBytes(textAt(entry, "hex")));
+      address = fmt::format("std::vector<unsigned char>{{{}}}.data()", cppBytes(entry.at("hex")));
     }
     const Json& type = entry.at("type");
     out += fmt::format("{}PluginField({}, {}, {}, {})", out.empty() ? "" : ", ", cppText(entry.at("name")), address,
-                       type.is_string() ? "PluginFieldType::" + type.get<std::string>()
-                                        : fmt::format("static_cast<PluginFieldType>({})", type.dump()),
-                       entry.at("length").dump());
+                       type.is_string() ? "PluginFieldType::" + cppName(type)
+                                        : fmt::format("static_cast<PluginFieldType>({})", cppNumber(type)),
+                       cppNumber(entry.at("length")));
   }
   return "{" + out + "}";
 }
 
 void Emitter::plugin(const Json& value) {
   hasPlugins_ = true;
-  const uint64_t id = idOf(value["plugin"]);
+  const uint64_t id = idOf(value.at("plugin"));
   const bool isThird = textAt(value, "interface") == "IPluginV3";
-  const Json list = value.contains("fields") ? value["fields"] : value.value("state", Json());
+  const Json list = value.contains("fields") ? value.at("fields") : value.value("state", Json());
   std::string how = fields(list.is_array() ? list : Json::array());
   if (!list.is_array()) {
     const auto found = data_.find(idOf(list));
     how = found != data_.end() ? fmt::format("&bin[{}], {}", found->second.offset, found->second.bytes) : how;
   }
   if (value.contains("request")) {
-    how += ", " + value["request"].dump();
+    how += ", " + cppNumber(value.at("request"));
   }
   globals_ += fmt::format("IPlugin{}* plugin{};\n", isThird ? "V3" : "V2", id);
   statement(fmt::format("plugin{} = plugin{}({}, {}, {}, {}, {});", id, isThird ? 3 : 2, cppText(textAt(value, "type")),

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 namespace tenon::capture {
@@ -166,7 +168,7 @@ class Writer final : public IStreamWriter {
  public:
   explicit Writer(std::map<int64_t, int64_t> refusals) : refusals_(std::move(refusals)) {}
   int64_t write(const void* data, int64_t count) noexcept override {
-    const auto refused = refusals_.find(static_cast<int64_t>(bytes.size()));
+    const auto refused = refusals_.find(writes_++);
     const int64_t answer = refused != refusals_.end() ? refused->second : count;
     if (answer > 0) bytes.append(static_cast<const char*>(data), static_cast<size_t>(answer < count ? answer : count));
     return answer;
@@ -175,6 +177,7 @@ class Writer final : public IStreamWriter {
 
  private:
   std::map<int64_t, int64_t> refusals_;
+  int64_t writes_ = 0;
 };
 
 void save(Writer& writer, bool done) {
@@ -303,11 +306,23 @@ std::string cppText(const Json& value) {
   return out + '"';
 }
 
+std::string cppName(const Json& value) {
+  const std::string name = value.is_string() ? value.get<std::string>() : std::string();
+  const auto isOfNames = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), isOfNames)) {
+    throw CaptureError(fmt::format("--emit-cpp: expected a name, got {}", value.dump().substr(0, 80)));
+  }
+  return name;
+}
+
 std::string cppNumber(const Json& value) {
-  if (value.is_string()) {
+  if (value == "nan" || value == "-nan" || value == "inf" || value == "-inf") {
     const std::string text = value.get<std::string>();
     const std::string name = text.find("nan") != std::string::npos ? "NAN" : "INFINITY";
     return text[0] == '-' ? "-" + name : name;
+  }
+  if (!value.is_number()) {
+    throw CaptureError(fmt::format("--emit-cpp: expected a number, got {}", value.dump().substr(0, 80)));
   }
   if (value.is_number_integer() && !value.is_number_unsigned() && value.get<int64_t>() == INT64_MIN) {
     return "INT64_MIN";
@@ -325,10 +340,14 @@ std::string cppNumbers(const Json& list) {
   return out;
 }
 
-std::string cppBytes(const std::string& hex) {
+std::string cppBytes(const Json& hex) {
+  const std::string text = hex.is_string() ? hex.get<std::string>() : std::string("none");
+  if (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    throw CaptureError(fmt::format("--emit-cpp: expected bytes in hex, got {}", hex.dump().substr(0, 80)));
+  }
   std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes += (i > 0 ? ", 0x" : "0x") + hex.substr(i, 2);
+  for (size_t i = 0; i < text.size(); i += 2) {
+    bytes += (i > 0 ? ", 0x" : "0x") + text.substr(i, 2);
   }
   return bytes;
 }

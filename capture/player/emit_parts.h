@@ -13,9 +13,11 @@ extern const char kEmittedAllocator[];  // the one of them that needs the CUDA r
 extern const char kEmittedPlugins[];    // plugins from their creators
 extern const char kEmittedEpilogue[];   // the beginning of main()
 
-std::string cppText(const Json& value);        // a literal, or nullptr
-std::string cppNumber(const Json& value);      // also of the names of infinities
-std::string cppNumbers(const Json& list);      // with commas
-std::string cppBytes(const std::string& hex);  // "00ff" as 0x00, 0xff
+// Each throws CaptureError for what is not of its kind: a damaged capture shall become no program.
+std::string cppText(const Json& value);    // a literal, or nullptr
+std::string cppName(const Json& value);    // of an enumerator or a class
+std::string cppNumber(const Json& value);  // also of the names of infinities
+std::string cppNumbers(const Json& list);  // with commas
+std::string cppBytes(const Json& hex);     // "00ff" as 0x00, 0xff
 
 }  // namespace tenon::capture

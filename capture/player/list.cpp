@@ -37,8 +37,8 @@ class Listing {
 
 void Listing::take(const Line& line) {
   const Json& value = line.value;
-  if (value.contains("m") && value["m"].is_string()) {
-    takeCall(line, value["m"].get<std::string>());
+  if (value.contains("m") && value.at("m").is_string()) {
+    takeCall(line, value.at("m").get<std::string>());
   } else if (value.contains("weights")) {
     Network& network = networks_[static_cast<int64_t>(id(value.value("network", Json())))];
     ++network.weights;
@@ -55,8 +55,8 @@ void Listing::takeCall(const Line& line, const std::string& name) {
   const auto self = numbers_.find(id(value.value("o", Json())));
   ++calls_;
   if (name == "IBuilder.createNetworkV2" && value.contains("network")) {
-    numbers_[id(value.value("r", Json()))] = static_cast<int64_t>(id(value["network"]));
-    networks_[static_cast<int64_t>(id(value["network"]))];
+    numbers_[id(value.value("r", Json()))] = static_cast<int64_t>(id(value.at("network")));
+    networks_[static_cast<int64_t>(id(value.at("network")))];
   } else if (value.contains("build")) {
     const auto network = numbers_.find(arguments.empty() ? 0 : id(arguments[0]));
     const Json engine = value.value("engine", Json());

@@ -136,8 +136,9 @@ int run(CommandLine& line) {
     return kDone;
   }
   if (!line.emit.empty()) {
+    const std::string text = emitCpp(capture);  // before there is a file
     std::ofstream file(line.emit);
-    file << emitCpp(capture);
+    file << text;
     file.close();
     if (!file) {
       throw CaptureError(fmt::format("cannot write '{}'", line.emit));

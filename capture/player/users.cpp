@@ -20,7 +20,7 @@ void PlayerLogger::log(Severity severity, const char* message) noexcept {
 }
 
 int64_t CollectingWriter::write(const void* data, int64_t count) noexcept {
-  const auto refused = refusals.find(static_cast<int64_t>(bytes.size()));
+  const auto refused = refusals.find((*writes)++);
   const int64_t answer = refused != refusals.end() ? refused->second : count;
   try {
     bytes.append(static_cast<const char*>(data), static_cast<size_t>(std::clamp<int64_t>(answer, 0, count)));
@@ -146,6 +146,7 @@ class AnsweringCalibrator final : public nvinfer1::IInt8LegacyCalibrator {
 }  // namespace
 
 struct Users::Objects {
+  std::map<uint64_t, int64_t> writes;  // by stream writer
   std::map<uint64_t, std::unique_ptr<AnsweringRecorder>> recorders;
   std::map<uint64_t, std::unique_ptr<AnsweringMonitor>> monitors;
   std::map<uint64_t, std::unique_ptr<RefusingAllocator>> allocators;
@@ -226,6 +227,7 @@ nvinfer1::IAlgorithmSelector* Users::selector(uint64_t id) {
 
 nvinfer1::IStreamWriter* Users::streamWriter(uint64_t id) {
   writer_.refusals = answers_[id].refusedWrites;
+  writer_.writes = &objects_->writes[id];
   return &writer_;
 }
 

@@ -31,7 +31,8 @@ class CollectingWriter final : public nvinfer1::IStreamWriter {
  public:
   int64_t write(const void* data, int64_t count) noexcept override;
   std::string bytes;
-  std::map<int64_t, int64_t> refusals;  // at this position of the stream the application took only so much
+  std::map<int64_t, int64_t> refusals;  // by number of the write: the application took only so much
+  int64_t* writes = nullptr;            // how many the object that is played had already
 };
 
 // The answers of one object of the application, read from the lines {"u": ...} before the replay.

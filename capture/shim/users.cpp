@@ -20,8 +20,9 @@ class WriterStandIn final : public StandIn<nvinfer1::IStreamWriter> {
   APILanguage getAPILanguage() const noexcept override { return user_->getAPILanguage(); }
   int64_t write(const void* data, int64_t count) override {
     const int64_t taken = user_->write(data, count);
+    const int64_t number = writes_++;
     if (taken != count) {
-      recordAnswer(id_, "IStreamWriter.write", std::to_string(written_) + "," + std::to_string(count),
+      recordAnswer(id_, "IStreamWriter.write", std::to_string(number) + "," + std::to_string(count),
                    std::to_string(taken));
     }
     if (taken > 0 && taken <= count) {
@@ -47,6 +48,7 @@ class WriterStandIn final : public StandIn<nvinfer1::IStreamWriter> {
  private:
   alignas(64) XXH3_state_t hash_{};
   int64_t written_ = 0;
+  int64_t writes_ = 0;
 };
 
 // The stand-ins of one interface. An object that dies and another at its address share one: it only forwards.

@@ -146,6 +146,14 @@ def damage(setup):
         expect(played.returncode == 1 and expected in played.stdout, f"{name}: {played.returncode} {played.stdout}")
         if name in ("cut", "not JSON", "bytes", "version", "empty", "a line less"):
             expect(is_refused_elsewhere(setup, "damaged.json"), f"{name}: the second reader and the schema see nothing")
+    for name, changed in (("bytes", re.sub(r'"bytes":\d+,', "", text[data])),
+                          ("name", text[add].replace("kSUM", "kSUM(1)"))):
+        number = data if name == "bytes" else add
+        with open(setup.path("damaged.json"), "w", encoding="utf-8") as file:
+            file.write("\n".join(text[:number] + [changed] + text[number + 1:]))
+        expect(changed != text[number], name)
+        emitted = play(setup, "damaged", "--emit-cpp", setup.path("damaged.cpp"))
+        expect(emitted.returncode == 1 and not os.path.exists(setup.path("damaged.cpp")), f"{name}: {emitted.stdout}")
     os.truncate(setup.path("whole.bin"), 100)
     played = play(setup, "whole", "-o", setup.path("damaged"))
     expect(played.returncode == 1 and "file of weights of 100 bytes" in played.stdout, played.stdout)

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "damage.h"
+#include "player/emit_cpp.h"
+#include "player/list.h"
 #include "player/replay.h"
 
 namespace {
@@ -75,6 +77,10 @@ int main(int argc, char** argv) {
     binFile.set(bytes);
     try {
       CaptureFile capture(path);
+      listing(capture);
+      if (run % 4 == 0) {
+        emitCpp(capture);
+      }
       Replay replay(capture, {});
       replay.users().logger().quiet = true;
       replay.run();
