@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 
+#include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/kernel_row.h"
 #include "backends/cuda/run/pointwise_code.h"
 #include "build/assignment.h"
@@ -103,7 +104,12 @@ TEST(Code, CacheKeepsAndForgives) {
   EXPECT_EQ(backends::cuda::compile(source, 90), first);
   EXPECT_NE(backends::cuda::compile(source, 80), first);
   EXPECT_EQ(entries().size(), 2u);
+  // A process compiles once whatever happens to the files; another one takes them only undamaged.
+  backends::cuda::writeCachedCode("key", first);
+  EXPECT_EQ(backends::cuda::readCachedCode("key"), first);
+  EXPECT_TRUE(backends::cuda::readCachedCode("another key").empty());
   for (const auto& path : entries()) std::ofstream(path, std::ios::app) << "damage";
+  EXPECT_TRUE(backends::cuda::readCachedCode("key").empty());
   EXPECT_EQ(backends::cuda::compile(source, 90), first);
   setenv("TENON_CACHE_DIR", "/proc/no/such/folder", 1);
   EXPECT_EQ(backends::cuda::compile(source, 90), first);

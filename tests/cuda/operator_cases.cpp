@@ -140,6 +140,7 @@ OperatorCases resize() {
     add(all, "resize{mode=nearest coordinates=" + coordinates + " rounding=half_down shape=[1,3,10,7]}", {{"f32[1,3,5,6]"}, {"i64[1,3,11,3]"}});
     add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,3,11,13]}", {{"f32[2,3,5,7]"}, {"f16[2,3,16,4]"}});
     add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,8,11,13]}", {{"f16[2,8,5,7]"}, {"f32[2,8,20,6]"}});
+    add(all, "resize{mode=linear coordinates=" + coordinates + " shape=[2,3,8,12]}", {{"f16[2,3,4,6]"}, {"f32[2,3,8,5]"}, {"u8[2,3,3,12]"}});
     add(all, "resize{mode=nearest coordinates=" + coordinates + " rounding=floor shape=[1,16,10,7]}", {{"f16[1,16,5,6]"}, {"i8[1,16,11,3]"}});
     add(all, "resize{mode=cubic coordinates=" + coordinates + " shape=[1,2,9,10]}", {{"f32[1,2,5,5]"}});
   }

@@ -18,6 +18,10 @@ struct Parameters {
   const Tap* taps[3]; // [extent][tapCount]
   int tapCount[3];
   i64 tapStride[3];   // of x along the axis
+  // For pairs of taps, where 32 bits count all threads.
+  Divider divider[8]; // of the extents, the innermost one in runs or packs
+  i64 threads;
+  int wholeRuns;      // every run can be written as one
 };
 
 typedef ComputeOf<X> C;
@@ -137,4 +141,111 @@ KERNEL(tenon_resize_run, Parameters) {
   for (int j = 0; j < kRun; ++j) {
     if (j < run) y[j * p.yStride[last]] = elementOf(sum[j]);
   }
+}
+
+// Linear interpolation: two taps along one axis or two, loaded at once whatever they weigh.
+struct Pair {
+  Tap tap[2];
+};
+struct PairTarget {
+  i64 from, to;
+  unsigned inner;     // run or pack along the innermost axis
+  unsigned index[2];  // along the axes with taps that are not the innermost
+
+  __device__ PairTarget(const Parameters& p, unsigned index_) : from(0), to(0), index{0, 0} {
+    const int last = p.rank - 1;
+    unsigned rest = p.divider[last].quotient(index_);
+    inner = index_ - rest * p.divider[last].divisor;
+#pragma unroll 1
+    for (int axis = last - 1; axis >= 0; --axis) {
+      const unsigned quotient = p.divider[axis].quotient(rest);
+      const unsigned i = rest - quotient * p.divider[axis].divisor;
+      rest = quotient;
+      from += i * p.xStride[axis];
+      to += i * p.yStride[axis];
+      if (p.tapAxis[axis] == 0) index[0] = i;
+      if (p.tapAxis[axis] == 1) index[1] = i;
+    }
+  }
+};
+__device__ Pair pairAt(const Parameters& p, int axis, unsigned index) {
+  Pair pair = {{{0, 1.f}, {0, 0.f}}};
+  if (p.tapCount[axis] > 0) pair = *(const Pair*)(p.taps[axis] + 2 * index);
+  return pair;
+}
+__device__ float weighed(float weight, float value) { return weight != 0.f ? weight * value : 0.f; }
+
+// The innermost axis has taps, and at most one other.
+KERNEL(tenon_resize_pairs_run, Parameters) {
+  constexpr int kRun = 4;
+  if (globalIndex() >= p.threads) return;
+  const PairTarget target(p, (unsigned)globalIndex());
+  const int last = p.rank - 1;
+  const int own = p.tapAxis[last];
+  const unsigned first = target.inner * kRun;
+  const int run = min((int)(p.extent[last] - first), kRun);
+  const Pair rows = own > 0 ? pairAt(p, 0, target.index[0]) : Pair{{{0, 1.f}, {0, 0.f}}};
+  const i64 stride = p.tapStride[own];
+  Pair columns[kRun];
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) columns[j] = *(const Pair*)(p.taps[own] + 2 * (first + (j < run ? j : 0)));
+  float sum[kRun] = {};
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (rows.tap[r].weight == 0.f) continue;
+    const X* line = (const X*)p.x + target.from + (own > 0 ? rows.tap[r].index * p.tapStride[0] : 0);
+    X values[kRun][2];
+#pragma unroll
+    for (int j = 0; j < kRun; ++j) {
+      values[j][0] = line[columns[j].tap[0].index * stride];
+      values[j][1] = line[columns[j].tap[1].index * stride];
+    }
+#pragma unroll
+    for (int j = 0; j < kRun; ++j) {
+      sum[j] += weighed(rows.tap[r].weight * columns[j].tap[0].weight, (float)Element<X>::load(values[j][0]));
+      sum[j] += weighed(rows.tap[r].weight * columns[j].tap[1].weight, (float)Element<X>::load(values[j][1]));
+    }
+  }
+  X* y = (X*)p.y + target.to + first * p.yStride[last];
+  Pack<X, kRun> result;
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) result.e[j] = elementOf(sum[j]);
+  if (p.wholeRuns) {
+    *(Pack<X, kRun>*)y = result;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) {
+    if (j < run) y[j * p.yStride[last]] = result.e[j];
+  }
+}
+
+// The innermost axis stays as it is and is taken in packs; at most two others have taps.
+KERNEL(tenon_resize_pairs_packed, Parameters) {
+  constexpr int kPack = 16 / sizeof(X);
+  if (globalIndex() >= p.threads) return;
+  const PairTarget target(p, (unsigned)globalIndex());
+  const Pair rows = pairAt(p, 0, target.index[0]);
+  const Pair columns = pairAt(p, 1, target.index[1]);
+  const X* x = (const X*)p.x + target.from + (i64)target.inner * kPack;
+  Pack<X, kPack> values[2][2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      values[r][c] = *(const Pack<X, kPack>*)(x + rows.tap[r].index * p.tapStride[0] + columns.tap[c].index * p.tapStride[1]);
+    }
+  }
+  Pack<X, kPack> result;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) {
+    float sum = 0;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) sum += weighed(rows.tap[r].weight * columns.tap[c].weight, (float)Element<X>::load(values[r][c].e[j]));
+    }
+    result.e[j] = elementOf(sum);
+  }
+  *(Pack<X, kPack>*)((X*)p.y + target.to + (i64)target.inner * kPack) = result;
 }

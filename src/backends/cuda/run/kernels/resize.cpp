@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/cuda/run/own_kernel.h"
+#include "backends/cuda/run/space.h"
 #include "backends/cuda/run/window.h"
 #include "ops/resize_taps.h"
 
@@ -29,6 +30,9 @@ struct Parameters {
   const void* taps[kTapAxes] = {};
   int32_t tapCount[kTapAxes] = {};
   int64_t tapStride[kTapAxes] = {};
+  Divider divider[kMaxRank] = {};
+  int64_t threads = 0;
+  int32_t wholeRuns = 0;
 };
 
 class ResizeInstance final : public runtime::KernelInstance {
@@ -72,13 +76,15 @@ class ResizeInstance final : public runtime::KernelInstance {
       ++tapAxes;
     }
     chooseForm(16 / (bits(x.dtype) / 8));
+    choosePairs(16 / (bits(x.dtype) / 8));
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
     if (parameters_.count == 0) return;
-    const bool whole = form_ != Form::kPacked || (isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16));
+    const bool packs = form_ == Form::kPacked || parameters_.wholeRuns != 0;
+    const bool whole = !packs || (isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16));
     const int64_t threads = whole ? threads_ : parameters_.count;
     launchThreads(whole ? function_ : single_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
@@ -109,6 +115,24 @@ class ResizeInstance final : public runtime::KernelInstance {
     threads_ = p.count / pack;
   }
 
+  // Two taps along at most two axes, and few enough threads: without branches.
+  void choosePairs(int64_t pack) {
+    constexpr int64_t kRun = 4;
+    auto& p = parameters_;
+    const auto last = static_cast<size_t>(p.rank - 1);
+    const auto isPair = [](int32_t count) { return count == 0 || count == 2; };
+    if (form_ == Form::kSingle || threads_ >= int64_t{1} << 31) return;
+    if (p.tapCount[2] != 0 || !isPair(p.tapCount[0]) || !isPair(p.tapCount[1])) return;
+    for (size_t place = 0; place <= last; ++place) p.divider[place] = Divider(p.extent[place]);
+    const bool packed = form_ == Form::kPacked;
+    p.divider[last] = Divider(packed ? p.extent[last] / pack : (p.extent[last] + kRun - 1) / kRun);
+    p.threads = threads_;
+    bool whole = p.yStride[last] == 1 && p.extent[last] % kRun == 0;
+    for (size_t place = 0; place < last; ++place) whole = whole && p.yStride[place] % kRun == 0;
+    p.wholeRuns = whole ? 1 : 0;
+    function_ = module_.function(packed ? "tenon_resize_pairs_packed" : "tenon_resize_pairs_run");
+  }
+
   // The taps of every position, as many for each (missing ones weigh nothing); none where positions stay as they are.
   std::vector<Tap> tapsOf(size_t axis, int64_t in, int64_t out) const {
     std::vector<std::vector<ops::ResizeTap>> all;
@@ -122,6 +146,7 @@ class ResizeInstance final : public runtime::KernelInstance {
     }
     std::vector<Tap> taps;
     if (same) return taps;
+    if (op_.mode == ops::ResizeMode::kLinear) most = std::max<size_t>(most, 2);  // also where one is enough everywhere
     for (const auto& position : all) {
       for (size_t k = 0; k < most; ++k) {
         taps.push_back(k < position.size() ? Tap{int32Of(position[k].index), static_cast<float>(position[k].weight)} : Tap{0, 0.f});
