@@ -146,7 +146,9 @@ class Parser {
     const auto view = tensor.view();
     if (in_.accept("random(")) {
       // Uniform in [-1, 1) for floating types, small integers otherwise.
-      std::mt19937_64 generator(static_cast<uint64_t>(in_.number()));
+      const double seed = in_.number();
+      if (!(seed >= 0 && seed < 0x1p64)) in_.fail(fmt::format("{} is no seed, expected a number of 64 bits", seed));
+      std::mt19937_64 generator(static_cast<uint64_t>(seed));
       for (int64_t i = 0; i < view.count(); ++i) {
         const double unit = static_cast<double>(generator() >> 11) * 0x1p-53;
         if (isFloating(type.dtype)) {

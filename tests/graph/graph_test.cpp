@@ -66,6 +66,12 @@ TEST(Text, LargeConstantsBecomeSeeds) {
   EXPECT_EQ(hash(parse(text(graph, 100))), hash(graph));
 }
 
+TEST(Text, SeedsAreNumbersOf64Bits) {
+  for (const char* seed : {"inf", "-inf", "nan", "-1", "1e20"}) {
+    EXPECT_THROW(parse(fmt::format("graph \"g\" {{ const %k : f32[2] = random({}) output %k }}", seed)), UserError) << seed;
+  }
+}
+
 TEST(Text, AnyNameIsReadAgain) {
   for (const char* name : {"model/conv:0", "a,b", "a b", "(x)", "x=y", "%", "\"", "\\", "0", "a.b-c_d/e", "\n", "{", "#"}) {
     Graph graph("g");
