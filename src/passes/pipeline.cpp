@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "passes/align_products.h"
 #include "passes/attention_heads.h"
 #include "passes/find_attention.h"
 #include "passes/find_normalizations.h"
@@ -67,6 +68,7 @@ constexpr Pass kPipeline[] = {
     {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
     {"narrow_masks", &narrowMasks},          // when the mask is one node
     {"pack_attention", &packAttention},      // products with their biases, which must be alike
+    {"align_products", &alignProducts},      // weights are as they stay
     {"fold_constants", &foldConstants},      // what the folds left behind
 };
 

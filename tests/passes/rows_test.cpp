@@ -1,5 +1,6 @@
 // Movement and picking of rows: gathers by known indices, chains of movement, products of rows, slices before what they cut.
 #include "check_pass.h"
+#include "ops/op/matmul.h"
 
 namespace tenon::passes {
 namespace {
@@ -79,6 +80,28 @@ TEST(MergeMovement, Chains) {
     %b : f32[6,4,5] = reshape{shape=[6,4,5]}(%a) "b"
     %c : f32[4,6,5] = transpose{permutation=[1,0,2]}(%b) "c"
 )g", "c"), "transpose reshape transpose");
+}
+
+TEST(AlignProducts, WeightsReadInWholePacks) {
+  Options onGpu;
+  onGpu.device = "cuda";
+  for (const auto& [columns, transposed] : {std::pair(13, true), std::pair(16, false), std::pair(3, false)}) {
+    const auto before = graph::parse(fmt::format(R"g(graph "g" {{
+    input %x : f32[2,3,24]
+    const %w : f32[1,24,{0}] = random(1)
+    const %b : f32[{0}] = random(2)
+    %y : f32[2,3,{0}] = matmul{{epilogue="add(x0,x1)"}}(%x, %w, %b) "y" from("y")
+    output %y
+}})g", columns));
+    auto after = before;
+    run(after, onGpu);
+    const auto* product = after.node(after.order()[0]).op.as<ops::MatMul>();
+    ASSERT_NE(product, nullptr);
+    EXPECT_EQ(product->transposeB, transposed) << columns;
+    expectSameValues(before, after);
+    auto elsewhere = before;
+    EXPECT_EQ(runPass("align_products", elsewhere), 0);
+  }
 }
 
 TEST(HoistSlices, RowsThatNobodyReadsAreNotComputed) {
