@@ -21,11 +21,13 @@ extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default")
 
 #define __device__
 #define __host__
+#define __forceinline__ inline
 #define __shared__ static
 #define __restrict__
 #define __launch_bounds__(...)
 #define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
 #define KERNEL_1024(name, Parameters) KERNEL(name, Parameters)
+#define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 
@@ -58,6 +60,14 @@ inline unsigned short floatToBfloat(float value) {
 }
 inline float powerOfTwo(float x) { return exp2f(x); }
 inline float quickDivide(float a, float b) { return a / b; }
+inline unsigned arrive(unsigned* counter) {
+  static unsigned before;
+  __syncthreads();
+  if (threadIdx.x == 0) before = (*counter)++;
+  __syncthreads();
+  return before;
+}
+inline float loadFresh(const float* address) { return *address; }
 inline int emulatedLane() { return (int)(threadIdx.x % 32); }
 template <typename T>
 inline T shuffleXor(T value, int mask) {

@@ -7,7 +7,6 @@
 
 #include "prelude.cuh"
 
-#define __forceinline__ inline
 #define DYNAMIC_SHARED(name, bytes) alignas(128) static unsigned char name[bytes]
 
 inline void emulatedCheck(bool good, const char* what) {
@@ -70,27 +69,50 @@ inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
 inline void loadMatrices(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, false); }
 inline void loadMatricesTransposed(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, true); }
 
+struct tf32 {};
+inline unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }
+
+// How many elements a register of a product holds, and one of them.
 template <typename T>
-inline float emulatedElement(unsigned bits, int k) {
-  T element;
-  element.bits = (unsigned short)(bits >> 16 * k);
-  return Element<T>::load(element);
-}
+struct EmulatedRegister {  // halves
+  static const int kElements = 2;
+  static float element(unsigned bits, int k) {
+    T element;
+    element.bits = (unsigned short)(bits >> 16 * k);
+    return Element<T>::load(element);
+  }
+};
+template <>
+struct EmulatedRegister<f32> {
+  static const int kElements = 1;
+  static float element(unsigned bits, int) { return __int_as_float((int)bits); }
+};
+template <>
+struct EmulatedRegister<tf32> {
+  static const int kElements = 1;
+  static float element(unsigned bits, int) {  // to 11 bits, ties away from zero
+    const bool finite = (bits >> 23 & 255) != 255;
+    return __int_as_float((int)(finite ? (bits + 0x1000) & ~0x1fffu : bits));
+  }
+};
+
 template <typename T>
 inline void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   struct Operands { unsigned a[4], b[2]; };
   const Operands mine{{a[0], a[1], a[2], a[3]}, {b0, b1}};
   Operands all[32];
   tenon_emulator.collect(&mine, all, sizeof(mine));
+  const int n = EmulatedRegister<T>::kElements;
   const int g = emulatedLane() / 4;
   const int t = emulatedLane() % 4 * 2;
   for (int half = 0; half < 2; ++half) {       // rows g, g + 8
     for (int column = t; column < t + 2; ++column) {
       float sum = c[2 * half + column - t];
-      for (int k = 0; k < 16; ++k) {
-        const unsigned left = all[4 * g + k % 8 / 2].a[half + 2 * (k / 8)];
-        const unsigned right = all[4 * column + k % 8 / 2].b[k / 8];
-        sum += emulatedElement<T>(left, k % 2) * emulatedElement<T>(right, k % 2);
+      for (int k = 0; k < 8 * n; ++k) {        // in the first or second four registers' columns
+        const int side = k / (4 * n);
+        const int lane = k % (4 * n) / n;
+        const float left = EmulatedRegister<T>::element(all[4 * g + lane].a[half + 2 * side], k % n);
+        sum += left * EmulatedRegister<T>::element(all[4 * column + lane].b[side], k % n);
       }
       c[2 * half + column - t] = sum;
     }

@@ -22,6 +22,8 @@ __device__ __forceinline__ void afterPredecessor() {
 #define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters)
 // One that is also launched in blocks of 1024 threads.
 #define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters)
+// One with other launch bounds.
+#define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters)
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;
@@ -46,6 +48,19 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return y;
 }
 __device__ __forceinline__ float quickDivide(float a, float b) { return __fdividef(a, b); }
+
+// One more at a counter in global memory; how many came before. What the block wrote before is seen by the block that
+// comes last, when it reads with loadFresh(). All threads take part.
+__device__ inline unsigned arrive(unsigned* counter) {
+  __shared__ unsigned before;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) before = atomicAdd(counter, 1u);
+  __syncthreads();
+  __threadfence();
+  return before;
+}
+__device__ inline float loadFresh(const float* address) { return __ldcg(address); }
 
 // The value of the lane whose number differs in the bits of `mask`; all 32 lanes take part.
 template <typename T>

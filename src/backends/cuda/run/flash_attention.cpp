@@ -10,104 +10,144 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr FlashForm kForms[] = {{1, 1, 32}, {1, 2, 64}, {1, 4, 64},  {1, 4, 128}, {1, 8, 128}, {2, 1, 32}, {2, 2, 64}, {2, 4, 64},
-                                {2, 4, 128}, {4, 1, 32}, {4, 1, 64}, {4, 1, 128}, {4, 2, 64},  {8, 1, 32}, {8, 1, 64}};
-constexpr size_t kMostForms = 8;                  // each costs a compilation
-constexpr size_t kMostSharedBytes = 99 << 10;     // of a block on the chips that have least (sm_86, sm_89, sm_120)
+constexpr FlashForm kForms[] = {{1, 1, 32}, {1, 2, 64},  {1, 4, 64}, {1, 4, 128}, {1, 8, 128},
+                                {2, 1, 32}, {2, 2, 64},  {2, 4, 64}, {2, 4, 128}, {4, 1, 32},
+                                {4, 1, 64}, {4, 1, 128}, {4, 2, 64}, {8, 1, 32},  {8, 1, 64}};
+constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
+constexpr size_t kMostChoices = 8;                // each form costs a compilation
+constexpr size_t kMostSharedBytes = 98 << 10;     // of a block on the chips that have least (sm_86, sm_89, sm_120)
+constexpr std::string_view kMathNames[] = {"f16", "bf16", "tf32", "f32"};  // as kernels call them
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Cycles, roughly, for an order: blocks in waves over a large chip, each of which loads, walks its tiles and joins.
-double estimate(const FlashForm& form, const dnn::AttentionProblem& p) {
+double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
   constexpr int64_t kProcessors = 132;
   constexpr int64_t kSharedBytes = 227 << 10;
-  constexpr int64_t kWarps = 12;                  // at some 170 registers per thread
-  constexpr double kBlock = 2500, kTile = 300;    // cycles: launch, first loads and the end; barriers
-  constexpr double kPeakWarps = 8;                // that keep the tensor cores busy
-  const int width = flashWidth(p.width);
+  constexpr int64_t kWarps = 12;      // at some 170 registers per thread
+  constexpr double kBlock = 2500;     // launch, first loads and the end
+  constexpr double kTile = 300;       // its barriers
+  constexpr double kMeeting = 2500;   // of blocks that share keys
+  constexpr double kPeakWarps = 8;    // that keep the tensor cores busy
+  constexpr double kCostOfMath[] = {1, 1, 3, 8};
+  const auto& form = choice.form;
   const int64_t warps = form.threads() / 32;
-  const int64_t blocks = p.batch * p.heads * ceilDiv(p.queries, form.rows());
-  const int64_t most = std::clamp<int64_t>(std::min(kSharedBytes / static_cast<int64_t>(form.sharedBytes(width)), kWarps / warps), 1, 32);
-  const int64_t resident = std::clamp<int64_t>(ceilDiv(blocks, kProcessors), 1, most);
+  const int64_t blocks = p.batch * p.heads * ceilDiv(p.queries, form.rows()) * form.splits;
+  const int64_t fitting = std::min(kSharedBytes / static_cast<int64_t>(choice.sharedBytes()), kWarps / warps);
+  const int64_t resident = std::clamp<int64_t>(ceilDiv(blocks, kProcessors), 1, std::clamp<int64_t>(fitting, 1, 32));
   const double waves = std::max(1.0, static_cast<double>(blocks) / static_cast<double>(kProcessors * resident));
-  const double steps = static_cast<double>(ceilDiv(p.keys, form.keys)) * form.keys / form.keyWarps / 16;
+  const auto tiles = static_cast<double>(ceilDiv(ceilDiv(p.keys, form.keys), form.splits));
+  const double steps = tiles * form.keys / form.keyWarps / 16;
   const double contention = std::max(1.0, static_cast<double>(resident * warps) / kPeakWarps);
-  const double join = 40.0 * form.keyWarps * width / 64;
-  return waves * (kBlock + join + static_cast<double>(ceilDiv(p.keys, form.keys)) * kTile + steps * (4 * width + 100) * contention);
+  const double join = 40.0 * form.keyWarps * choice.width / 64 + (form.splits > 1 ? kMeeting + 100.0 * form.splits : 0);
+  const double step = 4 * choice.width * kCostOfMath[static_cast<size_t>(choice.math)] + 100;
+  return waves * (kBlock + join + tiles * kTile + steps * step * contention);
 }
 
 bool aligned(const dnn::AttentionOperand& operand) {
-  return operand.batchStride % 8 == 0 && operand.headStride % 8 == 0 && operand.rowStride % 8 == 0 && operand.source.offsetBytes % 16 == 0;
+  const auto whole = [](int64_t stride) { return stride % 8 == 0; };
+  return whole(operand.batchStride) && whole(operand.headStride) && whole(operand.rowStride) && operand.source.offsetBytes % 16 == 0;
+}
+
+FlashMath mathOf(DataType type, bool tf32) {
+  if (type == DataType::kF32) return tf32 ? FlashMath::kTF32 : FlashMath::kF32;
+  return type == DataType::kF16 ? FlashMath::kF16 : FlashMath::kBF16;
 }
 
 }  // namespace
 
-size_t FlashForm::sharedBytes(int width) const {
+DataType FlashChoice::type() const {
+  if (math == FlashMath::kF16) return DataType::kF16;
+  return math == FlashMath::kBF16 ? DataType::kBF16 : DataType::kF32;
+}
+
+size_t FlashChoice::sharedBytes() const {
   constexpr size_t kStages = 2;
-  const auto pitch = static_cast<size_t>(width) + 8;
-  const size_t loaded = (static_cast<size_t>(rows()) + 2 * kStages * static_cast<size_t>(keys)) * pitch * 2;
-  const size_t joined = static_cast<size_t>(threads()) / 32 * 16 * (pitch + 2) * sizeof(float);
+  const auto columns = static_cast<size_t>(width);
+  const size_t rowBytes = columns * (type() == DataType::kF32 ? 4 : 2) + 16;
+  const size_t loaded = (static_cast<size_t>(form.rows()) + 2 * kStages * static_cast<size_t>(form.keys)) * rowBytes;
+  const size_t joined = static_cast<size_t>(form.threads()) / 32 * 16 * (columns + 8 + 2) * sizeof(float);
   return std::max(loaded, joined);
 }
 
 std::string FlashChoice::text() const {
-  return fmt::format("{},{},{}x{}x{}", name(type), width, form.rowWarps, form.keyWarps, form.keys);
+  return fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps, form.keyWarps, form.keys,
+                     form.splits);
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
   TextReader in(text, "parameters of an attention by tensor cores");
   FlashChoice choice;
-  const auto number = [&](int most) {
+  const auto number = [&](int most, const char* behind) {
     const int64_t value = in.integer();
     if (value < 1 || value > most) in.fail(fmt::format("{} is not in [1,{}]", value, most));
+    if (behind != nullptr) in.expect(behind);
     return static_cast<int>(value);
   };
-  choice.type = parseDataType(in.identifier());
-  if (choice.type != DataType::kF16 && choice.type != DataType::kBF16) in.fail(fmt::format("there is no code for {}", name(choice.type)));
+  const auto math = std::find(std::begin(kMathNames), std::end(kMathNames), in.identifier());
+  if (math == std::end(kMathNames)) in.fail("there are products of f16, bf16, tf32 and f32");
+  choice.math = static_cast<FlashMath>(math - std::begin(kMathNames));
   in.expect(",");
-  choice.width = number(kMostFlashColumns);
-  in.expect(",");
-  choice.form.rowWarps = number(8);
-  in.expect("x");
-  choice.form.keyWarps = number(8);
-  in.expect("x");
-  choice.form.keys = number(128);
-  if (!in.atEnd()) in.fail("there is more than a form");
+  choice.width = number(kMostFlashColumns, ",");
   if (choice.width % 16 != 0) in.fail(fmt::format("{} columns are no multiple of 16", choice.width));
-  if (std::find(std::begin(kForms), std::end(kForms), choice.form) == std::end(kForms)) in.fail("there is no such form");
+  auto& form = choice.form;
+  form.rowWarps = number(8, "x");
+  form.keyWarps = number(8, "x");
+  form.keys = number(128, "x");
+  form.splits = number(kSplits[std::size(kSplits) - 1], nullptr);
+  const auto alike = [&](const FlashForm& known) {
+    return known.rowWarps == form.rowWarps && known.keyWarps == form.keyWarps && known.keys == form.keys;
+  };
+  if (!in.atEnd() || std::none_of(std::begin(kForms), std::end(kForms), alike)) in.fail("there is no such form");
   return choice;
 }
 
 Code FlashChoice::code() const {
   const auto define = [](std::string_view macro, int value) { return fmt::format("{}={}", macro, value); };
   return {"flash_attention.cu",
-          {typeDefine("X", type), define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps),
-           define("KEYS", form.keys)},
+          {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]),
+           define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps), define("KEYS", form.keys)},
           {}};
 }
 
 std::string flashRefusal(const dnn::AttentionProblem& p) {
   constexpr int64_t kMost = int64_t{1} << 31;
-  if (p.type != DataType::kF16 && p.type != DataType::kBF16) return fmt::format("values of {}; it takes f16 and bf16", name(p.type));
+  if (p.type != DataType::kF16 && p.type != DataType::kBF16 && p.type != DataType::kF32) {
+    return fmt::format("values of {}; it takes f16, bf16 and f32", name(p.type));
+  }
   if (p.width != p.valueWidth) return fmt::format("keys of {} columns and values of {}", p.width, p.valueWidth);
   if (p.width % 8 != 0 || p.width < 8 || p.width > kMostFlashColumns) {
     return fmt::format("heads of {} columns; it takes multiples of 8 up to {}", p.width, kMostFlashColumns);
   }
-  if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.output)) return "rows that do not begin at multiples of 16 bytes";
+  for (const auto* operand : {&p.q, &p.k, &p.v, &p.output}) {
+    if (!aligned(*operand)) return "rows that do not begin at multiples of 16 bytes";
+  }
   if (p.hasMask && p.mask[0] != 1 && p.mask[0] != p.batch) return "a mask over some of the leading axes";
-  if (p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost) return "more than 2^31 rows";
+  const bool many = p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
+  if (many) return "more than 2^31 rows";
   return {};
 }
 
-std::vector<FlashForm> flashForms(const dnn::AttentionProblem& p) {
-  std::vector<std::pair<double, FlashForm>> order;
+std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32) {
+  std::vector<std::pair<double, FlashChoice>> order;
   for (const auto& form : kForms) {
-    if (form.sharedBytes(flashWidth(p.width)) <= kMostSharedBytes) order.emplace_back(estimate(form, p), form);
+    // Splits cost no compilation: the best number of each form.
+    FlashChoice best{mathOf(p.type, tf32), flashWidth(p.width), form};
+    if (best.sharedBytes() > kMostSharedBytes) continue;
+    double least = estimate(best, p);
+    for (const int splits : kSplits) {
+      auto choice = best;
+      choice.form.splits = splits;
+      if (splits > ceilDiv(p.keys, form.keys) || estimate(choice, p) >= least) continue;
+      least = estimate(choice, p);
+      best = choice;
+    }
+    order.emplace_back(least, best);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<FlashForm> forms;
-  for (size_t i = 0; i < std::min(order.size(), kMostForms); ++i) forms.push_back(order[i].second);
-  return forms;
+  std::vector<FlashChoice> choices;
+  for (size_t i = 0; i < std::min(order.size(), kMostChoices); ++i) choices.push_back(order[i].second);
+  return choices;
 }
 
 }  // namespace tenon::backends::cuda

@@ -1,4 +1,4 @@
-// Attention where the tensor cores' kernel has none: f32, odd heads, keys and values of different widths.
+// Attention where the tensor cores' kernel has none: odd heads, keys and values of different widths.
 #include "backends/cuda/build/own_tactic.h"
 #include "ops/op/attention.h"
 

@@ -1,4 +1,4 @@
-// Attention of half types by tensor cores: one candidate per form that may be the fastest.
+// Attention by tensor cores: one candidate per form that may be the fastest.
 #include <algorithm>
 
 #include "backends/cuda/build/tactic_util.h"
@@ -53,12 +53,7 @@ class FlashAttentionTactic final : public build::Tactic {
   }
 
  private:
-  static std::vector<FlashChoice> choices(const Problem& problem) {
-    const auto p = problemOf(problem);
-    std::vector<FlashChoice> result;
-    for (const auto& form : flashForms(p)) result.push_back({p.type, flashWidth(p.width), form});
-    return result;
-  }
+  static std::vector<FlashChoice> choices(const Problem& problem) { return flashChoices(problemOf(problem), problem.tf32); }
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Attention by tensor cores: parameters and launch.
 #include "backends/cuda/run/flash_attention.h"
-#include "backends/cuda/run/kernel_row.h"
+#include "backends/cuda/run/own_kernel.h"
 #include "backends/cuda/run/space.h"
 
 namespace tenon::backends::cuda {
@@ -15,10 +15,13 @@ struct Parameters {
   const void* v = nullptr;
   const void* mask = nullptr;
   void* y = nullptr;
+  void* partial = nullptr;
+  void* arrived = nullptr;
   Divider tiles;
   Divider heads;
   int32_t queries = 0;
   int32_t keys = 0;
+  int32_t keysOfBlock = 0;
   int32_t width = 0;
   int32_t maskInPairs = 0;
   int32_t emptyIsZero = 0;
@@ -33,8 +36,9 @@ struct Parameters {
 class FlashKernel final : public runtime::Kernel {
  public:
   explicit FlashKernel(const runtime::KernelLoad& load)
-      : op(descriptionOf<ops::Attention>(load)), choice(FlashChoice::parse(load.record.params)), module_(load.nativeCode, choice.code()),
-        function(module_.function("tenon_flash_attention")), sharedBytes(choice.form.sharedBytes(choice.width)) {
+      : op(descriptionOf<ops::Attention>(load)), choice(FlashChoice::parse(load.record.params)),
+        module_(load.nativeCode, choice.code()),
+        function(module_.function("tenon_flash_attention")), sharedBytes(choice.sharedBytes()) {
     allowSharedBytes(function, sharedBytes);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -63,16 +67,24 @@ class FlashInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     problem_ = dnn::attentionProblem(kernel_.op, shapes);
     const auto& p = problem_;
+    const auto& choice = kernel_.choice;
+    const auto& form = choice.form;
     auto refusal = flashRefusal(p);
-    if (refusal.empty() && p.width > kernel_.choice.width) refusal = fmt::format("heads of {} columns; it was made for {}", p.width, kernel_.choice.width);
+    if (refusal.empty() && p.type != choice.type()) {
+      refusal = fmt::format("values of {}; it was made for {}", name(p.type), name(choice.type()));
+    }
+    if (refusal.empty() && p.width > choice.width) {
+      refusal = fmt::format("heads of {} columns; it was made for {}", p.width, choice.width);
+    }
     if (!refusal.empty()) throw Unsupported("cuda.flash_attention: {}", refusal);
-    const int64_t rows = kernel_.choice.form.rows();
-    const int64_t tiles = (p.queries + rows - 1) / rows;
+    const int64_t tiles = (p.queries + form.rows() - 1) / form.rows();
+    const int64_t keyTiles = (p.keys + form.keys - 1) / form.keys;
     parameters_ = {};
     parameters_.tiles = Divider(tiles);
     parameters_.heads = Divider(p.heads);
     parameters_.queries = static_cast<int32_t>(p.queries);
     parameters_.keys = static_cast<int32_t>(p.keys);
+    parameters_.keysOfBlock = static_cast<int32_t>((keyTiles + form.splits - 1) / form.splits * form.keys);
     parameters_.width = static_cast<int32_t>(p.width);
     parameters_.emptyIsZero = kernel_.op.emptyIsZero ? 1 : 0;
     constexpr float kBaseTwo = 1.44269504f;
@@ -83,24 +95,33 @@ class FlashInstance final : public runtime::KernelInstance {
     setStrides(parameters_.yStride, p.output);
     if (p.hasMask) setMask();
     blocks_ = static_cast<unsigned>(p.batch * p.heads * tiles);
-    return 0;
+    if (form.splits == 1 || blocks_ == 0) return 0;
+    const std::vector<uint32_t> zeros(blocks_);
+    arrived_.write(zeros.data(), zeros.size() * sizeof(uint32_t));
+    parameters_.arrived = arrived_.data();
+    return static_cast<size_t>(blocks_) * static_cast<size_t>(form.splits) * choice.partialFloats() * sizeof(float);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (blocks_ == 0) return;
-    const auto at = [&](const dnn::Source& source) { return static_cast<const std::byte*>(arguments.inputs[source.input]) + source.offsetBytes; };
+    const auto at = [&](const dnn::Source& source) {
+      return static_cast<const std::byte*>(arguments.inputs[source.input]) + source.offsetBytes;
+    };
     auto& p = parameters_;
     p.q = at(problem_.q.source);
     p.k = at(problem_.k.source);
     p.v = at(problem_.v.source);
     p.mask = problem_.hasMask ? at(problem_.maskSource) : nullptr;
     p.y = arguments.outputs[0];
+    p.partial = arguments.workspace;
     for (const void* address : {p.q, p.k, p.v, static_cast<const void*>(p.y)}) {
-      checkUser(isAligned(address, kPackBytes), "attention: a tensor does not begin at a multiple of {} bytes", kPackBytes);
+      checkUser(isAligned(address, kPackBytes), "attention: a tensor does not begin at a multiple of {} bytes",
+                kPackBytes);
     }
-    p.maskInPairs = maskInPairs_ && isAligned(p.mask, 4) ? 1 : 0;
-    launchGrid(kernel_.function, blocks_, 1, 1, static_cast<unsigned>(kernel_.choice.form.threads()), &p, arguments.stream,
-               static_cast<unsigned>(kernel_.sharedBytes));
+    p.maskInPairs = maskInPairs_ && isAligned(p.mask, 2 * bytesOf(problem_.type, 1)) ? 1 : 0;
+    const auto& form = kernel_.choice.form;
+    launchGrid(kernel_.function, blocks_, static_cast<unsigned>(form.splits), 1, static_cast<unsigned>(form.threads()), &p,
+               arguments.stream, static_cast<unsigned>(kernel_.sharedBytes));
   }
 
  private:
@@ -119,16 +140,21 @@ class FlashInstance final : public runtime::KernelInstance {
   dnn::AttentionProblem problem_;
   unsigned blocks_ = 0;
   bool maskInPairs_ = false;
+  DeviceTable arrived_;
   Parameters parameters_;
 };
 
-std::unique_ptr<runtime::KernelInstance> FlashKernel::instantiate() const { return std::make_unique<FlashInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> FlashKernel::instantiate() const {
+  return std::make_unique<FlashInstance>(*this);
+}
 
 }  // namespace
 
 KernelRow kernelRow_flash_attention() {
   return {"flash_attention", 1,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<FlashKernel>(load); },
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<FlashKernel>(load);
+          },
           [](const plan::KernelRecord& record) { return FlashChoice::parse(record.params).code(); }};
 }
 

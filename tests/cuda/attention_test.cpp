@@ -1,0 +1,107 @@
+// Attention by each candidate under masks that leave keys out: some, a whole tile, all; the lowest numbers; scores that grow.
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "cuda/on_gpu.h"
+
+namespace tenon::test {
+namespace {
+
+constexpr int64_t kRows = 19;
+constexpr int64_t kKeys = 150;  // beyond one tile of any form
+constexpr int64_t kColumns = 16;
+
+struct Kind {
+  DataType type;
+  bool tf32;
+  double tolerance;  // of outputs in [-1,1]
+};
+
+double lowest(DataType type) {
+  if (type == DataType::kF16) return -65504;
+  return type == DataType::kBF16 ? -3.3895e38 : -3.4028e38;
+}
+
+// A row of the mask each; the rows behind leave out keys here and there.
+HostTensor maskOf(DataType type) {
+  const double out = -std::numeric_limits<double>::infinity();
+  HostTensor mask = randomTensor(type, {1, 1, kRows, kKeys}, 4);
+  const auto& view = mask.view();
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t key = 0; key < kKeys; ++key) {
+      const int64_t at = row * kKeys + key;
+      const bool last = key + 1 == kKeys;
+      if (row == 0) view.storeDouble(at, 0);
+      if (row == 1 || row == 17) view.storeDouble(at, out);
+      if (row == 2) view.storeDouble(at, lowest(type));
+      if (row == 3) view.storeDouble(at, last ? 0 : out);
+      if (row == 4) view.storeDouble(at, key < 128 ? out : 0);
+      if (row == 5) view.storeDouble(at, key >= 16 ? out : 0);
+      if (row == 6) view.storeDouble(at, key % 7 == 3 ? 0 : lowest(type));
+      if (row == 7) view.storeDouble(at, last ? 40 : 0);
+      if (row > 7 && row != 17 && (row * 31 + key * 7) % 5 < 2) view.storeDouble(at, out);
+    }
+  }
+  return mask;
+}
+
+// The greatest difference; infinite where one is a number and the other is not.
+double difference(const TensorView& got, const TensorView& want) {
+  double worst = 0;
+  for (int64_t i = 0; i < want.count(); ++i) {
+    const double a = got.loadDouble(i);
+    const double b = want.loadDouble(i);
+    if (std::isnan(a) != std::isnan(b)) return std::numeric_limits<double>::infinity();
+    if (!std::isnan(b)) worst = std::max(worst, std::fabs(a - b));
+  }
+  return worst;
+}
+
+void check(const Kind& kind, bool emptyIsZero) {
+  const auto type = name(kind.type);
+  const auto graph = graph::parse(fmt::format(
+      "graph \"case\" {{\ninput %q : {0}[1,1,{1},{3}]\ninput %k : {0}[1,1,{2},{3}]\ninput %v : {0}[1,1,{2},{3}]\ninput %m : {0}[1,1,{1},{2}]\n"
+      "%y : {0}[1,1,{1},{3}] = attention{{scale=2 hasMask=true emptyIsZero={4}}}(%q, %k, %v, %m) \"op\" from(\"op\")\noutput %y\n}}",
+      type, kRows, kKeys, kColumns, emptyIsZero));
+  std::vector<HostTensor> inputs;
+  for (const int64_t rows : {kRows, kKeys, kKeys}) {
+    inputs.push_back(randomTensor(kind.type, {1, 1, rows, kColumns}, inputs.size() + 1));
+  }
+  const auto& k = inputs[1].view();
+  for (int64_t i = 0; i < k.count(); ++i) {  // scores grow from tile to tile
+    k.storeDouble(i, k.loadDouble(i) * (1 + 4 * static_cast<double>(i) / static_cast<double>(k.count())));
+  }
+  inputs.push_back(maskOf(kind.type));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  std::set<std::string> names;
+  const auto run = [&](const std::string& forced) {
+    build::BuildOptions options;
+    options.optimizationLevel = 0;
+    options.tf32 = kind.tf32;
+    options.filter = [&](const graph::Node&, std::vector<build::Candidate> candidates) {
+      for (const auto& candidate : candidates) names.insert(candidate.text());
+      if (!forced.empty()) std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != forced; });
+      return candidates;
+    };
+    const auto result = runOnGpu(graph, inputs, options);
+    EXPECT_LE(difference(result.outputs[0].view(), expected[0].view()), kind.tolerance)
+        << type << (kind.tf32 ? " by TF32" : "") << ", emptyIsZero " << emptyIsZero << ": " << (forced.empty() ? "the first" : forced);
+  };
+  run("");
+  const auto all = names;
+  for (const auto& candidate : all) run(candidate);
+  EXPECT_GT(all.size(), 2u);
+}
+
+TEST_F(OnGpu, AttentionUnderMasks) {
+  for (const bool emptyIsZero : {false, true}) {
+    check({DataType::kF16, false, 6e-3}, emptyIsZero);
+    check({DataType::kF32, false, 2e-4}, emptyIsZero);
+  }
+  check({DataType::kBF16, false, 3e-2}, true);
+  check({DataType::kF32, true, 3e-2}, false);
+}
+
+}  // namespace
+}  // namespace tenon::test
