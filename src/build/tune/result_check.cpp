@@ -13,7 +13,7 @@ namespace tenon::build {
 namespace {
 
 constexpr int64_t kChunks = 16;        // of a large tensor
-constexpr int64_t kChunkElements = 4096;
+constexpr int64_t kChunkElements = 1024;
 
 // The elements that are looked at: first and length of each run.
 std::vector<std::pair<int64_t, int64_t>> runsOf(int64_t count, DataType dtype) {

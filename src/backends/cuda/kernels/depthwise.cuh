@@ -120,6 +120,39 @@ __device__ inline void sumSquare(const WindowParameters& p, Strip<kPlaces>& stri
   }
 }
 
+// The same for one place: all that the window needs is loaded at once, for launches too small to hide a row behind others.
+template <int kKernel, int kStride>
+__device__ inline void sumAtOnce(const WindowParameters& p, Strip<1>& strip) {
+  const int column0 = strip.x0 * kStride - p.window[2].before;
+  const int row0 = strip.y0 * kStride - p.window[1].before;
+  const X* x = (const X*)p.x + strip.n * p.xStride[0] + strip.channel + row0 * p.xStride[3] + column0 * p.xStride[4];
+  const X* w = (const X*)p.w + strip.channel;
+  Pack<X, kPack> values[kKernel][kKernel];
+  Pack<X, kPack> weights[kKernel][kKernel];
+  bool inside[kKernel][kKernel];
+#pragma unroll
+  for (int ty = 0; ty < kKernel; ++ty) {
+#pragma unroll
+    for (int tx = 0; tx < kKernel; ++tx) {
+      inside[ty][tx] = row0 + ty >= 0 && row0 + ty < p.window[1].large && column0 + tx >= 0 && column0 + tx < p.window[2].large;
+      values[ty][tx] = Pack<X, kPack>{};
+      if (inside[ty][tx]) values[ty][tx] = *(const Pack<X, kPack>*)(x + ty * p.xStride[3] + tx * p.xStride[4]);
+      weights[ty][tx] = *(const Pack<X, kPack>*)(w + (i64)(ty * kKernel + tx) * p.channels);
+    }
+  }
+#pragma unroll
+  for (int ty = 0; ty < kKernel; ++ty) {
+#pragma unroll
+    for (int tx = 0; tx < kKernel; ++tx) {
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        const float product = Element<X>::load(values[ty][tx].e[j]) * Element<X>::load(weights[ty][tx].e[j]);
+        strip.sum[0][j] += inside[ty][tx] ? product : 0.f;
+      }
+    }
+  }
+}
+
 // kVariant: 100 * kernel + 10 * stride + places, or 0 for any window.
 template <int kVariant, int kOperands, typename Y, typename Finish>
 __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finish) {
@@ -129,6 +162,8 @@ __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finis
   Strip<kPlaces> strip(p, index);
   if constexpr (kVariant == 0) {
     sumWindow(p, strip);
+  } else if constexpr (kPlaces == 1) {
+    sumAtOnce<kVariant / 100, kVariant / 10 % 10>(p, strip);
   } else {
     sumSquare<kVariant / 100, kVariant / 10 % 10>(p, strip);
   }
