@@ -358,6 +358,7 @@ void Generator::anyRowwise(ValueId x) {
   }
   if (op.axes.empty() || elements(x) > 1000) op.axes = {rank - 1};
   if (op.op == ops::ReduceOp::kSum && rank > 2) op.op = ops::ReduceOp::kAvg;  // sums of sums would grow
+  if (elements(x) == 0) op.op = ops::ReduceOp::kSum;  // infinite extremes of nothing make NaNs behind them
   put(std::move(op), {x});
 }
 

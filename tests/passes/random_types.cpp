@@ -170,7 +170,7 @@ void Generator::backToNumbers(ValueId x) {
   const auto rank = static_cast<int64_t>(shape(value).size());
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
-  put(ops::Reduce{ops::ReduceOp::kMax, axes, false}, {value});
+  put(ops::Reduce{elements(value) == 0 ? ops::ReduceOp::kSum : ops::ReduceOp::kMax, axes, false}, {value});
   binaryOf("add(x0,x1)", pool_[0], last_);
 }
 
