@@ -144,7 +144,7 @@ TEST(Files, FailuresNameFileAndPurpose) {
             "cannot open the file '/nowhere/x' (engine): No such file or directory");
   EXPECT_EQ(message([] { readFile("/tmp", "engine"); }), "cannot read '/tmp' (engine): it is a folder");
   EXPECT_EQ(message([] { writeFile("/nowhere/x", "text", "times"); }),
-            "cannot open the file '/nowhere/x' for writing (times): No such file or directory");
+            "cannot write 4 bytes to the file '/nowhere/x' (times): No such file or directory");
 }
 
 TEST(Files, NamesBecomeSafe) { EXPECT_EQ(fileNamePart("a/b:0 c.d-e_f"), "a_b_0_c.d-e_f"); }
