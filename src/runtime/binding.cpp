@@ -115,7 +115,11 @@ void Binding::checkOperator(size_t step, std::span<const TensorShape> inputs, st
   };
   const auto in = views(inputs);
   const auto out = views(outputs);
-  ops::checkShapes(*op, op->name(), {in, out, &symbols_});
+  try {
+    ops::checkShapes(op->bind(symbols_), op->name(), {in, out, nullptr});
+  } catch (const InternalError& error) {  // a symbol that the program does not have
+    throw UserError("its operator {} does not fit the program: {}", op->text(), error.what());
+  }
 }
 
 const ArenaLayout& Binding::compact() {

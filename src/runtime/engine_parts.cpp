@@ -44,8 +44,8 @@ class KernelLoader {
       loaded.constants.push_back(!constant ? nullptr : tensor.onHost ? const_cast<void*>(plan_.constants[index].data.get()) : constantAddresses[index]);
     }
     for (const auto& step : program.steps) {
+      loaded.checked.push_back(checkedOperator(program, step));
       loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadStep(program, loaded, step) : nullptr);
-      loaded.checked.push_back(checkedOperator(step));
     }
     return loaded;
   }
@@ -53,12 +53,18 @@ class KernelLoader {
  private:
   // Kernels of the host trust their tensors, as a wrong plan must not make them: each set of shapes is held against the
   // operator first. References do so themselves.
-  static std::optional<ops::Operator> checkedOperator(const plan::Step& step) {
+  static std::optional<ops::Operator> checkedOperator(const plan::Program& program, const plan::Step& step) {
     if (step.kind != plan::StepKind::kLaunch || (step.kernel.backend != "cpu" && step.kernel.backend != "ref")) return std::nullopt;
     const bool isWhole = std::all_of(step.inputs.begin(), step.inputs.end(), [](int32_t input) { return input >= 0; });
     checkUser(isWhole, "plan, step '{}': an input of its kernel is absent", step.name);
-    if (step.kernel.backend == "ref") return std::nullopt;
-    return ops::Operator::parse(step.kernel.op);
+    auto op = ops::Operator::parse(step.kernel.op);
+    std::vector<ops::TensorType> types;
+    for (const int32_t input : step.inputs) {
+      const auto& tensor = program.tensors[static_cast<size_t>(input)];
+      types.push_back({tensor.dtype, tensor.shape, std::nullopt});
+    }
+    (void)op.infer(step.name, types);  // before the kernel packs weights
+    return op;
   }
 
   std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step) {
