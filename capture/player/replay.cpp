@@ -265,11 +265,28 @@ nvinfer1::IBuilderConfig* Replay::configOf(const Line& line) const {
              : nullptr;
 }
 
+namespace {
+
+std::string bytesOf(const nvinfer1::ITimingCache& cache) {
+  const std::unique_ptr<nvinfer1::IHostMemory> memory(cache.serialize());
+  return memory != nullptr ? std::string(static_cast<const char*>(memory->data()), memory->size()) : std::string();
+}
+
+}  // namespace
+
 // Just before the build: the application may have set a cache of its own, which this one is added to.
 void Replay::applyTimingCache(nvinfer1::IBuilderConfig& config) {
   std::ifstream file(options_.timingCache, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(bytes.data(), bytes.size()));
+  const std::unique_ptr<nvinfer1::ITimingCache> empty(config.createTimingCache(nullptr, 0));
+  // A library that cannot read the bytes begins with an empty cache; written back, it would take the file's place.
+  const std::string none = empty != nullptr ? bytesOf(*empty) : std::string();
+  if (!bytes.empty() && cache != nullptr && bytes != none && bytesOf(*cache) == none) {
+    throw CaptureError(fmt::format(
+        "'{}' is no timing cache that this library takes: {}. The file stays as it is: name another one, or delete it",
+        options_.timingCache, lastError().empty() ? "its entries are not read" : lastError()));
+  }
   auto* there = const_cast<nvinfer1::ITimingCache*>(config.getTimingCache());
   const bool isTaken =
       cache != nullptr && (there != nullptr ? there->combine(*cache, false) : config.setTimingCache(*cache, false));
