@@ -219,20 +219,7 @@ bool findOne(Graph& graph, NodeId id, const Uses& uses, const Options& options) 
 }  // namespace
 
 int findAttention(Graph& graph, const Options& options) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!findOne(graph, id, uses, options)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return findOne(graph, id, uses, options); });
 }
 
 }  // namespace tenon::passes

@@ -201,20 +201,9 @@ bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
 }  // namespace
 
 int findNormalizations(Graph& graph, const Options& options) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!findOne(graph, id, options) && !takeScale(graph, id, uses) && !takeGroups(graph, id, uses)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
+    return findOne(graph, id, options) || takeScale(graph, id, uses) || takeGroups(graph, id, uses);
+  });
 }
 
 }  // namespace tenon::passes

@@ -153,21 +153,9 @@ bool aboveConcat(Graph& graph, NodeId id, const Uses& uses) {
 }  // namespace
 
 int hoistPointwise(Graph& graph, const Options&) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (graph.node(id).op.as<ops::Pointwise>() == nullptr) continue;
-      if (!aboveReshape(graph, id, uses) && !aboveConcat(graph, id, uses)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
+    return graph.node(id).op.as<ops::Pointwise>() != nullptr && (aboveReshape(graph, id, uses) || aboveConcat(graph, id, uses));
+  });
 }
 
 }  // namespace tenon::passes

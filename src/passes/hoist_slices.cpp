@@ -143,20 +143,7 @@ class Hoist {
 }  // namespace
 
 int hoistSlices(Graph& graph, const Options&) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!Hoist(graph, uses).run(id)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return Hoist(graph, uses).run(id); });
 }
 
 }  // namespace tenon::passes

@@ -1,6 +1,7 @@
 // Small questions that several passes ask of a graph.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -30,5 +31,16 @@ bool variesAlong(const Dims& constant, const Shape& shape, int axis);
 
 // The constant as a vector: rank 1, of 1 or `extent` elements. A reshape recipe.
 graph::ConstantPtr asVector(const graph::ConstantPtr& constant);
+
+// Gives the nodes in order, with the uses of all values, to `edit`, and begins again whenever it says that it changed the
+// graph, until it changes nothing; returns how often it did.
+template <typename Edit>
+int editUntilDone(graph::Graph& graph, Edit edit) {
+  for (int edits = 0;; ++edits) {
+    const auto order = graph.order();
+    const auto uses = graph.allUses();
+    if (std::none_of(order.begin(), order.end(), [&](graph::NodeId id) { return edit(id, uses); })) return edits;
+  }
+}
 
 }  // namespace tenon::passes

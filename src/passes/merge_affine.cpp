@@ -208,24 +208,13 @@ bool foldForward(Graph& graph, NodeId id, const Uses& uses) {
 
 int mergeAffine(Graph& graph, const Options& options) {
   if (options.refittable) return 0;
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      const auto& node = graph.node(id);
-      if (node.op.as<ops::Pointwise>() == nullptr || !isFloatNode(graph, node)) continue;
-      const int rank = graph.value(node.outputs[0]).type.rank();
-      const bool merged = (rank > 1 && mergeChain(graph, id, 1)) || (rank > 0 && mergeChain(graph, id, rank - 1));
-      if (!merged && !foldForward(graph, id, uses)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
+    const auto& node = graph.node(id);
+    if (node.op.as<ops::Pointwise>() == nullptr || !isFloatNode(graph, node)) return false;
+    const int rank = graph.value(node.outputs[0]).type.rank();
+    const bool merged = (rank > 1 && mergeChain(graph, id, 1)) || (rank > 0 && mergeChain(graph, id, rank - 1));
+    return merged || foldForward(graph, id, uses);
+  });
 }
 
 }  // namespace tenon::passes

@@ -142,23 +142,9 @@ bool concatOfConcat(Graph& graph, NodeId id, const Uses& uses) {
 }  // namespace
 
 int mergeSlices(Graph& graph, const Options&) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!sliceOfSlice(graph, id, uses) && !sliceOfConcat(graph, id, uses) && !concatOfSlices(graph, id, uses) &&
-          !concatOfConcat(graph, id, uses)) {
-        continue;
-      }
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
+    return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) || concatOfConcat(graph, id, uses);
+  });
 }
 
 }  // namespace tenon::passes

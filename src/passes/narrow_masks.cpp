@@ -99,20 +99,7 @@ bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
 }  // namespace
 
 int narrowMasks(Graph& graph, const Options& options) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!dropStretch(graph, id) && !narrow(graph, id, uses, options)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return dropStretch(graph, id) || narrow(graph, id, uses, options); });
 }
 
 }  // namespace tenon::passes

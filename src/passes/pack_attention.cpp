@@ -90,20 +90,7 @@ bool pack(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
 
 int packAttention(Graph& graph, const Options& options) {
   if (options.refittable) return 0;
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!pack(graph, id, uses, options)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return pack(graph, id, uses, options); });
 }
 
 }  // namespace tenon::passes

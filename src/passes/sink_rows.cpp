@@ -95,20 +95,7 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
 }  // namespace
 
 int sinkRows(Graph& graph, const Options&) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto order = graph.order();
-    const auto uses = graph.allUses();
-    for (const auto id : order) {
-      if (!sink(graph, id, uses)) continue;
-      changed = true;
-      ++edits;
-      break;
-    }
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return sink(graph, id, uses); });
 }
 
 }  // namespace tenon::passes
