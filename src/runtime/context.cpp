@@ -39,9 +39,15 @@ void Context::State::useProfile(int newProfile, StreamHandle stream) {
   const auto& tensors = engine->program(profile).tensors;
   debugOn.assign(tensors.size(), 0);
   for (size_t i = 0; i < tensors.size(); ++i) debugOn[i] = tensors[i].debug && debugTensors.count(tensors[i].name) != 0;
+  nameRanges();
   changed();
   pool->forget();
   if (resolve().empty()) bind();  // static networks: nothing is left for the first enqueue
+}
+
+void Context::State::nameRanges() {
+  const bool seen = rangeDetail != RangeDetail::kNone && NvtxTool::attached() != nullptr;
+  ranges = seen ? rangeTexts(engine->plan(), engine->program(profile), rangeDetail) : nullptr;
 }
 
 Context::Context(std::shared_ptr<const Engine> engine, const ContextOptions& options, Log& log)
@@ -126,6 +132,11 @@ void Context::setProfiler(ProfilerHook* profiler) { state_->profiler = profiler;
 ProfilerHook* Context::profiler() const noexcept { return state_->profiler; }
 void Context::setProfilerSynchronous(bool synchronous) { state_->profilerSynchronous = synchronous; }
 bool Context::profilerSynchronous() const noexcept { return state_->profilerSynchronous; }
+
+void Context::setRangeDetail(RangeDetail detail) {
+  state_->rangeDetail = detail;
+  state_->nameRanges();
+}
 
 void Context::setDebugHook(DebugHook* hook) { state_->debugHook = hook; }
 DebugHook* Context::debugHook() const noexcept { return state_->debugHook; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/engine.h"
+#include "runtime/nvtx.h"
 
 namespace tenon::runtime {
 
@@ -77,6 +78,10 @@ class Context {
   bool setDebugTensor(std::string_view tensor, bool on);  // false when there is no such marked tensor
   bool debugTensor(std::string_view tensor) const;
   void setAllDebugTensors(bool on);
+
+  // What tools that watch the program (NVTX) see of executions. With a tool attached and any detail, executions are
+  // launched step by step instead of replayed, so that each layer's work stands in its range.
+  void setRangeDetail(RangeDetail detail);
 
   // Puts one execution on the stream. Throws UserError naming inputs without shape or address, and for errors of
   // earlier work of this context that ran elsewhere. After the first call with given shapes, nothing of ours is

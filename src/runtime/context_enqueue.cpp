@@ -80,7 +80,7 @@ void Context::enqueue(StreamHandle stream) {
   const auto& layout = s.chooseLayout();
   const bool own = s.strategy != MemoryStrategy::kUserManaged;
   void* const arena = own ? s.arena->data() : s.userArena;
-  if (s.profiler == nullptr && s.debugHook == nullptr && s.replay(arena, layout, stream)) {
+  if (s.profiler == nullptr && s.debugHook == nullptr && s.ranges == nullptr && s.replay(arena, layout, stream)) {
     if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
     return;
   }
@@ -89,6 +89,7 @@ void Context::enqueue(StreamHandle stream) {
   packet.timed = s.profiler != nullptr;
   packet.debug = s.debugHook;
   if (packet.debug != nullptr) packet.debugOn = s.debugOn;
+  packet.ranges = s.ranges;
   packet.log = &s.log;
   packet.errors = s.errors;
   if (packet.timed) (void)s.binding->timer();  // made here, where allocating is allowed
@@ -113,6 +114,7 @@ bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHa
     Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
     packet.timed = false;
     packet.debug = nullptr;
+    packet.ranges = nullptr;
     packet.log = &log;
     packet.errors = errors;
     recording = replays.record(packet);

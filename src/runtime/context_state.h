@@ -24,6 +24,7 @@ struct Context::State {
   // The binding for the symbols as they are now; they must be complete.
   void bind();
   const ArenaLayout& chooseLayout();
+  void nameRanges();
   void allocateOutputs(StreamHandle stream);
   void checkReady();
   void reportTimes();
@@ -42,6 +43,9 @@ struct Context::State {
   std::shared_ptr<const DeviceMemory> arena;  // null when the user manages it
   void* userArena = nullptr;
   uint64_t userArenaBytes = 0;
+
+  RangeDetail rangeDetail = RangeDetail::kNone;
+  std::shared_ptr<const RangeTexts> ranges;  // of the profile's program; null where nobody sees them
 
   ProfilerHook* profiler = nullptr;
   bool profilerSynchronous = true;

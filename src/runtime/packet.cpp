@@ -12,6 +12,7 @@ using plan::Storage;
 
 // Tensors without bytes need no memory of the user, but kernels tell absent operands by null.
 alignas(64) std::byte emptyTensor[64];
+const std::string kNoText;
 
 CopyKind copyKind(const plan::TensorRecord& from, const plan::TensorRecord& to) {
   const auto onHost = [](const plan::TensorRecord& t) { return t.onHost; };
@@ -98,7 +99,10 @@ void Packet::execute() {
   const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
   const size_t steps = binding_->program().steps.size();
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;
+  const NvtxTool* const tool = ranges != nullptr ? NvtxTool::attached() : nullptr;
+  const NvtxRange whole(tool, tool != nullptr ? ranges->execution : kNoText);
   for (size_t i = 0; i < steps; ++i) {
+    const NvtxRange range(tool, tool != nullptr ? ranges->steps[i] : kNoText);
     if (timer != nullptr) timer->mark(i, stream);
     if (!binding_->skipped(i)) executeStep(i);
     if (debug != nullptr) showOutputs(binding_->program().steps[i]);

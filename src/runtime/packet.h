@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/binding.h"
+#include "runtime/nvtx.h"
 
 namespace tenon::runtime {
 
@@ -47,6 +48,7 @@ class Packet {
   bool timed = false;
   DebugHook* debug = nullptr;
   std::vector<uint8_t> debugOn;  // by tensor; read when debug is set
+  std::shared_ptr<const RangeTexts> ranges;  // for the tool that is attached; null: no ranges
   Log* log = nullptr;
   std::shared_ptr<ErrorSlot> errors;
 

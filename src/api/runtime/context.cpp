@@ -2,6 +2,14 @@
 #include "api/runtime/context.h"
 
 namespace tenon::api {
+namespace {
+
+runtime::RangeDetail rangeDetail(nv::ProfilingVerbosity verbosity) {
+  if (verbosity == nv::ProfilingVerbosity::kNONE) return runtime::RangeDetail::kNone;
+  return verbosity == nv::ProfilingVerbosity::kDETAILED ? runtime::RangeDetail::kDetailed : runtime::RangeDetail::kNames;
+}
+
+}  // namespace
 
 ExecutionContext::ExecutionContext(const Engine& engine, std::shared_ptr<const LoadedEngine> loaded,
                                    const runtime::ContextOptions& options, Reporter& parent, nv::IRuntimeConfig* config)
@@ -13,6 +21,7 @@ ExecutionContext::ExecutionContext(const Engine& engine, std::shared_ptr<const L
       config_(config),
       nvtxVerbosity_(engine.getProfilingVerbosity()) {
   mImpl = this;
+  context_.setRangeDetail(rangeDetail(nvtxVerbosity_));
 }
 
 const nv::ICudaEngine& ExecutionContext::getEngine() const noexcept { return engine_; }
@@ -247,7 +256,11 @@ bool ExecutionContext::reportToProfiler() const noexcept {
 
 bool ExecutionContext::setNvtxVerbosity(nv::ProfilingVerbosity verbosity) noexcept {
   return ask("IExecutionContext::setNvtxVerbosity", false, [&] {
-    nvtxVerbosity_ = checkedEnum(verbosity, "profiling verbosity");
+    const auto wanted = rangeDetail(checkedEnum(verbosity, "profiling verbosity"));
+    checkUser(wanted <= rangeDetail(engine_.getProfilingVerbosity()),
+              "the engine was built with less profiling verbosity; set it in the builder's configuration");
+    context_.setRangeDetail(wanted);
+    nvtxVerbosity_ = verbosity;
     return true;
   });
 }

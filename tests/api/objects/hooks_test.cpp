@@ -142,6 +142,31 @@ TEST_F(Hooks, OutputMemoryComesFromTheAllocator) {
   EXPECT_FLOAT_EQ(first, -0.5F);
 }
 
+TEST_F(Hooks, RangesSayAtMostWhatTheEngineWasBuiltFor) {
+  using Verbosity = nv::ProfilingVerbosity;
+  chain();
+  const auto plain = engine();
+  ASSERT_NE(plain, nullptr);
+  std::unique_ptr<nv::IExecutionContext> context(plain->createExecutionContext());
+  EXPECT_EQ(context->getNvtxVerbosity(), Verbosity::kLAYER_NAMES_ONLY);
+  EXPECT_TRUE(context->setNvtxVerbosity(Verbosity::kNONE));
+  EXPECT_EQ(context->getNvtxVerbosity(), Verbosity::kNONE);
+  EXPECT_TRUE(context->setNvtxVerbosity(Verbosity::kLAYER_NAMES_ONLY));
+  EXPECT_FALSE(context->setNvtxVerbosity(Verbosity::kDETAILED));
+  expectError("less profiling verbosity");
+  EXPECT_EQ(context->getNvtxVerbosity(), Verbosity::kLAYER_NAMES_ONLY);
+  context.reset();
+
+  config->setProfilingVerbosity(Verbosity::kDETAILED);
+  const auto detailed = engine();
+  ASSERT_NE(detailed, nullptr);
+  context.reset(detailed->createExecutionContext());
+  EXPECT_EQ(context->getNvtxVerbosity(), Verbosity::kDETAILED);
+  EXPECT_TRUE(context->setNvtxVerbosity(Verbosity::kLAYER_NAMES_ONLY));
+  EXPECT_TRUE(context->setNvtxVerbosity(Verbosity::kDETAILED));
+  context.reset();
+}
+
 class Listener final : public nv::IDebugListener {
  public:
   bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType, const nv::Dims& shape, const char* name,
