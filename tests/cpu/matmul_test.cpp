@@ -45,6 +45,28 @@ TEST(MatMul, Sizes) {
   }
 }
 
+// Operands that are both computed, batches that broadcast, either matrix transposed.
+TEST(MatMul, TwoTensors) {
+  struct Case {
+    const char *a, *b, *y;
+    bool transposeA, transposeB;
+  };
+  for (const auto& [a, b, y, transposeA, transposeB] : {Case{"5,7", "7,33", "5,33", false, false}, Case{"3,5,70", "3,70,33", "3,5,33", false, false},
+                                                       Case{"2,3,64,31", "2,3,17,31", "2,3,64,17", false, true},
+                                                       Case{"2,1,40,19", "3,40,50", "2,3,19,50", true, false},
+                                                       Case{"1,37,67", "4,5,1,37", "4,5,67,1", true, true}, Case{"2,1,1,130", "1,3,130,96", "2,3,1,96", false, false},
+                                                       Case{"4,9,33", "33,20", "4,9,20", false, false}, Case{"4,33,9", "33,20", "4,9,20", true, false}}) {
+    const auto text = fmt::format(R"g(graph "g" {{
+  input %x : f32[{}]
+  input %w : f32[{}]
+  input %e : f32[{}]
+  %y : f32[{}] = matmul{{transposeA={} transposeB={} epilogue="mul(x0,0.125);add(t0,x1)"}}(%x, %w, %e) "product"
+  output %y
+}})g", a, b, y, y, transposeA, transposeB);
+    EXPECT_EQ(runEach(text), 2) << text;
+  }
+}
+
 TEST(MatMul, Epilogues) {
   EXPECT_EQ(runEach(product(5, 17, 35, false, "relu(x0)", "")), 2);
   EXPECT_EQ(runEach(product(5, 17, 35, false, "add(x0,x1)", "1,1,35")), 2);

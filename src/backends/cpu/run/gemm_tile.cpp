@@ -284,6 +284,13 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
   for (int64_t p = 0; p < panels; ++p, to += panelStride) {
     const int64_t count = std::min(width, source.columns - p * width);
     const float* const from = source.data + p * width * source.columnStride;
+    if (source.columnStride == 1) {
+      for (int64_t k = 0; k < source.depth; ++k) {
+        const float* const row = from + k * source.depthStride;
+        std::fill(std::copy(row, row + count, to + k * width), to + (k + 1) * width, 0.f);
+      }
+      continue;
+    }
     for (int64_t first = 0; first < source.depth; first += kBlock) {
       const int64_t last = std::min(first + kBlock, source.depth);
       for (int64_t j = 0; j < count; ++j) {

@@ -1,4 +1,4 @@
-// When the own product with packed weights can be used.
+// When the own product of packed panels can be used.
 #include "backends/cpu/build/tile_support.h"
 #include "ops/op/matmul.h"
 
@@ -12,18 +12,14 @@ class GemmTactic final : public SimpleTactic {
   build::Support supports(const build::Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return build::no("it computes matrix products");
-    const auto& a = problem.inputs[0];
-    const auto& b = problem.inputs[1];
-    if (b.constant == nullptr || b.dims.rank != 2) return build::no("the second operand is no constant matrix");
-    if (op->transposeA || a.dims.rank < 2) return build::no("the first operand is transposed or a vector");
     if (const auto fits = tileEpilogueFits(problem, op->epilogue, 2, problem.outputs[0].dims.rank - 1); !fits) return fits;
     return onlyF32(problem);
   }
-  // Without a measurement: the library is faster where there is enough work to pay for its calls.
+  // Without a measurement: packing a matrix for the sake of a few rows costs more than their product.
   int rank(const build::Problem& problem, const build::Candidate&) const override {
-    constexpr int64_t kMuch = 4'000'000;
-    const auto& a = problem.inputs[0].dims;
-    return problem.outputs[0].dims.count() * a[a.rank - 1] < kMuch ? 15 : 25;
+    constexpr int64_t kFewRows = 4;
+    const auto& y = problem.outputs[0].dims;
+    return problem.inputs[1].constant != nullptr || y[y.rank - 2] >= kFewRows ? 15 : 25;
   }
 };
 

@@ -52,6 +52,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override;
 
  private:
+  template <typename Forward>
+  size_t makeAny(const runtime::Shapes& shapes);
   // Input slots are those of the step; behind them the output and the scratchpad.
   template <typename Forward>
   size_t make(const runtime::Shapes& shapes, bool inside);
@@ -61,6 +63,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   size_t firstExtra_;
   size_t inputCount_ = 0;
   bool empty_ = false;
+  bool isProduct_ = false;  // computed as products of matrices
   std::vector<void*> slots_;
 };
 
@@ -115,6 +118,7 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside)
   const auto primitive =
       op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, bDesc, yDesc, strides, dilations, before, after)
                  : describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, yDesc, strides, dilations, before, after);
+  isProduct_ = std::string_view(primitive.impl_info_str()).find("gemm") != std::string_view::npos;
   call_.reset(Forward(primitive));
   inputCount_ = shapes.inputs.size();
   const int outputSlot = static_cast<int>(inputCount_);
@@ -140,9 +144,25 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   const auto& w = shapes.inputs[1].dims;
   const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
-  const bool alone = runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
-  const platform::SerialScope scope(alone);
+  bool alone = runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
+  size_t workspace = 0;
+  {
+    const platform::SerialScope scope(alone);
+    workspace = makeAny<Forward>(shapes);
+  }
+  // Products are cut into pieces by the number of threads, and rounding with them.
+  if (isProduct_ && !alone) {
+    alone = true;
+    const platform::SerialScope scope(true);
+    workspace = makeAny<Forward>(shapes);
+  }
   call_.setAlone(alone);
+  return workspace;
+}
+
+template <typename Op>
+template <typename Forward>
+size_t ConvolutionInstance<Op>::makeAny(const runtime::Shapes& shapes) {
   try {
     return make<Forward>(shapes, true);
   } catch (const dnnl::error&) {
