@@ -9,6 +9,7 @@
 #include "ops/check.h"
 #include "runtime/engine_parts.h"
 #include "runtime/host_device.h"
+#include "runtime/preparation.h"
 
 namespace tenon::runtime {
 
@@ -49,6 +50,7 @@ void Binding::configure(const SymbolValues& symbols) {
   compactKnown_ = false;
   symbols_ = symbols;
   measureTensors();
+  prepareSteps();
   uint64_t extra = 0;
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     configureStep(i);
@@ -81,6 +83,25 @@ void Binding::checkCapacity(size_t tensor) const {
             shapes_[tensor].dims.text(), bytes_[tensor], capacity);
 }
 
+Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
+  StepShapes result;
+  for (const int32_t input : step.inputs) result.inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
+  for (const int32_t output : step.outputs) result.outputs.push_back(shapes_[static_cast<size_t>(output)]);
+  return result;
+}
+
+// Steps that wait for a library wait together.
+void Binding::prepareSteps() {
+  std::vector<std::function<void()>> pieces;
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    auto* const preparable = dynamic_cast<Preparable*>(instances_[i].get());
+    if (preparable == nullptr) continue;
+    const auto shapes = shapesOf(program_.steps[i]);
+    if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &symbols_})) pieces.push_back(std::move(piece));
+  }
+  if (pieces.size() > 1) runTogether(std::move(pieces));
+}
+
 void Binding::configureStep(size_t index) {
   const auto& step = program_.steps[index];
   const auto empty = [&](int32_t tensor) { return bytes_[static_cast<size_t>(tensor)] == 0; };
@@ -93,10 +114,7 @@ void Binding::configureStep(size_t index) {
               program_.tensors[from].name, bytes_[to], program_.tensors[to].name);
     return;
   }
-  std::vector<TensorShape> inputs;
-  std::vector<TensorShape> outputs;
-  for (const int32_t input : step.inputs) inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
-  for (const int32_t output : step.outputs) outputs.push_back(shapes_[static_cast<size_t>(output)]);
+  const auto [inputs, outputs] = shapesOf(step);
   try {
     checkOperator(index, inputs, outputs);
     workspaceBytes_[index] = instances_[index]->configure({inputs, outputs, &symbols_});

@@ -53,6 +53,12 @@ class Binding {
  private:
   void measureTensors();
   void checkCapacity(size_t tensor) const;
+  struct StepShapes {
+    std::vector<TensorShape> inputs;
+    std::vector<TensorShape> outputs;
+  };
+  StepShapes shapesOf(const plan::Step& step) const;
+  void prepareSteps();
   void configureStep(size_t step);
   void checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const;
   void layHostArena();

@@ -1,9 +1,15 @@
 // What cuDNN proposes for convolutions, asked for a chip that is described and not there; and the text forms.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "backends/cuda/run/cudnn_product.h"
 #include "backends/cuda/run/cudnn_window.h"
+#include "backends/cuda/run/made_once.h"
 #include "core/error.h"
+#include "runtime/preparation.h"
 
 namespace tenon::test {
 namespace {
@@ -99,6 +105,74 @@ TEST(Cudnn, GraphsOfProductsAreMade) {
     const auto graph = dnn::productGraph(chip, *op.as<ops::MatMul>(), shapes);
     std::cout << "product with " << epilogue << ": " << graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8).size() << " engines\n";
   }
+}
+
+// Engines say whether they are compiled at run time, and a plan is made once however many threads ask.
+TEST(Cudnn, PlansAreMadeOnce) {
+  if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
+  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  const auto op = ops::Operator::parse(kPlain + R"g( epilogue="relu(x0)"})g");
+  const std::vector<TensorShape> inputs{{DataType::kF16, {1, 64, 56, 56}, Format::kChannelsLast},
+                                        {DataType::kF16, {64, 64, 3, 3}, Format::kLinear},
+                                        {DataType::kF16, {64}, Format::kLinear}};
+  const std::vector<TensorShape> outputs{{DataType::kF16, {1, 64, 56, 56}, Format::kChannelsLast}};
+  const auto chip = dnn::Chip::described(kHopper);
+  const auto made = dnn::windowGraph(chip, dnn::windowOp(op), {inputs, outputs, nullptr}, dnn::Fusion::kWhole);
+  const auto choices = made.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8);
+  ASSERT_FALSE(choices.empty());
+  for (const auto& choice : choices) {
+    if (made.graph.mustCompile(choice)) {
+      std::cout << "engine " << choice.text() << " is compiled at run time\n";
+      continue;
+    }
+    std::vector<std::shared_ptr<const dnn::ExecutionPlan>> plans(8);
+    std::vector<std::function<void()>> pieces;
+    for (auto& plan : plans) {
+      pieces.push_back([&] {
+        const auto mine = dnn::windowGraph(chip, dnn::windowOp(op), {inputs, outputs, nullptr}, dnn::Fusion::kWhole);
+        plan = mine.graph.plan(choice);
+      });
+    }
+    runtime::runTogether(pieces);
+    std::string refusal;
+    try {
+      (void)made.graph.plan(choice);
+    } catch (const Unsupported& error) {
+      refusal = error.what();
+    }
+    for (const auto& plan : plans) EXPECT_EQ(plan, plans[0]) << choice.text();
+    EXPECT_EQ(plans[0] == nullptr, !refusal.empty()) << refusal;
+    EXPECT_FALSE(made.graph.mustCompile(choice));
+  }
+}
+
+TEST(MadeOnce, WaitsForWhoMakesItAndRemembersRefusals) {
+  backends::cuda::MadeOnce<int> cache(3);
+  std::atomic<int> made{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::function<void()>> pieces;
+  for (int i = 0; i < 64; ++i) {
+    pieces.push_back([&, key = i % 2] {
+      const auto value = cache.get(std::to_string(key), [&] {
+        ++made;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        return std::make_shared<const int>(key);
+      });
+      if (*value != key) ++wrong;
+    });
+  }
+  runtime::runTogether(pieces);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(wrong, 0);
+  int tries = 0;
+  const auto refuse = [&]() -> std::shared_ptr<const int> { throw Unsupported("no {}", ++tries); };
+  const auto fail = [&]() -> std::shared_ptr<const int> { throw InternalError("failure {}", ++tries); };
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(cache.get("refused", refuse), Unsupported);
+  EXPECT_EQ(tries, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(cache.get("failing", fail), InternalError);
+  EXPECT_EQ(tries, 4);
+  EXPECT_TRUE(cache.knows("refused"));
+  EXPECT_FALSE(cache.knows("failing"));
 }
 
 TEST(Cudnn, ChoicesHaveTextThatReadsBack) {

@@ -90,6 +90,7 @@ enum class Attribute : int {  // cudnnBackendAttributeName_t
   kEngineGraph = 1300,
   kEngineIndex = 1301,
   kEngineNumericalNotes = 1303,
+  kEngineBehaviorNotes = 1305,
   kEngineDevice = 1307,
   kMatMulComputeType = 1500,
   kMatMulA = 1520,
@@ -119,6 +120,7 @@ enum class AttributeType : int {  // cudnnBackendAttributeType_t
   kPointwiseMode = 14,
   kDescriptor = 15,
   kReductionOperator = 18,
+  kBehaviorNote = 19,
   kChar = 24
 };
 
@@ -128,6 +130,8 @@ enum class ReductionOperator : int { kAdd = 0, kMax = 3 };  // cudnnReduceTensor
 enum class HeuristicMode : int { kB = 1, kFallback = 2, kA = 3 };
 enum class KnobType : int {};
 enum class NumericalNote : int { kTensorCores = 0, kDownConvertsInputs = 1, kReducedPrecisionReduction = 2, kFft = 3, kNondeterministic = 4 };
+
+enum class BehaviorNote : int { kCompiledAtRunTime = 0 };  // cudnnBackendBehaviorNote_t
 
 enum class PointwiseMode : int {  // cudnnPointwiseMode_t
   kAdd = 0,

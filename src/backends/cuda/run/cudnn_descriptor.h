@@ -21,6 +21,7 @@ constexpr AttributeType attributeType() {
   else if constexpr (std::is_same_v<T, HeuristicMode>) return AttributeType::kHeuristicMode;
   else if constexpr (std::is_same_v<T, KnobType>) return AttributeType::kKnobType;
   else if constexpr (std::is_same_v<T, NumericalNote>) return AttributeType::kNumericalNote;
+  else if constexpr (std::is_same_v<T, BehaviorNote>) return AttributeType::kBehaviorNote;
   else if constexpr (std::is_same_v<T, PointwiseMode>) return AttributeType::kPointwiseMode;
   else if constexpr (std::is_same_v<T, ReductionOperator>) return AttributeType::kReductionOperator;
   else {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <thread>
 
 #include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/run/made_once.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -55,6 +55,11 @@ HandleLease& lease() {
     check(library().create(&kLease.handle), "cudnnCreate");
   }
   return kLease;
+}
+
+MadeOnce<ExecutionPlan>& planCache() {
+  static auto* const kCache = new MadeOnce<ExecutionPlan>(kMostPlans);
+  return *kCache;
 }
 
 std::string words(const std::vector<int64_t>& values) { return fmt::format("{}", fmt::join(values, ",")); }
@@ -290,37 +295,22 @@ Descriptor OperationGraph::configuration(const Chip& chip, const EngineChoice& c
   return config;
 }
 
+std::string OperationGraph::key(const EngineChoice& choice) const {
+  return fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
+}
+
 std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
-  struct Made {
-    std::shared_ptr<const ExecutionPlan> plan;
-    std::string refusal;
-  };
-  struct Cache {
-    std::mutex mutex;
-    std::map<std::string, Made> plans;
-  };
-  static auto* const kCache = new Cache;
-  const auto key = fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
-  const auto given = [](const Made& made) {
-    if (made.plan == nullptr) throw Unsupported("{}", made.refusal);
-    return made.plan;
-  };
-  {
-    const std::lock_guard lock(kCache->mutex);
-    if (const auto found = kCache->plans.find(key); found != kCache->plans.end()) return given(found->second);
-  }
-  // Some engines are compiled here, which takes long, also when it fails; other threads go on. A handle belongs to its
-  // thread.
-  const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
-  Made made;
-  try {
-    made.plan = std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
-  } catch (const Unsupported& error) {
-    made.refusal = error.what();
-  }
-  const std::lock_guard lock(kCache->mutex);
-  if (kCache->plans.size() >= kMostPlans) kCache->plans.clear();
-  return given(kCache->plans.emplace(key, std::move(made)).first->second);
+  return planCache().get(key(choice), [&] {
+    // Some engines are compiled here, which takes long, also when it fails. A handle belongs to its thread.
+    const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
+    return std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+  });
+}
+
+bool OperationGraph::mustCompile(const EngineChoice& choice) const {
+  if (planCache().knows(key(choice))) return false;
+  const auto notes = engine(chip_, choice.engine).list<BehaviorNote>(Attribute::kEngineBehaviorNotes, 16);
+  return std::find(notes.begin(), notes.end(), BehaviorNote::kCompiledAtRunTime) != notes.end();
 }
 
 void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {

@@ -77,10 +77,13 @@ class OperationGraph {
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice) const;
   // The same for many choices at once, on several threads; those that fail are left out silently.
   void planAll(const std::vector<EngineChoice>& choices) const;
+  // Whether plan() would compile now, which takes a good part of a second. Throws Unsupported where there is no such engine.
+  bool mustCompile(const EngineChoice& choice) const;
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }
 
  private:
+  std::string key(const EngineChoice& choice) const;
   Descriptor engine(const Chip& chip, int64_t index) const;
   Descriptor configuration(const Chip& chip, const EngineChoice& choice) const;
   Descriptor convolutionDescriptor(const Window& window);

@@ -8,6 +8,7 @@
 #include "backends/cuda/run/device_weights.h"
 #include "backends/cuda/run/pointwise_kernel.h"
 #include "core/error.h"
+#include "runtime/preparation.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -52,9 +53,24 @@ class DnnKernel final : public runtime::Kernel {
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
 
-class DnnInstance final : public runtime::KernelInstance {
+class DnnInstance final : public runtime::KernelInstance, public runtime::Preparable {
  public:
   explicit DnnInstance(const DnnKernel& kernel) : kernel_(kernel) {}
+
+  // The plan of the recorded engine, where that is compiled.
+  std::function<void()> preparation(const runtime::Shapes& shapes) override {
+    prepared_.reset();
+    if (shapes.outputs[0].dims.count() == 0) return {};
+    try {
+      makeCurrent();
+      prepared_ = std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(dnn::Chip::here(), shapes, kernel_.choice.fusion));
+      if (!prepared_->graph.mustCompile(kernel_.choice.engine)) return {};
+    } catch (const Error&) {
+      prepared_.reset();
+      return {};
+    }
+    return [this] { (void)prepared_->graph.plan(kernel_.choice.engine); };
+  }
 
   size_t configure(const runtime::Shapes& shapes) override {
     empty_ = shapes.outputs[0].dims.count() == 0;
@@ -104,7 +120,8 @@ class DnnInstance final : public runtime::KernelInstance {
     std::string refusals;
     const auto attempt = [&](Fusion fusion, bool recorded) {
       try {
-        auto graph = std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(chip, shapes, fusion));
+        auto graph = recorded && prepared_ != nullptr ? std::move(prepared_)
+                                                      : std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(chip, shapes, fusion));
         std::vector<dnn::EngineChoice> engines{wanted.engine};
         if (!recorded) {
           engines = graph->graph.propose(dnn::HeuristicMode::kA, wanted.math, 8);
@@ -170,6 +187,7 @@ class DnnInstance final : public runtime::KernelInstance {
   bool empty_ = false;
   bool apart_ = false;
   Fusion fusion_ = Fusion::kWhole;
+  std::unique_ptr<dnn::SourcedGraph> prepared_;  // for the shapes that configure() is about to get
   std::unique_ptr<dnn::SourcedGraph> graph_;
   std::shared_ptr<const dnn::ExecutionPlan> plan_;
   void* packed_ = nullptr;

@@ -1,0 +1,23 @@
+// What takes long when kernels are made ready for shapes, done for all of them at once.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace tenon::runtime {
+
+// The other face of an instance whose configure() may wait for a library that compiles; asked for by dynamic_cast.
+class Preparable {
+ public:
+  virtual ~Preparable() = default;
+  // Asked before configure() for the same shapes. Work for any thread, beside that of other instances, so that configure()
+  // need not wait for it; empty where there is nothing to wait for. What goes wrong in it, configure() will say.
+  virtual std::function<void()> preparation(const Shapes& shapes) = 0;
+};
+
+// On up to as many threads as there are cores; returns when all is done. What a piece throws is lost.
+void runTogether(std::vector<std::function<void()>> pieces);
+
+}  // namespace tenon::runtime
