@@ -1,9 +1,12 @@
 // The comparison of candidates' results: what it lets pass, and what it does not.
 #include <atomic>
+#include <cstring>
 
 #include "build/proposals.h"
 #include "build/stages.h"
+#include "build/tune/rotation.h"
 #include "build/tune/self_check.h"
+#include "runtime/host_device.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -25,6 +28,38 @@ TEST(CandidatesResults, RoundingPasses) {
   EXPECT_EQ(compare(DataType::kF16, {INFINITY, 1}, {60000, 1}), "");  // another order of sums overflows
   EXPECT_EQ(compare(DataType::kF32, {NAN, 1}, {NAN, 1}), "");
   EXPECT_EQ(compare(DataType::kF32, {}, {}), "");
+}
+
+TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
+  constexpr size_t kCache = 1 << 20;
+  const auto copies = [&](const std::string& op, std::vector<Dims> dims, bool constant) {
+    const auto parsed = ops::Operator::parse(op);
+    build::Problem problem{parsed, {}, {}, {}};
+    for (const auto& extents : dims) problem.inputs.push_back({DataType::kF16, extents, nullptr});
+    if (constant) problem.inputs[1].constant = graph::Constant::own(HostTensor(DataType::kF16, dims[1]));
+    return build::rotatedCopies(problem, 1, kCache);
+  };
+  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, true), 14u);
+  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, false), 1u);
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 64}}, true), 1u);   // 8 KiB of 1 MiB
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 128}}, true), 64u);
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 0}}, true), 1u);
+  EXPECT_EQ(copies("matmul{}", {{8, 2048}, {2048, 2048}}, true), 2u);  // larger than the cache
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 1, 1}}, true), 14u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 3, 3}}, true), 1u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8}, {256, 256, 3}}, true), 1u);
+}
+
+TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {
+  HostTensor original(DataType::kF32, {257});
+  for (int64_t i = 0; i < 257; ++i) original.view().storeDouble(i, static_cast<double>(i));
+  const build::Rotation rotation(runtime::hostDevice(), original.view().data, original.view().bytes(), 5);
+  EXPECT_EQ(rotation.count(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(std::memcmp(rotation.copy(i), original.view().data, original.view().bytes()), 0) << i;
+    EXPECT_EQ(rotation.copy(i), rotation.copy(i + 5));
+    if (i > 0) EXPECT_GE(static_cast<char*>(rotation.copy(i)) - static_cast<char*>(rotation.copy(i - 1)), 257 * 4);
+  }
 }
 
 TEST(CandidatesResults, OneWrongElementOfManyIsSeen) {

@@ -8,8 +8,10 @@
 #include <map>
 
 #include "build/tune/result_check.h"
+#include "build/tune/rotation.h"
 #include "core/error.h"
 #include "core/storage.h"
+#include "runtime/device_cache.h"
 #include "runtime/kernel.h"
 
 namespace tenon::build {
@@ -90,6 +92,7 @@ struct Trial {
   std::unique_ptr<runtime::Kernel> kernel;
   std::unique_ptr<runtime::KernelInstance> instance;
   std::vector<void*> inputs;
+  std::vector<std::vector<void*>> turns;  // what launches take as inputs in turn; empty: always the same
   std::vector<void*> outputs;
   std::unique_ptr<GuardedBuffer> workspace;
   bool comparable = true;  // its inputs hold what those of the others do
@@ -98,7 +101,9 @@ struct Trial {
 class DeviceProfiler final : public Profiler {
  public:
   DeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log)
-      : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {}
+      : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {
+    if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
+  }
 
   double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) override {
     const auto running = stages_.run("tuning: the trusted candidates");
@@ -135,16 +140,21 @@ class DeviceProfiler final : public Profiler {
     runtime::KernelInstance* instance;
     runtime::LaunchArguments arguments;
     int repeats;
+    const std::vector<std::vector<void*>>* turns;
+    size_t turn = 0;
   };
 
   static void launch(void* argument, runtime::StreamHandle stream) {
     auto* call = static_cast<Call*>(argument);
     call->arguments.stream = stream;
-    for (int i = 0; i < call->repeats; ++i) call->instance->launch(call->arguments);
+    for (int i = 0; i < call->repeats; ++i) {
+      if (!call->turns->empty()) call->arguments.inputs = (*call->turns)[call->turn++ % call->turns->size()].data();
+      call->instance->launch(call->arguments);
+    }
   }
 
   static Call callOf(const Trial& trial) {
-    return {trial.instance.get(), {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1};
+    return {trial.instance.get(), {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial.turns};
   }
 
   void runOnce(const Trial& trial) {
@@ -159,6 +169,8 @@ class DeviceProfiler final : public Profiler {
     if (text == selected_) return;
     inputs_.clear();
     outputs_.clear();
+    rotations_.clear();
+    rotations_.resize(problem.inputs.size());
     check_.clear();
     inputs_.resize(problem.inputs.size());
     outputs_.resize(problem.outputs.size());
@@ -179,6 +191,7 @@ class DeviceProfiler final : public Profiler {
       inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
       trial.inputs.push_back(input(desc, i, candidate.inputs[i], trial.comparable));
     }
+    trial.turns = turns(problem, candidate, trial.inputs);
     for (size_t i = 0; i < problem.outputs.size(); ++i) {
       const auto& desc = problem.outputs[i];
       outputShapes.push_back({desc.dtype, desc.dims, candidate.outputs[i]});
@@ -218,6 +231,26 @@ class DeviceProfiler final : public Profiler {
       }
     }
     return (byFormat[format] = std::move(buffer))->data();
+  }
+
+  // The inputs of successive launches, with weights in the place of which copies stand in turn.
+  std::vector<std::vector<void*>> turns(const Problem& problem, const Candidate& candidate, const std::vector<void*>& inputs) {
+    size_t most = 1;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto copies = candidate.inputs[i] == Format::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
+      if (copies == 1) continue;
+      const auto bytes = problem.inputs[i].constant->view().bytes();
+      if (rotations_[i] == nullptr) rotations_[i] = std::make_unique<Rotation>(device_, inputs[i], bytes, copies);
+      most = std::max(most, copies);
+    }
+    std::vector<std::vector<void*>> result;
+    for (size_t turn = 0; most > 1 && turn < most; ++turn) {
+      result.push_back(inputs);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (rotations_[i] != nullptr && candidate.inputs[i] == Format::kLinear) result.back()[i] = rotations_[i]->copy(turn);
+      }
+    }
+    return result;
   }
 
   // No number stands where a kernel leaves its output as it was.
@@ -284,6 +317,8 @@ class DeviceProfiler final : public Profiler {
   std::string selected_;
   std::vector<std::map<Format, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
+  std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
+  size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
 };
 
 }  // namespace

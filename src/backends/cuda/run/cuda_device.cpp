@@ -8,6 +8,7 @@
 
 #include "backends/cuda/run/libraries.h"
 #include "core/error.h"
+#include "runtime/device_cache.h"
 #include "runtime/recording.h"
 
 namespace tenon::backends::cuda {
@@ -19,6 +20,7 @@ struct Gpu {
   CUcontext context = nullptr;
   std::string name;
   int capability = 0;
+  size_t cacheBytes = 0;
 };
 
 const Gpu& gpu() {
@@ -42,6 +44,9 @@ const Gpu& gpu() {
       check(d.deviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), "cuDeviceGetAttribute");
       check(d.deviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, g->device), "cuDeviceGetAttribute");
       check(d.primaryContextRetain(&g->context, g->device), "cuDevicePrimaryCtxRetain");
+      int cache = 0;
+      check(d.deviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, g->device), "cuDeviceGetAttribute");
+      g->cacheBytes = static_cast<size_t>(std::max(cache, 0));
       g->name = name;
       g->capability = 10 * major + minor;
     }
@@ -118,7 +123,7 @@ class GraphRecording final : public runtime::Recording {
   CUgraphExec executable_ = nullptr;
 };
 
-class CudaDevice final : public runtime::Device, public runtime::Recorder {
+class CudaDevice final : public runtime::Device, public runtime::Recorder, public runtime::DeviceCache {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -128,6 +133,7 @@ class CudaDevice final : public runtime::Device, public runtime::Recorder {
   }
   std::vector<std::string> properties() const override { return {fmt::format("sm:{}", gpu().capability)}; }
   bool isHost() const override { return false; }
+  size_t cacheBytes() const override { return gpu().cacheBytes; }
 
   void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
     makeCurrent();
