@@ -1,5 +1,6 @@
-// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) => normalization(x, 1, 0); a scale and a shift behind it become its own; and
-// reshape(normalization(reshape(x))) over groups of channels is a normalization with groups.
+// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) => normalization(x, 1, 0), and x / sqrt(mean(x^2) + epsilon) the same
+// without a mean; a scale and a shift behind it become its own, casts around it go; and reshape(normalization(reshape(x))) over
+// groups of channels is a normalization with groups.
 #include "passes/find_normalizations.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct Written {
   ValueId x = graph::kNone;
   std::vector<int64_t> axes;
   double epsilon = 0;
+  bool centered = true;
 };
 
 // The mean over axes that stay with extent 1: its input and axes.
@@ -55,6 +57,13 @@ std::optional<Term> underInverseRoot(const Terms& terms, const Term& term) {
   return power && power->second == Term{Term::Kind::kLiteral, graph::kNone, 0, -0.5} ? std::optional(power->first) : std::nullopt;
 }
 
+// Axes in ascending order, none negative.
+std::vector<int64_t> normalAxes(std::vector<int64_t> axes, int rank) {
+  for (auto& axis : axes) axis = axis < 0 ? axis + rank : axis;
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
 // `deviation` must be x - mean(x) and `variance` the mean of its square plus epsilon.
 std::optional<Written> matchParts(const Graph& graph, const Terms& terms, const Term& deviation, const Term& variance) {
   const auto difference = terms.pair(deviation, ScalarOp::k_sub);
@@ -69,25 +78,40 @@ std::optional<Written> matchParts(const Graph& graph, const Terms& terms, const 
   const auto squared = terms.square(terms.of(squares));
   if (!squared || !(*squared == deviation) || !isFloating(graph.value(*x).type.dtype)) return std::nullopt;
   const int rank = graph.value(*x).type.rank();
-  const auto normal = [&](std::vector<int64_t> axes) {
-    for (auto& axis : axes) axis = axis < 0 ? axis + rank : axis;
-    std::sort(axes.begin(), axes.end());
-    return axes;
-  };
-  if (normal(mean->axes) != normal(meanOfSquares->axes)) return std::nullopt;
-  return Written{*x, normal(mean->axes), sum->second};
+  const auto axes = normalAxes(mean->axes, rank);
+  if (axes != normalAxes(meanOfSquares->axes, rank)) return std::nullopt;
+  return Written{*x, axes, sum->second};
 }
 
-// The term as (x - mean) / root, in either way of dividing.
+// `term` must be x and `meanSquare` the mean of its square plus epsilon.
+std::optional<Written> matchRootMeanSquare(const Graph& graph, const Terms& terms, const Term& term, const Term& meanSquare) {
+  const auto sum = terms.withLiteral(meanSquare, ScalarOp::k_add);
+  const auto x = terms.value(term);
+  if (!sum || sum->second < 0 || !x || !isFloating(graph.value(*x).type.dtype)) return std::nullopt;
+  ValueId squares = graph::kNone;
+  const auto* mean = meanOf(graph, terms, sum->first, squares);
+  if (mean == nullptr || mean->axes.empty()) return std::nullopt;
+  const auto squared = terms.square(terms.of(squares));
+  if (!squared || !(*squared == term)) return std::nullopt;
+  return Written{*x, normalAxes(mean->axes, graph.value(*x).type.rank()), sum->second, false};
+}
+
+std::optional<Written> matchQuotient(const Graph& graph, const Terms& terms, const Term& dividend, const Term& underRoot) {
+  const auto found = matchParts(graph, terms, dividend, underRoot);
+  return found ? found : matchRootMeanSquare(graph, terms, dividend, underRoot);
+}
+
+// The term as (x - mean) / root or x / root, in either way of dividing.
 std::optional<Written> matchNormal(const Graph& graph, const Terms& terms, const Term& term) {
   if (const auto quotient = terms.pair(term, ScalarOp::k_div)) {
-    if (const auto variance = underRoot(terms, quotient->second)) return matchParts(graph, terms, quotient->first, *variance);
+    if (const auto variance = underRoot(terms, quotient->second)) return matchQuotient(graph, terms, quotient->first, *variance);
   }
   const auto product = terms.pair(term, ScalarOp::k_mul);
   if (!product) return std::nullopt;
   for (const auto& [deviation, factor] : {*product, std::pair(product->second, product->first)}) {
     const auto variance = underInverseRoot(terms, factor);
-    if (variance) return matchParts(graph, terms, deviation, *variance);
+    if (!variance) continue;
+    if (const auto found = matchQuotient(graph, terms, deviation, *variance)) return found;
   }
   return std::nullopt;
 }
@@ -109,7 +133,7 @@ bool findOne(Graph& graph, NodeId id, const Options& options) {
   if (!found || graph.value(output).type != graph.value(found->x).type) return false;
   const DataType type = graph.value(output).type.dtype;
   const auto from = Terms::nodesBetween(graph, output, {found->x});
-  const ops::Operator op = ops::Normalization{found->axes, found->epsilon, 1};
+  const ops::Operator op = ops::Normalization{found->axes, found->epsilon, 1, found->centered};
   const ops::TensorType types[] = {graph.value(found->x).type, {type, {}, std::nullopt}, {type, {}, std::nullopt}};
   if (!areFree(graph, from, output) || (options.computes && !options.computes(op, types))) return false;
   const auto name = node.name;
@@ -155,11 +179,19 @@ bool takeScale(Graph& graph, NodeId id, const Uses& uses) {
   if (!(graph.value(next.outputs[0]).type == graph.value(node.outputs[0]).type)) return false;
   auto inputs = node.inputs;
   inputs[product ? 1 : 2] = other;
+  // Scale and bias have one type: where they would not, the other one must be the number that it began as.
+  const size_t rest = product ? 2 : 1;
+  const bool differs = graph.value(inputs[rest]).type.dtype != graph.value(other).type.dtype;
+  if (differs && !isAll(graph.value(inputs[rest]), product ? 0 : 1)) return false;
   const NodeId from[] = {id, use->node};
   const auto merged = node.op;
   const auto output = next.outputs[0];
   const auto name = node.name;
+  const DataType type = graph.value(other).type.dtype;
   graph::Patch patch(graph);
+  if (differs) {
+    inputs[rest] = patch.addConstant(Constant::scalar(type, product ? 0 : 1), name + (product ? "_bias" : "_scale"));
+  }
   patch.replace(output, patch.add(merged, name, std::move(inputs), from));
   patch.commit();
   return true;
@@ -186,7 +218,7 @@ bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
   for (auto& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(grouped.size()) : axis;
   std::sort(axes.begin(), axes.end());
   if (axes != rest || groups < 1 || shape[1].constant() % groups != 0) return false;
-  ops::Normalization merged{{}, op->epsilon, groups};
+  ops::Normalization merged{{}, op->epsilon, groups, op->centered};
   for (int64_t axis = 2; axis < static_cast<int64_t>(shape.size()); ++axis) merged.axes.push_back(axis);
   if (groups == 1) merged.axes.insert(merged.axes.begin(), 1);
   const NodeId from[] = {before, id, use->node};
@@ -198,11 +230,38 @@ bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
   return true;
 }
 
+// cast(normalization(cast(x), s, t)) back to the type of x => normalization(x, s, t): kernels compute in f32 anyway.
+bool takeCasts(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Normalization>() == nullptr) return false;
+  const auto use = onlyUse(graph, uses, node.outputs[0]);
+  const auto* before = producerOp<ops::Pointwise>(graph, node.inputs[0]);
+  const auto* behind = use ? graph.node(use->node).op.as<ops::Pointwise>() : nullptr;
+  if (before == nullptr || behind == nullptr) return false;
+  const auto& wide = graph.value(node.inputs[0]);
+  const ValueId x = graph.node(wide.producer).inputs[0];
+  const auto& type = graph.value(x).type;
+  if (wide.type.dtype != DataType::kF32 || (type.dtype != DataType::kF16 && type.dtype != DataType::kBF16)) return false;
+  if (before->expr != ops::ScalarExpr::castTo(wide.type.dtype) || behind->expr != ops::ScalarExpr::castTo(type.dtype)) return false;
+  const ops::TensorType types[] = {type, graph.value(node.inputs[1]).type, graph.value(node.inputs[2]).type};
+  if (wide.constraints != graph::Constraints{} || (options.computes && !options.computes(node.op, types))) return false;
+  const NodeId from[] = {wide.producer, id, use->node};
+  const auto op = node.op;
+  const auto name = node.name;
+  const auto output = graph.node(use->node).outputs[0];
+  const std::vector<ValueId> inputs{x, node.inputs[1], node.inputs[2]};
+  graph::Patch patch(graph);
+  patch.replace(output, patch.add(op, name, inputs, from));
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int findNormalizations(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
-    return findOne(graph, id, options) || takeScale(graph, id, uses) || takeGroups(graph, id, uses);
+    return findOne(graph, id, options) || takeScale(graph, id, uses) || takeGroups(graph, id, uses) ||
+           takeCasts(graph, id, uses, options);
   });
 }
 

@@ -220,6 +220,13 @@ TEST(Normalization, ScaleAndBias) {
   EXPECT_EQ(run1(Normalization{{1}}, tensor({0, 2}, {}), tensor({2}, {1, 1}), tensor({2}, {0, 0})).view().count(), 0);
 }
 
+TEST(Normalization, RootMeanSquare) {
+  const Normalization op{{-1}, 0.25, 1, false};
+  const double first = std::sqrt((9.0 + 16) / 2 + 0.25);
+  expectNear(numbers(run1(op, tensor({2, 2}, {3, -4, 0, 0}), tensor({2}, {1, 10}), tensor({2}, {5, 5}))),
+             {3 / first + 5, -40 / first + 5, 5, 5});
+}
+
 TEST(Normalization, Errors) {
   const auto infer = [](const Normalization& op, const TensorType& scale) {
     return inferOf(op, {typed({2, 6, 3}), scale, scale});

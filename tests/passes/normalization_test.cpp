@@ -58,8 +58,70 @@ TEST(FindNormalizations, InstancesAndGroups) {
   EXPECT_EQ(after.node(after.order()[0]).op.text(), "normalization{axes=[2,3] epsilon=0.001 groups=3}");
 }
 
+// The mean of the square of x as %v.
+std::string meanSquare(const std::string& shape, const std::string& small, const std::string& axes,
+                       const std::string& square = "mul(x0,x0)") {
+  return "input %x : f32" + shape + "\n%q : f32" + shape + " = pointwise{expr=\"" + square + "\"}(%x) \"square\"\n%v : f32" +
+         small + " = reduce{op=avg axes=" + axes + " keepDims=true}(%q) \"mean\"\n";
+}
+
+TEST(FindNormalizations, RootMeanSquares) {
+  const std::string behind = R"g(
+      const %g : f32[8] = random(1)
+      %y : f32[2,3,8] = pointwise{expr="mul(x0,x1)"}(%g, %n) "y" from("y")
+      output %y
+)g";
+  for (const char* square : {"mul(x0,x0)", "pow(x0,2)"}) {
+    for (const char* inverse : {"add(x0,0.001);rsqrt(t0)", "add(0.001,x0);sqrt(t0);div(1,t1)", "add(x0,0.001);pow(t0,-0.5)"}) {
+      SCOPED_TRACE(inverse);
+      const auto after = expectPass(
+          "find_normalizations",
+          meanSquare("[2,3,8]", "[2,3,1]", "[-1]", square) + "%i : f32[2,3,1] = pointwise{expr=\"" + inverse +
+              "\"}(%v) \"i\"\n%n : f32[2,3,8] = pointwise{expr=\"mul(x0,x1)\"}(%x, %i) \"n\" from(\"n\")\n" + behind,
+          "normalization");
+      const auto& node = after.node(after.order()[0]);
+      EXPECT_EQ(node.op.text(), "normalization{axes=[2] epsilon=0.001 centered=false}");
+      EXPECT_EQ(node.origins, (std::vector<std::string>{"n", "y"}));
+    }
+  }
+  expectPass("find_normalizations", meanSquare("[2,3,8]", "[2,3,1]", "[2]") + R"g(
+      %i : f32[2,3,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "i"
+      %n : f32[2,3,8] = pointwise{expr="div(x0,x1)"}(%x, %i) "n"
+)g" + behind, "normalization");
+}
+
+TEST(FindNormalizations, RootMeanSquaresOfHalves) {
+  // As the exporters of language models write it: squares in f32, the scale behind the cast back or in front of it.
+  for (const bool scaledWide : {false, true}) {
+    const std::string wide = scaledWide ? "f32" : "f16";
+    const auto scaled = [&](const std::string& from) {
+      return "%y : " + wide + "[4,64] = pointwise{expr=\"mul(x0,x1)\"}(%g, %" + from + ") \"y\"\n";
+    };
+    const std::string cast = "%c : f16[4,64] = pointwise{expr=\"cast.f16(x0)\"}(%";
+    const auto after = expectPass("find_normalizations", "const %g : " + wide + "[64] = random(1)\n" + R"g(
+      input %h : f16[4,64]
+      %x : f32[4,64] = pointwise{expr="cast.f32(x0)"}(%h) "wide"
+      %q : f32[4,64] = pointwise{expr="pow(x0,2)"}(%x) "square"
+      %v : f32[4,1] = reduce{op=avg axes=[-1] keepDims=true}(%q) "mean"
+      %i : f32[4,1] = pointwise{expr="add(x0,0.001);rsqrt(t0)"}(%v) "i"
+      %n : f32[4,64] = pointwise{expr="mul(x0,x1)"}(%x, %i) "n"
+)g" + (scaledWide ? scaled("n") + cast + "y) \"c\"\noutput %c\n" : cast + "n) \"c\"\n" + scaled("c") + "output %y\n"),
+                                  "normalization");
+    const auto& inputs = after.node(after.order()[0]).inputs;
+    EXPECT_EQ(after.value(inputs[0]).type.dtype, DataType::kF16);
+    EXPECT_EQ(after.value(inputs[1]).type.dtype, scaledWide ? DataType::kF32 : DataType::kF16);
+  }
+}
+
 TEST(FindNormalizations, OtherQuotientsStay) {
-  // Another axis for the variance; a mean of something else; a step that the user marked.
+  // The mean of the square of something else; sums; a step that the user marked.
+  expectPass("find_normalizations", meanSquare("[4,4]", "[4,1]", "[1]") + R"g(
+    input %z : f32[4,4]
+    %s : f32[4,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
+    %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%z, %s) "n"
+    output %n
+)g", "pointwise reduce pointwise pointwise");
+  // Another axis for the variance, or a mean of something else: what is left is a quotient by the root of a mean square.
   expectPass("find_normalizations", R"g(input %x : f32[4,4]
     %m : f32[4,1] = reduce{op=avg axes=[1] keepDims=true}(%x) "m"
     %d : f32[4,4] = pointwise{expr="sub(x0,x1)"}(%x, %m) "d"
@@ -68,7 +130,7 @@ TEST(FindNormalizations, OtherQuotientsStay) {
     %s : f32[1,4] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
     %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%d, %s) "n"
     output %n
-)g", "reduce pointwise pointwise reduce pointwise pointwise");
+)g", "reduce pointwise normalization");
   expectPass("find_normalizations", R"g(input %x : f32[4,4]
     input %z : f32[4,4]
     %m : f32[4,1] = reduce{op=avg axes=[1] keepDims=true}(%z) "m"
@@ -78,7 +140,7 @@ TEST(FindNormalizations, OtherQuotientsStay) {
     %s : f32[4,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
     %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%d, %s) "n"
     output %n
-)g", "reduce pointwise pointwise reduce pointwise pointwise");
+)g", "reduce pointwise normalization");
 }
 
 void expectKernel(const std::string& x, const std::string& scale, const std::string& bias, const std::string& fields) {
@@ -104,6 +166,11 @@ TEST(NormalizationKernel, MatchesTheReference) {
   expectKernel("[4,3,5]", "[3,5]", "[3,5]", "axes=[1] epsilon=0.01");  // the reference
   expectKernel("[300,96]", "[96]", "[96]", "axes=[1]");
   expectKernel("[0,96]", "[96]", "[96]", "axes=[1]");
+  for (const char* last : {"1", "17", "131", "5000"}) {
+    const std::string n = last;
+    expectKernel("[3," + n + "]", "[" + n + "]", "[1]", "axes=[1] epsilon=0.01 centered=false");
+  }
+  expectKernel("[2,6,5,7]", "[1,6,1,1]", "[1,3,1,1]", "axes=[2,3] epsilon=0.01 groups=3 centered=false");
 }
 
 }  // namespace

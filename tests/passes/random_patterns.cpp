@@ -66,7 +66,7 @@ void Generator::normalization(ValueId x) {
     const auto scale = weights({shape(x).back().constant()});
     return put(ops::Normalization{axes, 0.05, 1}, {x, scale, weights({shape(x).back().constant()})});
   }
-  const ValueId difference = binaryOf("sub(x0,x1)", x, mean(x, axes));
+  const ValueId difference = pick(3) == 0 ? x : binaryOf("sub(x0,x1)", x, mean(x, axes));  // x: root mean square
   const ValueId square =
       pick(2) == 0 ? binaryOf("mul(x0,x1)", difference, difference) : withNumber("pow", difference, 2);
   const ValueId variance = withNumber("add", mean(square, axes), 0.05);

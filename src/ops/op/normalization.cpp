@@ -102,7 +102,9 @@ void Normalization::evaluate(const EvalContext& context) const {
   std::vector<double> mean(count);
   std::vector<double> variance(count);
   size_t position = 0;
-  for (IndexIterator i(dims); i.valid(); i.next()) mean[statistics.offset(i)] += x[position++] / members;
+  if (centered) {
+    for (IndexIterator i(dims); i.valid(); i.next()) mean[statistics.offset(i)] += x[position++] / members;
+  }
   position = 0;
   for (IndexIterator i(dims); i.valid(); i.next(), ++position) {
     const size_t at = statistics.offset(i);

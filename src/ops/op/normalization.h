@@ -1,4 +1,4 @@
-// Layer, instance and group normalization.
+// Layer, instance, group and root-mean-square normalization.
 #pragma once
 
 #include "ops/operator.h"
@@ -8,15 +8,16 @@ namespace tenon::ops {
 // Inputs: x, scale, bias (floating, one type). Output, shape of x: (x - mean) / sqrt(variance + epsilon) * scale + bias
 // with mean and (biased) variance over the axes. With groups > 1 axis 1 is cut into so many runs, and statistics are
 // over the axes and one run. scale and bias broadcast to x, aligned at the right; when their rank is that of x, axis 1
-// may also have one element per group.
+// may also have one element per group. Not centered: the mean counts as 0, so that x is divided by its root mean square.
 struct Normalization {
   static constexpr std::string_view kName = "normalization";
   std::vector<int64_t> axes;  // distinct, each in [-rank, rank)
   double epsilon = 1e-5;
   int64_t groups = 1;
+  bool centered = true;
   static constexpr auto fields =
       std::tuple{field("axes", &Normalization::axes), field("epsilon", &Normalization::epsilon),
-                 field("groups", &Normalization::groups)};
+                 field("groups", &Normalization::groups), field("centered", &Normalization::centered)};
 
   Facts facts() const;
   void infer(InferContext& context) const;

@@ -1,5 +1,5 @@
 // Layer, instance and group normalization with statistics in f32 by two passes. X, S: element types of x and of scale and
-// bias.
+// bias. CENTERED: 1, or 0 where the mean counts as 0 (root mean square) and its pass is left out.
 #include "prelude.cuh"
 
 struct Parameters {
@@ -42,7 +42,7 @@ __device__ void normalizeBlock(const Parameters& p) {
   for (int k = 0; k < kItems; ++k) sum += value[k];
   const i64 rest = (i64)kItems * blockDim.x + threadIdx.x;
   for (i64 i = rest; i < p.members; i += blockDim.x) sum += load<X>(p.x, memberOf(p, base, i).x);
-  const float mean = blockReduce(sum, Add(), shared) / p.members;
+  const float mean = CENTERED ? blockReduce(sum, Add(), shared) / p.members : 0.f;
   float squares = 0;
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
@@ -76,8 +76,7 @@ KERNEL(tenon_normalize_warp, Parameters) {
   p.groups.locate((unsigned)group, base);
   float sum = 0;
   for (i64 i = lane; i < p.members; i += 32) sum += load<X>(p.x, memberOf(p, base, i).x);
-  for (int mask = 16; mask > 0; mask /= 2) sum += shuffleXor(sum, mask);
-  const float mean = sum / p.members;
+  const float mean = CENTERED ? warpReduce(sum, Add()) / p.members : 0.f;
   float squares = 0;
   for (i64 i = lane; i < p.members; i += 32) {
     const float d = load<X>(p.x, memberOf(p, base, i).x) - mean;
@@ -113,8 +112,8 @@ __device__ void normalizePacks(const Parameters& p, i64 group, int thread, int t
 #pragma unroll
     for (int j = 0; j < kPack; ++j) sum += Element<X>::load(values[k].e[j]);
   }
-  sum = threads == 32 ? warpReduce(sum, Add()) : blockReduce(sum, Add(), shared);
-  const float mean = sum / p.members;
+  if (CENTERED) sum = threads == 32 ? warpReduce(sum, Add()) : blockReduce(sum, Add(), shared);
+  const float mean = CENTERED ? sum / p.members : 0.f;
   float squares = 0;
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
@@ -213,9 +212,11 @@ KERNEL_1024(tenon_normalize_planes, Parameters) {
     const int i = k * blockDim.x + threadIdx.x;
     if (i < planes.packs) kept[k] = planes.x[i];
   }
-  planes.visitAll<0>(kept);
-  planes.mean = blockReduce(planes.sum, Add(), shared) / p.members;
-  planes.sum = 0;
+  if (CENTERED) {
+    planes.visitAll<0>(kept);
+    planes.mean = blockReduce(planes.sum, Add(), shared) / p.members;
+    planes.sum = 0;
+  }
   planes.visitAll<1>(kept);
   planes.factor = 1.f / sqrtf(blockReduce(planes.sum, Add(), shared) / p.members + p.epsilon);
   planes.visitAll<2>(kept);

@@ -1,4 +1,4 @@
-// Layer, instance and group normalization of f32 whose statistics are over the innermost axes.
+// Layer, instance, group and root-mean-square normalization of f32 whose statistics are over the innermost axes.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
@@ -111,7 +111,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
  private:
   void row(const float* x, float* y, const float* scale, const float* bias) const {
     const auto length = static_cast<size_t>(length_);
-    const auto mean = static_cast<float>(functions_.sum(x, length) / static_cast<double>(length_));
+    const double sum = op_.centered ? functions_.sum(x, length) : 0;
+    const auto mean = static_cast<float>(sum / static_cast<double>(length_));
     const double variance = functions_.squares(x, mean, length) / static_cast<double>(length_);
     const auto factor = static_cast<float>(1 / std::sqrt(variance + op_.epsilon));
     const auto inner = static_cast<size_t>(reduced_.inner());

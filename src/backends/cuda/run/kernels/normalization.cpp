@@ -1,4 +1,4 @@
-// Layer, instance and group normalization: a statistic's members by a block or a warp.
+// Layer, instance, group and root-mean-square normalization: a statistic's members by a block or a warp.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
@@ -22,8 +22,11 @@ struct Parameters {
 
 class NormalizationInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Normalization&, const Types& types) {
-    return {"normalization.cu", {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1))}, {}};
+  static Code code(const ops::Normalization& op, const Types& types) {
+    return {"normalization.cu",
+            {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1)),
+             fmt::format("CENTERED={}", op.centered ? 1 : 0)},
+            {}};
   }
   NormalizationInstance(const ops::Normalization& op, const Types&, const Module& module) : op_(op), module_(module) {}
 
