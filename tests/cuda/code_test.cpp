@@ -22,7 +22,8 @@ constexpr int kChips[] = {80, 89, 90, 100, 120};
 std::map<std::string, std::vector<std::string>> allSources() {
   std::map<std::string, std::set<std::string>> sources;
   const auto consider = [&](const build::Problem& problem, const build::Tactic& tactic) {
-    for (const auto& row : backends::cuda::kernelTable()) {  // tactics of libraries ask a GPU for their candidates
+    if (tactic.name().starts_with("cuda.cudnn")) return;  // tactics of libraries ask a GPU for their candidates
+    for (const auto& row : backends::cuda::kernelTable()) {
       if (row.code == nullptr || tactic.name() != "cuda." + std::string(row.name) || !tactic.supports(problem)) continue;
       for (const auto& candidate : tactic.candidates(problem)) sources[std::string(row.name)].insert(row.code(tactic.build(problem, candidate)).source());
     }

@@ -224,22 +224,28 @@ OperatorCases contractions() {
     add(all, "convolution{hasBias=true epilogue=\"add(x0,x1);relu(t0)\"}", {{t + "[1,3,8,8]", t + "[4,3,3,3]", t + "[4]", t + "[1,4,6,6]"}});
     add(all, "deconvolution{strides=[2,2] prePadding=[1,1] postPadding=[1,0]}", {{t + "[1,4,5,6]", t + "[4,3,3,3]"}});
   }
-  const auto depthwise = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
+  const auto fixed = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
   for (const auto& t : kFloats) {
-    depthwise("convolution{groups=16 prePadding=[1,1] postPadding=[1,1]}", {t + "[2,16,9,7]", t + "[16,1,3,3]"});
-    depthwise("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2] hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}",
+    fixed("convolution{groups=16 prePadding=[1,1] postPadding=[1,1]}", {t + "[2,16,9,7]", t + "[16,1,3,3]"});
+    fixed("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2] hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}",
               {t + "[1,8,12,11]", t + "[8,1,5,5]", t + "[8]", t + "[8,1,1]"});
   }
-  depthwise("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
+  // Images of few channels.
+  for (const std::string t : {"f16", "bf16"}) {
+    fixed("convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}",
+              {t + "[2,3,33,38]", t + "[16,3,7,7]", t + "[16]"});
+    fixed("convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true}", {t + "[1,1,14,9]", t + "[8,1,3,3]", t + "[8]"});
+  }
+  fixed("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
   // Windows of known extent, at one, two and four places of a thread.
-  depthwise("convolution{groups=16 prePadding=[2,2] postPadding=[2,2]}", {"f16[2,16,9,7]", "f16[16,1,5,5]"});
-  depthwise("convolution{groups=8 strides=[2,2] prePadding=[0,1] postPadding=[1,0]}", {"f16[3,8,10,13]", "f16[8,1,3,3]"});
-  depthwise("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
-  depthwise("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,523]", "f32[4,1,3,3]"});
-  depthwise("convolution{groups=4 prePadding=[2,2] postPadding=[2,2]}", {"f32[1,4,521,523]", "f32[4,1,5,5]"});
-  depthwise("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,301]", "f32[4,1,3,3]"});
-  depthwise("convolution{groups=4 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,1045]", "f32[4,1,3,3]"});
-  depthwise("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[1,8,523,1045]", "f16[8,1,5,5]"});
+  fixed("convolution{groups=16 prePadding=[2,2] postPadding=[2,2]}", {"f16[2,16,9,7]", "f16[16,1,5,5]"});
+  fixed("convolution{groups=8 strides=[2,2] prePadding=[0,1] postPadding=[1,0]}", {"f16[3,8,10,13]", "f16[8,1,3,3]"});
+  fixed("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
+  fixed("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,523]", "f32[4,1,3,3]"});
+  fixed("convolution{groups=4 prePadding=[2,2] postPadding=[2,2]}", {"f32[1,4,521,523]", "f32[4,1,5,5]"});
+  fixed("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,301]", "f32[4,1,3,3]"});
+  fixed("convolution{groups=4 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,1045]", "f32[4,1,3,3]"});
+  fixed("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[1,8,523,1045]", "f16[8,1,5,5]"});
   add(all, "matmul{transposeB=true epilogue=\"add(x0,x1);mul(t0,x2)\"}", {{"f16[3,40]", "f16[19,40]", "f16[19]", "f16[3,19]"}, {"f32[1,40]", "f32[19,40]", "f32[1]", "f32[1,19]"}});
   add(all, "convolution{hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}", {{"f16[2,16,1,1]", "f16[8,16,1,1]", "f16[8]", "f16[2,8,1,1]"}});
   add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
