@@ -7,6 +7,7 @@
 
 #include "build/assignment.h"
 #include "core/error.h"
+#include "core/storage.h"
 #include "ops/op/reformat.h"
 
 namespace tenon::build {
@@ -17,6 +18,8 @@ using graph::NodeId;
 using graph::ValueId;
 
 constexpr int kSweeps = 20;
+constexpr double kLess = 0.001;        // part of the time that a start must save to win over those before it
+constexpr double kMuchLess = 0.05;     // the same with blocks of channels: more reformats, whose times here are those of warm caches
 
 Format ioFormat(const graph::Value& value) {
   const uint32_t mask = value.constraints.formats;
@@ -39,10 +42,12 @@ class Assigner {
     std::vector<size_t> best;
     double bestCost = std::numeric_limits<double>::infinity();
     for (const Format preferred : {Format::kLinear, Format::kChannelsLast, Format::kBlocked8, Format::kBlocked16}) {
+      mayBlock_ = channelBlock(preferred) > 1;
+      if (mayBlock_ && !offersBlocks()) continue;
       start(preferred);
       improve();
       const double cost = total();
-      if (cost < bestCost * 0.999) {
+      if (cost < bestCost * (1 - (mayBlock_ ? kMuchLess : kLess))) {
         bestCost = cost;
         best = chosen_;
       }
@@ -72,14 +77,30 @@ class Assigner {
       asked.push_back({&node, &problem});
       positions.push_back(n);
     }
+    const bool blocks = mayGainByBlocks(asked, source_, *options_.log);
     size_t announced = 0;
     for (size_t i = 0; i < asked.size(); ++i) {
       if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(positions[i]))) {
         throw Cancelled("the build was cancelled by the progress monitor");
       }
       if (i >= announced) announced = i + source_.announce(std::span(asked).subspan(i));
-      perNode_[positions[i]] = source_.options(*asked[i].node, *asked[i].problem);
+      const auto& [node, problem] = asked[i];
+      auto& options = perNode_[positions[i]];
+      options = source_.options(*node, *problem, blocks);
+      std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
+      if (options.empty()) throw Unsupported("node '{}': what the filter left takes blocks of channels, whose number is not fixed", node->name);
     }
+  }
+
+  // Candidates with blocks of channels were proposed for the opt shapes; the blocks must be whole at every shape.
+  bool staysWhole(const graph::Node& node, const Candidate& candidate) const {
+    const auto whole = [&](const std::vector<ValueId>& values, const std::vector<Format>& formats) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (channelBlock(formats[i]) > 1 && !graph_.value(values[i]).type.shape[1].isConstant()) return false;
+      }
+      return true;
+    };
+    return whole(node.inputs, candidate.inputs) && whole(node.outputs, candidate.outputs);
   }
 
   static Option viewOption(size_t inputs, size_t outputs) {
@@ -90,12 +111,20 @@ class Assigner {
     return view;
   }
 
+  bool isAllowed(const Option& option) const { return mayBlock_ || !hasBlocks(option.candidate); }
+  bool offersBlocks() const {
+    const auto offers = [](const auto& options) {
+      return std::any_of(options.begin(), options.end(), [](const Option& o) { return hasBlocks(o.candidate); });
+    };
+    return std::any_of(perNode_.begin(), perNode_.end(), offers);
+  }
+
   void start(Format preferred) {
     chosen_.assign(perNode_.size(), 0);
     for (size_t n = 0; n < perNode_.size(); ++n) {
       const auto score = [&](const Option& o) {
         const auto& outs = o.candidate.outputs;
-        return std::pair(outs.empty() || outs[0] != preferred, o.seconds);
+        return std::tuple(!isAllowed(o), outs.empty() || outs[0] != preferred, o.seconds);
       };
       for (size_t k = 1; k < perNode_[n].size(); ++k) {
         if (score(perNode_[n][k]) < score(perNode_[n][chosen_[n]])) chosen_[n] = k;
@@ -122,9 +151,12 @@ class Assigner {
 
   // Whether a tensor lies in memory alike in both formats, whatever its extents turn out to be.
   static bool coincide(const Shape& shape, Format from, Format to) {
-    const auto strided = [](Format format) { return format == Format::kLinear || format == Format::kChannelsLast; };
-    if (!strided(from) || !strided(to)) return false;
     const auto isOne = [](const Extent& extent) { return extent.isConstant(1); };
+    const int64_t block = std::max(channelBlock(from), channelBlock(to));
+    if (block > 1) {
+      const bool whole = shape.size() == 4 && shape[1].isConstant() && shape[1].constant() % block == 0;
+      return whole && isOne(shape[2]) && isOne(shape[3]);
+    }
     return shape.size() < 3 || isOne(shape[1]) || std::all_of(shape.begin() + 2, shape.end(), isOne);
   }
 
@@ -158,7 +190,7 @@ class Assigner {
         double bestCost = localCost(n);
         const size_t before = best;
         for (size_t k = 0; k < perNode_[n].size(); ++k) {
-          if (k == before) continue;
+          if (k == before || !isAllowed(perNode_[n][k])) continue;
           chosen_[n] = k;
           const double cost = localCost(n);
           if (cost < bestCost) {
@@ -262,6 +294,7 @@ class Assigner {
   std::map<NodeId, size_t> position_;
   std::map<std::tuple<ValueId, Format, Format>, double> reformats_;
   std::vector<size_t> chosen_;
+  bool mayBlock_ = false;  // in the present start
 };
 
 }  // namespace

@@ -56,8 +56,11 @@ class OptionSource {
   // Tells of problems whose options are asked for next, so that the machine code of all is made at once. Returns how
   // many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
-  // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
-  const std::vector<Option>& options(const graph::Node& node, const Problem& problem);
+  // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none. Formats
+  // in blocks of channels only with `blocks`, or where a filter chooses.
+  const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
+  // Whether it makes sense to ask for blocks: kernels are measured, all of them, on a device that has some.
+  bool triesBlocks() const;
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.
@@ -69,7 +72,7 @@ class OptionSource {
  private:
   std::string keyOf(const graph::Node& node, const Problem& problem) const { return node.device + "|" + problem.text(); }
   bool measures(const Proposals& proposals) const;
-  std::vector<Option> collect(const graph::Node& node, const Problem& problem);
+  std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   void trust(const Problem& problem, Proposals& proposals);
   void time(const Problem& problem, Proposals& proposals);
   void measure(const Problem& problem, Proposal& proposal, double best);
@@ -87,6 +90,13 @@ class OptionSource {
   int measured_ = 0;
   int cached_ = 0;
 };
+
+// Whether an operand or a result is in blocks of channels.
+bool hasBlocks(const Candidate& candidate);
+
+// Blocks of channels pay only where many neighbours agree, and measuring them for all takes long. They are measured for the
+// contractions with the most work; true when a good part of the time of those would be saved.
+bool mayGainByBlocks(std::span<const Asked> asked, OptionSource& source, Log& log);
 
 // Chooses candidates and inserts reformat nodes where neighbours disagree.
 Assignment assign(graph::Graph& graph, const SymbolValues& symbols, OptionSource& source, const BuildOptions& options);

@@ -89,6 +89,10 @@ OptionSource::~OptionSource() = default;
 
 bool OptionSource::measures(const Proposals& proposals) const { return options_.optimizationLevel > 0 && proposals.list.size() > 1; }
 
+bool OptionSource::triesBlocks() const {
+  return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.filter;
+}
+
 size_t OptionSource::announce(std::span<const Asked> asked) {
   constexpr size_t kMostProblems = 48;
   if (device_.isHost() || options_.filter) return asked.size();  // nothing takes long to make there; filters are no thread's
@@ -116,14 +120,14 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   return seen;
 }
 
-const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem) {
-  const auto key = keyOf(node, problem);
+const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem, bool blocks) {
+  const auto key = keyOf(node, problem) + (blocks ? "|blocks" : "");
   const auto found = known_.find(key);
   if (found != known_.end() && !options_.filter) return found->second;
-  return known_.insert_or_assign(key, collect(node, problem)).first->second;
+  return known_.insert_or_assign(key, collect(node, problem, blocks || options_.filter)).first->second;
 }
 
-std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem) {
+std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem, bool blocks) {
   Proposals proposals;
   if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
     proposals = std::move(*found->second);
@@ -133,6 +137,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     proposals = propose(node, problem, device_, options_);
   }
   auto& refusals = proposals.refusals;
+  if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
   if (measures(proposals)) time(problem, proposals);
   if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
     for (auto& proposal : proposals.list) {
@@ -273,7 +278,7 @@ const Option& OptionSource::reformat(DataType dtype, const Dims& dims, Format fr
   const Problem problem{op, {{dtype, dims, nullptr}}, {{dtype, dims, nullptr}}, {}};
   const graph::Node node{op, "reformat", {}, {}, {}, {}};
   try {
-    for (const auto& option : collect(node, problem)) {
+    for (const auto& option : collect(node, problem, true)) {
       if (option.candidate.inputs[0] != from || option.candidate.outputs[0] != to) continue;
       if (option.seconds < best.seconds) best = option;
     }

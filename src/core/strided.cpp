@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "core/error.h"
+#include "core/storage.h"
+
 namespace tenon {
 
 Strides stridesOf(const Dims& dims, Format format) {
@@ -27,6 +30,36 @@ Strides stridesWithin(const Dims& operand, Format format, const Dims& space) {
   const int offset = space.rank - operand.rank;
   for (int axis = 0; axis < operand.rank; ++axis) {
     if (operand[axis] != 1) result[static_cast<size_t>(axis + offset)] = own[static_cast<size_t>(axis)];
+  }
+  return result;
+}
+
+Dims splitChannels(const Dims& space, int64_t block) {
+  if (block == 1) return space;
+  checkInternal(space.rank >= 2 && space.rank < kMaxRank && space[1] % block == 0, "{} in blocks of {} channels", space.text(), block);
+  Dims result{space[0], space[1] / block, block};
+  for (int axis = 2; axis < space.rank; ++axis) result.push(space[axis]);
+  return result;
+}
+
+Strides stridesWithinSplit(const Dims& operand, Format format, const Dims& space, int64_t block) {
+  if (block == 1) return stridesWithin(operand, format, space);
+  Strides result{};
+  if (channelBlock(format) == 1) {
+    const auto own = stridesWithin(operand, format, space);
+    result[0] = own[0];
+    result[1] = own[1] * block;
+    std::copy(own.begin() + 1, own.end() - 1, result.begin() + 2);
+    return result;
+  }
+  checkInternal(channelBlock(format) == block && operand.rank == space.rank && operand[1] % block == 0,
+                "{} as {} within {} in blocks of {} channels", operand.text(), name(format), space.text(), block);
+  result[2] = 1;
+  int64_t stride = block;
+  for (int axis = operand.rank - 1; axis >= 0; --axis) {
+    const int64_t extent = axis == 1 ? operand[1] / block : operand[axis];
+    if (operand[axis] != 1) result[static_cast<size_t>(axis < 2 ? axis : axis + 1)] = stride;
+    stride *= extent;
   }
   return result;
 }

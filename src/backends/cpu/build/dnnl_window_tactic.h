@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cpu/build/simple_tactic.h"
+#include "core/storage.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cpu {
@@ -31,12 +32,23 @@ class DnnlWindowTactic final : public SimpleTactic {
   // differently; they are left for few channels, where the change of format would cost more than it gains.
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
-    constexpr int64_t kFewChannels = 4;
     if (result.size() > 1 && problem.inputs[0].dims[1] > kFewChannels) result.erase(result.begin());
+    if (std::is_same_v<Op, ops::Convolution> && hasWholeGroups(problem)) addBlockedCandidate(name(), problem, result);
     return result;
   }
   int rank(const build::Problem&, const build::Candidate& candidate) const override {
-    return candidate.outputs[0] == Format::kLinear ? 40 : 20;
+    return candidate.outputs[0] == Format::kLinear ? 40 : candidate.outputs[0] == Format::kChannelsLast ? 20 : 45;
+  }
+
+ private:
+  // Blocks of channels want constant weights, and groups of whole blocks or of one channel.
+  static bool hasWholeGroups(const build::Problem& problem) {
+    const auto blocked = blockedFormat();
+    const auto& w = problem.inputs[1];
+    if (!blocked || w.constant == nullptr) return false;
+    const int64_t groups = problem.op.as<Op>()->groups;
+    const int64_t block = channelBlock(*blocked);
+    return groups == 1 || (w.dims[1] == 1 && w.dims[0] == groups) || (w.dims[1] % block == 0 && w.dims[0] / groups % block == 0);
   }
 };
 

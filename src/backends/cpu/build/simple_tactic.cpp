@@ -1,6 +1,9 @@
 // Candidates in one format.
 #include "backends/cpu/build/simple_tactic.h"
 
+#include "core/platform/processor.h"
+#include "core/storage.h"
+
 namespace tenon::backends::cpu {
 
 std::vector<build::Candidate> uniformCandidates(std::string_view tactic, const build::Problem& problem, bool channelsLast) {
@@ -16,6 +19,37 @@ std::vector<build::Candidate> uniformCandidates(std::string_view tactic, const b
     result.push_back(std::move(candidate));
   }
   return result;
+}
+
+std::optional<Format> blockedFormat() {
+  switch (platform::bestIsa()) {
+    case platform::Isa::kAvx512: return Format::kBlocked16;
+    case platform::Isa::kAvx2: return Format::kBlocked8;
+    default: return std::nullopt;
+  }
+}
+
+void addBlockedCandidate(std::string_view tactic, const build::Problem& problem, std::vector<build::Candidate>& candidates) {
+  const auto blocked = blockedFormat();
+  if (!blocked) return;
+  const auto formatOf = [&](const build::TensorDesc& tensor) -> std::optional<Format> {
+    constexpr int kImageRank = 4;
+    if (tensor.constant != nullptr || tensor.dims.rank < kImageRank || tensor.dims[1] <= kFewChannels) return Format::kLinear;
+    const bool whole = tensor.dims.rank == kImageRank && tensor.dims[1] > 0 && tensor.dims[1] % channelBlock(*blocked) == 0;
+    return whole && tensor.dtype == DataType::kF32 ? blocked : std::nullopt;
+  };
+  build::Candidate candidate{std::string(tactic), "", {}, {}};
+  for (const auto& input : problem.inputs) {
+    const auto format = formatOf(input);
+    if (!format) return;
+    candidate.inputs.push_back(*format);
+  }
+  for (const auto& output : problem.outputs) {
+    const auto format = formatOf(output);
+    if (format != blocked) return;
+    candidate.outputs.push_back(*format);
+  }
+  candidates.push_back(std::move(candidate));
 }
 
 build::Support onlyF32(const build::Problem& problem) {

@@ -1,6 +1,7 @@
 // A tactic for kernels that do one operator in one or more formats on all operands alike.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "build/tactics/tactic.h"
@@ -12,6 +13,17 @@ inline std::string_view kernelName(std::string_view tactic) { return tactic.subs
 // Candidates with every non-constant operand in one format: kLinear always, kChannelsLast where `channelsLast` and the
 // result has 4 or 5 axes.
 std::vector<build::Candidate> uniformCandidates(std::string_view tactic, const build::Problem& problem, bool channelsLast);
+
+// The machine's blocked format: as many channels as a vector of its has; nothing below AVX2.
+std::optional<Format> blockedFormat();
+
+// Up to so many channels, an image stays row-major where a change of format would cost more than it gains.
+constexpr int64_t kFewChannels = 4;
+
+// Adds the candidate with all images in blocks of channels, constants and images of few channels row-major. None where
+// another image has no whole blocks: so blocked tensors have no padding, nobody needs to keep it zero, and kernels meet
+// whole vectors only. f32 images only.
+void addBlockedCandidate(std::string_view tactic, const build::Problem& problem, std::vector<build::Candidate>& candidates);
 
 // "no" when an operand is not f32.
 build::Support onlyF32(const build::Problem& problem);
@@ -28,7 +40,9 @@ class SimpleTactic : public build::Tactic {
     return {"cpu", std::string(kernelName(name_)), 1, problem.op.text(), "", -1};
   }
   int rank(const build::Problem&, const build::Candidate& candidate) const override {
-    return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear ? 0 : 1);
+    constexpr int kBlocked = 25;  // blocks of channels pay where neighbours agree, which only measurements tell
+    if (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear) return rank_;
+    return rank_ + (candidate.outputs[0] == Format::kChannelsLast ? 1 : kBlocked);
   }
 
  private:

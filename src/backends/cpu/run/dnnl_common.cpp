@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
+#include "core/storage.h"
 #include "core/strided.h"
 
 namespace tenon::backends::cpu {
@@ -222,6 +223,11 @@ dnnl::stream& dnnlStream() {
 
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
   dnnl::memory::dims extents(dims.begin(), dims.end());
+  if (const int64_t block = channelBlock(format); block > 1) {
+    if (dims.rank != 4 || dims[1] % block != 0) throw Unsupported("cpu: {} as {}; images of whole blocks have that format", dims.text(), name(format));
+    using Tag = dnnl::memory::format_tag;
+    return {extents, dnnl::memory::data_type::f32, block == 8 ? Tag::nChw8c : Tag::nChw16c};
+  }
   const auto strides = stridesOf(dims, format);
   dnnl::memory::dims steps(strides.begin(), strides.begin() + dims.rank);
   for (auto& step : steps) step = std::max<int64_t>(step, 1);

@@ -17,7 +17,7 @@ namespace tenon::backends::cpu {
 const dnnl::engine& dnnlEngine();
 dnnl::stream& dnnlStream();  // of the calling thread
 
-// f32 tensor in kLinear or kChannelsLast.
+// f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
 
 // An epilogue as oneDNN's post-operations, when it is a chain that they can express.

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/platform/threads.h"
+#include "core/storage.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -38,12 +39,14 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs, co
   inputCount_ = inputs.size();
   outputType_ = output.dtype;
   inputTypes_.clear();
-  std::vector<Strides> operands{stridesOf(output.dims, output.format)};
+  const int64_t block = channelBlock(output.format);
+  std::vector<Strides> operands{stridesWithinSplit(output.dims, output.format, output.dims, block)};
   for (const auto& input : inputs) {
     inputTypes_.push_back(input.dtype);
-    operands.push_back(stridesWithin(input.dims, input.format, output.dims));
+    operands.push_back(stridesWithinSplit(input.dims, input.format, output.dims, block));
   }
-  space_ = collapse(output.dims, operands);
+  space_ = collapse(splitChannels(output.dims, block), operands);
+  joinRepeats();
   pieces_ = (space_.inner() + kBlock - 1) / kBlock;
   literals_.clear();
   steps_.clear();
@@ -73,6 +76,31 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs, co
   }
   bufferCount_ = static_cast<size_t>(firstResult) + steps_.size();
   checkInternal(bufferCount_ <= kMaxBuffers, "pointwise expression with {} operands and results", bufferCount_);
+}
+
+// Operands per channel repeat over the pixels of a block of channels. Rows of one block would be short, so that the pixels
+// join them, and such operands are repeated when they are loaded.
+void PointwiseRunner::joinRepeats() {
+  periods_.assign(space_.strides.size(), 0);
+  const size_t axes = space_.extents.size();
+  const int64_t inner = space_.inner();
+  if (axes < 2 || kBlock % inner != 0) return;
+  std::vector<int64_t> periods(space_.strides.size(), 0);
+  for (size_t k = 0; k < space_.strides.size(); ++k) {
+    const int64_t step = space_.strides[k].back();
+    const int64_t next = space_.strides[k][axes - 2];
+    if (next == step * inner) continue;
+    if (k == 0 || next != 0 || step != 1) return;
+    periods[k] = inner;
+  }
+  periods_ = std::move(periods);
+  space_.extents.pop_back();
+  space_.extents.back() *= inner;
+  for (size_t k = 0; k < space_.strides.size(); ++k) {
+    auto& strides = space_.strides[k];
+    strides.pop_back();
+    strides.back() /= periods_[k] > 0 ? 1 : inner;  // stays 0 for what repeats: a row's pieces begin with whole periods
+  }
 }
 
 void PointwiseRunner::run(void* const* inputs, void* output) const {
@@ -111,7 +139,12 @@ void PointwiseRunner::block(const char* const* in, char* out, int64_t count, flo
       place[k] = const_cast<float*>(reinterpret_cast<const float*>(in[k]));
       continue;
     }
-    load(inputTypes_[k], in[k], stride, count, place[k]);
+    if (const int64_t period = periods_[k + 1]; period > 0) {
+      load(inputTypes_[k], in[k], 1, std::min(period, count), place[k]);
+      for (int64_t done = period; done < count; done *= 2) std::copy_n(place[k], std::min(done, count - done), place[k] + done);
+    } else {
+      load(inputTypes_[k], in[k], stride, count, place[k]);
+    }
     std::fill(place[k] + count, place[k] + padded, 0.f);
   }
   const bool direct = whole && outputType_ == DataType::kF32 && space_.strides[0].back() == 1;

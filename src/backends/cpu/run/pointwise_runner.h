@@ -12,7 +12,7 @@
 
 namespace tenon::backends::cpu {
 
-// Types f32 and bool in kLinear or kChannelsLast. Ready for one set of shapes after configure(); run() allocates nothing.
+// Types f32 and bool in any format; where the output is blocked, operands per channel and smaller ones are strided. Ready for one set of shapes after configure(); run() allocates nothing.
 class PointwiseRunner {
  public:
   explicit PointwiseRunner(ops::ScalarExpr expr);
@@ -28,6 +28,7 @@ class PointwiseRunner {
     std::array<int, 3> operands{};  // buffers: inputs first, then literals, then results
     int result = 0;
   };
+  void joinRepeats();
   void rows(void* const* inputs, void* output, int64_t begin, int64_t end) const;
   void block(const char* const* in, char* out, int64_t count, float* buffers) const;
 
@@ -39,6 +40,7 @@ class PointwiseRunner {
   std::vector<DataType> inputTypes_;
   DataType outputType_ = DataType::kF32;
   LoopSpace space_;  // operand 0 is the output
+  std::vector<int64_t> periods_;  // per operand of the space: its values repeat along the innermost axis; 0: they do not
   int64_t pieces_ = 0;  // blocks per innermost row
 };
 

@@ -78,15 +78,31 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
   const int64_t inner = space_.inner();
   const int64_t toStep = space_.strides[0].back();
   const int64_t fromStep = space_.strides[1].back();
+  const size_t axes = space_.extents.size();
+  // Rows that follow each other along the next axis are reached by a step; only its ends cost divisions.
+  const int64_t run = axes < 2 ? 1 : space_.extents[axes - 2];
+  const int64_t toNext = axes < 2 ? 0 : space_.strides[0][axes - 2];
+  const int64_t fromNext = axes < 2 ? 0 : space_.strides[1][axes - 2];
   int64_t offsets[2];
-  for (int64_t row = begin; row < end; ++row) {
+  for (int64_t row = begin; row < end;) {
     space_.offsets(row, offsets);
     T* out = to + offsets[0];
     const T* in = from + offsets[1];
-    if (toStep == 1 && fromStep == 1) {
-      std::memcpy(out, in, static_cast<size_t>(inner) * sizeof(T));
+    const int64_t stop = std::min(end, row - row % run + run);
+    const bool dense = toStep == 1 && fromStep == 1;
+    const auto each = [&](auto&& copyRow) {
+      for (; row < stop; ++row, out += toNext, in += fromNext) copyRow(out, in);
+    };
+    if (dense && inner == 8) {
+      each([](T* a, const T* b) { std::memcpy(a, b, 8 * sizeof(T)); });  // channels of a block: without a call
+    } else if (dense && inner == 16) {
+      each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
+    } else if (dense) {
+      each([&](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(inner) * sizeof(T)); });
     } else {
-      for (int64_t i = 0; i < inner; ++i) out[i * toStep] = in[i * fromStep];
+      each([&](T* a, const T* b) {
+        for (int64_t i = 0; i < inner; ++i) a[i * toStep] = b[i * fromStep];
+      });
     }
   }
 }

@@ -28,6 +28,12 @@ class PoolingTactic final : public SimpleTactic {
     return onlyF32(problem);
   }
 
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    addBlockedCandidate(name(), problem, result);
+    return result;
+  }
+
  private:
   // Rounding up pads more; oneDNN wants less padding than the window is long, at every shape.
   static bool isLastWindowInside(const ops::Pooling& op, const build::Problem& problem) {

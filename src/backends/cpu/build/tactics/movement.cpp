@@ -1,5 +1,8 @@
 // When a strided copy does the work: transpose, slice, concatenation, reformat.
+#include <algorithm>
+
 #include "backends/cpu/build/simple_tactic.h"
+#include "core/storage.h"
 #include "ops/op/concat.h"
 #include "ops/op/reformat.h"
 #include "ops/op/slice.h"
@@ -8,7 +11,15 @@
 namespace tenon::backends::cpu {
 namespace {
 
-bool isStrided(Format format) { return format == Format::kLinear || format == Format::kChannelsLast; }
+// Whether the tensor can be in the format: images in blocks of channels have whole ones.
+build::Support canBe(const build::TensorDesc& tensor, Format format) {
+  const int64_t block = channelBlock(format);
+  if (tensor.dims.rank < 3 && format != Format::kLinear) return build::no("{} axes have no {} form", tensor.dims.rank, tenon::name(format));
+  if (block > 1 && (tensor.dims.rank != 4 || tensor.dims[1] % block != 0)) {
+    return build::no("{} is no image of whole blocks of {} channels", tensor.dims.text(), block);
+  }
+  return build::yes();
+}
 
 class MovementTactic final : public SimpleTactic {
  public:
@@ -25,9 +36,10 @@ class MovementTactic final : public SimpleTactic {
       return build::yes();
     }
     if (const auto* reformat = problem.op.as<ops::Reformat>()) {
-      if (!isStrided(reformat->from) || !isStrided(reformat->to)) return build::no("a blocked format");
-      if (problem.inputs[0].dims.rank < 3) return build::no("{} axes have no channels-last form", problem.inputs[0].dims.rank);
-      return build::yes();
+      const int64_t blocks[] = {channelBlock(reformat->from), channelBlock(reformat->to)};
+      if (blocks[0] != blocks[1] && std::min(blocks[0], blocks[1]) > 1) return build::no("blocks of two sizes");
+      const auto from = canBe(problem.inputs[0], reformat->from);
+      return from ? canBe(problem.inputs[0], reformat->to) : from;
     }
     if (problem.op.as<ops::Transpose>() != nullptr || problem.op.as<ops::Concat>() != nullptr) return build::yes();
     return build::no("it computes transpose, slice, concat and reformat");
@@ -37,7 +49,14 @@ class MovementTactic final : public SimpleTactic {
     if (const auto* reformat = problem.op.as<ops::Reformat>()) {
       return {{std::string(name()), "", {reformat->from}, {reformat->to}}};
     }
-    return SimpleTactic::candidates(problem);
+    auto result = SimpleTactic::candidates(problem);
+    const auto* concat = problem.op.as<ops::Concat>();
+    if (concat == nullptr) return result;
+    addBlockedCandidate(name(), problem, result);
+    const auto& last = result.back();  // every part must be in blocks then
+    const bool mixed = std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
+    if (mixed && channelBlock(last.outputs[0]) > 1) result.pop_back();
+    return result;
   }
 };
 

@@ -33,6 +33,12 @@ class PointwiseTactic final : public SimpleTactic {
     if (buffers > kBuffers) return build::no("{} operands, literals and results; a block has room for {}", buffers, kBuffers);
     return build::yes();
   }
+
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    addBlockedCandidate(name(), problem, result);
+    return result;
+  }
 };
 
 }  // namespace

@@ -34,9 +34,12 @@ class PoolingTactic final : public SimpleTactic {
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
     result.erase(result.begin());  // row-major
+    addBlockedCandidate(name(), problem, result);
     return result;
   }
-  int rank(const build::Problem&, const build::Candidate&) const override { return 15; }
+  int rank(const build::Problem&, const build::Candidate& candidate) const override {
+    return candidate.outputs[0] == Format::kChannelsLast ? 15 : 40;
+  }
 
  private:
   // A maximum needs one cell in each window; an average needs whole windows, since what it divides by depends on it.

@@ -4,6 +4,7 @@
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
+#include "core/platform/processor.h"
 #include "core/platform/threads.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
@@ -39,6 +40,11 @@ memory::desc weightsDesc(const Dims& w, int64_t groups, bool plainTag) {
   }
   if (plainTag) return {dims, memory::data_type::f32, strides};
   return {dims, memory::data_type::f32, memory::format_tag::any};
+}
+
+// Blocks of this machine's vectors. Plans of others bring other blocks, for which the reference may be all there is.
+bool isOwnBlock(Format format) {
+  return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Format::kBlocked16 : Format::kBlocked8);
 }
 
 template <typename Op>
@@ -118,7 +124,11 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside)
   const auto primitive =
       op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, bDesc, yDesc, strides, dilations, before, after)
                  : describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, yDesc, strides, dilations, before, after);
-  isProduct_ = std::string_view(primitive.impl_info_str()).find("gemm") != std::string_view::npos;
+  const std::string_view implementation = primitive.impl_info_str();
+  isProduct_ = implementation.find("gemm") != std::string_view::npos;
+  if (isOwnBlock(y.format) && implementation.starts_with("ref")) {
+    throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
+  }
   call_.reset(Forward(primitive));
   inputCount_ = shapes.inputs.size();
   const int outputSlot = static_cast<int>(inputCount_);

@@ -6,6 +6,7 @@
 #include "backends/cpu/run/strided_copy.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
+#include "core/storage.h"
 #include "ops/op/concat.h"
 #include "ops/op/reformat.h"
 #include "ops/op/slice.h"
@@ -31,7 +32,9 @@ void configureCopy(StridedCopy& copy, const ops::Transpose& op, const Shapes& sh
 void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
-  copy.configure(y.dims, stridesOf(x.dims, x.format), 0, stridesOf(y.dims, y.format), 0, elementBytes(x.dtype));
+  const int64_t block = std::max(channelBlock(x.format), channelBlock(y.format));
+  copy.configure(splitChannels(y.dims, block), stridesWithinSplit(x.dims, x.format, y.dims, block), 0,
+                 stridesWithinSplit(y.dims, y.format, y.dims, block), 0, elementBytes(x.dtype));
 }
 
 template <typename Op>
@@ -54,14 +57,17 @@ class ConcatInstance final : public runtime::KernelInstance {
   explicit ConcatInstance(const ops::Concat& op) : op_(op) {}
   size_t configure(const Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
-    const auto to = stridesOf(y.dims, y.format);
-    const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + y.dims.rank : op_.axis);
+    const int64_t block = channelBlock(y.format);
+    const int axis = op_.axis < 0 ? op_.axis + y.dims.rank : op_.axis;
+    const auto to = stridesWithinSplit(y.dims, y.format, y.dims, block);
+    const int64_t step = block == 1 || axis < 2 ? to[static_cast<size_t>(axis)] : to[static_cast<size_t>(axis) + 1];
     copies_.assign(shapes.inputs.size(), {});
     int64_t at = 0;
     for (size_t i = 0; i < copies_.size(); ++i) {
       const auto& x = shapes.inputs[i];
-      copies_[i].configure(x.dims, stridesOf(x.dims, x.format), 0, to, at * to[axis], elementBytes(y.dtype));
-      at += x.dims[static_cast<int>(axis)];
+      const auto from = stridesWithinSplit(x.dims, x.format, x.dims, block);
+      copies_[i].configure(splitChannels(x.dims, block), from, 0, to, at / (axis == 1 ? block : 1) * step, elementBytes(y.dtype));
+      at += x.dims[axis];
     }
     return 0;
   }

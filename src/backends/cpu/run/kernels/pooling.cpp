@@ -5,6 +5,7 @@
 #include "backends/cpu/run/pool_simd.h"
 #include "backends/cpu/run/work_queue.h"
 #include "core/error.h"
+#include "core/storage.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -19,8 +20,10 @@ class PoolingInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0].dims;
     const auto& y = shapes.outputs[0].dims;
     if (x.rank != 4 || op_.window[0] * op_.window[1] > kMostTaps) throw Unsupported("cpu.pooling: windows of {} axes", x.rank - 2);
-    batch_ = x[0];
-    channels_ = x[1];
+    const int64_t block = channelBlock(shapes.inputs[0].format);
+    if (x[1] % block != 0) throw Unsupported("cpu.pooling: {} channels in blocks of {}", x[1], block);
+    channels_ = block > 1 ? block : x[1];  // blocks of channels are images of their own, channels-last
+    batch_ = block > 1 ? x[0] * (x[1] / block) : x[0];
     for (size_t i = 0; i < 2; ++i) {
       extent_[i] = x[static_cast<int>(i) + 2];
       out_[i] = y[static_cast<int>(i) + 2];
