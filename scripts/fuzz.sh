@@ -45,6 +45,7 @@ arguments() {
   local work="$root/build/$preset"
   if [ "$preset" = fuzz ]; then
     echo "$work/corpus/$1 $work/seeds/$1 -max_total_time=$seconds -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=2048" \
+      "-detect_leaks=1" \
       "-print_final_stats=1 -artifact_prefix=$work/failures/$1/"
   else
     echo "--seconds $seconds --seed $(python3 "$root/scripts/fuzz_figures.py" "$1" "$root/docs/fuzzing.md") $work/seeds/$1"

@@ -13,12 +13,14 @@ import math
 import os
 import pathlib
 import pty
+import random
 import re
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DIGITS = ROOT / "models" / "digits"
@@ -366,6 +368,35 @@ def what_ends_a_write_leaves_the_old_file(folder):
             for file in left:
                 file.unlink()
     Run(*build_it).good()
+
+
+@case
+def a_killed_process_leaves_the_old_file_or_the_new_one(folder):
+    saved, cache = folder / "saved", folder / "cache"
+    build = [str(program), f"--onnx={MODEL}", "--skipInference", f"--saveEngine={saved}", f"--timingCacheFile={cache}"]
+    shapes = [BATCHES, ["--minShapes=input:1x1x28x28", "--optShapes=input:2x1x28x28", "--maxShapes=input:3x1x28x28"]]
+    for words in shapes * 2:  # afterwards the cache has both, and nothing is measured any more
+        Run(*build[1:], *words).good()
+    engines, caches, seconds = set(), {cache.read_bytes()}, 0.0
+    for words in shapes:
+        begin = time.perf_counter()
+        Run(*build[1:], *words).good()
+        seconds = max(seconds, time.perf_counter() - begin)
+        engines.add(saved.read_bytes())
+        caches.add(cache.read_bytes())
+    check(len(engines) == 2, f"{len(engines)} engines of two ranges of shapes")
+    generator, killed, torn = random.Random(7), 0, 0
+    for i in range(int(os.environ.get("TENON_KILLS", 20))):
+        with subprocess.Popen([*build, *shapes[i % 2]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(generator.uniform(0, seconds))
+            process.kill()
+        killed += process.wait() == -signal.SIGKILL
+        check(saved.read_bytes() in engines, f"kill {i}: the engine is neither of the two")
+        check(cache.read_bytes() in caches, f"kill {i}: the timing cache is not what it was")
+        for part in folder.glob("*.part*"):
+            torn += 1
+            part.unlink()
+    print(f"{killed} processes killed, {torn} of them in the middle of a write")
 
 
 @case
