@@ -122,6 +122,13 @@ OperatorCases gather() {
   one("gather{mode=nd}", {"f32[4,4,6]", "i32[5,2]"}, 4);
   one("gather{mode=nd batchDims=1}", {"i64[2,5,3]", "i32[2,4,1]"}, 5);
   one("gather{mode=nd}", {"bool[5,5]", "i64[7,2]"}, 5);
+  // Places that differ: which of two updates of one place wins is not said.
+  one("scatter{axis=1}", {"f32[3,9,2]", "i32[3,1,2]", "f32[3,1,2]"}, 9);
+  one("scatter{axis=-1}", {"i8[7,33]", "i64[5,1]", "i8[5,1]"}, 33);
+  one("scatter{mode=nd}", {"f16[1000,24]", "i64[5,1]", "f16[5,24]"}, 1000);
+  one("scatter{mode=nd}", {"f32[90,90,3]", "i32[4,2]", "f32[4,3]"}, 90);
+  one("scatter{mode=nd}", {"i64[500]", "i32[3,1]", "i64[3]"}, 500);
+  one("scatter{mode=nd}", {"f32[8,4]", "i32[0,1]", "f32[0,4]"}, 8);
   return all;
 }
 

@@ -79,6 +79,7 @@ class Generator {
   void anyTopK(ValueId x);
   void anyResize(ValueId x);
   void anyGather(ValueId x);
+  void anyScatter(ValueId x);
   void anySlice(ValueId x);
   void anyTranspose(ValueId x);
   void anyReshape(ValueId x);

@@ -5,6 +5,7 @@
 #include "ops/op/gather.h"
 #include "ops/op/reshape.h"
 #include "ops/op/resize.h"
+#include "ops/op/scatter.h"
 #include "ops/op/slice.h"
 #include "ops/op/transpose.h"
 #include "random_generator.h"
@@ -79,6 +80,30 @@ void Generator::anyGather(ValueId x) {
       return put(std::move(op), {x, indices(dims, -count, count)});
     }
   }
+}
+
+// Rows or elements of x replaced; several updates of one place among them.
+void Generator::anyScatter(ValueId x) {
+  const Shape in = shape(x);
+  if (in.empty() || !isConstantFrom(x, 0) || elements(x) == 0 || elements(x) > 600) return unary(x);
+  Dims dims;
+  for (const auto& extent : in) dims.push(extent.constant());
+  const int64_t axis = pick(dims.rank);
+  ops::Scatter op;
+  if (pick(2) == 0) {
+    op.axis = pick(2) == 0 ? axis : axis - dims.rank;
+    Dims some;
+    for (int i = 0; i < dims.rank; ++i) some.push(i == axis ? 1 + pick(4) : 1 + pick(dims[i]));
+    return put(std::move(op), {x, indices(some, -dims[static_cast<int>(axis)], dims[static_cast<int>(axis)]), weights(some)});
+  }
+  op.mode = ops::ScatterMode::kNd;
+  const int named = static_cast<int>(1 + pick(std::min(dims.rank, 2)));
+  int64_t least = dims[0];
+  for (int i = 0; i < named; ++i) least = std::min(least, dims[i]);
+  const int64_t rows = 1 + pick(3);
+  Dims updates{rows};
+  for (int i = named; i < dims.rank; ++i) updates.push(dims[i]);
+  put(std::move(op), {x, indices({rows, named}, -least, least), weights(updates)});
 }
 
 void Generator::anySlice(ValueId x) {

@@ -38,7 +38,7 @@ void Generator::anyOperator(ValueId x) {
     case 10:
       return anyResize(x);
     case 11:
-      return anyGather(x);
+      return pick(3) == 0 ? anyScatter(x) : anyGather(x);
     case 12:
       return anySlice(x);
     case 13:

@@ -146,7 +146,7 @@ const OperatorImporter kRows[] = {
     {"GatherND", 11, kNewestOpset, importGatherNd, "addGatherV2 kND; indices of 0 or more"},
     {"Scatter", 9, kNewestOpset, importScatterElements, "addScatter kELEMENT"},
     {"ScatterElements", 11, kNewestOpset, importScatterElements, "addScatter kELEMENT; no reduction"},
-    {"ScatterND", 11, kNewestOpset, importScatterNd, "addScatter kND; no reduction, indices of 0 or more"},
+    {"ScatterND", 11, kNewestOpset, importScatterNd, "addScatter kND; no reduction"},
     {"OneHot", 9, kNewestOpset, importOneHot, "addOneHot"},
     {"NonZero", 9, kNewestOpset, importNonZero, "addNonZero, addCast"},
     {"ReverseSequence", 10, kNewestOpset, importReverseSequence, "addReverseSequence"},
