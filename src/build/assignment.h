@@ -24,6 +24,7 @@ struct Option {
   uint64_t workspaceBytes = 0;  // at opt shapes
   int rank = 0;
   bool ready = false;           // the machine code, where it has any, is there
+  std::vector<Option> spare;    // at most one: in the same formats, slower, with operands that may be pitched
 };
 
 // Choices by node id and formats by value id; nodes that are views have no option.

@@ -193,9 +193,10 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
       const auto running = stages.run("tactic selection, all of it");
       assignment = assign(copy, symbols.opt, source, options);
     }
+    const auto placement = placeValues(copy, assignment, symbols, device.isHost());
     if (selfCheckWanted()) checkChoices(copy, assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
-    plan.programs.push_back(makeProgram(copy, assignment, symbols, plan, constants, native, log));
+    plan.programs.push_back(makeProgram(copy, assignment, placement, symbols, plan, constants, native, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went

@@ -161,7 +161,10 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
                       refusals.empty() ? "\n  none: no tactic of the device was asked" : refusals);
   }
   std::vector<Option> result;
-  for (const size_t i : winners(usable)) result.push_back(*usable[i]);
+  for (const size_t i : winners(usable)) {
+    result.push_back(*usable[i]);
+    if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
+  }
   return result;
 }
 

@@ -98,16 +98,33 @@ void inParallel(size_t count, const std::function<void(size_t)>& work) {
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
+namespace {
+
+size_t bestOf(std::span<const Option* const> options, const std::vector<size_t>& group) {
+  std::vector<Scored> scored;
+  for (const size_t i : group) scored.push_back({options[i]->seconds, options[i]->workspaceBytes, options[i]->rank, options[i]->candidate.text()});
+  return group[choose(scored)];
+}
+
+}  // namespace
+
 std::vector<size_t> winners(std::span<const Option* const> options) {
   std::map<std::pair<std::vector<Format>, std::vector<Format>>, std::vector<size_t>> groups;
   for (size_t i = 0; i < options.size(); ++i) groups[{options[i]->candidate.inputs, options[i]->candidate.outputs}].push_back(i);
   std::vector<size_t> result;
-  for (const auto& [formats, group] : groups) {
-    std::vector<Scored> scored;
-    for (const size_t i : group) scored.push_back({options[i]->seconds, options[i]->workspaceBytes, options[i]->rank, options[i]->candidate.text()});
-    result.push_back(group[choose(scored)]);
-  }
+  for (const auto& [formats, group] : groups) result.push_back(bestOf(options, group));
   return result;
+}
+
+size_t pitchedWinner(std::span<const Option* const> options, size_t winner) {
+  const auto& best = options[winner]->candidate;
+  std::vector<size_t> group;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const auto& candidate = options[i]->candidate;
+    const bool gains = (candidate.pitchedInputs & ~best.pitchedInputs) != 0 || (candidate.pitchedOutputs & ~best.pitchedOutputs) != 0;
+    if (gains && candidate.inputs == best.inputs && candidate.outputs == best.outputs) group.push_back(i);
+  }
+  return group.empty() ? options.size() : bestOf(options, group);
 }
 
 }  // namespace tenon::build

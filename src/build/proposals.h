@@ -37,4 +37,7 @@ void inParallel(size_t count, const std::function<void(size_t)>& work);
 // The one of each group of options with the same formats that can win, in the order of the formats.
 std::vector<size_t> winners(std::span<const Option* const> options);
 
+// The best one in the formats of the winner that lets other operands be pitched than it does; none: options.size().
+size_t pitchedWinner(std::span<const Option* const> options, size_t winner);
+
 }  // namespace tenon::build

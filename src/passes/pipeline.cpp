@@ -79,13 +79,6 @@ const char* variable(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-bool isDisabled(std::string_view pass) {
-  const char* list = variable("TENON_DISABLE");
-  if (list == nullptr) return false;
-  const std::string padded = fmt::format(",{},", list);
-  return padded.find(fmt::format(",{},", pass)) != std::string::npos;
-}
-
 void write(const std::filesystem::path& path, const std::string& content) {
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
@@ -94,6 +87,13 @@ void write(const std::filesystem::path& path, const std::string& content) {
 }
 
 }  // namespace
+
+bool isDisabled(std::string_view pass) {
+  const char* list = variable("TENON_DISABLE");
+  if (list == nullptr) return false;
+  const std::string padded = fmt::format(",{},", list);
+  return padded.find(fmt::format(",{},", pass)) != std::string::npos;
+}
 
 std::span<const Pass> pipeline() { return kPipeline; }
 

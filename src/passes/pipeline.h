@@ -32,6 +32,9 @@ std::span<const Pass> pipeline();
 // graph before it is then in a file (in TENON_DUMP or the folder for temporary files), and the error says how to repeat it.
 int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
 
+// Whether TENON_DISABLE names the pass, or a stage of the build that may be left out like one.
+bool isDisabled(std::string_view pass);
+
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass
 // that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out.
 void run(graph::Graph& graph, const Options& options);

@@ -32,7 +32,7 @@ enum class Storage : uint8_t {
   kOutput,    // address given by the user; index: of Plan::io
   kArena,     // memory of the context; offset within the arena
   kConstant,  // index: of Plan::constants
-  kView       // same memory as tensor `index` (whose storage is no view)
+  kView       // memory of tensor `index` (whose storage is no view), from viewOffset on
 };
 
 struct TensorRecord {
@@ -48,11 +48,14 @@ struct TensorRecord {
   int32_t lastStep = -1;
   bool onHost = false;              // shape tensors of a device engine
   bool debug = false;               // marked by the user: shown to the context's debug hook
+  Extent viewOffset = 0;            // kView: bytes from the start of the tensor whose memory it is
+  Extent pitch = 0;                 // kView in kChannelsLast: elements from pixel to pixel; 0: as many as channels
 };
 
-enum class StepKind : uint8_t { kLaunch, kCopy };
+enum class StepKind : uint8_t { kLaunch, kCopy, kView };
 
-// One step of a program. kLaunch runs a kernel on its tensors; kCopy copies inputs[0] to outputs[0], same bytes.
+// One step of a program. kLaunch runs a kernel on its tensors; kCopy copies inputs[0] to outputs[0], same bytes; kView does
+// nothing, because its tensors share memory: profiler and inspector show the layer.
 struct Step {
   StepKind kind = StepKind::kLaunch;
   KernelRecord kernel;

@@ -110,6 +110,9 @@ class ManifestReader {
     return result;
   }
 
+  // Zero where it is absent.
+  Extent extent(const flatbuffers::String* value) { return value == nullptr ? Extent(0) : Extent::parse(text(value)); }
+
   template <typename T>
   std::vector<T> numbers(const flatbuffers::Vector<T>* values) {
     if (values == nullptr) return {};
@@ -167,12 +170,14 @@ class ManifestReader {
     tensor.lastStep = x.last_step();
     tensor.onHost = x.on_host();
     tensor.debug = x.debug();
+    tensor.viewOffset = extent(x.view_offset());
+    tensor.pitch = extent(x.pitch());
     return tensor;
   }
 
   Step one(const fbs::Step& x) {
     Step step;
-    step.kind = enumeration(x.kind(), StepKind::kCopy, "step kind");
+    step.kind = enumeration(x.kind(), StepKind::kView, "step kind");
     if (x.kernel() != nullptr) {
       const auto& k = *x.kernel();
       step.kernel = {text(k.backend()), text(k.name()), k.version(), text(k.op()), text(k.params()), k.native_code()};

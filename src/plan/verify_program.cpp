@@ -55,6 +55,7 @@ class ProgramVerifier {
     checkUser(t.firstStep >= -1 && t.firstStep <= t.lastStep && t.lastStep < steps, "plan, program {}: tensor '{}' lives from step {} to {} of {}",
               index_, t.name, t.firstStep, t.lastStep, steps);
     checkUser(t.format == Format::kLinear || t.shape.size() >= 2, "plan, program {}: tensor '{}' of shape {} has the format {}", index_, t.name, text(t.shape), name(t.format));
+    verifyView(t);
     switch (t.storage) {
       case Storage::kInput:
       case Storage::kOutput:
@@ -69,6 +70,16 @@ class ProgramVerifier {
                   "plan, program {}: tensor '{}' is a view of tensor {}, which is none or a view", index_, t.name, t.index);
         break;
     }
+  }
+
+  // Where the places are within the memory that they view is known with the extents only, and held against it then.
+  void verifyView(const TensorRecord& t) const {
+    if (t.viewOffset.isConstant(0) && t.pitch.isConstant(0)) return;
+    verifyShape(plan_, {t.viewOffset, t.pitch}, t.name);
+    checkUser(t.storage == Storage::kView && inRange(t.index, program_.tensors) && tensor(t.index).storage != Storage::kConstant,
+              "plan, program {}: tensor '{}' has a place within another one's memory, but is no view of a tensor that is computed", index_, t.name);
+    checkUser(t.pitch.isConstant(0) || (t.format == Format::kChannelsLast && t.shape.size() >= 3),
+              "plan, program {}: tensor '{}' of shape {} in the format {} has rows of its own", index_, t.name, text(t.shape), name(t.format));
   }
 
   void verifyPlace(const std::string& what, uint64_t offset, uint64_t bytes) const {
@@ -109,6 +120,7 @@ class ProgramVerifier {
       if (input != -1) verifyUse(step, stepIndex, input, false);
     }
     checkUser(!step.outputs.empty(), "plan, program {}, step '{}': it has no outputs", index_, step.name);
+    if (step.kind == StepKind::kView) return verifyShared(step, stepIndex);
     for (const int32_t output : step.outputs) {
       checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_, step.name, output, program_.tensors.size());
       verifyUse(step, stepIndex, output, true);
@@ -119,6 +131,17 @@ class ProgramVerifier {
       return;
     }
     verifyKernel(step);
+  }
+
+  // A step of views writes nothing: what it gives stands already where its operands do.
+  void verifyShared(const Step& step, int32_t stepIndex) {
+    for (const int32_t output : step.outputs) {
+      checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_, step.name, output, program_.tensors.size());
+      verifyUse(step, stepIndex, output, false);
+      for (const int32_t input : step.inputs) {
+        checkUser(input != -1 && base(input) == base(output), "plan, program {}, step '{}': it is a view of tensors in other memory", index_, step.name);
+      }
+    }
   }
 
   void verifyKernel(const Step& step) {

@@ -153,8 +153,12 @@ class ManifestWriter {
     const auto dtype = text(std::string(tenon::name(tensor.dtype)));
     const auto shape = texts(tensor.shape);
     const auto format = text(std::string(tenon::name(tensor.format)));
+    const auto extent = [&](const Extent& value) { return value.isConstant(0) ? Offset<flatbuffers::String>() : text(value.text()); };
+    const auto viewOffset = extent(tensor.viewOffset);
+    const auto pitch = extent(tensor.pitch);
     return fbs::CreateTensor(fb_, itsName, dtype, shape, format, static_cast<uint8_t>(tensor.storage), tensor.index,
-                             tensor.offset, tensor.bytes, tensor.firstStep, tensor.lastStep, tensor.onHost, tensor.debug);
+                             tensor.offset, tensor.bytes, tensor.firstStep, tensor.lastStep, tensor.onHost, tensor.debug,
+                             viewOffset, pitch);
   }
 
   Offset<fbs::Kernel> one(const KernelRecord& kernel) {

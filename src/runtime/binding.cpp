@@ -21,6 +21,7 @@ Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
   for (const auto& kernel : kernels) instances_.push_back(kernel == nullptr ? nullptr : kernel->instantiate());
   shapes_.resize(program_.tensors.size());
   bytes_.resize(program_.tensors.size());
+  viewOffsets_.resize(program_.tensors.size());
   skipped_.resize(program_.steps.size());
   workspaceBytes_.resize(program_.steps.size());
   planned_.bytes = program_.arenaBytes;
@@ -68,8 +69,38 @@ void Binding::measureTensors() {
     shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.format};
     bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.format);
     checkUser(bytes_[i] < UINT64_MAX / 2, "tensor '{}' would have the shape {} = {}", record.name, shapes_[i].dims.text(), text(record.shape));
+    placeView(i);
   }
   for (size_t i = 0; i < program_.tensors.size(); ++i) checkCapacity(i);
+}
+
+void Binding::placeView(size_t tensor) {
+  const auto& record = program_.tensors[tensor];
+  const auto value = [&](const Extent& extent) { return extent.isConstant() ? extent.constant() : extent.evaluate(symbols_); };
+  const int64_t offset = value(record.viewOffset);
+  const int64_t pitch = value(record.pitch);
+  auto& shape = shapes_[tensor];
+  constexpr int64_t kMost = int64_t{1} << 46;
+  const bool isRow = pitch == 0 || (pitch <= kMost && pitch >= shape.dims[1]);
+  const bool isPlace = offset >= 0 && offset <= kMost && offset * 8 % bits(record.dtype) == 0;
+  checkUser(isPlace && isRow, "tensor '{}' of shape {} stands {} bytes within another with rows of {}", record.name,
+            shape.dims.text(), offset, pitch);
+  viewOffsets_[tensor] = static_cast<uint64_t>(offset);
+  shape.pitch = bytes_[tensor] == 0 ? 0 : pitch;
+}
+
+// Bytes from the start of its base to its own end.
+uint64_t Binding::reach(size_t tensor) const {
+  const auto& shape = shapes_[tensor];
+  if (bytes_[tensor] == 0) return 0;
+  uint64_t bytes = bytes_[tensor];
+  if (shape.pitch != 0) {
+    Dims wide = shape.dims;
+    wide[1] = shape.pitch;
+    bytes = storageBytes(shape.dtype, wide, shape.format);  // UINT64_MAX where it does not fit
+    bytes -= std::min(bytes, static_cast<uint64_t>((shape.pitch - shape.dims[1]) * bits(shape.dtype) / 8));
+  }
+  return bytes > UINT64_MAX / 2 ? UINT64_MAX : viewOffsets_[tensor] + bytes;
 }
 
 // What a tensor may take at most: its place in the arena, or what the tensor that it is a view of has.
@@ -79,8 +110,8 @@ void Binding::checkCapacity(size_t tensor) const {
   uint64_t capacity = bytes_[owner];
   if (record.storage == Storage::kArena) capacity = record.bytes;
   if (record.storage == Storage::kConstant) capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
-  checkUser(bytes_[tensor] <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}", program_.tensors[tensor].name,
-            shapes_[tensor].dims.text(), bytes_[tensor], capacity);
+  checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}", program_.tensors[tensor].name,
+            shapes_[tensor].dims.text(), reach(tensor), capacity);
 }
 
 Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
@@ -107,6 +138,10 @@ void Binding::configureStep(size_t index) {
   const auto empty = [&](int32_t tensor) { return bytes_[static_cast<size_t>(tensor)] == 0; };
   skipped_[index] = std::all_of(step.outputs.begin(), step.outputs.end(), empty);
   workspaceBytes_[index] = 0;
+  if (step.kind == plan::StepKind::kView) {
+    skipped_[index] = 1;
+    return;
+  }
   if (step.kind == plan::StepKind::kCopy) {
     const auto from = static_cast<size_t>(step.inputs[0]);
     const auto to = static_cast<size_t>(step.outputs[0]);
@@ -151,7 +186,7 @@ const ArenaLayout& Binding::compact() {
   // A view may be larger than the tensor whose memory it is: the owner's place must hold both.
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     auto& owner = blocks[static_cast<size_t>(base(static_cast<int32_t>(i)))];
-    if (owner.bytes != 0) owner.bytes = std::max(owner.bytes, bytes_[i]);
+    if (owner.bytes != 0) owner.bytes = std::max(owner.bytes, reach(i));
   }
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const auto step = static_cast<int32_t>(i);

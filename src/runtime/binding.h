@@ -36,6 +36,7 @@ class Binding {
   KernelInstance* instance(size_t step) const { return instances_[step].get(); }
   bool skipped(size_t step) const { return skipped_[step] != 0; }
   int32_t base(int32_t tensor) const;
+  uint64_t viewOffset(int32_t tensor) const { return viewOffsets_[static_cast<size_t>(tensor)]; }  // within its base
 
   const ArenaLayout& planned() const noexcept { return planned_; }
   const ArenaLayout& compact();  // laid out anew for these extents
@@ -52,6 +53,8 @@ class Binding {
 
  private:
   void measureTensors();
+  void placeView(size_t tensor);
+  uint64_t reach(size_t tensor) const;
   void checkCapacity(size_t tensor) const;
   struct StepShapes {
     std::vector<TensorShape> inputs;
@@ -70,6 +73,7 @@ class Binding {
   SymbolValues symbols_;
   std::vector<TensorShape> shapes_;  // by tensor
   std::vector<uint64_t> bytes_;
+  std::vector<uint64_t> viewOffsets_;
   std::vector<std::unique_ptr<KernelInstance>> instances_;  // by step
   std::vector<uint8_t> skipped_;
   std::vector<uint64_t> workspaceBytes_;

@@ -20,9 +20,14 @@ struct TensorShape {
   DataType dtype = DataType::kF32;
   Dims dims;
   Format format = Format::kLinear;
+  int64_t pitch = 0;  // kChannelsLast: elements from pixel to pixel where it lies within a wider tensor; else 0
 };
 
-// Extents for which an instance is made ready. Absent optional tensors have dtype only and rank 0.
+// Elements from one pixel of a channels-last tensor to the next.
+inline int64_t pixelStep(const TensorShape& shape) { return shape.pitch != 0 ? shape.pitch : shape.dims[1]; }
+
+// Extents for which an instance is made ready. Absent optional tensors have dtype only and rank 0. Only operands that the
+// candidate named (build::Candidate) have a pitch.
 struct Shapes {
   std::span<const TensorShape> inputs;
   std::span<const TensorShape> outputs;

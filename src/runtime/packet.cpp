@@ -57,7 +57,7 @@ void Packet::prepare(const Setup& setup) {
       address = binding_->inHostArena(owner) ? binding_->hostAddress(owner)
                                              : static_cast<std::byte*>(setup.arena) + setup.layout->tensors[static_cast<size_t>(owner)];
     }
-    addresses_[i] = address == nullptr ? emptyTensor : address;
+    addresses_[i] = address == nullptr ? emptyTensor : static_cast<std::byte*>(address) + binding_->viewOffset(static_cast<int32_t>(i));
   }
   operands_.clear();
   first_.clear();

@@ -55,8 +55,8 @@ void expectSame(const Plan& a, const Plan& b) {
     for (size_t t = 0; t < a.programs[p].tensors.size(); ++t) {
       const auto& x = a.programs[p].tensors[t];
       const auto& y = b.programs[p].tensors[t];
-      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.format, x.storage, x.index, x.offset, x.bytes, x.firstStep, x.lastStep, x.onHost, x.debug),
-                std::tie(y.name, y.dtype, y.shape, y.format, y.storage, y.index, y.offset, y.bytes, y.firstStep, y.lastStep, y.onHost, y.debug));
+      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.format, x.storage, x.index, x.offset, x.bytes, x.firstStep, x.lastStep, x.onHost, x.debug, x.viewOffset, x.pitch),
+                std::tie(y.name, y.dtype, y.shape, y.format, y.storage, y.index, y.offset, y.bytes, y.firstStep, y.lastStep, y.onHost, y.debug, y.viewOffset, y.pitch));
     }
   }
   ASSERT_EQ(a.constants.size(), b.constants.size());
@@ -77,6 +77,25 @@ TEST(PlanFile, RoundTripOfRandomPlans) {
     expectSame(plan, back);
     EXPECT_EQ(bytes, write(back));
   }
+}
+
+TEST(PlanFile, PlacesWithinOtherTensors) {
+  HandPlan hand;
+  const int32_t x = hand.input("x", DataType::kF32, {"N", "6"});
+  const int32_t t = hand.tensor("t", DataType::kF32, {"N", "6"});
+  const int32_t v = hand.view("v", t, {"N", "2", "1"});
+  const int32_t y = hand.output("y", DataType::kF32, {"N", "2", "1"});
+  hand.program().tensors[static_cast<size_t>(v)].viewOffset = Extent::symbol("N") * 16;
+  hand.program().tensors[static_cast<size_t>(v)].pitch = 6;
+  hand.program().tensors[static_cast<size_t>(v)].format = Format::kChannelsLast;
+  hand.step("s", test::pointwise("neg(x0)"), {x}, {t});
+  hand.sharedStep("part", {t}, {v});
+  hand.copy("copy", v, y);
+  hand.profile({{"x", {{1, 6}, {2, 6}, {8, 6}, {}, {}, {}}}});
+  const Plan plan = hand.finish();
+  const Plan back = read(Blob::copyOf(write(plan)));
+  expectSame(plan, back);
+  EXPECT_EQ(back.programs[0].steps[1].kind, StepKind::kView);
 }
 
 TEST(PlanFile, EqualConstantsAreStoredOnce) {

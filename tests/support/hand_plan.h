@@ -93,6 +93,14 @@ class HandPlan {
     step.outputs = {to};
     program_.steps.push_back(std::move(step));
   }
+  void sharedStep(const std::string& name, std::vector<int32_t> inputs, std::vector<int32_t> outputs) {
+    plan::Step step;
+    step.kind = plan::StepKind::kView;
+    step.name = name;
+    step.inputs = std::move(inputs);
+    step.outputs = std::move(outputs);
+    program_.steps.push_back(std::move(step));
+  }
   void profile(std::map<std::string, plan::InputRange> ranges) { plan_.profiles.push_back(std::move(ranges)); }
 
   plan::Plan& plan() { return plan_; }

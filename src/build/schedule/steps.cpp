@@ -1,14 +1,11 @@
-// Steps in the graph's order; views and in-place results share memory; lifetimes become offsets.
+// Steps in the graph's order; results take the memory of what dies; lifetimes become offsets.
 #include "build/schedule/steps.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
-#include "core/fields.h"
 #include "core/storage.h"
 #include "memory/layout.h"
-#include "plan/checksum.h"
 #include "runtime/kernel.h"
 
 namespace tenon::build {
@@ -30,16 +27,15 @@ Extent storedCount(const Shape& shape, Format format) {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols, const plan::Plan& plan,
-            ConstantPool& constants, NativeCodePool& native, Log& log)
-      : graph_(graph), assignment_(assignment), symbols_(symbols), plan_(plan), constants_(constants), native_(native), log_(log) {}
+  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
+            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log)
+      : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), plan_(plan), constants_(constants), native_(native), log_(log) {}
 
   plan::Program run() {
     findDevice();
-    makeGroups();
     makeTensors();
-    numberSteps();
     makeSteps();
+    noteLifetimes();
     shareInPlace();
     layOut();
     return std::move(program_);
@@ -49,26 +45,6 @@ class Scheduler {
   void findDevice() {
     for (const NodeId id : graph_.order()) {
       if (!assignment_.isView[id]) onHost_ = runtime::backend(assignment_.choice[id].record.backend).device().isHost();
-    }
-  }
-
-  // Behind the copies of shape tensors.
-  void numberSteps() {
-    step_.assign(graph_.nodeCount(), -1);
-    auto next = static_cast<int32_t>(uploads_.size());
-    for (const NodeId id : graph_.order()) {
-      if (!assignment_.isView[id]) step_[id] = next++;
-    }
-  }
-
-  // The value whose memory each value lives in.
-  void makeGroups() {
-    root_.resize(graph_.valueCount());
-    for (ValueId id = 0; id < graph_.valueCount(); ++id) root_[id] = id;
-    for (const NodeId id : graph_.order()) {
-      if (!assignment_.isView[id]) continue;
-      const auto& node = graph_.node(id);
-      for (const ValueId output : node.outputs) root_[output] = root_[node.inputs.at(0)];
     }
   }
 
@@ -98,6 +74,13 @@ class Scheduler {
     return static_cast<int32_t>(program_.tensors.size() - 1);
   }
 
+  int32_t addView(ValueId id, int32_t of, const Place& place) {
+    const int32_t view = addTensor(id, Storage::kView, of);
+    program_.tensors.back().viewOffset = place.offset;
+    program_.tensors.back().pitch = place.pitch;
+    return view;
+  }
+
   void makeTensors() {
     tensor_.assign(graph_.valueCount(), -1);
     program_.ioTensors.assign(plan_.io.size(), -1);
@@ -115,18 +98,18 @@ class Scheduler {
       uploads_.emplace_back(tensor_[id], copy);
       tensor_[id] = copy;
     }
-    // A computed group with a network output lives in the first one's memory; other outputs are copied.
+    // Memory with a network output is that of the first one; other outputs are copied.
     std::map<ValueId, int32_t> outputOfRoot;
     std::map<ValueId, ValueId> ownerOfRoot;  // the output itself, of which all others of the group are views
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      const ValueId root = root_[graph_.outputs()[i]];
+      const ValueId root = placement_.places[graph_.outputs()[i]].owner;
       if (graph_.value(root).producer == graph::kNone || livesOnHost(graph_.outputs()[i])) continue;
       outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
       ownerOfRoot.emplace(root, graph_.outputs()[i]);
     }
     const auto ensure = [&](ValueId id) {
       if (tensor_[id] >= 0) return;
-      const ValueId root = root_[id];
+      const ValueId root = placement_.places[id].owner;
       const auto output = outputOfRoot.find(root);
       const ValueId owner = output != outputOfRoot.end() ? ownerOfRoot.at(root) : root;
       if (tensor_[owner] < 0) {
@@ -139,7 +122,7 @@ class Scheduler {
           tensor_[owner] = addTensor(owner, Storage::kArena, -1);
         }
       }
-      if (id != owner) tensor_[id] = addTensor(id, Storage::kView, tensor_[owner]);
+      if (id != owner) tensor_[id] = addView(id, tensor_[owner], placement_.places[id]);
     };
     for (const NodeId id : graph_.order()) {
       for (const ValueId input : graph_.node(id).inputs) ensure(input);
@@ -174,29 +157,70 @@ class Scheduler {
     return step;
   }
 
+  // All but the inputs and the workspace.
+  plan::Step launchStep(NodeId id) {
+    const auto& node = graph_.node(id);
+    const auto& choice = assignment_.choice[id];
+    plan::Step step;
+    step.kernel = choice.record;
+    if (!choice.nativeCode.empty()) step.kernel.nativeCode = native_.add(choice.nativeCode);
+    step.name = node.name;
+    step.origins = node.origins;
+    step.layerType = node.op.name();
+    step.tactic = choice.candidate.tactic + (choice.candidate.variant.empty() ? "" : "/" + choice.candidate.variant);
+    for (const ValueId output : node.outputs) step.outputs.push_back(tensor_[output]);
+    return step;
+  }
+
+  // A slice or concatenation whose result stands already where it belongs, but for the parts that are copied there: by its
+  // own kernel where that writes rows of any pitch, as a concatenation of one.
+  void addShared(NodeId id, const std::vector<CopiedPart>& copied) {
+    const auto& node = graph_.node(id);
+    auto view = launchStep(id);
+    view.kind = plan::StepKind::kView;
+    view.kernel = {};
+    view.tactic = "view";
+    for (const ValueId input : node.inputs) view.inputs.push_back(tensor_[input]);
+    for (const auto& [input, place] : copied) {
+      const ValueId part = node.inputs[input];
+      const auto& whole = program_.tensors[static_cast<size_t>(tensor_[place.owner])];
+      const int32_t to = addView(part, whole.storage == Storage::kView ? whole.index : tensor_[place.owner], place);
+      program_.tensors.back().debug = false;
+      const auto name = fmt::format("{} (part {})", node.name, input);
+      auto step = assignment_.choice[id].candidate.pitchedOutputs == 0 ? copyStep(tensor_[part], to, name) : launchStep(id);
+      step.name = name;
+      step.origins = node.origins;
+      step.inputs = {tensor_[part]};
+      step.outputs = {to};
+      program_.steps.push_back(std::move(step));
+      view.inputs[input] = to;
+    }
+    program_.steps.push_back(std::move(view));
+  }
+
   void makeSteps() {
+    step_.assign(graph_.nodeCount(), -1);
     for (const auto& [from, to] : uploads_) {
       program_.steps.push_back(copyStep(from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
     }
     for (const NodeId id : graph_.order()) {
       if (assignment_.isView[id]) continue;
-      const auto& node = graph_.node(id);
-      const auto& choice = assignment_.choice[id];
-      plan::Step step;
-      step.kernel = choice.record;
-      if (!choice.nativeCode.empty()) step.kernel.nativeCode = native_.add(choice.nativeCode);
-      step.name = node.name;
-      step.origins = node.origins;
-      step.layerType = node.op.name();
-      step.tactic = choice.candidate.tactic + (choice.candidate.variant.empty() ? "" : "/" + choice.candidate.variant);
-      for (const ValueId input : node.inputs) step.inputs.push_back(tensor_[input]);
-      for (const ValueId output : node.outputs) step.outputs.push_back(tensor_[output]);
-      step.workspaceBytes = workspace(node, choice);
+      if (const auto shared = placement_.shared.find(id); shared != placement_.shared.end()) {
+        addShared(id, shared->second);
+        continue;
+      }
+      auto step = launchStep(id);
+      for (const ValueId input : graph_.node(id).inputs) step.inputs.push_back(tensor_[input]);
+      step.workspaceBytes = workspace(graph_.node(id), assignment_.choice[id]);
+      step_[id] = static_cast<int32_t>(program_.steps.size());
       program_.steps.push_back(std::move(step));
     }
     for (const auto& [from, to] : copies_) {
       program_.steps.push_back(copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
     }
+  }
+
+  void noteLifetimes() {
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const auto at = static_cast<int32_t>(s);
       const auto touch = [&](int32_t tensor) {
@@ -255,11 +279,15 @@ class Scheduler {
   // A result takes the memory of an input that dies in the same step where the operator's facts allow it.
   void shareInPlace() {
     for (const NodeId id : graph_.order()) {
-      if (assignment_.isView[id]) continue;
+      if (step_[id] < 0) continue;
       const auto& node = graph_.node(id);
       for (const auto& alias : node.op.facts().aliases) {
-        if (alias.view) continue;
-        tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
+        if (!alias.view) tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
+      }
+      const uint64_t overwritten = assignment_.choice[id].candidate.overwritten;
+      for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
+        const bool isAlone = std::count(node.inputs.begin(), node.inputs.end(), node.inputs[i]) == 1;
+        if (isAlone && ((overwritten >> i) & 1) != 0) tryInPlace(node, step_[id], i, 0);
       }
     }
   }
@@ -277,6 +305,8 @@ class Scheduler {
     const int32_t outputTensor = tensor_[node.outputs[outputIndex]];
     auto& in = owner(inputTensor);
     auto& out = program_.tensors[static_cast<size_t>(outputTensor)];
+    const auto& place = program_.tensors[static_cast<size_t>(inputTensor)];
+    if (!place.viewOffset.isConstant(0) || !place.pitch.isConstant(0)) return;
     const auto& input = graph_.value(inputId);
     const auto& output = graph_.value(node.outputs[outputIndex]);
     if (out.storage != Storage::kArena || in.storage != Storage::kArena || in.lastStep != step) return;
@@ -319,14 +349,14 @@ class Scheduler {
 
   const Graph& graph_;
   const Assignment& assignment_;
+  const Placement& placement_;
   const ProfileSymbols& symbols_;
   const plan::Plan& plan_;
   ConstantPool& constants_;
   NativeCodePool& native_;
   Log& log_;
   plan::Program program_;
-  std::vector<int32_t> step_;            // by node
-  std::vector<ValueId> root_;            // by value
+  std::vector<int32_t> step_;            // by node; -1 without a kernel
   std::vector<int32_t> tensor_;          // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
@@ -336,41 +366,9 @@ class Scheduler {
 
 }  // namespace
 
-int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
-  const auto view = constant->view();
-  const std::string_view bytes(static_cast<const char*>(view.data), view.bytes());
-  const uint64_t hash = plan::checksum(bytes.data(), bytes.size()) ^ hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text()));
-  const auto [first, last] = byHash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const auto& known = plan_.constants[static_cast<size_t>(it->second)];
-    if (known.dtype == view.dtype && known.dims == view.dims && known.bytes == bytes.size() &&
-        std::memcmp(known.data.get(), bytes.data(), bytes.size()) == 0) {
-      return it->second;
-    }
-  }
-  plan::ConstantRecord record;
-  record.dtype = view.dtype;
-  record.dims = view.dims;
-  record.hash = hash;
-  record.weights = constant->weights();
-  record.data = std::shared_ptr<const void>(constant, view.data);
-  record.bytes = bytes.size();
-  const auto index = static_cast<int32_t>(plan_.constants.size());
-  plan_.constants.push_back(std::move(record));
-  byHash_.emplace(hash, index);
-  return index;
-}
-
-int32_t NativeCodePool::add(const std::vector<std::byte>& code) {
-  const auto found = std::find(plan_.nativeCode.begin(), plan_.nativeCode.end(), code);
-  if (found != plan_.nativeCode.end()) return static_cast<int32_t>(found - plan_.nativeCode.begin());
-  plan_.nativeCode.push_back(code);
-  return static_cast<int32_t>(plan_.nativeCode.size() - 1);
-}
-
-plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
+plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
                           const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log) {
-  return Scheduler(graph, assignment, symbols, plan, constants, native, log).run();
+  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, log).run();
 }
 
 }  // namespace tenon::build

@@ -3,6 +3,7 @@
 
 #include "build/assignment.h"
 #include "build/profiles.h"
+#include "build/schedule/placement.h"
 #include "plan/program.h"
 
 namespace tenon::build {
@@ -29,7 +30,7 @@ class NativeCodePool {
 };
 
 // `plan.io` and `plan.symbols` stand already.
-plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
+plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
                           const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log);
 
 }  // namespace tenon::build

@@ -51,6 +51,11 @@ struct Candidate {
   std::string variant;           // "" or what distinguishes it from the tactic's other candidates; stable
   std::vector<Format> inputs;
   std::vector<Format> outputs;
+  // Operands, a bit each, that may lie in memory with more than their channels from pixel to pixel (TensorShape::pitch): then
+  // slices along the channels and parts of concatenations are read and written where they are.
+  uint64_t pitchedInputs = 0;
+  uint64_t pitchedOutputs = 0;
+  uint64_t overwritten = 0;  // operands, a bit each, whose memory the first result may take, beside those that the operator names
   std::string text() const;      // cpu.dnnl_convolution/brgemm(linear,linear)->(channels_last)
 };
 

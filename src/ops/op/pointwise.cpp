@@ -123,7 +123,7 @@ std::optional<std::vector<Extent>> inferContents(const ScalarExpr& expr, const I
 Facts Pointwise::facts() const {
   Facts facts;
   facts.pointwise = true;
-  facts.aliases = {{0, 0, false}};
+  for (int i = 0; i < expr.inputCount(); ++i) facts.aliases.push_back({0, i, false});
   return facts;
 }
 

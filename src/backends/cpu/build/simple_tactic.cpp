@@ -1,6 +1,8 @@
 // Candidates in one format.
 #include "backends/cpu/build/simple_tactic.h"
 
+#include <algorithm>
+
 #include "core/platform/processor.h"
 #include "core/storage.h"
 
@@ -50,6 +52,18 @@ void addBlockedCandidate(std::string_view tactic, const build::Problem& problem,
     candidate.outputs.push_back(*format);
   }
   candidates.push_back(std::move(candidate));
+}
+
+void allowPitch(std::vector<build::Candidate>& candidates) {
+  const auto mask = [](const std::vector<Format>& formats) {
+    uint64_t result = 0;
+    for (size_t i = 0; i < std::min<size_t>(formats.size(), 64); ++i) result |= formats[i] == Format::kChannelsLast ? uint64_t{1} << i : 0;
+    return result;
+  };
+  for (auto& candidate : candidates) {
+    candidate.pitchedInputs = mask(candidate.inputs);
+    candidate.pitchedOutputs = mask(candidate.outputs);
+  }
 }
 
 build::Support onlyF32(const build::Problem& problem) {

@@ -25,6 +25,9 @@ constexpr int64_t kFewChannels = 4;
 // whole vectors only. f32 images only.
 void addBlockedCandidate(std::string_view tactic, const build::Problem& problem, std::vector<build::Candidate>& candidates);
 
+// Says of every channels-last operand that it may have a pitch: for kernels that ask runtime::pixelStep() or the like.
+void allowPitch(std::vector<build::Candidate>& candidates);
+
 // "no" when an operand is not f32.
 build::Support onlyF32(const build::Problem& problem);
 

@@ -1,6 +1,8 @@
 // What the tactics of kernels made of tiles share.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cpu/build/simple_tactic.h"
 #include "ops/scalar.h"
 
@@ -28,6 +30,16 @@ inline build::Support tileEpilogueFits(const build::Problem& problem, const ops:
   constexpr size_t kBuffers = 24;
   if (buffers > kBuffers) return build::no("an epilogue of {} operands and results; a tile has room for {}", buffers, kBuffers);
   return build::yes();
+}
+
+// A tile reads its part of a matrix of the epilogue before it writes there, and no other tile touches it.
+inline void allowOverwriting(const build::Problem& problem, size_t firstExtra, std::vector<build::Candidate>& candidates) {
+  for (auto& candidate : candidates) {
+    for (size_t i = firstExtra; i < std::min<size_t>(problem.inputs.size(), 64); ++i) {
+      const bool alike = problem.inputs[i].dims == problem.outputs[0].dims && candidate.inputs[i] == candidate.outputs[0];
+      if (alike && problem.inputs[i].constant == nullptr) candidate.overwritten |= uint64_t{1} << i;
+    }
+  }
 }
 
 }  // namespace tenon::backends::cpu

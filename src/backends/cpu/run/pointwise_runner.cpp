@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/run/pitch.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "core/storage.h"
@@ -40,10 +41,10 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs, co
   outputType_ = output.dtype;
   inputTypes_.clear();
   const int64_t block = channelBlock(output.format);
-  std::vector<Strides> operands{stridesWithinSplit(output.dims, output.format, output.dims, block)};
+  std::vector<Strides> operands{pitchedWithinSplit(output, output.dims, block)};
   for (const auto& input : inputs) {
     inputTypes_.push_back(input.dtype);
-    operands.push_back(stridesWithinSplit(input.dims, input.format, output.dims, block));
+    operands.push_back(pitchedWithinSplit(input, output.dims, block));
   }
   space_ = collapse(splitChannels(output.dims, block), operands);
   joinRepeats();

@@ -108,6 +108,12 @@ bool TileEpilogue::configure(std::vector<Operand> operands) {
   return true;
 }
 
+void TileEpilogue::setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands) {
+  outStep_ = out.pitch;
+  operandSteps_.clear();
+  for (const auto& operand : operands) operandSteps_.push_back(operand.pitch);
+}
+
 void TileEpilogue::makeSteps() {
   steps_.clear();
   literals_.clear();
@@ -164,13 +170,13 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
                        int64_t columns) const {
   if (direct_) {
     alignas(64) float slopes[kMaxTileColumns];
-    call.out = out + row * columns + column;
-    call.outStride = columns;
+    call.outStride = outStep_ != 0 ? outStep_ : columns;
+    call.out = out + row * call.outStride + column;
     call.low = low_;
     call.high = high_;
     if (addend_ >= 0) {
-      call.addend = static_cast<const float*>(extras[addend_]) + row * columns + column;
-      call.addendStride = columns;
+      call.addendStride = operandStep(static_cast<size_t>(addend_), columns);
+      call.addend = static_cast<const float*>(extras[addend_]) + row * call.addendStride + column;
     }
     if (bends_) {
       const auto* const values = slope_ < 0 ? &literalSlope_ : static_cast<const float*>(extras[slope_]);
@@ -190,22 +196,24 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
-void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, const float* addend,
-                                 int64_t columns) const {
+void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep,
+                                 const Matrix& addend) const {
   for (int r = 0; r < rows; ++r) {
     for (int64_t j = 0; j < width; ++j) {
-      const float value = addend == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend[r * columns + j];
-      out[r * columns + j] = value < low_ ? low_ : value > high_ ? high_ : value;
+      const float value = addend.data == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend.data[r * addend.step + j];
+      out[r * outStep + j] = value < low_ ? low_ : value > high_ ? high_ : value;
     }
   }
 }
 
 void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,
                           int64_t column, int64_t columns) const {
-  const int64_t first = row * columns + column;
+  const int64_t outStep = outStep_ != 0 ? outStep_ : columns;
+  out += row * outStep + column;
   if (direct_ && !bends_) {
-    const float* const addend = addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + first;
-    return clampAndStore(buffer, rows, stride, width, out + first, addend, columns);
+    const int64_t step = addend_ < 0 ? 0 : operandStep(static_cast<size_t>(addend_), columns);
+    const float* const addend = addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + row * step + column;
+    return clampAndStore(buffer, rows, stride, width, out, outStep, {addend, step});
   }
   alignas(64) float memory[kMaxBuffers * kTile];
   const auto count = static_cast<size_t>(rows * stride);
@@ -222,8 +230,9 @@ void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width
       std::fill_n(to, padded, *from);
       continue;
     }
+    const int64_t step = operandStep(k, columns);
     for (int r = 0; r < rows; ++r) {
-      const float* const source = operands_[k] == Operand::kRow ? from + column : from + first + r * columns;
+      const float* const source = operands_[k] == Operand::kRow ? from + column : from + (row + r) * step + column;
       std::memcpy(to + r * stride, source, bytes);
       std::fill(to + r * stride + width, to + (r + 1) * stride, 0.f);
     }
@@ -238,7 +247,7 @@ void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width
                   place[static_cast<size_t>(step.operands[2])], to, padded);
     result = to;
   }
-  for (int r = 0; r < rows; ++r) std::memcpy(out + first + r * columns, result + r * stride, bytes);
+  for (int r = 0; r < rows; ++r) std::memcpy(out + r * outStep, result + r * stride, bytes);
 }
 
 }  // namespace tenon::backends::cpu

@@ -23,6 +23,9 @@ class TileEpilogue {
   // `operands[i]` tells of x(i + 1). False when the expression needs more room than a tile has.
   bool configure(std::vector<Operand> operands);
 
+  // Where rows of the result or of a matrix among the operands lie further apart than `columns` of run().
+  void setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands);
+
   // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile begins
   // and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
   void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
@@ -40,17 +43,24 @@ class TileEpilogue {
     std::array<int, 3> operands{};  // buffers: x0, the extras, the literals, the results
     int result = 0;
   };
+  int64_t operandStep(size_t k, int64_t columns) const { return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns; }
   bool findDirect();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   void makeSteps();
   void joinGates();
-  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, const float* addend, int64_t columns) const;
+  struct Matrix {
+    const float* data;
+    int64_t step;
+  };
+  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep, const Matrix& addend) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
   std::vector<Step> steps_;
   std::vector<float> literals_;  // a tile of each
+  int64_t outStep_ = 0;                 // 0: dense
+  std::vector<int64_t> operandSteps_;
   bool direct_ = false;   // at most one added matrix, then a slope below zero and a clamp: done in registers
   int addend_ = -1;       // extra operand
   bool bends_ = false;    // by the slope of an extra operand, or by a literal

@@ -6,12 +6,14 @@
 
 #include "core/dims.h"
 #include "ops/op/convolution.h"
+#include "runtime/kernel.h"
 
 namespace tenon::backends::cpu {
 
 // The two spatial axes stand side by side.
 struct Window {
   int64_t batch = 0, channels = 0, outChannels = 0;
+  int64_t step = 0, outStep = 0;  // floats from pixel to pixel
   std::array<int64_t, 2> extent{}, out{}, size{}, stride{1, 1}, dilation{1, 1}, before{};
 
   int64_t outPixels() const { return batch * out[0] * out[1]; }
@@ -23,8 +25,13 @@ struct Window {
 };
 
 // x [N,C,H,W], w [K,C/g,R,S], y [N,K,P,Q].
-inline Window makeWindow(const ops::Convolution& op, const Dims& w, const Dims& x, const Dims& y, const SymbolValues* symbols) {
+inline Window makeWindow(const ops::Convolution& op, const Dims& w, const runtime::TensorShape& from, const runtime::TensorShape& to,
+                         const SymbolValues* symbols) {
+  const Dims& x = from.dims;
+  const Dims& y = to.dims;
   Window window;
+  window.step = runtime::pixelStep(from);
+  window.outStep = runtime::pixelStep(to);
   window.batch = x[0];
   window.channels = x[1];
   window.outChannels = y[1];

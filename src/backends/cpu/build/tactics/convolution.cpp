@@ -38,6 +38,8 @@ class ConvolutionTactic final : public SimpleTactic {
       planar.inputs[0] = Format::kLinear;
       result.push_back(planar);
     }
+    allowPitch(result);
+    allowOverwriting(problem, op->hasBias ? 3 : 2, result);
     return result;
   }
   int rank(const build::Problem&, const build::Candidate&) const override { return 25; }

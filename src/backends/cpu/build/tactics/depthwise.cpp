@@ -28,6 +28,8 @@ class DepthwiseTactic final : public SimpleTactic {
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
     result.erase(result.begin());  // row-major
+    allowPitch(result);
+    allowOverwriting(problem, problem.op.as<ops::Convolution>()->hasBias ? 3 : 2, result);
     return result;
   }
   int rank(const build::Problem&, const build::Candidate&) const override { return 15; }

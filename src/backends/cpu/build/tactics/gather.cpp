@@ -27,6 +27,7 @@ class GatherTactic final : public SimpleTactic {
     if (rank >= 4 && rank <= 5 && alongChannels && problem.inputs[1].dims.rank == 1) {
       result.push_back({std::string(name()), "", {Format::kChannelsLast, Format::kLinear}, {Format::kChannelsLast}});
     }
+    allowPitch(result);
     return result;
   }
 };

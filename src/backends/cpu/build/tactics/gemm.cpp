@@ -15,6 +15,11 @@ class GemmTactic final : public SimpleTactic {
     if (const auto fits = tileEpilogueFits(problem, op->epilogue, 2, problem.outputs[0].dims.rank - 1); !fits) return fits;
     return onlyF32(problem);
   }
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    allowOverwriting(problem, 2, result);
+    return result;
+  }
   // Without a measurement: packing a matrix for the sake of a few rows costs more than their product.
   int rank(const build::Problem& problem, const build::Candidate&) const override {
     constexpr int64_t kFewRows = 4;

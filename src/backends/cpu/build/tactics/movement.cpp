@@ -46,16 +46,20 @@ class MovementTactic final : public SimpleTactic {
   }
 
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    std::vector<build::Candidate> result;
     if (const auto* reformat = problem.op.as<ops::Reformat>()) {
-      return {{std::string(name()), "", {reformat->from}, {reformat->to}}};
+      result.push_back({std::string(name()), "", {reformat->from}, {reformat->to}});
+    } else {
+      result = SimpleTactic::candidates(problem);
     }
-    auto result = SimpleTactic::candidates(problem);
-    const auto* concat = problem.op.as<ops::Concat>();
-    if (concat == nullptr) return result;
-    addBlockedCandidate(name(), problem, result);
-    const auto& last = result.back();  // every part must be in blocks then
-    const bool mixed = std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
-    if (mixed && channelBlock(last.outputs[0]) > 1) result.pop_back();
+    if (problem.op.as<ops::Concat>() != nullptr) {
+      addBlockedCandidate(name(), problem, result);
+      const auto& last = result.back();  // every part must be in blocks then
+      const bool mixed = std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
+      if (mixed && channelBlock(last.outputs[0]) > 1) result.pop_back();
+    }
+    const auto* slice = problem.op.as<ops::Slice>();
+    if (slice == nullptr || slice->mode == ops::SliceMode::kStrict) allowPitch(result);  // what fills writes the whole result first
     return result;
   }
 };

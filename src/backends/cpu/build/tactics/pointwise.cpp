@@ -37,6 +37,7 @@ class PointwiseTactic final : public SimpleTactic {
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
     addBlockedCandidate(name(), problem, result);
+    allowPitch(result);
     return result;
   }
 };

@@ -35,6 +35,7 @@ class PoolingTactic final : public SimpleTactic {
     auto result = SimpleTactic::candidates(problem);
     result.erase(result.begin());  // row-major
     addBlockedCandidate(name(), problem, result);
+    allowPitch(result);
     return result;
   }
   int rank(const build::Problem&, const build::Candidate& candidate) const override {

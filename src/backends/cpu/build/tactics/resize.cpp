@@ -13,6 +13,15 @@ class ResizeTactic final : public SimpleTactic {
     if (problem.op.as<ops::Resize>() == nullptr) return build::no("it resizes");
     return onlyF32(problem);
   }
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    allowPitch(result);
+    for (auto& candidate : result) {
+      candidate.pitchedInputs = 0;
+      if (problem.inputs[0].dims[1] != problem.outputs[0].dims[1]) candidate.pitchedOutputs = 0;
+    }
+    return result;
+  }
 };
 
 }  // namespace

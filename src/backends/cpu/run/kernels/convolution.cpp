@@ -75,7 +75,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   const ConvolutionKernel& kernel_;
   TileEpilogue epilogue_;
   size_t firstExtra_ = 2;
-  Window window_;
+  Window window_;         // its step is that of the copy, where there is one
+  int64_t fromStep_ = 0;  // floats from pixel to pixel of a channels-last input
   bool copies_ = false;   // the input is copied with its padding first, and a row of the window is one tap
   bool planar_ = false;   // the input is row-major
   bool isFlat_ = false;   // pixel i of the result is made of pixel i of the input alone
@@ -101,7 +102,8 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
     operands.push_back(operand);
   }
   if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.convolution: the epilogue {} is too long", text(op.epilogue));
-  window_ = makeWindow(op, kernel_.weights, x.dims, y.dims, shapes.symbols);
+  epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
+  window_ = makeWindow(op, kernel_.weights, x, y, shapes.symbols);
   planar_ = x.format == Format::kLinear;
   groupChannels_ = window_.channels / op.groups;
   groupColumns_ = window_.outChannels / op.groups;
@@ -109,9 +111,12 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
   const bool unpadded = window_.before[0] == 0 && window_.before[1] == 0 && window_.endsInside();
   const bool rowsAreTaps = op.groups == 1 && window_.dilation[1] == 1;
   copies_ = planar_ || (rowsAreTaps && window_.channels < kFewChannels && window_.size[1] > 1 && !unpadded);
-  const bool joined = rowsAreTaps && (copies_ || unpadded);
+  const bool dense = window_.step == window_.channels;
+  const bool joined = rowsAreTaps && (copies_ || (unpadded && dense));
   taps_ = joined ? window_.size[0] : window_.size[0] * window_.size[1];
   depth_ = joined ? window_.size[1] * groupChannels_ : groupChannels_;
+  if (copies_) window_.step = window_.channels;
+  fromStep_ = runtime::pixelStep(x);
   isFlat_ = unpadded && window_.size[0] * window_.size[1] == 1 && window_.stride[0] == 1 && window_.stride[1] == 1 &&
             window_.out == window_.extent;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
@@ -160,7 +165,12 @@ void ConvolutionInstance::pad(const float* from, float* to) const {
         for (int64_t i = 0; i < inside; ++i) row[i * channels + c] = line[c * plane + i];
       }
     } else {
-      std::memcpy(row, from + (image * plane + y * window_.extent[1]) * channels, static_cast<size_t>(inside * channels) * sizeof(float));
+      const float* line = from + (image * plane + y * window_.extent[1]) * fromStep_;
+      if (fromStep_ == channels) {
+        std::memcpy(row, line, static_cast<size_t>(inside * channels) * sizeof(float));
+      } else {
+        for (int64_t i = 0; i < inside; ++i) std::copy_n(line + i * fromStep_, channels, row + i * channels);
+      }
     }
     std::fill_n(row + inside * channels, (width - before - inside) * channels, 0.f);
   });
@@ -172,7 +182,7 @@ void ConvolutionInstance::pointAt(const float* x, int64_t firstPixel, int64_t pi
   for (int64_t done = 0; done < pixels; done += rows) {
     const int64_t count = std::min(rows, pixels - done);
     if (isFlat_) {
-      for (int64_t i = 0; i < count; ++i) *table++ = x + (firstPixel + done + i) * window_.channels;
+      for (int64_t i = 0; i < count; ++i) *table++ = x + (firstPixel + done + i) * window_.step;
       continue;
     }
     pointTileAt(x, firstPixel + done, count, table);
@@ -185,7 +195,7 @@ void ConvolutionInstance::pointTileAt(const float* x, int64_t pixel, int64_t cou
   const int64_t height = copies_ ? w.paddedExtent(0) : w.extent[0];
   const int64_t width = copies_ ? w.paddedExtent(1) : w.extent[1];
   const int64_t across = taps_ / w.size[0];  // taps of one row of the window
-  const int64_t step = w.stride[1] * w.channels;
+  const int64_t step = w.stride[1] * w.step;
   const float* const zeros = zeros_.data();
   for (int64_t done = 0; done < count;) {
     // A run of pixels within one row of the output.
@@ -198,11 +208,11 @@ void ConvolutionInstance::pointTileAt(const float* x, int64_t pixel, int64_t cou
     for (int64_t r = 0; r < w.size[0]; ++r) {
       const int64_t y = top + r * w.dilation[0];
       const bool rowInside = y >= 0 && y < height;
-      const float* const line = x + (image * height + y) * width * w.channels;
+      const float* const line = x + (image * height + y) * width * w.step;
       for (int64_t s = 0; s < across; ++s) {
         const float** const to = table + (r * across + s) * count + done;
         const int64_t column = left + s * w.dilation[1];
-        const float* const from = line + column * w.channels;
+        const float* const from = line + column * w.step;
         if (rowInside && column >= 0 && column + (run - 1) * w.stride[1] < width) {
           for (int64_t i = 0; i < run; ++i) to[i] = from + i * step;
           continue;
@@ -251,8 +261,8 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, float
     call.sources = part.table + done * taps_;
     if (done + rows < part.pixels) {
       const int64_t next = std::min<int64_t>(rows, part.pixels - done - rows);
-      if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.channels, depth_);
-      fetchRows(out + (pixel + rows) * window_.outChannels + column, next, window_.outChannels, call.width);
+      if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.step, depth_);
+      fetchRows(out + (pixel + rows) * window_.outStep + column, next, window_.outStep, call.width);
     }
     epilogue_.run(functions[static_cast<size_t>(count)], static_cast<int>(count), call, out, extras, pixel, column, window_.outChannels);
   }

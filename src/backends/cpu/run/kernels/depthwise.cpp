@@ -50,9 +50,10 @@ class DepthwiseInstance final : public runtime::KernelInstance {
       operands.push_back(operand);
     }
     if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.depthwise: the epilogue {} is too long", text(kernel_.op.epilogue));
-    window_ = makeWindow(kernel_.op, kernel_.weights, shapes.inputs[0].dims, y.dims, shapes.symbols);
+    epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
+    window_ = makeWindow(kernel_.op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
     taps_ = window_.size[0] * window_.size[1];
-    zeros_.assign(static_cast<size_t>(window_.channels * (1 + (kMaxTileRows - 1) * window_.stride[1])), 0.f);
+    zeros_.assign(static_cast<size_t>(window_.channels + (kMaxTileRows - 1) * window_.stride[1] * window_.step), 0.f);
     // Pixels of a row whose windows lie within the image's columns.
     firstInner_ = std::clamp<int64_t>((window_.before[1] + window_.stride[1] - 1) / window_.stride[1], 0, window_.out[1]);
     const int64_t reach = (window_.size[1] - 1) * window_.dilation[1];
@@ -81,12 +82,12 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     for (int64_t r = 0; r < w.size[0]; ++r) {
       const int64_t y = top + r * w.dilation[0];
       const bool rowInside = y >= 0 && y < w.extent[0];
-      const float* const start = x + (image * w.extent[0] + y) * w.extent[1] * w.channels;
+      const float* const start = x + (image * w.extent[0] + y) * w.extent[1] * w.step;
       for (int64_t s = 0; s < w.size[1]; ++s) {
         const int64_t at = left + s * w.dilation[1];
         const bool inside = rowInside && at >= 0 && at < w.extent[1];
-        *sources++ = inside ? start + at * w.channels : zeros;
-        *steps++ = inside ? w.stride[1] * w.channels : 0;
+        *sources++ = inside ? start + at * w.step : zeros;
+        *steps++ = inside ? w.stride[1] * w.step : 0;
       }
     }
   }
@@ -98,7 +99,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     TileCall call;
     call.sources = sources;
     call.taps = taps_;
-    call.rowStep = window_.stride[1] * window_.channels;
+    call.rowStep = window_.stride[1] * window_.step;
     for (int64_t column = 0; column < window_.out[1];) {
       const bool inner = column >= firstInner_ && column < lastInner_;
       const int64_t count = inner ? std::min(tileRows, lastInner_ - column) : 1;

@@ -36,6 +36,10 @@ class GatherInstance final : public runtime::KernelInstance {
       outer_ = data.dims[0] * data.dims.count(2, rank);
       rowBytes_ = bits(data.dtype) / 8;
     }
+    fromStep_ = extent_;
+    toStep_ = picks_;
+    if (data.pitch != 0) fromStep_ = data.pitch;
+    if (shapes.outputs[0].pitch != 0) toStep_ = shapes.outputs[0].pitch;
     indices_.resize(static_cast<size_t>(picks_));
     return 0;
   }
@@ -51,8 +55,8 @@ class GatherInstance final : public runtime::KernelInstance {
     if (rowBytes_ == 4) {
       const int64_t parts = interleavedParts();
       runJobs(outer_, outer_ * picks_, [&](int64_t o) {
-        const auto* from = reinterpret_cast<const uint32_t*>(in) + o * extent_;
-        auto* to = reinterpret_cast<uint32_t*>(out) + o * picks_;
+        const auto* from = reinterpret_cast<const uint32_t*>(in) + o * fromStep_;
+        auto* to = reinterpret_cast<uint32_t*>(out) + o * toStep_;
         if (parts == 2) return interleave<2>(from, to, picks_ / 2);
         if (parts == 3) return interleave<3>(from, to, picks_ / 3);
         if (parts == 4) return interleave<4>(from, to, picks_ / 4);
@@ -61,9 +65,9 @@ class GatherInstance final : public runtime::KernelInstance {
       return;
     }
     runJobs(outer_, outer_ * picks_ * std::max<int64_t>(1, rowBytes_ / 16), [&](int64_t o) {
-      char* to = out + o * picks_ * rowBytes_;
+      char* to = out + o * toStep_ * rowBytes_;
       for (const int64_t index : indices_) {
-        std::memcpy(to, in + (o * extent_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
+        std::memcpy(to, in + (o * fromStep_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
         to += rowBytes_;
       }
     });
@@ -88,6 +92,7 @@ class GatherInstance final : public runtime::KernelInstance {
   int64_t extent_ = 1;
   int64_t rowBytes_ = 4;
   int64_t picks_ = 0;
+  int64_t fromStep_ = 1, toStep_ = 0;  // elements of rowBytes_ from one outer index to the next
   std::vector<int64_t> indices_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backends/cpu/run/kernel_row.h"
+#include "backends/cpu/run/pitch.h"
 #include "backends/cpu/run/strided_copy.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
@@ -23,18 +24,18 @@ int elementBytes(DataType type) { return bits(type) / 8; }
 void configureCopy(StridedCopy& copy, const ops::Transpose& op, const Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
-  const auto own = stridesOf(x.dims, x.format);
+  const auto own = pitchedStrides(x);
   Strides from{};
   for (size_t i = 0; i < op.permutation.size(); ++i) from[i] = own[static_cast<size_t>(op.permutation[i])];
-  copy.configure(y.dims, from, 0, stridesOf(y.dims, y.format), 0, elementBytes(x.dtype));
+  copy.configure(y.dims, from, 0, pitchedStrides(y), 0, elementBytes(x.dtype));
 }
 
 void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
   const int64_t block = std::max(channelBlock(x.format), channelBlock(y.format));
-  copy.configure(splitChannels(y.dims, block), stridesWithinSplit(x.dims, x.format, y.dims, block), 0,
-                 stridesWithinSplit(y.dims, y.format, y.dims, block), 0, elementBytes(x.dtype));
+  copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0, pitchedWithinSplit(y, y.dims, block), 0,
+                 elementBytes(x.dtype));
 }
 
 template <typename Op>
@@ -59,13 +60,13 @@ class ConcatInstance final : public runtime::KernelInstance {
     const auto& y = shapes.outputs[0];
     const int64_t block = channelBlock(y.format);
     const int axis = op_.axis < 0 ? op_.axis + y.dims.rank : op_.axis;
-    const auto to = stridesWithinSplit(y.dims, y.format, y.dims, block);
+    const auto to = pitchedWithinSplit(y, y.dims, block);
     const int64_t step = block == 1 || axis < 2 ? to[static_cast<size_t>(axis)] : to[static_cast<size_t>(axis) + 1];
     copies_.assign(shapes.inputs.size(), {});
     int64_t at = 0;
     for (size_t i = 0; i < copies_.size(); ++i) {
       const auto& x = shapes.inputs[i];
-      const auto from = stridesWithinSplit(x.dims, x.format, x.dims, block);
+      const auto from = pitchedWithinSplit(x, x.dims, block);
       copies_[i].configure(splitChannels(x.dims, block), from, 0, to, at / (axis == 1 ? block : 1) * step, elementBytes(y.dtype));
       at += x.dims[axis];
     }
@@ -89,8 +90,8 @@ class SliceInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
-    const auto own = stridesOf(x.dims, x.format);
-    const auto to = stridesOf(y.dims, y.format);
+    const auto own = pitchedStrides(x);
+    const auto to = pitchedStrides(y);
     Dims space;
     Strides from{};
     int64_t fromOffset = 0;

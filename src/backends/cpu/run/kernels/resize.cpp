@@ -17,6 +17,7 @@ constexpr int64_t kGrain = 8192;
 // One axis: [outer, in, inner] becomes [outer, out, inner] in memory.
 struct Pass {
   int64_t outer = 1, in = 1, out = 1, inner = 1;
+  int64_t step = 1;              // floats from one row of `inner` of the result to the next
   std::vector<int32_t> first;    // per output position, where its taps begin; one more at the end
   std::vector<int64_t> indices;
   std::vector<float> weights;
@@ -26,7 +27,7 @@ struct Pass {
       for (int64_t row = begin; row < end; ++row) {
         const auto o = static_cast<size_t>(row % out);
         const float* source = from + row / out * in * inner;
-        float* target = to + row * inner;
+        float* target = to + row * step;
         auto tap = static_cast<size_t>(first[o]);
         const auto last = static_cast<size_t>(first[o + 1]);
         scale(source + indices[tap] * inner, weights[tap], target);
@@ -82,9 +83,11 @@ class ResizeInstance final : public runtime::KernelInstance {
         }
       }
       pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
-      if (isIdentity(pass)) continue;
+      const bool spreads = y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
+      if (isIdentity(pass) && !spreads) continue;
       pass.outer = product(extents, 0, at);
       pass.inner = product(extents, at + 1, extents.size());
+      pass.step = spreads ? y.pitch : pass.inner;
       extents[at] = pass.out;
       half_ = std::max(half_, product(extents, 0, extents.size()));
       passes_.push_back(std::move(pass));

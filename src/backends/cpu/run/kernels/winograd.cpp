@@ -99,7 +99,8 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
     operands.push_back(operand);
   }
   if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.winograd: the epilogue {} is too long", text(op.epilogue));
-  window_ = makeWindow(op, kernel_.weights, shapes.inputs[0].dims, y.dims, shapes.symbols);
+  epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
+  window_ = makeWindow(op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
   down_ = (window_.out[0] + kWinogradOut - 1) / kWinogradOut;
   across_ = (window_.out[1] + kWinogradOut - 1) / kWinogradOut;
   patches_ = window_.batch * down_ * across_;
@@ -121,14 +122,14 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
   const int64_t at = block.first + patch;
   const int64_t left = at % across_ * kWinogradOut - window_.before[1];
   const int64_t top = at / across_ % down_ * kWinogradOut - window_.before[0];
-  const float* const image = x + at / across_ / down_ * window_.extent[0] * window_.extent[1] * window_.channels;
+  const float* const image = x + at / across_ / down_ * window_.extent[0] * window_.extent[1] * window_.step;
   const float* pixels[kWinogradProducts];
   for (int64_t i = 0; i < kWinogradIn; ++i) {
     for (int64_t j = 0; j < kWinogradIn; ++j) {
       const int64_t row = top + i;
       const int64_t column = left + j;
       const bool inside = row >= 0 && row < window_.extent[0] && column >= 0 && column < window_.extent[1];
-      pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.channels : zeros_.data();
+      pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
     }
   }
   winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels, block.count * window_.channels);
