@@ -35,6 +35,7 @@ readOptions() {
     shift
   done
   checkPreset "$preset"
+  maker=$preset
   [ "$preset" = fuzz ] || [[ " ${targets[*]} " != *" capture "* ]] || die "capture needs --preset fuzz"
   [ ${#targets[@]} -gt 0 ] || targets=(plan timing_cache graph_text onnx)
   jobs=${jobs:-$(defaultJobs)}
@@ -66,7 +67,7 @@ fuzz() {
 
 makeSeeds() {
   local seeds="$root/build/$preset/seeds"
-  "$root/build/$preset/bin/fuzz_seeds" "$seeds" "$root/tests/fuzz/seeds/graph_text"
+  "$root/build/$maker/bin/fuzz_seeds" "$seeds" "$root/tests/fuzz/seeds/graph_text"
   [[ " ${targets[*]} " != *" capture "* ]] ||
     python3 -B "$root/tests/capture/fuzz/make_seeds.py" --build "$root/build/release" "$seeds/capture"
 }
@@ -75,8 +76,10 @@ main() {
   local target status=0
   readOptions "$@"
   [ "$preset" != fuzz ] || command -v clang++ >/dev/null || die "clang++ is missing (on Debian: apt-get install clang)"
+  # Seeds of a release build serve as well, and make it unnecessary to compile the builder with sanitizers.
+  [ "$preset" != fuzz ] || [ ! -x "$root/build/release/bin/fuzz_seeds" ] || maker=release
   phase configure configure "$preset"
-  phase build build "$preset" "$jobs" fuzz_seeds "${targets[@]/#/fuzz_}"
+  phase build build "$preset" "$jobs" $([ "$maker" != "$preset" ] || echo fuzz_seeds) "${targets[@]/#/fuzz_}"
   phase seeds makeSeeds
   for target in "${targets[@]}"; do
     phase "fuzz $target" fuzz "$target" || status=$?

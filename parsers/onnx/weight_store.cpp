@@ -113,6 +113,10 @@ const Constant& WeightStore::ofReals(DataType type, Shape shape, const std::vect
 
 const Constant& WeightStore::uniform(DataType type, const Shape& shape, double value) {
   const int64_t count = elementCount(shape);
+  for (const Uniform& known : uniform_) {  // compared as bytes, so that -0 is not 0
+    const bool same = known.type == type && std::memcmp(&known.value, &value, sizeof(value)) == 0;
+    if (same && known.count >= count) return add(type, shape, known.bytes);
+  }
   const int64_t size = bytesFor(type, 1);
   std::byte* bytes = allocate(bytesFor(type, count));
   if (count > 0) {
@@ -123,6 +127,7 @@ const Constant& WeightStore::uniform(DataType type, const Shape& shape, double v
       done += step;
     }
   }
+  uniform_.push_back({type, value, count, bytes});
   return add(type, shape, bytes);
 }
 

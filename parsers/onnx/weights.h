@@ -23,14 +23,22 @@ class WeightStore {
   // Takes integers or reals and stores them as `type`.
   const Constant& ofInts(DataType type, Shape shape, const std::vector<int64_t>& values);
   const Constant& ofReals(DataType type, Shape shape, const std::vector<double>& values);
+  // One value everywhere. Constants of one value share the bytes of the largest.
   const Constant& uniform(DataType type, const Shape& shape, double value);
 
  private:
+  struct Uniform {
+    DataType type;
+    double value;
+    int64_t count;
+    const std::byte* bytes;
+  };
   struct Free {
     void operator()(std::byte* bytes) const;
   };
   std::vector<std::unique_ptr<std::byte, Free>> blocks_;
   std::deque<Constant> constants_;
+  std::vector<Uniform> uniform_;
 };
 
 // Elements of a constant as numbers; fails for a type without a numeric reading (FP8, INT4).

@@ -1,5 +1,8 @@
-// The verifier: what holds for every graph between two passes.
-#include <set>
+// The verifier: what holds for every graph between two passes. It runs after each of them, so messages are made only
+// where something is wrong.
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/error.h"
 #include "graph/graph.h"
@@ -7,10 +10,16 @@
 namespace tenon::graph {
 namespace {
 
-void verifyNode(const Graph& graph, NodeId id, const std::set<ValueId>& known) {
+// Extents may differ where one is symbolic.
+bool fits(const ops::TensorType& have, const ops::TensorType& want) {
+  const auto agree = [](const Extent& a, const Extent& b) { return a == b || !a.isConstant() || !b.isConstant(); };
+  return have.dtype == want.dtype && std::equal(have.shape.begin(), have.shape.end(), want.shape.begin(), want.shape.end(), agree);
+}
+
+void verifyNode(const Graph& graph, NodeId id, const std::vector<bool>& known) {
   const Node& node = graph.node(id);
   for (const ValueId input : node.inputs) {
-    checkInternal(known.contains(input), "verify: node '{}' ({}) reads '{}' before it is computed", node.name,
+    checkInternal(input < known.size() && known[input], "verify: node '{}' ({}) reads '{}' before it is computed", node.name,
                   node.op.name(), input < graph.valueCount() ? graph.value(input).name : "?");
   }
   std::vector<ops::TensorType> types;
@@ -25,37 +34,32 @@ void verifyNode(const Graph& graph, NodeId id, const std::set<ValueId>& known) {
     const Value& value = graph.value(node.outputs[i]);
     checkInternal(value.producer == id && value.producerOutput == static_cast<int>(i),
                   "verify: '{}' does not know its producer '{}'", value.name, node.name);
-    const bool sameRank = value.type.shape.size() == types[i].shape.size();
-    checkInternal(value.type.dtype == types[i].dtype && sameRank, "verify: '{}' is {} {}, node '{}' gives {} {}", value.name,
-                  tenon::name(value.type.dtype), text(value.type.shape), node.name, tenon::name(types[i].dtype),
-                  text(types[i].shape));
-    for (size_t axis = 0; axis < types[i].shape.size(); ++axis) {
-      const Extent& have = value.type.shape[axis];
-      const Extent& want = types[i].shape[axis];
-      checkInternal(have == want || !have.isConstant() || !want.isConstant(), "verify: '{}' is {}, node '{}' gives {}",
-                    value.name, text(value.type.shape), node.name, text(types[i].shape));
-    }
+    if (fits(value.type, types[i])) continue;
+    throw InternalError("verify: '{}' is {} {}, node '{}' gives {} {}", value.name, tenon::name(value.type.dtype),
+                        text(value.type.shape), node.name, tenon::name(types[i].dtype), text(types[i].shape));
   }
 }
 
 }  // namespace
 
 void verify(const Graph& graph) {
-  std::set<ValueId> known;
+  std::vector<bool> known(graph.valueCount(), false);
   for (ValueId id = 0; id < graph.valueCount(); ++id) {
     const Value& value = graph.value(id);
-    if (value.isInput || value.constant != nullptr) known.insert(id);
+    known[id] = value.isInput || value.constant != nullptr;
   }
-  std::set<std::string> names;
+  std::unordered_set<std::string_view> names;
   for (const NodeId id : graph.order()) {
     verifyNode(graph, id, known);
     for (const ValueId output : graph.node(id).outputs) {
-      checkInternal(known.insert(output).second, "verify: '{}' is computed twice", graph.value(output).name);
-      checkInternal(names.insert(graph.value(output).name).second, "verify: the name '{}' stands twice", graph.value(output).name);
+      const Value& value = graph.value(output);
+      checkInternal(!known[output], "verify: '{}' is computed twice", value.name);
+      checkInternal(names.insert(value.name).second, "verify: the name '{}' stands twice", value.name);
+      known[output] = true;
     }
   }
   for (const ValueId output : graph.outputs()) {
-    checkInternal(known.contains(output), "verify: output '{}' is not computed", graph.value(output).name);
+    checkInternal(output < known.size() && known[output], "verify: output '{}' is not computed", graph.value(output).name);
   }
 }
 

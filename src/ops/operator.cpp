@@ -12,9 +12,8 @@ const TensorType& InferContext::input(size_t i) const {
 
 void InferContext::output(DataType dtype, Shape shape, std::optional<std::vector<Extent>> contents) {
   check(shape.size() <= static_cast<size_t>(kMaxRank), "output has {} dimensions, at most {} are possible", shape.size(), kMaxRank);
-  for (const auto& extent : shape) {
-    check(!extent.isConstant() || extent.constant() >= 0, "output shape {} has a negative extent", tenon::text(shape));
-  }
+  const bool negative = std::any_of(shape.begin(), shape.end(), [](const Extent& e) { return e.isConstant() && e.constant() < 0; });
+  if (negative) check(false, "output shape {} has a negative extent", tenon::text(shape));  // text is made only then
   outputs_.push_back({dtype, std::move(shape), std::move(contents)});
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "core/error.h"
@@ -33,6 +34,7 @@
 #include "passes/simplify_gathers.h"
 #include "passes/sink_rows.h"
 #include "passes/sink_transposes.h"
+#include "passes/thin_windows.h"
 
 namespace tenon::passes {
 namespace {
@@ -59,6 +61,7 @@ constexpr Pass kPipeline[] = {
     {"hoist_slices", &hoistSlices},          // rows that nobody reads
     {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
     {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
+    {"thin_windows", &thinWindows},          // while weights are those of the network
     {"fold_padding", &foldPadding},          // padding slices go into the windows behind them
     {"fold_affine", &foldAffine},            // scales and shifts go into the weights before them ...
     {"merge_affine", &mergeAffine},          // ... and into those of the products behind them ...
@@ -86,19 +89,8 @@ void write(const std::filesystem::path& path, const std::string& content) {
   out << content;
 }
 
-}  // namespace
-
-bool isDisabled(std::string_view pass) {
-  const char* list = variable("TENON_DISABLE");
-  if (list == nullptr) return false;
-  const std::string padded = fmt::format(",{},", list);
-  return padded.find(fmt::format(",{},", pass)) != std::string::npos;
-}
-
-std::span<const Pass> pipeline() { return kPipeline; }
-
-int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
-  const graph::Graph before = graph;
+// `before` is a copy of the graph.
+int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, const Options& options) {
   try {
     const int edits = pass.run(graph, options);
     if (edits > 0) graph::verify(graph);
@@ -114,6 +106,21 @@ int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
   }
 }
 
+}  // namespace
+
+bool isDisabled(std::string_view pass) {
+  const char* list = variable("TENON_DISABLE");
+  if (list == nullptr) return false;
+  const std::string padded = fmt::format(",{},", list);
+  return padded.find(fmt::format(",{},", pass)) != std::string::npos;
+}
+
+std::span<const Pass> pipeline() { return kPipeline; }
+
+int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
+  return runOn(pass, graph, graph::Graph(graph), options);
+}
+
 void run(graph::Graph& graph, const Options& options) {
   const char* dump = variable("TENON_DUMP");
   const char* stop = variable("TENON_STOP_AFTER");
@@ -124,15 +131,23 @@ void run(graph::Graph& graph, const Options& options) {
     if (dump != nullptr) write(std::filesystem::path(dump) / fmt::format("{:03}_{}.graph", done, pass), graph::text(graph));
   };
   note("network");
+  graph::Graph before = graph;             // copied again only after edits: most passes have nothing to do
+  std::map<decltype(Pass::run), int> idle;  // by pass: how many had made edits when it found nothing
   for (int round = 0; round < kRounds; ++round) {
     int changes = 0;
     for (const auto& pass : kPipeline) {
       if (done >= limit) return;
       if (isDisabled(pass.name)) continue;
-      const int edits = runPass(pass, graph, options);
-      if (edits == 0) continue;
+      int& idleAt = idle.try_emplace(pass.run, -1).first->second;
+      if (idleAt == done) continue;  // it would find nothing again
+      const int edits = runOn(pass, graph, before, options);
+      if (edits == 0) {
+        idleAt = done;
+        continue;
+      }
       changes += edits;
       ++done;
+      before = graph;
       note(pass.name);
       if (options.log != nullptr) options.log->verbose("pass {} ({}): {} edits, {} nodes", done, pass.name, edits, graph.order().size());
     }

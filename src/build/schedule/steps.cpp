@@ -2,7 +2,9 @@
 #include "build/schedule/steps.h"
 
 #include <algorithm>
+#include <set>
 
+#include "build/proposals.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
@@ -33,6 +35,7 @@ class Scheduler {
 
   plan::Program run() {
     findDevice();
+    computeConstants();
     makeTensors();
     makeSteps();
     noteLifetimes();
@@ -46,6 +49,22 @@ class Scheduler {
     for (const NodeId id : graph_.order()) {
       if (!assignment_.isView[id]) onHost_ = runtime::backend(assignment_.choice[id].record.backend).device().isHost();
     }
+  }
+
+  // Folded weights are computed when they are first looked at: all of them now, side by side.
+  void computeConstants() {
+    constexpr uint64_t kWorthThreads = 1 << 22;  // bytes
+    std::set<const graph::Constant*> constants;
+    uint64_t bytes = 0;
+    for (const NodeId id : graph_.order()) {
+      for (const ValueId input : graph_.node(id).inputs) {
+        const auto* constant = graph_.value(input).constant.get();
+        if (constant != nullptr && constants.insert(constant).second) bytes += constant->bytes();
+      }
+    }
+    if (bytes < kWorthThreads) return;
+    const std::vector<const graph::Constant*> all(constants.begin(), constants.end());
+    inParallel(all.size(), [&](size_t i) { (void)all[i]->view(); });
   }
 
   uint64_t upperBytes(ValueId id) const {

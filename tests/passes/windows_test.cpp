@@ -1,0 +1,59 @@
+// The pass that finds dilation which an exporter wrote out as zeros between the weights.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "check_pass.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::passes {
+namespace {
+
+// A window of height x width as text, one for each of two channels, with numbers at these rows and columns only.
+std::string window(int height, int width, const std::set<int>& rows, const std::set<int>& columns) {
+  std::string text;
+  for (int i = 0; i < 2 * height * width; ++i) {
+    const bool tap = rows.count(i / width % height) != 0 && columns.count(i % width) != 0;
+    text += (i == 0 ? "" : ",") + std::string(tap ? std::to_string(i % 7 + 1) : "0");
+  }
+  return fmt::format("const %w : f32[2,1,{},{}] = {{{}}}\n", height, width, text);
+}
+
+std::string body(const std::string& weights, int height, int width, const std::string& fields) {
+  return "input %x : f32[2,2,13,14]\n" + weights +
+         fmt::format("%c : f32[2,2,{},{}] = convolution{{{} groups=2}}(%x, %w) \"conv\"\noutput %c\n", height, width,
+                     fields);
+}
+
+std::vector<int64_t> dilationsOf(const graph::Graph& graph) {
+  return graph.node(graph.order().at(0)).op.as<ops::Convolution>()->dilations;
+}
+
+TEST(ThinWindows, ZerosBetweenTapsBecomeDilation) {
+  const auto both = expectPass("thin_windows", body(window(9, 9, {0, 4, 8}, {0, 4, 8}), 5, 6, ""), "convolution");
+  EXPECT_EQ(dilationsOf(both), (std::vector<int64_t>{4, 4}));
+  const auto one = expectPass("thin_windows", body(window(5, 3, {0, 2, 4}, {0, 1, 2}), 9, 12, ""), "convolution");
+  EXPECT_EQ(dilationsOf(one), (std::vector<int64_t>{2, 1}));
+  const std::string fields = "strides=[2,3] dilations=[1,2] prePadding=[1,0]";
+  const auto more = expectPass("thin_windows", body(window(3, 5, {0, 2}, {0, 4}), 6, 2, fields), "convolution");
+  EXPECT_EQ(dilationsOf(more), (std::vector<int64_t>{2, 8}));
+}
+
+TEST(ThinWindows, OtherWindowsStay) {
+  for (const auto& text : {body(window(4, 4, {0, 2}, {0, 2}), 10, 11, ""), body(window(1, 1, {0}, {0}), 13, 14, ""),
+                           body(window(3, 3, {0, 1, 2}, {0, 1, 2}), 11, 12, ""), body(window(3, 3, {1}, {0, 1, 2}), 11, 12, ""),
+                           body(window(5, 5, {1, 3}, {1, 3}), 9, 10, "")}) {
+    auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
+    EXPECT_EQ(runPass("thin_windows", graph), 0) << graph::text(graph);
+  }
+}
+
+TEST(ThinWindows, WeightsOfOneTapAndOfNone) {
+  const auto corner = expectPass("thin_windows", body(window(3, 3, {0}, {0}), 11, 12, ""), "convolution");
+  EXPECT_EQ(dilationsOf(corner), (std::vector<int64_t>{2, 2}));
+  expectPass("thin_windows", body(window(3, 3, {}, {}), 11, 12, ""), "convolution");
+}
+
+}  // namespace
+}  // namespace tenon::passes
