@@ -92,7 +92,13 @@ void inParallel(size_t count, const std::function<void(size_t)>& work) {
   };
   std::vector<std::thread> threads;
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) threads.emplace_back(run);
+  const size_t most = std::min({count, cores, kMostThreads});
+  threads.reserve(most);
+  try {
+    while (threads.size() + 1 < most) threads.emplace_back(run);
+  } catch (const std::exception&) {
+    // Without memory or threads for more, those that run do the work.
+  }
   run();
   for (auto& thread : threads) thread.join();
   if (thrown != nullptr) std::rethrow_exception(thrown);
