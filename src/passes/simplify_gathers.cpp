@@ -1,5 +1,5 @@
 // gather(x, constant index) => slice(x); gather(x, all indices in order) => reshape(x); gather(x, i < 0 ? i + extent : i) =>
-// gather(x, i), since a negative index counts from the end.
+// gather(x, i), since a negative index counts from the end; slice(gather(x, i)) => gather(x, some of i).
 #include "passes/simplify_gathers.h"
 
 #include <algorithm>
@@ -127,14 +127,57 @@ bool ofWrapped(Graph& graph, NodeId id, const Options& options) {
   return true;
 }
 
+// The positions along the axis that a slice takes when it leaves the other axes whole; none where it does something else.
+std::vector<int64_t> positions(const ops::Slice& slice, const Shape& in, size_t axis) {
+  if (slice.mode != ops::SliceMode::kStrict || !slice.start[axis].isConstant() || !slice.size[axis].isConstant()) return {};
+  for (size_t i = 0; i < in.size(); ++i) {
+    const bool steps = !slice.stride.empty() && !slice.stride[i].isConstant(1);
+    if (steps || (i != axis && !(slice.start[i].isConstant(0) && slice.size[i] == in[i]))) return {};
+  }
+  std::vector<int64_t> result(static_cast<size_t>(slice.size[axis].constant()));
+  for (size_t i = 0; i < result.size(); ++i) result[i] = slice.start[axis].constant() + static_cast<int64_t>(i);
+  return result;
+}
+
+// Where slices are all that reads a gather, and together they read no more than it gives.
+bool ofSlices(Graph& graph, NodeId id, const Options& options) {
+  const auto& node = graph.node(id);
+  const auto indices = knownIndices(graph, node, options);
+  if (indices == nullptr || indices->view().dims.rank != 1) return false;
+  const ValueId output = node.outputs[0];
+  if (graph.isOutput(output) || !(graph.value(output).constraints == graph::Constraints{})) return false;
+  const Shape shape = graph.value(output).type.shape;
+  const size_t axis = axisOf(*node.op.as<ops::Gather>(), graph.value(node.inputs[0]).type.shape);
+  std::vector<std::pair<NodeId, std::vector<int64_t>>> slices;
+  size_t taken = 0;
+  for (const auto& use : graph.uses(output)) {
+    const auto* slice = graph.node(use.node).op.as<ops::Slice>();
+    if (slice == nullptr) return false;
+    slices.emplace_back(use.node, positions(*slice, shape, axis));
+    if (slices.back().second.empty()) return false;
+    taken += slices.back().second.size();
+  }
+  if (slices.empty() || taken > static_cast<size_t>(indices->count())) return false;
+  const auto data = node.inputs[0];
+  const auto op = node.op;
+  graph::Patch patch(graph);
+  for (const auto& [slice, picks] : slices) {
+    HostTensor some(indices->dtype(), {static_cast<int64_t>(picks.size())});
+    for (size_t i = 0; i < picks.size(); ++i) some.view().storeInt(static_cast<int64_t>(i), indices->view().loadInt(picks[i]));
+    const ValueId kept = patch.addConstant(graph::Constant::own(std::move(some)));
+    const NodeId from[] = {id, slice};
+    patch.replace(graph.node(slice).outputs[0], patch.add(op, graph.node(slice).name, {data, kept}, from));
+  }
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int simplifyGathers(Graph& graph, const Options& options) {
-  int edits = 0;
-  for (const auto id : std::vector<NodeId>(graph.order())) {
-    edits += ofWrapped(graph, id, options) || ofOne(graph, id, options) || ofAll(graph, id, options) ? 1 : 0;
-  }
-  return edits;
+  return editUntilDone(graph, [&](NodeId id, const auto&) {
+    return ofWrapped(graph, id, options) || ofOne(graph, id, options) || ofAll(graph, id, options) || ofSlices(graph, id, options);
+  });
 }
 
 }  // namespace tenon::passes

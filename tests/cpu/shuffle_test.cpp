@@ -64,6 +64,11 @@ TEST(Shuffle, PicksOfEveryKindAreRight) {
       expectRight(parts * each, picks);
     }
   }
+  expectRight(8, {0, 4, 1, 5});      // halves of shuffles
+  expectRight(8, {2, 6, 3, 7});
+  expectRight(9, {1, 4, 7, 2, 5, 8});
+  expectRight(12, {3, 6, 9, 0, 4, 7, 10, 1});
+  expectRight(6, {5, 3, 5, 3});
   expectRight(8, {0, 2, 4, 6, 1, 3, 5, 6});
   expectRight(8, {0, 4, 1, 5});
   expectRight(6, {0, 4, 2, 0, 4, 2});

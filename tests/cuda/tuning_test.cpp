@@ -84,6 +84,43 @@ TEST_F(OnGpu, TuningRemembersInTheCache) {
   }
 }
 
+// Whole runs of memory are places on a GPU too, where they begin at 256 bytes; what has another home is copied.
+TEST_F(OnGpu, TuningLeavesPlacesInsteadOfCopies) {
+  build::BuildOptions options;
+  options.device = "cuda";
+  options.optimizationLevel = 0;
+  RecordingLog log;
+  options.log = &log;
+  options.filter = [](const graph::Node&, std::vector<build::Candidate> candidates) {
+    const auto isOther = [](const auto& candidate) { return candidate.outputs[0] != Format::kLinear; };
+    if (!std::all_of(candidates.begin(), candidates.end(), isOther)) std::erase_if(candidates, isOther);
+    return candidates;
+  };
+  const auto graph = graph::parse(R"g(graph "g" {
+    input %x : f32[1,4,8,8]
+    %s : f32[1,2,8,8] = slice{start=[0,1,0,0] size=[1,2,8,8]}(%x) "s"
+    %a : f32[1,2,8,8] = softmax{axis=3}(%s) "a"
+    %b : f32[1,4,8,8] = softmax{axis=2}(%x) "b"
+    %y : f32[1,10,8,8] = concat{axis=1}(%x, %a, %b) "y"
+    %z : f32[1,10,8,8] = softmax{axis=1}(%y) "z"
+    output %z
+  })g");
+  int shared = 0;
+  int copies = 0;
+  const auto plan = build::build(graph, options);
+  for (const auto& step : plan.programs.at(0).steps) {
+    shared += step.kind == plan::StepKind::kView;
+    copies += step.kind == plan::StepKind::kCopy;
+  }
+  EXPECT_EQ(shared, 2);
+  EXPECT_EQ(copies, 1) << "of the input";
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {1, 4, 8, 8}, 1));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  const auto got = runOnGpu(graph, inputs, options).outputs;
+  EXPECT_LE(relativeError(got.at(0).view(), expected.at(0).view()), 1e-5);
+}
+
 TEST_F(OnGpu, ShapeTensorsThatKernelsReadAreCopied) {
   RecordingLog log;
   build::BuildOptions options;

@@ -16,6 +16,23 @@ TEST(SimplifyGathers, KnownIndices) {
   expectPass("simplify_gathers", body("[2] = {0,1}", "{axis=1}", "[2,2,4]"), "gather");
 }
 
+// What reads a part of the picks picks that part; where something reads all of them, they stay.
+TEST(SimplifyGathers, SlicesOfGathers) {
+  const auto body = [](const char* more) {
+    return fmt::format(R"g(input %x : f32[2,4,3]
+    const %i : i64[4] = {{0,2,1,3}}
+    %g : f32[2,4,3] = gather{{axis=1}}(%x, %i) "g"
+    %a : f32[2,2,3] = slice{{start=[0,0,0] size=[2,2,3]}}(%g) "a"
+    %b : f32[2,2,3] = slice{{start=[0,2,0] size=[2,2,3]}}(%g) "b"
+    output %a
+    output %b
+    {})g", more);
+  };
+  expectPass("simplify_gathers", body(""), "gather gather");
+  expectPass("simplify_gathers", body("output %g\n"), "gather slice slice");
+  expectPass("simplify_gathers", body("%c : f32[2,3,3] = slice{start=[0,0,0] size=[2,3,3]}(%g) \"c\"\n    output %c\n"), "gather slice slice slice");
+}
+
 TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
   const auto body = [](int extent) {
     return fmt::format(R"g(const %x : f32[5,4] = random(1)

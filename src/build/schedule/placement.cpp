@@ -48,7 +48,7 @@ class Placer {
   Placement run() {
     makeGroups();
     static const std::vector<NodeId> kNothing;
-    const auto& order = !onHost_ || passes::isDisabled("share_memory") ? kNothing : graph_.order();
+    const auto& order = passes::isDisabled("share_memory") ? kNothing : graph_.order();
     for (auto id = order.rbegin(); id != order.rend(); ++id) {
       if (const auto* concat = operatorOf<ops::Concat>(*id)) placeParts(*id, *concat);
     }

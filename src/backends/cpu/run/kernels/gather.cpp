@@ -1,6 +1,7 @@
 // Gather along one axis: rows are copied; channels of channels-last tensors are picked pixel by pixel.
 #include "ops/op/gather.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/run/kernel_row.h"
@@ -10,11 +11,11 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// to[i * Parts + p] = from[p * count + i]: a channel shuffle, in a form that compilers make vectors of.
+// to[i * Parts + p] = from[p * part + i]: a channel shuffle or some of one, in a form that compilers make vectors of.
 template <int Parts>
-void interleave(const uint32_t* __restrict from, uint32_t* __restrict to, int64_t count) {
+void interleave(const uint32_t* __restrict from, uint32_t* __restrict to, int64_t count, int64_t part) {
   for (int64_t i = 0; i < count; ++i) {
-    for (int p = 0; p < Parts; ++p) to[i * Parts + p] = from[p * count + i];
+    for (int p = 0; p < Parts; ++p) to[i * Parts + p] = from[p * part + i];
   }
 }
 
@@ -54,12 +55,13 @@ class GatherInstance final : public runtime::KernelInstance {
     }
     if (rowBytes_ == 4) {
       const int64_t parts = interleavedParts();
+      const int64_t part = parts == 0 ? 0 : indices_[1] - indices_[0];
       runJobs(outer_, outer_ * picks_, [&](int64_t o) {
         const auto* from = reinterpret_cast<const uint32_t*>(in) + o * fromStep_;
         auto* to = reinterpret_cast<uint32_t*>(out) + o * toStep_;
-        if (parts == 2) return interleave<2>(from, to, picks_ / 2);
-        if (parts == 3) return interleave<3>(from, to, picks_ / 3);
-        if (parts == 4) return interleave<4>(from, to, picks_ / 4);
+        if (parts == 2) return interleave<2>(from + indices_[0], to, picks_ / 2, part);
+        if (parts == 3) return interleave<3>(from + indices_[0], to, picks_ / 3, part);
+        if (parts == 4) return interleave<4>(from + indices_[0], to, picks_ / 4, part);
         for (const int64_t index : indices_) *to++ = from[index];
       });
       return;
@@ -74,14 +76,17 @@ class GatherInstance final : public runtime::KernelInstance {
   }
 
  private:
-  // How many equal parts of the axis the indices take turns in; 0 when they do something else.
+  // How many runs of the axis, equally far apart, the indices take turns in; 0 when they do something else.
   int64_t interleavedParts() const {
-    if (picks_ != extent_ || picks_ < 2 || indices_[0] != 0 || indices_[1] == 0) return 0;
-    const int64_t part = indices_[1];
-    if (extent_ % part != 0) return 0;
-    const int64_t parts = extent_ / part;
+    constexpr int64_t kMost = 4;
+    if (picks_ < 4) return 0;
+    const int64_t first = indices_[0];
+    int64_t parts = 2;
+    while (parts < std::min(kMost + 1, picks_) && indices_[static_cast<size_t>(parts)] != first + 1) ++parts;
+    if (parts > kMost || picks_ % parts != 0) return 0;
+    const int64_t part = indices_[1] - first;
     for (int64_t k = 0; k < picks_; ++k) {
-      if (indices_[static_cast<size_t>(k)] != k % parts * part + k / parts) return 0;
+      if (indices_[static_cast<size_t>(k)] != first + k % parts * part + k / parts) return 0;
     }
     return parts;
   }
