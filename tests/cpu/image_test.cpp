@@ -131,6 +131,10 @@ TEST(Deconvolution, WithoutOverlap) {
   EXPECT_EQ(runEach(deconvolution(24, 24, 2, 2, "", ""), "deconvolution", tactics), 2);
   EXPECT_EQ(runEach(deconvolution(24, 1, 2, 2, "sigmoid(x0)", ""), "deconvolution", tactics), 2);
   EXPECT_EQ(runEach(deconvolution(3, 37, 3, 1, "relu(x0)", ""), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(24, 1, 2, 2, "mul(x0,x1);tanh(t0)", "1,1,1,1"), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(7, 3, 3, 2, "sigmoid(x0);clip(t0,0.3,0.7)", ""), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(7, 3, 3, 2, "mul(x0,x1);sigmoid(t0)", "1,3,1,1"), "deconvolution", tactics), 2);
+  EXPECT_EQ(runEach(deconvolution(7, 3, 2, 5, "leaky_relu(x0,x1)", "3,1,1"), "deconvolution", tactics), 2);
   EXPECT_EQ(runEach(deconvolution(5, 9, 1, 4, "mul(x0,x1);elu(t0,0.5)", "1,9,1,1"), "deconvolution", tactics), 2);
 }
 

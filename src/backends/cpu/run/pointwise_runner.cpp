@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backends/cpu/run/pitch.h"
 #include "core/error.h"
@@ -47,8 +48,7 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs, co
     operands.push_back(pitchedWithinSplit(input, output.dims, block));
   }
   space_ = collapse(splitChannels(output.dims, block), operands);
-  joinRepeats();
-  pieces_ = (space_.inner() + kBlock - 1) / kBlock;
+  joinRows();
   literals_.clear();
   steps_.clear();
   for (const auto& instruction : expr_.instructions) {
@@ -79,74 +79,82 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs, co
   checkInternal(bufferCount_ <= kMaxBuffers, "pointwise expression with {} operands and results", bufferCount_);
 }
 
-// Operands per channel repeat over the pixels of a block of channels. Rows of one block would be short, so that the pixels
-// join them, and such operands are repeated when they are loaded.
-void PointwiseRunner::joinRepeats() {
-  periods_.assign(space_.strides.size(), 0);
-  const size_t axes = space_.extents.size();
+// A block of one short row is mostly overhead: scales of channels, attention masks, small images.
+void PointwiseRunner::joinRows() {
   const int64_t inner = space_.inner();
-  if (axes < 2 || kBlock % inner != 0) return;
-  std::vector<int64_t> periods(space_.strides.size(), 0);
-  for (size_t k = 0; k < space_.strides.size(); ++k) {
-    const int64_t step = space_.strides[k].back();
-    const int64_t next = space_.strides[k][axes - 2];
-    if (next == step * inner) continue;
-    if (k == 0 || next != 0 || step != 1) return;
-    periods[k] = inner;
+  const size_t axes = space_.extents.size();
+  rows_ = outerRows_ = 1;
+  const bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0 &&
+                     space_.strides[0].back() == 1 && space_.strides[0][axes - 2] == inner;
+  if (!joins) {
+    pieces_ = (inner + kBlock - 1) / kBlock;
+    return;
   }
-  periods_ = std::move(periods);
-  space_.extents.pop_back();
-  space_.extents.back() *= inner;
-  for (size_t k = 0; k < space_.strides.size(); ++k) {
-    auto& strides = space_.strides[k];
-    strides.pop_back();
-    strides.back() /= periods_[k] > 0 ? 1 : inner;  // stays 0 for what repeats: a row's pieces begin with whole periods
-  }
+  outerRows_ = space_.extents[axes - 2];
+  rows_ = std::min(kBlock / inner, outerRows_);
+  const int64_t whole = static_cast<int64_t>(kLanes) / std::gcd(inner, static_cast<int64_t>(kLanes));  // rows that fill vectors
+  if (rows_ > whole) rows_ -= rows_ % whole;
+  pieces_ = (outerRows_ + rows_ - 1) / rows_;
 }
 
 void PointwiseRunner::run(void* const* inputs, void* output) const {
-  const int64_t total = space_.outer() * pieces_;
-  const int64_t elements = std::max<int64_t>(1, std::min(kBlock, space_.inner()));
+  const int64_t total = space_.outer() / outerRows_ * pieces_;
+  const int64_t elements = std::max<int64_t>(1, std::min(kBlock, rows_ * space_.inner()));
   platform::parallelFor(total, std::max<int64_t>(1, kGrainElements / elements),
-                        [&](int64_t begin, int64_t end) { rows(inputs, output, begin, end); });
+                        [&](int64_t begin, int64_t end) { pieces(inputs, output, begin, end); });
 }
 
-void PointwiseRunner::rows(void* const* inputs, void* output, int64_t begin, int64_t end) const {
+void PointwiseRunner::pieces(void* const* inputs, void* output, int64_t begin, int64_t end) const {
   alignas(64) float buffers[kMaxBuffers * kBlock];
   for (size_t i = 0; i < literals_.size(); ++i) std::fill_n(buffers + (inputCount_ + i) * kBlock, kBlock, literals_[i]);
   std::array<int64_t, kMaxBuffers> offsets{};
-  std::array<const char*, kMaxBuffers> in{};
+  Block piece;
   for (int64_t at = begin; at < end; ++at) {
-    space_.offsets(at / pieces_, offsets.data());
-    const int64_t first = at % pieces_ * kBlock;
-    const int64_t count = std::min(kBlock, space_.inner() - first);
+    const bool joined = outerRows_ > 1;
+    const int64_t firstRow = joined ? at % pieces_ * rows_ : 0;
+    const int64_t first = joined ? 0 : at % pieces_ * kBlock;
+    space_.offsets(at / pieces_ * outerRows_ + firstRow, offsets.data());
+    piece.rows = joined ? std::min(rows_, outerRows_ - firstRow) : 1;
+    piece.count = std::min(kBlock, space_.inner() - first);
     for (size_t k = 0; k < inputCount_; ++k) {
       const int64_t offset = offsets[k + 1] + first * space_.strides[k + 1].back();
-      in[k] = static_cast<const char*>(inputs[k]) + offset * (bits(inputTypes_[k]) / 8);
+      piece.in[k] = static_cast<const char*>(inputs[k]) + offset * (bits(inputTypes_[k]) / 8);
     }
-    char* out = static_cast<char*>(output) + (offsets[0] + first * space_.strides[0].back()) * (bits(outputType_) / 8);
-    block(in.data(), out, count, buffers);
+    piece.out = static_cast<char*>(output) + (offsets[0] + first * space_.strides[0].back()) * (bits(outputType_) / 8);
+    block(piece, buffers);
   }
 }
 
-void PointwiseRunner::block(const char* const* in, char* out, int64_t count, float* buffers) const {
+// The operand's rows behind each other, and zeros up to a whole vector.
+void PointwiseRunner::gather(Block& block, size_t operand, float* to) const {
+  const int64_t all = block.rows * block.count;
+  if (block.loaded[operand] == block.in[operand] && block.loadedCount[operand] == all) return;
+  block.loaded[operand] = block.in[operand];
+  block.loadedCount[operand] = all;
+  const auto& strides = space_.strides[operand + 1];
+  const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * (bits(inputTypes_[operand]) / 8) : 0;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    load(inputTypes_[operand], block.in[operand] + r * step, strides.back(), block.count, to + r * block.count);
+  }
+  const auto lanes = static_cast<int64_t>(kLanes);
+  std::fill(to + all, to + (all + lanes - 1) / lanes * lanes, 0.f);
+}
+
+void PointwiseRunner::block(Block& block, float* buffers) const {
+  const int64_t count = block.rows * block.count;
+  char* const out = block.out;
   const bool whole = count % static_cast<int64_t>(kLanes) == 0;
   const auto padded = (static_cast<size_t>(count) + kLanes - 1) / kLanes * kLanes;
   std::array<float*, kMaxBuffers> place{};
   for (size_t i = 0; i < bufferCount_; ++i) place[i] = buffers + i * kBlock;
   for (size_t k = 0; k < inputCount_; ++k) {
-    const int64_t stride = space_.strides[k + 1].back();
-    if (whole && stride == 1 && inputTypes_[k] == DataType::kF32) {
-      place[k] = const_cast<float*>(reinterpret_cast<const float*>(in[k]));
-      continue;
-    }
-    if (const int64_t period = periods_[k + 1]; period > 0) {
-      load(inputTypes_[k], in[k], 1, std::min(period, count), place[k]);
-      for (int64_t done = period; done < count; done *= 2) std::copy_n(place[k], std::min(done, count - done), place[k] + done);
+    const auto& strides = space_.strides[k + 1];
+    const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);
+    if (whole && contiguous && inputTypes_[k] == DataType::kF32) {
+      place[k] = const_cast<float*>(reinterpret_cast<const float*>(block.in[k]));
     } else {
-      load(inputTypes_[k], in[k], stride, count, place[k]);
+      gather(block, k, place[k]);
     }
-    std::fill(place[k] + count, place[k] + padded, 0.f);
   }
   const bool direct = whole && outputType_ == DataType::kF32 && space_.strides[0].back() == 1;
   if (direct) place[static_cast<size_t>(steps_.back().result)] = reinterpret_cast<float*>(out);

@@ -28,9 +28,18 @@ class PointwiseRunner {
     std::array<int, 3> operands{};  // buffers: inputs first, then literals, then results
     int result = 0;
   };
-  void joinRepeats();
-  void rows(void* const* inputs, void* output, int64_t begin, int64_t end) const;
-  void block(const char* const* in, char* out, int64_t count, float* buffers) const;
+  // Where each operand of a block lies, and what the buffers hold of blocks before: rows that broadcast stay.
+  struct Block {
+    std::array<const char*, kMaxBuffers> in{};
+    std::array<const char*, kMaxBuffers> loaded{};
+    std::array<int64_t, kMaxBuffers> loadedCount{};
+    int64_t rows = 0, count = 0;  // rows of `count` elements
+    char* out = nullptr;
+  };
+  void joinRows();
+  void pieces(void* const* inputs, void* output, int64_t begin, int64_t end) const;
+  void block(Block& block, float* buffers) const;
+  void gather(Block& block, size_t operand, float* to) const;
 
   ops::ScalarExpr expr_;
   std::vector<Step> steps_;
@@ -40,8 +49,9 @@ class PointwiseRunner {
   std::vector<DataType> inputTypes_;
   DataType outputType_ = DataType::kF32;
   LoopSpace space_;  // operand 0 is the output
-  std::vector<int64_t> periods_;  // per operand of the space: its values repeat along the innermost axis; 0: they do not
-  int64_t pieces_ = 0;  // blocks per innermost row
+  int64_t rows_ = 1;         // innermost rows of a block, where they are short and lie behind each other in the output
+  int64_t pieces_ = 0;       // blocks per innermost row, or per `outerRows_` rows
+  int64_t outerRows_ = 1;    // extent of the axis that the rows of a block are of
 };
 
 }  // namespace tenon::backends::cpu

@@ -67,6 +67,33 @@ void scaleEach(const float* x, float* y, size_t count, float mean, float factor,
   for (; i < count; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
 }
 
+void addRows(const float* x, size_t step, size_t rows, double* sums, size_t count) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    auto s0 = hn::LoadU(d, sums + i);
+    auto s1 = hn::LoadU(d, sums + i + lanes);
+    auto s2 = hn::LoadU(d, sums + i + 2 * lanes);
+    auto s3 = hn::LoadU(d, sums + i + 3 * lanes);
+    const float* from = x + i;
+    for (size_t r = 0; r < rows; ++r, from += step) {
+      s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadU(narrow, from)));
+      s1 = hn::Add(s1, hn::PromoteTo(d, hn::LoadU(narrow, from + lanes)));
+      s2 = hn::Add(s2, hn::PromoteTo(d, hn::LoadU(narrow, from + 2 * lanes)));
+      s3 = hn::Add(s3, hn::PromoteTo(d, hn::LoadU(narrow, from + 3 * lanes)));
+    }
+    hn::StoreU(s0, d, sums + i);
+    hn::StoreU(s1, d, sums + i + lanes);
+    hn::StoreU(s2, d, sums + i + 2 * lanes);
+    hn::StoreU(s3, d, sums + i + 3 * lanes);
+  }
+  for (; i < count; ++i) {
+    for (size_t r = 0; r < rows; ++r) sums[i] += static_cast<double>(x[r * step + i]);
+  }
+}
+
 void scaleAll(const float* x, float* y, size_t count, float mean, float factor, float bias) {
   const D d;
   const V m = hn::Set(d, mean);
@@ -79,7 +106,7 @@ void scaleAll(const float* x, float* y, size_t count, float mean, float factor, 
 
 }  // namespace rows
 
-RowFunctions allRowFunctions() { return {rows::sum, rows::squares, rows::scaleEach, rows::scaleAll}; }
+RowFunctions allRowFunctions() { return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -206,6 +206,15 @@ void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, 
   }
 }
 
+void TileEpilogue::finishInPlace(float* results, int64_t count, void* const* extras) const {
+  alignas(64) float buffer[kTile] = {};
+  for (int64_t first = 0; first < count; first += kTile) {
+    const int64_t some = std::min(kTile, count - first);
+    std::memcpy(buffer, results + first, static_cast<size_t>(some) * sizeof(float));
+    finish(buffer, 1, kTile, some, results + first, extras, 0, 0, 0);
+  }
+}
+
 void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,
                           int64_t column, int64_t columns) const {
   const int64_t outStep = outStep_ != 0 ? outStep_ : columns;

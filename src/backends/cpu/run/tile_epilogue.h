@@ -35,6 +35,12 @@ class TileEpilogue {
   void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row, int64_t column,
               int64_t columns) const;
 
+  // The same for `count` results behind each other, where every extra operand is one value.
+  void finishInPlace(float* results, int64_t count, void* const* extras) const;
+
+  // Whether the expression costs nothing: it is done in registers.
+  bool isDirect() const noexcept { return direct_; }
+
  private:
   static constexpr int kMaxBuffers = 24;
   static constexpr int64_t kTile = kMaxTileRows * kMaxTileColumns;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/cpu/run/kernel_row.h"
+#include "backends/cpu/run/row_simd.h"
 #include "core/strided.h"
 #include "core/platform/threads.h"
 #include "ops/op/reduce.h"
@@ -82,7 +83,9 @@ class ReduceInstance final : public runtime::KernelInstance {
     const int64_t inner = axes_.kept.inner();
     // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
     const bool rows = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && inner > 1;
-    const int64_t block = rows ? std::min<int64_t>(inner, kRow) : 1;
+    // Narrower where there is work for several threads: a result is the same whichever block it is in.
+    const int64_t widest = inner * reducedCount_ >= 2 * kGrain ? kRow / 8 : kRow;
+    const int64_t block = rows ? std::min(inner, widest) : 1;
     const int64_t blocks = (inner + block - 1) / block;
     platform::parallelFor(axes_.kept.outer() * blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
                           [&](int64_t begin, int64_t end) {
@@ -152,13 +155,14 @@ class ReduceInstance final : public runtime::KernelInstance {
     for (int64_t row = 0; row < axes_.reduced.outer(); ++row) {
       int64_t offset = 0;
       axes_.reduced.offsets(row, &offset);
+      if (sums) {
+        const auto rows = static_cast<size_t>(inner);
+        functions_.addRows(in + offset, static_cast<size_t>(step), rows, values, static_cast<size_t>(width));
+        continue;
+      }
       for (int64_t i = 0; i < inner; ++i) {
         const float* line = in + offset + i * step;
-        if (sums) {
-          for (int64_t k = 0; k < width; ++k) values[k] += static_cast<double>(line[k]);
-        } else {
-          for (int64_t k = 0; k < width; ++k) values[k] = join(values[k], static_cast<double>(line[k]));
-        }
+        for (int64_t k = 0; k < width; ++k) values[k] = join(values[k], static_cast<double>(line[k]));
       }
     }
     const int64_t toStep = axes_.kept.strides[0].back();
@@ -166,6 +170,7 @@ class ReduceInstance final : public runtime::KernelInstance {
   }
 
   ops::Reduce op_;
+  const RowFunctions& functions_ = rowFunctions();
   Axes axes_;
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;
