@@ -136,7 +136,13 @@ OperatorCases windows() {
   OperatorCases all{"Windows", {}};
   for (const std::string type : {"max", "average"}) {
     add(all, "pooling{type=" + type + " window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1]}",
-        {{"f32[2,5,13,17]"}, {"f16[1,8,12,12]"}, {"bf16[1,3,7,7]"}, {"i8[1,3,9,9]"}});
+        {{"f32[2,5,13,17]"}, {"f16[1,8,12,12]"}, {"bf16[1,3,7,7]"}, {"bf16[2,16,7,8]"}, {"i8[1,3,9,9]"}});
+    add(all, "pooling{type=" + type + " window=[5,5] prePadding=[2,2] postPadding=[2,2]}",
+        {{"f16[2,16,9,7]"}, {"f32[1,8,6,5]"}});
+    add(all, "pooling{type=" + type + " window=[2,2] postPadding=[3,3]}",
+        {{"f16[1,8,5,5]"}, {"f32[1,4,4,4]"}});  // windows of padding alone
+    add(all, "pooling{type=" + type + " window=[1,1] strides=[2,3]}", {{"f16[1,8,5,7]"}});
+    add(all, "pooling{type=" + type + " window=[3,11] prePadding=[1,5] postPadding=[1,5]}", {{"f16[1,8,5,12]"}});
     add(all, "pooling{type=" + type + " window=[2,3] strides=[2,1] ceilMode=true exclusive=false}", {{"f32[1,2,7,9]"}});
     add(all, "pooling{type=" + type + " window=[5]}", {{"f32[2,3,11]"}});
     add(all, "pooling{type=" + type + " window=[2,2,2] strides=[2,2,2]}", {{"f32[1,3,4,6,8]"}});

@@ -58,6 +58,18 @@ inline unsigned short floatToBfloat(float value) {
   memcpy(&bits, &value, 4);
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+inline float maxFloats(float a, float b) { return b > a || b != b ? b : a; }
+inline unsigned maxHalves(unsigned a, unsigned b) {
+  const auto larger = [](unsigned x, unsigned y) {
+    return (unsigned)floatToHalf(maxFloats(halfToFloat((unsigned short)x), halfToFloat((unsigned short)y)));
+  };
+  return larger(a & 0xffff, b & 0xffff) | larger(a >> 16, b >> 16) << 16;
+}
+inline unsigned maxBfloats(unsigned a, unsigned b) {
+  const auto value = [](unsigned bits) { return __int_as_float((int)(bits << 16)); };
+  const auto larger = [&](unsigned x, unsigned y) { return (unsigned)floatToBfloat(maxFloats(value(x), value(y))); };
+  return larger(a & 0xffff, b & 0xffff) | larger(a >> 16, b >> 16) << 16;
+}
 inline float powerOfTwo(float x) { return exp2f(x); }
 inline float quickDivide(float a, float b) { return a / b; }
 inline unsigned arrive(unsigned* counter) {

@@ -41,6 +41,23 @@ __device__ inline unsigned short floatToBfloat(float value) {
   return bits;
 }
 
+// The larger of two numbers, or ones of two pairs of halves; a NaN wins.
+__device__ __forceinline__ float maxFloats(float a, float b) {
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+__device__ __forceinline__ unsigned maxHalves(unsigned a, unsigned b) {
+  unsigned c;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+  return c;
+}
+__device__ __forceinline__ unsigned maxBfloats(unsigned a, unsigned b) {
+  unsigned c;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+  return c;
+}
+
 // 2^x and a / b to two units in the last place; what is too small for a normal number is 0.
 __device__ __forceinline__ float powerOfTwo(float x) {
   float y;

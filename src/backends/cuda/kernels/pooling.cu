@@ -1,4 +1,5 @@
-// Pooling: a thread per output element, or per pack of neighbouring channels. X: element type; KIND: 0 maximum, 1 average, 2 blend of both.
+// Pooling: a thread per output element, or per pack of neighbouring channels. X: element type; KIND: 0 maximum, 1 average, 2
+// blend of both; HEIGHT, WIDTH: the window where it has at most two axes and few cells, else 0.
 #include "prelude.cuh"
 
 struct Window {
@@ -15,6 +16,9 @@ struct Parameters {
   i64 yStride[5];
   int exclusive;
   float blend;
+  Divider packs;          // of channels
+  Divider rows;           // of the result
+  Divider columns;
 };
 
 __device__ int paddedCells(const Window& w, int s) {
@@ -80,5 +84,119 @@ __device__ void pool(const Parameters& p) {
   }
   *(Pack<X, kWidth>*)((X*)p.y + to) = result;
 }
+
+// The larger elements of two packs; of halves, two at once.
+template <typename S, int kWidth>
+struct PackMax {
+  __device__ static void join(Pack<S, kWidth>& highest, const Pack<S, kWidth>& other) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j)
+      highest.e[j] = Element<S>::store(Max()(Element<S>::load(highest.e[j]), Element<S>::load(other.e[j])));
+  }
+};
+template <typename S, unsigned (*kMax)(unsigned, unsigned), int kWidth>
+__device__ __forceinline__ void joinPairs(Pack<S, kWidth>& highest, const Pack<S, kWidth>& other) {
+  auto& a = (Pack<unsigned, kWidth / 2>&)highest;
+  const auto& b = (const Pack<unsigned, kWidth / 2>&)other;
+#pragma unroll
+  for (int j = 0; j < kWidth / 2; ++j) a.e[j] = kMax(a.e[j], b.e[j]);
+}
+template <int kWidth>
+struct PackMax<f32, kWidth> {
+  __device__ static void join(Pack<f32, kWidth>& highest, const Pack<f32, kWidth>& other) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) highest.e[j] = maxFloats(highest.e[j], other.e[j]);
+  }
+};
+template <>
+struct PackMax<f16, 8> {
+  __device__ static void join(Pack<f16, 8>& highest, const Pack<f16, 8>& other) {
+    joinPairs<f16, maxHalves>(highest, other);
+  }
+};
+template <>
+struct PackMax<bf16, 8> {
+  __device__ static void join(Pack<bf16, 8>& highest, const Pack<bf16, 8>& other) {
+    joinPairs<bf16, maxBfloats>(highest, other);
+  }
+};
+
+// All cells of a window, or of one of its rows, are asked for before the first is needed. Cells outside of the input are
+// read at the nearest place inside, which lies in the window and so changes no maximum; averages leave them out. For
+// fewer than 2^31 elements.
+template <int kWidth>
+__device__ __forceinline__ void poolWindow(const Parameters& p) {
+  constexpr int kRows = HEIGHT > 0 ? HEIGHT : 1;
+  constexpr int kColumns = WIDTH > 0 ? WIDTH : 1;
+  constexpr int kTogether = kRows * kColumns <= 9 ? kRows : 1;
+  const i64 index = globalIndex();
+  if (index >= p.count / kWidth) return;
+  unsigned rest = (unsigned)index;
+  const auto take = [&](const Divider& extent) {
+    const unsigned quotient = extent.quotient(rest);
+    const unsigned remainder = rest - quotient * extent.divisor;
+    rest = quotient;
+    return (int)remainder;
+  };
+  int channel = 0;
+  if (p.channelsInnermost) channel = take(p.packs) * kWidth;
+  const int column = take(p.columns);
+  const int row = take(p.rows);
+  if (!p.channelsInnermost) channel = take(p.packs) * kWidth;
+  const Window& wy = p.window[1];
+  const Window& wx = p.window[2];
+  const int y0 = row * wy.stride - wy.before;
+  const int x0 = column * wx.stride - wx.before;
+  const X* base = (const X*)p.x + rest * p.xStride[0] + channel * p.xStride[1];
+  Pack<X, kWidth> highest;
+  float sum[kWidth];
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) sum[j] = 0;
+#pragma unroll(kTogether == kRows ? kRows : 1)
+  for (int first = 0; first < kRows; first += kTogether) {
+    Pack<X, kWidth> cell[kTogether][kColumns];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const X* line = base + min(max(y0 + first + i, 0), wy.large - 1) * p.xStride[3];
+#pragma unroll
+      for (int k = 0; k < kColumns; ++k)
+        cell[i][k] = *(const Pack<X, kWidth>*)(line + min(max(x0 + k, 0), wx.large - 1) * p.xStride[4]);
+    }
+    if (first == 0) highest = cell[0][0];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+#pragma unroll
+      for (int k = 0; k < kColumns; ++k) {
+        if (KIND != 1) PackMax<X, kWidth>::join(highest, cell[i][k]);
+        const bool inside = y0 + first + i >= 0 && y0 + first + i < wy.large && x0 + k >= 0 && x0 + k < wx.large;
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          if (KIND != 0 && inside) sum[j] += (float)Element<X>::load(cell[i][k].e[j]);
+        }
+      }
+    }
+  }
+  const int rowsInside = max(min(y0 + kRows, wy.large) - max(y0, 0), 0);
+  const int columnsInside = max(min(x0 + kColumns, wx.large) - max(x0, 0), 0);
+  const bool empty = rowsInside * columnsInside == 0;
+  const int cells = p.exclusive ? rowsInside * columnsInside : paddedCells(wy, row) * paddedCells(wx, column);
+  const bool floating = ComputeOf<X>(0.5f) != ComputeOf<X>(0);
+  const ComputeOf<X> lowest = floating ? ComputeOf<X>(-infinity()) : ComputeOf<X>(IntegerLimits<X>::low());
+  Pack<X, kWidth> result;
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) {
+    if (empty) highest.e[j] = Element<X>::store(lowest);
+    const float average = cells == 0 ? 0.f : sum[j] / cells;
+    const float value =
+        KIND == 1 ? average : (1.f - p.blend) * (float)Element<X>::load(highest.e[j]) + p.blend * average;
+    if (KIND == 0) result.e[j] = highest.e[j];
+    else storeReal<X>(&result.e[j], 0, floating ? value : rintf(value));
+  }
+  *(Pack<X, kWidth>*)((X*)p.y + rest * p.yStride[0] + channel * p.yStride[1] + row * p.yStride[3] +
+                      column * p.yStride[4]) = result;
+}
+
 KERNEL(tenon_pooling, Parameters) { pool<1>(p); }
 KERNEL(tenon_pooling_packed, Parameters) { pool<16 / sizeof(X)>(p); }
+KERNEL(tenon_pooling_window, Parameters) { poolWindow<1>(p); }
+KERNEL(tenon_pooling_window_packed, Parameters) { poolWindow<16 / sizeof(X)>(p); }

@@ -1,7 +1,10 @@
 // Pooling over one to three spatial axes in linear and channels-last tensors.
 #include "ops/op/pooling.h"
 
+#include <utility>
+
 #include "backends/cuda/run/own_kernel.h"
+#include "backends/cuda/run/space.h"
 #include "backends/cuda/run/window.h"
 
 namespace tenon::backends::cuda {
@@ -21,14 +24,30 @@ struct Parameters {
   int64_t yStride[5] = {};
   int32_t exclusive = 0;
   float blend = 0;
+  Divider packs, rows, columns;
 };
+
+// Extents of windows that the code knows; {0, 0}: it takes them as they come.
+std::pair<int64_t, int64_t> knownWindow(const ops::Pooling& op) {
+  constexpr int64_t kMostColumns = 9;
+  constexpr int64_t kMostRows = 16;
+  if (op.window.empty() || op.window.size() > 2) return {0, 0};
+  const std::pair window{op.window.size() == 2 ? op.window[0] : 1, op.window.back()};
+  const bool few =
+      window.first >= 1 && window.first <= kMostRows && window.second >= 1 && window.second <= kMostColumns;
+  return few ? window : std::pair<int64_t, int64_t>{0, 0};
+}
 
 class PoolingInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Pooling& op, const Types& types) {
-    return {"pooling.cu", {typeDefine("X", types.inputs.at(0)), fmt::format("KIND={}", static_cast<int>(op.type))}, {}};
+    const auto [height, width] = knownWindow(op);
+    return {"pooling.cu",
+            {typeDefine("X", types.inputs.at(0)), fmt::format("KIND={}", static_cast<int>(op.type)),
+             fmt::format("HEIGHT={}", height), fmt::format("WIDTH={}", width)},
+            {}};
   }
-  PoolingInstance(const ops::Pooling& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_pooling")), packed_(module.function("tenon_pooling_packed")) {}
+  PoolingInstance(const ops::Pooling& op, const Types&, const Module& module) : op_(op), module_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -49,6 +68,13 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_.blend = static_cast<float>(op_.blend);
     pack_ = 16 / (bits(x.dtype) / 8);
     if (y.format != Format::kChannelsLast || x.format != Format::kChannelsLast || y.dims[1] % pack_ != 0) pack_ = 1;
+    const bool known =
+        knownWindow(op_).first > 0 && x.dims.count() > 0 && x.dims.count() < kMostKnown && y.dims.count() < kMostKnown;
+    const std::string name = known ? "tenon_pooling_window" : "tenon_pooling";
+    function_ = module_.function(name);
+    packed_ = module_.function(name + "_packed");
+    parameters_.rows = Divider(windows[1].small);
+    parameters_.columns = Divider(windows[2].small);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -56,13 +82,16 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_.y = arguments.outputs[0];
     const bool packed = pack_ > 1 && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16);
     const int64_t threads = parameters_.count / (packed ? pack_ : 1);
+    parameters_.packs = Divider(parameters_.channels / (packed ? pack_ : 1));
     launchThreads(packed ? packed_ : function_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
 
  private:
+  static constexpr int64_t kMostKnown = int64_t{1} << 31;  // elements that the code for known windows reaches
   const ops::Pooling& op_;
-  CUfunction function_;
-  CUfunction packed_;
+  const Module& module_;
+  CUfunction function_ = nullptr;
+  CUfunction packed_ = nullptr;
   int64_t pack_ = 1;
   Parameters parameters_;
 };
