@@ -170,12 +170,17 @@ BlasAlgorithm BlasAlgorithm::parse(std::string_view text) {
   return algorithm;
 }
 
-std::string BlasChoice::text() const { return fmt::format("{},{},{}", whole ? "whole" : "bare", tf32 ? "tf32" : "exact", algorithm.text()); }
+std::string BlasChoice::text() const {
+  const char* how = whole ? "whole" : "bare";
+  return fmt::format("{},{},{}", padded ? "padded" : how, tf32 ? "tf32" : "exact", algorithm.text());
+}
 
 BlasChoice BlasChoice::parse(std::string_view text) {
   TextReader in(text, "parameters of a cuBLASLt product");
   BlasChoice choice;
-  choice.whole = in.identifier() == "whole";
+  const auto how = in.identifier();
+  choice.padded = how == "padded";
+  choice.whole = how == "whole" || choice.padded;
   in.expect(",");
   choice.tf32 = in.identifier() == "tf32";
   in.expect(",");
@@ -183,7 +188,15 @@ BlasChoice BlasChoice::parse(std::string_view text) {
   return choice;
 }
 
-BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32)
+int64_t paddedPitch(const BlasShape& shape) {
+  constexpr int64_t kLeast = int64_t{1} << 20;  // bytes of the result
+  const int64_t element = bits(shape.result) / 8;
+  const int64_t pack = 16 / element;
+  if (shape.n % pack == 0 || shape.batch * shape.m * shape.n * element < kLeast) return 0;
+  return (shape.n + pack - 1) / pack * pack;
+}
+
+BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32, int64_t pitch)
     : shape_(shape),
       epilogue_(epilogue),
       compute_(tf32 && shape.type == DataType::kF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
@@ -206,7 +219,7 @@ BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, b
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, kind);
   layout(layouts_[0], type_, shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n, shape.batchedB);
   layout(layouts_[1], type_, shape.transposeA ? shape.k : shape.m, shape.transposeA ? shape.m : shape.k, shape.batchedA);
-  layout(layouts_[2], resultType_, shape.m, shape.n, true);
+  layout(layouts_[2], resultType_, shape.m, shape.n, true, pitch);
 }
 
 BlasProduct::~BlasProduct() {
@@ -217,11 +230,14 @@ BlasProduct::~BlasProduct() {
 }
 
 // Rows of a row-major matrix are columns of a column-major one.
-void BlasProduct::layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched) const {
+void BlasProduct::layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns,
+                         bool batched, int64_t pitch) const {
   const auto& lt = blasLt();
-  check(lt.matrixLayoutCreate(&layout, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns), "cublasLtMatrixLayoutCreate");
+  if (pitch == 0) pitch = columns;
+  check(lt.matrixLayoutCreate(&layout, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), pitch),
+        "cublasLtMatrixLayoutCreate");
   const auto batch = static_cast<int32_t>(shape_.batch);
-  const int64_t stride = batched ? rows * columns : 0;
+  const int64_t stride = batched ? rows * pitch : 0;
   check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), "a batch");
   check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "a batch's stride");
 }

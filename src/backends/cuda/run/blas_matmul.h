@@ -54,17 +54,23 @@ struct BlasAlgorithm {
 
 // How a kernel computes, as records and variants write it: "whole,tf32,21:...".
 struct BlasChoice {
-  bool whole = true;  // the epilogue by cuBLASLt, else by a generated kernel in place
+  bool whole = true;   // the epilogue by cuBLASLt, else by a generated kernel in place
+  bool padded = false; // with the epilogue, into rows of whole packs in the workspace, from where they are copied
   bool tf32 = false;
   BlasAlgorithm algorithm;
   std::string text() const;
   static BlasChoice parse(std::string_view text);
 };
 
+// Elements from one row of the result to the next where rows are padded to 16 bytes; 0 where they are whole packs by
+// themselves, or so few that a second pass over them costs what it saves.
+int64_t paddedPitch(const BlasShape& shape);
+
 // Owned descriptors of one product with its epilogue.
 class BlasProduct {
  public:
-  BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32);
+  // `pitch`: elements from one row of the result to the next; 0: as many as it has.
+  BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32, int64_t pitch = 0);
   ~BlasProduct();
   BlasProduct(const BlasProduct&) = delete;
   BlasProduct& operator=(const BlasProduct&) = delete;
@@ -79,7 +85,8 @@ class BlasProduct {
 
  private:
   std::vector<cublasLtMatmulHeuristicResult_t> ask(int most) const;
-  void layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched) const;
+  void layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched,
+              int64_t pitch = 0) const;
   BlasShape shape_;
   BlasEpilogue epilogue_;
   cublasComputeType_t compute_;

@@ -59,7 +59,7 @@ class PointTactic final : public build::Tactic {
     for (const auto& algorithm : BlasProduct(shape, *matrices.epilogue(), problem.tf32).propose(kMost)) {
       auto candidate = channelsLastCandidate(name(), problem);
       candidate.inputs[1] = Format::kLinear;
-      candidate.variant = BlasChoice{true, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
+      candidate.variant = BlasChoice{true, false, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
       result.push_back(std::move(candidate));
     }
     return result;

@@ -3,6 +3,7 @@
 #include "backends/cuda/run/blas_matmul.h"
 #include "backends/cuda/run/cuda_device.h"
 #include "backends/cuda/run/pointwise_code.h"
+#include "backends/cuda/run/strided_copy.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -15,6 +16,7 @@ using build::Support;
 using build::yes;
 
 constexpr int kMostWhole = 16;
+constexpr int kMostPadded = 8;
 constexpr int kMostBare = 4;  // where the epilogue can be inside as well
 
 std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
@@ -46,15 +48,18 @@ class MatMulTactic final : public build::Tactic {
     const LinearOperands operands(problem);
     const auto shape = blasShape(op, operands.shapes);
     std::vector<Candidate> result;
-    const auto ask = [&](const BlasEpilogue& epilogue, bool whole, int most) {
-      for (const auto& algorithm : BlasProduct(shape, epilogue, problem.tf32).propose(most)) {
+    const auto ask = [&](const BlasEpilogue& epilogue, bool whole, int most, int64_t pitch = 0) {
+      for (const auto& algorithm : BlasProduct(shape, epilogue, problem.tf32, pitch).propose(most)) {
         auto candidate = linearCandidate(name(), problem);
-        candidate.variant = BlasChoice{whole, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
+        candidate.variant =
+            BlasChoice{whole, pitch != 0, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
         result.push_back(std::move(candidate));
       }
     };
     if (const auto epilogue = matchEpilogue(op.epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) {
       ask(*epilogue, true, kMostWhole);
+      const int64_t pitch = epilogue->residual < 0 && nvrtc().missing.empty() ? paddedPitch(shape) : 0;
+      if (pitch != 0) ask(*epilogue, true, kMostPadded, pitch);
     }
     if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask({}, false, result.empty() ? kMostWhole : kMostBare);
     return result;
@@ -66,11 +71,15 @@ class MatMulTactic final : public build::Tactic {
   }
   std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate, const plan::KernelRecord&) const override {
     const auto& op = *problem.op.as<ops::MatMul>();
-    if (op.epilogue.empty() || BlasChoice::parse(candidate.variant).whole) return {};
+    const auto choice = BlasChoice::parse(candidate.variant);
+    if (choice.padded) return compile(copyCode().source(), computeCapability());
+    if (op.epilogue.empty() || choice.whole) return {};
     const auto type = problem.outputs[0].dtype;
     return compile(pointwiseSource(op.epilogue, epilogueTypes(op, type), type), computeCapability());
   }
-  int rank(const Problem&, const Candidate& candidate) const override { return candidate.variant.rfind("bare", 0) == 0 ? 12 : 10; }
+  int rank(const Problem&, const Candidate& candidate) const override {
+    return candidate.variant.rfind("bare", 0) == 0 ? 12 : candidate.variant.rfind("padded", 0) == 0 ? 9 : 10;
+  }
 };
 
 }  // namespace
