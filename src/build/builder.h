@@ -32,6 +32,7 @@ struct BuildOptions {
   uint64_t workspaceLimit = UINT64_MAX;  // bytes per step
   int averageTimingIterations = 4;
   int maxTactics = -1;                // most candidates to time per node; -1: all
+  int auxStreams = -1;  // most streams beside the caller's for independent steps; -1: what pays, which is none
   int profilingVerbosity = 0;         // as plan::Plan::profilingVerbosity
   bool refittable = false;
   bool tf32 = false;                  // f32 operands of contractions may be rounded to TF32, on devices that have it

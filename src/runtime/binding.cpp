@@ -7,6 +7,7 @@
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/check.h"
+#include "plan/branch_steps.h"
 #include "runtime/engine_parts.h"
 #include "runtime/host_device.h"
 #include "runtime/preparation.h"
@@ -49,6 +50,7 @@ void Binding::layHostArena() {
 void Binding::configure(const SymbolValues& symbols) {
   configured_ = false;
   compactKnown_ = false;
+  plannedBranches_.known = compactBranches_.known = false;
   symbols_ = symbols;
   measureTensors();
   prepareSteps();
@@ -199,6 +201,32 @@ const ArenaLayout& Binding::compact() {
   compact_.bytes = layout.bytes;
   compactKnown_ = true;
   return compact_;
+}
+
+const memory::Branches* Binding::branches(const ArenaLayout& layout) {
+  if (engine_->auxStreams() == 0) return nullptr;
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    if (extraWorkspace(i) != nullptr) return nullptr;  // of which there is one for all steps
+  }
+  auto& known = &layout == &planned_ ? plannedBranches_ : compactBranches_;
+  if (!known.known) known.branches = findBranches(layout);
+  known.known = true;
+  return known.branches.streams > 1 ? &known.branches : nullptr;
+}
+
+// From the places themselves, so that steps which share memory keep their order however it was laid out.
+memory::Branches Binding::findBranches(const ArenaLayout& layout) const {
+  const auto tensorPlace = [&](int32_t tensor, int32_t owner) {
+    const auto i = static_cast<size_t>(owner);
+    const bool inArena = program_.tensors[i].storage == Storage::kArena && !inHostArena(owner);
+    const uint64_t start = inArena ? layout.tensors[i] : 0;
+    const auto at = static_cast<size_t>(tensor);
+    return plan::Place{inArena ? 0 : owner + 1, start + viewOffset(tensor), start + std::max(viewOffset(tensor), reach(at))};
+  };
+  const auto workspacePlace = [&](size_t step) {
+    return plan::Place{0, layout.workspaces[step], layout.workspaces[step] + workspaceBytes_[step]};
+  };
+  return memory::branch(plan::branchSteps(program_, tensorPlace, workspacePlace), engine_->auxStreams() + 1);
 }
 
 StepTimer& Binding::timer() {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/branches.h"
 #include "runtime/device_memory.h"
 #include "runtime/engine.h"
 
@@ -40,6 +41,8 @@ class Binding {
 
   const ArenaLayout& planned() const noexcept { return planned_; }
   const ArenaLayout& compact();  // laid out anew for these extents
+  // Which streams the steps run on with one of the two layouts; null: all on the caller's.
+  const memory::Branches* branches(const ArenaLayout& layout);
   // Workspace beyond the arena's, where a kernel needs more here than when the plan was built; null elsewhere.
   void* extraWorkspace(size_t step) const { return workspaceBytes_[step] > program_.steps[step].workspaceBytes ? extraWorkspace_.data() : nullptr; }
   uint64_t workspaceBytes(size_t step) const { return workspaceBytes_[step]; }
@@ -65,6 +68,7 @@ class Binding {
   void configureStep(size_t step);
   void checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const;
   void layHostArena();
+  memory::Branches findBranches(const ArenaLayout& layout) const;
 
   std::shared_ptr<const Engine> engine_;
   const plan::Program& program_;
@@ -83,6 +87,12 @@ class Binding {
   ArenaLayout planned_;
   ArenaLayout compact_;
   bool compactKnown_ = false;
+  struct KnownBranches {
+    bool known = false;
+    memory::Branches branches;
+  };
+  KnownBranches plannedBranches_;
+  KnownBranches compactBranches_;
   std::unique_ptr<StepTimer> timer_;
 };
 

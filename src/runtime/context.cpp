@@ -133,6 +133,11 @@ ProfilerHook* Context::profiler() const noexcept { return state_->profiler; }
 void Context::setProfilerSynchronous(bool synchronous) { state_->profilerSynchronous = synchronous; }
 bool Context::profilerSynchronous() const noexcept { return state_->profilerSynchronous; }
 
+void Context::setAuxStreams(std::span<const StreamHandle> streams) {
+  const auto used = std::min(streams.size(), static_cast<size_t>(state_->engine->auxStreams()));
+  state_->auxStreams.assign(streams.begin(), streams.begin() + static_cast<std::ptrdiff_t>(used));
+}
+
 void Context::setRangeDetail(RangeDetail detail) {
   state_->rangeDetail = detail;
   state_->nameRanges();

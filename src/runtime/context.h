@@ -79,6 +79,10 @@ class Context {
   bool debugTensor(std::string_view tensor) const;
   void setAllDebugTensors(bool on);
 
+  // Streams of the user (cudaStream_t) for independent steps, in the place of the context's own; those beyond
+  // Engine::auxStreams() are not used, and missing ones are the context's. They stay the user's.
+  void setAuxStreams(std::span<const StreamHandle> streams);
+
   // What tools that watch the program (NVTX) see of executions. With a tool attached and any detail, executions are
   // launched step by step instead of replayed, so that each layer's work stands in its range.
   void setRangeDetail(RangeDetail detail);

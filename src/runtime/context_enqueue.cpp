@@ -92,6 +92,7 @@ void Context::enqueue(StreamHandle stream) {
   packet.ranges = s.ranges;
   packet.log = &s.log;
   packet.errors = s.errors;
+  s.spread(packet, layout, true);
   if (packet.timed) (void)s.binding->timer();  // made here, where allocating is allowed
   try {
     s.engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
@@ -108,6 +109,21 @@ void Context::enqueue(StreamHandle stream) {
   if (s.profilerSynchronous) s.reportTimes();
 }
 
+void Context::State::spread(Packet& packet, const ArenaLayout& layout, bool given) {
+  packet.branches = nullptr;
+  auto* const device = dynamic_cast<Branching*>(&engine->device());
+  if (engine->auxStreams() == 0 || device == nullptr) return;
+  packet.branches = binding->branches(layout);
+  if (packet.branches == nullptr) return;
+  if (streams == nullptr) {
+    size_t steps = 0;
+    for (const auto& program : engine->plan().programs) steps = std::max(steps, program.steps.size());
+    streams = device->makeStreams(static_cast<size_t>(engine->auxStreams()), steps + 1);
+  }
+  packet.streams = streams.get();
+  packet.givenStreams = given ? std::span<const StreamHandle>(auxStreams) : std::span<const StreamHandle>();
+}
+
 bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHandle stream) {
   auto [recording, wanted] = replays.look(binding, arenaData, addresses, stream);
   if (wanted) {
@@ -115,6 +131,7 @@ bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHa
     packet.timed = false;
     packet.debug = nullptr;
     packet.ranges = nullptr;
+    spread(packet, layout, false);
     packet.log = &log;
     packet.errors = errors;
     recording = replays.record(packet);

@@ -29,6 +29,8 @@ struct Context::State {
   void checkReady();
   void reportTimes();
   // Replays the execution when it is known, or records and then replays it; false: it is to be launched.
+  // Tells the packet which streams it may use; `given`: with those of the user.
+  void spread(Packet& packet, const ArenaLayout& layout, bool given);
   bool replay(void* arenaData, const ArenaLayout& layout, StreamHandle stream);
 
   const std::shared_ptr<const Engine> engine;
@@ -43,6 +45,9 @@ struct Context::State {
   std::shared_ptr<const DeviceMemory> arena;  // null when the user manages it
   void* userArena = nullptr;
   uint64_t userArenaBytes = 0;
+
+  std::vector<StreamHandle> auxStreams;  // the user's
+  std::unique_ptr<StreamSet> streams;    // made at the first use
 
   RangeDetail rangeDetail = RangeDetail::kNone;
   std::shared_ptr<const RangeTexts> ranges;  // of the profile's program; null where nobody sees them

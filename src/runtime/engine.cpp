@@ -95,6 +95,8 @@ uint64_t Engine::arenaBytes() const {
   return most;
 }
 
+int32_t Engine::auxStreams() const noexcept { return parts_->auxStreams; }
+
 uint64_t Engine::constantBytes() const noexcept { return parts_->constantBytes; }
 
 int Engine::layerCount(int profile) const { return static_cast<int>(program(profile).steps.size()); }

@@ -56,6 +56,7 @@ class Engine {
   uint64_t arenaBytes(int profile) const;  // device memory that a context of the profile needs, for any allowed shapes
   uint64_t arenaBytes() const;             // the most over all profiles
   uint64_t constantBytes() const noexcept;
+  int32_t auxStreams() const noexcept;  // beside the caller's, the most of all profiles
 
   int layerCount(int profile = 0) const;
   // One line, or a JSON object, about one layer; all layers together (src/plan/inspect.h).

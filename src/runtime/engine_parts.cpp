@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "plan/branch_steps.h"
 #include "plan/verify.h"
 
 namespace tenon::runtime {
@@ -131,6 +132,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const std::string&
   parts->plan = std::move(plan);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
+  parts->auxStreams = plan::auxStreams(parts->plan);
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
   const auto addresses = placeConstants(*parts);
   KernelLoader loader(parts->plan, hostCodeAllowed, log);

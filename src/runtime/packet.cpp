@@ -99,29 +99,50 @@ void Packet::execute() {
   const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
   const size_t steps = binding_->program().steps.size();
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;
+  if (branches != nullptr && timer == nullptr && debug == nullptr && ranges == nullptr) return executeBranches();
   const NvtxTool* const tool = ranges != nullptr ? NvtxTool::attached() : nullptr;
   const NvtxRange whole(tool, tool != nullptr ? ranges->execution : kNoText);
   for (size_t i = 0; i < steps; ++i) {
     const NvtxRange range(tool, tool != nullptr ? ranges->steps[i] : kNoText);
     if (timer != nullptr) timer->mark(i, stream);
-    if (!binding_->skipped(i)) executeStep(i);
+    if (!binding_->skipped(i)) executeStep(i, stream);
     if (debug != nullptr) showOutputs(binding_->program().steps[i]);
   }
   if (timer != nullptr) timer->mark(steps, stream);
 }
 
-void Packet::executeStep(size_t index) {
+// The caller's stream goes on when all others have ended.
+void Packet::executeBranches() {
+  const size_t start = branches->steps.size();  // the event behind those of the steps
+  const auto handle = [&](int32_t index) {
+    if (index == 0) return stream;
+    const auto other = static_cast<size_t>(index) - 1;
+    return other < givenStreams.size() ? givenStreams[other] : streams->stream(other);
+  };
+  streams->signal(start, stream);
+  for (size_t i = 0; i < start; ++i) {
+    const auto& step = branches->steps[i];
+    const StreamHandle on = handle(step.stream);
+    if (step.waitsForStart) streams->wait(start, on);
+    for (const int32_t other : step.waits) streams->wait(static_cast<size_t>(other), on);
+    if (!binding_->skipped(i)) executeStep(i, on);
+    if (step.isWaitedFor) streams->signal(i, on);
+  }
+  for (const int32_t step : branches->joins) streams->wait(static_cast<size_t>(step), stream);
+}
+
+void Packet::executeStep(size_t index, StreamHandle on) {
   const auto& program = binding_->program();
   const auto& step = program.steps[index];
   void* const* const inputs = operands_.data() + first_[index];
   void* const* const outputs = inputs + step.inputs.size();
   if (step.kind == plan::StepKind::kLaunch) {
-    binding_->instance(index)->launch({inputs, outputs, workspaces_[index], stream});
+    binding_->instance(index)->launch({inputs, outputs, workspaces_[index], on});
     return;
   }
   const auto& from = program.tensors[static_cast<size_t>(step.inputs[0])];
   const auto& to = program.tensors[static_cast<size_t>(step.outputs[0])];
-  binding_->engine().device().copy(outputs[0], inputs[0], binding_->bytes(step.outputs[0]), copyKind(from, to), stream);
+  binding_->engine().device().copy(outputs[0], inputs[0], binding_->bytes(step.outputs[0]), copyKind(from, to), on);
 }
 
 void Packet::showOutputs(const plan::Step& step) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/binding.h"
+#include "runtime/branching.h"
 #include "runtime/nvtx.h"
 
 namespace tenon::runtime {
@@ -48,6 +49,9 @@ class Packet {
   bool timed = false;
   DebugHook* debug = nullptr;
   std::vector<uint8_t> debugOn;  // by tensor; read when debug is set
+  const memory::Branches* branches = nullptr;  // of the binding; null: all on one stream
+  StreamSet* streams = nullptr;  // of the context, beside `stream`; outlives what is recorded or submitted at once
+  std::span<const StreamHandle> givenStreams;  // the caller's in the place of the first ones of those
   std::shared_ptr<const RangeTexts> ranges;  // for the tool that is attached; null: no ranges
   Log* log = nullptr;
   std::shared_ptr<ErrorSlot> errors;
@@ -56,7 +60,8 @@ class Packet {
   friend class PacketPool;
   void prepare(const Setup& setup);  // cheap when the version is the one of the last time
   void execute();
-  void executeStep(size_t step);
+  void executeBranches();
+  void executeStep(size_t step, StreamHandle on);
   void showOutputs(const plan::Step& step);
 
   std::shared_ptr<PacketPool> pool_;  // while in flight

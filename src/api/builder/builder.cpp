@@ -145,6 +145,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.workspaceLimit = options.workspaceLimit().value_or(UINT64_MAX);
   build.averageTimingIterations = options.getAvgTimingIterations();
   build.maxTactics = options.getMaxNbTactics();
+  build.auxStreams = options.getMaxAuxStreams();
   build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
   build.precision = std::move(precision);

@@ -221,8 +221,13 @@ cudaEvent_t ExecutionContext::getInputConsumedEvent() const noexcept {
   return static_cast<cudaEvent_t>(context_.inputConsumedEvent());
 }
 
-// Engines use one stream, so that there is nothing to put on others.
-void ExecutionContext::setAuxStreams(cudaStream_t*, int32_t) noexcept {}
+void ExecutionContext::setAuxStreams(cudaStream_t* auxStreams, int32_t nbStreams) noexcept {
+  guarded(reporter_, "IExecutionContext::setAuxStreams", [&] {
+    checkUser(nbStreams >= 0 && (nbStreams == 0 || auxStreams != nullptr), "{} streams at {}", nbStreams,
+              fmt::ptr(auxStreams));
+    context_.setAuxStreams(std::vector<runtime::StreamHandle>(auxStreams, auxStreams + nbStreams));
+  });
+}
 
 bool ExecutionContext::setCommunicator(void*) noexcept {
   return ask("IExecutionContext::setCommunicator", false,

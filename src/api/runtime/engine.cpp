@@ -130,6 +130,8 @@ nv::TacticSources Engine::getTacticSources() const noexcept {
          1U << static_cast<uint32_t>(nv::TacticSource::kJIT_CONVOLUTIONS);
 }
 
+int32_t Engine::getNbAuxStreams() const noexcept { return engine().auxStreams(); }
+
 nv::ProfilingVerbosity Engine::getProfilingVerbosity() const noexcept {
   return static_cast<nv::ProfilingVerbosity>(engine().plan().profilingVerbosity);
 }

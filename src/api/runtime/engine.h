@@ -61,7 +61,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   nv::HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept override {
     return nv::HardwareCompatibilityLevel::kNONE;
   }
-  int32_t getNbAuxStreams() const noexcept override { return 0; }
+  int32_t getNbAuxStreams() const noexcept override;
   int32_t getTensorBytesPerComponentV2(const char* tensorName, int32_t profileIndex) const noexcept override;
   int32_t getTensorComponentsPerElementV2(const char* tensorName, int32_t profileIndex) const noexcept override;
   nv::TensorFormat getTensorFormatV2(const char* tensorName, int32_t profileIndex) const noexcept override;

@@ -30,8 +30,9 @@ Extent storedCount(const Shape& shape, Format format) {
 class Scheduler {
  public:
   Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log)
-      : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), plan_(plan), constants_(constants), native_(native), log_(log) {}
+            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, AuxStreams& streams, Log& log)
+      : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), plan_(plan),
+        constants_(constants), native_(native), streams_(streams), log_(log) {}
 
   plan::Program run() {
     findDevice();
@@ -40,6 +41,7 @@ class Scheduler {
     makeSteps();
     noteLifetimes();
     shareInPlace();
+    workspaceUntil_ = spreadOverStreams(program_, streams_);
     layOut();
     return std::move(program_);
   }
@@ -354,7 +356,7 @@ class Scheduler {
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       auto& step = program_.steps[s];
       if (step.workspaceBytes == 0) continue;
-      blocks.push_back({static_cast<int32_t>(s), static_cast<int32_t>(s), step.workspaceBytes, kAlignment});
+      blocks.push_back({static_cast<int32_t>(s), workspaceUntil_[s], step.workspaceBytes, kAlignment});
       places.push_back(&step.workspaceOffset);
     }
     const auto layout = memory::layout(blocks);
@@ -373,6 +375,7 @@ class Scheduler {
   const plan::Plan& plan_;
   ConstantPool& constants_;
   NativeCodePool& native_;
+  AuxStreams& streams_;
   Log& log_;
   plan::Program program_;
   std::vector<int32_t> step_;            // by node; -1 without a kernel
@@ -380,14 +383,16 @@ class Scheduler {
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
   std::map<std::string, uint64_t> workspaces_;
+  std::vector<int32_t> workspaceUntil_;  // by step: the last one during which its workspace is in use
   bool onHost_ = true;                   // whether the device computes in host memory
 };
 
 }  // namespace
 
-plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-                          const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log) {
-  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, log).run();
+plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
+                          const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
+                          NativeCodePool& native, AuxStreams& streams, Log& log) {
+  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, streams, log).run();
 }
 
 }  // namespace tenon::build

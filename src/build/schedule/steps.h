@@ -4,6 +4,7 @@
 #include "build/assignment.h"
 #include "build/profiles.h"
 #include "build/schedule/placement.h"
+#include "build/schedule/streams.h"
 #include "plan/program.h"
 
 namespace tenon::build {
@@ -29,8 +30,9 @@ class NativeCodePool {
   plan::Plan& plan_;
 };
 
-// `plan.io` and `plan.symbols` stand already.
-plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-                          const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, Log& log);
+// `plan.io` and `plan.symbols` stand already. Independent steps get streams beside the caller's.
+plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
+                          const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
+                          NativeCodePool& native, AuxStreams& streams, Log& log);
 
 }  // namespace tenon::build

@@ -62,6 +62,10 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
 }
 EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) { return function(argument), CUDA_SUCCESS; }
 EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(32), CUDA_SUCCESS; }
+// All work before is done; what waits for an event that nobody has recorded would not wait for anything.
+EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent event, unsigned) {
+  return event->time == std::chrono::steady_clock::time_point() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 // Graphs: a stream is never captured, and asking for it is refused.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -23,6 +24,8 @@ bool mayOverlap() {
   }();
   return kMay;
 }
+
+thread_local bool inOrderNext = false;
 
 std::string architecture(int capability) {
   return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
@@ -140,9 +143,11 @@ void allowSharedBytes(CUfunction function, size_t bytes) {
   check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)), "cuFuncSetAttribute");
 }
 
+void launchNextInOrder() noexcept { inOrderNext = true; }
+
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes) {
   void* arguments[] = {parameters};
-  if (!mayOverlap()) {
+  if (std::exchange(inOrderNext, false) || !mayOverlap()) {
     check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments, nullptr),
           "cuLaunchKernel");
     return;

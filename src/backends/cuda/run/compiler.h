@@ -52,6 +52,9 @@ unsigned blockSize(int64_t threads, unsigned least = 64);
 // takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes = 0);
+// The next launch of this thread is not set up while the one before it on its stream still runs: between the two the
+// stream waits for another one.
+void launchNextInOrder() noexcept;
 void allowSharedBytes(CUfunction function, size_t bytes);  // throws Error where the chip has less
 
 }  // namespace tenon::backends::cuda

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/cuda/run/compiler.h"
 #include "backends/cuda/run/libraries.h"
 #include "core/error.h"
+#include "runtime/branching.h"
 #include "runtime/device_cache.h"
 #include "runtime/recording.h"
 
@@ -60,7 +62,7 @@ CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(
 
 class Event {
  public:
-  Event() { check(driver().eventCreate(&event_, CU_EVENT_DEFAULT), "cuEventCreate"); }
+  explicit Event(unsigned flags = CU_EVENT_DEFAULT) { check(driver().eventCreate(&event_, flags), "cuEventCreate"); }
   ~Event() { driver().eventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -100,6 +102,26 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
+class CudaStreams final : public runtime::StreamSet {
+ public:
+  CudaStreams(size_t streams, size_t events) {
+    for (size_t i = 0; i < streams; ++i) streams_.push_back(std::make_unique<Stream>());
+    for (size_t i = 0; i < events; ++i) events_.push_back(std::make_unique<Event>(CU_EVENT_DISABLE_TIMING));
+  }
+  runtime::StreamHandle stream(size_t index) const override { return streams_.at(index)->get(); }
+  void signal(size_t event, runtime::StreamHandle stream) override {
+    check(driver().eventRecord(events_.at(event)->get(), streamOf(stream)), "cuEventRecord");
+  }
+  void wait(size_t event, runtime::StreamHandle stream) override {
+    check(driver().streamWaitEvent(streamOf(stream), events_.at(event)->get(), 0), "cuStreamWaitEvent");
+    launchNextInOrder();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Event>> events_;
+};
+
 class GraphRecording final : public runtime::Recording {
  public:
   ~GraphRecording() override {
@@ -123,7 +145,10 @@ class GraphRecording final : public runtime::Recording {
   CUgraphExec executable_ = nullptr;
 };
 
-class CudaDevice final : public runtime::Device, public runtime::Recorder, public runtime::DeviceCache {
+class CudaDevice final : public runtime::Device,
+                         public runtime::Recorder,
+                         public runtime::DeviceCache,
+                         public runtime::Branching {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -187,6 +212,10 @@ class CudaDevice final : public runtime::Device, public runtime::Recorder, publi
     if (graph != nullptr) driver().graphDestroy(graph);
     if (!complete) return nullptr;
     return recording;
+  }
+  std::unique_ptr<runtime::StreamSet> makeStreams(size_t streams, size_t events) override {
+    makeCurrent();
+    return std::make_unique<CudaStreams>(streams, events);
   }
   bool isCapturing(runtime::StreamHandle stream) override {
     makeCurrent();

@@ -83,6 +83,7 @@ const Driver& driver() {
     get("cuGraphLaunch", d->graphLaunch);
     get("cuGraphExecDestroy", d->graphExecDestroy);
     get("cuGraphDestroy", d->graphDestroy);
+    get("cuStreamWaitEvent", d->streamWaitEvent);
     get("cuStreamSynchronize", d->streamSynchronize);
     get("cuEventCreate", d->eventCreate);
     get("cuEventDestroy_v2", d->eventDestroy);

@@ -35,6 +35,7 @@ struct Driver {
   decltype(&::cuGraphLaunch) graphLaunch;
   decltype(&::cuGraphExecDestroy) graphExecDestroy;
   decltype(&::cuGraphDestroy) graphDestroy;
+  decltype(&::cuStreamWaitEvent) streamWaitEvent;
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuEventCreate) eventCreate;
   decltype(&::cuEventDestroy) eventDestroy;
