@@ -19,7 +19,8 @@ using graph::ValueId;
 
 constexpr int kSweeps = 20;
 constexpr double kLess = 0.001;        // part of the time that a start must save to win over those before it
-constexpr double kMuchLess = 0.05;     // the same with blocks of channels: more reformats, whose times here are those of warm caches
+// The same with blocks of channels: they bring more reformats, whose times here are those of warm caches.
+constexpr double kMuchLess = 0.05;
 
 Format ioFormat(const graph::Value& value) {
   const uint32_t mask = value.constraints.formats;
@@ -88,7 +89,9 @@ class Assigner {
       auto& options = perNode_[positions[i]];
       options = source_.options(*node, *problem, blocks);
       std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
-      if (options.empty()) throw Unsupported("node '{}': what the filter left takes blocks of channels, whose number is not fixed", node->name);
+      if (options.empty()) {
+        throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed", node->name);
+      }
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,8 @@ class OptionSource {
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
   // Whether it makes sense to ask for blocks: kernels are measured, all of them, on a device that has some.
   bool triesBlocks() const;
+  // Measures what this build measured for a problem, blocks included, once more; the smaller time counts.
+  void measureAgain(const graph::Node& node, const Problem& problem);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.
@@ -86,6 +89,8 @@ class OptionSource {
   std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
+  std::set<std::string> fresh_;  // keys of candidates that this build measured
+  bool again_ = false;
   std::string trusted_;          // key of the candidate whose results others are compared with, while one problem is timed
   double trustedSeconds_ = 0;    // of its first run
   int measured_ = 0;

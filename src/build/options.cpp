@@ -127,6 +127,12 @@ const std::vector<Option>& OptionSource::options(const graph::Node& node, const 
   return known_.insert_or_assign(key, collect(node, problem, blocks || options_.filter)).first->second;
 }
 
+void OptionSource::measureAgain(const graph::Node& node, const Problem& problem) {
+  again_ = true;
+  known_.insert_or_assign(keyOf(node, problem) + "|blocks", collect(node, problem, true));
+  again_ = false;
+}
+
 std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem, bool blocks) {
   Proposals proposals;
   if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
@@ -208,7 +214,8 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
       option.seconds = kUntried;
       continue;
     }
-    if (const auto seconds = cache_.find(proposal.key)) {
+    const auto seconds = cache_.find(proposal.key);
+    if (seconds && !(again_ && fresh_.contains(proposal.key))) {
       option.seconds = *seconds;
       ++cached_;
     } else {
@@ -241,9 +248,10 @@ void OptionSource::measure(const Problem& problem, Proposal& proposal, double be
   option.workspaceBytes = measurement.workspaceBytes;
   option.seconds = measurement.lasting ? kNever : measurement.seconds;
   if (option.seconds < std::numeric_limits<double>::infinity()) {
-    cache_.insert(proposal.key, option.seconds);
-    option.seconds = cache_.find(proposal.key).value_or(option.seconds);
+    fresh_.insert(proposal.key);
+    cache_.insert(proposal.key, std::min(option.seconds, cache_.find(proposal.key).value_or(option.seconds)));
   }
+  option.seconds = cache_.find(proposal.key).value_or(option.seconds);
   options_.log->verbose("timed {}: {:.3f} us", option.candidate.text(), option.seconds * 1e6);
 }
 

@@ -111,6 +111,21 @@ TEST_F(Blocked, ConvolutionsWithEpilogues) {
                   "%y : f32[1,48,6,5] = convolution{epilogue=\"add(x0,x1)\"}(%x, %w, %e) \"n\"\n output %y"), 1);
 }
 
+TEST_F(Blocked, DepthwiseConvolutionsWithEpilogues) {
+  for (const auto& [expr, operand] : {std::pair<std::string, std::string>{"clip(x0,0,6)", "1"}, {"add(x0,x1)", "2,80,9,13"},
+                                      {"mul(x0,x1)", "1,80,1,1"}, {"leaky_relu(x0,x1)", "80,1,1"}, {"sin(x0);fma(t0,x1,x1)", "80,1,1"},
+                                      {"sin(x0);add(t0,x1)", "2,80,9,13"}}) {
+    for (const int dilation : {1, 2}) {
+      EXPECT_EQ(check(fmt::format("input %x : f32[2,80,9,13]\n const %w : f32[80,1,3,3] = random(1)\n const %b : f32[80] = random(2)\n"
+                                  "input %e : f32[{0}]\n"
+                                  "%y : f32[2,80,9,13] = convolution{{groups=80 prePadding=[{1},{1}] postPadding=[{1},{1}] "
+                                  "dilations=[{1},{1}] hasBias=true epilogue=\"{2}\"}}(%x, %w, %b, %e) \"n\"\n output %y",
+                                  operand, dilation, expr)),
+                1);
+    }
+  }
+}
+
 TEST_F(Blocked, Pooling) {
   for (const std::string fields : {"type=max window=[3,3] strides=[2,2]", "type=average window=[3,3] strides=[2,2]"}) {
     EXPECT_EQ(check("input %x : f32[2,48,9,11]\n%y : f32[2,48,4,5] = pooling{" + fields + "}(%x) \"n\"\n output %y"), 2);
@@ -147,10 +162,12 @@ TEST_F(Blocked, Concatenation) {
 TEST(BlockedElsewhere, EachSizeOfBlocksIsRight) {
   const auto graph = graph::parse(R"g(graph "g" {
     input %x : f32[2,32,9,7]
+    const %v : f32[16,1,3,3] = random(3)
     const %w : f32[16,32,3,3] = random(1)
     const %s : f32[16,1,1] = random(2)
     %c : f32[2,16,9,7] = convolution{prePadding=[1,1] postPadding=[1,1] epilogue="relu(x0)"}(%x, %w) "dnnl_convolution"
-    %p : f32[2,16,4,3] = pooling{type=max window=[3,3] strides=[2,2]}(%c) "dnnl_pooling"
+    %d : f32[2,16,9,7] = convolution{groups=16 prePadding=[1,1] postPadding=[1,1] epilogue="mul(x0,x1)"}(%c, %v, %s) "dnnl_convolution/depthwise"
+    %p : f32[2,16,4,3] = pooling{type=max window=[3,3] strides=[2,2]}(%d) "dnnl_pooling"
     %q : f32[2,16,4,3] = pooling{type=average window=[3,3] strides=[2,2]}(%c) "pooling"
     %a : f32[2,16,4,3] = pointwise{expr="fma(x0,x2,x1)"}(%p, %q, %s) "pointwise"
     %b : f32[2,32,4,3] = concat{axis=1}(%a, %q) "movement"
@@ -160,10 +177,11 @@ TEST(BlockedElsewhere, EachSizeOfBlocksIsRight) {
   for (const Format format : {Format::kBlocked8, Format::kBlocked16}) {
     for (const auto id : graph.order()) {
       const auto& node = graph.node(id);
+      const auto kernel = node.name.substr(0, node.name.find('/'));
       const auto problem = build::makeProblem(graph, node, {});
-      build::Candidate candidate{"cpu." + node.name, "", {}, {format}};
+      build::Candidate candidate{"cpu." + kernel, "", {}, {format}};
       for (const auto& input : problem.inputs) candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format);
-      const plan::KernelRecord record{"cpu", node.name, 1, node.op.text(), "", -1};
+      const plan::KernelRecord record{"cpu", kernel, 1, node.op.text(), "", -1};
       EXPECT_EQ(build::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "") << candidate.text();
     }
   }

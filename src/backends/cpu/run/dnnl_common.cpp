@@ -224,7 +224,9 @@ dnnl::stream& dnnlStream() {
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
   dnnl::memory::dims extents(dims.begin(), dims.end());
   if (const int64_t block = channelBlock(format); block > 1) {
-    if (dims.rank != 4 || dims[1] % block != 0) throw Unsupported("cpu: {} as {}; images of whole blocks have that format", dims.text(), name(format));
+    if (dims.rank != 4 || dims[1] % block != 0) {
+      throw Unsupported("cpu: {} as {}; images of whole blocks have that format", dims.text(), name(format));
+    }
     using Tag = dnnl::memory::format_tag;
     return {extents, dnnl::memory::data_type::f32, block == 8 ? Tag::nChw8c : Tag::nChw16c};
   }
