@@ -108,7 +108,6 @@ def test_gather():
     close(run(build, {"x": X, "indices": indices, "along": along, "places": places}), expected)
 
 
-@unsupported("scatter layers")
 def test_scatter():
     data = random(3, 4)
     rows, updates = np.array([[2], [0]], np.int32), random(2, 4, seed=2)
