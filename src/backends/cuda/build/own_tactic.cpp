@@ -31,6 +31,10 @@ plan::KernelRecord OwnTactic::build(const build::Problem& problem, const build::
 }
 
 std::vector<std::byte> OwnTactic::nativeCode(const build::Problem&, const build::Candidate&, const plan::KernelRecord& record) const {
+  return ownCode(record);
+}
+
+std::vector<std::byte> ownCode(const plan::KernelRecord& record) {
   for (const auto& row : kernelTable()) {
     if (row.name == record.name && row.version == record.version && row.code != nullptr) {
       return compile(row.code(record).source(), computeCapability());

@@ -7,6 +7,9 @@
 
 namespace tenon::backends::cuda {
 
+// Machine code of a record's kernel for the chip that is here; InternalError where no kernel of ours has that name.
+std::vector<std::byte> ownCode(const plan::KernelRecord& record);
+
 enum class Formats : uint8_t {
   kLinear,           // every operand linear
   kAlsoChannelsLast  // or every operand of 4 or 5 axes that is no constant channels-last

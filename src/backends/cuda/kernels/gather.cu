@@ -1,6 +1,6 @@
 // Elements picked by indices. I: type of the indices. Rows of `inner` units of 1 to 16 bytes move at once; an index
 // outside its axis gives zeros.
-#include "prelude.cuh"
+#include "index.cuh"
 
 struct Parameters {
   const void* data;
@@ -14,11 +14,6 @@ struct Parameters {
   i64 axisExtent[8];         // nd
   i64 axisRows[8];           // nd: rows that a step along the axis skips
 };
-
-__device__ bool inside(i64& index, i64 extent) {
-  if (index < 0) index += extent;
-  return index >= 0 && index < extent;
-}
 
 template <typename T, typename Index>
 __device__ void gatherRows(const Parameters& p) {

@@ -1,6 +1,6 @@
 // Elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes move
 // at once; an index outside its axis writes nothing.
-#include "prelude.cuh"
+#include "index.cuh"
 
 struct Parameters {
   void* y;
@@ -12,11 +12,6 @@ struct Parameters {
   i64 axisExtent[8];
   i64 axisRows[8];    // rows that a step along the axis skips
 };
-
-__device__ bool inside(i64& index, i64 extent) {
-  if (index < 0) index += extent;
-  return index >= 0 && index < extent;
-}
 
 template <typename T>
 __device__ void scatterRows(const Parameters& p) {

@@ -49,6 +49,14 @@ KernelRow ownRow(std::string_view name, int version = 1) {
           [](const plan::KernelRecord& record) { return Instance::code(descriptionOf<T>(record), Types::read(record)); }};
 }
 
+// Bytes, at most 16, in which rows of so many bytes can move between two addresses; at least those of an element.
+inline int64_t unitOf(int64_t rowBytes, int64_t elementBytes, const void* from, const void* to) {
+  int64_t unit = 16;
+  const auto fits = [&](const void* address) { return isAligned(address, static_cast<size_t>(unit)); };
+  while (unit > elementBytes && (rowBytes % unit != 0 || !fits(from) || !fits(to))) unit /= 2;
+  return unit;
+}
+
 // Memory on the device that an instance fills when it is configured.
 class DeviceTable {
  public:

@@ -1,9 +1,7 @@
 // First convolutions of half networks, of images of up to four channels: packed into blocks, then through cuDNN.
 #include "backends/cuda/build/cudnn_window_tactic.h"
-#include "backends/cuda/run/cuda_device.h"
-#include "backends/cuda/run/kernel_row.h"
+#include "backends/cuda/build/own_tactic.h"
 #include "backends/cuda/run/packed_convolution.h"
-#include "core/error.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -80,10 +78,7 @@ class PackedTactic final : public build::Tactic {
   }
 
   std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord& record) const override {
-    for (const auto& row : kernelTable()) {
-      if (row.name == record.name) return compile(row.code(record).source(), computeCapability());
-    }
-    throw InternalError("backend cuda has a tactic but no kernel '{}'", record.name);
+    return ownCode(record);
   }
 
   // Where nothing is measured, behind cuDNN's convolution of the image as it is.

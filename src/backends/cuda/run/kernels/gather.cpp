@@ -75,11 +75,7 @@ class GatherInstance final : public runtime::KernelInstance {
       launchThreads(function_, count_, &elements_, arguments.stream);
       return;
     }
-    int64_t unit = 16;
-    while (unit > elementBytes_ && (inner_ * elementBytes_ % unit != 0 || !isAligned(arguments.inputs[0], static_cast<size_t>(unit)) ||
-                                    !isAligned(arguments.outputs[0], static_cast<size_t>(unit)))) {
-      unit /= 2;
-    }
+    const int64_t unit = unitOf(inner_ * elementBytes_, elementBytes_, arguments.inputs[0], arguments.outputs[0]);
     if (unit != unit_) chooseUnit(unit);
     rows_.data = arguments.inputs[0];
     rows_.indices = arguments.inputs[1];

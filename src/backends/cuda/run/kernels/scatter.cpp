@@ -65,11 +65,7 @@ class ScatterInstance final : public runtime::KernelInstance {
       launchThreads(function_, updates_, &elements_, arguments.stream);
       return;
     }
-    int64_t unit = 16;
-    while (unit > elementBytes_ && (inner_ * elementBytes_ % unit != 0 || !isAligned(y, static_cast<size_t>(unit)) ||
-                                    !isAligned(arguments.inputs[2], static_cast<size_t>(unit)))) {
-      unit /= 2;
-    }
+    const int64_t unit = unitOf(inner_ * elementBytes_, elementBytes_, y, arguments.inputs[2]);
     rows_.inner = inner_ * elementBytes_ / unit;
     rows_.count = updates_ * elementBytes_ / unit;
     rows_.y = y;
