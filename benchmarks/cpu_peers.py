@@ -11,7 +11,8 @@ foundation set: those whose row in the folder's INDEX.md begins with F (--all, o
 second time with the timing cache of the first; then all take turns, and a figure is the median over all rounds of the
 milliseconds of one inference: trtexec's compute time against a call of a session whose inputs and outputs are bound. A
 ratio is the peer's time over Tenon's: above 1, Tenon is faster. The last column is the greatest difference of Tenon's
-outputs from ONNX Runtime's, relative to the greatest value. --merge prints the table of files written with --json.
+outputs from ONNX Runtime's, relative to the greatest value. --merge prints the table of docs/performance.md from files
+written with --json, one for each number of threads; build_times.py measures builds alone.
 """
 import argparse
 import json
@@ -27,22 +28,16 @@ import time
 import numpy as np
 import onnxruntime
 
+from foundation import DEFAULT_FOLDER, EXTENTS, ROOT, find_models
+
 try:
     import openvino
 except ImportError:
     openvino = None
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
          "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8,
          "tensor(bool)": np.bool_}
-# What a dynamic extent becomes, by model and input; elsewhere 1.
-EXTENTS = {
-    "cls_ppocr_textline_orientation": {"*": (1, 3, 48, 192)},
-    "det_yunet_n_dynamic_face": {"*": (1, 3, 320, 320)},
-    "det_retinaface_mbnet025_dynamic": {"*": (1, 3, 320, 320)},
-    "ocr_ppocr_v3_text_det": {"*": (1, 3, 320, 320)},
-}
 
 
 class Failed(Exception):
@@ -204,16 +199,6 @@ def measure(path, options):
         return row
 
 
-def find_models(options):
-    folder, index = options.models, options.models / "INDEX.md"
-    if index.is_file() and not options.all:
-        names = [line.split("|")[2].strip().split(" ")[0] for line in index.read_text().splitlines() if line.startswith("| F |")]
-        found = [path for name in names for path in sorted(folder.glob(name))]
-    else:
-        found = [ROOT / "models/digits/digits.onnx", *(sorted(folder.rglob("*.onnx")) if folder.is_dir() else [])]
-    return [path for path in found if any(text in path.stem for text in options.only.split(","))]
-
-
 def header(threads):
     versions = f"onnxruntime {onnxruntime.__version__}" + (f", openvino {openvino.__version__}" if openvino else "")
     return (f"threads: {threads}, {versions}\n{'model':40} {'tenon ms':>9} {'ort ms':>9} {'ov ms':>9} {'ort/tenon':>9} {'ov/tenon':>9} "
@@ -242,15 +227,35 @@ def summary(rows, failures):
 
 
 def merge(files):
+    """The table of docs/performance.md: two columns per file, one per peer, and the builds of the first file."""
     parts = [json.loads(file.read_text()) for file in files]
-    rows = list({row["model"]: row for part in parts for row in part["rows"]}.values())
-    print(header(parts[0]["threads"]), *map(line, rows), summary(rows, [f for part in parts for f in part["failures"]]), sep="\n")
+    by_model = [{row["model"]: row for row in part["rows"]} for part in parts]
+    plural = [f"{part['threads']} thread{'s' if part['threads'] > 1 else ''}" for part in parts]
+    print("| model | " + " | ".join(f"{peer}, {threads}" for threads in plural for peer in ("ORT", "OpenVINO")) +
+          " | build s | cached s |")
+    print("| --- |" + " --- |" * (2 * len(parts) + 2))
+    columns = [[] for _ in range(2 * len(parts))]
+    for model, first in by_model[0].items():
+        cells = []
+        for part, rows in enumerate(by_model):
+            for k, peer in enumerate(("onnxruntime", "openvino")):
+                row = rows.get(model, {})
+                known = "tenon" in row and peer in row
+                if known:
+                    columns[2 * part + k].append(row[peer] / row["tenon"])
+                cells.append(f"{row[peer] / row['tenon']:.2f}" if known else "")
+        builds = [f"{first[name]:.2f}" for name in ("build_seconds", "cached_build_seconds")]
+        print("| " + " | ".join([model, *cells, *builds]) + " |")
+    means = [f"**{math.exp(statistics.fmean(map(math.log, column))):.2f}**" if column else "" for column in columns]
+    print("| **geometric mean** | " + " | ".join(means) + " | | |")
+    for part, threads in zip(parts, plural):
+        print(f"\n{threads}:\n{summary(part['rows'], part['failures'])}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="?", type=pathlib.Path,
-                        default=pathlib.Path(os.environ.get("TENON_MODELS", ROOT.parent / "shared/models")))
+                        default=DEFAULT_FOLDER)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=4.0, help="measuring time per model and system")
     parser.add_argument("--rounds", type=int, default=2)
@@ -268,7 +273,7 @@ def main():
 
     print(header(options.threads), flush=True)
     rows, failures = [], []
-    for path in find_models(options):
+    for path in find_models(options.models, options.all, options.only):
         try:
             rows.append(measure(path, options))
             print(line(rows[-1]), flush=True)
