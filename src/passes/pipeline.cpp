@@ -17,7 +17,9 @@
 #include "passes/fold_padding.h"
 #include "passes/fold_shuffle.h"
 #include "passes/fuse_epilogue.h"
+#include "passes/fuse_outputs.h"
 #include "passes/fuse_pointwise.h"
+#include "passes/fuse_prologue.h"
 #include "passes/hoist_pointwise.h"
 #include "passes/hoist_slices.h"
 #include "passes/literals.h"
@@ -31,6 +33,7 @@
 #include "passes/patch_products.h"
 #include "passes/remove_noops.h"
 #include "passes/rewrite.h"
+#include "passes/run_first.h"
 #include "passes/simplify_gathers.h"
 #include "passes/sink_rows.h"
 #include "passes/sink_transposes.h"
@@ -73,7 +76,11 @@ constexpr Pass kPipeline[] = {
     {"pack_attention", &packAttention},      // products with their biases, which must be alike
     {"align_products", &alignProducts},      // weights are as they stay
     {"fold_constants", &foldConstants},      // what the folds left behind
+    {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
+    {"fuse_outputs", &fuseOutputs},          // ... this, which leaves a tensor to be written
 };
+
+constexpr size_t kLastPasses = 2;  // of the table, that run only when the others have nothing left to do
 
 constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one
 
@@ -121,7 +128,10 @@ int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
   return runOn(pass, graph, graph::Graph(graph), options);
 }
 
-void run(graph::Graph& graph, const Options& options) {
+namespace {
+
+// `isWhole`: the last passes as well.
+void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
   const char* dump = variable("TENON_DUMP");
   const char* stop = variable("TENON_STOP_AFTER");
   const long limit = stop != nullptr ? std::strtol(stop, nullptr, 10) : INT64_MAX;
@@ -136,8 +146,9 @@ void run(graph::Graph& graph, const Options& options) {
   for (int round = 0; round < kRounds; ++round) {
     int changes = 0;
     for (const auto& pass : kPipeline) {
+      const bool isLast = &pass >= std::end(kPipeline) - kLastPasses;
       if (done >= limit) return;
-      if (isDisabled(pass.name)) continue;
+      if (isDisabled(pass.name) || (isLast && (changes > 0 || !isWhole))) continue;
       int& idleAt = idle.try_emplace(pass.run, -1).first->second;
       if (idleAt == done) continue;  // it would find nothing again
       const int edits = runOn(pass, graph, before, options);
@@ -154,5 +165,10 @@ void run(graph::Graph& graph, const Options& options) {
     if (changes == 0) return;
   }
 }
+
+}  // namespace
+
+void run(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, true); }
+void runFirst(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, false); }
 
 }  // namespace tenon::passes

@@ -98,6 +98,7 @@ TEST(Placement, ProducersWriteIntoTheWhole) {
         fmt::format("%p : {} = pooling{{type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]}}(%x) \"first\"", image),
         fmt::format("%s : f32[2,{0},4,5] = pooling{{type=max window=[4,1]}}(%x) \"small\"\n  %p : {1} = resize{{shape=[2,{0},7,5] mode=linear}}(%s) \"first\"", a, image),
         fmt::format("%p : {} = pointwise{{expr=\"tanh(x0)\"}}(%x) \"first\"", image),
+        fmt::format("%p : {0}, %o : {0} = multi_pointwise{{expr=\"tanh(x0);mul(t0,x0)\" results=[1,0]}}(%x) \"first\"\n  output %o", image),
         fmt::format("%t : {0} = pointwise{{expr=\"tanh(x0)\"}}(%x) \"before\"\n  %p : {0} = slice{{start=[0,0,6,0] size=[2,{1},7,5] stride=[1,1,-1,1]}}(%t) \"first\"", image, a),
     };
     for (const auto& producer : producers) {

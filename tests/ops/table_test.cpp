@@ -10,8 +10,10 @@
 #include "ops/op/gather.h"
 #include "ops/op/lrn.h"
 #include "ops/op/matmul.h"
+#include "ops/op/multi_pointwise.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/pointwise_reduce.h"
 #include "ops/op/pooling.h"
 #include "ops/op/quantize.h"
 #include "ops/op/reduce.h"
@@ -88,8 +90,10 @@ TEST(OperatorTable, TextReadsBack) {
   checkRoundTrip<Gather>();
   checkRoundTrip<Lrn>();
   checkRoundTrip<MatMul>();
+  checkRoundTrip<MultiPointwise>();
   checkRoundTrip<Normalization>();
   checkRoundTrip<Pointwise>();
+  checkRoundTrip<PointwiseReduce>();
   checkRoundTrip<Pooling>();
   checkRoundTrip<Quantize>();
   checkRoundTrip<Reduce>();

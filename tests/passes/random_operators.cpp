@@ -5,8 +5,10 @@
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 #include "ops/op/matmul.h"
+#include "ops/op/multi_pointwise.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/pointwise_reduce.h"
 #include "ops/op/pooling.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
@@ -117,6 +119,14 @@ void Generator::anyScalar(ValueId x) {
                                     "identity(x0)"};
   if (isExact(x) && pick(2) == 0) {
     unaryOf(kExact[pick(std::size(kExact))], x);
+    return;
+  }
+  if (pick(12) == 0) {
+    put(ops::MultiPointwise{ops::parseScalarExpr("tanh(x0);mul(t0,x0);add(t1,0.5)"), {2, pick(2)}}, {x});
+    const auto expr = ops::parseScalarExpr("sub(x0,x1);mul(t0,x0)");
+    const auto rank = static_cast<int64_t>(shape(x).size());
+    constexpr ops::ReduceOp kOps[] = {ops::ReduceOp::kSum, ops::ReduceOp::kMax, ops::ReduceOp::kAvg};
+    if (rank > 0) put(ops::PointwiseReduce{expr, kOps[pick(3)], {pick(rank)}, true}, {x, last_});
     return;
   }
   unaryOf(kSmooth[pick(std::size(kSmooth))], x);
