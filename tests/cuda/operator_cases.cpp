@@ -248,6 +248,9 @@ OperatorCases contractions() {
     fixed("convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}",
               {t + "[2,3,33,38]", t + "[16,3,7,7]", t + "[16]"});
     fixed("convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true}", {t + "[1,1,14,9]", t + "[8,1,3,3]", t + "[8]"});
+    fixed("convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] epilogue=\"relu(x0)\"}", {t + "[1,3,34,70]", t + "[24,3,3,3]"});
+    fixed("convolution{strides=[4,4] prePadding=[2,2] postPadding=[2,2] hasBias=true}", {t + "[1,3,47,50]", t + "[96,3,11,11]", t + "[96]"});
+    fixed("convolution{strides=[3,1] prePadding=[0,1] postPadding=[2,0]}", {t + "[3,4,29,18]", t + "[40,4,4,5]"});
   }
   fixed("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
   // Windows of known extent, at one, two and four places of a thread.
@@ -272,6 +275,7 @@ OperatorCases contractions() {
 OperatorCases attention() {
   OperatorCases all{"Attention", {}};
   add(all, "attention{heads=2 scale=0.125 packed=true}", {{"f16[2,37,384]"}, {"bf16[1,37,384]"}, {"f16[1,1,384]"}, {"f16[1,128,384]"}, {"f16[1,197,96]"}});
+  add(all, "attention{scale=-0.5}", {{"f16[2,129,64]", "f16[2,70,64]", "f16[2,70,64]"}, {"bf16[1,40,32]", "bf16[1,33,32]", "bf16[1,33,32]"}});
   add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true}", {{"f16[2,66,384]", "f16[2,1,1,66]"}, {"bf16[2,19,384]", "bf16[1,1,19,19]"}});
   add(all, "attention{scale=0.3}", {{"f16[2,3,20,16]", "f16[2,3,31,16]", "f16[2,3,31,16]"}, {"f16[1,300,40]", "f16[1,7,40]", "f16[1,7,40]"},
                                     {"f16[3,8]", "f16[130,8]", "f16[130,8]"}});
@@ -375,6 +379,15 @@ std::vector<OperatorCase> speedCases() {
       {"matmul{transposeB=true}", {"f16[1,4096]", "f16[16384,4096]"}},
       {"matmul{transposeB=true}", {"f16[1,2048]", "f16[1000,2048]"}},
       {"convolution{hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,1152,1,1]", "f16[48,1152,1,1]", "f16[48]"}, 0, false, 0, true},
+{"matmul{epilogue=\"add(x0,x1)\"}", {"f16[4096,768]", "f16[768,768]", "f16[768]"}, 0, false, 0, true},
+      {"matmul{epilogue=\"add(x0,x1);add(t0,x2)\"}", {"f16[4096,768]", "f16[768,768]", "f16[768]", "f16[4096,768]"}, 0, false, 0, true},
+      {"matmul{transposeB=true}", {"f16[256,768]", "f16[50257,768]"}, 0, false, 0, true},
+      {"matmul{transposeB=true epilogue=\"cast.f32(x0)\"}", {"f16[256,768]", "f16[50257,768]"}, 0, false, 0, true},
+      {"matmul{transposeB=true}", {"f16[256,768]", "f16[50264,768]"}, 0, false, 0, true},
+      {"convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,3,224,224]", "f16[64,3,7,7]", "f16[64]"}, 0, false, 0, true},
+      {"convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}", {"f16[32,3,224,224]", "f16[64,3,7,7]", "f16[64]"}, 0, false, 0, true},
+      {"convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {"f16[128,3,224,224]", "f16[16,3,3,3]", "f16[16]"}, 0, false, 0, true},
+      {"convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {"f16[8,3,224,224]", "f16[64,3,3,3]", "f16[64]"}, 0, false, 0, true},
       {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}, 0, false, 0, true},
       {"convolution{groups=144 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[32,144,112,112]", "f16[144,1,5,5]"}, 0, false, 0, true},
       {"convolution{groups=672 prePadding=[2,2] postPadding=[2,2]}", {"f16[1,672,14,14]", "f16[672,1,5,5]"}, 0, false, 0, true},

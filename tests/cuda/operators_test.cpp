@@ -1,4 +1,5 @@
 // Every case of the operators on the GPU, by each of its candidates in turn, against the reference.
+#include <cstdlib>
 #include <cstdio>
 
 #include "cuda/on_gpu.h"
@@ -164,9 +165,12 @@ double attentionOperations(const OperatorCase& c) {
 }
 
 // No check of correctness: large tensors through every candidate, with the bandwidth (and of attention the operations) that each reaches.
+// TENON_TEST_SPEED_OF=text: the operators in whose text that stands.
 TEST_F(OnGpu, SpeedOfLargeTensors) {
   if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  const char* only = std::getenv("TENON_TEST_SPEED_OF");
   for (const auto& c : speedCases()) {
+    if (only != nullptr && c.op.find(only) == std::string::npos) continue;
     timeCandidates(c, [&](const std::string& taken, const std::vector<HostTensor>& inputs, const GpuRun& run) {
       size_t bytes = 0;
       for (const auto& tensor : inputs) bytes += tensor.view().bytes();

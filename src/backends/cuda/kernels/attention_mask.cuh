@@ -50,8 +50,13 @@ struct MaskRows {
   }
 };
 
-// A mask's value for scores in base 2. What is finite stays so: the lowest float times 1.44 would not.
+// A mask's value for scores in base 2. What is finite stays so: the lowest float times 1.44 would not, that of f16 does.
+template <typename T>
 __device__ __forceinline__ float inBaseTwo(float mask) {
   const float scaled = mask * 1.44269504f;
   return mask > -infinity() ? fmaxf(scaled, -3e38f) : scaled;
+}
+template <>
+__device__ __forceinline__ float inBaseTwo<f16>(float mask) {
+  return mask * 1.44269504f;
 }

@@ -3,153 +3,7 @@
 // part of the keys of every tile, and the parts are joined at the end. Where rows are few, blocks share the keys of a head
 // (gridDim.y), and the last one to be ready joins what they have. X: element type; MATH: f16, bf16, tf32 or f32; KEYS: of
 // a tile; WIDTH: columns of a head, rounded up to a multiple of 16.
-#include "attention_mask.cuh"
-#include "tensor_core.cuh"
-
-struct Parameters {
-  const X* q;
-  const X* k;
-  const X* v;
-  const X* mask;     // null: none
-  X* y;
-  float* partial;    // with blocks that share keys: [share][block][kPartialFloats]
-  unsigned* arrived; // of each block of rows: shares that are there; 0 between launches
-  Divider tiles;     // blocks of a head
-  Divider heads;
-  int queries;
-  int keys;
-  int keysOfBlock;   // a multiple of KEYS
-  int width;         // a multiple of 8
-  int maskInPairs;   // neighbouring keys of the mask can be read at once
-  int emptyIsZero;   // a row without a sum is 0
-  float scale;       // of scores in base 2
-  i64 qStride[3];    // batch, head, row: multiples of 16 bytes
-  i64 kStride[3];
-  i64 vStride[3];
-  i64 yStride[3];
-  i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
-};
-
-constexpr int kRowWarps = ROW_WARPS;
-constexpr int kKeyWarps = KEY_WARPS;
-constexpr int kTile = KEYS;
-constexpr int kWidth = WIDTH;
-constexpr int kWarps = kRowWarps * kKeyWarps;
-constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 16 * kRowWarps;
-constexpr int kOwn = kTile / kKeyWarps;           // keys of a tile that a warp takes
-constexpr int kPack = 16 / (int)sizeof(X);        // elements that one copy moves
-constexpr int kDepth = 2 * kPack;                 // of one product
-constexpr int kPitch = kWidth + kPack;            // of rows in shared memory: neighbours lie in different banks
-constexpr int kJoinedPitch = kWidth + 8;          // of rows of results there
-constexpr int kChunks = kWidth / kPack;           // of 16 bytes in a row
-constexpr int kStages = 2;                        // tiles in shared memory
-constexpr bool kKeepQueries = kWidth * sizeof(X) <= 256;  // in registers; else they are loaded for each tile
-constexpr int kLoadedBytes = (kRows + 2 * kStages * kTile) * kPitch * (int)sizeof(X);
-constexpr int kJoinedBytes = kWarps * 16 * (kJoinedPitch + 2) * (int)sizeof(float);
-// As in run/flash_attention.cpp.
-constexpr int kSharedBytes = kLoadedBytes > kJoinedBytes ? kLoadedBytes : kJoinedBytes;
-// Twelve warps or more of a multiprocessor, where their values, scores, queries and mask leave that many registers.
-constexpr bool kFewRegisters = sizeof(X) == 2 && kWidth * 3 / 4 + kOwn * 3 / 4 <= 100;
-constexpr int kResidentBlocks = kFewRegisters ? (kThreads > 128 ? 2 : 3) : 1;
-
-constexpr int kPartialFloats = kRows * (kWidth + 2);  // values, greatest scores, sums of a block
-
-typedef float Scores[kOwn / 8][4];  // as multiplyAdd has them
-
-typedef PairOf<X> MaskPairs[kOwn / 8][2];  // of a row and the one 8 below
-
-// Where a thread stands.
-struct Place {
-  int warp, rowWarp, keyWarp, lane;
-  int group, pair;  // its rows are group and group + 8 of the warp's, its columns pair and pair + 1 of each 8
-};
-
-__device__ __forceinline__ Place placeOfThread() {
-  Place at;
-  at.warp = threadIdx.x / 32;
-  at.lane = threadIdx.x % 32;
-  at.rowWarp = at.warp / kKeyWarps;
-  at.keyWarp = at.warp % kKeyWarps;
-  at.group = at.lane / 4;
-  at.pair = at.lane % 4 * 2;
-  return at;
-}
-
-// Rows [first, first + kMany) to shared memory, by all threads; what lies behind `end` or the width becomes 0.
-template <int kMany>
-__device__ __forceinline__ void copyRows(X* to, const X* from, i64 stride, int first, int end, int width) {
-#pragma unroll
-  for (int i = 0; i < (kMany * kChunks + kThreads - 1) / kThreads; ++i) {
-    const int chunk = i * kThreads + threadIdx.x;
-    if (kMany * kChunks % kThreads != 0 && chunk >= kMany * kChunks) break;
-    const int row = chunk / kChunks;
-    const int column = chunk % kChunks * kPack;
-    const bool inside = first + row < end && column < width;
-    copyAsync(to + row * kPitch + column, from + (inside ? (first + row) * stride + column : 0), inside);
-  }
-}
-
-// The warp's rows of q as left operands.
-struct Queries {
-  const X* row;  // this lane's, for loadMatrices
-  unsigned kept[kKeepQueries ? kWidth / kDepth : 1][4];
-
-  __device__ __forceinline__ Queries(const X* rows, const Place& at)
-      : row(rows + (at.rowWarp * 16 + at.lane % 16) * kPitch + at.lane / 16 * kPack) {
-    if (!kKeepQueries) return;
-#pragma unroll
-    for (int step = 0; step < kWidth / kDepth; ++step) loadMatrices(kept[kKeepQueries ? step : 0], row + step * kDepth);
-  }
-  __device__ __forceinline__ void operand(int step, unsigned (&a)[4]) const {
-    if (!kKeepQueries) return loadMatrices(a, row + step * kDepth);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) a[i] = kept[kKeepQueries ? step : 0][i];
-  }
-};
-
-// s = q k^T for the warp's keys, which begin at `tile`.
-__device__ __forceinline__ void multiplyKeys(Scores& s, const Queries& queries, const X* tile, const Place& at) {
-  const X* const row = tile + (at.lane / 16 * 8 + at.lane % 8) * kPitch + at.lane / 8 % 2 * kPack;
-#pragma unroll
-  for (int n = 0; n < kOwn / 8; ++n) s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.f;
-#pragma unroll
-  for (int step = 0; step < kWidth / kDepth; ++step) {
-    unsigned a[4];
-    queries.operand(step, a);
-#pragma unroll
-    for (int n = 0; n < kOwn / 8; n += 2) {
-      unsigned b[4];
-      loadMatrices(b, row + n * 8 * kPitch + step * kDepth);
-      multiplyAdd<MATH>(s[n], a, b[0], b[1]);
-      multiplyAdd<MATH>(s[n + 1], a, b[2], b[3]);
-    }
-  }
-}
-
-// Scores in base 2, with the mask; keys behind the end are left out. `column`: the thread's first.
-__device__ __forceinline__ void finishScores(Scores& s, const Parameters& p, const MaskPairs& mask, int column) {
-#pragma unroll
-  for (int n = 0; n < kOwn / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) s[n][i] *= p.scale;
-  }
-  if (p.mask != nullptr) {
-#pragma unroll
-    for (int n = 0; n < kOwn / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) s[n][i] += inBaseTwo(mask[n][i / 2].value(i % 2));
-    }
-  }
-  if ((column & ~7) + kOwn <= p.keys) return;
-#pragma unroll
-  for (int n = 0; n < kOwn / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (column + 8 * n + i % 2 >= p.keys) s[n][i] = -infinity();
-    }
-  }
-}
+#include "flash_tile.cuh"
 
 // The weighted sum of values so far, and the softmax's own.
 struct Result {
@@ -164,13 +18,14 @@ struct Result {
     sum[0] = sum[1] = 0.f;
   }
 
-  // Scores to weights; what is here shrinks when a greater score came.
-  __device__ __forceinline__ void weigh(Scores& s) {
+  // Scores to weights; what is here shrinks when a greater score came. `scale` is positive and brings scores to base 2.
+  __device__ __forceinline__ void weigh(Scores& s, float scale) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float most = greatest[half];
+      float most = -infinity();
 #pragma unroll
       for (int n = 0; n < kOwn / 8; ++n) most = fmaxf(most, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+      most = fmaxf(greatest[half], most * scale);
       most = fmaxf(most, shuffleXor(most, 1));
       most = fmaxf(most, shuffleXor(most, 2));
       const float origin = most > -infinity() ? most : 0.f;
@@ -180,7 +35,7 @@ struct Result {
 #pragma unroll
       for (int n = 0; n < kOwn / 8; ++n) {
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) sum[half] += s[n][i] = powerOfTwo(s[n][i] - origin);
+        for (int i = 2 * half; i < 2 * half + 2; ++i) sum[half] += s[n][i] = powerOfTwo(fmaf(s[n][i], scale, -origin));
       }
 #pragma unroll
       for (int c = 0; c < kWidth / 8; ++c) {
@@ -219,6 +74,38 @@ struct Result {
         loadMatricesTransposed(b, row + n * 8 * kPitch + c * 8);
         multiplyAdd<MATH>(value[c], a, b[0], b[1]);
         multiplyAdd<MATH>(value[c + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+  // The warp's rows to the output (of halves): lanes of a row exchange pairs of columns until each has 16 bytes.
+  __device__ __forceinline__ void put(const Parameters&, f32*, int, const Place&) const {}
+  template <typename H>
+  __device__ __forceinline__ void put(const Parameters& p, H* y, int rows, const Place& at) const {
+    const int turn = at.lane % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float whole = sum[half] + shuffleXor(sum[half], 1);
+      whole += shuffleXor(whole, 2);
+      const bool isZero = p.keys == 0 || (p.emptyIsZero && !(whole > 0.f));
+      const float inverse = isZero ? 0.f : 1.f / whole;
+      const int row = at.rowWarp * 16 + at.group + 8 * half;
+#pragma unroll
+      for (int c = 0; c < kWidth / 8 / 4 * 4; c += 4) {
+        unsigned own[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) own[i] = packed<H>(value[c + i][2 * half] * inverse, value[c + i][2 * half + 1] * inverse);
+        const bool odd = turn % 2 != 0;
+        const unsigned first = shuffleXor(odd ? own[0] : own[1], 1);
+        const unsigned second = shuffleXor(odd ? own[2] : own[3], 1);
+        const unsigned low[2] = {odd ? first : own[0], odd ? own[1] : first};
+        const unsigned high[2] = {odd ? second : own[2], odd ? own[3] : second};
+        const bool late = turn / 2 != 0;
+        const unsigned third = shuffleXor(late ? low[0] : high[0], 2);
+        const unsigned fourth = shuffleXor(late ? low[1] : high[1], 2);
+        const Pack<unsigned, 4> all = late ? Pack<unsigned, 4>{{third, fourth, high[0], high[1]}} : Pack<unsigned, 4>{{low[0], low[1], third, fourth}};
+        const int column = (c + turn) * 8;
+        if (row < rows && column < p.width) *(Pack<unsigned, 4>*)(y + row * p.yStride[2] + column) = all;
       }
     }
   }
@@ -393,6 +280,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
   __syncthreads();
   const Queries queries(q, at);
   Result result;
+  const float ofScores = scaledAtOnce(p) ? 1.f : p.scale;
   for (int first = firstKey; first < end; first += kTile) {
     const int own = (first / kTile % kStages * kTile + at.keyWarp * kOwn) * kPitch;
     const int column = first + at.keyWarp * kOwn + at.pair;
@@ -403,15 +291,16 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     multiplyKeys(s, queries, k + own, at);
     finishScores(s, p, pairs, column);
     if (p.mask != nullptr) mask.load(pairs, column + kTile);
-    result.weigh(s);
+    result.weigh(s, ofScores);
     waitForCopies<2 * (kStages - 1)>();  // the values are here
     __syncthreads();
     result.addValues(s, v + own, at);
   }
+  X* const y = p.y + batch * p.yStride[0] + head * p.yStride[1] + firstRow * p.yStride[2];
   waitForCopies<0>();
+  if (kDirect && gridDim.y == 1) return result.put(p, y, p.queries - firstRow, at);
   __syncthreads();
   result.show((float*)memory, at);
   __syncthreads();
-  X* const y = p.y + batch * p.yStride[0] + head * p.yStride[1] + firstRow * p.yStride[2];
   finishRows(p, (const float*)memory, y, p.queries - firstRow);
 }

@@ -1,0 +1,36 @@
+// Convolutions of images of few channels by a kernel of our own: its form, its code, its weights, its launch.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/run/own_kernel.h"
+#include "backends/cuda/run/space.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::backends::cuda {
+
+// What the code depends on beside types and epilogue; mirrors the macros of kernels/image_convolution.cuh.
+struct ImageForm {
+  int64_t channels = 0, rows = 0, columns = 0, outputs = 0;  // of the weights
+  std::array<int64_t, 2> stride{1, 1};
+  int64_t lead = 0;        // taps in front of the window, so that it begins at an even column
+  int64_t taps = 0;        // of a line, with those
+  int64_t parts = 0;       // of 8 channels, which a block computes
+  std::string refusal;
+
+  ImageForm(const ops::Convolution& op, const Dims& w);  // weights [K,C,R,S]
+  size_t sharedBytes() const { return sharedBytes(parts); }
+  int64_t groups() const { return (outputs + 8 * parts - 1) / (8 * parts); }  // of channels, a block's each
+  // Weights in the order in which lanes read them: [group][step][part][lane][4], halves.
+  std::vector<uint16_t> pack(const TensorView& w) const;
+
+ private:
+  int64_t steps() const { return (channels * rows * taps + 15) / 16; }
+  size_t sharedBytes(int64_t partsOfBlock) const;
+};
+
+Code imageCode(const ImageForm& form, const ops::Convolution& op, const Types& types);
+
+}  // namespace tenon::backends::cuda
