@@ -13,7 +13,6 @@
 #include "core/error.h"
 #include "core/version.h"
 #include "passes/pipeline.h"
-#include "plan/branch_steps.h"
 #include "runtime/branching.h"
 #include "runtime/kernel.h"
 
@@ -184,8 +183,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   TimingCache own;
   TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
   OptionSource source(device, options, cache, stages);
-  AuxStreams streams;
-  if (dynamic_cast<runtime::Branching*>(&device) != nullptr) streams.most = options.auxStreams;
+  const int32_t mostStreams = dynamic_cast<runtime::Branching*>(&device) != nullptr ? options.auxStreams : 0;
   ConstantPool constants(plan);
   NativeCodePool native(plan);
   for (size_t p = 0; p < profiles.size(); ++p) {
@@ -200,9 +198,8 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     const auto placement = placeValues(copy, assignment, symbols, device.isHost());
     if (selfCheckWanted()) checkChoices(copy, assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
-    plan.programs.push_back(makeProgram(copy, assignment, placement, symbols, plan, constants, native, streams, log));
+    plan.programs.push_back(makeProgram(copy, assignment, placement, symbols, plan, constants, native, mostStreams, log));
   }
-  plan::setAuxStreams(plan, streams.used);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());

@@ -1,32 +1,7 @@
 // What each step reads and writes.
 #include "plan/branch_steps.h"
 
-#include <charconv>
-
-#include "core/error.h"
-
 namespace tenon::plan {
-
-namespace {
-
-constexpr const char* kFact = "aux_streams";
-
-}  // namespace
-
-int32_t auxStreams(const Plan& plan) {
-  const auto found = plan.facts.find(kFact);
-  if (found == plan.facts.end()) return 0;
-  const auto& text = found->second;
-  int32_t count = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  checkUser(error == std::errc() && end == text.data() + text.size() && count >= 0 && count <= kMaxAuxStreams,
-            "plan: '{}' streams beside the caller's, expected a number up to {}", text, kMaxAuxStreams);
-  return count;
-}
-
-void setAuxStreams(Plan& plan, int32_t count) {
-  if (count > 0) plan.facts[kFact] = std::to_string(count);
-}
 
 std::vector<memory::BranchStep> branchSteps(const Program& program,
                                             const std::function<Place(int32_t tensor, int32_t base)>& tensorPlace,

@@ -1,4 +1,4 @@
-// Streams of a plan, and a program's steps as memory::branch() takes them.
+// A program's steps as memory::branch() takes them.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,6 @@
 #include "plan/program.h"
 
 namespace tenon::plan {
-
-constexpr int32_t kMaxAuxStreams = 31;
-
-// Streams beside the caller's that independent steps may run on, and that places in the arena allow for; a fact of the plan.
-int32_t auxStreams(const Plan& plan);  // UserError where that is no such number
-void setAuxStreams(Plan& plan, int32_t count);
 
 // Bytes within a space of memory that nothing outside of it overlaps.
 struct Place {

@@ -98,7 +98,10 @@ struct Program {
   std::vector<Step> steps;
   std::vector<int32_t> ioTensors;  // tensor of each Plan::io
   uint64_t arenaBytes = 0;
+  int32_t auxStreams = 0;          // beside the caller's, that independent steps may run on; lifetimes allow for them
 };
+
+constexpr int32_t kMaxAuxStreams = 31;
 
 struct ConstantRecord {
   DataType dtype = DataType::kF32;

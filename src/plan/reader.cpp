@@ -199,6 +199,7 @@ class ManifestReader {
     all(x.steps(), [&](const fbs::Step& s) { program.steps.push_back(one(s)); });
     program.ioTensors = numbers(x.io_tensors());
     program.arenaBytes = x.arena_bytes();
+    program.auxStreams = x.aux_streams();
     return program;
   }
 

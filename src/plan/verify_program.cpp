@@ -16,6 +16,9 @@ class ProgramVerifier {
   ProgramVerifier(const Plan& plan, size_t index) : plan_(plan), program_(plan.programs[index]), index_(index) {}
 
   void run() {
+    checkUser(program_.auxStreams >= 0 && program_.auxStreams <= kMaxAuxStreams,
+              "plan, program {}: {} streams beside the caller's, expected a number up to {}", index_, program_.auxStreams,
+              kMaxAuxStreams);
     verifyIoTensors();
     for (const auto& tensor : program_.tensors) verifyTensor(tensor);
     written_.assign(program_.tensors.size(), false);

@@ -185,7 +185,7 @@ class ManifestWriter {
     const auto tensors = all<fbs::Tensor>(program.tensors, [&](const TensorRecord& x) { return one(x); });
     const auto steps = all<fbs::Step>(program.steps, [&](const Step& x) { return one(x); });
     const auto ioTensors = fb_.CreateVector(program.ioTensors);
-    return fbs::CreateProgram(fb_, tensors, steps, ioTensors, program.arenaBytes);
+    return fbs::CreateProgram(fb_, tensors, steps, ioTensors, program.arenaBytes, program.auxStreams);
   }
 
   Offset<fbs::Constant> one(const ConstantRecord& constant, size_t index) {

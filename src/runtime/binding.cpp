@@ -204,7 +204,7 @@ const ArenaLayout& Binding::compact() {
 }
 
 const memory::Branches* Binding::branches(const ArenaLayout& layout) {
-  if (engine_->auxStreams() == 0) return nullptr;
+  if (program_.auxStreams == 0) return nullptr;
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     if (extraWorkspace(i) != nullptr) return nullptr;  // of which there is one for all steps
   }
@@ -226,7 +226,7 @@ memory::Branches Binding::findBranches(const ArenaLayout& layout) const {
   const auto workspacePlace = [&](size_t step) {
     return plan::Place{0, layout.workspaces[step], layout.workspaces[step] + workspaceBytes_[step]};
   };
-  return memory::branch(plan::branchSteps(program_, tensorPlace, workspacePlace), engine_->auxStreams() + 1);
+  return memory::branch(plan::branchSteps(program_, tensorPlace, workspacePlace), program_.auxStreams + 1);
 }
 
 StepTimer& Binding::timer() {

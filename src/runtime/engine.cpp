@@ -95,7 +95,11 @@ uint64_t Engine::arenaBytes() const {
   return most;
 }
 
-int32_t Engine::auxStreams() const noexcept { return parts_->auxStreams; }
+int32_t Engine::auxStreams() const noexcept {
+  int32_t most = 0;
+  for (const auto& program : parts_->plan.programs) most = std::max(most, program.auxStreams);
+  return most;
+}
 
 uint64_t Engine::constantBytes() const noexcept { return parts_->constantBytes; }
 

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/storage.h"
-#include "plan/branch_steps.h"
 #include "plan/verify.h"
 
 namespace tenon::runtime {
@@ -132,7 +131,6 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const std::string&
   parts->plan = std::move(plan);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
-  parts->auxStreams = plan::auxStreams(parts->plan);
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
   const auto addresses = placeConstants(*parts);
   KernelLoader loader(parts->plan, hostCodeAllowed, log);

@@ -26,7 +26,6 @@ struct EngineParts {
   std::vector<DeviceMemory> uploads;  // constants on a device that is not the host; by constant
   std::vector<LoadedProgram> programs;
   uint64_t constantBytes = 0;
-  int32_t auxStreams = 0;
 };
 
 // Checks the plan against this machine, uploads constants, loads kernels. The plan is verified before.

@@ -36,7 +36,9 @@ Plan randomPlan(std::mt19937_64& random) {
   const int32_t y = hand.output("y", DataType::kF32, shape);
   hand.copy("last", values.back() == y ? values.front() : static_cast<int32_t>(hand.program().steps.back().outputs[0]), y);
   hand.profile({{"x", {{1, shape[1] == "1" ? 1 : std::stol(shape[1]), 3}, {2, std::stol(shape[1]), 5}, {4, std::stol(shape[1]), 9}, {}, {}, {}}}});
-  return hand.finish();
+  auto plan = hand.finish();
+  plan.programs[0].auxStreams = static_cast<int32_t>(pick(kMaxAuxStreams + 1));
+  return plan;
 }
 
 void expectSame(const Plan& a, const Plan& b) {
@@ -51,6 +53,7 @@ void expectSame(const Plan& a, const Plan& b) {
   ASSERT_EQ(a.programs.size(), b.programs.size());
   for (size_t p = 0; p < a.programs.size(); ++p) {
     EXPECT_EQ(engineJson(a, p), engineJson(b, p));
+    EXPECT_EQ(a.programs[p].auxStreams, b.programs[p].auxStreams);
     ASSERT_EQ(a.programs[p].tensors.size(), b.programs[p].tensors.size());
     for (size_t t = 0; t < a.programs[p].tensors.size(); ++t) {
       const auto& x = a.programs[p].tensors[t];

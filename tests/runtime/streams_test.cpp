@@ -1,5 +1,6 @@
 // The number of streams in a plan: read with care, and of no matter where there is one stream for all.
 #include "plan/branch_steps.h"
+#include "plan/file.h"
 #include "runtime/runtime_test_support.h"
 
 namespace tenon::runtime {
@@ -8,9 +9,7 @@ namespace {
 TEST(AuxStreams, APlanSaysHowMany) {
   auto plan = test::smallPlan(false);
   EXPECT_EQ(engineOf(plan)->auxStreams(), 0);
-  plan::setAuxStreams(plan, 0);
-  EXPECT_TRUE(plan.facts.empty()) << "plans without streams are what they were";
-  plan::setAuxStreams(plan, 3);
+  plan.programs[0].auxStreams = 3;
   const auto engine = engineOf(plan);
   EXPECT_EQ(engine->auxStreams(), 3);
   Context context(engine, {}, log());
@@ -22,8 +21,9 @@ TEST(AuxStreams, APlanSaysHowMany) {
   context.enqueue(nullptr);
   finishWork(*engine);
   EXPECT_EQ(y, smallExpected(x));
-  for (const char* wrong : {"", "-1", "32", "2 ", "x", "99999999999"}) {
-    plan.facts["aux_streams"] = wrong;
+  EXPECT_EQ(plan::read(plan::Blob::copyOf(engine->serialize())).programs[0].auxStreams, 3);
+  for (const int32_t wrong : {-1, 32, INT32_MAX, INT32_MIN}) {
+    plan.programs[0].auxStreams = wrong;
     expectContains(messageOf([&] { (void)engineOf(plan); }), {"streams", "31"});
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "build/proposals.h"
+#include "build/schedule/streams.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
@@ -30,9 +31,9 @@ Extent storedCount(const Shape& shape, Format format) {
 class Scheduler {
  public:
   Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, AuxStreams& streams, Log& log)
+            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
       : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), plan_(plan),
-        constants_(constants), native_(native), streams_(streams), log_(log) {}
+        constants_(constants), native_(native), mostStreams_(mostStreams), log_(log) {}
 
   plan::Program run() {
     findDevice();
@@ -41,7 +42,7 @@ class Scheduler {
     makeSteps();
     noteLifetimes();
     shareInPlace();
-    workspaceUntil_ = spreadOverStreams(program_, streams_);
+    workspaceUntil_ = spreadOverStreams(program_, mostStreams_);
     layOut();
     return std::move(program_);
   }
@@ -375,7 +376,7 @@ class Scheduler {
   const plan::Plan& plan_;
   ConstantPool& constants_;
   NativeCodePool& native_;
-  AuxStreams& streams_;
+  int32_t mostStreams_;
   Log& log_;
   plan::Program program_;
   std::vector<int32_t> step_;            // by node; -1 without a kernel
@@ -391,8 +392,8 @@ class Scheduler {
 
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
                           const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
-                          NativeCodePool& native, AuxStreams& streams, Log& log) {
-  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, streams, log).run();
+                          NativeCodePool& native, int32_t mostStreams, Log& log) {
+  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, mostStreams, log).run();
 }
 
 }  // namespace tenon::build

@@ -4,7 +4,6 @@
 #include "build/assignment.h"
 #include "build/profiles.h"
 #include "build/schedule/placement.h"
-#include "build/schedule/streams.h"
 #include "plan/program.h"
 
 namespace tenon::build {
@@ -30,9 +29,9 @@ class NativeCodePool {
   plan::Plan& plan_;
 };
 
-// `plan.io` and `plan.symbols` stand already. Independent steps get streams beside the caller's.
+// `plan.io` and `plan.symbols` stand already. Independent steps get up to `mostStreams` streams beside the caller's.
 plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
                           const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
-                          NativeCodePool& native, AuxStreams& streams, Log& log);
+                          NativeCodePool& native, int32_t mostStreams, Log& log);
 
 }  // namespace tenon::build

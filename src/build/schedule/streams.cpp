@@ -7,7 +7,7 @@
 
 namespace tenon::build {
 
-std::vector<int32_t> spreadOverStreams(plan::Program& program, AuxStreams& streams) {
+std::vector<int32_t> spreadOverStreams(plan::Program& program, int32_t most) {
   // Each tensor has a place of its own here, in which its views stand; and so has each workspace.
   const auto apart = [&](int32_t tensor, int32_t base) {
     const auto& view = program.tensors[static_cast<size_t>(tensor)];
@@ -16,9 +16,9 @@ std::vector<int32_t> spreadOverStreams(plan::Program& program, AuxStreams& strea
     return plan::Place{base + 1, begin, known ? begin + view.bytes : UINT64_MAX};
   };
   const auto branches = memory::branch(plan::branchSteps(program, apart, [](size_t) { return plan::Place{}; }),
-                                       std::clamp(streams.most, 0, plan::kMaxAuxStreams) + 1);
+                                       std::clamp(most, 0, plan::kMaxAuxStreams) + 1);
   if (branches.streams == 1) return branches.lastBeside;
-  streams.used = std::max(streams.used, branches.streams - 1);
+  program.auxStreams = branches.streams - 1;
   const auto outlive = [&](int32_t tensor, size_t step) {
     if (tensor < 0) return;
     auto& record = program.tensors[static_cast<size_t>(tensor)];

@@ -8,14 +8,9 @@
 
 namespace tenon::build {
 
-// Streams beside the caller's: how many a build may use, and how many find work.
-struct AuxStreams {
-  int32_t most = 0;
-  int32_t used = 0;
-};
-
-// Lets tensors live as long as steps beside their last use may run, on up to `streams.most`. Returns the last step during
-// which each step's workspace is in use. Steps and lifetimes stand already, places do not.
-std::vector<int32_t> spreadOverStreams(plan::Program& program, AuxStreams& streams);
+// Lets tensors live as long as steps beside their last use may run, on up to `most` streams beside the caller's; the
+// program says how many find work. Returns the last step during which each step's workspace is in use. Steps and lifetimes
+// stand already, places do not.
+std::vector<int32_t> spreadOverStreams(plan::Program& program, int32_t most);
 
 }  // namespace tenon::build
