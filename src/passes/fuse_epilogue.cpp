@@ -8,7 +8,7 @@
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
 #include "passes/fuse_pointwise.h"
-#include "passes/match.h"
+#include "passes/merge_pairs.h"
 
 namespace tenon::passes {
 namespace {
@@ -95,23 +95,9 @@ bool fuseOne(Graph& graph, NodeId id, const graph::Use& use, const Options& opti
 }  // namespace
 
 int fuseEpilogue(Graph& graph, const Options& options) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto uses = graph.allUses();
-    const auto order = graph.order();
-    std::vector<bool> gone(graph.nodeCount(), false);
-    for (const auto id : order) {
-      if (gone[id] || !graph.node(id).op.facts().contraction) continue;
-      const auto user = onlyUser(graph, uses, graph.node(id).outputs[0]);
-      if (!user || gone[user->node] || !fuseOne(graph, id, *user, options)) continue;
-      gone[id] = gone[user->node] = true;
-      changed = true;
-      ++edits;
-    }
-  }
-  return edits;
+  return mergePairs(
+      graph, [](const ops::Operator& op) { return op.facts().contraction; },
+      [&](NodeId id, const graph::Use& use) { return fuseOne(graph, id, use, options); });
 }
 
 }  // namespace tenon::passes

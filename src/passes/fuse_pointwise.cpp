@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/op/pointwise.h"
-#include "passes/match.h"
+#include "passes/merge_pairs.h"
 
 namespace tenon::passes {
 namespace {
@@ -83,23 +83,9 @@ bool hasRoom(const ops::ScalarExpr& expr, size_t inputs) {
 }
 
 int fusePointwise(Graph& graph, const Options&) {
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto uses = graph.allUses();
-    const auto order = graph.order();
-    std::vector<bool> gone(graph.nodeCount(), false);
-    for (const auto id : order) {
-      if (gone[id] || graph.node(id).op.as<ops::Pointwise>() == nullptr) continue;
-      const auto user = onlyUser(graph, uses, graph.node(id).outputs[0]);
-      if (!user || gone[user->node] || !fuse(graph, id, *user)) continue;
-      gone[id] = gone[user->node] = true;
-      changed = true;
-      ++edits;
-    }
-  }
-  return edits;
+  return mergePairs(
+      graph, [](const ops::Operator& op) { return op.as<ops::Pointwise>() != nullptr; },
+      [&](NodeId id, const graph::Use& use) { return fuse(graph, id, use); });
 }
 
 }  // namespace tenon::passes

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
+
+#include "core/error.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -14,24 +17,18 @@ using Kind = ScalarArgument::Kind;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-}  // namespace
-
-bool classifyOperand(const Dims& operand, const Dims& output, int columnAxis, TileEpilogue::Operand& result) {
-  if (operand.count() == 1) {
-    result = TileEpilogue::Operand::kValue;
-    return true;
-  }
-  if (operand == output) {
-    result = TileEpilogue::Operand::kMatrix;
-    return true;
-  }
+// Nothing when an operand of these extents is neither a value nor a row nor a matrix.
+std::optional<TileEpilogue::Operand> classify(const Dims& operand, const Dims& output, int columnAxis) {
+  if (operand.count() == 1) return TileEpilogue::Operand::kValue;
+  if (operand == output) return TileEpilogue::Operand::kMatrix;
   const int shift = output.rank - operand.rank;
   for (int axis = 0; axis < operand.rank; ++axis) {
-    if (operand[axis] != (axis + shift == columnAxis ? output[columnAxis] : 1)) return false;
+    if (operand[axis] != (axis + shift == columnAxis ? output[columnAxis] : 1)) return std::nullopt;
   }
-  result = TileEpilogue::Operand::kRow;
-  return shift >= 0;
+  return shift >= 0 ? std::optional(TileEpilogue::Operand::kRow) : std::nullopt;
 }
+
+}  // namespace
 
 // Clamps of clamps are clamps.
 bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
@@ -96,8 +93,24 @@ bool TileEpilogue::findDirect() {
   return at == instructions.size();
 }
 
-bool TileEpilogue::configure(std::vector<Operand> operands) {
-  operands_ = std::move(operands);
+void TileEpilogue::configure(std::string_view kernel, const Dims& out, std::span<const runtime::TensorShape> operands,
+                             int columnAxis) {
+  operands_.clear();
+  for (const auto& operand : operands) {
+    const auto kind = classify(operand.dims, out, columnAxis);
+    if (!kind) throw Unsupported("{}: an operand {} of the epilogue for a result {}", kernel, operand.dims.text(), out.text());
+    operands_.push_back(*kind);
+  }
+  if (!fits()) throw Unsupported("{}: the epilogue {} is too long", kernel, text(expr_));
+}
+
+void TileEpilogue::setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands) {
+  outStep_ = out.pitch;
+  operandSteps_.clear();
+  for (const auto& operand : operands) operandSteps_.push_back(operand.pitch);
+}
+
+bool TileEpilogue::fits() {
   direct_ = findDirect();
   size_t buffers = 1 + operands_.size() + expr_.instructions.size();
   for (const auto& instruction : expr_.instructions) {
@@ -106,12 +119,6 @@ bool TileEpilogue::configure(std::vector<Operand> operands) {
   if (buffers > kMaxBuffers) return direct_ && !bends_;
   makeSteps();
   return true;
-}
-
-void TileEpilogue::setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands) {
-  outStep_ = out.pitch;
-  operandSteps_.clear();
-  for (const auto& operand : operands) operandSteps_.push_back(operand.pitch);
 }
 
 void TileEpilogue::makeSteps() {

@@ -20,8 +20,10 @@ class TileEpilogue {
 
   explicit TileEpilogue(const ops::ScalarExpr& expr) : expr_(expr) {}
 
-  // `operands[i]` tells of x(i + 1). False when the expression needs more room than a tile has.
-  bool configure(std::vector<Operand> operands);
+  // `operands[i]` is x(i + 1); axis `columnAxis` of the result is the column. Throws Unsupported in the name of `kernel`
+  // where an operand is none of the three, or the expression needs more room than a tile has.
+  void configure(std::string_view kernel, const Dims& out, std::span<const runtime::TensorShape> operands, int columnAxis);
+  const std::vector<Operand>& operands() const noexcept { return operands_; }
 
   // Where rows of the result or of a matrix among the operands lie further apart than `columns` of run().
   void setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands);
@@ -51,6 +53,7 @@ class TileEpilogue {
   };
   int64_t operandStep(size_t k, int64_t columns) const { return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns; }
   bool findDirect();
+  bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   void makeSteps();
@@ -75,8 +78,5 @@ class TileEpilogue {
   float low_ = 0;
   float high_ = 0;
 };
-
-// How an operand of the given extents meets an output whose axis `columnAxis` is the column; false when in no such way.
-bool classifyOperand(const Dims& operand, const Dims& output, int columnAxis, TileEpilogue::Operand& result);
 
 }  // namespace tenon::backends::cpu

@@ -1,7 +1,5 @@
 // When the own convolution over channels-last images can be used.
-#include "ops/op/convolution.h"
-
-#include "backends/cpu/build/tile_support.h"
+#include "backends/cpu/build/tiled_convolution.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -9,40 +7,26 @@ namespace {
 constexpr int64_t kMostTaps = 512;       // sources of a tile on the stack
 constexpr int64_t kPlanarChannels = 8;   // up to so many, turning the image costs less than a reformat
 
-class ConvolutionTactic final : public SimpleTactic {
+class ConvolutionTactic final : public TiledConvolution {
  public:
-  ConvolutionTactic() : SimpleTactic("cpu.convolution", true, 25) {}
+  ConvolutionTactic() : TiledConvolution("cpu.convolution", 25) {}
 
-  build::Support supports(const build::Problem& problem) const override {
-    const auto* op = problem.op.as<ops::Convolution>();
-    if (op == nullptr) return build::no("it computes convolutions");
-    const auto& w = problem.inputs[1];
-    if (w.dims.rank != 4) return build::no("{} spatial axes; it walks images", w.dims.rank - 2);
-    if (w.constant == nullptr) return build::no("the weights are computed");
-    if (op->hasBias && problem.inputs[2].constant == nullptr) return build::no("the bias is computed");
-    if (w.dims.count(2, 4) > kMostTaps) return build::no("a window of {} taps; at most {}", w.dims.count(2, 4), kMostTaps);
-    if (w.dims[0] / op->groups < 4) return build::no("{} output channels in a group; panels want 4", w.dims[0] / op->groups);
-    for (const auto& padding : op->prePadding) {
-      if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
-    }
-    if (const auto fits = tileEpilogueFits(problem, op->epilogue, op->hasBias ? 3 : 2, 1); !fits) return fits;
-    return onlyF32(problem);
+ private:
+  build::Support takesWindow(const ops::Convolution& op, const Dims& w) const override {
+    if (w.count(2, 4) > kMostTaps) return build::no("a window of {} taps; at most {}", w.count(2, 4), kMostTaps);
+    if (w[0] / op.groups < 4) return build::no("{} output channels in a group; panels want 4", w[0] / op.groups);
+    return build::yes();
   }
 
-  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
-    auto result = SimpleTactic::candidates(problem);
-    result.erase(result.begin());  // row-major results are not what it makes
-    const auto* op = problem.op.as<ops::Convolution>();
-    if (problem.inputs[0].dims[1] <= kPlanarChannels && op->groups == 1 && (op->dilations.empty() || op->dilations[1] == 1)) {
-      auto planar = result.front();
-      planar.inputs[0] = Format::kLinear;
-      result.push_back(planar);
-    }
-    allowPitch(result);
-    allowOverwriting(problem, op->hasBias ? 3 : 2, result);
-    return result;
+  // A row-major image.
+  void addOthers(const ops::Convolution& op, const build::Problem& problem,
+                 std::vector<build::Candidate>& candidates) const override {
+    if (problem.inputs[0].dims[1] > kPlanarChannels || op.groups != 1) return;
+    if (!op.dilations.empty() && op.dilations[1] != 1) return;
+    auto planar = candidates.front();
+    planar.inputs[0] = Format::kLinear;
+    candidates.push_back(std::move(planar));
   }
-  int rank(const build::Problem&, const build::Candidate&) const override { return 25; }
 };
 
 }  // namespace

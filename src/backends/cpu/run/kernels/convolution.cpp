@@ -93,15 +93,7 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
   firstExtra_ = op.hasBias ? 3 : 2;
-  std::vector<TileEpilogue::Operand> operands;
-  for (const auto& extra : shapes.inputs.subspan(firstExtra_)) {
-    TileEpilogue::Operand operand{};
-    if (!classifyOperand(extra.dims, y.dims, 1, operand)) {
-      throw Unsupported("cpu.convolution: an operand {} of the epilogue for a result {}", extra.dims.text(), y.dims.text());
-    }
-    operands.push_back(operand);
-  }
-  if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.convolution: the epilogue {} is too long", text(op.epilogue));
+  epilogue_.configure("cpu.convolution", y.dims, shapes.inputs.subspan(firstExtra_), 1);
   epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
   window_ = makeWindow(op, kernel_.weights, x, y, shapes.symbols);
   planar_ = x.format == Format::kLinear;

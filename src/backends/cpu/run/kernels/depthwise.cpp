@@ -41,15 +41,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
     firstExtra_ = kernel_.op.hasBias ? 3 : 2;
-    std::vector<TileEpilogue::Operand> operands;
-    for (const auto& extra : shapes.inputs.subspan(firstExtra_)) {
-      TileEpilogue::Operand operand{};
-      if (!classifyOperand(extra.dims, y.dims, 1, operand)) {
-        throw Unsupported("cpu.depthwise: an operand {} of the epilogue for a result {}", extra.dims.text(), y.dims.text());
-      }
-      operands.push_back(operand);
-    }
-    if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.depthwise: the epilogue {} is too long", text(kernel_.op.epilogue));
+    epilogue_.configure("cpu.depthwise", y.dims, shapes.inputs.subspan(firstExtra_), 1);
     epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
     window_ = makeWindow(kernel_.op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
     taps_ = window_.size[0] * window_.size[1];

@@ -1,4 +1,6 @@
 // Convolution and deconvolution through oneDNN.
+#include <atomic>
+
 #include "backends/cpu/run/dnnl_common.h"
 #include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/dnnl_weights.h"
@@ -47,6 +49,14 @@ bool isOwnBlock(Format format) {
   return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Format::kBlocked16 : Format::kBlocked8);
 }
 
+enum class Answer : uint8_t { kUnknown, kNo, kYes };
+
+// Whether oneDNN computes it as a product of matrices.
+template <typename Primitive>
+bool isProduct(const Primitive& primitive) {
+  return std::string_view(primitive.impl_info_str()).find("gemm") != std::string_view::npos;
+}
+
 template <typename Op>
 class ConvolutionKernel;
 
@@ -58,18 +68,18 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override;
 
  private:
-  template <typename Forward>
-  size_t makeAny(const runtime::Shapes& shapes);
+  using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
+  using Primitive = typename Forward::primitive_desc;
+  Primitive describeAny(const runtime::Shapes& shapes);
+  Primitive describeOne(const runtime::Shapes& shapes, bool inside);
   // Input slots are those of the step; behind them the output and the scratchpad.
-  template <typename Forward>
-  size_t make(const runtime::Shapes& shapes, bool inside);
+  size_t make(const runtime::Shapes& shapes, const Primitive& primitive);
   const ConvolutionKernel<Op>& kernel_;
   Epilogue epilogue_;
   DnnlCall call_;
   size_t firstExtra_;
   size_t inputCount_ = 0;
   bool empty_ = false;
-  bool isProduct_ = false;  // computed as products of matrices
   std::vector<void*> slots_;
 };
 
@@ -84,20 +94,38 @@ class ConvolutionKernel final : public runtime::Kernel {
 
   Op op;
   std::unique_ptr<PackedWeights> weights;  // null when the weights are computed
+  // Whether it was a product of matrices when it was described last, for threads: most likely it is so again.
+  mutable std::atomic<Answer> wasProduct{Answer::kUnknown};
+
+  // What oneDNN 2.6 has no kernel of its own for, where nothing is known yet.
+  bool guessProduct(Format format, const Dims& w) const {
+    if (wasProduct != Answer::kUnknown) return wasProduct == Answer::kYes;
+    constexpr int64_t kFewChannels = 3;
+    return format == Format::kLinear ? w[1] > kFewChannels : format == Format::kChannelsLast && op.groups > 1;
+  }
 };
 
 template <typename Op>
 ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel)
     : kernel_(kernel), epilogue_(kernel.op.epilogue, true), firstExtra_(kernel.op.hasBias ? 3 : 2) {}
 
+// The operands as oneDNN sees them.
 template <typename Op>
-template <typename Forward>
-size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside) {
+struct Operands {
+  Operands(const Op& op, const runtime::Shapes& shapes, bool weightsAreFixed)
+      : x(dnnlDesc(shapes.inputs[0].dims, shapes.inputs[0].format)),
+        weights(weightsDesc<Op>(shapes.inputs[1].dims, op.groups, !weightsAreFixed)),
+        bias(op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Format::kLinear) : memory::desc()),
+        y(dnnlDesc(shapes.outputs[0].dims, shapes.outputs[0].format)) {}
+  memory::desc x, weights, bias, y;
+};
+
+template <typename Op>
+auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool inside) -> Primitive {
   const auto& op = kernel_.op;
   const auto& x = shapes.inputs[0];
   const auto& w = shapes.inputs[1];
   const auto& y = shapes.outputs[0];
-  const auto extras = shapes.inputs.subspan(firstExtra_);
   const int spatial = x.dims.rank - 2;
   const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
   memory::dims strides, dilations, before, after;
@@ -113,34 +141,50 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside)
       after.push_back((x.dims[i + 2] - 1) * strides.back() + reach - y.dims[i + 2] - before.back());
     }
   }
-  const auto attributes = epilogue_.configure(extras, y, inside);
-  const auto xDesc = dnnlDesc(x.dims, x.format);
-  const auto yDesc = dnnlDesc(y.dims, y.format);
-  const auto wDesc = weightsDesc<Op>(w.dims, op.groups, kernel_.weights == nullptr);
-  const auto bDesc = op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Format::kLinear) : memory::desc();
+  const auto attributes = epilogue_.configure(shapes.inputs.subspan(firstExtra_), y, inside);
+  const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   constexpr auto kAlgorithm =
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   const auto primitive =
-      op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, bDesc, yDesc, strides, dilations, before, after)
-                 : describe<Forward>(attributes, kKind, kAlgorithm, xDesc, wDesc, yDesc, strides, dilations, before, after);
-  const std::string_view implementation = primitive.impl_info_str();
-  isProduct_ = implementation.find("gemm") != std::string_view::npos;
-  if (isOwnBlock(y.format) && implementation.starts_with("ref")) {
+      op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
+                 : describe<Forward>(attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
+  if (isOwnBlock(y.format) && std::string_view(primitive.impl_info_str()).starts_with("ref")) {
     throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
   }
+  return primitive;
+}
+
+template <typename Op>
+auto ConvolutionInstance<Op>::describeAny(const runtime::Shapes& shapes) -> Primitive {
+  try {
+    return describeOne(shapes, true);
+  } catch (const dnnl::error&) {
+    // No implementation takes these post-operations.
+  }
+  try {
+    return describeOne(shapes, false);
+  } catch (const dnnl::error& error) {
+    throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), error.what());
+  }
+}
+
+template <typename Op>
+size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, const Primitive& primitive) {
+  const auto& op = kernel_.op;
+  const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   call_.reset(Forward(primitive));
   inputCount_ = shapes.inputs.size();
   const int outputSlot = static_cast<int>(inputCount_);
-  call_.bind(DNNL_ARG_SRC, xDesc, 0);
+  call_.bind(DNNL_ARG_SRC, o.x, 0);
   if (kernel_.weights != nullptr) {
     call_.fix(DNNL_ARG_WEIGHTS, kernel_.weights->get(primitive.weights_desc()));
   } else {
-    call_.bind(DNNL_ARG_WEIGHTS, wDesc, 1);
+    call_.bind(DNNL_ARG_WEIGHTS, o.weights, 1);
   }
-  if (op.hasBias) call_.bind(DNNL_ARG_BIAS, bDesc, 2);
-  epilogue_.bind(call_, extras, static_cast<int>(firstExtra_));
-  call_.bind(DNNL_ARG_DST, yDesc, outputSlot);
+  if (op.hasBias) call_.bind(DNNL_ARG_BIAS, o.bias, 2);
+  epilogue_.bind(call_, shapes.inputs.subspan(firstExtra_), static_cast<int>(firstExtra_));
+  call_.bind(DNNL_ARG_DST, o.y, outputSlot);
   call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), outputSlot + 1);
   slots_.assign(inputCount_ + 2, nullptr);
   return primitive.scratchpad_desc().get_size();
@@ -148,41 +192,27 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, bool inside)
 
 template <typename Op>
 size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
-  using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
   const auto& w = shapes.inputs[1].dims;
   const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
-  bool alone = runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
-  size_t workspace = 0;
-  {
+  const bool isSmall =
+      runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
+  const auto describeFor = [&](bool alone) {
     const platform::SerialScope scope(alone);
-    workspace = makeAny<Forward>(shapes);
-  }
-  // Products are cut into pieces by the number of threads, and rounding with them.
-  if (isProduct_ && !alone) {
-    alone = true;
-    const platform::SerialScope scope(true);
-    workspace = makeAny<Forward>(shapes);
-  }
+    return describeAny(shapes);
+  };
+  // Products are cut into pieces by the number of threads, and rounding with them: they run alone. Which implementation it
+  // is shows when it is described, for a number of threads; a good guess spares the second description.
+  bool alone = isSmall || kernel_.guessProduct(shapes.outputs[0].format, w);
+  auto primitive = describeFor(alone);
+  if (!isSmall && alone && !isProduct(primitive)) primitive = describeFor(alone = false);
+  if (!isSmall && !alone && isProduct(primitive)) primitive = describeFor(alone = true);
+  if (!isSmall) kernel_.wasProduct = alone ? Answer::kYes : Answer::kNo;
   call_.setAlone(alone);
-  return workspace;
-}
-
-template <typename Op>
-template <typename Forward>
-size_t ConvolutionInstance<Op>::makeAny(const runtime::Shapes& shapes) {
-  try {
-    return make<Forward>(shapes, true);
-  } catch (const dnnl::error&) {
-    // No implementation takes these post-operations.
-  }
-  try {
-    return make<Forward>(shapes, false);
-  } catch (const dnnl::error& error) {
-    throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), error.what());
-  }
+  const platform::SerialScope scope(alone);
+  return make(shapes, primitive);
 }
 
 template <typename Op>

@@ -49,7 +49,7 @@ class GemmInstance final : public runtime::KernelInstance {
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0].dims;
-    configureEpilogue(shapes.inputs.subspan(2), y);
+    epilogue_.configure("cpu.gemm", y, shapes.inputs.subspan(2), y.rank - 1);
     configureMatrices(shapes.inputs[0].dims, shapes.inputs[1].dims, y);
     const int64_t tileRows = tileGeometry().rows;
     const int64_t tiles = (rows_ + tileRows - 1) / tileRows;
@@ -89,18 +89,6 @@ class GemmInstance final : public runtime::KernelInstance {
   struct Pair {
     int64_t a, b;
   };
-
-  void configureEpilogue(std::span<const runtime::TensorShape> extras, const Dims& y) {
-    std::vector<TileEpilogue::Operand> operands;
-    for (const auto& extra : extras) {
-      TileEpilogue::Operand operand{};
-      if (!classifyOperand(extra.dims, y, y.rank - 1, operand)) {
-        throw Unsupported("cpu.gemm: an operand {} of the epilogue for a result {}", extra.dims.text(), y.text());
-      }
-      operands.push_back(operand);
-    }
-    if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.gemm: the epilogue {} is too long", text(kernel_.op.epilogue));
-  }
 
   void configureMatrices(const Dims& a, const Dims& b, const Dims& y) {
     const auto& op = kernel_.op;

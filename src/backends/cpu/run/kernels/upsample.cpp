@@ -50,17 +50,13 @@ class UpsampleInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0].dims;
     const auto& y = shapes.outputs[0].dims;
-    std::vector<TileEpilogue::Operand> operands;
-    for (const auto& extra : shapes.inputs.subspan(kernel_.op.hasBias ? 3 : 2)) {
-      TileEpilogue::Operand operand{};
-      if (!classifyOperand(extra.dims, y, 1, operand) || operand == TileEpilogue::Operand::kMatrix) {
-        throw Unsupported("cpu.upsample: an operand {} of the epilogue for a result {}", extra.dims.text(), y.text());
-      }
-      operands.push_back(operand);
+    const auto extras = shapes.inputs.subspan(kernel_.op.hasBias ? 3 : 2);
+    if (extras.size() > kMostExtras) throw Unsupported("cpu.upsample: {} operands of the epilogue", extras.size());
+    epilogue_.configure("cpu.upsample", y, extras, 1);
+    operands_ = epilogue_.operands();
+    if (std::find(operands_.begin(), operands_.end(), TileEpilogue::Operand::kMatrix) != operands_.end()) {
+      throw Unsupported("cpu.upsample: an operand of the epilogue as large as the result {}", y.text());
     }
-    if (operands.size() > kMostExtras) throw Unsupported("cpu.upsample: {} operands of the epilogue", operands.size());
-    operands_ = operands;
-    if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.upsample: the epilogue {} is too long", text(kernel_.op.epilogue));
     rows_ = x[0] * x[2];
     width_ = x[3];
     channels_ = x[1];

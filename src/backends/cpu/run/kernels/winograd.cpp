@@ -90,15 +90,7 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   const auto& op = kernel_.op;
   const auto& y = shapes.outputs[0];
   firstExtra_ = op.hasBias ? 3 : 2;
-  std::vector<TileEpilogue::Operand> operands;
-  for (const auto& extra : shapes.inputs.subspan(firstExtra_)) {
-    TileEpilogue::Operand operand{};
-    if (!classifyOperand(extra.dims, y.dims, 1, operand)) {
-      throw Unsupported("cpu.winograd: an operand {} of the epilogue for a result {}", extra.dims.text(), y.dims.text());
-    }
-    operands.push_back(operand);
-  }
-  if (!epilogue_.configure(std::move(operands))) throw Unsupported("cpu.winograd: the epilogue {} is too long", text(op.epilogue));
+  epilogue_.configure("cpu.winograd", y.dims, shapes.inputs.subspan(firstExtra_), 1);
   epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
   window_ = makeWindow(op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
   down_ = (window_.out[0] + kWinogradOut - 1) / kWinogradOut;

@@ -1,0 +1,51 @@
+// What the tactics of own convolutions over channels-last images share.
+#pragma once
+
+#include "backends/cpu/build/tile_support.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::backends::cpu {
+
+class TiledConvolution : public SimpleTactic {
+ public:
+  TiledConvolution(std::string_view name, int rank) : SimpleTactic(name, true, rank), rank_(rank) {}
+
+  build::Support supports(const build::Problem& problem) const final {
+    const auto* op = problem.op.as<ops::Convolution>();
+    if (op == nullptr) return build::no("it computes convolutions");
+    const auto& w = problem.inputs[1];
+    if (w.dims.rank != 4) return build::no("{} spatial axes; it walks images", w.dims.rank - 2);
+    if (w.constant == nullptr) return build::no("the weights are computed");
+    if (op->hasBias && problem.inputs[2].constant == nullptr) return build::no("the bias is computed");
+    for (const auto& padding : op->prePadding) {
+      if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
+    }
+    if (const auto takes = takesWindow(*op, w.dims); !takes) return takes;
+    if (const auto fits = tileEpilogueFits(problem, op->epilogue, firstExtra(*op), 1); !fits) return fits;
+    return onlyF32(problem);
+  }
+
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const final {
+    const auto& op = *problem.op.as<ops::Convolution>();
+    auto result = SimpleTactic::candidates(problem);
+    result.erase(result.begin());  // row-major results are not what it makes
+    addOthers(op, problem, result);
+    allowPitch(result);
+    allowOverwriting(problem, firstExtra(op), result);
+    return result;
+  }
+  int rank(const build::Problem&, const build::Candidate&) const final { return rank_; }
+
+ protected:
+  // Of weights with four axes, constant as the bias is, and padding that adds.
+  virtual build::Support takesWindow(const ops::Convolution& op, const Dims& weights) const = 0;
+  // Candidates beside the one with all images channels-last, which is there.
+  virtual void addOthers(const ops::Convolution&, const build::Problem&, std::vector<build::Candidate>&) const {}
+
+ private:
+  static size_t firstExtra(const ops::Convolution& op) { return op.hasBias ? 3 : 2; }
+
+  int rank_;
+};
+
+}  // namespace tenon::backends::cpu
