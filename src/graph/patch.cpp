@@ -72,10 +72,10 @@ void Patch::commit() {
   for (const auto& [old, replacement] : replacements_) {
     const auto& a = g.value(old);
     const auto& b = g.value(replacement);
-    const bool sound = a.type.dtype == b.type.dtype && compatible(a.type.shape, b.type.shape);
-    if (!sound) std::erase_if(g.order_, [&](NodeId id) { return std::find(added_.begin(), added_.end(), id) != added_.end(); });
-    checkInternal(sound, "patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name, tenon::name(b.type.dtype),
-                  tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
+    if (a.type.dtype == b.type.dtype && compatible(a.type.shape, b.type.shape)) continue;
+    std::erase_if(g.order_, [&](NodeId id) { return std::find(added_.begin(), added_.end(), id) != added_.end(); });
+    throw InternalError("patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name, tenon::name(b.type.dtype),
+                        tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
   }
   const std::set<NodeId> added(added_.begin(), added_.end());
   for (const auto& [old, replacement] : replacements_) {
@@ -111,24 +111,28 @@ void Patch::reorder() {
       stack.push_back(producer);
     }
   };
-  for (const ValueId output : g.outputs_) visit(output);
-  for (const NodeId id : g.order_) {
-    if (!live[id] && g.nodes_[id].op.facts().sideEffects) {
-      live[id] = true;
-      stack.push_back(id);
+  const auto visitAll = [&] {
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      stack.pop_back();
+      for (const ValueId input : g.nodes_[id].inputs) visit(input);
     }
-  }
-  while (!stack.empty()) {
-    const NodeId id = stack.back();
-    stack.pop_back();
-    for (const ValueId input : g.nodes_[id].inputs) visit(input);
+  };
+  for (const ValueId output : g.outputs_) visit(output);
+  visitAll();
+  for (const NodeId id : g.order_) {
+    if (live[id] || !g.nodes_[id].op.facts().sideEffects) continue;
+    live[id] = true;
+    stack.push_back(id);
+    visitAll();
   }
 
-  std::vector<NodeId> order;
+  std::vector<NodeId> order, path;
+  order.reserve(g.nodes_.size());
   std::vector<uint8_t> state(g.nodes_.size(), 0);  // 0 new, 1 entered, 2 placed
   for (const NodeId root : g.order_) {
     if (!live[root] || state[root] == 2) continue;
-    std::vector<NodeId> path{root};
+    path.assign(1, root);
     while (!path.empty()) {
       const NodeId id = path.back();
       if (state[id] == 2) {

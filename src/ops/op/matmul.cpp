@@ -24,8 +24,9 @@ Facts MatMul::facts() const {
 void MatMul::infer(InferContext& context) const {
   const auto& a = context.input(0).shape;
   const auto& b = context.input(1).shape;
-  context.check(a.size() >= 2 && b.size() >= 2, "operands have shapes {} and {}, expected rank 2 or more", text(a),
-                text(b));
+  if (a.size() < 2 || b.size() < 2) {
+    context.fail("operands have shapes {} and {}, expected rank 2 or more", text(a), text(b));
+  }
   const Extent& m = a[a.size() - (transposeA ? 1 : 2)];
   const Extent& n = b[b.size() - (transposeB ? 2 : 1)];
   context.merge(a[a.size() - (transposeA ? 2 : 1)], b[b.size() - (transposeB ? 1 : 2)], "inner extents of the product");

@@ -16,8 +16,10 @@ Facts Reshape::facts() const {
 void Reshape::infer(InferContext& context) const {
   const auto& x = context.input(0);
   const Extent difference = product(x.shape) - product(shape);
-  context.check(!difference.isConstant() || difference.isConstant(0), "shape {} has {} elements, the input {} has {}",
-                text(shape), product(shape).text(), text(x.shape), product(x.shape).text());
+  if (difference.isConstant() && !difference.isConstant(0)) {
+    context.fail("shape {} has {} elements, the input {} has {}", text(shape), product(shape).text(), text(x.shape),
+                  product(x.shape).text());
+  }
   const bool follows = followsContents(shape);
   context.output(x.dtype, shape, follows ? x.contents : std::nullopt);
 }

@@ -130,15 +130,12 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(allAttentionFunctions);
+TENON_SIMD_TABLE(allAttentionFunctions);
 
 }  // namespace
 
 const AttentionFunctions& attentionFunctions() {
-  static const AttentionFunctions kFunctions = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(allAttentionFunctions)();
-  }();
+  static const AttentionFunctions kFunctions = TENON_SIMD_BEST(allAttentionFunctions)();
   return kFunctions;
 }
 

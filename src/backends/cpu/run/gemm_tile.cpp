@@ -242,33 +242,24 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(tiles);
-HWY_EXPORT(depthwiseTiles);
-HWY_EXPORT(geometry);
+TENON_SIMD_TABLE(tiles);
+TENON_SIMD_TABLE(depthwiseTiles);
+TENON_SIMD_TABLE(geometry);
 
 }  // namespace
 
 TileGeometry tileGeometry() {
-  static const TileGeometry kGeometry = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(geometry)();
-  }();
+  static const TileGeometry kGeometry = TENON_SIMD_BEST(geometry)();
   return kGeometry;
 }
 
 const TileFunctions& tileFunctions() {
-  static const TileFunctions kFunctions = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(tiles)();
-  }();
+  static const TileFunctions kFunctions = TENON_SIMD_BEST(tiles)();
   return kFunctions;
 }
 
 const TileFunctions& depthwiseFunctions() {
-  static const TileFunctions kFunctions = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(depthwiseTiles)();
-  }();
+  static const TileFunctions kFunctions = TENON_SIMD_BEST(depthwiseTiles)();
   return kFunctions;
 }
 

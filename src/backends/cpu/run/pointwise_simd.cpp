@@ -234,8 +234,8 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(find);
-HWY_EXPORT(findGated);
+TENON_SIMD_TABLE(find);
+TENON_SIMD_TABLE(findGated);
 
 template <size_t Op>
 void scalarLoop(const float* a, const float* b, const float* c, float* out, size_t count) {
@@ -262,14 +262,12 @@ constexpr size_t kCount = 0
 
 VectorFunction vectorFunction(ops::ScalarOp op) {
   static constexpr auto kLoops = scalarLoops(std::make_index_sequence<kCount>());
-  limitSimdTargets();
-  const VectorFunction fast = HWY_DYNAMIC_DISPATCH(find)(op);
+  const VectorFunction fast = TENON_SIMD_BEST(find)(op);
   return fast != nullptr ? fast : kLoops[static_cast<size_t>(op)];
 }
 
 VectorFunction gatedFunction(ops::ScalarOp gate) {
-  limitSimdTargets();
-  return HWY_DYNAMIC_DISPATCH(findGated)(gate);
+  return TENON_SIMD_BEST(findGated)(gate);
 }
 
 }  // namespace tenon::backends::cpu

@@ -75,15 +75,12 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(functions);
+TENON_SIMD_TABLE(functions);
 
 }  // namespace
 
 const PoolFunctions& poolFunctions() {
-  static const PoolFunctions kFunctions = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(functions)();
-  }();
+  static const PoolFunctions kFunctions = TENON_SIMD_BEST(functions)();
   return kFunctions;
 }
 

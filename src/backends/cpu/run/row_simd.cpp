@@ -115,15 +115,12 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(allRowFunctions);
+TENON_SIMD_TABLE(allRowFunctions);
 
 }  // namespace
 
 const RowFunctions& rowFunctions() {
-  static const RowFunctions kFunctions = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(allRowFunctions)();
-  }();
+  static const RowFunctions kFunctions = TENON_SIMD_BEST(allRowFunctions)();
   return kFunctions;
 }
 

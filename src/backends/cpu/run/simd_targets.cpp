@@ -1,21 +1,24 @@
-// TENON_MAX_ISA for Highway.
+// Highway's targets by the processor's instruction sets.
 #include "backends/cpu/run/simd_targets.h"
-
-#include <hwy/highway.h>
 
 #include "core/platform/processor.h"
 
 namespace tenon::backends::cpu {
 
-void limitSimdTargets() {
-  static const bool kDone = [] {
+const hwy::ChosenTarget& simdTarget() {
+  static hwy::ChosenTarget target;
+  static const bool kChosen = [] {
     using platform::Isa;
     const Isa best = platform::bestIsa();
-    if (best < Isa::kAvx512) hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
-    if (best < Isa::kAvx2) hwy::DisableTargets(HWY_AVX2);
+    int64_t targets = HWY_STATIC_TARGET;
+    if (best >= Isa::kSse4) targets |= HWY_SSE4;
+    if (best >= Isa::kAvx2) targets |= HWY_AVX2;
+    if (best >= Isa::kAvx512) targets |= HWY_AVX3;
+    target.Update(targets);
     return true;
   }();
-  static_cast<void>(kDone);
+  static_cast<void>(kChosen);
+  return target;
 }
 
 }  // namespace tenon::backends::cpu

@@ -115,15 +115,12 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-HWY_EXPORT(transforms);
+TENON_SIMD_TABLE(transforms);
 
 }  // namespace
 
 const WinogradTransforms& winogradTransforms() {
-  static const WinogradTransforms kTransforms = [] {
-    limitSimdTargets();
-    return HWY_DYNAMIC_DISPATCH(transforms)();
-  }();
+  static const WinogradTransforms kTransforms = TENON_SIMD_BEST(transforms)();
   return kTransforms;
 }
 
