@@ -181,6 +181,7 @@ std::vector<Case> products() {
   add("sums", "matmul{transposeB=true epilogue=\"cast.f32(x0)\"}", {{2, 16, 64}, {1000, 64}});
   add("sums_odd", "matmul{transposeB=true epilogue=\"cast.f32(x0)\"}", {{2, 64, 64}, {2051, 64}});
   add("bias_odd", "matmul{transposeB=true epilogue=\"add(x0,x1);relu(t0)\"}", {{260, 16}, {2051, 16}, {2051}});
+  add("relu_odd", "matmul{transposeB=true epilogue=\"relu(x0)\"}", {{260, 16}, {2051, 16}});
   add("broadcast_a", "matmul", {{1, 24, 32}, {6, 32, 16}}, false);
   add("transposed_a", "matmul{transposeA=true}", {{3, 32, 24}, {3, 32, 16}}, false);
   add("masked", "matmul{transposeB=true epilogue=\"mul(x0,0.125);add(t0,x1)\"}", {{2, 4, 24, 64}, {2, 4, 24, 64}, {2, 1, 1, 24}}, false);
@@ -237,7 +238,7 @@ TEST(Blas, EpiloguesAreRecognisedExactly) {
 
 TEST(Blas, ChoicesHaveTextThatReadsBack) {
   for (const std::string text :
-       {"padded,exact,4:1,2,3,4,5,6,7,8", "whole,tf32,21:20,5,1,0,0,0,0,2", "bare,exact,0:0,0,0,0,0,0,0,0"}) {
+       {"parted,exact,4:1,2,3,4,5,6,7,8", "whole,tf32,21:20,5,1,0,0,0,0,2", "bare,exact,0:0,0,0,0,0,0,0,0"}) {
     EXPECT_EQ(cuda::BlasChoice::parse(text).text(), text);
   }
   EXPECT_THROW(cuda::BlasChoice::parse("whole,tf32,21:1,2"), UserError);

@@ -63,14 +63,14 @@ struct Turn {
   }
 };
 
-// Network inputs and outputs of four axes in this format, so that no change of format is timed with an operator.
-graph::Graph inFormat(graph::Graph graph, Format format) {
-  const auto demand = [&](graph::ValueId id) {
+// Network inputs and outputs of four axes in these formats, so that no change of format is timed with an operator.
+graph::Graph inFormats(graph::Graph graph, Format inputs, Format outputs) {
+  const auto demand = [&](graph::ValueId id, Format format) {
     auto& value = graph.value(id);
     if (value.type.shape.size() >= 4) value.constraints.formats = 1u << static_cast<unsigned>(format);
   };
-  for (const auto id : graph.inputs()) demand(id);
-  for (const auto id : graph.outputs()) demand(id);
+  for (const auto id : graph.inputs()) demand(id, inputs);
+  for (const auto id : graph.outputs()) demand(id, outputs);
   return graph;
 }
 
@@ -100,19 +100,21 @@ void eachCandidate(const OperatorCase& c, Visit visit) {
 template <typename Visit>
 void timeCandidates(const OperatorCase& c, Visit visit) {
   const auto inputs = inputsOf(c);
-  for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
-    const auto graph = inFormat(graph::parse(graphOf(c)), format);
-    if (format != Format::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
+  constexpr std::pair<Format, Format> kFormats[] = {
+      {Format::kLinear, Format::kLinear}, {Format::kChannelsLast, Format::kChannelsLast}, {Format::kLinear, Format::kChannelsLast}};
+  for (const auto& [from, to] : kFormats) {
+    const auto graph = inFormats(graph::parse(graphOf(c)), from, to);
+    if (to != Format::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
     const bool narrow = graph.value(graph.outputs()[0]).type.shape.size() < 4;
     for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
       Turn choice{turn, 0, {}};
       build::BuildOptions options;
       options.optimizationLevel = 0;
-      options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      options.filter = [&, from = from, to = to](const graph::Node& node, std::vector<build::Candidate> candidates) {
         if (node.op.as<ops::Reformat>() != nullptr) return candidates;
         std::erase_if(candidates, [&](const auto& candidate) {
           const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";
-          return takesMinutes || candidate.inputs[0] != format || candidate.outputs[0] != (narrow ? Format::kLinear : format);
+          return takesMinutes || candidate.inputs[0] != from || candidate.outputs[0] != (narrow ? Format::kLinear : to);
         });
         return choice(std::move(candidates));
       };

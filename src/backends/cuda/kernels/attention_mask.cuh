@@ -27,11 +27,11 @@ struct MaskRows {
   const T* row[2];
   i64 stride;
   int keys;
-  bool pairs, same;
+  bool pairs;
 
   // `first` is the mask's beginning for the head; with `pairs`, neighbouring keys can be read at once.
   __device__ __forceinline__ MaskRows(const T* first, i64 rowStride, i64 keyStride, int at, int rows, int keys, bool pairs)
-      : stride(keyStride), keys(keys), pairs(pairs), same(rowStride == 0) {
+      : stride(keyStride), keys(keys), pairs(pairs) {
     for (int half = 0; half < 2; ++half) row[half] = first + min(at + 8 * half, rows - 1) * rowStride;
   }
   __device__ __forceinline__ PairOf<T> read(int half, int column) const {
@@ -45,7 +45,7 @@ struct MaskRows {
 #pragma unroll
     for (int n = 0; n < kMany; ++n) {
       to[n][0] = read(0, column + 8 * n);
-      to[n][1] = same ? to[n][0] : read(1, column + 8 * n);
+      to[n][1] = read(1, column + 8 * n);
     }
   }
 };
@@ -60,3 +60,24 @@ template <>
 __device__ __forceinline__ float inBaseTwo<f16>(float mask) {
   return mask * 1.44269504f;
 }
+
+// A mask that is one for all queries: a float for each key of a tile of kTile, which the first threads of a block load and,
+// when it has arrived, put to shared memory; keys behind the last are left out.
+template <typename T, int kTile>
+struct KeyMask {
+  const T* first;
+  i64 stride;
+  int keys;
+  T value;
+  bool inside;
+
+  __device__ __forceinline__ void load(int tile) {
+    const int key = tile + threadIdx.x;
+    inside = threadIdx.x < kTile && key < keys;
+    value = T{};
+    if (inside) value = first[key * stride];
+  }
+  __device__ __forceinline__ void store(float* shared) const {
+    if (threadIdx.x < kTile) shared[threadIdx.x] = inside ? inBaseTwo<T>(Element<T>::load(value)) : -infinity();
+  }
+};

@@ -275,7 +275,15 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
   const int maskRow = firstRow + at.rowWarp * 16 + at.group;
   const MaskRows<X> mask(maskOfHead, p.maskStride[2], p.maskStride[3], maskRow, p.queries, p.keys, p.maskInPairs != 0);
   MaskPairs pairs;
-  if (p.mask != nullptr) mask.load(pairs, firstKey + at.keyWarp * kOwn + at.pair);
+  alignas(8) __shared__ float keyMasks[2][kTile];
+  const bool byKey = p.mask != nullptr && p.maskStride[2] == 0;
+  const bool byRow = p.mask != nullptr && !byKey;
+  KeyMask<X, kTile> keyMask{maskOfHead, p.maskStride[3], p.keys};
+  if (byRow) mask.load(pairs, firstKey + at.keyWarp * kOwn + at.pair);
+  if (byKey) {
+    keyMask.load(firstKey);
+    keyMask.store(keyMasks[firstKey / kTile % 2]);
+  }
   waitForCopies<1>();
   __syncthreads();
   const Queries queries(q, at);
@@ -287,11 +295,17 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     waitForCopies<1>();  // the keys are here
     __syncthreads();
     copyTile(first + kTile);  // where the tile before this one was
+    if (byKey) keyMask.load(first + kTile);
     Scores s;
     multiplyKeys(s, queries, k + own, at);
-    finishScores(s, p, pairs, column);
-    if (p.mask != nullptr) mask.load(pairs, column + kTile);
+    if (byKey) {
+      addKeyMask(s, p.scale, keyMasks[first / kTile % 2] + at.keyWarp * kOwn + at.pair);
+    } else {
+      finishScores(s, p, pairs, column);
+    }
+    if (byRow) mask.load(pairs, column + kTile);
     result.weigh(s, ofScores);
+    if (byKey) keyMask.store(keyMasks[(first / kTile + 1) % 2]);
     waitForCopies<2 * (kStages - 1)>();  // the values are here
     __syncthreads();
     result.addValues(s, v + own, at);

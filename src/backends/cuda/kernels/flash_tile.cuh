@@ -132,19 +132,19 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const Queries& queries, 
 // Whether finishScores brings scores to base 2; else `weigh` does, in passing.
 __device__ __forceinline__ bool scaledAtOnce(const Parameters& p) { return p.mask != nullptr || !(p.scale > 0.f); }
 
+// The same mask for all rows; `mask`: the thread's first key of the tile.
+__device__ __forceinline__ void addKeyMask(Scores& s, float scale, const float* mask) {
+#pragma unroll
+  for (int n = 0; n < kOwn / 8; ++n) {
+    const auto two = *(const Pack<float, 2>*)(mask + 8 * n);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[n][i] = fmaf(s[n][i], scale, two.e[i % 2]);
+  }
+}
+
 // Adds the mask; keys behind the end are left out. `column`: the thread's first.
 __device__ __forceinline__ void finishScores(Scores& s, const Parameters& p, const MaskPairs& mask, int column) {
-  if (p.mask != nullptr && p.maskStride[2] == 0) {  // one for both rows
-#pragma unroll
-    for (int n = 0; n < kOwn / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float value = inBaseTwo<X>(mask[n][0].value(i));
-        s[n][i] = fmaf(s[n][i], p.scale, value);
-        s[n][i + 2] = fmaf(s[n][i + 2], p.scale, value);
-      }
-    }
-  } else if (p.mask != nullptr) {
+  if (p.mask != nullptr) {
 #pragma unroll
     for (int n = 0; n < kOwn / 8; ++n) {
 #pragma unroll

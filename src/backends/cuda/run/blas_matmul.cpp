@@ -172,15 +172,15 @@ BlasAlgorithm BlasAlgorithm::parse(std::string_view text) {
 
 std::string BlasChoice::text() const {
   const char* how = whole ? "whole" : "bare";
-  return fmt::format("{},{},{}", padded ? "padded" : how, tf32 ? "tf32" : "exact", algorithm.text());
+  return fmt::format("{},{},{}", parted ? "parted" : how, tf32 ? "tf32" : "exact", algorithm.text());
 }
 
 BlasChoice BlasChoice::parse(std::string_view text) {
   TextReader in(text, "parameters of a cuBLASLt product");
   BlasChoice choice;
   const auto how = in.identifier();
-  choice.padded = how == "padded";
-  choice.whole = how == "whole" || choice.padded;
+  choice.parted = how == "parted";
+  choice.whole = how == "whole" || choice.parted;
   in.expect(",");
   choice.tf32 = in.identifier() == "tf32";
   in.expect(",");
@@ -188,12 +188,11 @@ BlasChoice BlasChoice::parse(std::string_view text) {
   return choice;
 }
 
-int64_t paddedPitch(const BlasShape& shape) {
+int64_t wholeColumns(const BlasShape& shape) {
   constexpr int64_t kLeast = int64_t{1} << 20;  // bytes of the result
-  const int64_t element = bits(shape.result) / 8;
-  const int64_t pack = 16 / element;
-  if (shape.n % pack == 0 || shape.batch * shape.m * shape.n * element < kLeast) return 0;
-  return (shape.n + pack - 1) / pack * pack;
+  const int64_t pack = 16 / std::min(bits(shape.type) / 8, bits(shape.result) / 8);
+  const bool apart = shape.transposeB && shape.batch == 1 && shape.n % pack != 0;
+  return apart && shape.m * shape.n * (bits(shape.result) / 8) >= kLeast ? shape.n / pack * pack : 0;
 }
 
 BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32, int64_t pitch)

@@ -14,6 +14,7 @@
 
 namespace tenon::backends::cuda {
 
+constexpr int kBlasMatMulVersion = 3;  // of records of products
 constexpr size_t kBlasWorkspaceBytes = size_t{32} << 20;
 
 // An epilogue that cuBLASLt computes itself: activation(alpha * product + residual + bias).
@@ -23,6 +24,8 @@ struct BlasEpilogue {
   int bias = -1;      // input of the expression, a vector along the last axis; -1: none
   int residual = -1;  // input of the expression, of the result's extents; -1: none
   Activation activation = Activation::kNone;
+
+  bool mayBeParted() const { return bias < 0 && residual < 0; }  // columns apart from each other
 };
 
 // The expression as such an epilogue; nothing where it is another computation. `extras` are x1, x2, ....
@@ -55,16 +58,16 @@ struct BlasAlgorithm {
 // How a kernel computes, as records and variants write it: "whole,tf32,21:...".
 struct BlasChoice {
   bool whole = true;   // the epilogue by cuBLASLt, else by a generated kernel in place
-  bool padded = false; // with the epilogue, into rows of whole packs in the workspace, from where they are copied
+  bool parted = false;  // with the epilogue: wholeColumns into the workspace and from there to the result, then the rest
   bool tf32 = false;
   BlasAlgorithm algorithm;
   std::string text() const;
   static BlasChoice parse(std::string_view text);
 };
 
-// Elements from one row of the result to the next where rows are padded to 16 bytes; 0 where they are whole packs by
-// themselves, or so few that a second pass over them costs what it saves.
-int64_t paddedPitch(const BlasShape& shape);
+// Columns of the result that are whole packs of 16 bytes, where the rest of a pack costs cuBLASLt its quick algorithms and
+// is computed apart: transposed right operands, results of 1 MiB and more. 0: all columns at once.
+int64_t wholeColumns(const BlasShape& shape);
 
 // Owned descriptors of one product with its epilogue.
 class BlasProduct {

@@ -16,7 +16,7 @@ using build::Support;
 using build::yes;
 
 constexpr int kMostWhole = 16;
-constexpr int kMostPadded = 8;
+constexpr int kMostParted = 8;
 constexpr int kMostBare = 4;  // where the epilogue can be inside as well
 
 std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
@@ -33,7 +33,7 @@ std::string generatedRefusal(const ops::MatMul& op, DataType type) {
 class MatMulTactic final : public build::Tactic {
  public:
   std::string_view name() const override { return "cuda.cublaslt_matmul"; }
-  int version() const override { return 2; }
+  int version() const override { return kBlasMatMulVersion; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return no("it computes matrix products");
@@ -48,37 +48,37 @@ class MatMulTactic final : public build::Tactic {
     const LinearOperands operands(problem);
     const auto shape = blasShape(op, operands.shapes);
     std::vector<Candidate> result;
-    const auto ask = [&](const BlasEpilogue& epilogue, bool whole, int most, int64_t pitch = 0) {
-      for (const auto& algorithm : BlasProduct(shape, epilogue, problem.tf32, pitch).propose(most)) {
+    const auto ask = [&](const BlasShape& asked, const BlasEpilogue& epilogue, bool whole, bool parted, int most) {
+      for (const auto& algorithm : BlasProduct(asked, epilogue, problem.tf32).propose(most)) {
         auto candidate = linearCandidate(name(), problem);
-        candidate.variant =
-            BlasChoice{whole, pitch != 0, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
+        candidate.variant = BlasChoice{whole, parted, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
         result.push_back(std::move(candidate));
       }
     };
     if (const auto epilogue = matchEpilogue(op.epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) {
-      ask(*epilogue, true, kMostWhole);
-      const int64_t pitch = epilogue->residual < 0 && nvrtc().missing.empty() ? paddedPitch(shape) : 0;
-      if (pitch != 0) ask(*epilogue, true, kMostPadded, pitch);
+      ask(shape, *epilogue, true, false, kMostWhole);
+      auto part = shape;
+      part.n = wholeColumns(shape);
+      if (part.n != 0 && epilogue->mayBeParted() && nvrtc().missing.empty()) ask(part, *epilogue, true, true, kMostParted);
     }
-    if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask({}, false, result.empty() ? kMostWhole : kMostBare);
+    if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask(shape, {}, false, false, result.empty() ? kMostWhole : kMostBare);
     return result;
   }
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     const LinearOperands operands(problem);
     const auto shape = blasShape(*problem.op.as<ops::MatMul>(), operands.shapes);
-    return {"cuda", "cublaslt_matmul", 2, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
+    return {"cuda", "cublaslt_matmul", kBlasMatMulVersion, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
   }
   std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate, const plan::KernelRecord&) const override {
     const auto& op = *problem.op.as<ops::MatMul>();
     const auto choice = BlasChoice::parse(candidate.variant);
-    if (choice.padded) return compile(copyCode().source(), computeCapability());
+    if (choice.parted) return compile(copyCode().source(), computeCapability());
     if (op.epilogue.empty() || choice.whole) return {};
     const auto type = problem.outputs[0].dtype;
     return compile(pointwiseSource(op.epilogue, epilogueTypes(op, type), type), computeCapability());
   }
   int rank(const Problem&, const Candidate& candidate) const override {
-    return candidate.variant.rfind("bare", 0) == 0 ? 12 : candidate.variant.rfind("padded", 0) == 0 ? 9 : 10;
+    return candidate.variant.rfind("bare", 0) == 0 ? 12 : candidate.variant.rfind("parted", 0) == 0 ? 9 : 10;
   }
 };
 

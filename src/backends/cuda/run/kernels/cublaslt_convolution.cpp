@@ -1,4 +1,5 @@
 // Convolutions of points through the kernel for matrix products.
+#include "backends/cuda/run/blas_matmul.h"
 #include "backends/cuda/run/kernel_row.h"
 #include "backends/cuda/run/point_convolution.h"
 
@@ -24,7 +25,7 @@ class PointInstance final : public runtime::KernelInstance {
 class PointKernel final : public runtime::Kernel {
  public:
   explicit PointKernel(const runtime::KernelLoad& load) : op_(descriptionOf<ops::Convolution>(load)) {
-    const plan::KernelRecord record{"cuda", "cublaslt_matmul", 2, ops::Operator(productOf(op_)).text(), load.record.params, -1};
+    const plan::KernelRecord record{"cuda", "cublaslt_matmul", kBlasMatMulVersion, ops::Operator(productOf(op_)).text(), load.record.params, -1};
     for (const auto& row : kernelTable()) {
       if (row.name == record.name && row.version == record.version) product_ = row.load({record, load.constants, {}, load.log});
     }

@@ -1,6 +1,7 @@
-// Matrix products through cuBLASLt; an epilogue that it lacks by a generated kernel over the result in place. Rows of a
-// result that begin at odd addresses cost it more than a copy of all of them: then it writes padded rows.
+// Matrix products through cuBLASLt; an epilogue that it lacks by a generated kernel over the result in place. Columns that
+// are no whole packs cost it more than a copy of the result: then whole packs are computed apart from the rest.
 #include <mutex>
+#include <utility>
 
 #include "backends/cuda/run/blas_matmul.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -22,7 +23,7 @@ class MatMulKernel final : public runtime::Kernel {
     if (split == std::string_view::npos) throw UserError("parameters of a cuBLASLt product: '{}' lacks the extents behind ';'", params);
     choice = BlasChoice::parse(params.substr(0, split));
     tunedFor = params.substr(split + 1);
-    if (choice.padded) copies = std::make_unique<const Module>(code_, copyCode());
+    if (choice.parted) copies = std::make_unique<const Module>(code_, copyCode());
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
@@ -30,7 +31,7 @@ class MatMulKernel final : public runtime::Kernel {
     const std::lock_guard lock(mutex_);
     if (generated_ == nullptr) {
       const std::vector<DataType> types(static_cast<size_t>(op.epilogue.inputCount()), type);
-      const std::span<const std::byte> code = choice.padded ? std::span<const std::byte>() : code_;
+      const std::span<const std::byte> code = choice.parted ? std::span<const std::byte>() : code_;
       generated_ = std::make_shared<const GeneratedPointwise>(op.epilogue, types, type, code);
     }
     return generated_;
@@ -38,7 +39,7 @@ class MatMulKernel final : public runtime::Kernel {
 
   ops::MatMul op;
   BlasChoice choice;
-  std::unique_ptr<const Module> copies;  // of a padded one
+  std::unique_ptr<const Module> copies;  // of a parted one
   std::string tunedFor;  // BlasShape::text(): for other extents the heuristic's first algorithm is used
 
  private:
@@ -61,9 +62,9 @@ class MatMulInstance final : public runtime::KernelInstance {
     const auto shape = blasShape(kernel_.op, shapes);
     const auto extras = shapes.inputs.subspan(2);
     const auto matched = kernel_.choice.whole ? matchEpilogue(kernel_.op.epilogue, extras, y.dims) : std::nullopt;
-    pitch_ = kernel_.choice.padded && matched && matched->residual < 0 ? paddedPitch(shape) : 0;
+    whole_ = kernel_.choice.parted && matched && matched->mayBeParted() ? wholeColumns(shape) : 0;
     if (!matched || !prepare(shape, *matched)) {
-      pitch_ = 0;
+      whole_ = 0;
       apart_ = !kernel_.op.epilogue.empty();
       epilogue_ = {};
       if (!prepare(shape, {})) throw Unsupported("cuBLASLt has no algorithm for a product of {}", shape.text());
@@ -72,17 +73,21 @@ class MatMulInstance final : public runtime::KernelInstance {
       apart_ = false;
       epilogue_ = *matched;
     }
-    if (pitch_ == 0) return product_->workspaceBytes();
-    return configureRows(shape);
+    return whole_ == 0 ? product_->workspaceBytes() : configureParts(shape);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (empty_) return;
     const auto extra = [&](int index) { return index < 0 ? nullptr : arguments.inputs[index + 1]; };
-    void* const rows = pitch_ != 0 ? static_cast<std::byte*>(arguments.workspace) + rowsAt_ : arguments.outputs[0];
+    void* const y = arguments.outputs[0];
+    void* const rows = whole_ != 0 ? static_cast<std::byte*>(arguments.workspace) + rowsAt_ : y;
     product_->run(arguments.inputs[0], arguments.inputs[1], extra(epilogue_.bias), extra(epilogue_.residual), rows,
                   arguments.workspace, arguments.stream);
-    if (pitch_ != 0) copy_.launch(rows, arguments.outputs[0], arguments.stream);
+    if (whole_ != 0) {
+      copy_.launch(rows, y, arguments.stream);
+      rest_->run(arguments.inputs[0], static_cast<const std::byte*>(arguments.inputs[1]) + restOfWeights_, nullptr, nullptr,
+                 static_cast<std::byte*>(y) + restOfResult_, arguments.workspace, arguments.stream);
+    }
     if (!apart_) return;
     operands_[0] = arguments.outputs[0];
     for (size_t i = 1; i < operands_.size(); ++i) operands_[i] = arguments.inputs[i + 1];
@@ -90,19 +95,26 @@ class MatMulInstance final : public runtime::KernelInstance {
   }
 
  private:
-  bool prepare(const BlasShape& shape, const BlasEpilogue& epilogue) {
-    product_ = std::make_unique<BlasProduct>(shape, epilogue, kernel_.choice.tf32, pitch_);
-    if (shape.text() == kernel_.tunedFor && product_->use(kernel_.choice.algorithm)) return true;
+  bool prepare(BlasShape shape, const BlasEpilogue& epilogue) {
+    const bool tuned = shape.text() == kernel_.tunedFor;
+    if (whole_ != 0) shape.n = whole_;
+    product_ = std::make_unique<BlasProduct>(shape, epilogue, kernel_.choice.tf32);
+    if (tuned && product_->use(kernel_.choice.algorithm)) return true;
     return product_->useFirst();
   }
-  // The padded rows stand behind what cuBLASLt works in. Returns the bytes of both.
-  size_t configureRows(const BlasShape& shape) {
+  // The whole columns stand behind what cuBLASLt works in. Returns the bytes of both.
+  size_t configureParts(BlasShape shape) {
     constexpr size_t kAlignment = 256;
-    rowsAt_ = (product_->workspaceBytes() + kAlignment - 1) / kAlignment * kAlignment;
-    const int element = bits(shape.result) / 8;
-    const int64_t rows = shape.batch * shape.m;
-    copy_.configure(*kernel_.copies, Dims{rows, shape.n}, Strides{pitch_, 1}, 0, Strides{shape.n, 1}, 0, element);
-    return rowsAt_ + static_cast<size_t>(rows * pitch_ * element);
+    const auto operandBytes = static_cast<size_t>(bits(shape.type) / 8);
+    const auto resultBytes = static_cast<size_t>(bits(shape.result) / 8);
+    const int64_t columns = std::exchange(shape.n, shape.n - whole_);
+    rest_ = std::make_unique<BlasProduct>(shape, epilogue_, kernel_.choice.tf32, columns);
+    if (!rest_->useFirst()) throw Unsupported("cuBLASLt has no algorithm for a product of {}", shape.text());
+    restOfWeights_ = static_cast<size_t>(whole_ * shape.k) * operandBytes;
+    restOfResult_ = static_cast<size_t>(whole_) * resultBytes;
+    copy_.configure(*kernel_.copies, Dims{shape.m, whole_}, Strides{whole_, 1}, 0, Strides{columns, 1}, 0, static_cast<int>(resultBytes));
+    rowsAt_ = (std::max(product_->workspaceBytes(), rest_->workspaceBytes()) + kAlignment - 1) / kAlignment * kAlignment;
+    return rowsAt_ + static_cast<size_t>(shape.m * whole_) * resultBytes;
   }
   void configureEpilogue(const runtime::Shapes& shapes) {
     const auto& y = shapes.outputs[0];
@@ -116,11 +128,12 @@ class MatMulInstance final : public runtime::KernelInstance {
   const MatMulKernel& kernel_;
   bool empty_ = false;
   bool apart_ = false;
-  int64_t pitch_ = 0;   // of padded rows; 0: the result is written where it belongs
-  size_t rowsAt_ = 0;   // within the workspace
+  int64_t whole_ = 0;    // columns that are computed apart from the rest; 0: all at once
+  size_t rowsAt_ = 0;    // of those, within the workspace
+  size_t restOfWeights_ = 0, restOfResult_ = 0;  // where the others begin, in bytes
   StridedCopy copy_;
   BlasEpilogue epilogue_;
-  std::unique_ptr<BlasProduct> product_;
+  std::unique_ptr<BlasProduct> product_, rest_;
   std::unique_ptr<PointwiseLauncher> launcher_;
   std::vector<void*> operands_;
 };
@@ -131,6 +144,6 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) { retu
 
 }  // namespace
 
-KernelRow kernelRow_cublaslt_matmul() { return {"cublaslt_matmul", 2, &load}; }
+KernelRow kernelRow_cublaslt_matmul() { return {"cublaslt_matmul", kBlasMatMulVersion, &load}; }
 
 }  // namespace tenon::backends::cuda
