@@ -52,6 +52,11 @@ OperatorCases pointwise() {
   add(all, "pointwise{expr=\"cast.bool(x0)\"}", {{"f32[17]"}, {"i64[17]"}});
   add(all, "pointwise{expr=\"cast.f8e4m3(x0);cast.f32(t0)\"}", {{"f32[600]"}});
   add(all, "pointwise{expr=\"floor_div(x0,x1);mod(x0,x1);add(t0,t1);fmod(x0,x1);add(t2,t3);pow(x1,2);add(t4,t5)\"}", {{"i32[64]", "i32[64]"}});
+  for (const std::string type : {"f32", "f16", "i32"}) {
+    add(all, "multi_pointwise{expr=\"mul(x0,x1);add(t0,x2);max(t1,0)\" results=[2,0]}",
+        {{type + "[5,7]", type + "[5,7]", type + "[7]"}, {type + "[4,64]", type + "[4,1]", type + "[64]"}, {type + "[2,3,4,8]", type + "[3,1,1]", type + "[1]"}});
+  }
+  add(all, "multi_pointwise{expr=\"cast.f32(x0);mul(t0,t0);greater(t1,x1);cast.i8(t1)\" results=[1,2,3]}", {{"f16[1031]", "f32[1]"}, {"f16[0,4]", "f32[4]"}});
   add(all, "pointwise{expr=\"fma(x0,x1,x2)\"}", {{"f32[0,4]", "f32[4]", "f32[1]"}, {"f32[3,1,5]", "f32[1,4,1]", "f32[2,1,1,1]"}});
   return all;
 }
@@ -71,6 +76,14 @@ OperatorCases reduction() {
         {{"f16[1,8,112,111]"}, {"f16[1,32,112,112]"}, {"f16[2,72,14,13]"}, {"f32[1,33792,1,3]"}, {"bf16[3,20,5,5]"}, {"i8[2,48,3,3]"}});
     add(all, "reduce{op=" + op + " axes=[2,3]}", {{"f16[2,1155,7,7]"}, {"f32[5,9,22,23]"}, {"f16[300,3,4,4]"}, {"i32[3,100,2,2]"}});
   }
+  // Scalar work in front: a warp, a block, columns, all of them split; broadcast operands on either side.
+  for (const std::string op : {"sum", "avg", "max", "min"}) {
+    const std::string expr = "pointwise_reduce{expr=\"sub(x0,x1);mul(t0,t0)\" op=" + op;
+    add(all, expr + " axes=[1]}", {{"f32[7,131]", "f32[131]"}, {"f16[2,4099]", "f16[2,1]"}, {"f32[1,70001]", "f32[1,1]"}, {"f32[300,1031]", "f32[1031]"}});
+    add(all, expr + " axes=[0]}", {{"f32[130,67]", "f32[67]"}, {"f16[513,40]", "f16[513,1]"}, {"f32[4000,33]", "f32[4000,33]"}});
+  }
+  add(all, "pointwise_reduce{expr=\"mul(x0,x1);exp(t0)\" op=avg axes=[2,3] keepDims=true}", {{"f32[2,5,7,7]", "f32[5,1,1]"}, {"f16[2,16,12,12]", "f16[2,16,12,12]"}});
+  add(all, "pointwise_reduce{expr=\"abs(x0)\" op=sum axes=[0,2]}", {{"f32[3,17,5]"}, {"f32[3,0,5]"}, {"f32[0,4,2]"}});
   add(all, "reduce{op=sum axes=[0,2]}", {{"f32[3,17,5]"}, {"i64[3,4,5]"}, {"f32[3,0,5]"}});
   add(all, "reduce{op=prod axes=[-1] keepDims=true}", {{"f32[4,6]"}, {"i32[3,4]"}, {"f32[4,0]"}});
   add(all, "reduce{op=max axes=[1]}", {{"f32[3,0]"}, {"i8[3,0]"}, {"u8[3,40]"}});

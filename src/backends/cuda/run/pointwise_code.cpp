@@ -1,8 +1,9 @@
-// The generator: loads by stride, one statement per instruction, one store.
+// The generator: loads by stride, one statement per instruction, one store per output.
 #include "backends/cuda/run/pointwise_code.h"
 
 #include <algorithm>
 
+#include "backends/cuda/run/pointwise_form.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -64,13 +65,13 @@ std::string statement(const ops::ScalarInstruction& instruction, DataType type, 
   return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), cheaper.empty() ? r.expression : cheaper);
 }
 
-// Loads one operand of a pack: a whole pack where it steps, else one element for all.
-std::string loadPack(size_t k, DataType type) {
+// Loads one input of a pack: a whole pack where it steps, else one element for all. `at` is its place among the operands.
+std::string loadPack(size_t k, size_t at, DataType type) {
   return fmt::format(
       "  Pack<{0}, kPack> in{1};\n"
       "  if (p.space.stride[{2}][p.space.axes - 1] != 0) in{1} = *(const Pack<{0}, kPack>*)((const {0}*)p.data[{2}] + at[{2}]);\n"
       "  else for (int j = 0; j < kPack; ++j) in{1}.e[j] = ((const {0}*)p.data[{2}])[at[{2}]];\n",
-      cudaName(type), k, k + 1);
+      cudaName(type), k, at);
 }
 
 }  // namespace
@@ -107,6 +108,12 @@ int pointwisePack(std::span<const DataType> inputs, DataType output) {
   return std::min(16 / widest, 8);
 }
 
+int pointwisePack(const PointwiseForm& form) {
+  int pack = pointwisePack(form.inputs, form.outputs[0]);
+  for (const auto type : form.outputs) pack = std::min(pack, pointwisePack(form.inputs, type));
+  return pack;
+}
+
 std::string scalarStatements(const ops::ScalarExpr& expr, std::span<const DataType> inputs, std::string& result) {
   const auto types = ops::instructionTypes(expr, inputs);
   std::string text;
@@ -120,39 +127,56 @@ std::string scalarStatements(const ops::ScalarExpr& expr, std::span<const DataTy
 }
 
 std::string pointwiseSource(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
-  const size_t operands = inputs.size() + 1;
-  const auto out = cudaName(output);
+  return pointwiseSource({expr, {}, inputs, std::span(&output, 1)});
+}
+
+std::string pointwiseSource(const PointwiseForm& form) {
+  const size_t outputs = form.outputs.size();
+  const size_t operands = outputs + form.inputs.size();
   std::string source = fmt::format(
       "#include \"scalar.cuh\"\n"
       "constexpr int kPack = {};\n"
       "struct Parameters {{\n  void* data[{}];\n  i64 tail;\n  Space<{}> space;\n}};\n\n",
-      pointwisePack(inputs, output), kMaxOperands + 1, operands);
+      pointwisePack(form), kMaxOperands + 1, operands);
   std::string signature;
   std::string elements;
   std::string singles;
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const auto type = cudaName(inputs[k]);
-    signature += fmt::format("{}Scalar<{}>::Value x{}", k == 0 ? "" : ", ", type, k);
-    elements += fmt::format("{}Scalar<{}>::load(in{}.e[j])", k == 0 ? "" : ", ", type, k);
-    singles += fmt::format("{}Scalar<{}>::load(((const {}*)p.data[{}])[at[{}]])", k == 0 ? "" : ", ", type, type, k + 1, k + 1);
+  for (size_t k = 0; k < form.inputs.size(); ++k) {
+    const auto type = cudaName(form.inputs[k]);
+    const size_t at = outputs + k;
+    signature += fmt::format("Scalar<{}>::Value x{}, ", type, k);
+    elements += fmt::format("Scalar<{}>::load(in{}.e[j]), ", type, k);
+    singles += fmt::format("Scalar<{}>::load(((const {}*)p.data[{}])[at[{}]]), ", type, type, at, at);
   }
   std::string result;
-  const auto body = scalarStatements(expr, inputs, result);
-  source += fmt::format("__device__ inline {0} compute({1}) {{\n{2}  return Scalar<{0}>::store({3});\n}}\n\n", out, signature, body, result);
+  auto body = scalarStatements(form.expr, form.inputs, result);
+  std::string declared;
+  std::string stored;
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto type = cudaName(form.outputs[k]);
+    const auto value = form.results.empty() ? result : fmt::format("t{}", form.results[k]);
+    const char* comma = k + 1 == outputs ? "" : ", ";
+    body += fmt::format("  y{} = Scalar<{}>::store({});\n", k, type, value);
+    signature += fmt::format("{}& y{}{}", type, k, comma);
+    elements += fmt::format("out{}.e[j]{}", k, comma);
+    singles += fmt::format("(({}*)p.data[{}])[at[{}]]{}", type, k, k, comma);
+    declared += fmt::format("  Pack<{}, kPack> out{};\n", type, k);
+    stored += fmt::format("  *(Pack<{0}, kPack>*)(({0}*)p.data[{1}] + at[{1}]) = out{1};\n", type, k);
+  }
+  source += fmt::format("__device__ inline void compute({}) {{\n{}}}\n\n", signature, body);
   source += fmt::format("KERNEL(tenon_pointwise_packed, Parameters) {{\n  const i64 index = globalIndex();\n"
                         "  i64 at[{0}];\n"
                         "  if (index >= p.space.count) {{\n    if (index >= p.space.count + p.tail) return;\n"
                         "    for (int k = 0; k < {0}; ++k) at[k] = (p.space.count * kPack + index - p.space.count) * (p.space.stride[k][0] / kPack);\n"
-                        "    (({1}*)p.data[0])[at[0]] = compute({2});\n    return;\n  }}\n"
-                        "  p.space.locate((unsigned)index, at);\n", operands, out, singles);
-  for (size_t k = 0; k < inputs.size(); ++k) source += loadPack(k, inputs[k]);
-  source += fmt::format("  Pack<{0}, kPack> result;\n#pragma unroll\n  for (int j = 0; j < kPack; ++j) result.e[j] = compute({1});\n"
-                        "  *(Pack<{0}, kPack>*)(({0}*)p.data[0] + at[0]) = result;\n}}\n", out, elements);
+                        "    compute({1});\n    return;\n  }}\n"
+                        "  p.space.locate((unsigned)index, at);\n", operands, singles);
+  for (size_t k = 0; k < form.inputs.size(); ++k) source += loadPack(k, outputs + k, form.inputs[k]);
+  source += fmt::format("{}#pragma unroll\n  for (int j = 0; j < kPack; ++j) compute({});\n{}}}\n", declared, elements, stored);
   for (const bool wide : {false, true}) {
     source += fmt::format("KERNEL(tenon_pointwise{}, Parameters) {{\n  const i64 index = globalIndex();\n"
                           "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate({}, at);\n"
-                          "  (({}*)p.data[0])[at[0]] = compute({});\n}}\n",
-                          wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", out, singles);
+                          "  compute({});\n}}\n",
+                          wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", singles);
   }
   return source;
 }

@@ -7,22 +7,22 @@
 namespace tenon::backends::cuda {
 namespace {
 
-Code codeOf(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output) {
-  return {"", {}, pointwiseSource(expr, inputs, output)};
-}
+Code codeOf(const PointwiseForm& form) { return {"", {}, pointwiseSource(form)}; }
 
 }  // namespace
 
-GeneratedPointwise::GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output,
-                                       std::span<const std::byte> code)
-    : module_(code, codeOf(expr, inputs, output)),
+GeneratedPointwise::GeneratedPointwise(const PointwiseForm& form, std::span<const std::byte> code)
+    : module_(code, codeOf(form)),
       packed_(module_.function("tenon_pointwise_packed")),
       single_(module_.function("tenon_pointwise")),
       wide_(module_.function("tenon_pointwise_wide")),
-      pack_(pointwisePack(inputs, output)) {}
+      pack_(pointwisePack(form)) {}
 
-void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
-  std::vector<Strides> operands{stridesOf(output.dims, output.format)};
+void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
+                                  std::span<const runtime::TensorShape> outputs) {
+  const auto& output = outputs[0];
+  std::vector<Strides> operands;
+  for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.format));
   for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.format, output.dims));
   space_ = collapse(output.dims, operands);
   count_ = output.dims.count();
@@ -35,9 +35,11 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs, 
   packable_ = packWidth(packs_, pack) == pack && count_ / pack < int64_t{1} << 31;
   packed_ = packable_;
   setSpace();
-  packBytes_.assign(1, static_cast<size_t>(pack * bits(output.dtype) / 8));
+  outputs_ = outputs.size();
+  packBytes_.clear();
+  for (const auto& each : outputs) packBytes_.push_back(static_cast<size_t>(pack * bits(each.dtype) / 8));
   for (size_t k = 0; k < inputs.size(); ++k) {
-    const bool still = space_.strides[k + 1].back() == 0;
+    const bool still = space_.strides[outputs_ + k].back() == 0;
     packBytes_.push_back(still ? 1 : static_cast<size_t>(pack * bits(inputs[k].dtype) / 8));
   }
 }
@@ -55,10 +57,9 @@ bool PointwiseLauncher::packs() const {
   return true;
 }
 
-void PointwiseLauncher::launch(void* const* inputs, void* output, runtime::StreamHandle stream) {
+void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream) {
   if (count_ == 0) return;
-  parameters_.data[0] = output;
-  for (size_t k = 1; k < packBytes_.size(); ++k) parameters_.data[k] = inputs[k - 1];
+  for (size_t k = 0; k < packBytes_.size(); ++k) parameters_.data[k] = k < outputs_ ? outputs[k] : inputs[k - outputs_];
   const bool packed = packs();
   if (packed != packed_) {
     packed_ = packed;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "backends/cuda/run/pointwise_code.h"
+#include "backends/cuda/run/pointwise_form.h"
 #include "runtime/kernel.h"
 
 namespace tenon::backends::cuda {
@@ -12,7 +12,9 @@ namespace tenon::backends::cuda {
 // A loaded module. `code` is machine code for this chip, or empty: then it is compiled here.
 class GeneratedPointwise {
  public:
-  GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output, std::span<const std::byte> code);
+  GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output, std::span<const std::byte> code)
+      : GeneratedPointwise({expr, {}, inputs, std::span(&output, 1)}, code) {}
+  GeneratedPointwise(const PointwiseForm& form, std::span<const std::byte> code);
   CUfunction packed() const noexcept { return packed_; }
   CUfunction single() const noexcept { return single_; }
   CUfunction wide() const noexcept { return wide_; }
@@ -29,8 +31,13 @@ class GeneratedPointwise {
 class PointwiseLauncher {
  public:
   explicit PointwiseLauncher(std::shared_ptr<const GeneratedPointwise> code) : code_(std::move(code)) {}
-  void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output);
-  void launch(void* const* inputs, void* output, runtime::StreamHandle stream);
+  // Outputs have one shape and format.
+  void configure(std::span<const runtime::TensorShape> inputs, std::span<const runtime::TensorShape> outputs);
+  void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
+    configure(inputs, std::span(&output, 1));
+  }
+  void launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream);
+  void launch(void* const* inputs, void* output, runtime::StreamHandle stream) { launch(inputs, &output, stream); }
 
  private:
   bool packs() const;  // the addresses allow whole packs
@@ -38,6 +45,7 @@ class PointwiseLauncher {
 
   std::shared_ptr<const GeneratedPointwise> code_;
   PointwiseParameters parameters_{};
+  size_t outputs_ = 1;
   LoopSpace space_;
   LoopSpace packs_;      // the part of it that is whole packs
   int64_t tail_ = 0;     // and what is left
