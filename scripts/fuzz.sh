@@ -46,7 +46,7 @@ arguments() {
   local work="$root/build/$preset"
   if [ "$preset" = fuzz ]; then
     echo "$work/corpus/$1 $work/seeds/$1 -max_total_time=$seconds -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=2048" \
-      "-detect_leaks=1" \
+      "-detect_leaks=1 -entropic=0" \
       "-print_final_stats=1 -artifact_prefix=$work/failures/$1/"
   else
     echo "--seconds $seconds --seed $(python3 "$root/scripts/fuzz_figures.py" "$1" "$root/docs/fuzzing.md") $work/seeds/$1"
@@ -78,7 +78,10 @@ main() {
   [ "$preset" != fuzz ] || command -v clang++ >/dev/null || die "clang++ is missing (on Debian: apt-get install clang)"
   # Seeds of a release build serve as well, and make it unnecessary to compile the builder with sanitizers.
   [ "$preset" != fuzz ] || [ ! -x "$root/build/release/bin/fuzz_seeds" ] || maker=release
-  phase configure configure "$preset"
+  local library="$root/build/release/lib/libnvinfer.so.10" with=()
+  # So does its library behind the parser, which takes Clang an hour or more with sanitizers.
+  [ "$preset" != fuzz ] || [ ! -e "$library" ] || with=("-DTENON_FUZZ_LIBRARY=$library")
+  phase configure configure "$preset" "${with[@]}"
   phase build build "$preset" "$jobs" $([ "$maker" != "$preset" ] || echo fuzz_seeds) "${targets[@]/#/fuzz_}"
   phase seeds makeSeeds
   for target in "${targets[@]}"; do

@@ -41,7 +41,7 @@ checkPreset() {
 
 # configure <preset>: once; later changes of the list files are noticed by the build itself.
 configure() {
-  [ -f "$root/build/$1/build.ninja" ] || (cd "$root" && cmake --preset "$1")
+  [ -f "$root/build/$1/build.ninja" ] || (cd "$root" && cmake --preset "$@")
 }
 
 # build <preset> <jobs> [targets ...]

@@ -2,7 +2,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
+#include <type_traits>
 
 #include "error.h"
 #include "half.h"
@@ -13,11 +15,24 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+// Reals beyond the range of an integer become its ends, and what is no number becomes 0: ONNX and C++ leave them open.
+template <typename T, typename S>
+T numberAs(S value) {
+  if constexpr (std::is_integral_v<T> && std::is_floating_point_v<S>) {
+    constexpr T kLow = std::numeric_limits<T>::min();
+    constexpr T kHigh = std::numeric_limits<T>::max();
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<S>(kLow)) return kLow;
+    if (value >= static_cast<S>(kHigh / 2 + 1) * 2) return kHigh;
+  }
+  return static_cast<T>(value);
+}
+
 template <typename T, typename S>
 void storeAs(std::byte* bytes, const std::vector<S>& values) {
   T* out = reinterpret_cast<T*>(bytes);
   for (size_t i = 0; i < values.size(); ++i) {
-    out[i] = static_cast<T>(values[i]);
+    out[i] = numberAs<T>(values[i]);
   }
 }
 
@@ -53,7 +68,7 @@ std::vector<S> readAs(const Constant& constant) {
   for (size_t i = 0; i < values.size(); ++i) {
     T element;
     std::memcpy(&element, bytes + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<S>(element);
+    values[i] = numberAs<S>(element);
   }
   return values;
 }
@@ -71,7 +86,7 @@ std::vector<S> readNumbers(const Constant& constant) {
     case DataType::kBF16: {
       std::vector<S> values = {};
       for (const uint16_t bits : readAs<uint16_t, uint16_t>(constant)) {
-        values.push_back(static_cast<S>(constant.type == DataType::kHALF ? halfToFloat(bits) : bfloatToFloat(bits)));
+        values.push_back(numberAs<S>(constant.type == DataType::kHALF ? halfToFloat(bits) : bfloatToFloat(bits)));
       }
       return values;
     }

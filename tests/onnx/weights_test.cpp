@@ -79,6 +79,20 @@ TEST(Weights, DoublesBecomeFloatsWithClamping) {
   EXPECT_EQ(bench.loader.clampedDoubles(), 2);
 }
 
+TEST(Weights, RealsThatAreNoIntegersHaveAnIntegerAll) {
+  Bench bench;
+  pb::TensorProto tensor = tensorOf(1, {7});
+  for (const float value : {2.9f, -2.9f, 1e34f, -1e34f, 0x1p63f, std::nanf(""), -HUGE_VALF}) tensor.add_float_data(value);
+  EXPECT_EQ(toInts(bench.loader.load(tensor, "")),
+            (std::vector<int64_t>{2, -2, INT64_MAX, INT64_MIN, INT64_MAX, 0, INT64_MIN}));
+  pb::TensorProto half = tensorOf(10, {2});
+  half.add_int32_data(0x7c00);  // infinite
+  half.add_int32_data(0x7e00);  // no number
+  EXPECT_EQ(toInts(bench.loader.load(half, "")), (std::vector<int64_t>{INT64_MAX, 0}));
+  const std::vector<double> reals{1e300, -1e300, -1, std::nan(""), 255.9};
+  EXPECT_EQ(toInts(bench.store.ofReals(DataType::kUINT8, {5}, reals)), (std::vector<int64_t>{255, 0, 0, 0, 255}));
+}
+
 TEST(Weights, SizesMustFit) {
   Bench bench;
   const auto message = [&](const pb::TensorProto& tensor) {
