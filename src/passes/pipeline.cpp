@@ -35,6 +35,7 @@
 #include "passes/rewrite.h"
 #include "passes/run_first.h"
 #include "passes/simplify_gathers.h"
+#include "passes/simulate_quantization.h"
 #include "passes/sink_rows.h"
 #include "passes/sink_transposes.h"
 #include "passes/thin_windows.h"
@@ -55,6 +56,7 @@ constexpr Pass kPipeline[] = {
     {"merge_slices", &mergeSlices},          // and those of slices and concatenations
     {"fold_shuffle", &foldShuffle},          // needs the reshapes around a transpose as the network has them
     {"merge_reductions", &mergeReductions},  // one form of global pooling
+    {"simulate_quantization", &simulateQuantization},  // scales are operands, which may be numbers
     {"literals", &literals},                 // expressions show their numbers to the equations ...
     {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
     {"find_normalizations", &findNormalizations},  // while their parts are single nodes
