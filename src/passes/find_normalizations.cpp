@@ -165,7 +165,7 @@ bool takeScale(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto* op = node.op.as<ops::Normalization>();
   const auto use = op == nullptr ? std::nullopt : onlyUse(graph, uses, node.outputs[0]);
-  if (!use) return false;
+  if (!use || op->keepSum) return false;
   const auto& next = graph.node(use->node);
   const auto* pointwise = next.op.as<ops::Pointwise>();
   if (pointwise == nullptr || next.inputs.size() != 2 || pointwise->expr.instructions.size() != 1) return false;
@@ -201,7 +201,7 @@ bool takeScale(Graph& graph, NodeId id, const Uses& uses) {
 bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto* op = node.op.as<ops::Normalization>();
-  if (op == nullptr || op->groups != 1 || !isAll(graph.value(node.inputs[1]), 1) || !isAll(graph.value(node.inputs[2]), 0)) return false;
+  if (op == nullptr || op->groups != 1 || op->skip || !isAll(graph.value(node.inputs[1]), 1) || !isAll(graph.value(node.inputs[2]), 0)) return false;
   const auto use = onlyUse(graph, uses, node.outputs[0]);
   if (!use || graph.node(use->node).op.as<ops::Reshape>() == nullptr || producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr) return false;
   const NodeId before = graph.value(node.inputs[0]).producer;
@@ -233,7 +233,8 @@ bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
 // cast(normalization(cast(x), s, t)) back to the type of x => normalization(x, s, t): kernels compute in f32 anyway.
 bool takeCasts(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto& node = graph.node(id);
-  if (node.op.as<ops::Normalization>() == nullptr) return false;
+  const auto* op = node.op.as<ops::Normalization>();
+  if (op == nullptr || op->skip) return false;
   const auto use = onlyUse(graph, uses, node.outputs[0]);
   const auto* before = producerOp<ops::Pointwise>(graph, node.inputs[0]);
   const auto* behind = use ? graph.node(use->node).op.as<ops::Pointwise>() : nullptr;
@@ -246,12 +247,12 @@ bool takeCasts(Graph& graph, NodeId id, const Uses& uses, const Options& options
   const ops::TensorType types[] = {type, graph.value(node.inputs[1]).type, graph.value(node.inputs[2]).type};
   if (wide.constraints != graph::Constraints{} || (options.computes && !options.computes(node.op, types))) return false;
   const NodeId from[] = {wide.producer, id, use->node};
-  const auto op = node.op;
+  const auto kept = node.op;
   const auto name = node.name;
   const auto output = graph.node(use->node).outputs[0];
   const std::vector<ValueId> inputs{x, node.inputs[1], node.inputs[2]};
   graph::Patch patch(graph);
-  patch.replace(output, patch.add(op, name, inputs, from));
+  patch.replace(output, patch.add(kept, name, inputs, from));
   patch.commit();
   return true;
 }

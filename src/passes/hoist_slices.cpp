@@ -75,7 +75,11 @@ class Hoist {
   }
 
  private:
-  // All that reads the value is this slice, perhaps written several times.
+  // All that reads the values of a node is this slice, perhaps written several times.
+  bool allSliced(NodeId id, const ops::Slice& slice) const {
+    const auto& outputs = graph_.node(id).outputs;
+    return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) { return onlySliced(output, slice); });
+  }
   bool onlySliced(ValueId value, const ops::Slice& slice) const {
     if (graph_.isOutput(value) || graph_.value(value).constraints != graph::Constraints{} || uses_[value].empty()) return false;
     const auto named = std::count_if(uses_[value].begin(), uses_[value].end(), [&](const graph::Use& use) {
@@ -89,12 +93,16 @@ class Hoist {
   }
 
   // Through scalar work that nobody else reads.
-  bool leadsToRows(ValueId value, const ops::Slice& slice) const { return onlySliced(value, slice) && computesRows(value, slice, 8); }
+  bool leadsToRows(ValueId value, const ops::Slice& slice) const {
+    const NodeId producer = graph_.value(value).producer;
+    return producer != graph::kNone && allSliced(producer, slice) && computesRows(value, slice, 8);
+  }
 
   bool computesRows(ValueId value, const ops::Slice& slice, int depth) const {
     const NodeId producer = graph_.value(value).producer;
     if (producer == graph::kNone || depth == 0) return false;
     const auto& node = graph_.node(producer);
+    if (node.outputs.size() > 1 && !allSliced(producer, slice)) return false;
     if (isRowwise(graph_, node, slice)) return true;
     if (node.op.as<ops::Pointwise>() == nullptr) return false;
     const Shape& shape = graph_.value(value).type.shape;
@@ -105,13 +113,14 @@ class Hoist {
 
   void above(NodeId id, const ops::Slice& slice) {
     const Node node = graph_.node(id);
-    const ValueId output = node.outputs[0];
-    const Shape shape = graph_.value(output).type.shape;
+    const Shape shape = graph_.value(node.outputs[0]).type.shape;
     std::vector<NodeId> from{id};
-    std::vector<ValueId> sliced;
-    for (const auto& use : uses_[output]) {
-      from.push_back(use.node);
-      sliced.push_back(graph_.node(use.node).outputs[0]);
+    std::vector<std::pair<size_t, ValueId>> sliced;  // of which output
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      for (const auto& use : uses_[node.outputs[k]]) {
+        from.push_back(use.node);
+        sliced.emplace_back(k, graph_.node(use.node).outputs[0]);
+      }
     }
     const auto name = graph_.node(from[1]).name;
     const std::span<const NodeId> slices(from.data() + 1, from.size() - 1);
@@ -131,8 +140,8 @@ class Hoist {
                                       : patch.add(*part, name, {inputs[i]}, slices);
     }
     const NodeId self[] = {id};
-    const ValueId result = patch.add(node.op, node.name, std::move(inputs), self);
-    for (const auto value : sliced) patch.replace(value, result);
+    const auto results = graph_.node(patch.addNode(node.op, node.name, std::move(inputs), self)).outputs;
+    for (const auto& [output, value] : sliced) patch.replace(value, results[output]);
     patch.commit();
   }
 

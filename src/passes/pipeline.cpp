@@ -22,6 +22,7 @@
 #include "passes/fuse_prologue.h"
 #include "passes/hoist_pointwise.h"
 #include "passes/hoist_slices.h"
+#include "passes/join_skip.h"
 #include "passes/literals.h"
 #include "passes/merge_affine.h"
 #include "passes/merge_equal.h"
@@ -64,6 +65,7 @@ constexpr Pass kPipeline[] = {
     {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
     {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
     {"hoist_slices", &hoistSlices},          // rows that nobody reads
+    {"join_skip", &joinSkip},                // residual sums, before products take them
     {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
     {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
     {"thin_windows", &thinWindows},          // while weights are those of the network

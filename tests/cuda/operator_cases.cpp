@@ -117,6 +117,31 @@ OperatorCases normalization() {
   add(all, "normalization{axes=[2,3] groups=2 centered=false}", {{"f32[1,8,40,40]", "f32[1,8,1,1]", "f32[1,8,1,1]"}});
   add(all, "normalization{axes=[2,3] groups=2}", {{"f32[1,8,96,96]", "f32[1,8,1,1]", "f32[1,8,1,1]"}, {"f16[2,32,12,16]", "f16[1,32,1,1]", "f16[1,32,1,1]"}});
   add(all, "normalization{axes=[2,3] groups=4}", {{"f32[2,12,5,7]", "f32[1,12,1,1]", "f32[1,12,1,1]"}, {"f32[2,12,20,9]", "f32[1,4,1,1]", "f32[1,4,1,1]"}});
+  // Of sums: rows of one pack, of packs of a warp and of a block, of elements; planes.
+  for (const auto& t : kFloats) {
+    const auto rows = [&](const std::string& fields, const std::string& x, const std::string& parameter) {
+      add(all, "normalization{axes=[-1] epsilon=0.01 skip=true" + fields + "}", {{t + x, parameter, parameter, t + x}});
+    };
+    for (const char* fields : {"", " keepSum=true"}) {
+      rows(fields, "[3,7]", t + "[7]");
+      rows(fields, "[5,768]", t + "[768]");
+      rows(fields, "[2,3,1024]", "f32[1024]");
+      rows(fields, "[2,3,4099]", t + "[4099]");
+      rows(fields, "[65,64]", t + "[64]");
+      rows(fields, "[3,4096]", t + "[4096]");
+    }
+    rows(" centered=false keepSum=true", "[5,768]", t + "[768]");
+    rows(" centered=false", "[2,331]", t + "[1]");
+  }
+  add(all, "normalization{axes=[-1] skip=true keepSum=true}",
+      {{"f32[0,8]", "f32[8]", "f32[8]", "f32[0,8]"}, {"f16[1025,512]", "f32[512]", "f32[512]", "f16[1025,512]"},
+       {"f16[2049,320]", "f16[320]", "f16[320]", "f16[2049,320]"},
+       {"f32[2,3,5,8]", "f32[8]", "f32[8]", "f32[2,3,5,8]"}});
+  add(all, "normalization{axes=[2,3] skip=true keepSum=true}",
+      {{"f32[2,5,7,9]", "f32[1,5,1,1]", "f32[1,5,1,1]", "f32[2,5,7,9]"},
+       {"f16[2,3,40,40]", "f16[1,3,1,1]", "f16[1,3,1,1]", "f16[2,3,40,40]"}});
+  add(all, "normalization{axes=[2,3] groups=2 skip=true}",
+      {{"f32[1,8,96,96]", "f32[1,8,1,1]", "f32[1,8,1,1]", "f32[1,8,96,96]"}});
   add(all, "normalization{axes=[1,2] epsilon=0.001}", {{"f32[3,20,8]", "f32[20,8]", "f32[1]"}, {"f32[0,4,4]", "f32[1]", "f32[1]"}});
   return all;
 }
@@ -364,6 +389,9 @@ std::vector<OperatorCase> speedCases() {
       {"softmax{axis=-1}", {"f32[4096,16384]"}},
       {"softmax{axis=1}", {"f32[256,128,1024]"}},
       {"normalization{axes=[-1]}", {"f16[16384,1024]", "f16[1024]", "f16[1024]"}},
+      {"normalization{axes=[-1] skip=true}", {"f16[4096,768]", "f16[768]", "f16[768]", "f16[4096,768]"}},
+      {"normalization{axes=[-1] skip=true}", {"f16[128,768]", "f16[768]", "f16[768]", "f16[128,768]"}},
+      {"normalization{axes=[-1] skip=true keepSum=true}", {"f16[6304,768]", "f16[768]", "f16[768]", "f16[6304,768]"}},
       {"normalization{axes=[-1]}", {"f32[16384,4096]", "f32[4096]", "f32[4096]"}},
       {"normalization{axes=[2,3] groups=32}", {"f16[16,256,64,64]", "f16[1,256,1,1]", "f16[1,256,1,1]"}},
       {"gather{axis=0}", {"f16[50000,1024]", "i32[32768]"}, 50000},

@@ -227,6 +227,48 @@ TEST(Normalization, RootMeanSquare) {
              {3 / first + 5, -40 / first + 5, 5, 5});
 }
 
+TEST(Normalization, OfASum) {
+  Rng rng(36);
+  const auto x = randomTensor(rng, {3, 7});
+  const auto r = randomTensor(rng, {3, 7});
+  const auto make = [](const std::vector<double>& values) { return tensor({3, 7}, values); };
+  std::vector<double> sum = numbers(x);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = static_cast<float>(sum[i] + numbers(r)[i]);
+  const auto plain = run1(Normalization{{1}}, make(sum), tensor({1}, {2}), tensor({1}, {3}));
+  Normalization op{{1}, 1e-5, 1, true, true};
+  EXPECT_EQ(numbers(run1(op, make(numbers(x)), tensor({1}, {2}), tensor({1}, {3}), make(numbers(r)))), numbers(plain));
+  op.keepSum = true;
+  const auto both = run(op, list(make(numbers(x)), tensor({1}, {2}), tensor({1}, {3}), make(numbers(r))));
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(numbers(both[0]), numbers(plain));
+  EXPECT_EQ(numbers(both[1]), sum);
+}
+
+TEST(Normalization, SumsAreOfTheType) {
+  // 2048 + 1 is 2048 in a half: the row is then constant.
+  const Normalization op{{1}, 1e-5, 1, true, true, true};
+  const auto half = [](const Dims& dims, const std::vector<double>& values) {
+    return tensor(dims, values, DataType::kF16);
+  };
+  const auto both = run(op, list(half({1, 2}, {2048, 2048}), half({1}, {1}), half({1}, {0}), half({1, 2}, {1, 0})));
+  EXPECT_EQ(numbers(both[0]), (std::vector<double>{0, 0}));
+  EXPECT_EQ(numbers(both[1]), (std::vector<double>{2048, 2048}));
+}
+
+TEST(Normalization, ErrorsOfSums) {
+  const auto infer = [](bool skip, bool keepSum, const std::vector<TensorType>& more) {
+    std::vector<TensorType> inputs{typed({2, 3}), typed({3}), typed({3})};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return inferOf(Normalization{{1}, 1e-5, 1, true, skip, keepSum}, inputs);
+  };
+  EXPECT_EQ(infer(true, true, {typed({2, 3})}).size(), 2U);
+  EXPECT_THROW(infer(true, false, {}), UserError);
+  EXPECT_THROW(infer(false, true, {typed({2, 3})}), UserError);
+  EXPECT_THROW(infer(true, false, {typed({3})}), UserError);
+  EXPECT_THROW(infer(true, false, {typed({1, 3})}), UserError);
+  EXPECT_THROW(infer(true, false, {typed({2, 3}, DataType::kF16)}), UserError);
+}
+
 TEST(Normalization, Errors) {
   const auto infer = [](const Normalization& op, const TensorType& scale) {
     return inferOf(op, {typed({2, 6, 3}), scale, scale});

@@ -226,10 +226,15 @@ void makeDequantize(Case& c) {
 
 void makeNormalization(Case& c) {
   const int64_t n = c.number(1, 4);
-  c.input({c.number(0, 3), n});
+  const int64_t rows = c.number(0, 3);
+  c.input({rows, n});
   c.input({n});
   c.input({n});
-  c.op = Normalization{{1}};
+  Normalization op{{1}};
+  op.skip = c.flip();
+  op.keepSum = op.skip && c.flip();
+  if (op.skip) c.input({rows, n});
+  c.op = op;
 }
 
 void makeLrn(Case& c) {

@@ -25,9 +25,9 @@ class ScopedVariable {
   const char* name_;
 };
 
-inline int runPass(std::string_view name, graph::Graph& graph) {
+inline int runPass(std::string_view name, graph::Graph& graph, const Options& options = {}) {
   for (const auto& pass : pipeline()) {
-    if (pass.name == name) return pass.run(graph, {});
+    if (pass.name == name) return pass.run(graph, options);
   }
   throw InternalError("there is no pass '{}'", name);
 }
@@ -76,15 +76,16 @@ inline std::string operators(const graph::Graph& graph) {
 }
 
 // One pass on a body of statements: the operators that are left, values as before, nothing left to do.
-inline graph::Graph expectPass(std::string_view pass, const std::string& body, const std::string& left) {
+inline graph::Graph expectPass(std::string_view pass, const std::string& body, const std::string& left,
+                               const Options& options = {}) {
   const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
   auto after = before;
-  runPass(pass, after);
+  runPass(pass, after, options);
   graph::verify(after);
   EXPECT_EQ(operators(after), left) << pass << " made\n" << graph::text(after);
   expectSameValues(before, after);
   const auto once = graph::text(after);
-  EXPECT_EQ(runPass(pass, after), 0) << pass << " found more to do in\n" << once;
+  EXPECT_EQ(runPass(pass, after, options), 0) << pass << " found more to do in\n" << once;
   EXPECT_EQ(graph::text(after), once);
   return after;
 }

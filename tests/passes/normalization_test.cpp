@@ -173,5 +173,24 @@ TEST(NormalizationKernel, MatchesTheReference) {
   expectKernel("[2,6,5,7]", "[1,6,1,1]", "[1,3,1,1]", "axes=[2,3] epsilon=0.01 groups=3 centered=false");
 }
 
+TEST(NormalizationKernel, OfSumsMatchesTheReference) {
+  for (const char* x : {"[3,1]", "[3,17]", "[0,9]", "[2,5000]", "[2,6,5,7]", "[300,96]"}) {
+    for (const bool keepSum : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", x, keepSum));
+      const auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+        input %x : f32{0}
+        input %r : f32{0}
+        const %s : f32[1] = random(1)
+        const %b : f32[1] = random(2)
+        %y : f32{0}{1} = normalization{{axes=[{3}] epsilon=0.01 skip=true keepSum={2}}}(%x, %s, %b, %r) "n"
+        output %y{4}
+      }})g", x, keepSum ? fmt::format(", %t : f32{}", x) : "", keepSum, std::string_view(x) == "[2,6,5,7]" ? "2,3" : "1", keepSum ? "\noutput %t" : ""));
+      build::BuildOptions options;
+      options.optimizationLevel = 0;
+      test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::passes

@@ -42,14 +42,14 @@ void count(Counts& counts, const Graph& graph) {
   }
 }
 
-void checkPasses(uint64_t seed, Counts* counts = nullptr) {
+void checkPasses(uint64_t seed, Counts* counts = nullptr, const Options& options = {}) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   if (isTraced()) fmt::print("begin {}\n", seed), std::fflush(stdout);
   const Graph before = randomGraph(seed);
   if (counts != nullptr) count(*counts, before);
   Graph after = before;
   try {
-    run(after, {});
+    run(after, options);
     expectSameValues(before, after, seed);
   } catch (const Error& error) {
     ADD_FAILURE() << error.what() << "\n" << graph::text(before);
@@ -83,6 +83,16 @@ TEST(RandomGraphs, PassesKeepValues) {
   for (const auto& [name, times] : counts) fmt::print("operator {} {}\n", name, times);
 }
 
+TEST(RandomGraphs, PassesForGpusKeepValues) {
+  Options options;
+  options.device = "cuda";
+  Failures failures;
+  for (uint64_t seed = firstSeed(); seed < firstSeed() + graphCount() / 2 && !failures.tooMany(); ++seed) {
+    checkPasses(seed, nullptr, options);
+    failures.note(seed);
+  }
+}
+
 // Operators that no network has, but only builds and passes put in.
 const std::set<std::string_view> kNeverInNetworks{"reformat"};
 
@@ -108,7 +118,11 @@ TEST(RandomGraphs, EachPassMayBeOff) {
   for (const auto& pass : pipeline()) {
     SCOPED_TRACE(fmt::format("without {}", pass.name));
     const ScopedVariable disable("TENON_DISABLE", std::string(pass.name));
-    for (uint64_t seed = 1; seed <= 20 && !::testing::Test::HasFailure(); ++seed) checkPasses(seed);
+    Options options;
+    for (uint64_t seed = 1; seed <= 20 && !::testing::Test::HasFailure(); ++seed) {
+      options.device = seed % 2 == 0 ? "cuda" : "cpu";
+      checkPasses(seed, nullptr, options);
+    }
   }
 }
 

@@ -341,7 +341,15 @@ void Generator::anyNormalization(ValueId x) {
       break;
   }
   const ValueId scale = weights(parameter);
-  if (!tryPut(std::move(op), {x, scale, weights(parameter)})) unary(x);
+  std::vector<ValueId> inputs{x, scale, weights(parameter)};
+  for (const ValueId other : pool_) {
+    if (other == x || shape(other) != shape(x) || pick(2) == 0) continue;
+    op.skip = true;
+    op.keepSum = pick(2) == 0;
+    inputs.push_back(other);
+    break;
+  }
+  if (!tryPut(std::move(op), std::move(inputs))) unary(x);
 }
 
 // Reductions of every kind over any axes, softmax, sums along an axis, normalization across channels.

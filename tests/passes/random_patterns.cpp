@@ -62,6 +62,11 @@ void Generator::normalization(ValueId x) {
   if (rank < 2 || !shape(x)[1].isConstant() || !shape(x).back().isConstant()) return unary(x);
   std::vector<int64_t> axes{rank - 1};
   if (rank == 4 && pick(2) == 0) axes.insert(axes.begin(), 2);
+  if (pick(2) == 0) {
+    const ValueId before = x;
+    residual(x);
+    if (shape(last_) == shape(before)) x = last_;
+  }
   if (pick(3) == 0) {
     const auto scale = weights({shape(x).back().constant()});
     return put(ops::Normalization{axes, 0.05, 1}, {x, scale, weights({shape(x).back().constant()})});

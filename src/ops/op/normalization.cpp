@@ -10,6 +10,7 @@ namespace tenon::ops {
 namespace {
 
 constexpr size_t kChannelAxis = 1;
+constexpr size_t kSkipInput = 3;
 
 // A coarser index space over the space of x: element i of axis a belongs to i / divisor[a] of the coarse one.
 struct Coarse {
@@ -55,6 +56,20 @@ Coarse parameterOf(const Normalization& op, const Dims& parameter, const Dims& x
   return coarse;
 }
 
+// What is normalized: x, or its sum with the second tensor, which is rounded as a node of its own would round it.
+std::vector<double> normalized(const Normalization& op, const EvalContext& context) {
+  auto x = toDoubles(context.inputs[0]);
+  if (!op.skip) return x;
+  const auto skip = toDoubles(context.inputs[kSkipInput]);
+  HostTensor kept(context.inputs[0].dtype, context.inputs[0].dims);
+  const TensorView sum = op.keepSum ? context.outputs[1] : kept.view();
+  for (size_t i = 0; i < x.size(); ++i) {
+    sum.storeDouble(static_cast<int64_t>(i), x[i] + skip[i]);
+    x[i] = sum.loadDouble(static_cast<int64_t>(i));
+  }
+  return x;
+}
+
 }  // namespace
 
 Facts Normalization::facts() const {
@@ -85,13 +100,22 @@ void Normalization::infer(InferContext& context) const {
       context.merge(parameter[axis], x.shape[offset + axis], "scale or bias and input");
     }
   }
-  context.output(x.dtype, x.shape);
+  context.check(skip || !keepSum, "keepSum = true without skip: there is no sum to keep");
+  Shape shape = x.shape;
+  if (skip) {
+    const auto& other = context.input(kSkipInput);
+    checkSameType(context, 0, kSkipInput);
+    context.check(other.rank() == x.rank(), "skip has shape {}, expected that of the input, {}", text(other.shape), text(x.shape));
+    for (size_t axis = 0; axis < shape.size(); ++axis) shape[axis] = context.merge(shape[axis], other.shape[axis], "skip and input");
+  }
+  context.output(x.dtype, shape);
+  if (keepSum) context.output(x.dtype, std::move(shape));
 }
 
 void Normalization::evaluate(const EvalContext& context) const {
   const auto& out = context.outputs[0];
   const Dims& dims = out.dims;
-  const auto x = toDoubles(context.inputs[0]);
+  const auto x = normalized(*this, context);
   const auto scale = toDoubles(context.inputs[1]);
   const auto bias = toDoubles(context.inputs[2]);
   size_t count = 0;

@@ -32,17 +32,19 @@ int main(int argc, char** argv) {
   CLI::App app("Runs Tenon's passes on a graph in text form and prints the graph they leave.");
   std::string file;
   std::string pass;
+  passes::Options options;
   app.add_option("FILE", file, "graph, as TENON_DUMP or a failed pass writes it")->required();
   app.add_option("--pass", pass, "run this pass once in place of the whole pipeline");
+  app.add_option("--device", options.device, "kind of the device that the graph is for: cpu or cuda")->capture_default_str();
   app.footer("TENON_DUMP=folder, TENON_STOP_AFTER=n and TENON_DISABLE=pass,... act as in a build.");
   CLI11_PARSE(app, argc, argv);
   try {
     auto graph = graph::parse(read(file));
     if (pass.empty()) {
-      passes::run(graph, {});
+      passes::run(graph, options);
     } else {
       graph::verify(graph);
-      passes::runPass(passOf(pass), graph, {});
+      passes::runPass(passOf(pass), graph, options);
     }
     std::cout << graph::text(graph);
   } catch (const std::exception& error) {

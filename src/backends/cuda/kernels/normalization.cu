@@ -1,5 +1,6 @@
-// Layer, instance and group normalization with statistics in f32 by two passes. X, S: element types of x and of scale and
-// bias. CENTERED: 1, or 0 where the mean counts as 0 (root mean square) and its pass is left out.
+// Layer, instance and group normalization with statistics in f32 by two passes. X, S: element types of x and of scale
+// and bias. CENTERED: 1, or 0 where the mean counts as 0 (root mean square) and its pass is left out. SKIP: 1 where
+// x + skip is normalized, rounded to X as a sum of its own would be; KEEP_SUM: 1 where that sum is written as well.
 #include "prelude.cuh"
 
 struct Parameters {
@@ -11,6 +12,8 @@ struct Parameters {
   i64 members;       // of one statistic
   Space<3> groups;   // one element per statistic: x, scale, bias
   Space<3> inside;   // its members
+  const void* skip;  // of x's strides, as is
+  void* sum;
 };
 
 struct Member {
@@ -21,7 +24,13 @@ __device__ Member memberOf(const Parameters& p, const i64* base, i64 i) {
   if (p.inside.axes > 1) p.inside.locate((unsigned)i, at);
   return {base[0] + at[0], base[1] + at[1], base[2] + at[2]};
 }
+// What is normalized, at an offset of x.
+__device__ float input(const Parameters& p, i64 at) {
+  const float x = load<X>(p.x, at);
+  return SKIP ? Element<X>::load(Element<X>::store(x + load<X>(p.skip, at))) : x;
+}
 __device__ void write(const Parameters& p, const Member& m, float x, float mean, float factor) {
+  if (KEEP_SUM) store<X>(p.sum, m.x, x);
   store<X>(p.y, m.x, (x - mean) * factor * load<S>(p.scale, m.scale) + load<S>(p.bias, m.bias));
 }
 
@@ -36,12 +45,12 @@ __device__ void normalizeBlock(const Parameters& p) {
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     const i64 i = (i64)k * blockDim.x + threadIdx.x;
-    value[k] = i < p.members ? load<X>(p.x, memberOf(p, base, i).x) : 0.f;
+    value[k] = i < p.members ? input(p, memberOf(p, base, i).x) : 0.f;
   }
 #pragma unroll
   for (int k = 0; k < kItems; ++k) sum += value[k];
   const i64 rest = (i64)kItems * blockDim.x + threadIdx.x;
-  for (i64 i = rest; i < p.members; i += blockDim.x) sum += load<X>(p.x, memberOf(p, base, i).x);
+  for (i64 i = rest; i < p.members; i += blockDim.x) sum += input(p, memberOf(p, base, i).x);
   const float mean = CENTERED ? blockReduce(sum, Add(), shared) / p.members : 0.f;
   float squares = 0;
 #pragma unroll
@@ -50,7 +59,7 @@ __device__ void normalizeBlock(const Parameters& p) {
     if ((i64)k * blockDim.x + threadIdx.x < p.members) squares += d * d;
   }
   for (i64 i = rest; i < p.members; i += blockDim.x) {
-    const float d = load<X>(p.x, memberOf(p, base, i).x) - mean;
+    const float d = input(p, memberOf(p, base, i).x) - mean;
     squares += d * d;
   }
   const float factor = 1.f / sqrtf(blockReduce(squares, Add(), shared) / p.members + p.epsilon);
@@ -61,7 +70,7 @@ __device__ void normalizeBlock(const Parameters& p) {
   }
   for (i64 i = rest; i < p.members; i += blockDim.x) {
     const Member m = memberOf(p, base, i);
-    write(p, m, load<X>(p.x, m.x), mean, factor);
+    write(p, m, input(p, m.x), mean, factor);
   }
 }
 KERNEL_1024(tenon_normalize_4, Parameters) { normalizeBlock<4>(p); }
@@ -75,40 +84,65 @@ KERNEL(tenon_normalize_warp, Parameters) {
   i64 base[3];
   p.groups.locate((unsigned)group, base);
   float sum = 0;
-  for (i64 i = lane; i < p.members; i += 32) sum += load<X>(p.x, memberOf(p, base, i).x);
+  for (i64 i = lane; i < p.members; i += 32) sum += input(p, memberOf(p, base, i).x);
   const float mean = CENTERED ? warpReduce(sum, Add()) / p.members : 0.f;
   float squares = 0;
   for (i64 i = lane; i < p.members; i += 32) {
-    const float d = load<X>(p.x, memberOf(p, base, i).x) - mean;
+    const float d = input(p, memberOf(p, base, i).x) - mean;
     squares += d * d;
   }
   for (int mask = 16; mask > 0; mask /= 2) squares += shuffleXor(squares, mask);
   const float factor = 1.f / sqrtf(squares / p.members + p.epsilon);
   for (i64 i = lane; i < p.members; i += 32) {
     const Member m = memberOf(p, base, i);
-    write(p, m, load<X>(p.x, m.x), mean, factor);
+    write(p, m, input(p, m.x), mean, factor);
   }
 }
 
 // Rows that lie in one piece, as do scale and bias: packs of 16 bytes stay in registers.
 constexpr int kPack = 16 / sizeof(X);
+typedef Pack<X, kPack> XPack;
+typedef Pack<S, kPack> SPack;
 
-template <int kPacks>
+__device__ XPack sumOf(const XPack& a, const XPack& b) {
+  XPack sum;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) sum.e[j] = Element<X>::store(Element<X>::load(a.e[j]) + Element<X>::load(b.e[j]));
+  return sum;
+}
+
+// kEarly: scales and biases are on their way while the statistics are computed, at the price of registers.
+template <int kPacks, bool kEarly>
 __device__ void normalizePacks(const Parameters& p, i64 group, int thread, int threads, float* shared) {
   i64 base[3];
   p.groups.locate((unsigned)group, base);
   const int packs = (int)(p.members / kPack);
-  const X* x = (const X*)p.x + base[0];
-  Pack<X, kPack> values[kPacks];
+  const XPack* x = (const XPack*)((const X*)p.x + base[0]);
+  const SPack* scale = (const SPack*)((const S*)p.scale + base[1]);
+  const SPack* bias = (const SPack*)((const S*)p.bias + base[2]);
+  XPack values[kPacks], others[kPacks];
+  SPack scales[kPacks], biases[kPacks];
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     const int i = k * threads + thread;
-    if (i < packs) values[k] = ((const Pack<X, kPack>*)x)[i];
+    if (i >= packs) continue;
+    values[k] = x[i];
+    if (SKIP) others[k] = ((const XPack*)((const X*)p.skip + base[0]))[i];
+  }
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const int i = k * threads + thread;
+    if (!kEarly || i >= packs) continue;
+    scales[k] = scale[i];
+    biases[k] = bias[i];
   }
   float sum = 0;
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
-    if (k * threads + thread >= packs) continue;
+    const int i = k * threads + thread;
+    if (i >= packs) continue;
+    if (SKIP) values[k] = sumOf(values[k], others[k]);
+    if (KEEP_SUM) ((XPack*)((X*)p.sum + base[0]))[i] = values[k];
 #pragma unroll
     for (int j = 0; j < kPack; ++j) sum += Element<X>::load(values[k].e[j]);
   }
@@ -126,33 +160,34 @@ __device__ void normalizePacks(const Parameters& p, i64 group, int thread, int t
   }
   squares = threads == 32 ? warpReduce(squares, Add()) : blockReduce(squares, Add(), shared);
   const float factor = 1.f / sqrtf(squares / p.members + p.epsilon);
-  const S* scale = (const S*)p.scale + base[1];
-  const S* bias = (const S*)p.bias + base[2];
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     const int i = k * threads + thread;
     if (i >= packs) continue;
-    const Pack<S, kPack> scales = ((const Pack<S, kPack>*)scale)[i];
-    const Pack<S, kPack> biases = ((const Pack<S, kPack>*)bias)[i];
-    Pack<X, kPack> result;
+    if (!kEarly) {
+      scales[k] = scale[i];
+      biases[k] = bias[i];
+    }
+    XPack result;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
       const float normal = (Element<X>::load(values[k].e[j]) - mean) * factor;
-      result.e[j] = Element<X>::store(normal * Element<S>::load(scales.e[j]) + Element<S>::load(biases.e[j]));
+      result.e[j] = Element<X>::store(normal * Element<S>::load(scales[k].e[j]) + Element<S>::load(biases[k].e[j]));
     }
-    ((Pack<X, kPack>*)((X*)p.y + base[0]))[i] = result;
+    ((XPack*)((X*)p.y + base[0]))[i] = result;
   }
 }
-template <int kPacks>
+template <int kPacks, bool kEarly>
 __device__ void normalizeRowsByWarps(const Parameters& p) {
   const i64 group = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  if (group < p.groups.count) normalizePacks<kPacks>(p, group, threadIdx.x % 32, 32, nullptr);
+  if (group < p.groups.count) normalizePacks<kPacks, kEarly>(p, group, threadIdx.x % 32, 32, nullptr);
 }
-KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1>(p); }
-KERNEL(tenon_normalize_rows_warp_4, Parameters) { normalizeRowsByWarps<4>(p); }
+KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1, true>(p); }
+KERNEL(tenon_normalize_rows_warp_4, Parameters) { normalizeRowsByWarps<4, false>(p); }
+KERNEL(tenon_normalize_few_rows_warp_4, Parameters) { normalizeRowsByWarps<4, true>(p); }
 KERNEL_1024(tenon_normalize_rows_block, Parameters) {
   __shared__ float shared[32];
-  normalizePacks<4>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
+  normalizePacks<4, false>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
 
 // Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of a
@@ -161,14 +196,17 @@ constexpr int kKept = 4;
 struct Planes {
   const Parameters& p;
   const i64* base;
-  const Pack<X, kPack>* x;
-  Pack<X, kPack>* y;
+  const XPack* x;
+  XPack* y;
   int packs;
   float sum, mean, factor;
 
+  __device__ XPack read(int i) const {
+    return SKIP ? sumOf(x[i], ((const XPack*)((const X*)p.skip + base[0]))[i]) : x[i];
+  }
   // kPhase 0 adds up, 1 adds up the squares of the distances to the mean, 2 writes.
   template <int kPhase>
-  __device__ void visit(int i, const Pack<X, kPack>& pack) {
+  __device__ void visit(int i, const XPack& pack) {
     if (kPhase < 2) {
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
@@ -180,13 +218,14 @@ struct Planes {
     const unsigned run = p.inside.axes > 1 ? p.inside.divider[1].quotient((unsigned)i * kPack) : 0;
     const float scale = load<S>(p.scale, base[1] + run * p.inside.stride[1][0]);
     const float bias = load<S>(p.bias, base[2] + run * p.inside.stride[2][0]);
-    Pack<X, kPack> result;
+    XPack result;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) result.e[j] = Element<X>::store((Element<X>::load(pack.e[j]) - mean) * factor * scale + bias);
     y[i] = result;
+    if (KEEP_SUM) ((XPack*)((X*)p.sum + base[0]))[i] = pack;
   }
   template <int kPhase>
-  __device__ void visitAll(const Pack<X, kPack>* kept) {
+  __device__ void visitAll(const XPack* kept) {
     const int step = blockDim.x;
 #pragma unroll
     for (int k = 0; k < kKept; ++k) {
@@ -195,7 +234,7 @@ struct Planes {
     }
 #pragma unroll 4
     for (int i = kKept * step + threadIdx.x; i < packs; i += step) {
-      const Pack<X, kPack> pack = x[i];
+      const XPack pack = read(i);
       visit<kPhase>(i, pack);
     }
   }
@@ -205,12 +244,13 @@ KERNEL_1024(tenon_normalize_planes, Parameters) {
   __shared__ float shared[32];
   i64 base[3];
   p.groups.locate((unsigned)blockIdx.x, base);
-  Planes planes = {p, base, (const Pack<X, kPack>*)((const X*)p.x + base[0]), (Pack<X, kPack>*)((X*)p.y + base[0]), (int)(p.members / kPack), 0, 0, 0};
-  Pack<X, kPack> kept[kKept];
+  Planes planes = {p, base, (const XPack*)((const X*)p.x + base[0]), (XPack*)((X*)p.y + base[0]),
+                   (int)(p.members / kPack), 0, 0, 0};
+  XPack kept[kKept];
 #pragma unroll
   for (int k = 0; k < kKept; ++k) {
     const int i = k * blockDim.x + threadIdx.x;
-    if (i < planes.packs) kept[k] = planes.x[i];
+    if (i < planes.packs) kept[k] = planes.read(i);
   }
   if (CENTERED) {
     planes.visitAll<0>(kept);

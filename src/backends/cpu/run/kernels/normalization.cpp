@@ -1,4 +1,5 @@
-// Layer, instance, group and root-mean-square normalization of f32 whose statistics are over the innermost axes.
+// Layer, instance, group and root-mean-square normalization of f32, of a tensor or a sum of two, whose statistics are
+// over the innermost axes.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
@@ -103,7 +104,15 @@ class NormalizationInstance final : public runtime::KernelInstance {
         int64_t at[3];
         kept_.offsets(i / inner, at);
         for (size_t k = 0; k < 3; ++k) at[k] += i % inner * kept_.strides[k].back();
-        row(x + at[0], y + at[0], scale + at[1], bias + at[2]);
+        const float* from = x + at[0];
+        if (op_.skip) {
+          // The sum is normalized in place where nobody else reads it.
+          float* sum = (op_.keepSum ? static_cast<float*>(arguments.outputs[1]) : y) + at[0];
+          const float* skip = static_cast<const float*>(arguments.inputs[3]) + at[0];
+          for (int64_t k = 0; k < length_; ++k) sum[k] = from[k] + skip[k];
+          from = sum;
+        }
+        row(from, y + at[0], scale + at[1], bias + at[2]);
       }
     });
   }

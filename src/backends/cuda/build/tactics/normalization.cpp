@@ -15,6 +15,12 @@ class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
     if (op.groups > 1 && problem.inputs[0].dims.rank == kMaxRank) return build::no("{} axes and groups", kMaxRank);
     return build::yes();
   }
+  // The skip is read at the places of x: both linear, a constant is nothing else.
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto result = OwnTacticOf::candidates(problem);
+    if (problem.op.as<ops::Normalization>()->skip) result.resize(1);
+    return result;
+  }
 };
 
 }  // namespace

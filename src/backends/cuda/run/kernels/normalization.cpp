@@ -1,4 +1,5 @@
-// Layer, instance, group and root-mean-square normalization: a statistic's members by a block or a warp.
+// Layer, instance, group and root-mean-square normalization, of a tensor or a sum of two: a statistic's members by a block
+// or a warp.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
@@ -18,6 +19,8 @@ struct Parameters {
   int64_t members = 0;
   Space<3> groups;
   Space<3> inside;
+  const void* skip = nullptr;
+  void* sum = nullptr;
 };
 
 class NormalizationInstance final : public runtime::KernelInstance {
@@ -25,7 +28,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   static Code code(const ops::Normalization& op, const Types& types) {
     return {"normalization.cu",
             {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1)),
-             fmt::format("CENTERED={}", op.centered ? 1 : 0)},
+             fmt::format("CENTERED={}", op.centered ? 1 : 0), fmt::format("SKIP={}", op.skip ? 1 : 0),
+             fmt::format("KEEP_SUM={}", op.keepSum ? 1 : 0)},
             {}};
   }
   NormalizationInstance(const ops::Normalization& op, const Types&, const Module& module) : op_(op), module_(module) {}
@@ -66,6 +70,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
     parameters_.scale = arguments.inputs[1];
     parameters_.bias = arguments.inputs[2];
     parameters_.y = arguments.outputs[0];
+    if (op_.skip) parameters_.skip = arguments.inputs[3];
+    if (op_.keepSum) parameters_.sum = arguments.outputs[1];
     if (rows_ != nullptr && packs(arguments)) {
       launchGrid(rows_, static_cast<unsigned>(rowBlocks_), 1, 1, rowThreads_, &parameters_, arguments.stream);
       return;
@@ -122,7 +128,9 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t groups = parameters_.groups.count;
     constexpr int64_t kMostPerThread = 4;
     if (packs <= 32 * kMostPerThread) {
-      rows_ = module_.function(packs <= 32 ? "tenon_normalize_rows_warp_1" : "tenon_normalize_rows_warp_4");
+      constexpr int64_t kFewRows = 2048;  // all are on their way at once, whatever registers they take
+      const char* several = groups <= kFewRows ? "tenon_normalize_few_rows_warp_4" : "tenon_normalize_rows_warp_4";
+      rows_ = module_.function(packs <= 32 ? "tenon_normalize_rows_warp_1" : several);
       rowThreads_ = blockSize(groups * 32, 32);
       rowBlocks_ = (groups * 32 + rowThreads_ - 1) / rowThreads_;
     } else if (packs <= 1024 * kMostPerThread) {
@@ -148,10 +156,11 @@ class NormalizationInstance final : public runtime::KernelInstance {
     rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>(parameters_.members / pack / 2, 128, most) + 31) / 32 * 32;
     rowBlocks_ = groups;
   }
-  static bool packs(const runtime::LaunchArguments& arguments) {
+  bool packs(const runtime::LaunchArguments& arguments) const {
     constexpr size_t kBytes = 32;  // a pack of parameters of four bytes beside elements of two
-    return isAligned(arguments.inputs[0], kBytes) && isAligned(arguments.inputs[1], kBytes) && isAligned(arguments.inputs[2], kBytes) &&
-           isAligned(arguments.outputs[0], kBytes);
+    const auto fits = [](const void* address) { return isAligned(address, kBytes); };
+    return std::all_of(arguments.inputs, arguments.inputs + (op_.skip ? 4 : 3), fits) &&
+           std::all_of(arguments.outputs, arguments.outputs + (op_.keepSum ? 2 : 1), fits);
   }
 
   const ops::Normalization& op_;
