@@ -3,12 +3,13 @@
 """Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
 
     gpu_peers.py [--compile] [--fp32] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR] [--json FILE]
-                 [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ...]
+                 [--seconds S] [--build-flag=FLAG ...] [--profile] [--initial-statistics] [MODEL[:BATCH] ...]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
-has random weights of a fixed seed, with statistics that keep values in range. PyTorch runs it in the half type, channels-last for pictures, as a CUDA graph; with
---compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX file that PyTorch exports,
-with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
+has random weights of a fixed seed; batch normalization has statistics of the inputs, which keep values in range, or
+with --initial-statistics those that PyTorch begins with. PyTorch runs it in the half type, channels-last for pictures,
+as a CUDA graph; with --compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX
+file that PyTorch exports, with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
 milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
 of the latter, and "theirs" the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A
 ratio is PyTorch's best over Tenon. --profile leaves MODEL_bBATCH.profile in the folder, the time of each layer, and adds
@@ -120,31 +121,33 @@ def exact(allowed):
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def settled(model, inputs):
-    """The model as if trained: batch normalization with statistics of these inputs, no matrix of zeros. With fresh values
-    the activations of deep networks fall below what halves can hold, and some answers are zero by construction."""
+def settled(model, inputs, initial):
+    """The model as if trained: no matrix of zeros and, unless `initial`, batch normalization with statistics of these
+    inputs. With fresh ones the activations of deep networks fall below what halves can hold."""
     model.eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.02)
+    if initial:
+        return
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             module.reset_running_stats()
             module.momentum = None  # the average over all forward passes, of which there is one
             module.train()
-    for parameter in model.parameters():
-        if parameter.dim() > 1 and not parameter.any():
-            torch.nn.init.normal_(parameter, std=0.02)
     model(*inputs)
-    return model.eval()
+    model.eval()
 
 
 class Network:
     """Model, inputs, the ONNX file, and the right answer."""
 
-    def __init__(self, name, batch, folder):
+    def __init__(self, name, batch, folder, initial):
         torch.manual_seed(0)
         make, inputs = MODELS[name]
         self.model, self.inputs = make(), inputs(batch)
         with torch.no_grad():
-            settled(self.model, self.inputs)
+            settled(self.model, self.inputs, initial)
         self.onnx = folder / f"{name}_b{batch}.onnx"
         self.folder = folder
         names = [f"input{k}" for k in range(len(self.inputs))]
@@ -236,7 +239,7 @@ def tenon(network, options, flags):
 def measure(name, batch, options):
     row = {"model": name, "batch": batch}
     kind = getattr(torch, options.precision)
-    network = Network(name, batch, options.folder)
+    network = Network(name, batch, options.folder, options.initial_statistics)
     try:
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
         row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags)
@@ -279,6 +282,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
     parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
     parser.add_argument("--profile", action="store_true", help="write the time of each layer to the folder")
+    parser.add_argument("--initial-statistics", action="store_true", help="batch normalization as PyTorch initializes it")
     parser.add_argument("--tflops", type=float, default=739, help="of half matrix products; the default was measured on an H200")
     parser.add_argument("--tbs", type=float, default=4.22, help="TB/s of copies; likewise")
     parser.add_argument("--json", type=pathlib.Path)
