@@ -1,4 +1,6 @@
 // The CUDA backend: small engines on a GPU against the reference, and what is said where there is none.
+#include <set>
+
 #include "cuda/on_gpu.h"
 
 namespace tenon::test {
@@ -25,6 +27,41 @@ TEST_F(OnGpu, FusedPointwiseWithBroadcast) {
       %c : f32{0} = pointwise{{expr="add(x0,x1)"}}(%b, %x) "add" from("add")
       output %c
     }})g", shape, dims[1]), inputs);
+  }
+}
+
+// What the last passes make of a network.
+TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
+  for (const Dims& dims : {Dims{2, 5}, Dims{3, 7}, Dims{70, 1031}}) {
+    const auto text = fmt::format(R"g(graph "several" {{
+      input %x : f32[{0},{1}]
+      input %w : f32[{1}]
+      %y : f32[{0},{1}] = pointwise{{expr="mul(x0,x1)"}}(%x, %w) "y"
+      %z : f32[{0},{1}] = pointwise{{expr="tanh(x0)"}}(%y) "z"
+      %p : f32[{0},{1}] = softmax{{axis=1}}(%y) "p"
+      %d : f32[{0},{1}] = pointwise{{expr="sub(x0,x1);mul(t0,t0)"}}(%p, %w) "d"
+      %s : f32[{0}] = reduce{{op=sum axes=[1]}}(%d) "s"
+      %m : f32[{1}] = reduce{{op=max axes=[0]}}(%z) "m"
+      output %z
+      output %s
+      output %m
+    }})g", dims[0], dims[1]);
+    SCOPED_TRACE(text);
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF32, dims, 1));
+    inputs.push_back(randomTensor(DataType::kF32, {dims[1]}, 2));
+    const auto graph = graph::parse(text);
+    RecordingLog log;
+    build::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.optimizationLevel = 0;
+    std::set<std::string> kernels;
+    const auto plan = build::build(graph, options);
+    for (const auto& step : plan.programs[0].steps) kernels.insert(step.kernel.name);
+    EXPECT_TRUE(kernels.contains("multi_pointwise")) << fmt::format("{}", fmt::join(kernels, " "));
+    EXPECT_TRUE(kernels.contains("pointwise_reduce")) << fmt::format("{}", fmt::join(kernels, " "));
+    expectMatchesOnGpu(text, inputs, options);
   }
 }
 

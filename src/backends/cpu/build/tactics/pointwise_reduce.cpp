@@ -1,5 +1,7 @@
 // When the reduction with scalar work in front can be used.
 #include "backends/cpu/run/pointwise_reduce.h"
+
+#include "backends/cpu/build/scalar_work.h"
 #include "backends/cpu/build/simple_tactic.h"
 
 namespace tenon::backends::cpu {
@@ -14,27 +16,11 @@ class PointwiseReduceTactic final : public SimpleTactic {
   build::Support supports(const build::Problem& problem) const override {
     const auto* op = problem.op.as<ops::PointwiseReduce>();
     if (op == nullptr) return build::no("it reduces what pointwise operators compute");
-    std::vector<DataType> types;
-    for (const auto& input : problem.inputs) types.push_back(input.dtype);
-    const auto steps = ops::instructionTypes(op->expr, types);
-    types.insert(types.end(), steps.begin(), steps.end());
-    for (const auto type : types) {
-      const bool computes = type == DataType::kF32 || type == DataType::kBool;
-      if (!computes) return build::no("values of {}; it computes f32 and bool", tenon::name(type));
-    }
     if (problem.outputs[0].dtype != DataType::kF32)
       return build::no("a result of {}", tenon::name(problem.outputs[0].dtype));
-    size_t buffers = problem.inputs.size();
-    for (const auto& instruction : op->expr.instructions) {
-      ++buffers;
-      for (int i = 0; i < row(instruction.op).arity; ++i) {
-        const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-        buffers += argument.kind == ops::ScalarArgument::Kind::kLiteral ? 1 : 0;
-      }
-    }
     constexpr size_t kBuffers = 47;  // of a block; the loops take one more
-    if (buffers > kBuffers)
-      return build::no("{} operands, literals and results; there is room for {}", buffers, kBuffers);
+    const auto support = scalarWorkSupport(op->expr, problem, kBuffers);
+    if (!support) return support;
     if (candidates(problem).empty()) return build::no("no run of {} values lies along one axis", kShortRun);
     return build::yes();
   }
