@@ -25,6 +25,7 @@
 #include "passes/join_skip.h"
 #include "passes/literals.h"
 #include "passes/merge_affine.h"
+#include "passes/merge_constants.h"
 #include "passes/merge_equal.h"
 #include "passes/merge_movement.h"
 #include "passes/merge_reductions.h"
@@ -60,6 +61,7 @@ constexpr Pass kPipeline[] = {
     {"simulate_quantization", &simulateQuantization},  // scales are operands, which may be numbers
     {"literals", &literals},                 // expressions show their numbers to the equations ...
     {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
+    {"merge_constants", &mergeConstants},          // while sums are single nodes
     {"find_normalizations", &findNormalizations},  // while their parts are single nodes
     {"find_attention", &findAttention},            // before its transposes move into the products
     {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
