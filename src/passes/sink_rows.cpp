@@ -1,10 +1,12 @@
-// matmul(reshape(x), w) => reshape(matmul(x, w)) and matmul(transpose(x), w) => transpose(matmul(x, w)) where w is one matrix and the rows
-// stay whole: reshapes into [batch * rows, columns] and back meet, and so do transposes of batch and rows.
+// matmul(reshape(x), w) => reshape(matmul(x, w)) and matmul(transpose(x), w) => transpose(matmul(x, w)) where w is one matrix
+// and the rows stay whole: reshapes into [batch * rows, columns] and back meet, and so do transposes of batch and rows.
+// Between products also normalization(reshape(x)) => reshape(normalization(x)).
 #include "passes/sink_rows.h"
 
 #include <algorithm>
 
 #include "ops/op/matmul.h"
+#include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reshape.h"
 #include "ops/op/transpose.h"
@@ -92,10 +94,52 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
   return true;
 }
 
+// Of a sum or product: it meets its normalization. Others may read the reshape, which costs nothing.
+bool sinkBehindNormalization(Graph& graph, NodeId id) {
+  const auto& node = graph.node(id);
+  const auto* op = node.op.as<ops::Normalization>();
+  if (op == nullptr || op->skip || op->groups != 1 || op->axes.size() != 1) return false;
+  const auto& rows = graph.value(node.inputs[0]);
+  if (producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || rows.constraints != graph::Constraints{}) return false;
+  const int rank = rows.type.rank();
+  const ValueId source = graph.node(rows.producer).inputs[0];
+  const Shape& before = graph.value(source).type.shape;
+  const bool isProduct = producerOp<ops::MatMul>(graph, source) != nullptr;
+  const bool isLast = op->axes[0] == -1 || op->axes[0] == rank - 1;
+  if (!isProduct && producerOp<ops::Pointwise>(graph, source) == nullptr) return false;
+  if (!isLast || before.empty() || !(before.back() == rows.type.shape.back())) return false;
+  const bool isAlike = std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId parameter) {
+    const auto& constant = graph.value(parameter).constant;
+    return constant != nullptr && (constant->count() == 1 || variesAlong(constant->dims(), rows.type.shape, rank - 1));
+  });
+  if (!isAlike) return false;
+  auto moved = *op;
+  moved.axes = {-1};
+  auto inputs = node.inputs;
+  inputs[0] = source;
+  const auto name = node.name;
+  const auto output = node.outputs[0];
+  const auto movedName = graph.node(rows.producer).name;
+  const Shape shape = graph.value(output).type.shape;
+  const NodeId self[] = {id};
+  const NodeId from[] = {rows.producer};
+  graph::Patch patch(graph);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const auto constant = graph.value(inputs[i]).constant;
+    if (constant->dims().rank > 1) inputs[i] = patch.addConstant(asVector(constant), graph.value(inputs[i]).name);
+  }
+  const ValueId normal = patch.add(std::move(moved), name, std::move(inputs), self);
+  patch.replace(output, patch.add(ops::Reshape{shape}, movedName, {normal}, from));
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int sinkRows(Graph& graph, const Options&) {
-  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return sink(graph, id, uses); });
+  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
+    return sink(graph, id, uses) || sinkBehindNormalization(graph, id);
+  });
 }
 
 }  // namespace tenon::passes

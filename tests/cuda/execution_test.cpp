@@ -1,5 +1,6 @@
 // Executions on a GPU: replays of what was seen before, graphs of the caller, two contexts, halves by the builder.
 #include <random>
+#include <set>
 
 #include "backends/cuda/run/libraries.h"
 #include "cuda/on_gpu.h"
@@ -319,6 +320,45 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
       EXPECT_LE(error, half == DataType::kF16 ? 5e-3 : 4e-2);
       EXPECT_GT(error, 0);
     }
+  }
+}
+
+// A layer that normalizes its sums: they are the normalizations', one of which keeps what it adds up.
+TEST_F(Execution, NormalizationsAddResiduals) {
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f32[3,5,64]
+    const %w : f32[64,64] = random(4)
+    const %v : f32[64,64] = random(5)
+    const %b : f32[64] = random(6)
+    const %s : f32[64] = random(7)
+    %m : f32[3,5,64] = matmul(%x, %w) "m" from("m")
+    %c : f32[3,5,64] = pointwise{expr="add(x0,x1)"}(%m, %b) "c" from("c")
+    %r : f32[3,5,64] = pointwise{expr="add(x0,x1)"}(%c, %x) "r" from("r")
+    %n : f32[3,5,64] = normalization{axes=[-1]}(%r, %s, %b) "n" from("n")
+    %p : f32[3,5,64] = matmul(%n, %v) "p" from("p")
+    %q : f32[3,5,64] = pointwise{expr="add(x0,x1)"}(%r, %p) "q" from("q")
+    %y : f32[3,5,64] = normalization{axes=[2]}(%q, %b, %s) "y" from("y")
+    output %y
+  })g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {3, 5, 64}, 1));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  for (const bool halves : {false, true}) {
+    RecordingLog log;
+    build::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.optimizationLevel = 0;
+    if (halves) options.precision.half = DataType::kF16;
+    std::set<std::string> found;
+    const auto plan = build::build(graph, options);
+    for (const auto& step : plan.programs[0].steps) {
+      if (step.kernel.name == "normalization") found.insert(step.kernel.op);
+    }
+    const std::set<std::string> wanted{"normalization{axes=[-1] skip=true keepSum=true}", "normalization{axes=[2] skip=true}"};
+    EXPECT_EQ(found, wanted);
+    const auto run = runOnGpu(graph, inputs, options);
+    EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), halves ? 1e-2 : 1e-4);
   }
 }
 

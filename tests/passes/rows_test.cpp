@@ -65,6 +65,29 @@ TEST(SinkRows, ReshapesAndTransposesGoBehindProducts) {
   expectPass("sink_rows", body("transpose{permutation=[0,2,1]}", "[2,4,3]", "[2,4,3]", "[3,3]"), "transpose matmul");
 }
 
+TEST(SinkRows, ReshapesGoBehindNormalizations) {
+  const auto body = [](const char* shape, const char* fields, const char* scale = "[4]", const char* more = "") {
+    return fmt::format(R"g(input %x : f32[2,3,4]
+    const %s : f32{2} = random(1)
+    %t : f32[2,3,4] = pointwise{{expr="tanh(x0)"}}(%x) "t"
+    %r : f32{0} = reshape{{shape={0}}}(%t) "r"
+    %n : f32{0} = normalization{{{1}}}(%r, %s, %s) "n" from("n")
+    output %n
+    {3}
+)g", shape, fields, scale, more);
+  };
+  for (const char* fields : {"axes=[1]", "axes=[-1] centered=false"}) {
+    expectPass("sink_rows", body("[6,4]", fields), "pointwise normalization reshape");
+  }
+  expectPass("sink_rows", body("[6,4]", "axes=[1]", "[1,1]"), "pointwise normalization reshape");
+  expectPass("sink_rows", body("[6,4]", "axes=[1]", "[4]", "output %r"), "pointwise reshape normalization reshape");
+  for (const char* fields : {"axes=[0]", "axes=[0,1]"}) {
+    expectPass("sink_rows", body("[6,4]", fields), "pointwise reshape normalization");
+  }
+  expectPass("sink_rows", body("[2,12]", "axes=[1]", "[12]"), "pointwise reshape normalization");
+  expectPass("sink_rows", body("[6,4]", "axes=[1]", "[6,1]"), "pointwise reshape normalization");
+}
+
 // What has no operand has nothing to move.
 TEST(SinkRows, RowsFromNothing) {
   const std::string body = R"g(input %x : f32[2,3,4]
