@@ -55,7 +55,7 @@ def shapes_of(path):
 def edits_of(log):
     """Edits by pass, and the nodes before and after all of them."""
     edits, nodes = {}, []
-    for name, count, left in re.findall(r"pass \d+ \((\w+)\): (\d+) edits, (\d+) nodes", log):
+    for name, count, left in re.findall(r"(?:pass \d+ \(|\b)(\w+)\)?: (\d+) edits, (\d+) nodes", log):
         edits[name] = edits.get(name, 0) + int(count)
         nodes.append(int(left))
     return edits, nodes[0] if nodes else 1, nodes[-1] if nodes else 0
@@ -96,7 +96,7 @@ def compare(options, name, path):
 
 
 def names_of_passes():
-    text = (ROOT / "src/passes/pipeline.cpp").read_text()
+    text = "".join((ROOT / "src/passes" / name).read_text() for name in ("pipeline.cpp", "composites.cpp"))
     return list(dict.fromkeys(re.findall(r'^    \{"(\w+)", &', text, re.MULTILINE)))
 
 

@@ -63,8 +63,8 @@ class OptionSource {
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
   // Whether it makes sense to ask for blocks: kernels are measured, all of them, on a device that has some.
   bool triesBlocks() const;
-  // Measures what this build measured for a problem, blocks included, once more; the smaller time counts.
-  void measureAgain(const graph::Node& node, const Problem& problem);
+  // Measures what this build measured for a problem once more; the smaller time counts.
+  void measureAgain(const graph::Node& node, const Problem& problem, bool blocks);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.

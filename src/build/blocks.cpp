@@ -67,7 +67,7 @@ bool mayGainByBlocks(std::span<const Asked> asked, OptionSource& source, Log& lo
     double without = 0;
     double with = 0;
     for (const auto& trial : trials) {
-      if (again) source.measureAgain(*trial.asked->node, *trial.asked->problem);
+      if (again) source.measureAgain(*trial.asked->node, *trial.asked->problem, true);
       const auto& options = source.options(*trial.asked->node, *trial.asked->problem, true);
       without += trial.count * fastest(options, false);
       with += trial.count * fastest(options, true);

@@ -5,6 +5,7 @@
 
 #include "build/assignment.h"
 #include "build/computes.h"
+#include "build/joins.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
 #include "build/stages.h"
@@ -186,6 +187,10 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   const int32_t mostStreams = dynamic_cast<runtime::Branching*>(&device) != nullptr ? options.auxStreams : 0;
   ConstantPool constants(plan);
   NativeCodePool native(plan);
+  {
+    const auto running = stages.run("joining nodes, all of it");
+    joinNodes(graph, bindProfile(graph, profiles[0]).opt, device, source, options);
+  }
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
     graph::Graph copy = graph;

@@ -127,9 +127,9 @@ const std::vector<Option>& OptionSource::options(const graph::Node& node, const 
   return known_.insert_or_assign(key, collect(node, problem, blocks || options_.filter)).first->second;
 }
 
-void OptionSource::measureAgain(const graph::Node& node, const Problem& problem) {
+void OptionSource::measureAgain(const graph::Node& node, const Problem& problem, bool blocks) {
   again_ = true;
-  known_.insert_or_assign(keyOf(node, problem) + "|blocks", collect(node, problem, true));
+  known_.insert_or_assign(keyOf(node, problem) + (blocks ? "|blocks" : ""), collect(node, problem, blocks));
   again_ = false;
 }
 

@@ -28,6 +28,7 @@
 #include "passes/merge_constants.h"
 #include "passes/merge_equal.h"
 #include "passes/merge_movement.h"
+#include "passes/merge_products.h"
 #include "passes/merge_reductions.h"
 #include "passes/merge_slices.h"
 #include "passes/narrow_masks.h"
@@ -80,6 +81,7 @@ constexpr Pass kPipeline[] = {
     {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
     {"narrow_masks", &narrowMasks},          // when the mask is one node
     {"pack_attention", &packAttention},      // products with their biases, which must be alike
+    {"merge_products", &mergeProducts},      // those that are not attention's
     {"align_products", &alignProducts},      // weights are as they stay
     {"fold_constants", &foldConstants},      // what the folds left behind
     {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
@@ -128,6 +130,11 @@ bool isDisabled(std::string_view pass) {
   return padded.find(fmt::format(",{},", pass)) != std::string::npos;
 }
 
+void dump(const graph::Graph& graph, std::string_view label) {
+  const char* folder = variable("TENON_DUMP");
+  if (folder != nullptr) write(std::filesystem::path(folder) / fmt::format("{}.graph", label), graph::text(graph));
+}
+
 std::span<const Pass> pipeline() { return kPipeline; }
 
 int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
@@ -138,14 +145,11 @@ namespace {
 
 // `isWhole`: the last passes as well.
 void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
-  const char* dump = variable("TENON_DUMP");
   const char* stop = variable("TENON_STOP_AFTER");
   const long limit = stop != nullptr ? std::strtol(stop, nullptr, 10) : INT64_MAX;
   graph::verify(graph);
   int done = 0;
-  const auto note = [&](std::string_view pass) {
-    if (dump != nullptr) write(std::filesystem::path(dump) / fmt::format("{:03}_{}.graph", done, pass), graph::text(graph));
-  };
+  const auto note = [&](std::string_view pass) { dump(graph, fmt::format("{:03}_{}", done, pass)); };
   note("network");
   graph::Graph before = graph;             // copied again only after edits: most passes have nothing to do
   std::map<decltype(Pass::run), int> idle;  // by pass: how many had made edits when it found nothing

@@ -35,6 +35,9 @@ int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
 // Whether TENON_DISABLE names the pass, or a stage of the build that may be left out like one.
 bool isDisabled(std::string_view pass);
 
+// Writes the graph as <label>.graph into the folder TENON_DUMP, where that is set.
+void dump(const graph::Graph& graph, std::string_view label);
+
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass
 // that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out.
 void run(graph::Graph& graph, const Options& options);

@@ -163,6 +163,30 @@ TEST(Placement, AddedMatricesMayBePitched) {
   }
 }
 
+// Kernels of several convolutions, which read slices of wider tensors and write into them.
+TEST(Placement, CompositesMayBePitched) {
+  for (const int size : {1, 3}) {
+    const auto counts = check(fmt::format(R"g(graph "g" {{
+  input %x : f32[2,16,9,7]
+  const %w : f32[48,16,1,1] = random(1)
+  const %u : f32[3,29,{0},{0}] = random(2)
+  const %v : f32[37,29,{0},{0}] = random(3)
+  const %t : f32[10,29,{0},{0}] = random(4)
+  %y : f32[2,48,9,7] = convolution(%x, %w) "make"
+  %a : f32[2,29,9,7] = slice{{start=[0,7,0,0] size=[2,29,9,7]}}(%y) "cut"
+  %c : f32[2,3,9,7], %d : f32[2,37,9,7], %g : f32[2,10,9,7] = composite{{parts=[
+    {{convolution{{prePadding=[{1},{1}] postPadding=[{1},{1}]}} [0,1]}},
+    {{convolution{{prePadding=[{1},{1}] postPadding=[{1},{1}] epilogue="sigmoid(x0)"}} [0,2]}},
+    {{convolution{{prePadding=[{1},{1}] postPadding=[{1},{1}] epilogue="relu(x0)"}} [0,3]}}] outputs=[0,1,2]}}(%a, %u, %v, %t) "all"
+  %e : f32[2,50,9,7] = concat{{axis=1}}(%d, %c, %g) "join"
+  %f : f32[2,50,9,7] = pointwise{{expr="neg(x0)"}}(%e) "neg"
+  output %f
+}})g", size, size / 2), inChannelsLast({"cpu.branches", "cpu.convolution"}));
+    EXPECT_EQ(counts.views, 2);
+    EXPECT_EQ(counts.slices + counts.concats, 0);
+  }
+}
+
 // As in DenseNet: each whole is the beginning of the next one.
 TEST(Placement, WholesWithinWholes) {
   const auto counts = check(R"g(graph "g" {

@@ -73,8 +73,15 @@ size_t runEach(const std::string& text) {
     for (const int share : {6, 3, 2, 1}) {
       const Neighbours neighbours(share - 1);
       auto got = run(engine, inputs, log);
-      if (alone.empty()) alone = std::move(got);
-      else EXPECT_EQ(std::memcmp(got[0].view().data, alone[0].view().data, static_cast<size_t>(alone[0].view().bytes())), 0) << kMostThreads / share << " threads\n" << text;
+      if (alone.empty()) {
+        alone = std::move(got);
+        continue;
+      }
+      for (size_t i = 0; i < got.size(); ++i) {
+        const auto bytes = static_cast<size_t>(alone[i].view().bytes());
+        EXPECT_EQ(std::memcmp(got[i].view().data, alone[i].view().data, bytes), 0)
+            << kMostThreads / share << " threads, output " << i << "\n" << text;
+      }
     }
   }
   return offered.size();
@@ -101,6 +108,21 @@ TEST(Threads, Convolution) {
                         Image{1, 192, 7, 320, 1, 1, 1}, Image{3, 17, 19, 23, 5, 1, 1}, Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
     EXPECT_GE(runEach(convolution(c)), 2);
   }
+}
+
+// Convolutions of one image as one node.
+TEST(Threads, Composites) {
+  EXPECT_GE(runEach(R"g(graph "g" {
+  input %x : f32[1,48,29,23]
+  const %u : f32[1,48,1,1] = random(1)
+  const %v : f32[37,48,1,1] = random(2)
+  const %w : f32[10,48,1,1] = random(3)
+  %a : f32[1,1,29,23], %b : f32[1,37,29,23], %c : f32[1,10,29,23] = composite{parts=[{convolution{epilogue="sigmoid(x0)"} [0,1]},
+    {convolution [0,2]},{convolution{epilogue="relu(x0)"} [0,3]}] outputs=[0,1,2]}(%x, %u, %v, %w) "op"
+  output %a
+  output %b
+  output %c
+})g"), 1);
 }
 
 std::string product(int64_t batch, int64_t rows, int64_t depth, int64_t columns, bool constant) {

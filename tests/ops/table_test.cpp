@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "ops/op/composite.h"
 #include "ops/op/concat.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
@@ -36,6 +37,9 @@ void randomize(Rng& rng, bool& value) {
 void randomize(Rng& rng, int64_t& value) {
   value = pick(rng, 0, 3) == 0 ? static_cast<int64_t>(rng()) : pick(rng, -5, 5);
 }
+void randomize(Rng& rng, int32_t& value) {
+  value = static_cast<int32_t>(pick(rng, -5, 5));
+}
 void randomize(Rng& rng, double& value) {
   value = pickOf(rng, std::vector<double>{0, -0.0, 1, 0.1, -1e300, 5e-324, INFINITY, -INFINITY, std::nan("")});
 }
@@ -63,6 +67,13 @@ void randomize(Rng& rng, std::vector<T>& value) {
   for (auto& element : value) randomize(rng, element);
 }
 
+void randomize(Rng& rng, std::vector<CompositePart>& value) {
+  for (int64_t left = pick(rng, 0, 3); left > 0; --left) {
+    const auto inputs = pickOf(rng, std::vector<std::vector<int32_t>>{{}, {0}, {-1, 2, 0}});
+    value.push_back({Operator::parse(pickOf(rng, std::vector<std::string>{"softmax{axis=1}", "transpose", "reformat{to=channels_last}"})), inputs});
+  }
+}
+
 template <typename T>
 void checkRoundTrip() {
   Rng rng(51);
@@ -82,6 +93,7 @@ void checkRoundTrip() {
 }
 
 TEST(OperatorTable, TextReadsBack) {
+  checkRoundTrip<Composite>();
   checkRoundTrip<Concat>();
   checkRoundTrip<Convolution>();
   checkRoundTrip<Deconvolution>();

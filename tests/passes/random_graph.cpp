@@ -141,7 +141,7 @@ void Generator::step(ValueId x) {
     case 6:
       return pick(2) == 0 ? pooling(x) : movement(x);
     case 7:
-      return matmul(x);
+      return pick(2) == 0 ? matmul(x) : branches(x);
     case 8:
       return rowwise(x);
     case 9:

@@ -1,5 +1,6 @@
 // Random graphs: what exporters write out of single operators, and what the passes find again.
 #include "ops/op/concat.h"
+#include "ops/op/convolution.h"
 #include "ops/op/gather.h"
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
@@ -172,6 +173,39 @@ void Generator::exportedAttention(ValueId x) {
   if (rowsFirst) transposed(last_, {1, 0, 2});
   binaryOf("add(x0,x1)", last_, tokens);
   if (pick(3) == 0) put(ops::Slice{{0, 0, 0}, {batch, 1, columns}, {}, ops::SliceMode::kStrict}, {last_});
+}
+
+// Products of one matrix, often of one row, or convolutions of one image, and what some networks have behind these.
+void Generator::branches(ValueId x) {
+  if (isImage(x, 1) && pick(2) == 0) {
+    const int64_t channels = shape(x)[1].constant();
+    const bool windows = pick(2) == 0;
+    for (int64_t left = 2 + pick(2); left > 0; --left) {
+      ops::Convolution op;
+      if (windows) op.prePadding = op.postPadding = {1, 1};
+      put(op, {x, weights({1 + pick(6), channels, windows ? 3 : 1, windows ? 3 : 1})});
+      if (pick(2) == 0) unaryOf("sigmoid(x0)", last_);
+    }
+    ops::Convolution depthwise;
+    depthwise.prePadding = depthwise.postPadding = {1, 1};
+    depthwise.groups = channels;
+    if (channels > 1) put(depthwise, {x, weights({channels, 1, 3, 3})});
+    return put(ops::Convolution{}, {channels > 1 ? last_ : x, weights({1 + pick(6), channels, 1, 1})});
+  }
+  const auto rank = static_cast<int64_t>(shape(x).size());
+  if (rank < 2 || !shape(x).back().isConstant()) return unary(x);
+  if (pick(2) == 0) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 0; axis + 1 < rank; ++axis) axes.push_back(axis);
+    x = mean(x, std::move(axes));
+  }
+  const int64_t depth = shape(x).back().constant();
+  const bool biased = pick(2) == 0;
+  for (int64_t left = 2 + pick(2); left > 0; --left) {
+    const int64_t columns = 1 + pick(6);
+    put(ops::MatMul{}, {x, weights({depth, columns})});
+    if (biased) binaryOf("add(x0,x1)", last_, weights({pick(3) == 0 ? 1 : columns}));
+  }
 }
 
 void Generator::pieces(ValueId x) {

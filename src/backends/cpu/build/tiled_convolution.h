@@ -6,6 +6,22 @@
 
 namespace tenon::backends::cpu {
 
+constexpr int64_t kMostTileTaps = 512;  // sources of a tile on the stack
+
+// What all of them ask of a convolution: images, weights and a bias that are constants, padding that adds, an epilogue
+// for tiles.
+inline build::Support isTiledConvolution(const build::Problem& problem, const ops::Convolution& op) {
+  const auto& w = problem.inputs[1];
+  if (w.dims.rank != 4) return build::no("{} spatial axes; it walks images", w.dims.rank - 2);
+  if (w.constant == nullptr) return build::no("the weights are computed");
+  if (op.hasBias && problem.inputs[2].constant == nullptr) return build::no("the bias is computed");
+  for (const auto& padding : op.prePadding) {
+    if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
+  }
+  if (const auto fits = tileEpilogueFits(problem, op.epilogue, op.hasBias ? 3 : 2, 1); !fits) return fits;
+  return onlyF32(problem);
+}
+
 class TiledConvolution : public SimpleTactic {
  public:
   TiledConvolution(std::string_view name, int rank) : SimpleTactic(name, true, rank), rank_(rank) {}
@@ -13,16 +29,8 @@ class TiledConvolution : public SimpleTactic {
   build::Support supports(const build::Problem& problem) const final {
     const auto* op = problem.op.as<ops::Convolution>();
     if (op == nullptr) return build::no("it computes convolutions");
-    const auto& w = problem.inputs[1];
-    if (w.dims.rank != 4) return build::no("{} spatial axes; it walks images", w.dims.rank - 2);
-    if (w.constant == nullptr) return build::no("the weights are computed");
-    if (op->hasBias && problem.inputs[2].constant == nullptr) return build::no("the bias is computed");
-    for (const auto& padding : op->prePadding) {
-      if (padding.isConstant() && padding.constant() < 0) return build::no("padding of {} crops", padding.constant());
-    }
-    if (const auto takes = takesWindow(*op, w.dims); !takes) return takes;
-    if (const auto fits = tileEpilogueFits(problem, op->epilogue, firstExtra(*op), 1); !fits) return fits;
-    return onlyF32(problem);
+    if (const auto is = isTiledConvolution(problem, *op); !is) return is;
+    return takesWindow(*op, problem.inputs[1].dims);
   }
 
   std::vector<build::Candidate> candidates(const build::Problem& problem) const final {

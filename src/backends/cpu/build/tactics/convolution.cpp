@@ -4,7 +4,6 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kMostTaps = 512;       // sources of a tile on the stack
 constexpr int64_t kPlanarChannels = 8;   // up to so many, turning the image costs less than a reformat
 
 class ConvolutionTactic final : public TiledConvolution {
@@ -13,7 +12,7 @@ class ConvolutionTactic final : public TiledConvolution {
 
  private:
   build::Support takesWindow(const ops::Convolution& op, const Dims& w) const override {
-    if (w.count(2, 4) > kMostTaps) return build::no("a window of {} taps; at most {}", w.count(2, 4), kMostTaps);
+    if (w.count(2, 4) > kMostTileTaps) return build::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
     if (w[0] / op.groups < 4) return build::no("{} output channels in a group; panels want 4", w[0] / op.groups);
     return build::yes();
   }

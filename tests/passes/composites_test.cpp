@@ -1,0 +1,113 @@
+// Nodes that become one composite, and those that stay.
+#include "check_pass.h"
+
+#include "core/error.h"
+#include "ops/op/composite.h"
+#include "passes/composites.h"
+#include "random_graph.h"
+
+namespace tenon::passes {
+namespace {
+
+bool always(const graph::Graph&, const graph::Node&, std::span<const graph::NodeId>) {
+  return true;
+}
+
+// The join on a body of statements: the operators that are left, values as before, nothing left to do.
+graph::Graph expectJoin(const std::string& body, const std::string& left) {
+  const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
+  auto after = before;
+  joinBranches(after, always);
+  graph::verify(after);
+  EXPECT_EQ(operators(after), left) << graph::text(after);
+  expectSameValues(before, after);
+  EXPECT_EQ(joinBranches(after, always), 0);
+  const auto text = graph::text(after, INT64_MAX);
+  EXPECT_EQ(graph::text(graph::parse(text), INT64_MAX), text);
+  return after;
+}
+
+TEST(JoinBranches, ConvolutionsOfOneInput) {
+  const auto after = expectJoin(R"g(
+  input %x : f32[N,6,9,9]
+  const %w : f32[5,6,1,1] = random(1)
+  const %v : f32[7,6,1,1] = random(2)
+  const %u : f32[4,6,3,3] = random(3)
+  const %b : f32[7] = random(4)
+  %p : f32[N,5,9,9] = convolution{epilogue="relu(x0)"}(%x, %w) "left"
+  %q : f32[N,7,9,9] = convolution{hasBias=true}(%x, %v, %b) "right"
+  %r : f32[N,4,7,7] = convolution(%x, %u) "wide"
+  output %p
+  output %q
+  output %r
+)g", "convolution composite");
+  EXPECT_EQ(after.node(after.order()[1]).name, "left + right");
+}
+
+TEST(JoinBranches, WhatComputesWithAnotherBranchStays) {
+  expectJoin(R"g(
+  input %x : f32[1,6,9,9]
+  const %w : f32[6,6,1,1] = random(1)
+  const %v : f32[6,6,1,1] = random(2)
+  %p : f32[1,6,9,9] = convolution(%x, %w) "left"
+  %q : f32[1,6,9,9] = convolution{epilogue="add(x0,x1)"}(%x, %v, %p) "right"
+  output %q
+)g", "convolution convolution");
+}
+
+TEST(JoinBranches, OnlyWhereItPays) {
+  const auto before = graph::parse(R"g(graph "g" {
+  input %x : f32[1,6,9,9]
+  const %w : f32[5,6,1,1] = random(1)
+  const %v : f32[7,6,1,1] = random(2)
+  %p : f32[1,5,9,9] = convolution(%x, %w) "left"
+  %q : f32[1,7,9,9] = convolution(%x, %v) "right"
+  output %p
+  output %q
+})g");
+  for (const bool isFaster : {false, true}) {
+    int asked = 0;
+    auto after = before;
+    runJoins(after, {},
+             [&](const graph::Graph& graph, const graph::Node& node, std::span<const graph::NodeId> instead) {
+               ++asked;
+               EXPECT_EQ(instead.size(), 2u);
+               EXPECT_EQ(graph.value(node.outputs.at(0)).name, "p");
+               return isFaster;
+             });
+    EXPECT_EQ(operators(after), isFaster ? "composite" : "convolution convolution");
+    EXPECT_EQ(asked, 1);
+  }
+  const ScopedVariable disable("TENON_DISABLE", "join_branches");
+  auto after = before;
+  runJoins(after, {}, always);
+  EXPECT_EQ(operators(after), "convolution convolution");
+}
+
+TEST(JoinBranches, RandomGraphsKeepTheirValues) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto before = randomGraph(seed);
+    auto after = before;
+    run(after, {});
+    runJoins(after, {}, always);
+    expectSameValues(before, after, seed);
+  }
+}
+
+TEST(Composite, BadTextIsRefused) {
+  for (const auto* text : {"composite{parts=[{composite [0]}]}", "composite{parts=[{convolution}]}",
+                           "composite{parts=[{convolution [0,1]]}"}) {
+    EXPECT_THROW(ops::Operator::parse(text), UserError) << text;
+  }
+  const std::vector<ops::TensorType> types{{DataType::kF32, Shape{1, 2, 3, 3}, std::nullopt}};
+  for (const auto* text :
+       {"composite{parts=[{softmax [1]}] outputs=[0]}", "composite{parts=[{softmax [-1]}] outputs=[0]}",
+        "composite{parts=[{softmax [0]}] outputs=[1]}", "composite{parts=[{softmax [0]}] outputs=[-1]}",
+        "composite{parts=[{topk [0]}] outputs=[0]}"}) {
+    EXPECT_THROW(ops::Operator::parse(text).infer("c", types), UserError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::passes
