@@ -5,7 +5,7 @@
 
 #include "backends/cuda/run/blas_matmul.h"
 #include "backends/cuda/run/cuda_device.h"
-#include "support/build_and_run.h"
+#include "cuda/on_gpu.h"
 
 namespace tenon::test {
 namespace {
@@ -213,6 +213,47 @@ const auto kName = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Convolution, Contractions, ::testing::ValuesIn(convolutions()), kName);
 INSTANTIATE_TEST_SUITE_P(Attention, Contractions, ::testing::ValuesIn(attentions()), kName);
 INSTANTIATE_TEST_SUITE_P(Product, Contractions, ::testing::ValuesIn(products()), kName);
+
+// One product computes the columns of all, and what reads them finds them in its memory.
+TEST_F(OnGpu, ProductsOfOneRowShareTheirMemory) {
+  const auto graph = graph::parse(R"g(graph "g" {
+  input %x : f32[1,1,96]
+  const %q : f32[96,64] = random(1)
+  const %k : f32[96,128] = random(2)
+  const %v : f32[96,40] = random(3)
+  const %b : f32[64] = random(4)
+  const %c : f32[128] = random(5)
+  const %d : f32[40] = random(6)
+  %qx : f32[1,1,64] = matmul{epilogue="add(x0,x1)"}(%x, %q, %b) "query"
+  %kx : f32[1,1,128] = matmul{epilogue="add(x0,x1)"}(%x, %k, %c) "key"
+  %vx : f32[1,1,40] = matmul{epilogue="add(x0,x1)"}(%x, %v, %d) "value"
+  %r : f32[1,1,64] = softmax{axis=2}(%qx) "r"
+  %s : f32[1,1,128] = softmax{axis=2}(%kx) "s"
+  %t : f32[1,1,40] = softmax{axis=2}(%vx) "t"
+  output %r
+  output %s
+  output %t
+})g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {1, 1, 96}, 7));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  RecordingLog log;
+  build::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  options.optimizationLevel = 0;
+  int products = 0, places = 0;
+  const auto plan = build::build(graph, options);
+  for (const auto& step : plan.programs[0].steps) {
+    products += step.kind == plan::StepKind::kLaunch && step.layerType == "matmul";
+    places += step.kind == plan::StepKind::kView;
+  }
+  EXPECT_EQ(products, 1);
+  EXPECT_EQ(places, 3);
+  const auto got = runOnGpu(graph, inputs, options).outputs;
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_LE(relativeError(got[i].view(), expected[i].view()), 1e-5) << i;
+}
 
 runtime::TensorShape shape(const Dims& dims) { return {DataType::kF16, dims, Format::kLinear}; }
 
