@@ -201,7 +201,7 @@ class Network:
         return row
 
 
-def tenon(network, options, flags):
+def tenon(network, options, flags, profile=False):
     """Builds and runs; the median time, seconds of the build and the error."""
     output, times, engine = (network.folder / name for name in ("output.json", "times.json", "engine"))
     common = [str(options.trtexec), f"--loadInputs={','.join(network.files)}", f"--duration={options.seconds:.2f}"]
@@ -219,7 +219,7 @@ def tenon(network, options, flags):
         begin = time.perf_counter()
         run(f"--onnx={network.onnx}", f"--saveEngine={engine}", "--skipInference", *flags, *options.build_flag)
         built = time.perf_counter() - begin
-        if options.profile:
+        if profile:
             (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".build"))
         run(f"--loadEngine={engine}", f"--exportTimes={times}", *([f"--exportOutput={output}"] if checked else []))
     except subprocess.TimeoutExpired as error:
@@ -228,7 +228,7 @@ def tenon(network, options, flags):
     if checked:
         values = json.loads(output.read_text())[0]["values"]
         error = network.error_of(np.array([math.nan if value is None else float(value) for value in values]))
-    if options.profile:
+    if profile:
         run(f"--loadEngine={engine}", "--dumpProfile", "--separateProfileRun")
         profile = network.onnx.with_suffix(".profile")
         (network.folder / "trtexec.log").rename(profile)
@@ -242,7 +242,7 @@ def measure(name, batch, options):
     network = Network(name, batch, options.folder, options.initial_statistics)
     try:
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
-        row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags)
+        row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags, options.profile)
         if options.profile:
             row["operations"], row["weights"] = network.count()
             row["layers"] = network.layers
