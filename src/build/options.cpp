@@ -241,10 +241,14 @@ void OptionSource::measure(const Problem& problem, Proposal& proposal, double be
   } else {
     makeReady(problem, proposal);
     measurement = proposal.failure.empty() ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
-                                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true};
+                                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true, true};
   }
   ++measured_;
-  if (!measurement.failure.empty()) options_.log->warning("tactic {}: {}", option.candidate.text(), measurement.failure);
+  if (!measurement.failure.empty()) {
+    // A refusal is one candidate less; anything else is worth knowing.
+    const auto message = fmt::format("tactic {}: {}", option.candidate.text(), measurement.failure);
+    measurement.refused ? options_.log->verbose("{}", message) : options_.log->warning("{}", message);
+  }
   option.workspaceBytes = measurement.workspaceBytes;
   option.seconds = measurement.lasting ? kNever : measurement.seconds;
   if (option.seconds < std::numeric_limits<double>::infinity()) {

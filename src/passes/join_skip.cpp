@@ -18,6 +18,7 @@ using graph::ValueId;
 using ops::ScalarArgument;
 
 constexpr size_t kEpilogueOperand = 1;  // operand i of a product's epilogue is input 1 + i; 0 is the product
+constexpr int64_t kMostRows = 2048;     // whose sums leave a product: measured on an H200, 384 rows gain by it, 4096 lose 1.4 %
 constexpr int64_t kLongestRow = 16384;  // elements that one block keeps in registers; longer rows would be read again
 
 // Statistics over all of the innermost axes, whose extents are known.
@@ -34,6 +35,16 @@ bool isOfRows(const ops::Normalization& op, const Shape& shape) {
     if (elements > kLongestRow) return false;
   }
   return true;
+}
+
+// Whether there are known to be more rows than that; the statistics are over `inner` axes.
+bool hasManyRows(const Shape& shape, size_t inner) {
+  int64_t rows = 1;
+  for (size_t axis = 0; axis + inner < shape.size(); ++axis) {
+    if (!shape[axis].isConstant()) return false;
+    rows *= shape[axis].constant();
+  }
+  return rows > kMostRows;
 }
 
 // An expression that is rest + x<added>; an empty rest is x<kept>.
@@ -85,6 +96,7 @@ class Join {
     const auto& value = graph_.value(sum);
     if (value.producer == graph::kNone || value.constraints != graph::Constraints{}) return false;
     if (!isOfRows(*op, value.type.shape)) return false;
+    if (hasManyRows(value.type.shape, op->axes.size()) && isOfProduct(value.producer)) return false;
     if (graph_.node(value.producer).device != node.device || !areThere(node)) return false;
     auto joined = *op;
     joined.skip = true;
@@ -100,6 +112,15 @@ class Join {
   bool areThere(const graph::Node& node) const {
     return std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId input) {
       return graph_.value(input).constant != nullptr || graph_.value(input).isInput;
+    });
+  }
+
+  // Whether a product computes the sum, or will when it becomes its epilogue.
+  bool isOfProduct(NodeId id) const {
+    const auto& node = graph_.node(id);
+    return node.op.facts().contraction || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      const NodeId producer = graph_.value(input).producer;
+      return producer != graph::kNone && graph_.node(producer).op.facts().contraction;
     });
   }
 

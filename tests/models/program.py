@@ -12,6 +12,7 @@ import argparse
 import array
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -88,10 +89,10 @@ def expected_of_peer(python, path, case, folder):
 
 def found_of(folder, printed, number, prefix=""):
     found = {}
-    for line in printed.splitlines():
-        case, output, name = line.split(" ", 2)
-        if int(case) == number:
-            found[name] = floats((folder / f"{prefix}{case}.{output}.raw").read_bytes())
+    for line in printed.splitlines():  # among what the builder logs
+        words = re.fullmatch(r"(\d+) (\d+) (.+)", line)
+        if words and int(words[1]) == number:
+            found[words[3]] = floats((folder / f"{prefix}{words[1]}.{words[2]}.raw").read_bytes())
     return found
 
 

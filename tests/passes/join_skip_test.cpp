@@ -40,6 +40,19 @@ TEST(JoinSkip, SumOfTwo) {
   expectJoined(kHead + sum("add(x0,x1)", "%h, %r") + normalization("axes=[2,1] centered=false"), "normalization");
 }
 
+// Of many rows a product adds in its epilogue with less loss than the normalization has.
+TEST(JoinSkip, ManyRowsBehindAProduct) {
+  const auto body = [](int rows) {
+    const auto rowsOf = fmt::format("f32[{},8]", rows);
+    return fmt::format("input %h : {0}\ninput %r : {0}\nconst %s : f32[8] = random(1)\nconst %b : f32[8] = random(2)\n"
+                       "const %w : f32[8,8] = random(3)\n%m : {0} = matmul(%h, %w) \"product\"\n"
+                       "%x : {0} = pointwise{{expr=\"add(x0,x1)\"}}(%m, %r) \"sum\"\n"
+                       "%n : {0} = normalization{{axes=[-1]}}(%x, %s, %b) \"norm\"\noutput %n\n", rowsOf);
+  };
+  expectJoined(body(2048), "matmul normalization");
+  expectJoined(body(2049), "matmul pointwise normalization");
+}
+
 TEST(JoinSkip, OtherReadersOfTheSum) {
   // A block that normalizes first: the sum goes on beside what is normalized.
   const std::string more = R"g(%m : f32[2,3,8] = matmul(%n, %w) "product"

@@ -129,7 +129,7 @@ class DeviceProfiler final : public Profiler {
     } catch (const OutOfMemory& error) {
       return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
     } catch (const Unsupported& error) {
-      return {std::numeric_limits<double>::infinity(), 0, error.what(), true};
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), true, true};
     } catch (const Error& error) {
       return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
     }

@@ -19,6 +19,7 @@ struct Measurement {
   uint64_t workspaceBytes = 0;
   std::string failure;
   bool lasting = false;     // it will fail in the same way next time
+  bool refused = false;     // the library or kernel says that it cannot
 };
 
 // Called by the building thread only.
