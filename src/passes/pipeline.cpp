@@ -41,6 +41,7 @@
 #include "passes/simulate_quantization.h"
 #include "passes/sink_rows.h"
 #include "passes/sink_transposes.h"
+#include "passes/sink_windows.h"
 #include "passes/thin_windows.h"
 
 namespace tenon::passes {
@@ -70,6 +71,7 @@ constexpr Pass kPipeline[] = {
     {"hoist_slices", &hoistSlices},          // rows that nobody reads
     {"join_skip", &joinSkip},                // residual sums, before products take them
     {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
+    {"sink_windows", &sinkWindows},          // ... or in front of what would only repeat it
     {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
     {"thin_windows", &thinWindows},          // while weights are those of the network
     {"fold_padding", &foldPadding},          // padding slices go into the windows behind them

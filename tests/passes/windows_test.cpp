@@ -55,5 +55,45 @@ TEST(ThinWindows, WeightsOfOneTapAndOfNone) {
   expectPass("thin_windows", body(window(3, 3, {}, {}), 11, 12, ""), "convolution");
 }
 
+constexpr const char* kConvolution = R"g(input %x : f32[1,3,6,7]
+  const %w : f32[4,3,1,1] = random(1)
+  %c : f32[1,4,6,7] = convolution(%x, %w) "conv"
+)g";
+
+TEST(SinkWindows, NearestNeighboursRepeatWhatIsComputedOnce) {
+  const std::string resize = "%r : f32[1,4,12,21] = resize{shape=[1,4,12,21]}(%c) \"resize\"\n";
+  const std::string perChannel = "const %s : f32[1,4,1,1] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"mul(x0,x1);tanh(t0)\"}(%r, %s) \"y\"\n";
+  expectPass("sink_windows", kConvolution + resize + perChannel + "output %y\n", "convolution pointwise resize");
+  const std::string square = "%y : f32[1,4,12,21] = pointwise{expr=\"mul(x0,x1)\"}(%r, %r) \"y\"\noutput %y\n";
+  expectPass("sink_windows", kConvolution + resize + square, "convolution pointwise resize");
+  // What differs from place to place, what others read, what interpolates and what gets smaller stays.
+  const std::string perColumn = "const %s : f32[21] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"add(x0,x1)\"}(%r, %s) \"y\"\noutput %y\n";
+  expectPass("sink_windows", kConvolution + resize + perColumn, "convolution resize pointwise");
+  expectPass("sink_windows", kConvolution + resize + perChannel + "output %y\noutput %r\n", "convolution resize pointwise");
+  const std::string linear = "%r : f32[1,4,12,21] = resize{mode=linear shape=[1,4,12,21]}(%c) \"resize\"\n";
+  expectPass("sink_windows", kConvolution + linear + perChannel + "output %y\n", "convolution resize pointwise");
+  expectPass("sink_windows", kConvolution + std::string(R"g(%r : f32[1,4,3,7] = resize{shape=[1,4,3,7]}(%c) "resize"
+    %y : f32[1,4,3,7] = pointwise{expr="relu(x0)"}(%r) "y"
+    output %y
+  )g"), "convolution resize pointwise");
+}
+
+TEST(SinkWindows, MaximaOfWhatKeepsTheOrder) {
+  const auto body = [](const std::string& fields, const std::string& expr) {
+    return kConvolution + ("%p : f32[1,4,3,4] = pooling{" + fields + "}(%c) \"pool\"\n%y : f32[1,4,3,4] = pointwise{expr=\"" + expr +
+                           "\"}(%p) \"y\"\noutput %y\n");
+  };
+  const std::string padded = "window=[2,2] strides=[2,2] prePadding=[0,1]";
+  for (const char* expr : {"relu(x0)", "tanh(x0)", "sigmoid(x0)", "clip(x0,-0.25,0.5)", "leaky_relu(x0,0.1)"}) {
+    expectPass("sink_windows", body(padded, expr), "convolution pointwise pooling");
+  }
+  for (const char* expr : {"neg(x0)", "leaky_relu(x0,-0.1)", "mul(x0,x0)", "sub(1,x0)"}) {
+    expectPass("sink_windows", body(padded, expr), "convolution pooling pointwise");
+  }
+  expectPass("sink_windows", body("type=average " + padded, "relu(x0)"), "convolution pooling pointwise");
+  // A window of padding alone gives the lowest number, which relu would make 0.
+  expectPass("sink_windows", body("window=[2,2] strides=[2,2] prePadding=[0,2] postPadding=[0,-1]", "relu(x0)"), "convolution pooling pointwise");
+}
+
 }  // namespace
 }  // namespace tenon::passes
