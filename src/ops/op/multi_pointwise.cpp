@@ -10,15 +10,8 @@ namespace tenon::ops {
 
 // The last instruction is computed when every input has been read for this index, so its result may take the place of one;
 // the others may be written before.
-Facts MultiPointwise::facts() const {
-  Facts facts;
-  const auto last = static_cast<int64_t>(expr.instructions.size()) - 1;
-  const auto found = std::find(results.begin(), results.end(), last);
-  if (found == results.end()) return facts;
-  const auto output = static_cast<int>(found - results.begin());
-  for (int i = 0; i < expr.inputCount(); ++i) facts.aliases.push_back({output, i, false});
-  return facts;
-}
+// No result takes the memory of an operand: another result may still be computed from it.
+Facts MultiPointwise::facts() const { return {}; }
 
 void MultiPointwise::infer(InferContext& context) const {
   std::vector<DataType> types;
