@@ -39,9 +39,8 @@ std::string graphText(const Case& c) {
 }
 
 // Runs the case once with each tactic that offers itself; the number of those that did.
-int runEach(const Case& c) {
+int runEach(const std::string& text) {
   int count = 0;
-  const auto text = graphText(c);
   for (const std::string tactic : {"cpu.convolution", "cpu.winograd", "cpu.depthwise", "cpu.dnnl_convolution"}) {
     std::vector<std::string> formats;
     const auto collect = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
@@ -65,12 +64,17 @@ int runEach(const Case& c) {
         if (node.name == "conv") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
         return candidates;
       };
-      expectMatchesReference(text, {}, options);
-      ++count;
+      try {
+        expectMatchesReference(text, {}, options);
+        ++count;
+      } catch (const Unsupported&) {  // oneDNN may have nothing for a format
+      }
     }
   }
   return count;
 }
+
+int runEach(const Case& c) { return runEach(graphText(c)); }
 
 constexpr int64_t kOne[2] = {1, 1};
 
@@ -111,6 +115,24 @@ TEST(Convolution, UnevenWindows) {
   c.before[0] = 2;
   c.after[1] = 0;
   EXPECT_GE(runEach(c), 2);
+}
+
+// Windows that lie in the padding; the result may take the memory of what the epilogue adds.
+TEST(Convolution, WindowsInThePadding) {
+  for (const int channels : {1, 3, 16}) {
+    for (const int extent : {1, 3}) {
+      for (const bool computed : {false, true}) {
+        const auto y = fmt::format("f32[2,{},{},{}]", channels, 7 + 5 - (extent - 1), 4 + 6 - (extent - 1));
+        const auto added = computed ? fmt::format("input %q : {0}\n%r : {0} = pointwise{{expr=\"neg(x0)\"}}(%q) \"neg\"\n", y)
+                                    : fmt::format("input %r : {}\n", y);
+        EXPECT_GE(runEach(fmt::format("graph \"g\" {{\ninput %x : f32[2,{0},7,4]\nconst %w : f32[{0},{0},{1},{1}] = random(1)\n{2}"
+                                      "%y : {3} = convolution{{prePadding=[2,3] postPadding=[3,3] epilogue=\"add(x1,x0)\"}}(%x, %w, %r) "
+                                      "\"conv\"\noutput %y\n}}",
+                                      channels, extent, added, y)),
+                  2);
+      }
+    }
+  }
 }
 
 TEST(Convolution, Groups) {

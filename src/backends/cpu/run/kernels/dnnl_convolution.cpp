@@ -129,6 +129,7 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool in
   const int spatial = x.dims.rank - 2;
   const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
   memory::dims strides, dilations, before, after;
+  bool allInPadding = false;  // a window may lie there
   for (int i = 0; i < spatial; ++i) {
     const auto at = static_cast<size_t>(i);
     strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
@@ -140,8 +141,13 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool in
     } else {
       after.push_back((x.dims[i + 2] - 1) * strides.back() + reach - y.dims[i + 2] - before.back());
     }
+    allInPadding = allInPadding || std::max(before.back(), after.back()) >= reach;
   }
-  const auto attributes = epilogue_.configure(shapes.inputs.subspan(firstExtra_), y, inside);
+  const auto extras = shapes.inputs.subspan(firstExtra_);
+  if (inside && allInPadding && !extras.empty()) {
+    throw dnnl::error(dnnl_unimplemented, "oneDNN 2.6 reads operands of the epilogue wrongly behind windows that lie in the padding");
+  }
+  const auto attributes = epilogue_.configure(extras, y, inside);
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   constexpr auto kAlgorithm =
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
