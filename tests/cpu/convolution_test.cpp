@@ -135,6 +135,20 @@ TEST(Convolution, WindowsInThePadding) {
   }
 }
 
+// Results of one channel, with a whole tensor in the epilogue: one pixel, a few, an image.
+TEST(Convolution, OneChannelWithWholeOperands) {
+  for (const int64_t extent : {1, 2, 3, 14}) {
+    for (const char* epilogue : {"max(x1,x0)", "add(x0,x1)", "mul(x0,x1);relu(t0)"}) {
+      Case c = square(1, extent, 1, 2, 1, 1);
+      c.batch = 2;
+      c.stride[0] = 2;
+      c.epilogue = epilogue;
+      c.extras = {"y"};
+      EXPECT_GE(runEach(c), 2);
+    }
+  }
+}
+
 TEST(Convolution, Groups) {
   Case c = square(24, 10, 36, 3, 1, 1);
   c.groups = 4;

@@ -173,7 +173,8 @@ size_t appendActivation(EltwiseChain& chain, const ops::ScalarExpr& expr, size_t
 bool appendBinary(PostOps& result, const ops::ScalarInstruction& instruction, int running, int input,
                   const runtime::TensorShape& extra, const runtime::TensorShape& output) {
   if (row(instruction.op).arity != 2) return false;  // so the running value is read once
-  if (output.dims.rank > 4) return false;  // oneDNN 2.6 computes such operands of volumes of few channels wrongly
+  // oneDNN 2.6 reads operands of volumes of few channels wrongly, and whole ones of images of one channel.
+  if (output.dims.rank > 4 || (output.dims.rank == 4 && output.dims[1] == 1 && extra.dims == output.dims)) return false;
   const bool perChannel = output.dims.rank > 1 && extra.dims.count() == output.dims[1] && extra.dims[1] == output.dims[1];
   if (instruction.op == ScalarOp::k_leaky_relu && running == 0 && perChannel && result.slopes) {
     constexpr int kChannelMask = 1 << 1;
