@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
 
-    gpu_peers.py [--compile] [--fp32] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR] [--json FILE]
-                 [--seconds S] [--build-flag=FLAG ...] [--profile] [--initial-statistics] [MODEL[:BATCH] ...]
+    gpu_peers.py [--compile] [--fp32] [--jobs N] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR]
+                 [--json FILE] [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ...]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
-has random weights of a fixed seed; batch normalization has statistics of the inputs, which keep values in range, or
-with --initial-statistics those that PyTorch begins with. PyTorch runs it in the half type, channels-last for pictures,
-as a CUDA graph; with --compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from the ONNX
-file that PyTorch exports, with the same type allowed, and runs it from the same inputs. Times are the GPU's: the median of many inferences, in
-milliseconds. "error" is the norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm
-of the latter, and "theirs" the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A
-ratio is PyTorch's best over Tenon. --profile leaves MODEL_bBATCH.profile in the folder, the time of each layer, and adds
-"bound": the operations of the network at --tflops, or the bytes of its weights in the half type at --tbs where that is
-longer, and 1.1 us for each layer of the engine; and the fraction of it that Tenon reaches.
+has random weights of a fixed seed; batch normalization has the statistics that PyTorch begins with, or where these let
+the values fall below what halves hold, those of the inputs. PyTorch runs it in the half type, channels-last for
+pictures, as a CUDA graph; with --compile also through torch.compile(mode="max-autotune"). Tenon builds an engine from
+the ONNX file that PyTorch exports, with the same type allowed, and runs it from the same inputs. Times are the GPU's:
+the median of many inferences, in milliseconds. With --jobs, so many networks are exported and compiled side by side;
+Tenon's builds and every timing still have the GPU alone, PyTorch's tuning shares it with its own kind. "error" is the
+norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm of the latter, and "theirs"
+the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A ratio is PyTorch's best over
+Tenon. --profile leaves MODEL_bBATCH/MODEL_bBATCH.profile in the folder, the time of each layer, and adds "bound": the
+operations of the network at --tflops, or the bytes of its weights in the half type at --tbs where that is longer, and
+1.1 us for each layer of the engine; and the fraction of it that Tenon reaches.
 """
 import argparse
+import concurrent.futures
 import json
 import math
+import multiprocessing
 import os
 import pathlib
 import re
@@ -31,6 +35,8 @@ import warnings
 import numpy as np
 import torch
 import torchvision
+
+from gpu_turns import Turns
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT = ["resnet50:1", "resnet50:32", "vit_b_16:1", "bert_base_128:1", "bert_base_128:32", "mobilenet_v3_large:1",
@@ -81,6 +87,8 @@ MODELS = {
     "bert_large_384": (lambda: bert(24, 1024, 16), sentence(384)),
     "gpt2_256": (gpt2, lambda batch: (torch.randint(0, 50000, (batch, 256)),)),
 }
+# With PyTorch's initial statistics the activations of these fall below what halves can hold.
+SETTLED = {"mobilenet_v3_large", "efficientnet_b0"}
 
 
 class Failed(Exception):
@@ -93,12 +101,13 @@ def median_ms(call, seconds):
     torch.cuda.synchronize()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 20:
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop))
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(10)]
+        for start, stop in events:  # queued: all but the first find the GPU busy, so that the host's time does not count
+            start.record()
+            call()
+            stop.record()
+        torch.cuda.synchronize()
+        times += [start.elapsed_time(stop) for start, stop in events[1:]]
     return statistics.median(times)
 
 
@@ -121,15 +130,8 @@ def exact(allowed):
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def settled(model, inputs, initial):
-    """The model as if trained: no matrix of zeros and, unless `initial`, batch normalization with statistics of these
-    inputs. With fresh ones the activations of deep networks fall below what halves can hold."""
-    model.eval()
-    for parameter in model.parameters():
-        if parameter.dim() > 1 and not parameter.any():
-            torch.nn.init.normal_(parameter, std=0.02)
-    if initial:
-        return
+def settle(model, inputs):
+    """Batch normalization with the statistics of these inputs."""
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             module.reset_running_stats()
@@ -142,12 +144,16 @@ def settled(model, inputs, initial):
 class Network:
     """Model, inputs, the ONNX file, and the right answer."""
 
-    def __init__(self, name, batch, folder, initial):
+    def __init__(self, name, batch, folder):
         torch.manual_seed(0)
         make, inputs = MODELS[name]
-        self.model, self.inputs = make(), inputs(batch)
+        self.model, self.inputs = make().eval(), inputs(batch)
         with torch.no_grad():
-            settled(self.model, self.inputs, initial)
+            for parameter in self.model.parameters():
+                if parameter.dim() > 1 and not parameter.any():  # a matrix of zeros hides what is before it
+                    torch.nn.init.normal_(parameter, std=0.02)
+            if name in SETTLED:
+                settle(self.model, self.inputs)
         self.onnx = folder / f"{name}_b{batch}.onnx"
         self.folder = folder
         names = [f"input{k}" for k in range(len(self.inputs))]
@@ -181,7 +187,7 @@ class Network:
         got = values.astype(np.float64).ravel()
         return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)) if got.size == wanted.size else math.inf
 
-    def peers(self, kind, options):
+    def peers(self, kind, options, turns):
         inputs = [x.cuda().to(kind) if x.is_floating_point() else x.cuda() for x in self.inputs]
         model = self.model.to(kind)
         if inputs[0].dim() == 4:
@@ -189,15 +195,16 @@ class Network:
             inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
         row = {}
         with torch.no_grad():
-            row["their_error"] = self.error_of(model(*inputs).float().cpu().numpy())
-            row["eager"] = median_ms(as_graph(model, inputs), options.seconds)
+            with turns.alone():
+                row["their_error"] = self.error_of(model(*inputs).float().cpu().numpy())
+                row["eager"] = median_ms(as_graph(model, inputs), options.seconds)
             if options.compile:
                 begin = time.perf_counter()
                 compiled = torch.compile(model, mode="max-autotune")
                 compiled(*inputs)
                 row["compile_seconds"] = time.perf_counter() - begin
-                row["compile"] = median_ms(lambda: compiled(*inputs), options.seconds)
-                torch._dynamo.reset()
+                with turns.alone():
+                    row["compile"] = median_ms(lambda: compiled(*inputs), options.seconds)
         return row
 
 
@@ -236,23 +243,34 @@ def tenon(network, options, flags, profile=False):
     return statistics.median(entry["computeMs"] for entry in json.loads(times.read_text())), built, error
 
 
-def measure(name, batch, options):
+def measure(spec, options):
+    """A row of the table, in a process of its own."""
+    warnings.filterwarnings("ignore")
+    torch.backends.cudnn.benchmark = True
+    name, _, batch = spec.partition(":")
+    batch = int(batch or 1)
     row = {"model": name, "batch": batch}
     kind = getattr(torch, options.precision)
-    network = Network(name, batch, options.folder, options.initial_statistics)
+    turns = Turns(options.folder)
+    turns.share_inductor()
+    folder = options.folder / f"{name}_b{batch}"
+    folder.mkdir(exist_ok=True)
+    network = Network(name, batch, folder)
     try:
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
-        row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags, options.profile)
+        with turns.alone():
+            row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags, options.profile)
         if options.profile:
             row["operations"], row["weights"] = network.count()
             row["layers"] = network.layers
             work = max(row["operations"] / options.tflops / 1e9, 2 * row["weights"] / options.tbs / 1e9)
             row["bound"] = work + LAUNCH_MS * network.layers
         if options.fp32:
-            row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
+            with turns.alone():
+                row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
     except Failed as error:
         row["reason"] = str(error)
-    row.update(network.peers(kind, options))
+    row.update(network.peers(kind, options, turns))
     network.onnx.unlink(missing_ok=True)
     return row
 
@@ -275,6 +293,7 @@ def main():
     parser.add_argument("models", nargs="*", default=DEFAULT, help="; ".join(MODELS))
     parser.add_argument("--compile", action="store_true", help="torch.compile too; takes minutes per network")
     parser.add_argument("--fp32", action="store_true", help="an engine without halves and TF32 too")
+    parser.add_argument("--jobs", type=int, default=1, help="networks at a time; worth it with --compile")
     parser.add_argument("--precision", default="float16", choices=["float16", "bfloat16"])
     parser.add_argument("--trtexec", type=pathlib.Path, default=ROOT / "build/release/bin/trtexec")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_peers"))
@@ -282,13 +301,11 @@ def main():
     parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
     parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
     parser.add_argument("--profile", action="store_true", help="write the time of each layer to the folder")
-    parser.add_argument("--initial-statistics", action="store_true", help="batch normalization as PyTorch initializes it")
     parser.add_argument("--tflops", type=float, default=739, help="of half matrix products; the default was measured on an H200")
     parser.add_argument("--tbs", type=float, default=4.22, help="TB/s of copies; likewise")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.backends.cudnn.benchmark = True
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, 2 * (os.cpu_count() or 1) // max(1, options.jobs))))
     options.folder.mkdir(parents=True, exist_ok=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
           f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
@@ -296,16 +313,17 @@ def main():
           (f" {'fp32':>9} {'error':>9}" if options.fp32 else "") +
           (f" {'GFLOP':>9} {'layers':>6} {'bound':>9} {'of it':>6}" if options.profile else ""), flush=True)
     rows = []
-    for spec in options.models:
-        name, _, batch = spec.partition(":")
-        try:
-            rows.append(measure(name, int(batch or 1), options))
-            print(line(rows[-1]), flush=True)
-        except Exception as error:  # one network must not end the others
-            print(f"{spec}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
-        torch.cuda.empty_cache()
+    # A process for each network: what PyTorch keeps of one must not weigh on the next.
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+        running = {pool.submit(measure, spec, options): spec for spec in options.models}
+        for done in concurrent.futures.as_completed(running):
+            try:
+                rows.append(done.result())
+                print(line(rows[-1]), flush=True)
+            except Exception as error:  # one network must not end the others
+                print(f"{running[done]}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1))
     ratios = [min(r["eager"], r.get("compile", math.inf)) / r["tenon"] for r in rows if "tenon" in r]
     if ratios:
         print(f"geometric mean of {len(ratios)} ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.3f}")
