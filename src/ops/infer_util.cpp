@@ -19,6 +19,17 @@ void checkSameType(const InferContext& context, size_t a, size_t b) {
   context.check(x == y, "inputs {} and {} have types {} and {}; cast one of them", a, b, name(x), name(y));
 }
 
+ScalarOperands scalarOperands(const InferContext& context, const ScalarExpr& expr) {
+  ScalarOperands result{context.input(0).shape, {}};
+  for (size_t i = 0; i < context.inputCount(); ++i) {
+    result.types.push_back(context.input(i).dtype);
+    if (i > 0) result.shape = context.broadcast(result.shape, context.input(i).shape);
+  }
+  context.check(expr.inputCount() <= static_cast<int>(context.inputCount()), "expression {} needs {} inputs, got {}", text(expr),
+                expr.inputCount(), context.inputCount());
+  return result;
+}
+
 std::vector<bool> axisMask(const InferContext& context, const std::vector<int64_t>& axes, int rank) {
   std::vector<bool> mask(static_cast<size_t>(rank));
   for (const auto axis : axes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/operator.h"
+#include "ops/scalar.h"
 
 namespace tenon::ops {
 
@@ -12,6 +13,13 @@ bool followsContents(const Shape& shape) noexcept;
 
 void checkFloating(const InferContext& context, size_t input);
 void checkSameType(const InferContext& context, size_t a, size_t b);
+
+// What the operands of scalar work have in common: the shape that they broadcast to, and their types.
+struct ScalarOperands {
+  Shape shape;
+  std::vector<DataType> types;
+};
+ScalarOperands scalarOperands(const InferContext& context, const ScalarExpr& expr);
 
 // The axes made non-negative, as a mask; UserError when one is out of range or repeated.
 std::vector<bool> axisMask(const InferContext& context, const std::vector<int64_t>& axes, int rank);

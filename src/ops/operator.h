@@ -83,6 +83,12 @@ struct Alias {
 };
 
 // Facts that passes, memory planning and backends ask instead of asking for kinds.
+// Which input holds indices of elements of input 0, and of which of its axes; no axis: of several.
+struct Indices {
+  int input = 0;
+  std::optional<int64_t> axis;
+};
+
 struct Facts {
   bool pointwise = false;   // one output element per index of the broadcast inputs
   bool movement = false;    // copies elements, computes nothing
@@ -91,6 +97,7 @@ struct Facts {
   bool deterministic = true;  // same inputs, same outputs: may be folded and merged
   bool sideEffects = false;   // may not be removed
   std::vector<Alias> aliases;
+  std::optional<Indices> indices;
 };
 
 // A value of any operator type. Copies are deep; two are equal when kind and fields are equal.

@@ -5,7 +5,7 @@
 #include "ops/op/deconvolution.h"
 #include "ops/op/pointwise.h"
 #include "passes/affine.h"
-#include "passes/match.h"
+#include "passes/merge_pairs.h"
 
 namespace tenon::passes {
 namespace {
@@ -16,16 +16,14 @@ using graph::NodeId;
 using ops::ScalarOp;
 
 template <typename Op>
-bool foldInto(Graph& graph, NodeId id, int channelAxis, const std::vector<std::vector<graph::Use>>& uses) {
+bool foldInto(Graph& graph, NodeId id, const graph::Use& use, int channelAxis) {
   const auto& node = graph.node(id);
   const auto* op = node.op.template as<Op>();
   if (op == nullptr || !op->epilogue.empty()) return false;
   const auto& weights = graph.value(node.inputs[1]).constant;
   const ConstantPtr bias = op->hasBias ? graph.value(node.inputs[2]).constant : nullptr;
   if (weights == nullptr || (op->hasBias && bias == nullptr)) return false;
-  const auto use = onlyUse(graph, uses, node.outputs[0]);
-  if (!use) return false;
-  const auto& next = graph.node(use->node);
+  const auto& next = graph.node(use.node);
   if (next.op.as<ops::Pointwise>() == nullptr) return false;
   const auto& type = graph.value(node.outputs[0]).type;
   if (graph.value(next.outputs[0]).type.shape != type.shape || graph.value(next.outputs[0]).type.dtype != type.dtype) return false;
@@ -35,7 +33,7 @@ bool foldInto(Graph& graph, NodeId id, int channelAxis, const std::vector<std::v
 
   Op merged = *op;
   auto inputs = node.inputs;
-  const NodeId from[] = {id, use->node};
+  const NodeId from[] = {id, use.node};
   const auto output = next.outputs[0];
   const auto name = node.name;
   const int64_t channels = type.shape[1].constant();
@@ -62,23 +60,12 @@ bool foldInto(Graph& graph, NodeId id, int channelAxis, const std::vector<std::v
 
 int foldAffine(Graph& graph, const Options& options) {
   if (options.refittable) return 0;
-  int edits = 0;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    const auto uses = graph.allUses();
-    const auto order = graph.order();
-    std::vector<bool> touched(graph.nodeCount(), false);
-    for (const auto id : order) {
-      const auto use = onlyUse(graph, uses, graph.node(id).outputs[0]);
-      if (!use || touched[id]) continue;
-      if (!foldInto<ops::Convolution>(graph, id, 0, uses) && !foldInto<ops::Deconvolution>(graph, id, 1, uses)) continue;
-      touched[use->node] = true;
-      changed = true;
-      ++edits;
-    }
-  }
-  return edits;
+  const auto begins = [](const ops::Operator& op) {
+    return op.as<ops::Convolution>() != nullptr || op.as<ops::Deconvolution>() != nullptr;
+  };
+  return mergePairs(graph, begins, [&](NodeId id, const graph::Use& use) {
+    return foldInto<ops::Convolution>(graph, id, use, 0) || foldInto<ops::Deconvolution>(graph, id, use, 1);
+  });
 }
 
 }  // namespace tenon::passes

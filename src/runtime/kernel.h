@@ -64,6 +64,7 @@ struct KernelLoad {
   std::span<const std::byte> nativeCode;  // empty when there is none
   Log& log;
   bool sizesOnly = false;  // configure() will be asked and nothing launched: weights need not be packed
+  bool trial = false;      // a candidate is measured: what could only be slow may be refused
 };
 
 // The run half of a backend. load() throws Unsupported, naming the kernel, when this machine cannot run the record.

@@ -9,6 +9,7 @@
 
 #include "build/tune/result_check.h"
 #include "build/tune/rotation.h"
+#include "build/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "runtime/device_cache.h"
@@ -68,22 +69,10 @@ class GuardedBuffer {
   char* base_ = nullptr;
 };
 
-// Reproducible data in [0.1, 1): positive, so that logarithms and roots stay finite; small integers. Beyond a megabyte
-// it repeats.
-std::vector<char> randomBytes(DataType dtype, size_t size, uint64_t seed) {
-  constexpr size_t kPattern = size_t{1} << 20;
-  std::vector<char> bytes(std::min(size, kPattern));
-  const int64_t count = static_cast<int64_t>(bytes.size()) * 8 / bits(dtype);
-  uint64_t state = seed * 2862933555777941757ull + 3037000493ull;
-  for (int64_t i = 0; i < count; ++i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    const double unit = static_cast<double>(state >> 11) * 0x1p-53;
-    if (isFloating(dtype)) {
-      storeDouble(dtype, bytes.data(), i, 0.1 + 0.9 * unit);
-    } else {
-      storeInt(dtype, bytes.data(), i, static_cast<int64_t>(unit * 2));
-    }
-  }
+// Beyond a megabyte it repeats.
+std::vector<char> testData(DataType dtype, size_t size, uint64_t seed, int64_t below) {
+  std::vector<char> bytes(std::min(size, size_t{1} << 20));
+  fillWithTestData(dtype, bytes.data(), static_cast<int64_t>(bytes.size()) * 8 / bits(dtype), seed, below);
   return bytes;
 }
 
@@ -182,14 +171,14 @@ class DeviceProfiler final : public Profiler {
     Trial trial;
     std::vector<TensorView> constants;
     for (const auto& input : problem.inputs) constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
-    trial.kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log_});
+    trial.kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log_, false, true});
     trial.instance = trial.kernel->instantiate();
     std::vector<runtime::TensorShape> inputShapes;
     std::vector<runtime::TensorShape> outputShapes;
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& desc = problem.inputs[i];
       inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
-      trial.inputs.push_back(input(desc, i, candidate.inputs[i], trial.comparable));
+      trial.inputs.push_back(input(problem, i, candidate.inputs[i], trial.comparable));
     }
     trial.turns = turns(problem, candidate, trial.inputs);
     for (size_t i = 0; i < problem.outputs.size(); ++i) {
@@ -207,7 +196,8 @@ class DeviceProfiler final : public Profiler {
 
   // Address of an operand in a format. On a host device each format holds random data of its own; elsewhere all hold
   // the same tensor, so that results can be compared.
-  void* input(const TensorDesc& desc, size_t index, Format format, bool& comparable) {
+  void* input(const Problem& problem, size_t index, Format format, bool& comparable) {
+    const auto& desc = problem.inputs[index];
     if (desc.constant != nullptr && device_.isHost() && format == Format::kLinear) {
       return const_cast<void*>(desc.constant->view().data);  // weights are large: no copy
     }
@@ -217,14 +207,14 @@ class DeviceProfiler final : public Profiler {
     const auto bytes = storageBytes(desc.dtype, desc.dims, format);
     auto buffer = std::make_unique<GuardedBuffer>(device_, bytes);
     const auto random = [&] {
-      if (bytes > 0) buffer->fill(randomBytes(desc.dtype, bytes, index));
+      if (bytes > 0) buffer->fill(testData(desc.dtype, bytes, index, integersBelow(problem, index)));
     };
     if (desc.constant != nullptr && (device_.isHost() || format == Format::kLinear)) {
       buffer->write(desc.constant->view().data);
     } else if (device_.isHost() || format == Format::kLinear || bytes == 0) {
       random();
     } else {
-      const auto* linear = input(desc, index, Format::kLinear, comparable);
+      const auto* linear = input(problem, index, Format::kLinear, comparable);
       if (!check_.convert(desc, Format::kLinear, format, linear, buffer->data())) {
         comparable = false;
         random();

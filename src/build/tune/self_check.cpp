@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "build/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "core/strided.h"
@@ -93,19 +94,6 @@ class FormattedTensor {
   void* data_ = nullptr;
 };
 
-void fill(const TensorView& tensor, uint64_t seed) {
-  uint64_t state = seed * 2862933555777941757ull + 3037000493ull;
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    const double unit = static_cast<double>(state >> 11) * 0x1p-53;
-    if (isFloating(tensor.dtype)) {
-      tensor.storeDouble(i, 0.1 + 0.9 * unit);
-    } else {
-      tensor.storeInt(i, static_cast<int64_t>(unit * 2));
-    }
-  }
-}
-
 }  // namespace
 
 Tolerance Tolerance::ofReference(DataType dtype) {
@@ -180,7 +168,7 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
     constants.push_back(desc.constant != nullptr ? desc.constant->view() : TensorView{});
     if (desc.constant == nullptr) {
       values.emplace_back(desc.dtype, desc.dims);
-      fill(values.back().view(), i + 1);
+      fillWithTestData(desc.dtype, values.back().view().data, desc.dims.count(), i + 1, integersBelow(problem, i));
     }
     inputs.push_back(desc.constant != nullptr ? constants.back() : values.back().view());
     place(0, desc, candidate.inputs[i]).put(inputs.back());

@@ -139,6 +139,7 @@ void evaluateNd(const Gather& gather, const EvalContext& context) {
 Facts Gather::facts() const {
   Facts facts;
   facts.movement = true;
+  facts.indices = Indices{1, mode == GatherMode::kNd ? std::nullopt : std::optional(axis)};
   return facts;
 }
 

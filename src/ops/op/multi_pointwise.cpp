@@ -8,20 +8,11 @@
 
 namespace tenon::ops {
 
-// The last instruction is computed when every input has been read for this index, so its result may take the place of one;
-// the others may be written before.
 // No result takes the memory of an operand: another result may still be computed from it.
 Facts MultiPointwise::facts() const { return {}; }
 
 void MultiPointwise::infer(InferContext& context) const {
-  std::vector<DataType> types;
-  Shape shape = context.input(0).shape;
-  for (size_t i = 0; i < context.inputCount(); ++i) {
-    types.push_back(context.input(i).dtype);
-    if (i > 0) shape = context.broadcast(shape, context.input(i).shape);
-  }
-  context.check(expr.inputCount() <= static_cast<int>(context.inputCount()), "expression {} needs {} inputs, got {}",
-                ops::text(expr), expr.inputCount(), context.inputCount());
+  auto [shape, types] = scalarOperands(context, expr);
   context.check(!results.empty(), "there are no results; name at least one of the {} instructions",
                 expr.instructions.size());
   std::vector<DataType> steps;

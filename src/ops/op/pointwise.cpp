@@ -128,14 +128,7 @@ Facts Pointwise::facts() const {
 }
 
 void Pointwise::infer(InferContext& context) const {
-  std::vector<DataType> types;
-  Shape shape = context.input(0).shape;
-  for (size_t i = 0; i < context.inputCount(); ++i) {
-    types.push_back(context.input(i).dtype);
-    if (i > 0) shape = context.broadcast(shape, context.input(i).shape);
-  }
-  context.check(expr.inputCount() <= static_cast<int>(context.inputCount()), "expression {} needs {} inputs, got {}",
-                ops::text(expr), expr.inputCount(), context.inputCount());
+  auto [shape, types] = scalarOperands(context, expr);
   DataType type = DataType::kF32;
   try {
     type = resultType(expr, types);

@@ -95,6 +95,7 @@ void evaluateNd(const EvalContext& context) {
 Facts Scatter::facts() const {
   Facts facts;
   facts.aliases.push_back({0, 0, false});
+  facts.indices = Indices{1, mode == ScatterMode::kNd ? std::nullopt : std::optional(axis)};
   return facts;
 }
 
