@@ -229,6 +229,23 @@ TEST(Placement, RowsOfOneImageAreContiguous) {
   EXPECT_EQ(counts.slices, 0);
 }
 
+// Constants lie as the model has them, whatever the format of the whole.
+TEST(Placement, ConstantsAreBroughtIntoTheFormatOfTheWhole) {
+  for (const int axis : {1, 2}) {
+    const auto counts = check(fmt::format(R"g(graph "g" {{
+  input %x : f32[1,5,3,4]
+  const %k : f32[1,5,3,4] = random(1)
+  const %w : f32[5,{0},3,3] = random(2)
+  %a : f32[1,5,3,4] = pointwise{{expr="tanh(x0)"}}(%x) "a"
+  %y : f32[1,{0},{1},4] = concat{{axis={2}}}(%k, %a) "y"
+  %c : f32[1,5,{1},4] = convolution{{prePadding=[1,1] postPadding=[1,1]}}(%y, %w) "c"
+  output %c
+}})g", axis == 1 ? 10 : 5, axis == 2 ? 6 : 3, axis), inChannelsLast({"cpu.convolution"}));
+    EXPECT_EQ(counts.views, 1);
+    EXPECT_EQ(counts.concats, 1) << "of the constant alone";
+  }
+}
+
 // Parts that have another home: inputs, constants, outputs, parts of another whole, the same part twice.
 TEST(Placement, WhatHasAnotherHomeIsCopied) {
   const auto counts = check(R"g(graph "g" {

@@ -117,6 +117,16 @@ TEST(Convolution, UnevenWindows) {
   EXPECT_GE(runEach(c), 2);
 }
 
+// Results of either sign before an epilogue that hides it.
+TEST(Convolution, PowersInTheEpilogue) {
+  Case c = square(5, 6, 5, 2, 1, 1);
+  c.width = 4;
+  c.stride[0] = 2;
+  c.bias = false;
+  c.epilogue = "abs(x0);add(t0,0.5);pow(t1,1.5)";
+  EXPECT_GE(runEach(c), 2);
+}
+
 // Windows that lie in the padding; the result may take the memory of what the epilogue adds.
 TEST(Convolution, WindowsInThePadding) {
   for (const int channels : {1, 3, 16}) {

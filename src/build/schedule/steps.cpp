@@ -195,7 +195,7 @@ class Scheduler {
   }
 
   // A slice or concatenation whose result stands already where it belongs, but for the parts that are copied there: by its
-  // own kernel where that writes rows of any pitch, as a concatenation of one.
+  // own kernel, as a concatenation of one, where that writes rows of any pitch or a constant is not in the result's format.
   void addShared(NodeId id, const std::vector<CopiedPart>& copied) {
     const auto& node = graph_.node(id);
     auto view = launchStep(id);
@@ -207,9 +207,12 @@ class Scheduler {
       const ValueId part = node.inputs[input];
       const auto& whole = program_.tensors[static_cast<size_t>(tensor_[place.owner])];
       const int32_t to = addView(part, whole.storage == Storage::kView ? whole.index : tensor_[place.owner], place);
+      const Format format = assignment_.formats[node.outputs[0]];
       program_.tensors.back().debug = false;
+      program_.tensors.back().format = format;
       const auto name = fmt::format("{} (part {})", node.name, input);
-      auto step = assignment_.choice[id].candidate.pitchedOutputs == 0 ? copyStep(tensor_[part], to, name) : launchStep(id);
+      const bool bytes = assignment_.formats[part] == format && assignment_.choice[id].candidate.pitchedOutputs == 0;
+      auto step = bytes ? copyStep(tensor_[part], to, name) : launchStep(id);
       step.name = name;
       step.origins = node.origins;
       step.inputs = {tensor_[part]};
