@@ -20,6 +20,7 @@ class Judge {
 
   bool pays(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
     if (!hasKernel(problemOf(graph, joint))) return false;
+    announce(graph, joint, instead);
     if (!isFaster(graph, joint, instead)) return false;
     if (options_.optimizationLevel == 0) return true;
     // What other programs do to the machine would often pass for a gain: it must be there a second time.
@@ -33,6 +34,17 @@ class Judge {
     auto problem = makeProblem(graph, node, symbols_);
     problem.tf32 = options_.tf32;
     return problem;
+  }
+
+  // The kernels of all are made at once.
+  void announce(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
+    std::vector<const graph::Node*> nodes{&joint};
+    for (const auto id : instead) nodes.push_back(&graph.node(id));
+    std::vector<Problem> problems;
+    for (const auto* node : nodes) problems.push_back(problemOf(graph, *node));
+    std::vector<Asked> asked;
+    for (size_t i = 0; i < nodes.size(); ++i) asked.push_back({nodes[i], &problems[i]});
+    source_.announce(asked);
   }
 
   // One that is no reference.
@@ -77,7 +89,7 @@ class Judge {
 
 void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
                const BuildOptions& options) {
-  if (!device.isHost() || options.filter) return;
+  if (options.filter) return;
   Judge judge(symbols, device, source, options);
   passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
                    [&](const graph::Graph& whole, const graph::Node& node, std::span<const graph::NodeId> instead) {

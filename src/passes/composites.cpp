@@ -5,6 +5,7 @@
 
 #include "ops/op/composite.h"
 #include "ops/op/convolution.h"
+#include "ops/op/pointwise.h"
 #include "passes/match.h"
 
 namespace tenon::passes {
@@ -14,13 +15,17 @@ using graph::Graph;
 using graph::NodeId;
 using graph::ValueId;
 
-// Nodes that stand side by side, in order, as one operator over what they read.
+constexpr int64_t kImageChannels = 4;
+
+// Nodes in order as one operator over what they read.
 struct Joint {
   ops::Composite op;
+  std::string name;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 };
 
+// Nodes that stand side by side.
 Joint join(const Graph& graph, const std::vector<NodeId>& nodes) {
   Joint joint;
   for (const auto id : nodes) {
@@ -34,18 +39,34 @@ Joint join(const Graph& graph, const std::vector<NodeId>& nodes) {
     joint.op.outputs.push_back(static_cast<int32_t>(joint.op.parts.size()));
     joint.op.parts.push_back(std::move(part));
     joint.outputs.push_back(node.outputs[0]);
+    joint.name += (joint.name.empty() ? "" : " + ") + node.name;
   }
   return joint;
 }
 
-bool replace(Graph& graph, const std::vector<NodeId>& nodes, const Pays& pays) {
-  const auto joint = join(graph, nodes);
+// A node of one operand, and the one that reads its result as its first operand, and no other does.
+Joint chain(const Graph& graph, NodeId first, NodeId second) {
+  Joint joint;
+  joint.inputs = {graph.node(first).inputs[0]};
+  ops::CompositePart part{graph.node(second).op, {-1}};
+  const auto& inputs = graph.node(second).inputs;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    part.inputs.push_back(static_cast<int32_t>(i));
+    joint.inputs.push_back(inputs[i]);
+  }
+  joint.op = {{{graph.node(first).op, {0}}, std::move(part)}, {1}};
+  joint.outputs = graph.node(second).outputs;
+  // Casts that the network does not have go without saying.
+  if (!graph.node(first).origins.empty()) joint.name = graph.node(first).name + " + ";
+  joint.name += graph.node(second).name;
+  return joint;
+}
+
+bool replace(Graph& graph, const std::vector<NodeId>& nodes, const Joint& joint, const Pays& pays) {
   const auto device = graph.node(nodes[0]).device;
   if (!pays(graph, {joint.op, "composite", {}, joint.inputs, joint.outputs, device}, nodes)) return false;
-  std::vector<std::string> names;
-  for (const auto id : nodes) names.push_back(graph.node(id).name);
   graph::Patch patch(graph);
-  const NodeId made = patch.addNode(joint.op, fmt::format("{}", fmt::join(names, " + ")), joint.inputs, nodes);
+  const NodeId made = patch.addNode(joint.op, joint.name, joint.inputs, nodes);
   auto& node = graph.node(made);
   node.device = device;
   for (size_t i = 0; i < joint.outputs.size(); ++i) patch.replace(joint.outputs[i], node.outputs[i]);
@@ -95,20 +116,56 @@ int joinBranches(Graph& graph, const Pays& pays) {
       if (use.input == 0 && areAlike(graph, id, use.node) && readsConstants(graph, use.node)) nodes.push_back(use.node);
     }
     // The first of them asks for all, so that what did not pay is not asked again.
-    if (nodes.size() < 2 || nodes[0] != id || !replace(graph, nodes, pays)) continue;
+    if (nodes.size() < 2 || nodes[0] != id || !replace(graph, nodes, join(graph, nodes), pays)) continue;
     for (const auto node : nodes) gone[node] = true;
     ++edits;
   }
   return edits;
 }
 
+int joinCast(Graph& graph, const Pays& pays) {
+  int edits = 0;
+  const auto order = graph.order();
+  for (const auto id : order) {
+    const auto* op = convolutionOf(graph, id);
+    if (op == nullptr || op->groups != 1 || windowOf(graph, id)[1] > kImageChannels) continue;
+    const ValueId image = graph.node(id).inputs[0];
+    const auto& value = graph.value(image);
+    if (value.producer == graph::kNone || graph.isOutput(image) || graph.uses(image).size() != 1) continue;
+    if (value.constraints != graph::Constraints{}) continue;
+    const auto& cast = graph.node(value.producer);
+    const bool isCast = cast.op.as<ops::Pointwise>() != nullptr && cast.inputs.size() == 1;
+    if (!isCast || cast.device != graph.node(id).device) continue;
+    if (graph.value(cast.inputs[0]).type.shape != value.type.shape) continue;
+    const NodeId first = value.producer;
+    if (replace(graph, {first, id}, chain(graph, first, id), pays)) ++edits;
+  }
+  return edits;
+}
+
+namespace {
+
+struct Join {
+  std::string_view name;
+  int (*run)(Graph& graph, const Pays& pays);
+  std::string_view device;  // that has kernels for it
+};
+constexpr Join kJoins[] = {
+    {"join_branches", &joinBranches, "cpu"},
+    {"join_cast", &joinCast, "cuda"},
+};
+
+}  // namespace
+
 void runJoins(Graph& graph, const Options& options, const Pays& pays) {
-  if (isDisabled("join_branches")) return;
-  const int edits = joinBranches(graph, pays);
-  if (edits == 0) return;
-  graph::verify(graph);
-  dump(graph, "after_join_branches");
-  if (options.log != nullptr) options.log->verbose("join_branches: {} edits, {} nodes", edits, graph.order().size());
+  for (const auto& join : kJoins) {
+    if (join.device != options.device || isDisabled(join.name)) continue;
+    const int edits = join.run(graph, pays);
+    if (edits == 0) continue;
+    graph::verify(graph);
+    dump(graph, fmt::format("after_{}", join.name));
+    if (options.log != nullptr) options.log->verbose("{}: {} edits, {} nodes", join.name, edits, graph.order().size());
+  }
 }
 
 }  // namespace tenon::passes

@@ -16,8 +16,11 @@ using Pays =
 // Convolutions of one input, of one window and stride => composite{convolution, convolution, ...}, an output of each.
 int joinBranches(graph::Graph& graph, const Pays& pays);
 
-// All of it, once: after the pipeline, because composites hide their parts from its passes. TENON_DISABLE leaves it out
-// by the name join_branches, TENON_DUMP writes what it leaves.
+// convolution(cast(x), w) of an image of few channels => composite{cast, convolution}(x, w).
+int joinCast(graph::Graph& graph, const Pays& pays);
+
+// All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
+// TENON_DISABLE leaves them out by the names join_branches (CPU) and join_cast (GPU), TENON_DUMP writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
 
 }  // namespace tenon::passes

@@ -289,6 +289,18 @@ OperatorCases contractions() {
     fixed("convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] epilogue=\"relu(x0)\"}", {t + "[1,3,34,70]", t + "[24,3,3,3]"});
     fixed("convolution{strides=[4,4] prePadding=[2,2] postPadding=[2,2] hasBias=true}", {t + "[1,3,47,50]", t + "[96,3,11,11]", t + "[96]"});
     fixed("convolution{strides=[3,1] prePadding=[0,1] postPadding=[2,0]}", {t + "[3,4,29,18]", t + "[40,4,4,5]"});
+    // Of f32, rounded on the way; tiles inside of which nothing is padding, too.
+    const auto rounded = [&](const std::string& cast, const std::string& convolution, const std::vector<std::string>& inputs) {
+      const std::string operands = inputs.size() > 2 ? "[-1,1,2]" : "[-1,1]";
+      fixed("composite{parts=[{pointwise{expr=\"" + cast + "\"} [0]},{" + convolution + " " + operands + "}] outputs=[1]}", inputs);
+    };
+    const std::string held = t == "f16" ? "clip(x0,-65504,65504);cast.f16(t0)" : "cast.bf16(x0)";
+    rounded(held, "convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}",
+            {"f32[3,3,70,134]", t + "[16,3,3,3]", t + "[16]"});
+    rounded(held, "convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}",
+            {"f32[1,3,69,141]", t + "[64,3,7,7]", t + "[64]"});
+    rounded("cast." + t + "(x0)", "convolution{prePadding=[1,1] postPadding=[1,1]}", {"f32[2,1,27,53]", t + "[8,1,3,3]"});
+    rounded(held, "convolution{strides=[3,1] prePadding=[0,1] postPadding=[2,0]}", {"f32[1,4,59,58]", t + "[40,4,4,5]"});
   }
   fixed("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
   // Windows of known extent, at one, two and four places of a thread.

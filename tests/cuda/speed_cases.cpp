@@ -71,6 +71,12 @@ std::vector<OperatorCase> speedCases() {
       {"convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}", {"f16[1,3,224,224]", "f16[64,3,7,7]", "f16[64]"}, 0, false, 0, true},
       {"convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}", {"f16[32,3,224,224]", "f16[64,3,7,7]", "f16[64]"}, 0, false, 0, true},
       {"convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {"f16[128,3,224,224]", "f16[16,3,3,3]", "f16[16]"}, 0, false, 0, true},
+      {"composite{parts=[{pointwise{expr=\"clip(x0,-65504,65504);cast.f16(t0)\"} [0]},{convolution{strides=[2,2] prePadding=[3,3] "
+       "postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"} [-1,1,2]}] outputs=[1]}",
+       {"f32[128,3,224,224]", "f16[64,3,7,7]", "f16[64]"}, 0, false, 0, true},
+      {"composite{parts=[{pointwise{expr=\"clip(x0,-65504,65504);cast.f16(t0)\"} [0]},{convolution{strides=[2,2] prePadding=[1,1] "
+       "postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"} [-1,1,2]}] outputs=[1]}",
+       {"f32[128,3,224,224]", "f16[16,3,3,3]", "f16[16]"}, 0, false, 0, true},
       {"convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {"f16[8,3,224,224]", "f16[64,3,3,3]", "f16[64]"}, 0, false, 0, true},
       {"convolution{groups=512 prePadding=[1,1] postPadding=[1,1]}", {"f16[32,512,28,28]", "f16[512,1,3,3]"}, 0, false, 0, true},
       {"convolution{groups=144 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[32,144,112,112]", "f16[144,1,5,5]"}, 0, false, 0, true},

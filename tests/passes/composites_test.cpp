@@ -95,6 +95,57 @@ TEST(JoinBranches, RandomGraphsKeepTheirValues) {
   }
 }
 
+constexpr const char* kImage = R"g(
+  input %x : f32[N,3,9,9]
+  const %w : f16[8,3,3,3] = random(1)
+  const %b : f16[8] = random(2)
+  %h : f16[N,3,9,9] = pointwise{expr="clip(x0,-65504,65504);cast.f16(t0)"}(%x) "cast"
+  %y : f16[N,8,7,7] = convolution{hasBias=true epilogue="relu(x0)"}(%h, %w, %b) "stem" from("stem")
+  output %y
+)g";
+
+std::string joinedForGpu(const std::string& body, const Pays& pays, const std::string& device = "cuda") {
+  const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
+  auto after = before;
+  Options options;
+  options.device = device;
+  runJoins(after, options, pays);
+  expectSameValues(before, after);
+  const auto text = graph::text(after, INT64_MAX);
+  EXPECT_EQ(graph::text(graph::parse(text), INT64_MAX), text);
+  return operators(after);
+}
+
+TEST(JoinCast, ImagesOfNetworksInHalves) {
+  EXPECT_EQ(joinedForGpu(kImage, always), "composite");
+  EXPECT_EQ(joinedForGpu(kImage, always, "cpu"), "pointwise convolution");
+  const auto refuse = [](const graph::Graph& graph, const graph::Node& node, std::span<const graph::NodeId> instead) {
+    EXPECT_EQ(instead.size(), 2u);
+    EXPECT_EQ(node.inputs.size(), 3u);
+    EXPECT_EQ(graph.value(node.inputs[0]).name, "x");
+    return false;
+  };
+  EXPECT_EQ(joinedForGpu(kImage, refuse), "pointwise convolution");
+  const ScopedVariable disable("TENON_DISABLE", "join_cast");
+  EXPECT_EQ(joinedForGpu(kImage, always), "pointwise convolution");
+}
+
+TEST(JoinCast, WhatOthersReadStays) {
+  EXPECT_EQ(joinedForGpu(std::string(kImage) + "  output %h\n", always), "pointwise convolution");
+  EXPECT_EQ(joinedForGpu(std::string(kImage) + "  %z : f16[N,3,9,9] = pointwise{expr=\"relu(x0)\"}(%h) \"z\"\n  output %z\n", always),
+            "pointwise convolution pointwise");
+}
+
+TEST(JoinCast, ManyChannelsStay) {
+  EXPECT_EQ(joinedForGpu(R"g(
+  input %x : f32[1,8,9,9]
+  const %w : f16[8,8,3,3] = random(1)
+  %h : f16[1,8,9,9] = pointwise{expr="cast.f16(x0)"}(%x) "cast"
+  %y : f16[1,8,7,7] = convolution(%h, %w) "stem"
+  output %y
+)g", always), "pointwise convolution");
+}
+
 TEST(Composite, BadTextIsRefused) {
   for (const auto* text : {"composite{parts=[{composite [0]}]}", "composite{parts=[{convolution}]}",
                            "composite{parts=[{convolution [0,1]]}"}) {

@@ -41,6 +41,7 @@ inline T min(T a, T b) { return b < a ? b : a; }
 template <typename T>
 inline T max(T a, T b) { return a < b ? b : a; }
 
+inline int opaque(int value) { return value; }
 inline float halfToFloat(unsigned short bits) {
   _Float16 value;
   memcpy(&value, &bits, 2);

@@ -123,3 +123,9 @@ template <typename T>
 inline unsigned packed(float low, float high) {
   return Element<T>::store(low).bits | (unsigned)Element<T>::store(high).bits << 16;
 }
+template <typename T>
+inline unsigned packedFinite(float low, float high) {  // f16
+  const float limit = 65504.f;
+  const auto clipped = [&](float value) { return value < -limit ? -limit : value > limit ? limit : value; };
+  return packed<T>(clipped(low), clipped(high));
+}

@@ -2,8 +2,9 @@
 // channel), each padded to an even number of taps that begin at an even column: then the two neighbours that a left
 // operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
 // channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.
-// The including text defines X and A, and CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels
-// that a block computes: 2, 4 or 8). Zero taps read their neighbours: an infinity there gives NaN.
+// The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs of to X),
+// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8). Zero
+// taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
 #include "scalar.cuh"
@@ -11,7 +12,7 @@
 
 // Mirrors run/image_convolution.h.
 struct ImageParameters {
-  const X* x;
+  const FROM* x;
   const void* w;     // as run/image_convolution.h packs them, pairs of words
   const X* bias;     // or null
   void* data[1];     // y, channels-last
@@ -22,7 +23,8 @@ struct ImageParameters {
   int pairs;             // neighbouring columns of x can be read at once
   int tiles;             // of all images
   Divider across, down;  // tiles of a row of tiles, of an image's column
-  i64 image, channel, line;  // strides of x
+  i64 image;             // strides of x
+  int channel, line;
 };
 
 constexpr int kTileH = 8;
@@ -37,6 +39,7 @@ constexpr int kCopies = STRIDE_W % 2 == 0 ? 1 : 2;                // the second 
 constexpr int kCopy = CHANNELS * kPatchH * kPitch;                // words
 constexpr int kWords = CHANNELS * kPatchH * kPairs;
 constexpr int kLoads = (kWords + kThreads - 1) / kThreads;        // of a thread
+constexpr int kWholeLoads = kWords / kThreads;                    // those of every thread
 constexpr int kGroup = PARTS < 4 ? PARTS : 4;                     // parts whose channels lie together in a lane
 constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
 // As in run/image_convolution.cpp.
@@ -55,44 +58,87 @@ struct Tile {
   }
 };
 
+// Two neighbouring columns as they lie in memory, and the word of X that is made of them.
+template <typename From>
+struct Columns {  // X itself
+  unsigned raw;
+  __device__ __forceinline__ void clear() { raw = 0; }
+  __device__ __forceinline__ void read(const From* from) { raw = *(const unsigned*)from; }
+  __device__ __forceinline__ void readFirst(const From* from) { raw = from[0].bits; }
+  __device__ __forceinline__ void readSecond(const From* from) { raw |= (unsigned)from[1].bits << 16; }
+  __device__ __forceinline__ unsigned word() const { return raw; }
+};
+template <>
+struct Columns<f32> {
+  Pack<f32, 2> raw;
+  __device__ __forceinline__ void clear() { raw.e[0] = raw.e[1] = 0.f; }
+  __device__ __forceinline__ void read(const f32* from) { raw = *(const Pack<f32, 2>*)from; }
+  __device__ __forceinline__ void readFirst(const f32* from) { raw.e[0] = from[0]; }
+  __device__ __forceinline__ void readSecond(const f32* from) { raw.e[1] = from[1]; }
+  __device__ __forceinline__ unsigned word() const { return NARROW<X>(raw.e[0], raw.e[1]); }
+};
+
 // A tile's part of the image, on its way to shared memory.
 struct Patch {
-  unsigned word[kLoads];
+  unsigned offset[kLoads];  // from a patch's first element to this thread's
+  Columns<FROM> columns[kLoads];
 
-  __device__ __forceinline__ void load(const ImageParameters& p, const Tile& tile) {
-    const X* const image = p.x + tile.n * p.image;
-    const int top = tile.row * STRIDE_H - p.top;
-    const int left = tile.column * STRIDE_W - p.left;
+  __device__ __forceinline__ explicit Patch(const ImageParameters& p) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const int index = i * kThreads + threadIdx.x;
-      const int line = index / kPairs;
+      const int line = indexOf(i) / kPairs;
       const int channel = line / kPatchH;
-      const int y = top + line - channel * kPatchH;
+      offset[i] = channel * (unsigned)p.channel + (line - channel * kPatchH) * p.line + 2 * (indexOf(i) - line * kPairs);
+    }
+  }
+  __device__ __forceinline__ static int indexOf(int i) { return i * kThreads + threadIdx.x; }
+  __device__ __forceinline__ static bool isOwn(int i) { return i < kWholeLoads || indexOf(i) < kWords; }
+  __device__ __forceinline__ const FROM* own(const FROM* first, int i) const { return first + offset[i]; }
+
+  __device__ __forceinline__ void load(const ImageParameters& p, const Tile& tile) {
+    const int top = tile.row * STRIDE_H - p.top;
+    const int left = tile.column * STRIDE_W - p.left;
+    const FROM* const first = p.x + tile.n * p.image + (i64)top * p.line + left;
+    const bool inside = top >= 0 && top + kPatchH <= p.height && left >= 0 && left + 2 * kPairs <= p.width;
+    if (p.pairs && inside) {
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        if (isOwn(i)) columns[i].read(own(first, i));
+      }
+    } else {
+      loadBorder(p, first, top, left);
+    }
+  }
+  // Of a tile that zeros surround, or of columns that are read one by one.
+  __device__ __forceinline__ void loadBorder(const ImageParameters& p, const FROM* first, int top, int left) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int index = opaque(indexOf(i));  // made here, where it is seldom needed, and not kept in registers
+      const int line = index / kPairs;
+      const int y = top + line % kPatchH;
       const int x = left + 2 * (index - line * kPairs);
-      word[i] = 0;
-      if (index >= kWords || y < 0 || y >= p.height) continue;
-      const X* const from = image + channel * p.channel + y * p.line + x;
+      columns[i].clear();
+      if (!isOwn(i) || y < 0 || y >= p.height) continue;
       if (p.pairs) {
-        if (x >= 0 && x < p.width) word[i] = *(const unsigned*)from;
+        if (x >= 0 && x < p.width) columns[i].read(own(first, i));
       } else {
-        if (x >= 0 && x < p.width) word[i] = from[0].bits;
-        if (x >= -1 && x + 1 < p.width) word[i] |= (unsigned)from[1].bits << 16;
+        if (x >= 0 && x < p.width) columns[i].readFirst(own(first, i));
+        if (x >= -1 && x + 1 < p.width) columns[i].readSecond(own(first, i));
       }
     }
   }
   __device__ __forceinline__ void store(unsigned* shared) const {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const int index = i * kThreads + threadIdx.x;
-      const int line = index / kPairs;
-      const int pair = index - line * kPairs;
-      if (index >= kWords) continue;
-      shared[line * kPitch + pair] = word[i];
+      const int line = indexOf(i) / kPairs;
+      const int pair = indexOf(i) - line * kPairs;
+      if (!isOwn(i)) continue;
+      const unsigned word = columns[i].word();
+      shared[kPitch == kPairs ? indexOf(i) : line * kPitch + pair] = word;
       if (kCopies == 1) continue;
       unsigned short* const late = (unsigned short*)(shared + kCopy + line * kPitch) + 2 * pair;
-      if (pair > 0) late[-1] = (unsigned short)word[i];
-      late[0] = (unsigned short)(word[i] >> 16);
+      if (pair > 0) late[-1] = (unsigned short)word;
+      late[0] = (unsigned short)(word >> 16);
     }
   }
 };
@@ -107,14 +153,15 @@ __device__ __forceinline__ int wordOf(int k) {
 template <int kOperands, typename Y, typename Finish>
 __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
   DYNAMIC_SHARED(memory, kSharedBytes);
-  Pack<unsigned, 2>* const weights = (Pack<unsigned, 2>*)memory;
   unsigned* const patch = (unsigned*)(memory + kWeightBytes);
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int firstChannel = blockIdx.y * 8 * PARTS;
-  for (int i = threadIdx.x; i < kSteps * PARTS * 32; i += kThreads) {
-    weights[i] = ((const Pack<unsigned, 2>*)p.w)[blockIdx.y * (kSteps * PARTS * 32) + i];
-  }
+  const Pack<unsigned, 2>* const weights = (const Pack<unsigned, 2>*)memory + lane;
+  const char* const from = (const char*)p.w + blockIdx.y * kWeightBytes;
+#pragma unroll 1
+  for (int i = threadIdx.x * 16; i < kWeightBytes; i += kThreads * 16) copyAsync(memory + i, from + i, true);
+  closeCopies();
   float start[PARTS][2];
 #pragma unroll
   for (int part = 0; part < PARTS; ++part) {
@@ -126,15 +173,24 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
   }
   const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
   const unsigned* const own = patch + shift * kCopy + warp * 2 * STRIDE_H * kPitch + (lane / 4 * STRIDE_W - shift) / 2;
+  const int lineOfY = p.columns * p.outputs;
 
-  Patch next;
-  unsigned index = blockIdx.x;
-  if (index < (unsigned)p.tiles) next.load(p, Tile(p, index));
-  for (; index < (unsigned)p.tiles; index += gridDim.x) {
-    __syncthreads();  // the weights stand; the patch before is no longer read
-    next.store(patch);
-    __syncthreads();
-    if (index + gridDim.x < (unsigned)p.tiles) next.load(p, Tile(p, index + gridDim.x));
+  Patch next(p);
+  const unsigned tiles = p.tiles;
+  bool holds = false;  // whether `next` holds the image of tile `index`
+  for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
+    if (holds) {
+      waitForCopies<0>();
+      __syncthreads();  // the weights stand; the patch before is no longer read
+      next.store(patch);
+      __syncthreads();
+    }
+    if (ahead < tiles) next.load(p, Tile(p, ahead));
+    if (!holds) {
+      holds = true;
+      if (ahead < tiles) continue;
+      return;
+    }
     float sum[2][PARTS][4];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
@@ -159,20 +215,21 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
       }
 #pragma unroll
       for (int part = 0; part < PARTS; ++part) {
-        const auto b = weights[(step * PARTS + part) * 32 + lane];
+        const auto b = weights[(step * PARTS + part) * 32];
 #pragma unroll
         for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
       }
     }
     const Tile tile(p, index);
+    const int firstRow = tile.row + warp * 2;
+    const int firstColumn = tile.column + lane / 4;
+    Y* const place = (Y*)p.data[0] + (((i64)tile.n * p.rows + firstRow) * p.columns + firstColumn) * p.outputs;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      const int y = tile.row + warp * 2 + row;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int x = tile.column + lane / 4 + 8 * half;
-        if (y >= p.rows || x >= p.columns) continue;
-        Y* const to = (Y*)p.data[0] + (((i64)tile.n * p.rows + y) * p.columns + x) * p.outputs;
+        if (firstRow + row >= p.rows || firstColumn + 8 * half >= p.columns) continue;
+        Y* const to = place + row * lineOfY + half * 8 * p.outputs;
 #pragma unroll
         for (int part = 0; part < PARTS; part += kGroup) {
           const int channel = firstChannel + laneChannel(part, lane);
@@ -186,5 +243,6 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
         }
       }
     }
+    if (ahead >= tiles) return;
   }
 }

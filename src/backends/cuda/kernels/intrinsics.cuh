@@ -41,6 +41,12 @@ __device__ inline unsigned short floatToBfloat(float value) {
   return bits;
 }
 
+// The value, which the compiler cannot know: what is computed from it is not computed ahead of a loop.
+__device__ __forceinline__ int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // The larger of two numbers, or ones of two pairs of halves; a NaN wins.
 __device__ __forceinline__ float maxFloats(float a, float b) {
   float c;

@@ -103,3 +103,12 @@ __device__ __forceinline__ unsigned packed<bf16>(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+// The same, with the greatest finite number for what is beyond it; a NaN stays one.
+template <typename T>
+__device__ unsigned packedFinite(float low, float high);
+template <>
+__device__ __forceinline__ unsigned packedFinite<f16>(float low, float high) {
+  unsigned bits;
+  asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}

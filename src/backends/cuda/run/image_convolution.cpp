@@ -2,6 +2,8 @@
 #include "backends/cuda/run/image_convolution.h"
 
 #include "backends/cuda/run/direct.h"
+#include "ops/op/composite.h"
+#include "ops/op/pointwise.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -12,7 +14,53 @@ constexpr int64_t kTileH = 8;
 constexpr int64_t kTileW = 16;
 constexpr size_t kMostSharedBytes = 48 << 10;  // without asking for more
 
+// Function of kernels/tensor_core.cuh that computes a cast to halves, with or without the range held; null: none does.
+const char* narrowOf(const ops::ScalarExpr& expr, DataType& half) {
+  using ops::ScalarArgument;
+  using ops::ScalarOp;
+  if (expr.empty() || expr.instructions.back().op != ScalarOp::k_cast) return nullptr;
+  half = expr.instructions.back().castTo;
+  if (expr == ops::ScalarExpr::castTo(half)) return half == DataType::kF16 || half == DataType::kBF16 ? "packed" : nullptr;
+  constexpr double kGreatest = 65504;
+  auto held = ops::ScalarExpr::of(ScalarOp::k_clip, {ScalarArgument::input(0), ScalarArgument::constant(-kGreatest),
+                                                     ScalarArgument::constant(kGreatest)});
+  held.instructions.push_back(ops::ScalarExpr::castTo(DataType::kF16).instructions[0]);
+  held.instructions.back().arguments[0] = ScalarArgument::result(0);
+  return expr == held ? "packedFinite" : nullptr;
+}
+
 }  // namespace
+
+ImageOp::ImageOp(const ops::Operator& op) {
+  if (const auto* whole = op.as<ops::Convolution>()) {
+    convolution = *whole;
+    return;
+  }
+  const auto* composite = op.as<ops::Composite>();
+  refusal = "it computes convolutions, or composites of a cast and a convolution";
+  if (composite == nullptr || composite->parts.size() != 2 || composite->outputs != std::vector<int32_t>{1}) return;
+  const auto& [cast, castInputs] = composite->parts[0];
+  const auto& [second, inputs] = composite->parts[1];
+  const auto* pointwise = cast.as<ops::Pointwise>();
+  const auto* behind = second.as<ops::Convolution>();
+  if (pointwise == nullptr || behind == nullptr || castInputs != std::vector<int32_t>{0}) return;
+  // Operands of the composite are those of the convolution, in order.
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] != (i == 0 ? -1 : static_cast<int32_t>(i))) return;
+  }
+  const char* function = narrowOf(pointwise->expr, half_);
+  refusal = function == nullptr ? fmt::format("'{}' is no cast to halves", ops::text(pointwise->expr)) : "";
+  if (function == nullptr) return;
+  narrow = function;
+  convolution = *behind;
+}
+
+std::string ImageOp::typesRefusal(std::span<const DataType> inputs) const {
+  const DataType half = inputs[1];
+  const bool isHalf = half == DataType::kF16 || half == DataType::kBF16;
+  const bool fits = narrow.empty() ? inputs[0] == half : inputs[0] == DataType::kF32 && half == half_;
+  return isHalf && fits ? "" : fmt::format("an image of {} and weights of {}", name(inputs[0]), name(half));
+}
 
 ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
   if (w.rank != 4) refusal = fmt::format("{} spatial axes; it takes 2", w.rank - 2);
@@ -71,8 +119,12 @@ std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
   return result;
 }
 
-Code imageCode(const ImageForm& form, const ops::Convolution& op, const Types& types) {
-  auto code = directCode("image_convolution.cuh", "convolveImage", "ImageParameters", op.epilogue, types, types.inputs.size());
+Code imageCode(const ImageForm& form, const ImageOp& op, const Types& types) {
+  auto halves = types;
+  halves.inputs.at(0) = types.inputs.at(1);
+  auto code = directCode("image_convolution.cuh", "convolveImage", "ImageParameters", op.convolution.epilogue, halves, types.inputs.size());
+  code.defines.push_back(typeDefine("FROM", types.inputs[0]));
+  code.defines.push_back(fmt::format("NARROW={}", op.narrow.empty() ? "packed" : op.narrow));
   const auto define = [&](const char* macro, int64_t value) { code.defines.push_back(fmt::format("{}={}", macro, value)); };
   define("CHANNELS", form.channels);
   define("ROWS", form.rows);

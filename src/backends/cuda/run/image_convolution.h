@@ -11,6 +11,20 @@
 
 namespace tenon::backends::cuda {
 
+// A convolution of an image of halves, or a composite that rounds an image of f32 to the type of its weights first.
+struct ImageOp {
+  ops::Convolution convolution;
+  std::string narrow;   // kernels/tensor_core.cuh's name of the rounding; empty: the image is of halves
+  std::string refusal;
+
+  explicit ImageOp(const ops::Operator& op);
+  // Why the operands' types do not fit, or empty.
+  std::string typesRefusal(std::span<const DataType> inputs) const;
+
+ private:
+  DataType half_ = DataType::kF16;  // that the rounding makes
+};
+
 // What the code depends on beside types and epilogue; mirrors the macros of kernels/image_convolution.cuh.
 struct ImageForm {
   int64_t channels = 0, rows = 0, columns = 0, outputs = 0;  // of the weights
@@ -31,6 +45,6 @@ struct ImageForm {
   size_t sharedBytes(int64_t partsOfBlock) const;
 };
 
-Code imageCode(const ImageForm& form, const ops::Convolution& op, const Types& types);
+Code imageCode(const ImageForm& form, const ImageOp& op, const Types& types);
 
 }  // namespace tenon::backends::cuda

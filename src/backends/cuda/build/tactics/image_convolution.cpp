@@ -6,9 +6,10 @@
 namespace tenon::backends::cuda {
 namespace {
 
-class ImageTactic final : public OwnTacticOf<ops::Convolution> {
+class ImageTactic final : public OwnTactic {
  public:
-  ImageTactic() : OwnTacticOf("cuda.image_convolution", Formats::kLinear, 13) {}
+  ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
+  int version() const override { return kVersion; }
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto candidate = linearCandidate(name(), problem);
     candidate.outputs[0] = Format::kChannelsLast;
@@ -17,21 +18,27 @@ class ImageTactic final : public OwnTacticOf<ops::Convolution> {
   plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
     const auto& w = problem.inputs[1].dims;
+    record.version = kVersion;
     record.params = fmt::format("[{},{},{},{}] {}", w[0], w[1], w[2], w[3], record.params);
     return record;
   }
 
  protected:
-  build::Support acceptsOp(const ops::Convolution& op, const build::Problem& problem) const override {
-    const auto& x = problem.inputs[0];
+  build::Support accepts(const build::Problem& problem) const override {
+    const ImageOp op(problem.op);
+    if (!op.refusal.empty()) return build::no("{}", op.refusal);
+    const auto types = inputTypes(problem);
+    if (const auto refusal = op.typesRefusal(types); !refusal.empty()) return build::no("{}", refusal);
     const auto& w = problem.inputs[1];
-    if (bits(x.dtype) != 16 || !isFloating(x.dtype)) return build::no("operands of {}", tenon::name(x.dtype));
     if (w.constant == nullptr) return build::no("the weights are no constant");
-    if (problem.inputs.size() > (op.hasBias ? 3u : 2u)) return build::no("an epilogue that reads other tensors");
-    const ImageForm form(op, w.dims);
+    if (types.size() > (op.convolution.hasBias ? 3u : 2u)) return build::no("an epilogue that reads other tensors");
+    const ImageForm form(op.convolution, w.dims);
     if (!form.refusal.empty()) return build::no("{}", form.refusal);
-    return {directUnsupported(op.epilogue, inputTypes(problem), problem.inputs.size())};
+    return {directUnsupported(op.convolution.epilogue, std::span(types).subspan(1), types.size() - 1)};
   }
+
+ private:
+  static constexpr int kVersion = 2;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Convolution of images of few channels; the weights are laid out for tensor cores when the kernel is made.
 #include <algorithm>
+#include <limits>
 
 #include "backends/cuda/run/image_convolution.h"
 #include "backends/cuda/run/window.h"
@@ -10,12 +11,13 @@ namespace {
 
 constexpr int64_t kTileH = 8;
 constexpr int64_t kTileW = 16;
-constexpr int64_t kResidentBlocks = 3 * 132;  // of a large chip
+constexpr int64_t kMultiprocessors = 132;  // of a large chip
 constexpr size_t kPackBytes = 16;
 
 // Parameters are "[K,C,R,S] types".
 struct Record {
-  explicit Record(const plan::KernelRecord& record) : op(descriptionOf<ops::Convolution>(record)) {
+  explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
+    if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
     const auto end = record.params.find(' ');
     if (end == std::string::npos) throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the weights' extents", record.params);
     TextReader in(std::string_view(record.params).substr(0, end), "parameters of a kernel of backend cuda");
@@ -27,14 +29,16 @@ struct Record {
     auto rest = record;
     rest.params = record.params.substr(end + 1);
     types = Types::read(rest);
+    checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(), "parameters of a kernel of backend cuda: '{}' are wrong types for {}",
+              record.params, record.op);
   }
   ImageForm form() const {
-    ImageForm result(op, w);
+    ImageForm result(op.convolution, w);
     if (!result.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", result.refusal);
     return result;
   }
 
-  ops::Convolution op;
+  ImageOp op;
   Dims w;
   Types types;
 };
@@ -51,7 +55,8 @@ struct ImageParameters {  // mirrors kernels/image_convolution.cuh
   int32_t pairs = 0;
   int32_t tiles = 0;
   Divider across, down;
-  int64_t image = 0, channel = 0, line = 0;
+  int64_t image = 0;
+  int32_t channel = 0, line = 0;
 };
 
 class ImageInstance final : public runtime::KernelInstance {
@@ -77,16 +82,19 @@ class ImageInstance final : public runtime::KernelInstance {
     p.left = int32Of(windows[2].before + form_.lead);
     const auto strides = stridesOf(x.dims, x.format);
     p.image = strides[0];
-    p.channel = strides[1];
-    p.line = strides[2];
+    checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(), "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);
+    p.channel = int32Of(strides[1]);
+    p.line = int32Of(strides[2]);
+    columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
     even_ = x.dims[3] % 2 == 0;
     const int64_t across = (y.dims[3] + kTileW - 1) / kTileW;
     const int64_t down = (y.dims[2] + kTileH - 1) / kTileH;
     p.across = Divider(across);
     p.down = Divider(down);
     p.tiles = int32Of(y.dims[0] * across * down);
-    // As many tiles for each block.
-    const int64_t turns = (p.tiles * form_.groups() + kResidentBlocks - 1) / kResidentBlocks;
+    // As many tiles for each block; the fewer its sums, the more blocks fit.
+    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 5) * kMultiprocessors;
+    const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
     blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
     return 0;
   }
@@ -97,7 +105,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.x = arguments.inputs[0];
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.y = arguments.outputs[0];
-    p.pairs = even_ && isAligned(p.x, 4) ? 1 : 0;
+    p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
     checkUser(isAligned(p.y, kPackBytes), "convolution of an image: the result does not begin at a multiple of {} bytes", kPackBytes);
     launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream, static_cast<unsigned>(form_.sharedBytes()));
   }
@@ -106,7 +114,8 @@ class ImageInstance final : public runtime::KernelInstance {
   const ops::Convolution& op_;
   const ImageForm& form_;
   CUfunction function_;
-  bool even_ = false;  // columns of the image
+  bool even_ = false;        // columns of the image
+  size_t columnsBytes_ = 0;  // of two neighbouring columns
   unsigned blocks_ = 0;
   ImageParameters parameters_;
 };
@@ -122,7 +131,7 @@ class ImageKernel final : public runtime::Kernel {
     weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ImageInstance>(record_.op, form_, module_.function("tenon_direct"), weights_.data());
+    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"), weights_.data());
   }
 
  private:
@@ -135,7 +144,7 @@ class ImageKernel final : public runtime::Kernel {
 }  // namespace
 
 KernelRow kernelRow_image_convolution() {
-  return {"image_convolution", 1,
+  return {"image_convolution", 2,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<ImageKernel>(load); },
           [](const plan::KernelRecord& row) {
             const Record record(row);
