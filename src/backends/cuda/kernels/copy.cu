@@ -177,6 +177,35 @@ TILE(2, unsigned short, 64)
 TILE(4, unsigned, 32)
 TILE(8, uint2, 32)
 
+// Rows of halves as f32. Rows of the target may begin anywhere: neighbouring threads write neighbouring elements.
+struct WidenParameters {
+  f32* to;
+  const void* from;
+  i64 rows, columns, toPitch;
+};
+template <typename X>
+__device__ void widenRows(const WidenParameters& p) {
+  constexpr int kWidened = 8;  // of a thread in each row
+  const i64 first = (i64)blockIdx.x * blockDim.x * kWidened + threadIdx.x;
+  for (i64 row = blockIdx.y; row < p.rows; row += gridDim.y) {
+    const X* from = (const X*)p.from + row * p.columns;
+    f32* to = p.to + row * p.toPitch;
+    f32 value[kWidened];
+#pragma unroll
+    for (int k = 0; k < kWidened; ++k) {
+      const i64 column = first + (i64)k * blockDim.x;
+      if (column < p.columns) value[k] = Element<X>::load(from[column]);
+    }
+#pragma unroll
+    for (int k = 0; k < kWidened; ++k) {
+      const i64 column = first + (i64)k * blockDim.x;
+      if (column < p.columns) to[column] = value[k];
+    }
+  }
+}
+KERNEL(tenon_widen_f16, WidenParameters) { widenRows<f16>(p); }
+KERNEL(tenon_widen_bf16, WidenParameters) { widenRows<bf16>(p); }
+
 // Every element of `to` becomes the one at `value`, or zero bits without it.
 struct FillParameters {
   void* to;

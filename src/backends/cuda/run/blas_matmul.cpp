@@ -195,6 +195,12 @@ int64_t wholeColumns(const BlasShape& shape) {
   return apart && shape.m * shape.n * (bits(shape.result) / 8) >= kLeast ? shape.n / pack * pack : 0;
 }
 
+BlasShape wholeProduct(BlasShape shape) {
+  shape.n = wholeColumns(shape);
+  shape.result = shape.type;
+  return shape;
+}
+
 BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, bool tf32, int64_t pitch)
     : shape_(shape),
       epilogue_(epilogue),

@@ -14,7 +14,7 @@
 
 namespace tenon::backends::cuda {
 
-constexpr int kBlasMatMulVersion = 3;  // of records of products
+constexpr int kBlasMatMulVersion = 4;  // of records of products
 constexpr size_t kBlasWorkspaceBytes = size_t{32} << 20;
 
 // An epilogue that cuBLASLt computes itself: activation(alpha * product + residual + bias).
@@ -68,6 +68,8 @@ struct BlasChoice {
 // Columns of the result that are whole packs of 16 bytes, where the rest of a pack costs cuBLASLt its quick algorithms and
 // is computed apart: transposed right operands, results of 1 MiB and more. 0: all columns at once.
 int64_t wholeColumns(const BlasShape& shape);
+// The product of those columns: halves even where the result is f32, since they are half the bytes on the way there.
+BlasShape wholeProduct(BlasShape shape);
 
 // Owned descriptors of one product with its epilogue.
 class BlasProduct {

@@ -158,4 +158,19 @@ void StridedCopy::launch(const void* from, void* to, void* stream) {
   launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &elements_, stream);
 }
 
+void WideningCopy::configure(const Module& module, DataType type, int64_t rows, int64_t columns, int64_t toPitch) {
+  function_ = module.function(type == DataType::kF16 ? "tenon_widen_f16" : "tenon_widen_bf16");
+  parameters_ = {nullptr, nullptr, rows, columns, toPitch};
+}
+
+void WideningCopy::launch(const void* from, void* to, void* stream) {
+  constexpr unsigned kThreads = 256;
+  constexpr int64_t kColumns = 8 * kThreads;  // of a block
+  constexpr int64_t kMostRows = 65535;        // of a grid
+  parameters_.from = from;
+  parameters_.to = to;
+  launchGrid(function_, static_cast<unsigned>((parameters_.columns + kColumns - 1) / kColumns),
+             static_cast<unsigned>(std::min(parameters_.rows, kMostRows)), 1, kThreads, &parameters_, stream);
+}
+
 }  // namespace tenon::backends::cuda

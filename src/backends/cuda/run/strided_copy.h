@@ -61,4 +61,21 @@ class StridedCopy {
   TileParameters wholeTiles_;
 };
 
+// Rows of halves that stand one behind another as rows of f32, `toPitch` elements from one to the next.
+class WideningCopy {
+ public:
+  // f16 or bf16; the module is that of a StridedCopy and outlives this.
+  void configure(const Module& module, DataType type, int64_t rows, int64_t columns, int64_t toPitch);
+  void launch(const void* from, void* to, void* stream);
+
+ private:
+  struct Parameters {  // as WidenParameters in kernels/copy.cu
+    void* to = nullptr;
+    const void* from = nullptr;
+    int64_t rows = 0, columns = 0, toPitch = 0;
+  };
+  CUfunction function_ = nullptr;
+  Parameters parameters_;
+};
+
 }  // namespace tenon::backends::cuda

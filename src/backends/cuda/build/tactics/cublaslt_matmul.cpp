@@ -57,8 +57,7 @@ class MatMulTactic final : public build::Tactic {
     };
     if (const auto epilogue = matchEpilogue(op.epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) {
       ask(shape, *epilogue, true, false, kMostWhole);
-      auto part = shape;
-      part.n = wholeColumns(shape);
+      const auto part = wholeProduct(shape);
       if (part.n != 0 && epilogue->mayBeParted() && nvrtc().missing.empty()) ask(part, *epilogue, true, true, kMostParted);
     }
     if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask(shape, {}, false, false, result.empty() ? kMostWhole : kMostBare);

@@ -84,7 +84,7 @@ class MatMulInstance final : public runtime::KernelInstance {
     product_->run(arguments.inputs[0], arguments.inputs[1], extra(epilogue_.bias), extra(epilogue_.residual), rows,
                   arguments.workspace, arguments.stream);
     if (whole_ != 0) {
-      copy_.launch(rows, y, arguments.stream);
+      widens_ ? widening_.launch(rows, y, arguments.stream) : copy_.launch(rows, y, arguments.stream);
       rest_->run(arguments.inputs[0], static_cast<const std::byte*>(arguments.inputs[1]) + restOfWeights_, nullptr, nullptr,
                  static_cast<std::byte*>(y) + restOfResult_, arguments.workspace, arguments.stream);
     }
@@ -97,7 +97,7 @@ class MatMulInstance final : public runtime::KernelInstance {
  private:
   bool prepare(BlasShape shape, const BlasEpilogue& epilogue) {
     const bool tuned = shape.text() == kernel_.tunedFor;
-    if (whole_ != 0) shape.n = whole_;
+    if (whole_ != 0) shape = wholeProduct(shape);
     product_ = std::make_unique<BlasProduct>(shape, epilogue, kernel_.choice.tf32);
     if (tuned && product_->use(kernel_.choice.algorithm)) return true;
     return product_->useFirst();
@@ -112,9 +112,14 @@ class MatMulInstance final : public runtime::KernelInstance {
     if (!rest_->useFirst()) throw Unsupported("cuBLASLt has no algorithm for a product of {}", shape.text());
     restOfWeights_ = static_cast<size_t>(whole_ * shape.k) * operandBytes;
     restOfResult_ = static_cast<size_t>(whole_) * resultBytes;
-    copy_.configure(*kernel_.copies, Dims{shape.m, whole_}, Strides{whole_, 1}, 0, Strides{columns, 1}, 0, static_cast<int>(resultBytes));
+    widens_ = shape.result != shape.type;
+    if (widens_) {
+      widening_.configure(*kernel_.copies, shape.type, shape.m, whole_, columns);
+    } else {
+      copy_.configure(*kernel_.copies, Dims{shape.m, whole_}, Strides{whole_, 1}, 0, Strides{columns, 1}, 0, static_cast<int>(resultBytes));
+    }
     rowsAt_ = (std::max(product_->workspaceBytes(), rest_->workspaceBytes()) + kAlignment - 1) / kAlignment * kAlignment;
-    return rowsAt_ + static_cast<size_t>(shape.m * whole_) * resultBytes;
+    return rowsAt_ + static_cast<size_t>(shape.m * whole_) * operandBytes;
   }
   void configureEpilogue(const runtime::Shapes& shapes) {
     const auto& y = shapes.outputs[0];
@@ -131,7 +136,9 @@ class MatMulInstance final : public runtime::KernelInstance {
   int64_t whole_ = 0;    // columns that are computed apart from the rest; 0: all at once
   size_t rowsAt_ = 0;    // of those, within the workspace
   size_t restOfWeights_ = 0, restOfResult_ = 0;  // where the others begin, in bytes
+  bool widens_ = false;
   StridedCopy copy_;
+  WideningCopy widening_;  // of halves to a result of f32
   BlasEpilogue epilogue_;
   std::unique_ptr<BlasProduct> product_, rest_;
   std::unique_ptr<PointwiseLauncher> launcher_;
