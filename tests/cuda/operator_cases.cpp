@@ -302,6 +302,25 @@ OperatorCases contractions() {
     rounded("cast." + t + "(x0)", "convolution{prePadding=[1,1] postPadding=[1,1]}", {"f32[2,1,27,53]", t + "[8,1,3,3]"});
     rounded(held, "convolution{strides=[3,1] prePadding=[0,1] postPadding=[2,0]}", {"f32[1,4,59,58]", t + "[40,4,4,5]"});
   }
+  // Points between few channels: every rest of 32 on both sides, groups of results, operands of every kind.
+  for (const std::string t : {"f16", "bf16"}) {
+    const std::string sums = "convolution{hasBias=true epilogue=\"add(x0,x1)\"}";
+    fixed("convolution{hasBias=true epilogue=\"relu(x0)\"}", {t + "[2,16,9,7]", t + "[24,16,1,1]", t + "[24]"});
+    fixed("convolution{}", {t + "[3,8,1,1]", t + "[8,8,1,1]"});
+    fixed(sums, {t + "[5,40,7,7]", t + "[72,40,1,1]", t + "[72]", t + "[5,72,7,7]"});
+    fixed("convolution{hasBias=true epilogue=\"mul(x0,x1);add(t0,x2);mul(t1,x3)\"}",
+          {t + "[2,120,11,3]", t + "[40,120,1,1]", t + "[40]", t + "[40,1,1]", t + "[2,40,11,3]", t + "[1]"});
+    fixed("convolution{epilogue=\"mul(x0,x1);add(t0,x2)\"}",
+          {t + "[3,72,5,5]", t + "[64,72,1,1]", t + "[3,64,5,5]", t + "[3,64,5,5]"});
+    fixed("convolution{epilogue=\"mul(x0,x1)\"}", {t + "[3,88,5,5]", t + "[104,88,1,1]", t + "[104,1,1]"});
+    fixed("convolution{epilogue=\"cast.f32(x0)\"}", {t + "[3,32,5,5]", t + "[80,32,1,1]"});
+    fixed("convolution{hasBias=true epilogue=\"sigmoid(x0);mul(x0,t0)\"}",
+          {t + "[1,112,7,7]", t + "[672,112,1,1]", t + "[672]"});
+    fixed(sums, {t + "[2,128,5,3]", t + "[264,128,1,1]", t + "[264]", t + "[2,264,5,3]"});
+    fixed("convolution{epilogue=\"cast.f32(x0);add(t0,x1)\"}", {t + "[3,56,4,4]", t + "[16,56,1,1]", "f32[3,16,4,4]"});
+    fixed(sums, {t + "[1,24,2,3,5]", t + "[8,24,1,1,1]", t + "[8]", t + "[1,8,2,3,5]"});
+  }
+  fixed("convolution{epilogue=\"relu(x0)\"}", {"f16[1,8,301,307]", "f16[8,8,1,1]"});
   fixed("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
   // Windows of known extent, at one, two and four places of a thread.
   fixed("convolution{groups=16 prePadding=[2,2] postPadding=[2,2]}", {"f16[2,16,9,7]", "f16[16,1,5,5]"});

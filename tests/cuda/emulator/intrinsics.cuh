@@ -28,6 +28,8 @@ extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default")
 #define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
 #define KERNEL_1024(name, Parameters) KERNEL(name, Parameters)
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
+#define KERNEL_THAT_WAITS(bounds, name, Parameters) KERNEL(name, Parameters)
+inline void afterPredecessor() {}
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 
@@ -94,6 +96,7 @@ inline T shuffleUp(T value, int delta) {
   tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() < delta ? emulatedLane() : emulatedLane() - delta);
   return other;
 }
+inline void syncWarp() { shuffleXor(0, 1); }
 inline unsigned addShared(unsigned* to, unsigned value) {
   const unsigned before = *to;  // one thread runs at a time
   *to += value;

@@ -12,18 +12,20 @@ __device__ __forceinline__ void afterPredecessor() {
 }
 
 // A kernel takes one parameter struct, called p.
-#define KERNEL_OF(bounds, name, Parameters)                                          \
+#define KERNEL_OF(bounds, name, Parameters, wait)                                    \
   __device__ void name##_body(const Parameters& p);                                  \
   extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) {     \
-    afterPredecessor();                                                              \
+    wait;                                                                            \
     name##_body(p);                                                                  \
   }                                                                                  \
   __device__ __forceinline__ void name##_body(const Parameters& p)
-#define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters)
+#define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters, afterPredecessor())
 // One that is also launched in blocks of 1024 threads.
-#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters)
+#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters, afterPredecessor())
 // One with other launch bounds.
-#define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters)
+#define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, afterPredecessor())
+// One that calls afterPredecessor() itself, before it reads or writes what another launch writes.
+#define KERNEL_THAT_WAITS(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, )
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;
@@ -95,5 +97,7 @@ template <typename T>
 __device__ inline T shuffleUp(T value, int delta) {
   return __shfl_up_sync(0xffffffffu, value, delta);
 }
+// All lanes have come here, and what they wrote to shared memory is seen by all.
+__device__ __forceinline__ void syncWarp() { __syncwarp(); }
 // Adds to a number in shared memory, whatever other threads of the block add; returns what was there.
 __device__ inline unsigned addShared(unsigned* to, unsigned value) { return atomicAdd(to, value); }

@@ -1,0 +1,67 @@
+// Convolutions of points between few channels, channels-last: their time is that of reading and writing.
+#include "backends/cuda/build/own_tactic.h"
+#include "backends/cuda/run/narrow_convolution.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
+ public:
+  NarrowTactic() : OwnTacticOf("cuda.narrow_convolution", Formats::kAlsoChannelsLast, 12) {}
+  std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
+    auto candidate = channelsLastCandidate(name(), problem);
+    candidate.inputs[1] = Format::kLinear;
+    return {candidate};
+  }
+  plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
+    auto record = OwnTactic::build(problem, candidate);
+    const auto& w = problem.inputs[1].dims;
+    const auto kinds = kindsOf(*problem.op.as<ops::Convolution>(), problem, candidate);
+    record.params = fmt::format("[{},{},{}]{} {}", w[0], w[1], groupOf(problem), kinds, record.params);
+    return record;
+  }
+
+ protected:
+  build::Support acceptsOp(const ops::Convolution& op, const build::Problem& problem) const override {
+    const auto& x = problem.inputs[0];
+    const auto& w = problem.inputs[1];
+    if (bits(x.dtype) != 16 || !isFloating(x.dtype)) return build::no("operands of {}", tenon::name(x.dtype));
+    if (w.constant == nullptr) return build::no("the weights are no constant");
+    const auto kinds = kindsOf(op, problem, channelsLastCandidate(name(), problem));
+    const NarrowForm form(op, w.dims, groupOf(problem), kinds, problem.outputs[0].dtype);
+    if (!form.refusal.empty()) return build::no("{}", form.refusal);
+    const auto& y = problem.outputs[0].dims;
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      const auto& extra = problem.inputs[problem.inputs.size() - kinds.size() + k].dims;
+      // With one image it is not known whether an operand goes along with others.
+      const bool unknown = kinds[k] == 'w' && y[0] == 1 && !problem.symbols.empty();
+      if (kinds[k] == 0 || unknown) return build::no("an operand of {} in the epilogue", extra.text());
+    }
+    return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};
+  }
+
+ private:
+  static int64_t groupOf(const build::Problem& problem) {
+    const auto& y = problem.outputs[0].dims;
+    return NarrowForm::groupFor(y[0] * y.count(2, y.rank), y[1]);
+  }
+  static std::string kindsOf(const ops::Convolution& op, const build::Problem& problem,
+                             const build::Candidate& candidate) {
+    const auto& y = problem.outputs[0];
+    std::string kinds;
+    for (size_t i = op.hasBias ? 3 : 2; i < problem.inputs.size(); ++i) {
+      const auto& extra = problem.inputs[i];
+      kinds += narrowKind({extra.dtype, extra.dims, candidate.inputs[i]}, {y.dtype, y.dims, candidate.outputs[0]});
+    }
+    return kinds;
+  }
+};
+
+}  // namespace
+
+const build::Tactic& tactic_narrow_convolution() {
+  static const NarrowTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda
