@@ -1,4 +1,6 @@
 // The CUDA backend: small engines on a GPU against the reference, and what is said where there is none.
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "cuda/on_gpu.h"
@@ -62,6 +64,40 @@ TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
     EXPECT_TRUE(kernels.contains("multi_pointwise")) << fmt::format("{}", fmt::join(kernels, " "));
     EXPECT_TRUE(kernels.contains("pointwise_reduce")) << fmt::format("{}", fmt::join(kernels, " "));
     expectMatchesOnGpu(text, inputs, options);
+  }
+}
+
+// Only the places whose window lies inside meet the infinite weight: no zero beyond the edges makes it a NaN.
+TEST_F(OnGpu, InfiniteWeightsOfDepthwiseConvolutions) {
+  std::string weights;
+  for (int channel = 0; channel < 8; ++channel) weights += std::string(channel == 0 ? "" : ",") + "inf,1,2,1,1,-1,1,1,3";
+  const auto graph = graph::parse(R"g(graph "g" {
+  input %x : f32[2,8,6,5]
+  const %w : f32[8,1,3,3] = {)g" + weights + R"g(}
+  %y : f32[2,8,6,5] = convolution{groups=8 prePadding=[1,1] postPadding=[1,1]}(%x, %w) "y"
+  output %y
+})g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {2, 8, 6, 5}, 7));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  build::BuildOptions options;
+  options.optimizationLevel = 0;
+  options.filter = [](const graph::Node&, std::vector<build::Candidate> candidates) {
+    const auto other = [](const build::Candidate& c) {
+      return c.text().find("cuda.depthwise_convolution") == std::string::npos;
+    };
+    if (!std::all_of(candidates.begin(), candidates.end(), other)) std::erase_if(candidates, other);
+    return candidates;
+  };
+  const auto got = runOnGpu(graph, inputs, options).outputs;
+  for (int64_t i = 0; i < expected[0].view().count(); ++i) {
+    const double wanted = expected[0].view().loadDouble(i);
+    const double value = got[0].view().loadDouble(i);
+    if (std::isinf(wanted)) {
+      EXPECT_EQ(value, wanted) << i;
+    } else {
+      EXPECT_NEAR(value, wanted, 1e-5) << i;
+    }
   }
 }
 

@@ -260,6 +260,42 @@ OperatorCases products() {
   return all;
 }
 
+// Depthwise convolutions with constant weights.
+OperatorCases depthwise() {
+  OperatorCases all{"Depthwise", {}};
+  const auto fixed = [&](const std::string& op, const std::vector<std::string>& inputs) { all.cases.push_back({op, inputs, 0, false, 0, true}); };
+  // One strip and many, partial strips and tiles, rows of one block and of several, every
+  // padding, results and operands of other types; an image of one element; two forms for 5x5.
+  const auto square = [&](const std::string& type, const std::vector<int>& x, int kernel, int stride, const std::string& pads,
+                             const std::string& more = "", const std::vector<std::string>& operands = {}) {
+    std::vector<std::string> inputs{fmt::format("{}[{}]", type, fmt::join(x, ",")), fmt::format("{}[{},1,{},{}]", type, x[1], kernel, kernel)};
+    inputs.insert(inputs.end(), operands.begin(), operands.end());
+    fixed(fmt::format("convolution{{groups={} strides=[{},{}] {}{}}}", x[1], stride, stride, pads, more), inputs);
+  };
+  const std::string pads1 = "prePadding=[1,1] postPadding=[1,1]";
+  const std::string pads2 = "prePadding=[2,2] postPadding=[2,2]";
+  square("f16", {2, 16, 9, 7}, 5, 1, pads2);
+  square("f16", {3, 8, 10, 13}, 3, 2, "prePadding=[0,1] postPadding=[1,0]");
+  square("f16", {2, 104, 14, 14}, 3, 1, pads1, " epilogue=\"hard_sigmoid(x0,0.2,0.5);mul(x0,t0)\"");
+  square("f16", {1, 24, 1, 1}, 3, 1, pads1);
+  square("bf16", {1, 40, 1, 3}, 5, 2, pads2);
+  square("bf16", {3, 200, 13, 5}, 3, 1, "prePadding=[2,0] postPadding=[0,2]", " hasBias=true epilogue=\"relu(x0)\"", {"bf16[200]"});
+  square("f32", {2, 12, 17, 19}, 5, 1, "prePadding=[0,4] postPadding=[4,0]", " hasBias=true", {"f32[12]"});
+  square("f32", {1, 4, 31, 9}, 3, 2, "prePadding=[1,0] postPadding=[0,1]", " epilogue=\"cast.f16(x0)\"");
+  square("f16", {2, 16, 7, 7}, 3, 1, pads1, " epilogue=\"add(x0,x1);cast.f32(t0)\"", {"f16[2,16,7,7]"});
+  square("f16", {2, 72, 15, 16}, 5, 2, pads2, " epilogue=\"mul(x0,x1);relu(t0)\"", {"f16[2,72,8,8]"});
+  square("f16", {1, 16, 9, 8}, 3, 1, "prePadding=[3,3] postPadding=[3,3]");  // a row of results that sees no row of x
+  square("f16", {1, 16, 2, 30}, 5, 1, "prePadding=[4,4] postPadding=[7,1]");
+  square("f16", {1, 8, 5, 1039}, 3, 1, pads1);
+  square("f32", {1, 8, 7, 1531}, 5, 2, pads2);
+  square("f32", {1, 4, 521, 301}, 3, 1, pads1);
+  square("f16", {9, 960, 7, 7}, 5, 1, pads2);
+  square("f16", {5, 1032, 14, 13}, 5, 2, pads2);
+  fixed("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
+  fixed("convolution{groups=8 strides=[1,2] prePadding=[1,1] postPadding=[1,1]}", {"f16[3,8,11,12]", "f16[8,1,3,3]"});
+  return all;
+}
+
 OperatorCases contractions() {
   OperatorCases all{"Contractions", {}};
   for (const std::string t : {"f32", "f16", "bf16", "i8"}) {
@@ -322,15 +358,6 @@ OperatorCases contractions() {
   }
   fixed("convolution{epilogue=\"relu(x0)\"}", {"f16[1,8,301,307]", "f16[8,8,1,1]"});
   fixed("convolution{groups=4 dilations=[2,2]}", {"f32[1,4,9,10]", "f32[4,1,3,3]"});
-  // Windows of known extent, at one, two and four places of a thread.
-  fixed("convolution{groups=16 prePadding=[2,2] postPadding=[2,2]}", {"f16[2,16,9,7]", "f16[16,1,5,5]"});
-  fixed("convolution{groups=8 strides=[2,2] prePadding=[0,1] postPadding=[1,0]}", {"f16[3,8,10,13]", "f16[8,1,3,3]"});
-  fixed("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
-  fixed("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,523]", "f32[4,1,3,3]"});
-  fixed("convolution{groups=4 prePadding=[2,2] postPadding=[2,2]}", {"f32[1,4,521,523]", "f32[4,1,5,5]"});
-  fixed("convolution{groups=4 prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,301]", "f32[4,1,3,3]"});
-  fixed("convolution{groups=4 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f32[1,4,521,1045]", "f32[4,1,3,3]"});
-  fixed("convolution{groups=8 strides=[2,2] prePadding=[2,2] postPadding=[2,2]}", {"f16[1,8,523,1045]", "f16[8,1,5,5]"});
   add(all, "matmul{transposeB=true epilogue=\"add(x0,x1);mul(t0,x2)\"}", {{"f16[3,40]", "f16[19,40]", "f16[19]", "f16[3,19]"}, {"f32[1,40]", "f32[19,40]", "f32[1]", "f32[1,19]"}});
   add(all, "convolution{hasBias=true epilogue=\"relu(x0);mul(t0,x1)\"}", {{"f16[2,16,1,1]", "f16[8,16,1,1]", "f16[8]", "f16[2,8,1,1]"}});
   add(all, "convolution{dilations=[2] groups=2}", {{"f32[2,4,20]", "f32[6,2,3]"}});
@@ -391,7 +418,7 @@ std::string graphOf(const OperatorCase& c) {
 }
 
 std::vector<OperatorCases> operatorCases() {
-  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), contractions(),
+  return {movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow(), depthwise(), contractions(),
           products(), attention()};
 }
 

@@ -34,6 +34,9 @@ inline void copyAsync(void* shared, const void* global, bool inside) {
   emulatedCheck(mine.last < 512, "too many copies under way");
   mine.copy[mine.last++] = {shared, global, inside};
 }
+typedef unsigned char* SharedAddress;
+inline SharedAddress sharedAddress(unsigned char* pointer) { return pointer; }
+inline void copyAsyncTo(SharedAddress shared, const void* global) { copyAsync(shared, global, true); }
 inline void closeCopies() {
   auto& mine = tenon_emulated_copies[threadIdx.x];
   emulatedCheck(mine.groups < 16, "too many groups of copies under way");

@@ -7,6 +7,11 @@
 struct Window {
   int small, large, kernel, stride, dilation, before;
 };
+// What a block of kernels/depthwise_rows.cuh takes, and how many there are of it.
+struct DepthwiseTile {
+  int channels, strips, rows;
+  int channelTiles, columnTiles, heights;
+};
 struct WindowParameters {
   void* data[16];         // y, x1.. of the epilogue
   const void* x;
@@ -20,6 +25,7 @@ struct WindowParameters {
   i64 xStride[5];         // n, c and three spatial axes
   i64 wStride[5];
   i64 stride[16][5];      // of data
+  DepthwiseTile tile;
 };
 
 // Where in the result a thread works.

@@ -7,7 +7,8 @@
 // Shared memory whose size the launch gives; `bytes` is that size.
 #define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(128) unsigned char name[]
 
-__device__ __forceinline__ unsigned sharedAddress(const void* pointer) {
+typedef unsigned SharedAddress;
+__device__ __forceinline__ SharedAddress sharedAddress(const void* pointer) {
   return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
@@ -15,6 +16,9 @@ __device__ __forceinline__ unsigned sharedAddress(const void* pointer) {
 __device__ __forceinline__ void copyAsync(void* shared, const void* global, bool inside) {
   const int bytes = inside ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(shared)), "l"(global), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void copyAsyncTo(SharedAddress shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }
 // Ends a group of copies of this thread; waits until all but its latest kPending groups have arrived.
 __device__ __forceinline__ void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -23,6 +23,12 @@ std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const D
 struct DirectWindow {
   int32_t small, large, kernel, stride, dilation, before;
 };
+struct DepthwiseTile {
+  int32_t channels = 0, strips = 0, rows = 0;
+  int32_t channelTiles = 0, columnTiles = 0, heights = 0;
+
+  int64_t blocks() const { return int64_t{channelTiles} * columnTiles * heights; }  // of an image
+};
 struct WindowParameters {
   void* data[kMaxDirectOperands] = {};
   const void* x = nullptr;
@@ -37,6 +43,7 @@ struct WindowParameters {
   int64_t xStride[5] = {};
   int64_t wStride[5] = {};
   int64_t stride[kMaxDirectOperands][5] = {};
+  DepthwiseTile tile;
 
   // All but the addresses. `small` and `large` are the two sides of the windows.
   template <typename Op>

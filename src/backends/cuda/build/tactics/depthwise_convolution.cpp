@@ -5,10 +5,18 @@
 namespace tenon::backends::cuda {
 namespace {
 
+constexpr int kVersion = 2;  // as run/kernels/depthwise_convolution.cpp says
+
 class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
  public:
   DepthwiseTactic() : OwnTacticOf("cuda.depthwise_convolution", Formats::kAlsoChannelsLast, kDepthwiseRank) {}
+  int version() const override { return kVersion; }
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override { return {channelsLastCandidate(name(), problem)}; }
+  plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
+    auto record = OwnTactic::build(problem, candidate);
+    record.version = kVersion;
+    return record;
+  }
 
  protected:
   build::Support acceptsOp(const ops::Convolution& op, const build::Problem& problem) const override {

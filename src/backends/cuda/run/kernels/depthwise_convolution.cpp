@@ -1,26 +1,34 @@
 // Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is made.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
-#include "backends/cuda/run/direct.h"
+#include "backends/cuda/run/depthwise_rows.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
 constexpr size_t kPackBytes = 16;
-constexpr int64_t kManyThreads = 132 * 512;  // that keep a large chip busy; with fewer, a thread takes fewer places
+constexpr int kAnyWindow = 0;   // the variant of depthwise.cuh for those; others are forms that work down the rows
+constexpr int64_t kPlaces = 2;  // of its threads
 
-// As in depthwise.cuh: 100 * kernel + 10 * stride + places of a thread; 0 takes any window, at two places.
-std::vector<int> variantsOf(const ops::Convolution& op) {
+// The stride of both axes where there are forms for windows of known extent; else 0.
+int knownStride(const ops::Convolution& op) {
   const auto all = [](const std::vector<int64_t>& values, int64_t wanted) {
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
   };
-  if (all(op.dilations, 1) && all(op.strides, 1)) return {0, 311, 312, 314, 511, 512, 514};
-  if (all(op.dilations, 1) && all(op.strides, 2)) return {0, 321, 322, 521, 522};
-  return {0};
+  if (!all(op.dilations, 1)) return 0;
+  return all(op.strides, 1) ? 1 : all(op.strides, 2) ? 2 : 0;
 }
-int64_t placesOf(int variant) { return variant == 0 ? 2 : variant % 10; }
+
+std::vector<int> variantsOf(const ops::Convolution& op) {
+  std::vector<int> result{kAnyWindow};
+  for (const int kernel : {3, 5}) {
+    for (const auto& form : depthwiseForms(kernel, knownStride(op))) result.push_back(form.variant());
+  }
+  return result;
+}
 
 Code codeOf(const ops::Convolution& op, const Types& types) {
   return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2, variantsOf(op));
@@ -41,45 +49,82 @@ std::vector<std::byte> byTap(const TensorView& w) {
   return result;
 }
 
+bool allFinite(const TensorView& w) {
+  const auto none = [&](auto ones) {
+    const auto values = std::span(w.as<decltype(ones)>(), static_cast<size_t>(w.dims.count()));
+    return std::none_of(values.begin(), values.end(), [&](auto bits) { return (bits & ones) == ones; });
+  };
+  if (w.dtype == DataType::kF32) return none(uint32_t{0x7f800000});
+  return w.dtype == DataType::kF16 ? none(uint16_t{0x7c00}) : none(uint16_t{0x7f80});
+}
+
+// Weights on the device.
+struct DepthwiseWeights {
+  DeviceTable table;
+  bool finite = false;
+};
+
 class DepthwiseInstance final : public runtime::KernelInstance {
  public:
-  DepthwiseInstance(const ops::Convolution& op, const Module& module, const void* weights) : op_(op), module_(module), weights_(weights) {}
+  DepthwiseInstance(const ops::Convolution& op, const Module& module, const DepthwiseWeights& weights) : op_(op), module_(module), weights_(weights) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     parameters_.set(op_, shapes, y, x);
-    const int64_t pack = bits(x.dtype) == 16 ? 8 : 4;
-    const auto& window = parameters_.window;
-    const auto threads = [&](int variant) {
-      const int64_t columns = (window[2].small + placesOf(variant) - 1) / placesOf(variant);
-      return y.dims.count() == 0 ? 0 : y.dims[0] * window[1].small * columns * (y.dims[1] / pack);
-    };
-    int chosen = 0;
-    for (const int variant : variantsOf(op_)) {
-      if (variant / 100 != window[1].kernel || variant / 100 != window[2].kernel) continue;
-      if (chosen == 0 || threads(variant) >= kManyThreads) chosen = variant;
-    }
-    function_ = module_.function(fmt::format("tenon_direct_{}", chosen));
-    threads_ = threads(chosen);
-    parameters_.count = threads_;
+    blocks_ = 0;
+    if (y.dims.count() == 0) return 0;
+    if (!configureRows(y.dims, bits(x.dtype) / 8)) configureAnyWindow(y.dims, bits(x.dtype) == 16 ? 8 : 4);
     return 0;
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
+    if (blocks_ == 0) return;
     parameters_.bind(op_.hasBias, arguments);
-    parameters_.w = weights_;
+    parameters_.w = weights_.table.data();
     checkUser(isAligned(parameters_.x, kPackBytes) && isAligned(parameters_.data[0], kPackBytes),
               "depthwise convolution: a tensor does not begin at a multiple of {} bytes", kPackBytes);
-    launchThreads(function_, threads_, &parameters_, arguments.stream, std::min(blockSize(threads_), 128u));
+    launchGrid(function_, blocks_, 1, 1, block_, &parameters_, arguments.stream, shared_);
   }
 
  private:
+  // Whether the form that works down the rows serves.
+  bool configureRows(const Dims& y, int64_t elementBytes) {
+    const auto& rows = parameters_.window[1];
+    const auto& columns = parameters_.window[2];
+    // Each row of results but those at the upper edge must begin in a row of x; zeros at the edges must stay zero.
+    const bool fits = knownStride(op_) != 0 && weights_.finite && rows.kernel == columns.kernel && rows.before < rows.kernel &&
+                      int64_t{rows.small - 1} * rows.stride - rows.before < rows.large;
+    if (!fits) return false;
+    const auto choice = chooseDepthwise(parameters_, y[0], elementBytes);
+    if (choice.tile.channels == 0) return false;
+    const auto& tile = parameters_.tile = choice.tile;
+    function_ = module_.function(fmt::format("tenon_direct_{}", choice.form.variant()));
+    block_ = static_cast<unsigned>(choice.form.threads(tile));
+    shared_ = static_cast<unsigned>(choice.form.sharedBytes(tile, elementBytes));
+    allowSharedBytes(function_, shared_);
+    setBlocks(y[0] * tile.blocks());
+    return true;
+  }
+
+  void configureAnyWindow(const Dims& y, int64_t pack) {
+    parameters_.count = y[0] * y[2] * ((y[3] + kPlaces - 1) / kPlaces) * (y[1] / pack);
+    function_ = module_.function(fmt::format("tenon_direct_{}", kAnyWindow));
+    block_ = std::min(blockSize(parameters_.count), 128u);
+    shared_ = 0;
+    setBlocks((parameters_.count + block_ - 1) / block_);
+  }
+
+  void setBlocks(int64_t blocks) {
+    checkUser(blocks < int64_t{1} << 31, "depthwise convolution: a launch of {} blocks; a chip takes 2^31 - 1", blocks);
+    blocks_ = static_cast<unsigned>(blocks);
+  }
+
   const ops::Convolution& op_;
   const Module& module_;
+  const DepthwiseWeights& weights_;
   CUfunction function_ = nullptr;
-  const void* weights_;
-  int64_t threads_ = 0;
+  unsigned blocks_ = 0, block_ = 0, shared_ = 0;
   WindowParameters parameters_;
 };
 
@@ -89,22 +134,23 @@ class DepthwiseKernel final : public runtime::Kernel {
       : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(op_, Types::read(load.record))) {
     if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
     const auto weights = byTap(load.constants[1]);
-    weights_.write(weights.data(), weights.size());
+    weights_.table.write(weights.data(), weights.size());
+    weights_.finite = allFinite(load.constants[1]);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<DepthwiseInstance>(op_, module_, weights_.data());
+    return std::make_unique<DepthwiseInstance>(op_, module_, weights_);
   }
 
  private:
   ops::Convolution op_;
   Module module_;
-  DeviceTable weights_;
+  DepthwiseWeights weights_;
 };
 
 }  // namespace
 
 KernelRow kernelRow_depthwise_convolution() {
-  return {"depthwise_convolution", 1,
+  return {"depthwise_convolution", 2,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<DepthwiseKernel>(load); },
           [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Types::read(record)); }};
 }
