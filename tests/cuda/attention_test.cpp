@@ -10,12 +10,12 @@ namespace {
 
 constexpr int64_t kRows = 19;
 constexpr int64_t kKeys = 150;  // beyond one tile of any form
-constexpr int64_t kColumns = 16;
 
 struct Kind {
   DataType type;
   bool tf32;
   double tolerance;  // of outputs in [-1,1]
+  int64_t columns = 16;
 };
 
 double lowest(DataType type) {
@@ -62,11 +62,11 @@ void check(const Kind& kind, bool emptyIsZero) {
   const auto type = name(kind.type);
   const auto graph = graph::parse(fmt::format(
       "graph \"case\" {{\ninput %q : {0}[1,1,{1},{3}]\ninput %k : {0}[1,1,{2},{3}]\ninput %v : {0}[1,1,{2},{3}]\ninput %m : {0}[1,1,{1},{2}]\n"
-      "%y : {0}[1,1,{1},{3}] = attention{{scale=2 hasMask=true emptyIsZero={4}}}(%q, %k, %v, %m) \"op\" from(\"op\")\noutput %y\n}}",
-      type, kRows, kKeys, kColumns, emptyIsZero));
+      "%y : {0}[1,1,{1},{3}] = attention{{scale={5} hasMask=true emptyIsZero={4}}}(%q, %k, %v, %m) \"op\" from(\"op\")\noutput %y\n}}",
+      type, kRows, kKeys, kind.columns, emptyIsZero, kind.columns > 16 ? 1 : 2));
   std::vector<HostTensor> inputs;
   for (const int64_t rows : {kRows, kKeys, kKeys}) {
-    inputs.push_back(randomTensor(kind.type, {1, 1, rows, kColumns}, inputs.size() + 1));
+    inputs.push_back(randomTensor(kind.type, {1, 1, rows, kind.columns}, inputs.size() + 1));
   }
   const auto& k = inputs[1].view();
   for (int64_t i = 0; i < k.count(); ++i) {  // scores grow from tile to tile
@@ -97,9 +97,11 @@ void check(const Kind& kind, bool emptyIsZero) {
 TEST_F(OnGpu, AttentionUnderMasks) {
   for (const bool emptyIsZero : {false, true}) {
     check({DataType::kF16, false, 6e-3}, emptyIsZero);
+    check({DataType::kF16, false, 6e-3, 64}, emptyIsZero);
     check({DataType::kF32, false, 2e-4}, emptyIsZero);
   }
   check({DataType::kBF16, false, 3e-2}, true);
+  check({DataType::kBF16, false, 3e-2, 64}, true);
   check({DataType::kF32, true, 3e-2}, false);
 }
 

@@ -371,6 +371,12 @@ OperatorCases contractions() {
 OperatorCases attention() {
   OperatorCases all{"Attention", {}};
   add(all, "attention{heads=2 scale=0.125 packed=true}", {{"f16[2,37,384]"}, {"bf16[1,37,384]"}, {"f16[1,1,384]"}, {"f16[1,128,384]"}, {"f16[1,197,96]"}});
+  add(all, "attention{heads=2 scale=0.125 packed=true}",
+      {{"f16[1,15,384]"}, {"bf16[1,17,384]"}, {"bf16[1,197,384]"}, {"f16[1,208,384]"}, {"f16[1,255,384]"}});
+  add(all, "attention{heads=4 scale=0.125 packed=true}", {{"f16[33,66,768]"}});
+  add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true}",
+      {{"f16[1,197,384]", "f16[1,2,197,197]"}, {"bf16[2,15,384]", "bf16[1,1,1,15]"}, {"f16[1,130,384]", "f16[1,1,130,1]"},
+       {"bf16[1,255,384]", "bf16[1,2,1,255]"}});
   add(all, "attention{scale=-0.5}", {{"f16[2,129,64]", "f16[2,70,64]", "f16[2,70,64]"}, {"bf16[1,40,32]", "bf16[1,33,32]", "bf16[1,33,32]"}});
   add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true}", {{"f16[2,66,384]", "f16[2,1,1,66]"}, {"bf16[2,19,384]", "bf16[1,1,19,19]"}});
   add(all, "attention{scale=0.3}", {{"f16[2,3,20,16]", "f16[2,3,31,16]", "f16[2,3,31,16]"}, {"f16[1,300,40]", "f16[1,7,40]", "f16[1,7,40]"},

@@ -7,7 +7,7 @@
 
 #include "prelude.cuh"
 
-#define DYNAMIC_SHARED(name, bytes) alignas(128) static unsigned char name[bytes]
+#define DYNAMIC_SHARED(name, bytes) alignas(1024) static unsigned char name[bytes]
 
 inline void emulatedCheck(bool good, const char* what) {
   if (good) return;
@@ -56,6 +56,7 @@ inline void waitForCopies() {
   }
   if (mine.groups == 0) mine.first = mine.last = 0;
 }
+inline void waitForWarp() { shuffleXor(0, 1); }
 
 inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
   emulatedCheck((size_type)row % 16 == 0, "a row of a matrix is not aligned");

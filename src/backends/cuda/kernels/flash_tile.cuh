@@ -1,33 +1,10 @@
-// Attention by tensor cores, up to the scores: parameters, what a block has in shared memory, where threads stand, tiles of
+// Attention by tensor cores, up to the scores: what a block has in shared memory, where threads stand, tiles of
 // keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS.
 #pragma once
 
 #include "attention_mask.cuh"
+#include "attention_parameters.cuh"
 #include "tensor_core.cuh"
-
-struct Parameters {
-  const X* q;
-  const X* k;
-  const X* v;
-  const X* mask;     // null: none
-  X* y;
-  float* partial;    // with blocks that share keys: [share][block][kPartialFloats]
-  unsigned* arrived; // of each block of rows: shares that are there; 0 between launches
-  Divider tiles;     // blocks of a head
-  Divider heads;
-  int queries;
-  int keys;
-  int keysOfBlock;   // a multiple of KEYS
-  int width;         // a multiple of 8
-  int maskInPairs;   // neighbouring keys of the mask can be read at once
-  int emptyIsZero;   // a row without a sum is 0
-  float scale;       // of scores in base 2
-  i64 qStride[3];    // batch, head, row: multiples of 16 bytes
-  i64 kStride[3];
-  i64 vStride[3];
-  i64 yStride[3];
-  i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
-};
 
 constexpr int kRowWarps = ROW_WARPS;
 constexpr int kKeyWarps = KEY_WARPS;

@@ -5,7 +5,7 @@
 #include "prelude.cuh"
 
 // Shared memory whose size the launch gives; `bytes` is that size.
-#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(128) unsigned char name[]
+#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(1024) unsigned char name[]
 
 typedef unsigned SharedAddress;
 __device__ __forceinline__ SharedAddress sharedAddress(const void* pointer) {
@@ -26,6 +26,8 @@ template <int kPending>
 __device__ __forceinline__ void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
+// Lanes of a warp see what all of them have written or waited for.
+__device__ __forceinline__ void waitForWarp() { __syncwarp(); }
 
 // Four matrices of 8 x 8 elements of 16 bits: lane 8 i + r gives the address of row r of matrix i, and gets of each
 // matrix the two neighbours at row lane / 4 from column lane % 4 * 2; transposed: those at column lane / 4 from row

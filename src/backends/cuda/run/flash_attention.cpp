@@ -14,8 +14,9 @@ constexpr FlashForm kForms[] = {{1, 1, 32}, {1, 2, 64},  {1, 4, 64}, {1, 4, 128}
                                 {2, 1, 32}, {2, 2, 64},  {2, 4, 64}, {2, 4, 128}, {4, 1, 32},
                                 {4, 1, 64}, {4, 1, 128}, {4, 2, 64}, {8, 1, 32},  {8, 1, 64}};
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
-constexpr size_t kMostChoices = 8;                // each form costs a compilation
+constexpr size_t kMostChoices = 8;                // each costs a compilation
 constexpr size_t kMostSharedBytes = 96 << 10;     // of a block on the chips that have least (sm_86, sm_89, sm_120), beside what is static
+constexpr int kMostKeys = 256;                     // of a tile
 constexpr std::string_view kMathNames[] = {"f16", "bf16", "tf32", "f32"};  // as kernels call them
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -62,6 +63,7 @@ DataType FlashChoice::type() const {
 }
 
 size_t FlashChoice::sharedBytes() const {
+  if (groups) return groupSharedBytes(*this);
   constexpr size_t kStages = 2;
   const auto columns = static_cast<size_t>(width);
   const size_t rowBytes = columns * (type() == DataType::kF32 ? 4 : 2) + 16;
@@ -71,8 +73,9 @@ size_t FlashChoice::sharedBytes() const {
 }
 
 std::string FlashChoice::text() const {
-  return fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps, form.keyWarps, form.keys,
-                     form.splits);
+  const auto base = fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps,
+                                form.keyWarps, form.keys, form.splits);
+  return groups ? fmt::format("{},groups{}", base, static_cast<int>(mask)) : base;
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
@@ -93,8 +96,12 @@ FlashChoice FlashChoice::parse(std::string_view text) {
   auto& form = choice.form;
   form.rowWarps = number(8, "x");
   form.keyWarps = number(8, "x");
-  form.keys = number(128, "x");
+  form.keys = number(kMostKeys, "x");
   form.splits = number(kSplits[std::size(kSplits) - 1], nullptr);
+  if (in.accept(",")) {
+    parseGroups(choice, in);
+    return choice;
+  }
   const auto alike = [&](const FlashForm& known) {
     return known.rowWarps == form.rowWarps && known.keyWarps == form.keyWarps && known.keys == form.keys;
   };
@@ -104,6 +111,12 @@ FlashChoice FlashChoice::parse(std::string_view text) {
 
 Code FlashChoice::code() const {
   const auto define = [](std::string_view macro, int value) { return fmt::format("{}={}", macro, value); };
+  if (groups) {
+    return {"group_attention.cu",
+            {typeDefine("X", type()), define("ROW_GROUPS", form.rowWarps), define("KEY_GROUPS", form.keyWarps),
+             define("KEYS", form.keys), define("MASK", static_cast<int>(mask))},
+            {}};
+  }
   return {"flash_attention.cu",
           {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]),
            define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps), define("KEYS", form.keys)},
@@ -128,7 +141,7 @@ std::string flashRefusal(const dnn::AttentionProblem& p) {
   return {};
 }
 
-std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32) {
+std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32, bool anySize) {
   std::vector<std::pair<double, FlashChoice>> order;
   for (const auto& form : kForms) {
     // Splits cost no compilation: the best number of each form.
@@ -146,7 +159,8 @@ std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32)
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<FlashChoice> choices;
-  for (size_t i = 0; i < std::min(order.size(), kMostChoices); ++i) choices.push_back(order[i].second);
+  if (!anySize) choices = groupChoices(p);
+  for (size_t i = 0; i < order.size() && choices.size() < kMostChoices; ++i) choices.push_back(order[i].second);
   return choices;
 }
 

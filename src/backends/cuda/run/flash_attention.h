@@ -7,6 +7,7 @@
 
 #include "backends/cuda/run/attention_problem.h"
 #include "backends/cuda/run/compiler.h"
+#include "core/text.h"
 
 namespace tenon::backends::cuda {
 
@@ -25,12 +26,23 @@ struct FlashForm {
 // How products are computed: f32 values as they are, or rounded to TF32; halves have no choice.
 enum class FlashMath : uint8_t { kF16, kBF16, kTF32, kF32 };
 
-// What the kernel is made from, as records write it: "f16,64,4x1x64x1".
+// Masks that a kernel of groups is made for: none, one that all rows of queries share, any.
+enum class FlashMask : uint8_t { kNone, kOfKeys, kOfRows };
+
+// What the kernel is made from, as records write it: "f16,64,4x1x64x1"; "f16,64,1x2x64x1,groups1" is one where groups
+// of four warps work together (kernels/group_attention.cu): groups for rows, 64 each, groups for keys, keys of a group,
+// times that a block does so for further rows; and the kind of mask.
 struct FlashChoice {
   FlashMath math = FlashMath::kF16;
   int width = 64;  // columns of a head, rounded up to a multiple of 16
   FlashForm form;
+  bool groups = false;
+  FlashMask mask = FlashMask::kNone;  // with groups
 
+  int rows() const { return groups ? 4 * form.rows() : form.rows(); }
+  int threads() const { return groups ? 4 * form.threads() : form.threads(); }
+  int parts() const { return groups ? 1 : form.splits; }      // blocks that share the keys of a head
+  int mostKeys() const { return form.keys * form.keyWarps; }  // with groups
   DataType type() const;      // of all operands
   size_t sharedBytes() const;
   size_t partialFloats() const {  // of a block, with splits
@@ -44,10 +56,17 @@ struct FlashChoice {
 constexpr int kMostFlashColumns = 256;
 inline int flashWidth(int64_t columns) { return static_cast<int>((columns + 15) / 16 * 16); }
 
+// The same of kernels of groups (group_attention.cpp).
+size_t groupSharedBytes(const FlashChoice& choice);
+std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& problem);
+void parseGroups(FlashChoice& choice, TextReader& in);  // behind ","
+std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& problem);
+
 // Why the kernel cannot compute the problem, or empty.
 std::string flashRefusal(const dnn::AttentionProblem& problem);
 
-// Kernels worth measuring for a problem that is not refused, the one that should be fastest first.
-std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& problem, bool tf32);
+// Kernels worth measuring for a problem that is not refused, the one that should be fastest first. With
+// `anySize`, sequences may become longer than those of the problem.
+std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& problem, bool tf32, bool anySize);
 
 }  // namespace tenon::backends::cuda

@@ -53,7 +53,9 @@ class FlashAttentionTactic final : public build::Tactic {
   }
 
  private:
-  static std::vector<FlashChoice> choices(const Problem& problem) { return flashChoices(problemOf(problem), problem.tf32); }
+  static std::vector<FlashChoice> choices(const Problem& problem) {
+    return flashChoices(problemOf(problem), problem.tf32, !problem.symbols.empty());
+  }
 };
 
 }  // namespace

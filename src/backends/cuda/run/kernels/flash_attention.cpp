@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kPackBytes = 16;
 
-// Mirrors kernels/flash_attention.cu.
+// Mirrors kernels/attention_parameters.cuh.
 struct Parameters {
   const void* q = nullptr;
   const void* k = nullptr;
@@ -22,6 +22,7 @@ struct Parameters {
   int32_t queries = 0;
   int32_t keys = 0;
   int32_t keysOfBlock = 0;
+  int32_t rowsOfBlock = 0;
   int32_t width = 0;
   int32_t maskInPairs = 0;
   int32_t emptyIsZero = 0;
@@ -38,7 +39,8 @@ class FlashKernel final : public runtime::Kernel {
   explicit FlashKernel(const runtime::KernelLoad& load)
       : op(descriptionOf<ops::Attention>(load)), choice(FlashChoice::parse(load.record.params)),
         module_(load.nativeCode, choice.code()),
-        function(module_.function("tenon_flash_attention")), sharedBytes(choice.sharedBytes()) {
+        function(module_.function(choice.groups ? "tenon_group_attention" : "tenon_flash_attention")),
+        sharedBytes(choice.sharedBytes()) {
     allowSharedBytes(function, sharedBytes);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -76,8 +78,10 @@ class FlashInstance final : public runtime::KernelInstance {
     if (refusal.empty() && p.width > choice.width) {
       refusal = fmt::format("heads of {} columns; it was made for {}", p.width, choice.width);
     }
+    if (refusal.empty() && choice.groups) refusal = groupRefusal(choice, p);
     if (!refusal.empty()) throw Unsupported("cuda.flash_attention: {}", refusal);
-    const int64_t tiles = (p.queries + form.rows() - 1) / form.rows();
+    const int64_t rows = choice.groups ? int64_t{choice.rows()} * form.splits : choice.rows();
+    const int64_t tiles = (p.queries + rows - 1) / rows;
     const int64_t keyTiles = (p.keys + form.keys - 1) / form.keys;
     parameters_ = {};
     parameters_.tiles = Divider(tiles);
@@ -85,6 +89,7 @@ class FlashInstance final : public runtime::KernelInstance {
     parameters_.queries = static_cast<int32_t>(p.queries);
     parameters_.keys = static_cast<int32_t>(p.keys);
     parameters_.keysOfBlock = static_cast<int32_t>((keyTiles + form.splits - 1) / form.splits * form.keys);
+    parameters_.rowsOfBlock = static_cast<int32_t>(rows);
     parameters_.width = static_cast<int32_t>(p.width);
     parameters_.emptyIsZero = kernel_.op.emptyIsZero ? 1 : 0;
     constexpr float kBaseTwo = 1.44269504f;
@@ -95,7 +100,7 @@ class FlashInstance final : public runtime::KernelInstance {
     setStrides(parameters_.yStride, p.output);
     if (p.hasMask) setMask();
     blocks_ = static_cast<unsigned>(p.batch * p.heads * tiles);
-    if (form.splits == 1 || blocks_ == 0) return 0;
+    if (choice.parts() == 1 || blocks_ == 0) return 0;
     const std::vector<uint32_t> zeros(blocks_);
     arrived_.write(zeros.data(), zeros.size() * sizeof(uint32_t));
     parameters_.arrived = arrived_.data();
@@ -119,9 +124,9 @@ class FlashInstance final : public runtime::KernelInstance {
                 kPackBytes);
     }
     p.maskInPairs = maskInPairs_ && isAligned(p.mask, 2 * bytesOf(problem_.type, 1)) ? 1 : 0;
-    const auto& form = kernel_.choice.form;
-    launchGrid(kernel_.function, blocks_, static_cast<unsigned>(form.splits), 1, static_cast<unsigned>(form.threads()), &p,
-               arguments.stream, static_cast<unsigned>(kernel_.sharedBytes));
+    const auto& choice = kernel_.choice;
+    launchGrid(kernel_.function, blocks_, static_cast<unsigned>(choice.parts()), 1,
+               static_cast<unsigned>(choice.threads()), &p, arguments.stream, static_cast<unsigned>(kernel_.sharedBytes));
   }
 
  private:
