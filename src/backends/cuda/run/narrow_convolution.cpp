@@ -25,12 +25,19 @@ bool isPoint(const ops::Convolution& op) {
 
 }  // namespace
 
-char narrowKind(const runtime::TensorShape& extra, const runtime::TensorShape& y) {
+bool narrowFits(char kind, const runtime::TensorShape& extra, const runtime::TensorShape& y) {
   const auto& dims = extra.dims;
-  if (dims.count() == 1) return 's';
-  if (dims == y.dims && extra.format == y.format) return 'w';
+  if (kind == 's') return dims.count() == 1;
+  if (kind == 'w') return dims == y.dims && extra.format == y.format;
   const int channelAxis = dims.rank - y.dims.rank + 1;
-  return channelAxis >= 0 && dims[channelAxis] == y.dims[1] && dims.count() == y.dims[1] ? 'c' : 0;
+  return channelAxis >= 0 && dims[channelAxis] == y.dims[1] && dims.count() == y.dims[1];
+}
+
+char narrowKind(const runtime::TensorShape& extra, const runtime::TensorShape& y) {
+  for (const char kind : {'s', 'w', 'c'}) {
+    if (narrowFits(kind, extra, y)) return kind;
+  }
+  return 0;
 }
 
 NarrowForm::NarrowForm(const ops::Convolution& op, const Dims& w, int64_t groupOfBlock, std::string kindsOfInputs,

@@ -21,6 +21,7 @@ struct NarrowParameters {  // mirrors kernels/narrow_convolution.cuh
 // How an input of the epilogue goes along with the result: 'w' as a whole, 'c' by channel, 's' one number, 0 in no
 // such way.
 char narrowKind(const runtime::TensorShape& extra, const runtime::TensorShape& y);
+bool narrowFits(char kind, const runtime::TensorShape& extra, const runtime::TensorShape& y);
 
 // What the code depends on beside types and epilogue: the template arguments of kernels/narrow_convolution.cuh.
 struct NarrowForm {

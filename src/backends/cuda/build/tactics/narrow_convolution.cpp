@@ -32,10 +32,10 @@ class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
     if (!form.refusal.empty()) return build::no("{}", form.refusal);
     const auto& y = problem.outputs[0].dims;
     for (size_t k = 0; k < kinds.size(); ++k) {
-      const auto& extra = problem.inputs[problem.inputs.size() - kinds.size() + k].dims;
-      // With one image it is not known whether an operand goes along with others.
-      const bool unknown = kinds[k] == 'w' && y[0] == 1 && !problem.symbols.empty();
-      if (kinds[k] == 0 || unknown) return build::no("an operand of {} in the epilogue", extra.text());
+      const auto& extra = problem.inputs[problem.inputs.size() - kinds.size() + k];
+      if (kinds[k] == 0 || isUnknown(extra, y, problem)) {
+        return build::no("an operand of {} in the epilogue", extra.dims.text());
+      }
     }
     return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};
   }
@@ -44,6 +44,15 @@ class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
   static int64_t groupOf(const build::Problem& problem) {
     const auto& y = problem.outputs[0].dims;
     return NarrowForm::groupFor(y[0] * y.count(2, y.rank), y[1]);
+  }
+  // Whether extents that may change could make the operand another kind: axes of one, as in the result.
+  static bool isUnknown(const build::TensorDesc& extra, const Dims& y, const build::Problem& problem) {
+    if (problem.symbols.empty() || extra.constant != nullptr) return false;
+    for (int axis = 0; axis < extra.dims.rank; ++axis) {
+      const int ofResult = axis + y.rank - extra.dims.rank;
+      if (ofResult >= 0 && extra.dims[axis] == 1 && y[ofResult] == 1) return true;
+    }
+    return false;
   }
   static std::string kindsOf(const ops::Convolution& op, const build::Problem& problem,
                              const build::Candidate& candidate) {

@@ -63,7 +63,7 @@ class NarrowInstance final : public runtime::KernelInstance {
     parameters_.rows = static_cast<int32_t>(rows);
     for (size_t k = 0; k < form_.kinds.size(); ++k) {
       const auto& extra = shapes.inputs[first() + k];
-      if (rows != 0 && narrowKind(extra, y) != form_.kinds[k]) {
+      if (rows != 0 && !narrowFits(form_.kinds[k], extra, y)) {
         throw Unsupported("cuda.narrow_convolution: an operand of {} in the epilogue, for which it was not built",
                           extra.dims.text());
       }
