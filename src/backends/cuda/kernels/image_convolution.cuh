@@ -3,8 +3,8 @@
 // operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
 // channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.
 // The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs of to X),
-// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8). Zero
-// taps read their neighbours: an infinity there gives NaN.
+// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8).
+// Zero taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
 #include "scalar.cuh"
@@ -88,7 +88,8 @@ struct Patch {
     for (int i = 0; i < kLoads; ++i) {
       const int line = indexOf(i) / kPairs;
       const int channel = line / kPatchH;
-      offset[i] = channel * (unsigned)p.channel + (line - channel * kPatchH) * p.line + 2 * (indexOf(i) - line * kPairs);
+      const int column = 2 * (indexOf(i) - line * kPairs);
+      offset[i] = channel * (unsigned)p.channel + (line - channel * kPatchH) * p.line + column;
     }
   }
   __device__ __forceinline__ static int indexOf(int i) { return i * kThreads + threadIdx.x; }
@@ -100,31 +101,38 @@ struct Patch {
     const int left = tile.column * STRIDE_W - p.left;
     const FROM* const first = p.x + tile.n * p.image + (i64)top * p.line + left;
     const bool inside = top >= 0 && top + kPatchH <= p.height && left >= 0 && left + 2 * kPairs <= p.width;
-    if (p.pairs && inside) {
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i) {
-        if (isOwn(i)) columns[i].read(own(first, i));
-      }
+    if (p.pairs) {
+      inside ? loadPairs<true>(p, first, top, left) : loadPairs<false>(p, first, top, left);
     } else {
-      loadBorder(p, first, top, left);
+      loadSingly(p, first, top, left);
     }
   }
-  // Of a tile that zeros surround, or of columns that are read one by one.
-  __device__ __forceinline__ void loadBorder(const ImageParameters& p, const FROM* first, int top, int left) {
+  // Neighbours at once, without branches between the reads; kInside: no zeros are among them.
+  template <bool kInside>
+  __device__ __forceinline__ void loadPairs(const ImageParameters& p, const FROM* first, int top, int left) {
+    const int start = kInside ? (int)threadIdx.x : opaque(threadIdx.x);  // so that places are not kept in registers
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const int index = opaque(indexOf(i));  // made here, where it is seldom needed, and not kept in registers
-      const int line = index / kPairs;
-      const int y = top + line % kPatchH;
-      const int x = left + 2 * (index - line * kPairs);
+      const int line = (start + i * kThreads) / kPairs;
+      const unsigned y = top + line % kPatchH;
+      const unsigned x = left + 2 * (start + i * kThreads - line * kPairs);
+      const bool isThere = isOwn(i) && (kInside || (y < (unsigned)p.height && x < (unsigned)p.width));
+      if (!kInside) columns[i].clear();
+      if (isThere) columns[i].read(own(first, i));
+    }
+  }
+  // Columns one by one: their number is odd, or the image is not aligned to two.
+  __device__ __forceinline__ void loadSingly(const ImageParameters& p, const FROM* first, int top, int left) {
+    const int start = opaque(threadIdx.x);
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int line = (start + i * kThreads) / kPairs;
+      const unsigned y = top + line % kPatchH;
+      const unsigned x = left + 2 * (start + i * kThreads - line * kPairs);
+      const bool isLine = isOwn(i) && y < (unsigned)p.height;
       columns[i].clear();
-      if (!isOwn(i) || y < 0 || y >= p.height) continue;
-      if (p.pairs) {
-        if (x >= 0 && x < p.width) columns[i].read(own(first, i));
-      } else {
-        if (x >= 0 && x < p.width) columns[i].readFirst(own(first, i));
-        if (x >= -1 && x + 1 < p.width) columns[i].readSecond(own(first, i));
-      }
+      if (isLine && x < (unsigned)p.width) columns[i].readFirst(own(first, i));
+      if (isLine && x + 1 < (unsigned)p.width) columns[i].readSecond(own(first, i));
     }
   }
   __device__ __forceinline__ void store(unsigned* shared) const {
@@ -177,6 +185,7 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
 
   Patch next(p);
   const unsigned tiles = p.tiles;
+  Tile following(p, blockIdx.x);
   bool holds = false;  // whether `next` holds the image of tile `index`
   for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
     if (holds) {
@@ -185,7 +194,11 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
       next.store(patch);
       __syncthreads();
     }
-    if (ahead < tiles) next.load(p, Tile(p, ahead));
+    const Tile tile = following;
+    if (ahead < tiles) {
+      following = Tile(p, ahead);
+      next.load(p, following);
+    }
     if (!holds) {
       holds = true;
       if (ahead < tiles) continue;
@@ -220,7 +233,6 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
         for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
       }
     }
-    const Tile tile(p, index);
     const int firstRow = tile.row + warp * 2;
     const int firstColumn = tile.column + lane / 4;
     Y* const place = (Y*)p.data[0] + (((i64)tile.n * p.rows + firstRow) * p.columns + firstColumn) * p.outputs;

@@ -93,7 +93,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.down = Divider(down);
     p.tiles = int32Of(y.dims[0] * across * down);
     // As many tiles for each block; the fewer its sums, the more blocks fit.
-    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 5) * kMultiprocessors;
+    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * kMultiprocessors;
     const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
     blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
     return 0;
