@@ -26,6 +26,12 @@ struct OperatorCases {
 };
 
 std::vector<OperatorCases> operatorCases();
+std::vector<OperatorCases> contractionCases();  // some of those
+
+inline const std::vector<std::string> kFloats{"f32", "f16", "bf16"};
+
+// One operator over several lists of inputs.
+void add(OperatorCases& to, const std::string& op, const std::vector<std::vector<std::string>>& inputs);
 
 // Large tensors whose time is worth knowing.
 std::vector<OperatorCase> speedCases();
