@@ -194,8 +194,8 @@ class Scheduler {
     return step;
   }
 
-  // A slice or concatenation whose result stands already where it belongs, but for the parts that are copied there: by its
-  // own kernel, as a concatenation of one, where that writes rows of any pitch or a constant is not in the result's format.
+  // A slice or concatenation whose result stands where it belongs, but for the parts that are copied there: by its own
+  // kernel, as a concatenation of one, where that writes rows of any pitch or a constant has another format.
   void addShared(NodeId id, const std::vector<CopiedPart>& copied) {
     const auto& node = graph_.node(id);
     auto view = launchStep(id);
@@ -210,15 +210,13 @@ class Scheduler {
       const Format format = assignment_.formats[node.outputs[0]];
       program_.tensors.back().debug = false;
       program_.tensors.back().format = format;
-      const auto name = fmt::format("{} (part {})", node.name, input);
       const bool bytes = assignment_.formats[part] == format && assignment_.choice[id].candidate.pitchedOutputs == 0;
-      auto step = bytes ? copyStep(tensor_[part], to, name) : launchStep(id);
-      step.name = name;
+      auto step = bytes ? copyStep(tensor_[part], to, {}) : launchStep(id);
+      step.name = fmt::format("{} (part {})", node.name, input);
       step.origins = node.origins;
       step.inputs = {tensor_[part]};
-      step.outputs = {to};
+      step.outputs = {view.inputs[input] = to};
       program_.steps.push_back(std::move(step));
-      view.inputs[input] = to;
     }
     program_.steps.push_back(std::move(view));
   }
