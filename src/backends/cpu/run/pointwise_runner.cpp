@@ -214,10 +214,8 @@ void PointwiseRunner::block(Block& block, float* buffers) const {
       gather(block, k, place[k]);
     }
   }
-  // The last instruction alone writes where an operand may lie that others still read.
-  const auto last = static_cast<size_t>(steps_.back().result);
   const auto isDirect = [&](size_t j) {
-    return outputs_[j].buffer == last && whole && outputs_[j].type == DataType::kF32 && space_.strides[j].back() == 1;
+    return whole && outputs_[j].type == DataType::kF32 && space_.strides[j].back() == 1;
   };
   for (size_t j = 0; j < outputs_.size(); ++j) {
     if (isDirect(j)) place[outputs_[j].buffer] = reinterpret_cast<float*>(block.out[j]);
