@@ -190,7 +190,7 @@ void checkBuild(int level, bool anyOf, uint64_t seed) {
     auto got = test::run(engine, inputs, log);
     allowNumbersForNaN(expected, got);
     expectClose(graph, inputs, got, expected, 1e-4, 100, "");
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     ADD_FAILURE() << error.what() << "\n" << graph::text(graph);
   }
 }
@@ -216,7 +216,7 @@ TEST(RandomGraphs, BuildsOfAnyCandidatesMatch) { checkBuilds(0, firstSeed(), var
 TEST(RandomGraphs, SeedsThatOnceFailed) {
   for (const uint64_t seed : {3033, 3071, 6755}) checkBuild(0, false, seed);
   for (const uint64_t seed : {1407, 2007, 5806, 9215, 73745}) checkBuild(1, false, seed);
-  for (const uint64_t seed : {1178, 4688, 5016, 6118, 21816, 22222, 29175, 42148}) checkBuild(0, true, seed);
+  for (const uint64_t seed : {270, 1178, 4688, 5016, 6118, 21816, 22222, 29175, 42148}) checkBuild(0, true, seed);
 }
 
 }  // namespace

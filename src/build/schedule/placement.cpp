@@ -131,7 +131,7 @@ class Placer {
   Bill billOf(ValueId id, NodeId whole) const {
     Bill bill;
     const auto& value = graph_.value(id);
-    bill.possible = members_.at(id).size() == 1 && !value.constraints.debug && value.type.shape.size() >= 4;
+    bill.possible = members_.at(root_[id]).size() == 1 && !value.constraints.debug && value.type.shape.size() >= 4;
     if (whole != graph::kNone) charge(bill, value.producer, &Candidate::pitchedOutputs, static_cast<size_t>(value.producerOutput));
     for (const auto& use : uses_[id]) {
       if (use.node != whole) charge(bill, use.node, &Candidate::pitchedInputs, static_cast<size_t>(use.input));
