@@ -44,7 +44,7 @@ class Run:
         return environment, [str(self.options.program), f"--gtest_filter={TESTS[self.what]}"]
 
     def run(self, first, count):
-        """Seeds that failed, and the program's output; a program that ended is run again behind the seed that ended it."""
+        """Seeds that failed, and the program's output; one that stopped before its last graph is run again behind the one that stopped it."""
         failed, output = [], ""
         while count > 0:
             environment, command = self.command(first, count)
@@ -53,11 +53,11 @@ class Run:
                                   env={**os.environ, **threads, **environment, "TENON_RANDOM_TRACE": "1", "TENON_DEVICE": "cpu"})
             output += done.stdout
             failed += [int(seed) for seed in re.findall(r"^failed (\d+)$", done.stdout, re.MULTILINE)]
-            if "[==========] 1 test" in done.stdout and " ran." in done.stdout:
-                break
             begun = [int(seed) for seed in re.findall(r"^begin (\d+)$", done.stdout, re.MULTILINE)]
             if not begun:
                 sys.exit(f"{' '.join(command)} ended with {done.returncode} before its first graph:\n{done.stdout[-2000:]}")
+            if begun[-1] == first + count - 1 and "[==========] 1 test" in done.stdout and " ran." in done.stdout:
+                break
             failed.append(begun[-1])
             count -= begun[-1] + 1 - first
             first = begun[-1] + 1

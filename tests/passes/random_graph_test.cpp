@@ -53,7 +53,7 @@ void checkPasses(uint64_t seed, Counts* counts = nullptr, const Options& options
   try {
     run(after, options);
     expectSameValues(before, after, seed);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     ADD_FAILURE() << error.what() << "\n" << graph::text(before);
   }
 }
