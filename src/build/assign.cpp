@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -9,6 +11,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "ops/op/reformat.h"
+#include "ops/op/transpose.h"
 
 namespace tenon::build {
 namespace {
@@ -89,6 +92,7 @@ class Assigner {
       auto& options = perNode_[positions[i]];
       options = source_.options(*node, *problem, blocks);
       std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
+      if (const auto view = transposedView(*node)) options.push_back(*view);
       if (options.empty()) {
         throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed", node->name);
       }
@@ -111,6 +115,33 @@ class Assigner {
     view.candidate.tactic = "view";
     view.candidate.inputs.assign(inputs, Format::kLinear);
     view.candidate.outputs.assign(outputs, Format::kLinear);
+    return view;
+  }
+
+  // A transpose that moves the channels behind the pixels, or back, leaves every byte in place where one side is channels-last.
+  std::optional<Option> transposedView(const graph::Node& node) const {
+    const auto* transpose = node.op.as<ops::Transpose>();
+    const auto& type = graph_.value(node.outputs[0]).type;
+    const size_t axes = type.shape.size();
+    constexpr size_t kImage = 4;
+    constexpr size_t kVolume = 5;
+    const bool isMovable = options_.filter == nullptr && (axes == kImage || axes == kVolume) && bits(type.dtype) >= 8;
+    if (transpose == nullptr || !isMovable) return std::nullopt;
+    const auto moves = [&](size_t from, size_t to) {
+      std::vector<int64_t> permutation(axes);
+      std::iota(permutation.begin(), permutation.end(), 0);
+      permutation.erase(permutation.begin() + static_cast<std::ptrdiff_t>(from));
+      permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(to), static_cast<int64_t>(from));
+      return std::equal(permutation.begin(), permutation.end(), transpose->permutation.begin(), transpose->permutation.end());
+    };
+    auto view = viewOption(1, 1);
+    if (moves(axes - 1, 1)) {
+      view.candidate.outputs[0] = Format::kChannelsLast;
+    } else if (moves(1, axes - 1)) {
+      view.candidate.inputs[0] = Format::kChannelsLast;
+    } else {
+      return std::nullopt;
+    }
     return view;
   }
 

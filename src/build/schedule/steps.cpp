@@ -333,7 +333,7 @@ class Scheduler {
     const auto& input = graph_.value(inputId);
     const auto& output = graph_.value(node.outputs[outputIndex]);
     if (out.storage != Storage::kArena || in.storage != Storage::kArena || in.lastStep != step) return;
-    if (input.constraints.debug || input.type.shape != output.type.shape || in.format != out.format) return;
+    if (input.constraints.debug || input.type.shape != output.type.shape || place.format != out.format) return;
     if (bits(input.type.dtype) != bits(output.type.dtype) || in.bytes != out.bytes) return;
     for (const ValueId other : node.inputs) {
       if (other != inputId && &owner(tensor_[other]) == &in) return;

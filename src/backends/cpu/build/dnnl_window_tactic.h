@@ -7,6 +7,9 @@
 
 namespace tenon::backends::cpu {
 
+// Stands in plans and timing caches: an implementation of oneDNN with that in its name.
+inline constexpr const char* kNarrowVectors = "avx2";
+
 // Op is ops::Convolution or ops::Deconvolution.
 template <typename Op>
 class DnnlWindowTactic final : public SimpleTactic {
@@ -33,14 +36,37 @@ class DnnlWindowTactic final : public SimpleTactic {
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
     if (result.size() > 1 && problem.inputs[0].dims[1] > kFewChannels) result.erase(result.begin());
-    if (std::is_same_v<Op, ops::Convolution> && hasWholeGroups(problem)) addBlockedCandidate(name(), problem, result);
+    if (!std::is_same_v<Op, ops::Convolution>) return result;
+    if (result.back().outputs[0] == Format::kChannelsLast && mayGainByNarrowVectors(problem)) {
+      auto narrow = result.back();
+      narrow.variant = kNarrowVectors;
+      result.push_back(std::move(narrow));
+    }
+    if (hasWholeGroups(problem)) addBlockedCandidate(name(), problem, result);
     return result;
   }
+  plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
+    auto record = SimpleTactic::build(problem, candidate);
+    record.params = candidate.variant;
+    return record;
+  }
   int rank(const build::Problem&, const build::Candidate& candidate) const override {
+    if (!candidate.variant.empty()) return 30;
     return candidate.outputs[0] == Format::kLinear ? 40 : candidate.outputs[0] == Format::kChannelsLast ? 20 : 45;
   }
 
  private:
+  // Processors that compute as much per cycle with vectors of 8: those of 16 may be left partly idle by the number of
+  // channels, and what waits for memory gains nothing by them.
+  static bool mayGainByNarrowVectors(const build::Problem& problem) {
+    const auto& w = problem.inputs[1];
+    constexpr int64_t kLanes = 16;
+    const bool isDepthwise = w.dims[1] == 1 && w.dims[0] == problem.op.as<Op>()->groups;
+    const bool ofPoints = w.dims.count(2, w.dims.rank) == 1;
+    return blockedFormat() == Format::kBlocked16 && w.constant != nullptr &&
+           (isDepthwise || ofPoints || w.dims[0] % kLanes != 0 || w.dims[1] % kLanes != 0);
+  }
+
   // Blocks of channels want constant weights, and groups of whole blocks or of one channel.
   static bool hasWholeGroups(const build::Problem& problem) {
     const auto blocked = blockedFormat();

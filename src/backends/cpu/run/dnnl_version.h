@@ -3,6 +3,8 @@
 
 #include <dnnl.hpp>
 
+#include <string_view>
+
 namespace tenon::backends::cpu {
 
 const dnnl::engine& dnnlEngine();
@@ -17,6 +19,31 @@ typename Forward::primitive_desc describe(const dnnl::primitive_attr& attributes
     return {typename Forward::desc(arguments...), attributes, dnnlEngine()};
   } else {
     return {dnnlEngine(), arguments..., attributes};
+  }
+}
+
+inline bool isNamed(const char* implementation, std::string_view part) {
+  return std::string_view(implementation).find(part) != std::string_view::npos;
+}
+
+// The first implementation with `part` in its name; the first of all where none has it. In 2.x the next one is found only
+// while the description lives.
+template <typename Forward, typename... Arguments>
+typename Forward::primitive_desc describeNamed(std::string_view part, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
+  using Primitive = typename Forward::primitive_desc;
+  const auto pick = [&](const Primitive& first, Primitive next) {
+    while (!isNamed(next.impl_info_str(), part)) {
+      if (!next.next_impl()) return first;
+    }
+    return next;
+  };
+  if constexpr (DescribedFirst<Forward>) {
+    const typename Forward::desc description(arguments...);
+    const auto make = [&] { return Primitive(description, attributes, dnnlEngine()); };
+    return pick(make(), make());
+  } else {
+    const auto make = [&] { return describe<Forward>(attributes, arguments...); };
+    return pick(make(), make());
   }
 }
 

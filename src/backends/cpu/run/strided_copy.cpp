@@ -4,14 +4,37 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/run/transpose_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kTile = 16;
+// Of the two axes that change places, a piece of work has so much of the source's and of the destination's innermost one.
+constexpr int64_t kBand = 128;
+constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
+
+int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
+
+// to[j * toStep + i] = from[i * fromStep + j]
+template <typename T>
+void transpose(const T* from, int64_t fromStep, T* to, int64_t toStep, int64_t inner, int64_t second) {
+  if constexpr (sizeof(T) == sizeof(uint32_t)) {
+    static const auto kTranspose = transposeWords();
+    kTranspose(from, static_cast<size_t>(fromStep), to, static_cast<size_t>(toStep), static_cast<size_t>(inner), static_cast<size_t>(second));
+    return;
+  }
+  constexpr int64_t kTile = 16;
+  for (int64_t jTile = 0; jTile < second; jTile += kTile) {
+    for (int64_t iTile = 0; iTile < inner; iTile += kTile) {
+      for (int64_t j = jTile; j < std::min(second, jTile + kTile); ++j) {
+        for (int64_t i = iTile; i < std::min(inner, iTile + kTile); ++i) to[j * toStep + i] = from[i * fromStep + j];
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -67,9 +90,9 @@ void StridedCopy::copy(const T* from, T* to) const {
     return;
   }
   const int64_t second = space_.extents[space_.extents.size() - 2];
-  const int64_t bands = (second + kTile - 1) / kTile;
-  const int64_t planes = space_.outer() / second;
-  platform::parallelFor(planes * bands, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, inner * kTile * bytes_)),
+  const int64_t pieces = space_.outer() / second * piecesOf(second, kBand) * piecesOf(inner, kColumns);
+  const int64_t elements = std::min(second, kBand) * std::min(inner, kColumns);
+  platform::parallelFor(pieces, std::max<int64_t>(1, kGrainBytes / (elements * bytes_)),
                         [&](int64_t begin, int64_t end) { tiles(from, to, begin, end); });
 }
 
@@ -112,22 +135,17 @@ void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const 
   const size_t axes = space_.extents.size();
   const int64_t inner = space_.extents[axes - 1];
   const int64_t second = space_.extents[axes - 2];
-  const int64_t bands = (second + kTile - 1) / kTile;
+  const int64_t bands = piecesOf(second, kBand);
+  const int64_t columns = piecesOf(inner, kColumns);
   const int64_t toSecond = space_.strides[0][axes - 2];
   const int64_t fromInner = space_.strides[1][axes - 1];
   int64_t offsets[2];
   for (int64_t piece = begin; piece < end; ++piece) {
-    space_.offsets(piece / bands * second, offsets);
-    const int64_t first = piece % bands * kTile;
-    const int64_t last = std::min(second, first + kTile);
-    for (int64_t column = 0; column < inner; column += kTile) {
-      const int64_t stop = std::min(inner, column + kTile);
-      for (int64_t j = first; j < last; ++j) {
-        T* out = to + offsets[0] + j * toSecond;
-        const T* in = from + offsets[1] + j;
-        for (int64_t i = column; i < stop; ++i) out[i] = in[i * fromInner];
-      }
-    }
+    space_.offsets(piece / columns / bands * second, offsets);
+    const int64_t j = piece / columns % bands * kBand;
+    const int64_t i = piece % columns * kColumns;
+    transpose(from + offsets[1] + j + i * fromInner, fromInner, to + offsets[0] + i + j * toSecond, toSecond,
+              std::min(inner - i, kColumns), std::min(second - j, kBand));
   }
 }
 

@@ -54,7 +54,7 @@ enum class Answer : uint8_t { kUnknown, kNo, kYes };
 // Whether oneDNN computes it as a product of matrices.
 template <typename Primitive>
 bool isProduct(const Primitive& primitive) {
-  return std::string_view(primitive.impl_info_str()).find("gemm") != std::string_view::npos;
+  return isNamed(primitive.impl_info_str(), "gemm");
 }
 
 template <typename Op>
@@ -86,7 +86,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
 template <typename Op>
 class ConvolutionKernel final : public runtime::Kernel {
  public:
-  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op), trial(load.trial) {
+  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load)
+      : op(op), trial(load.trial), variant(load.record.params) {
     const auto& w = load.constants[1];
     if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
   }
@@ -94,6 +95,7 @@ class ConvolutionKernel final : public runtime::Kernel {
 
   Op op;
   bool trial;
+  std::string variant;  // a part of the implementation's name
   std::unique_ptr<PackedWeights> weights;  // null when the weights are computed
   // Whether it was a product of matrices when it was described last, for threads: most likely it is so again.
   mutable std::atomic<Answer> wasProduct{Answer::kUnknown};
@@ -154,8 +156,11 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool in
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   const auto primitive =
-      op.hasBias ? describe<Forward>(attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
-                 : describe<Forward>(attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
+      op.hasBias ? describeNamed<Forward>(kernel_.variant, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
+                 : describeNamed<Forward>(kernel_.variant, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
+  if (kernel_.trial && !isNamed(primitive.impl_info_str(), kernel_.variant)) {
+    throw dnnl::error(dnnl_unimplemented, "no implementation for these vectors");
+  }
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
   if (kernel_.trial && isOwnBlock(y.format) && std::string_view(primitive.impl_info_str()).starts_with("ref")) {
     throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
