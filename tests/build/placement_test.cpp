@@ -13,6 +13,7 @@ struct Counts {
   int concats = 0;  // kernels of concatenations; of a single part too
   int slices = 0;
   int copies = 0;
+  int moved = 0;    // kernels of transposes and changes of format
 };
 
 Counts count(const plan::Program& program) {
@@ -21,6 +22,7 @@ Counts count(const plan::Program& program) {
     counts.views += step.kind == StepKind::kView;
     counts.copies += step.kind == StepKind::kCopy;
     counts.concats += step.kind == StepKind::kLaunch && step.layerType == "concat";
+    counts.moved += step.kind == StepKind::kLaunch && (step.layerType == "transpose" || step.layerType == "reformat");
     counts.slices += step.kind == StepKind::kLaunch && step.layerType == "slice";
   }
   return counts;
@@ -108,6 +110,69 @@ TEST(Placement, ProducersWriteIntoTheWhole) {
         EXPECT_EQ(counts.concats, 0) << producer;
       }
     }
+  }
+}
+
+// Two heads of a detector as exporters of channels-last frameworks write them.
+std::string heads(const std::string& between) {
+  return fmt::format(R"g(graph "g" {{
+  input %x : f32[2,9,8,5]
+  const %w : f32[16,5,3,3] = random(1)
+  const %a : f32[6,16,1,1] = random(2)
+  const %b : f32[4,16,1,1] = random(3)
+  %i : f32[2,5,9,8] = transpose{{permutation=[0,3,1,2]}}(%x) "channelsFirst"
+  %c : f32[2,16,7,6] = convolution{{epilogue="relu(x0)"}}(%i, %w) "body"
+  {}
+  %p : f32[2,6,7,6] = convolution(%c, %a) "first"
+  %q : f32[2,4,7,6] = convolution(%c, %b) "second"
+  %r : f32[2,7,6,6] = transpose{{permutation=[0,2,3,1]}}(%p) "firstBehind"
+  %s : f32[2,7,6,4] = transpose{{permutation=[0,2,3,1]}}(%q) "secondBehind"
+  %t : f32[2,126,2] = reshape{{shape=[2,126,2]}}(%r) "firstRows"
+  %u : f32[2,84,2] = reshape{{shape=[2,84,2]}}(%s) "secondRows"
+  %y : f32[2,210,2] = concat{{axis=1}}(%t, %u) "join"
+  output %y
+}})g", between);
+}
+
+TEST(Placement, ChannelsMovedBehindThePixelsAreViews) {
+  EXPECT_EQ(check(heads("")).moved, 0);
+  // Who else reads a view or what it views.
+  EXPECT_EQ(check(heads("%z : f32[2,9,8,5] = pointwise{expr=\"tanh(x0)\"}(%x) \"reader\"\n  output %z")).moved, 0);
+  EXPECT_EQ(check(heads("%z : f32[2,7,6,16] = transpose{permutation=[0,2,3,1]}(%c) \"result\"\n  output %z")).moved, 0);
+  EXPECT_EQ(check(heads("%z : f32[2,7,6,16] = transpose{permutation=[0,2,3,1]}(%c) \"back\"\n"
+                        "  %v : f32[2,7,6,16] = pointwise{expr=\"tanh(x0)\"}(%z) \"mayBeInPlace\"\n  output %v")).moved, 0);
+  // Of an input with an output, of volumes, with extents known later, of other types.
+  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,9,8,5]
+    %i : f32[2,5,9,8] = transpose{permutation=[0,3,1,2]}(%x) "there"
+    %y : f32[2,9,8,5] = transpose{permutation=[0,2,3,1]}(%i) "back"
+    output %y })g").moved, 0);
+  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,3,4,5,6]
+    const %w : f32[7,6,3,3,3] = random(1)
+    %i : f32[2,6,3,4,5] = transpose{permutation=[0,4,1,2,3]}(%x) "there"
+    %y : f32[2,7,1,2,3] = convolution(%i, %w) "volume"
+    output %y })g").moved, 1);  // of the result, which is row-major
+  EXPECT_GT(check(R"g(graph "g" { input %x : f32[2,9,8,5]
+    const %w : f32[7,8,1,1] = random(1)
+    %i : f32[2,8,9,5] = transpose{permutation=[0,2,1,3]}(%x) "others"
+    %y : f32[2,7,9,5] = convolution(%i, %w) "reader"
+    output %y })g").moved, 0);
+}
+
+TEST(Placement, ViewsOfMovedChannelsFollowShapes) {
+  build::BuildOptions options;
+  plan::InputRange range;
+  range.min = {1, 4, 4, 5};
+  range.opt = {2, 9, 8, 5};
+  range.max = {3, 16, 9, 5};
+  options.profiles = {{{"x", range}}};
+  for (const Dims& dims : {Dims{1, 4, 4, 5}, Dims{2, 9, 8, 5}, Dims{3, 5, 7, 5}}) {
+    const auto counts = check(R"g(graph "g" { input %x : f32[N,H,W,5]
+      const %w : f32[7,5,1,1] = random(1)
+      %i : f32[N,5,H,W] = transpose{permutation=[0,3,1,2]}(%x) "there"
+      %c : f32[N,7,H,W] = convolution(%i, %w) "reader"
+      %y : f32[N,H,W,7] = transpose{permutation=[0,2,3,1]}(%c) "back"
+      output %y })g", options, {dims});
+    EXPECT_EQ(counts.moved, 0);
   }
 }
 

@@ -310,7 +310,10 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
     finishScores(s, p, MaskRows<X>(mask, p.maskStride[2], p.maskStride[3], row, p.queries, p.keys, p.maskInPairs != 0),
                  keyMask + firstKey + at.pair, firstKey + at.pair);
     const bool isLast = kKeyGroups > 1 || firstRow + kRows >= endRow;
-    if (!isLast) copyQueries(q, queries, p.qStride[2], firstRow + kRows, endRow, at);
+    if (!isLast) {
+      waitForWarp();  // all lanes have read the queries before
+      copyQueries(q, queries, p.qStride[2], firstRow + kRows, endRow, at);
+    }
     closeCopies();
     float sum[2];
     unsigned weight[kOwn / 16][4];
