@@ -108,7 +108,7 @@ namespace {
 
 size_t bestOf(std::span<const Option* const> options, const std::vector<size_t>& group) {
   std::vector<Scored> scored;
-  for (const size_t i : group) scored.push_back({options[i]->seconds, options[i]->workspaceBytes, options[i]->rank, options[i]->candidate.text()});
+  for (const size_t i : group) scored.push_back({options[i]->seconds, options[i]->rank, options[i]->candidate.text()});
   return group[choose(scored)];
 }
 

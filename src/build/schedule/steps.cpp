@@ -7,6 +7,7 @@
 #include "build/proposals.h"
 #include "build/schedule/streams.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "runtime/kernel.h"
@@ -274,7 +275,9 @@ class Scheduler {
     return known->second;
   }
 
+  // On the host for one thread, so that the plan does not depend on how many there are: a context adds what more of them need.
   uint64_t askWorkspace(const graph::Node& node, const Option& choice) {
+    const platform::SerialScope alone(onHost_);
     std::vector<TensorView> constants;
     for (const ValueId input : node.inputs) {
       const auto& value = graph_.value(input);

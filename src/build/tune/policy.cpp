@@ -1,4 +1,4 @@
-// The selection policy: fastest, within the noise window the most frugal, then by name.
+// The selection policy: the fastest, within the noise window by rank and name.
 #include "build/tune/policy.h"
 
 #include <algorithm>
@@ -14,12 +14,6 @@ constexpr double kNoise = 1.02;
 
 }  // namespace
 
-bool better(const Scored& a, const Scored& b) {
-  if (a.seconds * kNoise < b.seconds) return true;
-  if (b.seconds * kNoise < a.seconds) return false;
-  return std::tie(a.workspaceBytes, a.rank, a.name) < std::tie(b.workspaceBytes, b.rank, b.name);
-}
-
 // "Within the noise window" is no transitive relation, so the window is laid around the fastest.
 size_t choose(const std::vector<Scored>& scored) {
   checkInternal(!scored.empty(), "policy: nothing to choose from");
@@ -28,10 +22,7 @@ size_t choose(const std::vector<Scored>& scored) {
   size_t best = scored.size();
   for (size_t i = 0; i < scored.size(); ++i) {
     if (scored[i].seconds > fastest * kNoise) continue;
-    if (best == scored.size() || std::tie(scored[i].workspaceBytes, scored[i].rank, scored[i].name) <
-                                     std::tie(scored[best].workspaceBytes, scored[best].rank, scored[best].name)) {
-      best = i;
-    }
+    if (best == scored.size() || std::tie(scored[i].rank, scored[i].name) < std::tie(scored[best].rank, scored[best].name)) best = i;
   }
   return best;
 }
