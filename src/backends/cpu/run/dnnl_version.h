@@ -31,19 +31,19 @@ inline bool isNamed(const char* implementation, std::string_view part) {
 template <typename Forward, typename... Arguments>
 typename Forward::primitive_desc describeNamed(std::string_view part, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
   using Primitive = typename Forward::primitive_desc;
-  const auto pick = [&](const Primitive& first, Primitive next) {
+  if (part.empty()) return describe<Forward>(attributes, arguments...);
+  const auto pick = [part](const auto& make) {
+    Primitive next = make();
     while (!isNamed(next.impl_info_str(), part)) {
-      if (!next.next_impl()) return first;
+      if (!next.next_impl()) return Primitive(make());
     }
     return next;
   };
   if constexpr (DescribedFirst<Forward>) {
     const typename Forward::desc description(arguments...);
-    const auto make = [&] { return Primitive(description, attributes, dnnlEngine()); };
-    return pick(make(), make());
+    return pick([&] { return Primitive(description, attributes, dnnlEngine()); });
   } else {
-    const auto make = [&] { return describe<Forward>(attributes, arguments...); };
-    return pick(make(), make());
+    return pick([&] { return describe<Forward>(attributes, arguments...); });
   }
 }
 
