@@ -71,7 +71,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   using Primitive = typename Forward::primitive_desc;
   Primitive describeAny(const runtime::Shapes& shapes);
-  Primitive describeOne(const runtime::Shapes& shapes, bool inside);
+  // `name` is a part of the implementation's; `inside`: with the epilogue as its post-operations.
+  Primitive describeOne(const runtime::Shapes& shapes, std::string_view name, bool inside);
   // Input slots are those of the step; behind them the output and the scratchpad.
   size_t make(const runtime::Shapes& shapes, const Primitive& primitive);
   const ConvolutionKernel<Op>& kernel_;
@@ -124,7 +125,7 @@ struct Operands {
 };
 
 template <typename Op>
-auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool inside) -> Primitive {
+auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, std::string_view name, bool inside) -> Primitive {
   const auto& op = kernel_.op;
   const auto& x = shapes.inputs[0];
   const auto& w = shapes.inputs[1];
@@ -156,11 +157,9 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool in
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   const auto primitive =
-      op.hasBias ? describeNamed<Forward>(kernel_.variant, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
-                 : describeNamed<Forward>(kernel_.variant, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
-  if (kernel_.trial && !isNamed(primitive.impl_info_str(), kernel_.variant)) {
-    throw dnnl::error(dnnl_unimplemented, "no implementation for these vectors");
-  }
+      op.hasBias ? describeNamed<Forward>(name, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
+                 : describeNamed<Forward>(name, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
+  if (!isNamed(primitive.impl_info_str(), name)) throw dnnl::error(dnnl_unimplemented, "no implementation for these vectors");
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
   if (kernel_.trial && isOwnBlock(y.format) && std::string_view(primitive.impl_info_str()).starts_with("ref")) {
     throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
@@ -170,16 +169,20 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, bool in
 
 template <typename Op>
 auto ConvolutionInstance<Op>::describeAny(const runtime::Shapes& shapes) -> Primitive {
-  try {
-    return describeOne(shapes, true);
-  } catch (const dnnl::error&) {
-    // No implementation takes these post-operations.
+  // What was tried comes first: with the epilogue inside, which not every implementation takes, and without. Another machine
+  // may have none of that name.
+  std::string why;
+  for (const std::string_view name : {std::string_view(kernel_.variant), std::string_view()}) {
+    for (const bool inside : {true, false}) {
+      try {
+        return describeOne(shapes, name, inside);
+      } catch (const dnnl::error& error) {
+        why = error.what();
+      }
+    }
+    if (kernel_.trial || name.empty()) break;
   }
-  try {
-    return describeOne(shapes, false);
-  } catch (const dnnl::error& error) {
-    throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), error.what());
-  }
+  throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), why);
 }
 
 template <typename Op>
