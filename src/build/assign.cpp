@@ -119,13 +119,15 @@ class Assigner {
   }
 
   // A transpose that moves the channels behind the pixels, or back, leaves every byte in place where one side is channels-last.
+  // Constants are row-major whatever format is asked for, so those are copied.
   std::optional<Option> transposedView(const graph::Node& node) const {
     const auto* transpose = node.op.as<ops::Transpose>();
     const auto& type = graph_.value(node.outputs[0]).type;
     const size_t axes = type.shape.size();
     constexpr size_t kImage = 4;
     constexpr size_t kVolume = 5;
-    const bool isMovable = options_.filter == nullptr && (axes == kImage || axes == kVolume) && bits(type.dtype) >= 8;
+    const bool isComputed = graph_.value(node.inputs[0]).constant == nullptr;
+    const bool isMovable = isComputed && options_.filter == nullptr && (axes == kImage || axes == kVolume) && bits(type.dtype) >= 8;
     if (transpose == nullptr || !isMovable) return std::nullopt;
     const auto moves = [&](size_t from, size_t to) {
       std::vector<int64_t> permutation(axes);

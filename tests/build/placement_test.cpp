@@ -158,6 +158,16 @@ TEST(Placement, ChannelsMovedBehindThePixelsAreViews) {
     output %y })g").moved, 0);
 }
 
+TEST(Placement, MovedChannelsOfConstantsAreCopied) {
+  for (const auto& [type, permutation] : {std::pair("f32[2,9,8,5]", "[0,2,3,1]"), std::pair("f32[2,8,5,9]", "[0,3,1,2]")}) {
+    check(fmt::format(R"g(graph "g" {{ input %x : {0}
+      const %k : f32[2,5,9,8] = random(1)
+      %t : {0} = transpose{{permutation={1}}}(%k) "moved"
+      %y : {0} = pointwise{{expr="add(x0,x1)"}}(%x, %t) "sum"
+      output %y }})g", type, permutation));
+  }
+}
+
 TEST(Placement, ViewsOfMovedChannelsFollowShapes) {
   build::BuildOptions options;
   plan::InputRange range;
