@@ -119,16 +119,16 @@ class Assigner {
   }
 
   // A transpose that moves the channels behind the pixels, or back, leaves every byte in place where one side is channels-last.
-  // Constants are row-major whatever format is asked for, so those are copied.
+  // Constants are row-major whatever format is asked for, so those are copied, and so is what a debug listener wants to see.
   std::optional<Option> transposedView(const graph::Node& node) const {
     const auto* transpose = node.op.as<ops::Transpose>();
-    const auto& type = graph_.value(node.outputs[0]).type;
+    if (transpose == nullptr || options_.filter != nullptr || graph_.value(node.inputs[0]).constant != nullptr) return std::nullopt;
+    const auto& output = graph_.value(node.outputs[0]);
+    const auto& type = output.type;
     const size_t axes = type.shape.size();
     constexpr size_t kImage = 4;
     constexpr size_t kVolume = 5;
-    const bool isComputed = graph_.value(node.inputs[0]).constant == nullptr;
-    const bool isMovable = isComputed && options_.filter == nullptr && (axes == kImage || axes == kVolume) && bits(type.dtype) >= 8;
-    if (transpose == nullptr || !isMovable) return std::nullopt;
+    if ((axes != kImage && axes != kVolume) || bits(type.dtype) < 8 || output.constraints.debug) return std::nullopt;
     const auto moves = [&](size_t from, size_t to) {
       std::vector<int64_t> permutation(axes);
       std::iota(permutation.begin(), permutation.end(), 0);

@@ -158,6 +158,14 @@ TEST(Placement, ChannelsMovedBehindThePixelsAreViews) {
     output %y })g").moved, 0);
 }
 
+TEST(Placement, MovedChannelsThatAreShownAreCopied) {
+  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,9,8,5]
+    const %w : f32[7,5,1,1] = random(1)
+    %i : f32[2,5,9,8] = transpose{permutation=[0,3,1,2]}(%x) "shown" debug
+    %y : f32[2,7,9,8] = convolution(%i, %w) "reader"
+    output %y })g").moved, 2);  // it, and the result, which is row-major
+}
+
 TEST(Placement, MovedChannelsOfConstantsAreCopied) {
   for (const auto& [type, permutation] : {std::pair("f32[2,9,8,5]", "[0,2,3,1]"), std::pair("f32[2,8,5,9]", "[0,3,1,2]")}) {
     check(fmt::format(R"g(graph "g" {{ input %x : {0}

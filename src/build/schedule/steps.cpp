@@ -275,7 +275,8 @@ class Scheduler {
     return known->second;
   }
 
-  // On the host for one thread, so that the plan does not depend on how many there are: a context adds what more of them need.
+  // Of libraries that use OpenMP for one thread, so that the plan does not depend on how many there are: a context adds what
+  // more of them need. Winograd's transforms and attention still ask for as much as there are cores.
   uint64_t askWorkspace(const graph::Node& node, const Option& choice) {
     const platform::SerialScope alone(onHost_);
     std::vector<TensorView> constants;
