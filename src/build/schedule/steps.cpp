@@ -275,8 +275,7 @@ class Scheduler {
     return known->second;
   }
 
-  // Of libraries that use OpenMP for one thread, so that the plan does not depend on how many there are: a context adds what
-  // more of them need. Winograd's transforms and attention still ask for as much as there are cores.
+  // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them need.
   uint64_t askWorkspace(const graph::Node& node, const Option& choice) {
     const platform::SerialScope alone(onHost_);
     std::vector<TensorView> constants;
