@@ -124,22 +124,17 @@ class Assigner {
     const auto* transpose = node.op.as<ops::Transpose>();
     if (transpose == nullptr || options_.filter != nullptr || graph_.value(node.inputs[0]).constant != nullptr) return std::nullopt;
     const auto& output = graph_.value(node.outputs[0]);
-    const auto& type = output.type;
-    const size_t axes = type.shape.size();
-    constexpr size_t kImage = 4;
-    constexpr size_t kVolume = 5;
-    if ((axes != kImage && axes != kVolume) || bits(type.dtype) < 8 || output.constraints.debug) return std::nullopt;
-    const auto moves = [&](size_t from, size_t to) {
-      std::vector<int64_t> permutation(axes);
-      std::iota(permutation.begin(), permutation.end(), 0);
-      permutation.erase(permutation.begin() + static_cast<std::ptrdiff_t>(from));
-      permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(to), static_cast<int64_t>(from));
-      return std::equal(permutation.begin(), permutation.end(), transpose->permutation.begin(), transpose->permutation.end());
-    };
+    const size_t axes = output.type.shape.size();
+    if (axes < 4 || axes > 5 || bits(output.type.dtype) < 8 || output.constraints.debug) return std::nullopt;
+    std::vector<int64_t> toFront(axes);
+    std::iota(toFront.begin(), toFront.end(), 0);
+    auto toBack = toFront;
+    std::rotate(toFront.begin() + 1, toFront.end() - 1, toFront.end());
+    std::rotate(toBack.begin() + 1, toBack.begin() + 2, toBack.end());
     auto view = viewOption(1, 1);
-    if (moves(axes - 1, 1)) {
+    if (transpose->permutation == toFront) {
       view.candidate.outputs[0] = Format::kChannelsLast;
-    } else if (moves(1, axes - 1)) {
+    } else if (transpose->permutation == toBack) {
       view.candidate.inputs[0] = Format::kChannelsLast;
     } else {
       return std::nullopt;

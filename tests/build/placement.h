@@ -14,7 +14,7 @@ struct Counts {
   int concats = 0;  // kernels of concatenations; of a single part too
   int slices = 0;
   int copies = 0;
-  int moved = 0;    // kernels of transposes and changes of format
+  int moved = 0;  // kernels of transposes and changes of format
 };
 
 inline Counts count(const plan::Program& program) {

@@ -60,11 +60,15 @@ class DnnlWindowTactic final : public SimpleTactic {
   // channels, and what waits for memory gains nothing by them.
   static bool mayGainByNarrowVectors(const build::Problem& problem) {
     const auto& w = problem.inputs[1];
-    constexpr int64_t kLanes = 16;
-    const bool isDepthwise = w.dims[1] == 1 && w.dims[0] == problem.op.as<Op>()->groups;
+    const int64_t lanes = channelBlock(Format::kBlocked16);
     const bool ofPoints = w.dims.count(2, w.dims.rank) == 1;
     return blockedFormat() == Format::kBlocked16 && w.constant != nullptr &&
-           (isDepthwise || ofPoints || w.dims[0] % kLanes != 0 || w.dims[1] % kLanes != 0);
+           (isDepthwise(problem) || ofPoints || w.dims[0] % lanes != 0 || w.dims[1] % lanes != 0);
+  }
+
+  static bool isDepthwise(const build::Problem& problem) {
+    const auto& w = problem.inputs[1].dims;
+    return w[1] == 1 && w[0] == problem.op.as<Op>()->groups;
   }
 
   // Blocks of channels want constant weights, and groups of whole blocks or of one channel.
@@ -74,7 +78,7 @@ class DnnlWindowTactic final : public SimpleTactic {
     if (!blocked || w.constant == nullptr) return false;
     const int64_t groups = problem.op.as<Op>()->groups;
     const int64_t block = channelBlock(*blocked);
-    return groups == 1 || (w.dims[1] == 1 && w.dims[0] == groups) || (w.dims[1] % block == 0 && w.dims[0] / groups % block == 0);
+    return groups == 1 || isDepthwise(problem) || (w.dims[1] % block == 0 && w.dims[0] / groups % block == 0);
   }
 };
 
