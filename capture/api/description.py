@@ -6,11 +6,10 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "abi"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "abi"))
 
-from abi_table import Table  # noqa: E402
+from abi_table import LAYOUT, Table  # noqa: E402
 
-LAYOUT = os.path.join(HERE, "..", "..", "tests", "abi", "layout-10.16.json")
 INTEGERS = {"int32_t": "int32_t", "int64_t": "int64_t", "uint32_t": "uint32_t", "uint64_t": "uint64_t",
             "std::size_t": "std::size_t", "size_t": "std::size_t"}
 USER = ("ILogger", "IErrorRecorder", "IGpuAllocator", "IProgressMonitor", "IAlgorithmSelector", "IInt8Calibrator",

@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--script", required=True, help="the version script of the library")
     parser.add_argument("--nm", default="nm")
     options = parser.parse_args()
-    with open(os.path.join(HERE, "layout-10.16.json"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, "..", "..", "abi", "layout-10.16.json"), encoding="utf-8") as file:
         expected = set(json.load(file)["exports"][options.name])
     if not differences(expected | {"missing"}, expected) or not differences(expected, expected | {"extra"}):
         print("the comparison notices nothing")

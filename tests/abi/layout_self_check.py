@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--include", action="append", default=[])
     options = parser.parse_args()
-    with open(os.path.join(HERE, "layout-10.16.json"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, "..", "..", "abi", "layout-10.16.json"), encoding="utf-8") as file:
         original = json.load(file)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:

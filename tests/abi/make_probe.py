@@ -8,8 +8,11 @@ forwarder reaches its slot with its arguments in order, and what default argumen
 import argparse
 import os
 import re
+import sys
 
-from abi_table import Table, identifier
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "abi"))
+
+from abi_table import Table, identifier  # noqa: E402
 
 PRELUDE = '#include "probe_support.h"\n\nusing namespace nvinfer1;\nusing namespace probe;\n\n'
 

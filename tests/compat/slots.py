@@ -57,7 +57,7 @@ def argument(kind, made):
 
 class Checker:
     def __init__(self):
-        self.classes = json.loads((HERE.parent / "abi/layout-10.16.json").read_text())["classes"]
+        self.classes = json.loads((HERE.parents[1] / "abi/layout-10.16.json").read_text())["classes"]
         self.checked, self.wrong, self.skipped = 0, [], []
 
     def slots(self, owner, function):

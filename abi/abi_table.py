@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of the binary interface, and how its entries are spelled in C++."""
 import json
+import os
 import re
+
+LAYOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "layout-10.16.json")
 
 
 class Function:
