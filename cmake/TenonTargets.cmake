@@ -49,52 +49,63 @@ function(tenon_shared target)
   endif()
 endfunction()
 
-# tenon_file_table(<variable> <backend> TACTICS|KERNELS <file>...): writes the table of a backend's tactics or kernels,
-# one per file and named after it, and sets the variable to the written file. A new file needs no edit of a list.
-function(tenon_file_table variable backend kind)
-  if(kind STREQUAL "TACTICS")
-    set(output ${CMAKE_CURRENT_BINARY_DIR}/tactic_table.cpp)
-    set(header build/tactics/tactic.h)
-    set(type "const build::Tactic* const")
-    set(span tacticTable)
-  else()
-    set(output ${CMAKE_CURRENT_BINARY_DIR}/kernel_table.cpp)
-    set(header backends/${backend}/run/kernel_row.h)
-    set(type "const KernelRow")
-    set(span kernelTable)
-  endif()
+# tenon_table(<output> NAMES <name>... DECLARATION <text> ROW <text> FRAME <text>): writes C++ that lists what the files or
+# folders of these names define, so that a new file needs no edit of a list. @name@ in DECLARATION and ROW stands for each
+# name in turn; @declarations@ and @rows@ in FRAME for all of them.
+function(tenon_table output)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DECLARATION;ROW;FRAME" "NAMES")
   set(declarations "")
   set(rows "")
-  foreach(file IN LISTS ARGN)
-    get_filename_component(stem ${file} NAME_WE)
-    if(kind STREQUAL "TACTICS")
-      string(APPEND declarations "const build::Tactic& tactic_${stem}();\n")
-      string(APPEND rows "      &tactic_${stem}(),\n")
-    else()
-      string(APPEND declarations "KernelRow kernelRow_${stem}();\n")
-      string(APPEND rows "      kernelRow_${stem}(),\n")
-    endif()
+  foreach(name IN LISTS arg_NAMES)
+    string(CONFIGURE "${arg_DECLARATION}" declaration @ONLY)
+    string(CONFIGURE "${arg_ROW}" row @ONLY)
+    string(APPEND declarations "${declaration}\n")
+    string(APPEND rows "      ${row},\n")
   endforeach()
-  set(source "")
-  if(kind STREQUAL "TACTICS")
-    set(source "namespace tenon::backends {
-build::TacticSource tacticSource_${backend}() { return {\"${backend}\", ${backend}::tacticTable()}; }
-}  // namespace tenon::backends
-")
-  endif()
-  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT
-"// Generated from the names of the files.
-#include \"@header@\"
-namespace tenon::backends::@backend@ {
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated from the names of files.\n${arg_FRAME}")
+endfunction()
+
+# tenon_stems(<variable> <file>...): the names of files without folder and ending.
+function(tenon_stems variable)
+  list(TRANSFORM ARGN REPLACE "^.*/([^/.]+)[^/]*$" "\\1" OUTPUT_VARIABLE stems)
+  set(${variable} ${stems} PARENT_SCOPE)
+endfunction()
+
+# tenon_tactic_table(<backend> <file>...) and tenon_kernel_table: tactic_table.cpp and kernel_table.cpp of the current
+# build folder, from files that each define one tactic or one kernel and are named after it.
+function(tenon_tactic_table backend)
+  tenon_stems(stems ${ARGN})
+  tenon_table(${CMAKE_CURRENT_BINARY_DIR}/tactic_table.cpp NAMES ${stems}
+    DECLARATION "const build::Tactic& tactic_@name@();" ROW "&tactic_@name@()"
+    FRAME "#include \"build/tactics/tactic.h\"
+namespace tenon::backends {
+namespace ${backend} {
 @declarations@
-std::span<@type@> @span@() {
-  static @type@ kTable[] = {
+std::span<const build::Tactic* const> tacticTable() {
+  static const build::Tactic* const kTable[] = {
 @rows@  };
   return kTable;
 }
-}  // namespace tenon::backends::@backend@
-@source@")
-  set(${variable} ${output} PARENT_SCOPE)
+}  // namespace ${backend}
+build::TacticSource tacticSource_${backend}() { return {\"${backend}\", ${backend}::tacticTable()}; }
+}  // namespace tenon::backends
+")
+endfunction()
+
+function(tenon_kernel_table backend)
+  tenon_stems(stems ${ARGN})
+  tenon_table(${CMAKE_CURRENT_BINARY_DIR}/kernel_table.cpp NAMES ${stems}
+    DECLARATION "KernelRow kernelRow_@name@();" ROW "kernelRow_@name@()"
+    FRAME "#include \"backends/${backend}/run/kernel_row.h\"
+namespace tenon::backends::${backend} {
+@declarations@
+std::span<const KernelRow> kernelTable() {
+  static const KernelRow kTable[] = {
+@rows@  };
+  return kTable;
+}
+}  // namespace tenon::backends::${backend}
+")
 endfunction()
 
 # tenon_test(<name> [ANY_DEVICE] [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one
