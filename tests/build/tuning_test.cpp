@@ -58,7 +58,9 @@ TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(std::memcmp(rotation.copy(i), original.view().data, original.view().bytes()), 0) << i;
     EXPECT_EQ(rotation.copy(i), rotation.copy(i + 5));
-    if (i > 0) EXPECT_GE(static_cast<char*>(rotation.copy(i)) - static_cast<char*>(rotation.copy(i - 1)), 257 * 4);
+    if (i > 0) {
+      EXPECT_GE(static_cast<char*>(rotation.copy(i)) - static_cast<char*>(rotation.copy(i - 1)), 257 * 4);
+    }
   }
 }
 

@@ -102,7 +102,9 @@ TEST(RandomGraphs, HaveEveryOperator) {
   Counts counts;
   for (uint64_t seed = 1; seed <= 3000; ++seed) count(counts, randomGraph(seed));
   for (const auto& info : ops::operatorTable()) {
-    if (kNeverInNetworks.count(info.name) == 0) EXPECT_GT(counts[std::string(info.name)], 0) << info.name;
+    if (kNeverInNetworks.count(info.name) == 0) {
+      EXPECT_GT(counts[std::string(info.name)], 0) << info.name;
+    }
   }
   for (const auto& scalar : ops::scalarTable())
     EXPECT_GT(counts[fmt::format("pointwise.{}", scalar.name)], 0) << scalar.name;
