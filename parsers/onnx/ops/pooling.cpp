@@ -31,9 +31,8 @@ Spatial readWindow(Node& node) {
   return spatial;
 }
 
-Value pool(Node& node, const Value& input, PoolingType type, bool excludePadding) {
+Value pool(Node& node, const Value& input, PoolingType type, bool excludePadding, Spatial spatial) {
   Emitter& emit = node.emit();
-  Spatial spatial = readWindow(node);
   const bool oneDimensional = spatial.rank() == 1;
   if (oneDimensional) {
     spatial.appendUnitAxis();
@@ -48,6 +47,10 @@ Value pool(Node& node, const Value& input, PoolingType type, bool excludePadding
   return oneDimensional ? withoutUnitAxis(emit, result) : result;
 }
 
+Value pool(Node& node, const Value& input, PoolingType type, bool excludePadding) {
+  return pool(node, input, type, excludePadding, readWindow(node));
+}
+
 Values importMaxPool(Node& node) {
   if (node.usesOutput(1)) {
     fail(ErrorCode::kUNSUPPORTED_NODE, "the output 'Indices' has no counterpart in the API; remove its uses");
@@ -57,6 +60,21 @@ Values importMaxPool(Node& node) {
 
 Values importAveragePool(Node& node) {
   return {pool(node, node.input(0), PoolingType::kAVERAGE, node.integer("count_include_pad", 0) == 0)};
+}
+
+// The same windows rounding down: with more padding behind each has all of its cells.
+Spatial withWholeWindows(Spatial spatial) {
+  if (spatial.mode != nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP) {
+    return spatial;
+  }
+  spatial.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
+  for (size_t i = 0; i < spatial.rank(); ++i) {
+    if (spatial.padsEnd[i] > spatial.kernel[i] - spatial.strides[i]) {
+      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "ceil_mode with a last window that may begin behind the input");
+    }
+    spatial.padsEnd[i] += spatial.strides[i] - 1;
+  }
+  return spatial;
 }
 
 // (sum |x|^p)^(1/p), the sum as average times the window's size.
@@ -70,7 +88,7 @@ Values importLpPool(Node& node) {
   }
   const Value raised = emit.binary(emit.unary(node.input(0), UnaryOperation::kABS), emit.scalar(type, power),
                                    ElementWiseOperation::kPOW);
-  const Value average = pool(node, raised, PoolingType::kAVERAGE, false);
+  const Value average = pool(node, raised, PoolingType::kAVERAGE, false, withWholeWindows(readWindow(node)));
   const Value sum = emit.binary(average, emit.scalar(type, window), ElementWiseOperation::kPROD);
   return {emit.binary(sum, emit.scalar(type, 1.0 / power), ElementWiseOperation::kPOW)};
 }

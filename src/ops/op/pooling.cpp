@@ -33,6 +33,14 @@ Gathered gather(const Windows& windows, const double* source, double lowest) {
   return g;
 }
 
+// Rounding up may add a window that begins in the padding behind, or behind that: it is left out.
+Extent startingInside(const SpatialAttributes& attributes, size_t axis, const Extent& in, int64_t window, const Extent& all) {
+  const auto& after = attributes.postPadding[axis];
+  const int64_t stride = attributes.strides[axis];
+  if (after.isConstant() && after.constant() <= window - stride) return all;  // none can
+  return min(all, ceilDiv(in + attributes.prePadding[axis], stride));
+}
+
 // Cells of the window at position s that lie inside the padded axis.
 int64_t paddedCells(const Window& w, int64_t s) {
   const int64_t first = w.position(s, 0);
@@ -56,7 +64,8 @@ void Pooling::infer(InferContext& context) const {
                 "input of type {}, expected a floating type or an integer of at most 32 bits", name(x.dtype));
   Shape shape{x.shape[0], x.shape[1]};
   for (size_t i = 0; i < window.size(); ++i) {
-    shape.push_back(windowedExtent(context, attributes, i, x.shape[i + 2], window[i], ceilMode));
+    const Extent all = windowedExtent(context, attributes, i, x.shape[i + 2], window[i], ceilMode);
+    shape.push_back(ceilMode ? startingInside(attributes, i, x.shape[i + 2], window[i], all) : all);
   }
   context.output(x.dtype, std::move(shape));
 }

@@ -12,9 +12,9 @@ constexpr std::array<std::string_view, 3> enumNames(PoolingType) {
 }
 
 // Input: x [N,C,spatial...]. Output [N,C,spatial'...] with spatial' = round((spatial + pre + post - window) / stride) +
-// 1, rounding down, or up in ceilMode. Padding never wins a maximum. An average divides by the cells inside the input
-// when exclusive, else by the cells inside the padded input. A window without a cell gives the lowest value as maximum
-// and 0 as average.
+// 1, rounding down, or up in ceilMode, where a last window that begins behind the input is left out. Padding never wins a
+// maximum. An average divides by the cells inside the input when exclusive, else by the cells inside the padded input. A
+// window without a cell gives the lowest value as maximum and 0 as average.
 struct Pooling {
   static constexpr std::string_view kName = "pooling";
   PoolingType type = PoolingType::kMax;
