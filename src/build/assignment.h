@@ -65,6 +65,8 @@ class OptionSource {
   bool triesBlocks() const;
   // Measures what this build measured for a problem once more; the smaller time counts.
   void measureAgain(const graph::Node& node, const Problem& problem, bool blocks);
+  // Leaves a candidate out from now on, for a reason that the refusals then list. Throws Unsupported when that was of no use.
+  void exclude(const graph::Node& node, Problem problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.
@@ -89,6 +91,7 @@ class OptionSource {
   std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
+  std::map<std::string, std::map<std::string, std::string>> excluded_;  // by problem: candidates with the reason
   std::set<std::string> fresh_;  // keys of candidates that this build measured
   bool again_ = false;
   std::string trusted_;          // key of the candidate whose results others are compared with, while one problem is timed

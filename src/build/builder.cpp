@@ -5,9 +5,11 @@
 
 #include "build/assignment.h"
 #include "build/computes.h"
+#include "build/extents.h"
 #include "build/joins.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
+#include "build/schedule/workspace.h"
 #include "build/stages.h"
 #include "build/tune/self_check.h"
 #include "build/tune/timing_cache.h"
@@ -149,6 +151,37 @@ void checkChoices(const graph::Graph& graph, const Assignment& assignment, const
   log.info("Self-check: the chosen tactics of {} nodes agree with the reference.", graph.order().size());
 }
 
+// A graph with a kernel for each node that takes every shape of a profile.
+struct Chosen {
+  graph::Graph graph;
+  Assignment assignment;
+  Placement placement;
+  std::vector<uint64_t> workspaces;  // bytes by node
+};
+
+// Kernels are measured at the opt shapes; what does not take the others is chosen again without them.
+Chosen choose(const graph::Graph& graph, size_t profile, const ProfileSymbols& symbols, OptionSource& source, runtime::Device& device,
+              Stages& stages, const BuildOptions& options) {
+  for (;;) {
+    Chosen chosen{graph, {}, {}, {}};
+    {
+      const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(graph.order().size()));
+      const auto running = stages.run("tactic selection, all of it");
+      chosen.assignment = assign(chosen.graph, symbols.opt, source, options);
+    }
+    chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, device.isHost());
+    const auto running = stages.run("shapes of the profile");
+    auto asked = askWorkspaces(chosen.graph, chosen.assignment, chosen.placement, symbols, *options.log);
+    chosen.workspaces = std::move(asked.bytes);
+    if (asked.refusals.empty()) return chosen;
+    for (const auto& [id, reason] : asked.refusals) {
+      const auto& node = chosen.graph.node(id);
+      source.exclude(node, makeProblem(chosen.graph, node, symbols.opt), chosen.assignment.choice[id].candidate,
+                     fmt::format("{} of optimization profile {}", reason, profile));
+    }
+  }
+}
+
 }  // namespace
 
 plan::Plan build(graph::Graph graph, const BuildOptions& options) {
@@ -158,7 +191,12 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   auto& device = findDevice(options.device);
   auto profiles = options.profiles;
   if (profiles.empty()) profiles.emplace_back();
-  for (const auto& profile : profiles) bindProfile(graph, profile);  // refused before any work
+  const auto bindAll = [&] {
+    std::vector<ProfileSymbols> bound;
+    for (const auto& profile : profiles) bound.push_back(bindProfile(graph, profile));
+    return bound;
+  };
+  checkExtents(graph, bindAll());  // refused before any work
 
   const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
   Stages stages;
@@ -167,6 +205,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     const auto running = stages.run("graph optimization");
     passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
     if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
+    checkMemory(graph, bindAll(), device);
     phase.step(0);
   }
 
@@ -193,17 +232,11 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   }
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
-    graph::Graph copy = graph;
-    Assignment assignment;
-    {
-      const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(copy.order().size()));
-      const auto running = stages.run("tactic selection, all of it");
-      assignment = assign(copy, symbols.opt, source, options);
-    }
-    const auto placement = placeValues(copy, assignment, symbols, device.isHost());
-    if (selfCheckWanted()) checkChoices(copy, assignment, symbols.opt, device, log);
+    const auto chosen = choose(graph, p, symbols, source, device, stages, options);
+    if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
-    plan.programs.push_back(makeProgram(copy, assignment, placement, symbols, plan, constants, native, mostStreams, log));
+    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.workspaces, symbols, plan, constants, native,
+                                        mostStreams, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went

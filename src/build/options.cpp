@@ -7,7 +7,7 @@
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
 #include "ops/op/reformat.h"
-#include "runtime/kernel.h"
+#include "runtime/configure.h"
 
 namespace tenon::build {
 namespace {
@@ -42,7 +42,7 @@ uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
   }
   try {
     const auto kernel = runtime::backend(option.record.backend).load({option.record, constants, option.nativeCode, log, true});
-    return kernel->instantiate()->configure({inputs, outputs, &problem.symbols});
+    return runtime::configure(*kernel->instantiate(), {inputs, outputs, &problem.symbols});
   } catch (const Error&) {
     return option.workspaceBytes;  // who chooses it will hear the reason
   }
@@ -143,6 +143,9 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     proposals = propose(node, problem, device_, options_);
   }
   auto& refusals = proposals.refusals;
+  const auto& excluded = excluded_[keyOf(node, problem)];
+  std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
+  for (const auto& [candidate, reason] : excluded) refusals += fmt::format("\n  {}: {}", candidate, reason);
   if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
   if (measures(proposals)) time(problem, proposals);
   if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
@@ -172,6 +175,16 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
   }
   return result;
+}
+
+void OptionSource::exclude(const graph::Node& node, Problem problem, const Candidate& candidate, const std::string& reason) {
+  problem.tf32 = options_.tf32;
+  const auto key = keyOf(node, problem);
+  const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
+  if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
+  options_.log->verbose("node '{}': {} {}; another is chosen", node.name, candidate.text(), reason);
+  known_.erase(key);
+  known_.erase(key + "|blocks");
 }
 
 // On devices whose kernels come from libraries, results are compared before a candidate may win; a time in the cache

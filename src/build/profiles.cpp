@@ -34,6 +34,7 @@ void bind(ProfileSymbols& symbols, const Extent& extent, const Range& range, con
               "optimization profile: {}: dimension '{}' has no value that every input's range allows", where, name);
     symbols.opt[name] = std::clamp(symbols.opt[name], place->second.low, place->second.high);
   }
+  symbols.min[name] = place->second.low;
   symbols.max[name] = place->second.high;
 }
 
@@ -56,6 +57,7 @@ ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string
       checkUser(range.min.rank == rank && range.opt.rank == rank && range.max.rank == rank,
                 "optimization profile: input '{}' has {} dimensions, the profile gives {}", value.name, rank, range.max.rank);
       for (int axis = 0; axis < rank; ++axis) {
+        checkUser(range.min[axis] >= 0, "optimization profile: input '{}', axis {}: min {} is negative", value.name, axis, range.min[axis]);
         bind(symbols, shape[static_cast<size_t>(axis)], {range.min[axis], range.opt[axis], range.max[axis]},
              fmt::format("input '{}', axis {}", value.name, axis));
       }

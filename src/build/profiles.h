@@ -11,13 +11,14 @@
 namespace tenon::build {
 
 struct ProfileSymbols {
+  SymbolValues min;         // every symbol at its lower bound
   SymbolValues opt;
   SymbolValues max;         // every symbol at its upper bound
   SymbolIntervals bounds;
 };
 
 // Binds every symbol of the graph's inputs. UserError naming the input, the axis and the values when the profile lacks
-// an input, contradicts the network's extents, or is empty (min > max, opt outside).
+// an input, contradicts the network's extents, is negative or empty (min > max, opt outside).
 ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string, plan::InputRange>& profile);
 
 }  // namespace tenon::build

@@ -73,6 +73,35 @@ bool factorsLess(const Term& a, const Term& b) {
   return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), atomLess);
 }
 
+// Products of sums multiply out and functions repeat their operands, so that expressions can double with each operator.
+constexpr size_t kMostText = size_t{1} << 15;  // characters, roughly
+constexpr size_t kMostProducts = size_t{1} << 14;
+constexpr int kMostDepth = 48;
+
+void checkLength(bool fits) {
+  checkUser(fits, "an extent is an expression of more than {} characters over the dynamic dimensions; give some of these dimensions fixed "
+            "extents, or compute fewer extents from one another", kMostText);
+}
+
+// Functions within functions, by the parentheses of the text; the reader of plans follows a few more.
+int depthOf(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  for (const char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+size_t lengthOf(const std::vector<Term>& terms) {
+  size_t length = 0;
+  for (const auto& term : terms) {
+    for (const auto& factor : term.factors) length += factor->key.size() + 1;
+  }
+  return length + terms.size();
+}
+
 // The term divided by a single-term divisor, when that is exact for all values of the symbols.
 bool divideTerm(const Term& term, const Term& divisor, Term& quotient) {
   if (divisor.coefficient <= 0 || term.coefficient % divisor.coefficient != 0) return false;
@@ -113,26 +142,6 @@ Interval boundsOf(Function function, Interval a, Interval b) {
   return {low, high};
 }
 
-bool isIdentifier(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  if (name.empty() || !letter(name[0])) return false;
-  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
-}
-
-std::string symbolText(const std::string& name) {
-  if (isIdentifier(name)) return name;
-  std::string quoted = "'";
-  for (const char c : name) {
-    if (c == '\'' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "'";
-}
-
-std::string atomText(const Atom& atom) {
-  return atom.function == Function::kSymbol ? symbolText(atom.key) : atom.key;
-}
-
 }  // namespace
 
 Extent Extent::symbol(std::string_view name) {
@@ -166,6 +175,7 @@ Extent Extent::fromTerms(std::vector<Term> terms) {
   std::erase_if(merged, [](const Term& term) { return term.coefficient == 0; });
   if (merged.empty()) return Extent(0);
   if (merged.size() == 1 && merged[0].factors.empty()) return Extent(merged[0].coefficient);
+  checkLength(lengthOf(merged) <= kMostText);
   Extent extent;
   extent.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
   return extent;
@@ -174,6 +184,8 @@ Extent Extent::fromTerms(std::vector<Term> terms) {
 Extent Extent::function(Function function, const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return Extent(apply(function, a.constant_, b.constant_));
   auto key = fmt::format("{}({},{})", kFunctionNames[static_cast<size_t>(function)], a.text(), b.text());
+  checkUser(depthOf(key) <= kMostDepth, "an extent nests more than {} divisions, minima and maxima over the dynamic dimensions; give some of "
+            "these dimensions fixed extents", kMostDepth);
   auto arguments = std::make_shared<const std::array<Extent, 2>>(std::array<Extent, 2>{a, b});
   auto atom = std::make_shared<const Atom>(Atom{function, std::move(key), std::move(arguments)});
   return fromTerms({{1, {std::move(atom)}}});
@@ -199,9 +211,12 @@ Extent operator-(const Extent& a, const Extent& b) {
 
 Extent operator*(const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return saturatingMultiply(a.constant_, b.constant_);
+  const auto left = a.terms();
+  const auto right = b.terms();
+  checkLength(left.size() * right.size() <= kMostProducts);
   std::vector<Term> terms;
-  for (const auto& x : a.terms()) {
-    for (const auto& y : b.terms()) {
+  for (const auto& x : left) {
+    for (const auto& y : right) {
       Term term{saturatingMultiply(x.coefficient, y.coefficient), x.factors};
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
       std::sort(term.factors.begin(), term.factors.end(), atomLess);
@@ -347,35 +362,10 @@ void Extent::collectSymbols(std::set<std::string>& names) const {
   }
 }
 
-std::string Extent::text() const {
-  if (isConstant()) return std::to_string(constant_);
-  std::string result;
-  for (const auto& term : *terms_) {
-    std::string product;
-    for (const auto& factor : term.factors) product += (product.empty() ? "" : "*") + atomText(*factor);
-    const bool one = (term.coefficient == 1 || term.coefficient == -1) && !product.empty();
-    if (term.coefficient < 0) {
-      result += "-";
-    } else if (!result.empty()) {
-      result += "+";
-    }
-    if (!one) result += std::to_string(term.coefficient).substr(term.coefficient < 0 ? 1 : 0);
-    if (!one && !product.empty()) result += "*";
-    result += product;
-  }
-  return result;
-}
-
 Extent product(const Shape& shape, size_t first, size_t last) {
   Extent result(1);
   for (size_t i = first; i < std::min(last, shape.size()); ++i) result = result * shape[i];
   return result;
-}
-
-std::string text(const Shape& shape) {
-  std::string result = "[";
-  for (size_t i = 0; i < shape.size(); ++i) result += (i == 0 ? "" : ",") + shape[i].text();
-  return result + "]";
 }
 
 bool isConstant(const Shape& shape) noexcept {

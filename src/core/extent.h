@@ -25,7 +25,7 @@ using SymbolIntervals = std::map<std::string, Interval, std::less<>>;
 
 // An integer expression in canonical form: a sum of products of symbols and of floordiv, ceildiv, min, max, equal and
 // less of two expressions. Two extents that compare equal are equal for all values of their symbols; unequal ones may
-// still be equal for some. Values are immutable and cheap to copy. Division is by values above zero.
+// still be equal for some. Values are cheap to copy. Division is by values above zero; absurd lengths are a UserError.
 class Extent {
  public:
   Extent(int64_t value = 0) : constant_(value) {}  // NOLINT: an integer is an extent

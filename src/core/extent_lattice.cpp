@@ -1,6 +1,7 @@
 // Minima and maxima of extents in canonical form, so that a broadcast of [N] with [min(1,N)] is [N].
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/extent.h"
 
 namespace tenon {
@@ -9,6 +10,8 @@ using Atom = Extent::Atom;
 using Function = Extent::Function;
 
 namespace {
+
+constexpr size_t kMostOperands = 40;  // each is compared with all others, and with theirs
 
 const Atom* soleAtom(const std::vector<Extent::Term>& terms) {
   return terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1 ? terms[0].factors[0].get() : nullptr;
@@ -69,6 +72,8 @@ bool isCovered(Function function, const std::vector<Extent>& operands, size_t at
 Extent lattice(Function function, const Extent& a, const Extent& b, const Access& access) {
   auto operands = flattened(function, a, access);
   flatten(function, b, access, operands);
+  checkUser(operands.size() <= kMostOperands, "an extent is the {} of more than {} extents; give some of the dynamic dimensions fixed extents",
+            function == Function::kMax ? "maximum" : "minimum", kMostOperands);
   for (size_t i = operands.size(); i-- > 0;) {
     if (isCovered(function, operands, i, access)) operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));
   }

@@ -1,4 +1,5 @@
-// Reads the text form of extents.
+// Reads and writes the text form of extents.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -105,8 +106,53 @@ class Parser {
   size_t position_ = 0;
 };
 
+bool isIdentifier(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
+std::string symbolText(const std::string& name) {
+  if (isIdentifier(name)) return name;
+  std::string quoted = "'";
+  for (const char c : name) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string atomText(const Extent::Atom& atom) {
+  return atom.function == Extent::Function::kSymbol ? symbolText(atom.key) : atom.key;
+}
+
 }  // namespace
 
 Extent Extent::parse(std::string_view text) { return Parser(text).parse(); }
+
+std::string Extent::text() const {
+  if (isConstant()) return std::to_string(constant_);
+  std::string result;
+  for (const auto& term : *terms_) {
+    std::string product;
+    for (const auto& factor : term.factors) product += (product.empty() ? "" : "*") + atomText(*factor);
+    const bool one = (term.coefficient == 1 || term.coefficient == -1) && !product.empty();
+    if (term.coefficient < 0) {
+      result += "-";
+    } else if (!result.empty()) {
+      result += "+";
+    }
+    if (!one) result += std::to_string(term.coefficient).substr(term.coefficient < 0 ? 1 : 0);
+    if (!one && !product.empty()) result += "*";
+    result += product;
+  }
+  return result;
+}
+
+std::string text(const Shape& shape) {
+  std::string result = "[";
+  for (size_t i = 0; i < shape.size(); ++i) result += (i == 0 ? "" : ",") + shape[i].text();
+  return result + "]";
+}
 
 }  // namespace tenon

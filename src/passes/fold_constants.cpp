@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "core/storage.h"
+
 namespace tenon::passes {
 namespace {
 
-constexpr int64_t kMaxFoldedBytes = int64_t{1} << 28;  // a constant that grows beyond this stays a computation
+constexpr uint64_t kMaxFoldedBytes = uint64_t{1} << 28;  // a constant that grows beyond this stays a computation
 
 using graph::Constant;
 using graph::ConstantPtr;
@@ -29,7 +31,7 @@ ConstantPtr foldOutput(const graph::Graph& graph, const graph::Node& node, size_
   });
   const bool noInputs = node.inputs.empty() && isConstant(value.type.shape);
   if ((!constantInputs && !noInputs) || !isConstant(value.type.shape)) return nullptr;
-  if (static_cast<int64_t>(bytesOf(value.type.dtype, evaluate(value.type.shape, {}).count())) > kMaxFoldedBytes) return nullptr;
+  if (storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Format::kLinear) > kMaxFoldedBytes) return nullptr;
   std::vector<ConstantPtr> sources;
   for (const auto id : node.inputs) sources.push_back(graph.value(id).constant);
   if (refittable && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;

@@ -8,6 +8,7 @@
 #include "memory/layout.h"
 #include "ops/check.h"
 #include "plan/branch_steps.h"
+#include "runtime/configure.h"
 #include "runtime/engine_parts.h"
 #include "runtime/host_device.h"
 #include "runtime/preparation.h"
@@ -154,7 +155,8 @@ void Binding::configureStep(size_t index) {
   const auto [inputs, outputs] = shapesOf(step);
   try {
     checkOperator(index, inputs, outputs);
-    workspaceBytes_[index] = instances_[index]->configure({inputs, outputs, &symbols_});
+    if (skipped_[index]) return;  // without results there is nothing to launch
+    workspaceBytes_[index] = runtime::configure(*instances_[index], {inputs, outputs, &symbols_});
   } catch (const UserError& error) {
     throw UserError("step '{}': {}", step.name, error.what());
   }

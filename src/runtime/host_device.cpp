@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/platform/memory.h"
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
+#include "runtime/device_capacity.h"
 #include "tenon/hostcuda.h"
 
 namespace tenon::runtime {
@@ -41,7 +43,7 @@ class HostTimer final : public StepTimer {
   std::vector<Clock::time_point> times_;
 };
 
-class HostDevice final : public Device {
+class HostDevice final : public Device, public DeviceCapacity {
  public:
   std::string kind() const override { return "cpu"; }
   std::string name() const override { return name_; }
@@ -60,6 +62,7 @@ class HostDevice final : public Device {
   }
 
   bool isHost() const override { return true; }
+  uint64_t memoryBytes() const override { return platform::memoryBytes(); }
 
   // Not hostcuda's allocator: its free waits for all streams, and memory of finished work is freed on a stream's thread.
   void* allocate(size_t bytes, size_t alignment) override {

@@ -7,7 +7,6 @@
 #include "build/proposals.h"
 #include "build/schedule/streams.h"
 #include "core/error.h"
-#include "core/platform/threads.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "runtime/kernel.h"
@@ -31,9 +30,9 @@ Extent storedCount(const Shape& shape, Format format) {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-            const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
-      : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), plan_(plan),
+  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const std::vector<uint64_t>& workspaces,
+            const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
+      : graph_(graph), assignment_(assignment), placement_(placement), workspaces_(workspaces), symbols_(symbols), plan_(plan),
         constants_(constants), native_(native), mostStreams_(mostStreams), log_(log) {}
 
   plan::Program run() {
@@ -235,7 +234,7 @@ class Scheduler {
       }
       auto step = launchStep(id);
       for (const ValueId input : graph_.node(id).inputs) step.inputs.push_back(tensor_[input]);
-      step.workspaceBytes = workspace(graph_.node(id), assignment_.choice[id]);
+      step.workspaceBytes = workspaces_[id];
       step_[id] = static_cast<int32_t>(program_.steps.size());
       program_.steps.push_back(std::move(step));
     }
@@ -258,48 +257,6 @@ class Scheduler {
       for (const int32_t t : program_.steps[s].inputs) touch(t);
       for (const int32_t t : program_.steps[s].outputs) touch(t);
     }
-  }
-
-  // Bytes that the kernel asks for at the profile's opt and max shapes. Kernels are loaded for that, alike ones once.
-  uint64_t workspace(const graph::Node& node, const Option& choice) {
-    const auto& record = choice.record;
-    auto key = fmt::format("{}\n{} {}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params);
-    for (const auto* values : {&node.inputs, &node.outputs}) {
-      for (const ValueId id : *values) {
-        const auto& value = graph_.value(id);
-        key += fmt::format("{}{}{}{},", name(value.type.dtype), text(value.type.shape), name(assignment_.formats[id]), value.constant != nullptr ? "c" : "");
-      }
-    }
-    const auto [known, isNew] = workspaces_.try_emplace(std::move(key), 0);
-    if (isNew) known->second = askWorkspace(node, choice);
-    return known->second;
-  }
-
-  // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them need.
-  uint64_t askWorkspace(const graph::Node& node, const Option& choice) {
-    const platform::SerialScope alone(onHost_);
-    std::vector<TensorView> constants;
-    for (const ValueId input : node.inputs) {
-      const auto& value = graph_.value(input);
-      constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
-    }
-    auto& backend = runtime::backend(choice.record.backend);
-    const auto kernel = backend.load({choice.record, constants, choice.nativeCode, log_, true});
-    const auto instance = kernel->instantiate();
-    uint64_t bytes = 0;
-    for (const auto* values : {&symbols_.opt, &symbols_.max}) {
-      std::vector<runtime::TensorShape> inputs;
-      std::vector<runtime::TensorShape> outputs;
-      const auto shape = [&](ValueId id) {
-        const auto& type = graph_.value(id).type;
-        return runtime::TensorShape{type.dtype, evaluate(type.shape, *values), assignment_.formats[id]};
-      };
-      for (const ValueId id : node.inputs) inputs.push_back(shape(id));
-      for (const ValueId id : node.outputs) outputs.push_back(shape(id));
-      bytes = std::max<uint64_t>(bytes, instance->configure({inputs, outputs, values}));
-      if (values->empty()) break;
-    }
-    return bytes;
   }
 
   // A result takes the memory of an input that dies in the same step where the operator's facts allow it.
@@ -376,6 +333,7 @@ class Scheduler {
   const Graph& graph_;
   const Assignment& assignment_;
   const Placement& placement_;
+  const std::vector<uint64_t>& workspaces_;  // bytes by node
   const ProfileSymbols& symbols_;
   const plan::Plan& plan_;
   ConstantPool& constants_;
@@ -387,7 +345,6 @@ class Scheduler {
   std::vector<int32_t> tensor_;          // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
-  std::map<std::string, uint64_t> workspaces_;
   std::vector<int32_t> workspaceUntil_;  // by step: the last one during which its workspace is in use
   bool onHost_ = true;                   // whether the device computes in host memory
 };
@@ -395,9 +352,9 @@ class Scheduler {
 }  // namespace
 
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
-                          const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
-                          NativeCodePool& native, int32_t mostStreams, Log& log) {
-  return Scheduler(graph, assignment, placement, symbols, plan, constants, native, mostStreams, log).run();
+                          const std::vector<uint64_t>& workspaces, const ProfileSymbols& symbols, const plan::Plan& plan,
+                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log) {
+  return Scheduler(graph, assignment, placement, workspaces, symbols, plan, constants, native, mostStreams, log).run();
 }
 
 }  // namespace tenon::build

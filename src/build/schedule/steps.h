@@ -29,9 +29,9 @@ class NativeCodePool {
   plan::Plan& plan_;
 };
 
-// `plan.io` and `plan.symbols` stand already. Independent steps get up to `mostStreams` streams beside the caller's.
+// `plan.io` and `plan.symbols` stand already; `workspaces` are bytes by node. Independent steps get up to `mostStreams` streams beside the caller's.
 plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
-                          const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants,
-                          NativeCodePool& native, int32_t mostStreams, Log& log);
+                          const std::vector<uint64_t>& workspaces, const ProfileSymbols& symbols, const plan::Plan& plan,
+                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log);
 
 }  // namespace tenon::build

@@ -12,8 +12,8 @@
 #include "build/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
+#include "runtime/configure.h"
 #include "runtime/device_cache.h"
-#include "runtime/kernel.h"
 
 namespace tenon::build {
 namespace {
@@ -32,7 +32,7 @@ using runtime::CopyKind;
 class GuardedBuffer {
  public:
   GuardedBuffer(runtime::Device& device, size_t bytes) : device_(device), bytes_(bytes) {
-    base_ = static_cast<char*>(device.allocate(bytes + 2 * kRedZone, kRedZone));
+    base_ = static_cast<char*>(device.allocate(addBytes(bytes, 2 * kRedZone), kRedZone));
     const std::vector<unsigned char> red(kRedZone, kRedByte);
     put(base_, red.data(), kRedZone);
     put(base_ + kRedZone + bytes_, red.data(), kRedZone);
@@ -189,7 +189,7 @@ class DeviceProfiler final : public Profiler {
       if (buffer == nullptr || buffer->bytes() != bytes) buffer = std::make_unique<GuardedBuffer>(device_, bytes);
       trial.outputs.push_back(buffer->data());
     }
-    const size_t workspaceBytes = trial.instance->configure({inputShapes, outputShapes, &problem.symbols});
+    const size_t workspaceBytes = runtime::configure(*trial.instance, {inputShapes, outputShapes, &problem.symbols});
     trial.workspace = std::make_unique<GuardedBuffer>(device_, workspaceBytes);
     return trial;
   }

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "ops/op/reformat.h"
-#include "runtime/device.h"
+#include "runtime/configure.h"
 
 namespace tenon::build {
 namespace {
@@ -81,7 +81,7 @@ ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Format 
         made->instance = made->kernel->instantiate();
         const std::vector<runtime::TensorShape> in{{tensor.dtype, tensor.dims, from}};
         const std::vector<runtime::TensorShape> out{{tensor.dtype, tensor.dims, to}};
-        made->workspace = std::make_unique<Scratch>(device_, made->instance->configure({in, out, &problem.symbols}));
+        made->workspace = std::make_unique<Scratch>(device_, runtime::configure(*made->instance, {in, out, &problem.symbols}));
         place = std::move(made);
         return place.get();
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/storage.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 
@@ -26,8 +27,8 @@ size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes) {
 }
 
 Rotation::Rotation(runtime::Device& device, const void* original, size_t bytes, size_t copies)
-    : device_(device), copies_(std::max<size_t>(copies, 1)), pitch_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
-  base_ = static_cast<std::byte*>(device_.allocate(copies_ * pitch_, kAlignment));
+    : device_(device), copies_(std::max<size_t>(copies, 1)), pitch_(alignBytes(bytes, kAlignment)) {
+  base_ = static_cast<std::byte*>(device_.allocate(multiplyBytes(copies_, pitch_), kAlignment));
   for (size_t i = 0; i < copies_; ++i) {
     device_.copy(base_ + i * pitch_, original, bytes, runtime::CopyKind::kDeviceToDevice, nullptr);
   }

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "core/strided.h"
-#include "runtime/kernel.h"
+#include "runtime/configure.h"
 
 namespace tenon::build {
 namespace {
@@ -184,7 +184,7 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
 
   const auto kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log});
   const auto instance = kernel->instantiate();
-  const size_t workspaceBytes = instance->configure({shapes[0], shapes[1], &problem.symbols});
+  const size_t workspaceBytes = runtime::configure(*instance, {shapes[0], shapes[1], &problem.symbols});
   FormattedTensor workspace(device, DataType::kI8, {static_cast<int64_t>(workspaceBytes)}, Format::kLinear);
   instance->launch({pointers[0].data(), pointers[1].data(), workspace.data(), nullptr});
   device.synchronize(nullptr);

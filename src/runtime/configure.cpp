@@ -1,0 +1,28 @@
+// Extents that no kernel may see.
+#include "runtime/configure.h"
+
+#include "core/error.h"
+#include "core/storage.h"
+
+namespace tenon::runtime {
+namespace {
+
+void check(std::span<const TensorShape> operands, std::string_view side) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto& operand = operands[i];
+    checkUser(storageBytes(operand.dtype, operand.dims, operand.format) <= kMostBytes,
+              "{} {} would have the shape {}: expected no negative extent and at most {} bytes", side, i, operand.dims.text(), kMostBytes);
+  }
+}
+
+}  // namespace
+
+size_t configure(KernelInstance& instance, const Shapes& shapes) {
+  check(shapes.inputs, "input");
+  check(shapes.outputs, "output");
+  const size_t bytes = instance.configure(shapes);
+  if (bytes > kMostBytes) throw OutOfMemory("a workspace of {} bytes is more than can be addressed", bytes);
+  return bytes;
+}
+
+}  // namespace tenon::runtime
