@@ -61,7 +61,12 @@ void InferContext::failWith(const std::string& message) const { throw UserError(
 
 std::vector<TensorType> Operator::infer(std::string_view node, std::span<const TensorType> inputs) const {
   InferContext context(node, inputs);
-  model_->infer(context);
+  try {
+    model_->infer(context);
+  } catch (const UserError& error) {
+    if (std::string_view(error.what()).starts_with(node)) throw;
+    throw UserError("{}: {}", node, error.what());  // the arithmetic of extents does not know whose they are
+  }
   return context.takeOutputs();
 }
 

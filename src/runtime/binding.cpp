@@ -43,7 +43,7 @@ void Binding::layHostArena() {
   uint64_t bytes = 0;
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     hostOffsets_.push_back(bytes);
-    if (inHostArena(static_cast<int32_t>(i))) bytes += (program_.tensors[i].bytes + 63) / 64 * 64;
+    if (inHostArena(static_cast<int32_t>(i))) bytes = addBytes(bytes, alignBytes(program_.tensors[i].bytes, 64));
   }
   if (bytes != 0) hostArena_ = DeviceMemory(hostDevice(), nullptr, bytes, "shape tensors of the context");
 }
@@ -71,10 +71,21 @@ void Binding::measureTensors() {
     const auto& record = program_.tensors[i];
     shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.format};
     bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.format);
-    checkUser(bytes_[i] < UINT64_MAX / 2, "tensor '{}' would have the shape {} = {}", record.name, shapes_[i].dims.text(), text(record.shape));
+    if (bytes_[i] > kMostBytes) {
+      throw UserError("tensor '{}' would have the shape {} = {}: an extent is negative, or it is larger than can be addressed. The inputs are{}; give "
+                      "them other shapes", record.name, shapes_[i].dims.text(), text(record.shape), inputShapes());
+    }
     placeView(i);
   }
   for (size_t i = 0; i < program_.tensors.size(); ++i) checkCapacity(i);
+}
+
+std::string Binding::inputShapes() const {
+  std::string result;
+  for (const auto& record : program_.tensors) {
+    if (record.storage == Storage::kInput) result += fmt::format(" '{}' {}", record.name, evaluate(record.shape, symbols_).text());
+  }
+  return result;
 }
 
 void Binding::placeView(size_t tensor) {

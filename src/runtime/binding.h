@@ -56,6 +56,7 @@ class Binding {
 
  private:
   void measureTensors();
+  std::string inputShapes() const;  // for messages
   void placeView(size_t tensor);
   uint64_t reach(size_t tensor) const;
   void checkCapacity(size_t tensor) const;

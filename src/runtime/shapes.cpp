@@ -130,6 +130,12 @@ void ShapeState::bind() {
     checkUser(expected == inputs_[i].dims, "input '{}' has the shape {}, expected {} = {} for the other inputs", x.name, inputs_[i].dims.text(),
               expected.text(), text(x.shape));
   }
+  for (const auto& x : engine_.io()) {
+    if (x.isInput || !missing_.empty()) continue;
+    const Dims dims = evaluate(x.shape, symbols_);
+    checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
+              "output '{}' would have the shape {} = {} for these shapes of the inputs; give other ones", x.name, dims.text(), text(x.shape));
+  }
   dirty_ = false;
 }
 

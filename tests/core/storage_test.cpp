@@ -24,5 +24,19 @@ TEST(Storage, ProductsThatDoNotFitAreRefused) {
   EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, 1 << 10}, Format::kLinear), uint64_t{1} << 52);
 }
 
+TEST(Storage, SumsAndProductsSaturate) {
+  EXPECT_EQ(addBytes(3, 4), 7U);
+  EXPECT_EQ(addBytes(UINT64_MAX, 512), UINT64_MAX);
+  EXPECT_EQ(addBytes(UINT64_MAX - 1, 1), UINT64_MAX);
+  EXPECT_EQ(multiplyBytes(1 << 20, 1 << 20), uint64_t{1} << 40);
+  EXPECT_EQ(multiplyBytes(uint64_t{1} << 40, uint64_t{1} << 40), UINT64_MAX);
+  EXPECT_EQ(multiplyBytes(UINT64_MAX, 0), 0U);
+  EXPECT_EQ(multiplyBytes(0, UINT64_MAX), 0U);
+  EXPECT_EQ(alignBytes(0, 256), 0U);
+  EXPECT_EQ(alignBytes(257, 256), 512U);
+  EXPECT_EQ(alignBytes(UINT64_MAX, 256), UINT64_MAX);
+  EXPECT_EQ(alignBytes(UINT64_MAX - 100, 256), UINT64_MAX);
+}
+
 }  // namespace
 }  // namespace tenon
