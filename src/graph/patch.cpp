@@ -1,6 +1,7 @@
 // Edits of a graph: applied to a copy of the edges first, so that a refused edit leaves no trace.
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "graph/graph.h"
@@ -78,11 +79,19 @@ void Patch::commit() {
                         tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
   }
   const std::set<NodeId> added(added_.begin(), added_.end());
-  for (const auto& [old, replacement] : replacements_) {
-    for (const NodeId id : g.order_) {
-      if (added.contains(id)) continue;  // a node of the patch reads `old` on the way to the replacement
-      std::replace(g.nodes_[id].inputs.begin(), g.nodes_[id].inputs.end(), old, replacement);
+  // What takes a value's place in the end: replacements follow one another, the first of a value counts.
+  std::unordered_map<ValueId, ValueId> last;
+  for (auto r = replacements_.rbegin(); r != replacements_.rend(); ++r) {
+    const auto next = last.find(r->second);
+    last[r->first] = next != last.end() ? next->second : r->second;
+  }
+  for (const NodeId id : g.order_) {
+    if (last.empty() || added.contains(id)) continue;  // a node of the patch reads `old` on the way to the replacement
+    for (auto& input : g.nodes_[id].inputs) {
+      if (const auto found = last.find(input); found != last.end()) input = found->second;
     }
+  }
+  for (const auto& [old, replacement] : replacements_) {
     if (g.isOutput(old)) {
       g.takeOutput(old, replacement);
     } else {

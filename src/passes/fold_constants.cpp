@@ -2,7 +2,8 @@
 #include "passes/fold_constants.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/storage.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxFoldedBytes = uint64_t{1} << 28;  // a constant that grows beyond this stays a computation
 constexpr uint64_t kMaxGrownBytes = uint64_t{1} << 30;   // as do others where all together are larger by this than their sources
+constexpr int kMaxDepth = 1000;                          // and recipes of recipes: each asks the one before
 
 using graph::Constant;
 using graph::ConstantPtr;
@@ -27,77 +29,100 @@ ConstantPtr fromContents(const graph::Value& value) {
 
 // Bytes of a constant beyond those of its sources, each counted once.
 uint64_t growthOf(uint64_t bytes, const std::vector<ConstantPtr>& sources) {
-  std::set<const Constant*> known;
+  std::unordered_set<const Constant*> known;
   for (const auto& source : sources) {
     if (known.insert(source.get()).second) bytes -= std::min<uint64_t>(bytes, source->bytes());
   }
   return bytes;
 }
 
-// That of all constants which are computed from others, those behind them included.
-uint64_t grownBytes(const graph::Graph& graph) {
-  std::set<const Constant*> known;
-  std::vector<const Constant*> open;
-  const auto visit = [&](const Constant* constant) {
-    if (constant != nullptr && constant->isRecipe() && known.insert(constant).second) open.push_back(constant);
-  };
-  for (const auto id : graph.order()) {
-    for (const auto input : graph.node(id).inputs) visit(graph.value(input).constant.get());
+class Folder {
+ public:
+  Folder(graph::Graph& graph, bool refittable) : graph_(graph), refittable_(refittable) {
+    for (const auto id : graph.order()) {
+      for (const auto input : graph.node(id).inputs) note(graph.value(input).constant);
+    }
   }
-  uint64_t sum = 0;
-  while (!open.empty()) {
-    const auto* constant = open.back();
-    open.pop_back();
-    sum = addBytes(sum, growthOf(constant->bytes(), constant->sources()));
-    for (const auto& source : constant->sources()) visit(source.get());
-  }
-  return sum;
-}
 
-// `grown` counts what folding has added.
-ConstantPtr foldOutput(const graph::Graph& graph, const graph::Node& node, size_t output, bool refittable, uint64_t& grown) {
-  const auto& value = graph.value(node.outputs[output]);
-  if (auto known = fromContents(value)) return known;
-  const bool constantInputs = !node.inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId id) {
-    return graph.value(id).constant != nullptr;
-  });
-  const bool noInputs = node.inputs.empty() && isConstant(value.type.shape);
-  if ((!constantInputs && !noInputs) || !isConstant(value.type.shape)) return nullptr;
-  const uint64_t bytes = storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Format::kLinear);
-  if (bytes > kMaxFoldedBytes) return nullptr;
-  std::vector<ConstantPtr> sources;
-  for (const auto id : node.inputs) sources.push_back(graph.value(id).constant);
-  if (refittable && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;
-  const uint64_t growth = growthOf(bytes, sources);
-  if (addBytes(grown, growth) > kMaxGrownBytes) return nullptr;
-  grown += growth;
-  return Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
-}
+  int run() {
+    int edits = 0;
+    graph::Patch patch(graph_);
+    const auto order = graph_.order();
+    for (const auto id : order) {
+      const auto facts = graph_.node(id).op.facts();
+      if (!facts.deterministic || facts.sideEffects) continue;
+      bool changed = false;
+      const auto outputs = graph_.node(id).outputs;
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        auto constant = fold(graph_.node(id), i);
+        if (constant == nullptr) continue;
+        folded_[outputs[i]] = constant;
+        patch.replace(outputs[i], patch.addConstant(std::move(constant), graph_.value(outputs[i]).name + "_folded"));
+        changed = true;
+      }
+      edits += changed ? 1 : 0;
+    }
+    if (edits > 0) patch.commit();
+    return edits;
+  }
+
+ private:
+  ConstantPtr constantOf(graph::ValueId id) const {
+    const auto found = folded_.find(id);
+    return found != folded_.end() ? found->second : graph_.value(id).constant;
+  }
+
+  // Counts a recipe and those behind it: what they have grown by, and how deep they are.
+  void note(const ConstantPtr& constant) {
+    std::vector<const Constant*> open;
+    const auto isNew = [&](const Constant* c) { return c != nullptr && c->isRecipe() && !depth_.contains(c); };
+    if (isNew(constant.get())) open.push_back(constant.get());
+    while (!open.empty()) {
+      const auto* recipe = open.back();
+      const size_t before = open.size();
+      int depth = 0;
+      for (const auto& source : recipe->sources()) {
+        if (isNew(source.get())) {
+          open.push_back(source.get());
+        } else if (source->isRecipe()) {
+          depth = std::max(depth, depth_.at(source.get()));
+        }
+      }
+      if (open.size() != before) continue;
+      open.pop_back();
+      if (depth_.emplace(recipe, depth + 1).second) grown_ = addBytes(grown_, growthOf(recipe->bytes(), recipe->sources()));
+    }
+  }
+
+  ConstantPtr fold(const graph::Node& node, size_t output) {
+    const auto& value = graph_.value(node.outputs[output]);
+    if (auto known = fromContents(value)) return known;
+    if (!isConstant(value.type.shape)) return nullptr;
+    std::vector<ConstantPtr> sources;
+    int depth = 0;
+    for (const auto id : node.inputs) {
+      sources.push_back(constantOf(id));
+      if (sources.back() == nullptr) return nullptr;
+      if (const auto found = depth_.find(sources.back().get()); found != depth_.end()) depth = std::max(depth, found->second);
+    }
+    const uint64_t bytes = storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Format::kLinear);
+    if (bytes > kMaxFoldedBytes || depth >= kMaxDepth) return nullptr;
+    if (refittable_ && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;
+    if (addBytes(grown_, growthOf(bytes, sources)) > kMaxGrownBytes) return nullptr;
+    auto constant = Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
+    note(constant);
+    return constant;
+  }
+
+  graph::Graph& graph_;
+  bool refittable_;
+  uint64_t grown_ = 0;
+  std::unordered_map<const Constant*, int> depth_;            // of recipes
+  std::unordered_map<graph::ValueId, ConstantPtr> folded_;
+};
 
 }  // namespace
 
-int foldConstants(graph::Graph& graph, const Options& options) {
-  int edits = 0;
-  uint64_t grown = grownBytes(graph);
-  const auto order = graph.order();
-  for (const auto id : order) {
-    const auto& node = graph.node(id);
-    const auto facts = node.op.facts();
-    if (!facts.deterministic || facts.sideEffects) continue;
-    const auto outputs = node.outputs;
-    graph::Patch patch(graph);
-    bool changed = false;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      auto constant = foldOutput(graph, graph.node(id), i, options.refittable, grown);
-      if (constant == nullptr) continue;
-      patch.replace(outputs[i], patch.addConstant(std::move(constant), graph.value(outputs[i]).name + "_folded"));
-      changed = true;
-    }
-    if (!changed) continue;
-    patch.commit();
-    ++edits;
-  }
-  return edits;
-}
+int foldConstants(graph::Graph& graph, const Options& options) { return Folder(graph, options.refittable).run(); }
 
 }  // namespace tenon::passes
