@@ -20,10 +20,18 @@ void Emitter::beginNode(const std::string& base, const std::string& metadata) {
   base_ = base;
   metadata_ = metadata;
   nodeLayers_.clear();
+  if (networkMessage_ != nullptr) {
+    networkMessage_->clear();
+  }
+}
+
+std::string Emitter::networkReason() const {
+  const bool said = networkMessage_ != nullptr && !networkMessage_->empty();
+  return said ? ": " + *networkMessage_ : "; its message in the log says why";
 }
 
 void Emitter::refuse(const char* call) const {
-  fail(ErrorCode::kINVALID_NODE, fmt::format("the network refused {}; its message in the log says why", call));
+  fail(ErrorCode::kINVALID_NODE, fmt::format("the network refused {}{}", call, networkReason()));
 }
 
 std::string Emitter::uniqueName(const std::string& base) {
@@ -45,8 +53,8 @@ void Emitter::registerLayer(nvinfer1::ILayer& layer) {
 ITensor& Emitter::output(nvinfer1::ILayer& layer, int32_t index) {
   ITensor* tensor = layer.getOutput(index);
   if (tensor == nullptr || tensor->getDimensions().nbDims < 0) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the network has no output {} for layer '{}' with these inputs; its message "
-                                               "in the log says why", index, layer.getName()));
+    fail(ErrorCode::kINVALID_NODE, fmt::format("the network has no output {} for layer '{}' with these inputs{}", index,
+                                               layer.getName(), networkReason()));
   }
   return *tensor;
 }

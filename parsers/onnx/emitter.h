@@ -17,7 +17,9 @@ namespace tenon::onnxparser {
 // change of known extents, or layers. One object per import, used by one thread.
 class Emitter {
  public:
-  Emitter(nvinfer1::INetworkDefinition& network, WeightStore& store) : network_(network), store_(store) {}
+  // networkMessage: what the network said last, where that is not in the log.
+  explicit Emitter(nvinfer1::INetworkDefinition& network, WeightStore& store, std::string* networkMessage = nullptr)
+      : network_(network), store_(store), networkMessage_(networkMessage) {}
 
   nvinfer1::INetworkDefinition& network() { return network_; }
   WeightStore& store() { return store_; }
@@ -38,6 +40,8 @@ class Emitter {
   // Output `index` of a layer; fails when the network could not make one.
   nvinfer1::ITensor& output(nvinfer1::ILayer& layer, int32_t index = 0);
   void nameWeights(const Constant& constant);
+  // Why the network refused its last call, as the end of a sentence.
+  std::string networkReason() const;
 
   // Facts.
   Shape shapeOf(const Value& value) const;
@@ -94,6 +98,7 @@ class Emitter {
 
   nvinfer1::INetworkDefinition& network_;
   WeightStore& store_;
+  std::string* networkMessage_;
   std::string base_ = "layer";
   std::string metadata_;
   std::vector<nvinfer1::ILayer*> nodeLayers_;

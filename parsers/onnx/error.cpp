@@ -24,7 +24,7 @@ void ErrorList::addOutOfMemory() noexcept {
 
 void ErrorList::add(std::unique_ptr<ErrorRecord> record) {
   if (logger_ != nullptr) {
-    logger_->log(nvinfer1::ILogger::Severity::kERROR, fmt::format("[onnx] {}", record->description).c_str());
+    logger_->log(severity_, fmt::format("[onnx] {}", record->description).c_str());
   }
   records_.push_back(std::move(record));
 }

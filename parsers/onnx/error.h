@@ -72,16 +72,19 @@ class ErrorList {
  public:
   explicit ErrorList(nvinfer1::ILogger* logger);
 
-  void add(std::unique_ptr<ErrorRecord> record);          // logs it as kERROR too
+  void add(std::unique_ptr<ErrorRecord> record);          // logs it too
   void addModelError(const ParseError& error);
   void addModelError(ErrorCode code, const std::string& reason);
   void addOutOfMemory() noexcept;  // with what was put aside for it
   void clear() { records_.clear(); }
+  // How loud entries are in the log: kERROR, but where somebody only asks what is supported.
+  void setSeverity(nvinfer1::ILogger::Severity severity) { severity_ = severity; }
   size_t size() const { return records_.size(); }
   const ErrorRecord* at(size_t index) const { return index < records_.size() ? records_[index].get() : nullptr; }
 
  private:
   nvinfer1::ILogger* logger_;
+  nvinfer1::ILogger::Severity severity_ = nvinfer1::ILogger::Severity::kERROR;
   std::unique_ptr<ErrorRecord> spare_;
   std::vector<std::unique_ptr<ErrorRecord>> records_;
 };

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <queue>
 
 #include "plugin_import.h"
+#include "topology.h"
 
 namespace tenon::onnxparser {
 
@@ -34,58 +34,13 @@ bool isDimensionName(const std::string& name) {
 
 }  // namespace
 
-std::vector<int> topologicalOrder(const pb::GraphProto& graph) {
-  std::unordered_map<std::string, int> producer;
-  for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& name : graph.node(i).output()) {
-      if (!name.empty() && !producer.emplace(name, i).second) {
-        fail(ErrorCode::kINVALID_GRAPH, fmt::format("tensor '{}' is an output of node {} and of node {}; names must be unique",
-                                                    name, producer[name], i));
-      }
-    }
-  }
-  std::vector<int> waiting(static_cast<size_t>(graph.node_size()), 0);
-  std::vector<std::vector<int>> consumers(waiting.size());
-  for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& name : graph.node(i).input()) {
-      const auto found = producer.find(name);
-      if (!name.empty() && found != producer.end()) {
-        consumers[static_cast<size_t>(found->second)].push_back(i);
-        ++waiting[static_cast<size_t>(i)];
-      }
-    }
-  }
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;  // the lowest index first keeps the file's order
-  for (int i = 0; i < graph.node_size(); ++i) {
-    if (waiting[static_cast<size_t>(i)] == 0) {
-      ready.push(i);
-    }
-  }
-  std::vector<int> order;
-  while (!ready.empty()) {
-    order.push_back(ready.top());
-    ready.pop();
-    for (const int consumer : consumers[static_cast<size_t>(order.back())]) {
-      if (--waiting[static_cast<size_t>(consumer)] == 0) {
-        ready.push(consumer);
-      }
-    }
-  }
-  if (order.size() != waiting.size()) {
-    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int count) { return count > 0; });
-    const auto index = static_cast<int>(stuck - waiting.begin());
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output", index,
-                                                graph.node(index).name(), graph.node(index).op_type()));
-  }
-  return order;
-}
-
 GraphImport::GraphImport(const pb::ModelProto& model, const ImportEnvironment& environment)
     : model_(model),
       environment_(environment),
-      emitter_(environment.network, environment.store),
+      functions_(model),
+      emitter_(environment.network, environment.store, environment.networkMessage),
       loader_(environment.store, environment.files, environment.supplied) {
-  top_.opset = [&model](const std::string& domain) { return opsetOf(model, domain); };
+  top_.opsets = &functions_.modelOpsets();
   status_.assign(static_cast<size_t>(model.graph().node_size()), NodeStatus::kUNSEEN);
   for (const pb::ValueInfoProto& info : model.graph().value_info()) {
     valueInfo_[info.name()] = &info;
@@ -96,27 +51,27 @@ GraphImport::GraphImport(const pb::ModelProto& model, const ImportEnvironment& e
 }
 
 void GraphImport::log(Severity severity, const std::string& text) const {
-  if (environment_.logger != nullptr) {
-    environment_.logger->log(severity, ("[onnx] " + text).c_str());
+  if (environment_.logger != nullptr) {  // who asks what is supported asks often
+    environment_.logger->log(environment_.probe ? Severity::kVERBOSE : severity, ("[onnx] " + text).c_str());
   }
 }
 
-int64_t GraphImport::checkOpset() {
-  const int64_t opset = opsetOf(model_, "");
+// Other opsets are tried: most operators mean the same in them. A node that does not is refused by its own version.
+void GraphImport::warnOfOpset(int64_t opset) const {
   if (opset != 0 && opset < kOldestOpset) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH,
-         fmt::format("the model imports opset {}; expected {} to {}. Convert it with the ONNX version converter", opset,
-                     kOldestOpset, kNewestOpset));
+    log(Severity::kWARNING, fmt::format("opset {} is older than {}, the oldest this parser knows as a whole; nodes whose "
+                                        "operators have not changed since are imported, others refused. If that fails, convert the "
+                                        "model with the ONNX version converter", opset, kOldestOpset));
   }
   if (opset > kNewestOpset) {
     log(Severity::kWARNING, fmt::format("opset {} is newer than {}, the newest this parser knows; read as {}", opset,
                                         kNewestOpset, kNewestOpset));
   }
-  return opset;
 }
 
 bool GraphImport::run() {
-  const int64_t opset = checkOpset();
+  const int64_t opset = functions_.modelOpsets().of("");
+  warnOfOpset(opset);
   log(Severity::kINFO, fmt::format("model '{}' of {} {}: IR version {}, opset {}, {} nodes, {} initializers",
                                    model_.graph().name(), model_.producer_name(), model_.producer_version(),
                                    model_.ir_version(), opset, model_.graph().node_size(),
@@ -134,7 +89,7 @@ bool GraphImport::run() {
   for (const int index : order_) {
     NodeStatus& status = status_[static_cast<size_t>(index)];
     if (status == NodeStatus::kFAILED) {  // found by checkOperators
-      poisonOutputs(model_.graph().node(index), top_);
+      replaceOutputs(model_.graph().node(index), top_, Value::Missing::kUntried);
       continue;
     }
     status = importNode(model_.graph().node(index), top_, index);
@@ -156,12 +111,15 @@ void GraphImport::addInitializers() {
       top_.values[tensor.name()] = loader_.load(tensor, tensor.name());
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
-      top_.values[tensor.name()] = Value::poisoned();
+      top_.values[tensor.name()] = Value::missing(Value::Missing::kRefused);
     }
   }
   if (model_.graph().sparse_initializer_size() > 0) {
     environment_.errors.addModelError(ErrorCode::kUNSUPPORTED_GRAPH,
                                       "the graph has sparse initializers; save them as dense tensors");
+  }
+  for (const pb::SparseTensorProto& sparse : model_.graph().sparse_initializer()) {
+    top_.values[sparse.values().name()] = Value::missing(Value::Missing::kRefused);
   }
 }
 
@@ -174,7 +132,7 @@ void GraphImport::addInputs() {
       addInput(info);
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
-      top_.values[info.name()] = Value::poisoned();
+      top_.values[info.name()] = Value::missing(Value::Missing::kRefused);
     }
   }
 }
@@ -195,8 +153,8 @@ void GraphImport::addInput(const pb::ValueInfoProto& info) {
   }
   ITensor* tensor = environment_.network.addInput(info.name().c_str(), *type, toDims(*shape));
   if (tensor == nullptr) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}; its message in the log says why",
-                                                info.name(), typeName(*type), toString(*shape)));
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}{}", info.name(), typeName(*type),
+                                                toString(*shape), emitter_.networkReason()));
   }
   for (int i = 0; i < info.type().tensor_type().shape().dim_size(); ++i) {
     const auto& dim = info.type().tensor_type().shape().dim(i);
@@ -213,6 +171,16 @@ void GraphImport::addOutputs() {
       addOutput(info);
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
+      refuseProducer(info.name());
+    }
+  }
+}
+
+void GraphImport::refuseProducer(const std::string& tensor) {
+  for (int i = 0; i < model_.graph().node_size(); ++i) {
+    const auto& outputs = model_.graph().node(i).output();
+    if (std::find(outputs.begin(), outputs.end(), tensor) != outputs.end()) {
+      status_[static_cast<size_t>(i)] = NodeStatus::kFAILED;
     }
   }
 }
@@ -275,25 +243,26 @@ void GraphImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const Va
   nodeOutputs_[scope.prefix + proto.name()] = std::move(tensors);
 }
 
-Value GraphImport::standIn(const std::string& name) {
+// Where the model declares what the tensor is, what follows can be tried all the same.
+Value GraphImport::standIn(const std::string& name, Value::Missing why) {
   const auto found = valueInfo_.find(name);
   if (!environment_.probe || found == valueInfo_.end() || !found->second->type().has_tensor_type()) {
-    return Value::poisoned();
+    return Value::missing(why);
   }
   const auto shape = declaredShape(*found->second);
   const auto type = toDataType(found->second->type().tensor_type().elem_type());
   if (!shape || !type || shape->size() > nvinfer1::Dims::MAX_DIMS) {
-    return Value::poisoned();
+    return Value::missing(why);
   }
   const std::string unique = fmt::format("unsupported_{}_{}", standIns_++, name);
   ITensor* tensor = environment_.network.addInput(unique.c_str(), *type, toDims(*shape));
-  return tensor == nullptr ? Value::poisoned() : Value(*tensor);
+  return tensor == nullptr ? Value::missing(why) : Value(*tensor);
 }
 
-void GraphImport::poisonOutputs(const pb::NodeProto& proto, Scope& scope) {
+void GraphImport::replaceOutputs(const pb::NodeProto& proto, Scope& scope, Value::Missing why) {
   for (const std::string& name : proto.output()) {
     if (!name.empty()) {
-      scope.values[name] = standIn(name);
+      scope.values[name] = standIn(name, why);
     }
   }
 }

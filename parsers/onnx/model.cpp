@@ -75,13 +75,18 @@ std::string readFile(const std::string& path) {
   return bytes;
 }
 
-int64_t opsetOf(const pb::ModelProto& model, const std::string& domain) {
-  for (const pb::OperatorSetIdProto& entry : model.opset_import()) {
-    if (entry.domain() == domain || (isStandardDomain(domain) && isStandardDomain(entry.domain()))) {
-      return entry.version();
-    }
+Opsets::Opsets(const Imports& imports, const Opsets* outer) : outer_(outer) {
+  for (const pb::OperatorSetIdProto& entry : imports) {
+    versions_.emplace(isStandardDomain(entry.domain()) ? std::string() : entry.domain(), entry.version());
   }
-  return 0;
+}
+
+int64_t Opsets::of(const std::string& domain) const {
+  const auto found = versions_.find(isStandardDomain(domain) ? std::string() : domain);
+  if (found != versions_.end()) {
+    return found->second;
+  }
+  return outer_ == nullptr ? 0 : outer_->of(domain);
 }
 
 }  // namespace tenon::onnxparser

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "tenon_onnx.pb.h"
 
@@ -18,10 +19,22 @@ constexpr int32_t kNewestOpset = 25;
 std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size);
 std::string readFile(const std::string& path);
 
-// The version of `domain` that the model imports, 0 when it does not.
-int64_t opsetOf(const pb::ModelProto& model, const std::string& domain);
-
 // "" and "ai.onnx" are the same domain.
 inline bool isStandardDomain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+// The versions of domains that a model or a function imports.
+class Opsets {
+ public:
+  using Imports = google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>;
+  Opsets() = default;
+  // What `imports` does not hold is looked up in `outer`, which must live as long.
+  Opsets(const Imports& imports, const Opsets* outer);
+  // 0 where nothing imports the domain. Of several imports of one domain the first counts.
+  int64_t of(const std::string& domain) const;
+
+ private:
+  std::unordered_map<std::string, int64_t> versions_;
+  const Opsets* outer_ = nullptr;
+};
 
 }  // namespace tenon::onnxparser

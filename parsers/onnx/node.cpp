@@ -30,29 +30,22 @@ const Constant& Node::constant(size_t index, const char* what) const {
 
 const pb::AttributeProto* Node::find(const std::string& name) const {
   for (const pb::AttributeProto& attribute : proto_.attribute()) {
-    if (attribute.name() != name) {
-      continue;
+    if (attribute.name() == name) {
+      return resolve(attribute);
     }
-    if (attribute.ref_attr_name().empty()) {
-      return &attribute;
-    }
-    if (bound_ == nullptr) {
-      return nullptr;
-    }
-    const auto found = bound_->find(attribute.ref_attr_name());
-    return found == bound_->end() ? nullptr : found->second;
   }
   return nullptr;
 }
 
-std::vector<const pb::AttributeProto*> Node::attributes() const {
-  std::vector<const pb::AttributeProto*> all;
-  for (const pb::AttributeProto& attribute : proto_.attribute()) {
-    if (const pb::AttributeProto* resolved = find(attribute.name())) {
-      all.push_back(resolved);
-    }
+const pb::AttributeProto* Node::resolve(const pb::AttributeProto& own) const {
+  if (own.ref_attr_name().empty()) {
+    return &own;
   }
-  return all;
+  if (bound_ == nullptr) {
+    return nullptr;
+  }
+  const auto found = bound_->find(own.ref_attr_name());
+  return found == bound_->end() ? nullptr : found->second;
 }
 
 const pb::AttributeProto* Node::checked(const char* name, int32_t type, const char* typeText) const {

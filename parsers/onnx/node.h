@@ -56,8 +56,8 @@ class Node {
   std::vector<int64_t> integers(const char* name) const;
   std::vector<float> reals(const char* name) const;
   const pb::AttributeProto* find(const std::string& name) const;
-  // Attributes after binding, in the order of the node.
-  std::vector<const pb::AttributeProto*> attributes() const;
+  // An attribute of this node after binding; nullptr where the caller of the function gives none.
+  const pb::AttributeProto* resolve(const pb::AttributeProto& own) const;
 
   // -rank .. rank-1 to 0 .. rank-1, from the attribute "axis".
   int32_t axis(int64_t fallback, int64_t rank) const { return normalizeAxis(integer("axis", fallback), rank); }

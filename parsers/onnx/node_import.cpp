@@ -8,16 +8,6 @@
 namespace tenon::onnxparser {
 namespace {
 
-constexpr size_t kMaxFunctionDepth = 32;
-
-int32_t clampOpset(int64_t opset) {
-  return static_cast<int32_t>(std::min<int64_t>(opset == 0 ? kNewestOpset : opset, kNewestOpset));
-}
-
-bool isPlainOperator(const pb::NodeProto& proto, int32_t opset) {
-  return isStandardDomain(proto.domain()) && findImporter(proto.op_type(), opset) != nullptr;
-}
-
 std::string opsetsOf(const std::string& name) {
   std::string text;
   for (const OperatorImporter& row : operatorTable()) {
@@ -52,17 +42,6 @@ bool GraphImport::pluginFirst() const {
   return (environment_.flags >> static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kENABLE_PLUGIN_OVERRIDE)) & 1u;
 }
 
-const pb::FunctionProto* GraphImport::findFunction(const pb::NodeProto& proto) const {
-  for (const pb::FunctionProto& function : model_.functions()) {
-    const bool sameDomain = function.domain() == proto.domain() ||
-                            (isStandardDomain(function.domain()) && isStandardDomain(proto.domain()));
-    if (function.name() == proto.op_type() && sameDomain && function.overload() == proto.overload()) {
-      return &function;
-    }
-  }
-  return nullptr;
-}
-
 void GraphImport::report(const pb::NodeProto& proto, const Scope& scope, const ParseError& error) {
   auto record = std::make_unique<ErrorRecord>();
   record->errorCode = error.code();
@@ -75,7 +54,7 @@ void GraphImport::report(const pb::NodeProto& proto, const Scope& scope, const P
     path += fmt::format(" in function {}", function);
   }
   record->description = fmt::format("node {} '{}' ({}, opset {}){}: {}", scope.topLevelNode, proto.name(), proto.op_type(),
-                                    scope.opset(proto.domain()), path, error.what());
+                                    scope.opsets->of(proto.domain()), path, error.what());
   record->setFunctionStack(scope.functions);
   environment_.errors.add(std::move(record));
 }
@@ -85,7 +64,7 @@ bool GraphImport::checkOperators() {
   for (int i = 0; i < model_.graph().node_size(); ++i) {
     const size_t errors = environment_.errors.size();
     top_.topLevelNode = i;
-    checkNode(model_.graph().node(i), top_, i);
+    checkNode(model_.graph().node(i), top_);
     if (environment_.errors.size() != errors) {
       status_[static_cast<size_t>(i)] = NodeStatus::kFAILED;
     }
@@ -93,76 +72,88 @@ bool GraphImport::checkOperators() {
   return environment_.errors.size() == before;
 }
 
-void GraphImport::checkNode(const pb::NodeProto& proto, Scope& scope, int index) {
-  const int32_t opset = clampOpset(scope.opset(proto.domain()));
-  const Node node(proto, opset, {}, &scope.attributes, scope.prefix, emitter_, loader_);
+void GraphImport::checkNode(const pb::NodeProto& proto, Scope& scope) {
+  const int64_t opset = scope.opsets->of(proto.domain());
+  const Node node(proto, readAsOpset(opset), {}, &scope.attributes, scope.prefix, emitter_, loader_);
   try {
     if (isPlainOperator(proto, opset) || findPluginCreator(environment_.network, node) != nullptr) {
       return;
     }
-    const pb::FunctionProto* function = findFunction(proto);
+    const FunctionFacts* function = functions_.find(proto);
     if (function == nullptr) {
-      fail(ErrorCode::kUNSUPPORTED_NODE, whyUnsupported(proto, opset));
+      fail(ErrorCode::kUNSUPPORTED_NODE, whyUnsupported(proto, readAsOpset(opset)));
     }
-    Scope inner = functionScope(*function, node, scope);
-    for (const pb::NodeProto& child : function->node()) {
-      checkNode(child, inner, index);
-    }
+    checkFunction(*function, node, scope);
   } catch (const ParseError& error) {
     report(proto, scope, error);
   }
 }
 
-GraphImport::Scope GraphImport::functionScope(const pb::FunctionProto& function, const Node& call,
-                                              const Scope& scope) const {
-  if (scope.functions.size() >= kMaxFunctionDepth) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("function calls nest deeper than {}; does '{}' call itself?",
-                                                kMaxFunctionDepth, function.name()));
+// Each function is looked into once, at its first call.
+void GraphImport::checkFunction(const FunctionFacts& function, const Node& call, const Scope& scope) {
+  FunctionTable::checkInlinable(function);
+  if (scope.functions.empty() && (__builtin_add_overflow(inlinedNodes_, function.nodes, &inlinedNodes_) ||
+                                  inlinedNodes_ > kMaxInlinedNodes)) {
+    inlinedNodes_ -= function.nodes;
+    fail(ErrorCode::kUNSUPPORTED_GRAPH,
+         fmt::format("function '{}' stands for {}{} nodes when inlined, besides {} of the calls before; expected {} in all. "
+                     "Let functions call each other less often", function.proto->name(), function.nodes,
+                     function.nodes == INT64_MAX ? " or more" : "", inlinedNodes_, kMaxInlinedNodes));
   }
+  const auto [known, isNew] = refusedFunctions_.try_emplace(&function, 0);
+  if (!isNew) {
+    if (known->second > 0) {
+      fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("function '{}' is refused, as at its first call", function.proto->name()));
+    }
+    return;
+  }
+  const size_t errors = environment_.errors.size();
+  Scope inner = functionScope(function, call, scope);
+  for (const pb::NodeProto& child : function.proto->node()) {
+    checkNode(child, inner);
+  }
+  refusedFunctions_[&function] = static_cast<int>(environment_.errors.size() - errors);
+}
+
+GraphImport::Scope GraphImport::functionScope(const FunctionFacts& function, const Node& call, const Scope& scope) const {
+  const pb::FunctionProto& proto = *function.proto;
   Scope inner;
-  inner.opset = [this, &function](const std::string& domain) -> int64_t {
-    for (const pb::OperatorSetIdProto& entry : function.opset_import()) {
-      if (entry.domain() == domain || (isStandardDomain(domain) && isStandardDomain(entry.domain()))) {
-        return entry.version();
-      }
-    }
-    return opsetOf(model_, domain);
-  };
-  inner.prefix = fmt::format("{}{}/", scope.prefix, call.proto().name().empty() ? function.name() : call.proto().name());
+  inner.opsets = &function.opsets;
+  inner.prefix = fmt::format("{}{}/", scope.prefix, call.proto().name().empty() ? proto.name() : call.proto().name());
   inner.functions = scope.functions;
-  inner.functions.push_back(function.name());
+  inner.functions.push_back(proto.name());
   inner.topLevelNode = scope.topLevelNode;
-  for (const pb::AttributeProto& fallback : function.attribute_proto()) {
-    inner.attributes[fallback.name()] = &fallback;
-  }
   for (const pb::AttributeProto& own : call.proto().attribute()) {
-    if (const pb::AttributeProto* attribute = call.find(own.name())) {
-      inner.attributes[own.name()] = attribute;
+    if (const pb::AttributeProto* attribute = call.resolve(own)) {
+      inner.attributes.emplace(own.name(), attribute);
     }
+  }
+  for (const pb::AttributeProto& fallback : proto.attribute_proto()) {
+    inner.attributes.emplace(fallback.name(), &fallback);
   }
   return inner;
 }
 
-Values GraphImport::importFunction(const pb::FunctionProto& function, const Node& call, Scope& scope) {
+Values GraphImport::importFunction(const FunctionFacts& function, const Node& call, Scope& scope) {
   Scope inner = functionScope(function, call, scope);
-  for (int i = 0; i < function.input_size(); ++i) {
-    inner.values[function.input(i)] = call.optional(static_cast<size_t>(i));
+  for (int i = 0; i < function.proto->input_size(); ++i) {
+    inner.values[function.proto->input(i)] = call.optional(static_cast<size_t>(i));
   }
-  for (const pb::NodeProto& child : function.node()) {
+  for (const pb::NodeProto& child : function.proto->node()) {
     if (importNode(child, inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
       break;
     }
   }
   Values outputs;
-  for (const std::string& name : function.output()) {
+  for (const std::string& name : function.proto->output()) {
     const auto found = inner.values.find(name);
-    outputs.push_back(found == inner.values.end() ? Value::poisoned() : found->second);
+    outputs.push_back(found == inner.values.end() ? Value::missing(Value::Missing::kUntried) : found->second);
   }
   return outputs;
 }
 
 Values GraphImport::importOne(const pb::NodeProto& proto, Scope& scope, Values inputs) {
-  const int32_t opset = clampOpset(scope.opset(proto.domain()));
+  const int32_t opset = readAsOpset(scope.opsets->of(proto.domain()));
   Node node(proto, opset, std::move(inputs), &scope.attributes, scope.prefix, emitter_, loader_);
   const OperatorImporter* row = isStandardDomain(proto.domain()) ? findImporter(proto.op_type(), opset) : nullptr;
   if (row == nullptr || pluginFirst()) {
@@ -173,7 +164,7 @@ Values GraphImport::importOne(const pb::NodeProto& proto, Scope& scope, Values i
   if (row != nullptr) {
     return row->import(node);
   }
-  const pb::FunctionProto* function = findFunction(proto);
+  const FunctionFacts* function = functions_.find(proto);
   if (function == nullptr) {
     fail(ErrorCode::kUNSUPPORTED_NODE, whyUnsupported(proto, opset));
   }
@@ -187,19 +178,26 @@ NodeStatus GraphImport::importNode(const pb::NodeProto& proto, Scope& scope, int
   const size_t errors = environment_.errors.size();
   try {
     Values inputs = gatherInputs(proto, scope);
-    if (std::any_of(inputs.begin(), inputs.end(), [](const Value& value) { return value.isPoisoned(); })) {
-      poisonOutputs(proto, scope);
-      return NodeStatus::kDEPENDS_ON_FAILED;
+    auto missing = Value::Missing::kNo;
+    for (const Value& input : inputs) {
+      missing = std::max(missing, input.missing());
+    }
+    if (missing != Value::Missing::kNo) {
+      replaceOutputs(proto, scope, missing);
+      return missing == Value::Missing::kRefused ? NodeStatus::kFAILED : NodeStatus::kDEPENDS_ON_FAILED;
     }
     const std::string name = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
     emitter_.beginNode(scope.prefix + name, fmt::format("[ONNX Layer: {}]", scope.prefix + name));
-    bindOutputs(proto, scope, importOne(proto, scope, std::move(inputs)));
-    return environment_.errors.size() == errors ? NodeStatus::kIMPORTED : NodeStatus::kFAILED;
+    const Values outputs = importOne(proto, scope, std::move(inputs));
+    if (environment_.errors.size() == errors) {
+      bindOutputs(proto, scope, outputs);
+      return NodeStatus::kIMPORTED;
+    }
   } catch (const ParseError& error) {
     report(proto, scope, error);
-    poisonOutputs(proto, scope);
-    return NodeStatus::kFAILED;
   }
+  replaceOutputs(proto, scope, Value::Missing::kUntried);
+  return NodeStatus::kFAILED;
 }
 
 }  // namespace tenon::onnxparser

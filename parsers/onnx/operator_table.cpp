@@ -35,6 +35,14 @@ const OperatorImporter* findImporter(std::string_view name, int32_t opset) {
   return nullptr;
 }
 
+int32_t readAsOpset(int64_t opset) {
+  return static_cast<int32_t>(std::clamp<int64_t>(opset == 0 ? kNewestOpset : opset, 0, kNewestOpset));
+}
+
+bool isPlainOperator(const pb::NodeProto& node, int64_t opset) {
+  return isStandardDomain(node.domain()) && findImporter(node.op_type(), readAsOpset(opset)) != nullptr;
+}
+
 bool hasImporter(std::string_view name) {
   const auto& table = operatorTable();
   return std::any_of(table.begin(), table.end(), [&](const OperatorImporter& row) { return row.name == name; });

@@ -34,6 +34,10 @@ const std::vector<OperatorImporter>& operatorTable();
 
 // The row for an operator of the standard domain; nullptr when there is none for this opset.
 const OperatorImporter* findImporter(std::string_view name, int32_t opset);
+// Whether the table has a node of the standard domain, as a model of that opset means it (0: does not say).
+bool isPlainOperator(const pb::NodeProto& node, int64_t opset);
+// The opset as which a model is read: models newer than this parser are read as its newest.
+int32_t readAsOpset(int64_t opset);
 // Whether any opset has it.
 bool hasImporter(std::string_view name);
 

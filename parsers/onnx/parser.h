@@ -49,16 +49,15 @@ class Parser final : public nvonnxparser::IParser {
   bool setBuilderConfig(const nvinfer1::IBuilderConfig* config) noexcept override;
 
  private:
-  // Nodes that lie next to each other in topological order and are all supported, or all not.
+  // Nodes that can be imported, in topological order (topology.h). `supported` is that of the whole model.
   struct Subgraph {
     std::vector<int64_t> nodes;
     bool supported = false;
   };
 
-  template <typename Action>
-  bool guarded(const Action& action) noexcept;
   bool import(const pb::ModelProto& model, const char* path);
   bool probe(const void* data, size_t size, const char* path);
+  Subgraph* subgraph(const char* caller, int64_t index) noexcept;  // nullptr, with an error, where there is none
 
   nvinfer1::INetworkDefinition& network_;
   nvinfer1::ILogger* logger_;

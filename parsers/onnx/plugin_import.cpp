@@ -80,7 +80,7 @@ nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinitio
 Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator) {
   Fields fields;
   for (const pb::AttributeProto& own : node.proto().attribute()) {
-    const pb::AttributeProto* attribute = node.find(own.name());
+    const pb::AttributeProto* attribute = node.resolve(own);
     if (attribute != nullptr && own.name() != "plugin_version" && own.name() != "plugin_namespace") {
       addField(fields, node, *attribute, own.name());
     }

@@ -51,18 +51,23 @@ class Value {
     value.extents_ = std::make_shared<const ExtentList>(ExtentList{std::move(extents), scalar, type});
     return value;
   }
-  // Stands for the output of a node that failed; whoever depends on it is not imported.
-  static Value poisoned() {
+  // Stands for what is not there: whoever depends on it is not imported.
+  enum class Missing : uint8_t {
+    kNo,
+    kUntried,  // the output of a node that failed, or of one behind it: a graph cut there may know more
+    kRefused,  // an input or initializer of the graph that is unusable: a graph cut here knows no more
+  };
+  static Value missing(Missing why) {
     Value value;
-    value.poisoned_ = true;
+    value.missing_ = why;
     return value;
   }
 
-  bool isNone() const { return !tensor_ && !constant_ && !extents_ && !poisoned_; }
+  bool isNone() const { return !tensor_ && !constant_ && !extents_ && missing_ == Missing::kNo; }
   bool isTensor() const { return tensor_ != nullptr; }
   bool isConstant() const { return constant_ != nullptr; }
   bool isExtents() const { return extents_ != nullptr; }
-  bool isPoisoned() const { return poisoned_; }
+  Missing missing() const { return missing_; }
 
   nvinfer1::ITensor& tensor() const { return *tensor_; }
   const Constant& constant() const { return *constant_; }
@@ -81,7 +86,7 @@ class Value {
   nvinfer1::ITensor* tensor_ = nullptr;
   const Constant* constant_ = nullptr;
   std::shared_ptr<const ExtentList> extents_;
-  bool poisoned_ = false;
+  Missing missing_ = Missing::kNo;
 };
 
 using Values = std::vector<Value>;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "graph_import.h"
+#include "topology.h"
 #include "model_maker.h"
 
 namespace tenon::onnxparser {

@@ -1,4 +1,4 @@
-// What a refused model says, and what supportsModelV2 answers; and whether every model of the collection is read.
+// What a refused model says; and whether every model of the collection is read.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -61,43 +61,6 @@ TEST(Errors, SplitsWithoutOutputs) {
   }
 }
 
-TEST(Errors, SubgraphsOfSupportedNodes) {
-  for (const bool infos : {false, true}) {
-    NetworkBench bench;
-    const std::string bytes = chain({"Relu", "Neg", "Nonsense", "Abs", "Multinomial"}, infos).bytes();
-    EXPECT_FALSE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr));
-    ASSERT_EQ(bench.parser->getNbSubgraphs(), 4) << bench.errors();
-    const std::vector<std::pair<bool, std::vector<int64_t>>> expected{{true, {0, 1}}, {false, {2}}, {true, {3}},
-                                                                      {false, {4}}};
-    for (int64_t i = 0; i < 4; ++i) {
-      int64_t length = 0;
-      const int64_t* nodes = bench.parser->getSubgraphNodes(i, length);
-      EXPECT_EQ(bench.parser->isSubgraphSupported(i), expected[static_cast<size_t>(i)].first);
-      EXPECT_EQ(std::vector<int64_t>(nodes, nodes + length), expected[static_cast<size_t>(i)].second);
-    }
-    EXPECT_EQ(bench.network->getNbLayers(), 0) << "the caller's network must stay as it was";
-    EXPECT_EQ(bench.network->getNbInputs(), 0);
-    int64_t length = 7;
-    EXPECT_EQ(bench.parser->getSubgraphNodes(4, length), nullptr);
-    EXPECT_FALSE(bench.parser->isSubgraphSupported(-1));
-  }
-}
-
-TEST(Errors, SupportedModelIsOneSubgraph) {
-  NetworkBench bench;
-  const std::string bytes = chain({"Relu", "Neg"}).bytes();
-  EXPECT_TRUE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr)) << bench.errors();
-  EXPECT_EQ(bench.parser->getNbSubgraphs(), 1);
-  EXPECT_TRUE(bench.parser->isSubgraphSupported(0));
-  SubGraphCollection_t parts;
-  EXPECT_TRUE(bench.parser->supportsModel(bytes.data(), bytes.size(), parts, nullptr));
-  ASSERT_EQ(parts.size(), 1u);
-  EXPECT_EQ(parts[0].first, (std::vector<size_t>{0, 1}));
-  EXPECT_TRUE(parts[0].second);
-  EXPECT_TRUE(bench.parser->supportsOperator("Conv"));
-  EXPECT_FALSE(bench.parser->supportsOperator("Nonsense"));
-}
-
 // Each row: what is done to a Relu chain or node, and the words the message must hold.
 std::string refusal(ModelMaker& maker, ErrorCode code) {
   NetworkBench bench;
@@ -111,9 +74,6 @@ std::string refusal(ModelMaker& maker, ErrorCode code) {
 }
 
 TEST(Errors, Graphs) {
-  ModelMaker old = chain({"Relu"});
-  old.proto().mutable_opset_import(0)->set_version(6);
-  EXPECT_NE(refusal(old, ErrorCode::kUNSUPPORTED_GRAPH).find("imports opset 6; expected 7 to 25"), std::string::npos);
   ModelMaker missing = chain({"Relu"});
   missing.graph().mutable_node(0)->set_input(0, "ghost");
   EXPECT_NE(refusal(missing, ErrorCode::kINVALID_GRAPH).find("'ghost'"), std::string::npos);
