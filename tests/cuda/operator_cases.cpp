@@ -4,6 +4,25 @@
 namespace tenon::test {
 namespace {
 
+// Parts of one launch and of several; rows that move in packs of each width, few and many of them, and one long one.
+void manyParts(OperatorCases& all) {
+  const auto parts = [](int count, const std::string& before, const std::string& after) {
+    std::vector<std::string> result;
+    for (int i = 0; i < count; ++i) result.push_back(fmt::format("{}{}{}", before, i % 7 == 3 ? 0 : 1 + i * 5 % 13, after));
+    return result;
+  };
+  const auto same = [](int count, const std::string& part) { return std::vector<std::string>(static_cast<size_t>(count), part); };
+  for (const int count : {1, 2, 33, 64, 65, 200}) {
+    add(all, "concat{axis=1}", {parts(count, "f16[3,", ",5]"), parts(count, "f32[2,", ",2,4]"), same(count, "bf16[2,8,3,3]")});
+    add(all, "concat{axis=0}", {parts(count, "i64[", ",3]"), parts(count, "u8[", "]")});
+  }
+  // Each part another width of packs; nothing at all; rows past one block, and many more than threads.
+  add(all, "concat{axis=1}", {{"f16[5,8]", "f16[5,4]", "f16[5,2]", "f16[5,1]", "f16[5,1]", "f16[5,16]"}, {"f16[4,0]", "f16[4,0]"}, {"f32[0,3]", "f32[0,4]"}});
+  add(all, "concat{axis=0}", {{"f16[8]", "f16[3]", "f16[13]", "f16[24]"}, {"i8[257]", "i8[1031]", "i8[16]"}, {"f32[1031,4]", "f32[1,4]"}});
+  add(all, "concat{axis=2}", {{"f16[1009,3,8]", "f16[1009,3,24]"}, {"i32[70001,1,1]", "i32[70001,1,2]"}, {"bool[31,2,2057]", "bool[31,2,1]"}});
+  add(all, "concat{axis=1}", {{"f16[2,64,56,56]", "f16[2,32,56,56]", "f16[2,32,56,56]"}, {"f16[1,24,7,7]", "f16[1,7,7,7]"}, {"f32[2,3,2,3,2]", "f32[2,5,2,3,2]"}});
+}
+
 OperatorCases movement() {
   OperatorCases all{"Movement", {}};
   add(all, "transpose{permutation=[1,0]}", {{"f32[1,1]"}, {"f32[67,131]"}, {"f16[128,64]"}, {"f16[67,131]"}, {"i64[33,40]"}, {"bool[70,130]"}, {"f32[0,5]"}});
@@ -12,6 +31,7 @@ OperatorCases movement() {
   add(all, "transpose{permutation=[4,3,2,1,0]}", {{"f32[2,3,4,5,6]"}, {"i32[3,1,17,2,19]"}});
   add(all, "concat{axis=1}", {{"f32[2,3,5]", "f32[2,4,5]"}, {"f16[3,8,8]", "f16[3,16,8]", "f16[3,1,8]"}, {"f32[2,3,4,5]", "f32[2,6,4,5]"}});
   add(all, "concat{axis=-1}", {{"f32[7]", "f32[0]", "f32[9]"}, {"i32[5,3]", "i32[5,2]"}, {"bool[2,2]", "bool[2,1]"}});
+  manyParts(all);
   add(all, "slice{start=[1,2] size=[3,4]}", {{"f32[5,7]"}, {"f16[4,6]"}, {"i64[9,6]"}});
   add(all, "slice{start=[6,0] size=[4,8] stride=[-2,1]}", {{"f32[7,8]"}, {"u8[7,8]"}});
   add(all, "slice{start=[-1,-2] size=[6,9] mode=fill}", {{"f32[4,5]", "f32[1]"}, {"f16[4,5]", "f16[]"}, {"f32[3,4]"}, {"bool[4,4]"}});
