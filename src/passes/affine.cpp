@@ -57,8 +57,11 @@ void Affine::multiply(const ConstantPtr& by) {
 void Affine::add(const ConstantPtr& by) { shift = shift ? combineConstants(ScalarOp::k_add, shift, by) : by; }
 
 size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::ValueId running, int axis, Affine& affine) {
-  const auto& expr = node.op.as<ops::Pointwise>()->expr;
-  const auto& out = graph.value(node.outputs[0]).type;
+  return readAffine(graph, node.op.as<ops::Pointwise>()->expr, node.inputs, graph.value(node.outputs[0]).type, running, axis, affine);
+}
+
+size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs, const ops::TensorType& type,
+                  graph::ValueId running, int axis, Affine& affine) {
   for (size_t k = 0; k < expr.instructions.size(); ++k) {
     const auto& instruction = expr.instructions[k];
     int at = -1;
@@ -67,10 +70,10 @@ size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::Val
       const auto& argument = instruction.arguments[static_cast<size_t>(i)];
       const bool isInput = argument.kind == ScalarArgument::Kind::kInput;
       if (argument.kind == ScalarArgument::Kind::kLiteral) {
-        operands[static_cast<size_t>(i)] = Constant::scalar(out.dtype, argument.literal);
-      } else if (isInput && node.inputs[static_cast<size_t>(argument.index)] != running) {
-        const auto& constant = graph.value(node.inputs[static_cast<size_t>(argument.index)]).constant;
-        if (constant == nullptr || constant->dtype() != out.dtype || !variesAlong(constant->dims(), out.shape, axis)) return k;
+        operands[static_cast<size_t>(i)] = Constant::scalar(type.dtype, argument.literal);
+      } else if (isInput && inputs[static_cast<size_t>(argument.index)] != running) {
+        const auto& constant = graph.value(inputs[static_cast<size_t>(argument.index)]).constant;
+        if (constant == nullptr || constant->dtype() != type.dtype || !variesAlong(constant->dims(), type.shape, axis)) return k;
         operands[static_cast<size_t>(i)] = asVector(constant);
       } else {
         const bool current = k == 0 ? isInput : !isInput && argument.index == static_cast<int>(k) - 1;
@@ -78,9 +81,20 @@ size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::Val
         at = i;
       }
     }
-    if (at < 0 || !apply(affine, instruction, at, operands, out.dtype)) return k;
+    if (at < 0 || !apply(affine, instruction, at, operands, type.dtype)) return k;
   }
   return expr.instructions.size();
+}
+
+bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs, graph::ValueId running) {
+  for (size_t k = first; k < expr.instructions.size(); ++k) {
+    for (int i = 0; i < row(expr.instructions[k].op).arity; ++i) {
+      const auto& argument = expr.instructions[k].arguments[static_cast<size_t>(i)];
+      if (argument.kind == ScalarArgument::Kind::kResult && argument.index + 1 < static_cast<int>(first)) return true;
+      if (argument.kind == ScalarArgument::Kind::kInput && inputs[static_cast<size_t>(argument.index)] == running) return true;
+    }
+  }
+  return false;
 }
 
 ConstantPtr laidAlong(const ConstantPtr& vector, int axis, int rank) {

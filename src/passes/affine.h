@@ -1,6 +1,8 @@
 // Pointwise chains that scale and shift by constants along one axis, as one scale and one shift.
 #pragma once
 
+#include <span>
+
 #include "graph/graph.h"
 #include "ops/scalar.h"
 
@@ -19,6 +21,12 @@ struct Affine {
 // How many of a pointwise node's first instructions form a chain that is affine in its input `running` with constants
 // along `axis`; `affine` becomes what the chain is.
 size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::ValueId running, int axis, Affine& affine);
+// The same of an expression over these inputs, whose result has this type.
+size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs, const ops::TensorType& type,
+                  graph::ValueId running, int axis, Affine& affine);
+
+// Whether instructions from `first` on read a result of the chain before its last, or the chain's own input.
+bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs, graph::ValueId running);
 
 graph::ConstantPtr combineConstants(ops::ScalarOp op, const graph::ConstantPtr& a, const graph::ConstantPtr& b);
 

@@ -1,10 +1,12 @@
-// y = s * conv(x, w) + t per channel  =>  conv(x, s * w) + (s * bias + t).
+// y = s * conv(x, w) + t per channel  =>  conv(x, s * w) + (s * bias + t); s * (x w) + t per column  =>  x (s w) + t.
 #include "passes/fold_affine.h"
 
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
+#include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
 #include "passes/affine.h"
+#include "passes/match.h"
 #include "passes/merge_pairs.h"
 
 namespace tenon::passes {
@@ -56,6 +58,73 @@ bool foldInto(Graph& graph, NodeId id, const graph::Use& use, int channelAxis) {
   return true;
 }
 
+// The instructions from `first` on, over x0 = the result of those before.
+ops::ScalarExpr restOf(const ops::ScalarExpr& expr, size_t first) {
+  ops::ScalarExpr rest{{expr.instructions.begin() + static_cast<std::ptrdiff_t>(first), expr.instructions.end()}};
+  for (auto& instruction : rest.instructions) {
+    for (auto& argument : instruction.arguments) {
+      if (argument.kind != ops::ScalarArgument::Kind::kResult) continue;
+      const int index = argument.index - static_cast<int>(first);
+      argument = index < 0 ? ops::ScalarArgument::input(0) : ops::ScalarArgument::result(index);
+    }
+  }
+  return rest;
+}
+
+// Operands that the epilogue no longer reads go; the product's own two stay.
+void dropUnread(ops::ScalarExpr& epilogue, std::vector<graph::ValueId>& inputs) {
+  for (size_t i = inputs.size(); i-- > 2;) {
+    const int index = static_cast<int>(i) - 1;
+    bool read = false;
+    const auto eachArgument = [&](auto visit) {
+      for (auto& instruction : epilogue.instructions) {
+        for (auto& argument : instruction.arguments) {
+          if (argument.kind == ops::ScalarArgument::Kind::kInput) visit(argument.index);
+        }
+      }
+    };
+    eachArgument([&](int& at) { read = read || at == index; });
+    if (read) continue;
+    eachArgument([&](int& at) { at -= at > index ? 1 : 0; });
+    inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// The scale that an epilogue begins with, behind a shift or not.
+bool foldIntoProduct(Graph& graph, NodeId id) {
+  const auto node = graph.node(id);
+  const auto* op = node.op.as<ops::MatMul>();
+  if (op == nullptr || op->epilogue.empty()) return false;
+  const auto product = node.outputs[0];
+  const auto type = graph.value(product).type;
+  const auto weights = graph.value(node.inputs[1]).constant;
+  if (weights == nullptr || !isFloating(type.dtype) || weights->dtype() != type.dtype || graph.value(node.inputs[0]).type.dtype != type.dtype) return false;
+  std::vector<graph::ValueId> operands{product};
+  operands.insert(operands.end(), node.inputs.begin() + 2, node.inputs.end());
+  Affine affine;
+  const size_t length = readAffine(graph, op->epilogue, operands, type, product, type.rank() - 1, affine);
+  if (!affine.scale || looksInside(op->epilogue, length, operands, product)) return false;
+
+  ops::MatMul merged = *op;
+  auto inputs = node.inputs;
+  const int rank = weights->dims().rank;
+  const NodeId from[] = {id};
+  graph::Patch patch(graph);
+  const auto laid = laidAlong(affine.scale, affine.scale->count() == 1 ? 0 : op->transposeB ? rank - 2 : rank - 1, rank);
+  inputs[1] = patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
+  merged.epilogue = restOf(op->epilogue, length);
+  if (affine.shift) {
+    const int place = static_cast<int>(inputs.size()) - 1;
+    const auto sum = ops::ScalarExpr::of(ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(place)});
+    merged.epilogue = merged.epilogue.empty() ? sum : merged.epilogue.compose(0, sum);
+    inputs.push_back(patch.addConstant(affine.shift, node.name + "_bias"));
+  }
+  dropUnread(merged.epilogue, inputs);
+  patch.replace(product, patch.add(std::move(merged), node.name, std::move(inputs), from));
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int foldAffine(Graph& graph, const Options& options) {
@@ -63,7 +132,8 @@ int foldAffine(Graph& graph, const Options& options) {
   const auto begins = [](const ops::Operator& op) {
     return op.as<ops::Convolution>() != nullptr || op.as<ops::Deconvolution>() != nullptr;
   };
-  return mergePairs(graph, begins, [&](NodeId id, const graph::Use& use) {
+  const int products = editUntilDone(graph, [&](NodeId id, const auto&) { return foldIntoProduct(graph, id); });
+  return products + mergePairs(graph, begins, [&](NodeId id, const graph::Use& use) {
     return foldInto<ops::Convolution>(graph, id, use, 0) || foldInto<ops::Deconvolution>(graph, id, use, 1);
   });
 }

@@ -53,18 +53,6 @@ ops::ScalarExpr restOf(const ops::ScalarExpr& expr, size_t first, const std::vec
   return rest;
 }
 
-// Whether instructions from `first` on read a result of the chain before its last, or the chain's own input.
-bool looksInside(const ops::ScalarExpr& expr, size_t first, const std::vector<ValueId>& inputs, ValueId running) {
-  for (size_t k = first; k < expr.instructions.size(); ++k) {
-    for (int i = 0; i < row(expr.instructions[k].op).arity; ++i) {
-      const auto& argument = expr.instructions[k].arguments[static_cast<size_t>(i)];
-      if (argument.kind == ScalarArgument::Kind::kResult && argument.index + 1 < static_cast<int>(first)) return true;
-      if (argument.kind == ScalarArgument::Kind::kInput && inputs[static_cast<size_t>(argument.index)] == running) return true;
-    }
-  }
-  return false;
-}
-
 bool mergeChain(Graph& graph, NodeId id, int axis) {
   const auto& node = graph.node(id);
   const auto& expr = node.op.as<ops::Pointwise>()->expr;

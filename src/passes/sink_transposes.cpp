@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "ops/op/concat.h"
+#include "ops/op/convolution.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
 #include "ops/op/transpose.h"
+#include "passes/fuse_pointwise.h"
 #include "passes/match.h"
 
 namespace tenon::passes {
@@ -44,6 +46,38 @@ ConstantPtr transposedBack(const ConstantPtr& constant, const Permutation& permu
   return Constant::recipe(ops::Transpose{inverse(permutation)}, {Constant::recipe(ops::Reshape{shape}, {constant})});
 }
 
+// Whether the constants of a node can be seen through the inverse of a transpose.
+bool constantsFit(const Graph& graph, const graph::Node& node, const Permutation& permutation) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    const auto& constant = graph.value(input).constant;
+    return constant == nullptr || constant->dims().rank <= static_cast<int>(permutation.size());
+  });
+}
+
+// The pointwise node on what its inputs are in front of this transpose, and one transpose behind it. Inputs that are no such
+// transpose become the inverse one of themselves. `gone`: the transposes that nobody needs any more, at least one.
+void moveBelow(Graph& graph, NodeId id, const Permutation& moved, const std::vector<NodeId>& gone) {
+  const auto node = graph.node(id);
+  const auto name = graph.node(gone[0]).name;
+  const NodeId self[] = {id};
+  auto inputs = node.inputs;
+  graph::Patch patch(graph);
+  for (auto& input : inputs) {
+    const auto constant = graph.value(input).constant;
+    const auto* transpose = transposeBehind(graph, input);
+    if (constant != nullptr) {
+      if (constant->count() != 1) input = patch.addConstant(transposedBack(constant, moved), graph.value(input).name + "_transposed");
+    } else if (transpose != nullptr && transpose->permutation == moved) {
+      input = inputOf(graph, input);
+    } else {
+      input = patch.add(ops::Transpose{inverse(moved)}, name + "_back", {input}, self);
+    }
+  }
+  const ValueId result = patch.add(node.op, node.name, std::move(inputs), self);
+  patch.replace(node.outputs[0], patch.add(ops::Transpose{moved}, name, {result}, gone));
+  patch.commit();
+}
+
 // The node must be all that reads its transposed inputs, so that no transpose is added.
 bool belowPointwise(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
@@ -63,29 +97,54 @@ bool belowPointwise(Graph& graph, NodeId id, const Uses& uses) {
     from.push_back(value.producer);
     whole = whole || value.type.shape == outShape;
   }
-  if (permutation == nullptr || !whole) return false;
-  const Permutation moved = *permutation;
+  if (permutation == nullptr || !whole || !constantsFit(graph, node, *permutation)) return false;
+  moveBelow(graph, id, Permutation(*permutation), from);
+  return true;
+}
+
+// [N,H,W,C] -> [N,C,H,W], and so with more or fewer axes of pixels: no work where the tensors are channels-last.
+bool movesChannelsForward(const Permutation& permutation) {
+  const size_t rank = permutation.size();
+  if (rank < 4 || permutation[0] != 0 || permutation[1] != static_cast<int64_t>(rank) - 1) return false;
+  for (size_t i = 2; i < rank; ++i) {
+    if (permutation[i] != static_cast<int64_t>(i) - 1) return false;
+  }
+  return true;
+}
+
+// A product that only one transpose reads, which only the node reads, and that has room for the node behind its epilogue.
+bool endsProduct(const Graph& graph, NodeId id, ValueId input, const Uses& uses) {
+  const auto* transpose = transposeBehind(graph, input);
+  const auto user = onlyUser(graph, uses, input);
+  if (transpose == nullptr || !user || user->node != id) return false;
+  const ValueId x = inputOf(graph, input);
+  const auto* product = producerOp<ops::MatMul>(graph, x);
+  if (product == nullptr || !onlyUse(graph, uses, x)) return false;
+  const auto& expr = graph.node(id).op.as<ops::Pointwise>()->expr;
+  const auto joined = product->epilogue.empty() ? expr : expr.compose(0, product->epilogue);
+  return hasRoom(joined, graph.node(graph.value(x).producer).inputs.size() + graph.node(id).inputs.size());
+}
+
+// p(transpose(product), transpose(y)) => transpose(p(product, y)), so that the product takes p, whoever else reads the transposed y.
+// On GPUs, where convolutions are channels-last, y may also be what one computes.
+bool intoProduct(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Pointwise>() == nullptr) return false;
+  const auto& type = graph.value(node.outputs[0]).type;
+  const auto product = std::find_if(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return endsProduct(graph, id, input, uses); });
+  if (product == node.inputs.end()) return false;
+  const Permutation permutation = transposeBehind(graph, *product)->permutation;
   for (const auto input : node.inputs) {
-    const auto& constant = graph.value(input).constant;
-    if (constant != nullptr && constant->dims().rank > static_cast<int>(moved.size())) return false;
+    const auto& value = graph.value(input);
+    if (value.constant != nullptr) continue;
+    const auto* transpose = transposeBehind(graph, input);
+    const bool same = transpose != nullptr && transpose->permutation == permutation;
+    const bool convolved = options.device == "cuda" && movesChannelsForward(permutation) && value.constraints == graph::Constraints{} &&
+                           producerOp<ops::Convolution>(graph, input) != nullptr;
+    if (!(value.type.shape == type.shape) || value.type.dtype != type.dtype || (!same && !convolved)) return false;
   }
-  from.push_back(id);
-  const auto output = node.outputs[0];
-  const auto name = node.name;
-  const auto op = node.op;
-  auto inputs = node.inputs;
-  graph::Patch patch(graph);
-  for (auto& input : inputs) {
-    const auto constant = graph.value(input).constant;
-    if (constant == nullptr) {
-      input = inputOf(graph, input);
-    } else if (constant->count() != 1) {
-      input = patch.addConstant(transposedBack(constant, moved), graph.value(input).name + "_transposed");
-    }
-  }
-  const ValueId result = patch.add(op, name, std::move(inputs), std::span(&from.back(), 1));
-  patch.replace(output, patch.add(ops::Transpose{moved}, graph.node(from[0]).name, {result}, std::span(from.data(), from.size() - 1)));
-  patch.commit();
+  if (!constantsFit(graph, node, permutation)) return false;
+  moveBelow(graph, id, permutation, {graph.value(*product).producer});
   return true;
 }
 
@@ -214,7 +273,7 @@ bool intoConcat(Graph& graph, NodeId id, const Uses& uses) {
 
 }  // namespace
 
-int sinkTransposes(Graph& graph, const Options&) {
+int sinkTransposes(Graph& graph, const Options& options) {
   int edits = 0;
   bool changed = true;
   while (changed) {
@@ -223,7 +282,7 @@ int sinkTransposes(Graph& graph, const Options&) {
     auto uses = graph.allUses();
     for (const auto id : order) {
       if (graph.node(id).outputs.size() != 1) continue;
-      if (!belowPointwise(graph, id, uses) && !belowReduce(graph, id) && !intoMatMul(graph, id) && !intoConcat(graph, id, uses)) continue;
+      if (!belowPointwise(graph, id, uses) && !intoProduct(graph, id, uses, options) && !belowReduce(graph, id) && !intoMatMul(graph, id) && !intoConcat(graph, id, uses)) continue;
       changed = true;
       ++edits;
       break;
