@@ -54,14 +54,24 @@ std::vector<Source> sourcesOf(const Graph& graph, ValueId operand, bool takesSca
   }
 }
 
-// The factors of an operand that stands as [batch, rows, heads * width], all in this order.
+// The factors of an operand that stands as [batch..., rows, heads * width], all in this order.
 struct Columns {
   Source source;
-  std::vector<int> batch, rows, heads, width;
+  std::vector<std::vector<int>> batches;  // of each leading axis
+  std::vector<int> rows, heads, width;
 
-  Shape shape() const {
+  Shape shape(int64_t parts = 1) const {
     const auto& view = source.view;
-    return {view.extent(batch), view.extent(rows), view.extent(heads) * view.extent(width)};
+    Shape result;
+    for (const auto& axis : batches) result.push_back(view.extent(axis));
+    result.push_back(view.extent(rows));
+    result.push_back(view.extent(heads) * view.extent(width) * Extent(parts));
+    return result;
+  }
+  std::vector<int> batch() const {
+    std::vector<int> result;
+    for (const auto& axis : batches) result.insert(result.end(), axis.begin(), axis.end());
+    return result;
   }
 };
 
@@ -71,25 +81,25 @@ std::vector<int> joined(std::initializer_list<std::vector<int>> parts) {
   return result;
 }
 
-// Seen as [batch, heads, rows, width], or with batch and heads as one axis.
+// Seen as [batch..., heads, rows, width], or with one axis for batch and heads.
 std::optional<Columns> columnsOf(const Source& source) {
   const auto& axes = source.view.axes();
   const auto seen = source.view.seen();
   const size_t rank = axes.size();
   Columns columns{source, {}, axes[rank - 2], {}, axes[rank - 1]};
-  if (rank == 4) {
-    columns.batch = axes[0];
-    columns.heads = axes[1];
+  if (rank >= 4) {
+    columns.batches.assign(axes.begin(), axes.end() - 3);
+    columns.heads = axes[rank - 3];
   } else if (rank == 3 && !columns.rows.empty()) {
     const auto first = std::find(seen.begin(), seen.end(), columns.rows[0]) - seen.begin();
-    columns.batch.assign(seen.begin(), seen.begin() + first);
-    if (columns.batch.size() > axes[0].size()) return std::nullopt;
+    columns.batches.emplace_back(seen.begin(), seen.begin() + first);
+    if (columns.batch().size() > axes[0].size()) return std::nullopt;
     columns.heads.assign(axes[0].begin() + first, axes[0].end());
-    if (joined({columns.batch, columns.heads}) != axes[0]) return std::nullopt;
+    if (joined({columns.batch(), columns.heads}) != axes[0]) return std::nullopt;
   } else {
     return std::nullopt;
   }
-  if (columns.heads.empty() || joined({columns.batch, columns.rows, columns.heads, columns.width}) != seen) return std::nullopt;
+  if (columns.heads.empty() || joined({columns.batch(), columns.rows, columns.heads, columns.width}) != seen) return std::nullopt;
   return source.view.extent(columns.heads).isConstant() ? std::optional(columns) : std::nullopt;
 }
 
@@ -100,13 +110,13 @@ std::optional<Columns> farthestColumns(const std::vector<Source>& sources) {
   return std::nullopt;
 }
 
-// Parts 0, 1 and 2 of one tensor [batch, rows, 3 * heads * width].
+// Parts 0, 1 and 2 of one tensor [batch..., rows, 3 * heads * width].
 bool arePacked(const std::array<Columns, 3>& parts) {
   for (int i = 0; i < 3; ++i) {
     const auto& part = parts[static_cast<size_t>(i)];
     const auto& view = part.source.view;
     const auto line = view.stored();
-    const auto at = part.batch.size() + part.rows.size();
+    const auto at = part.batch().size() + part.rows.size();
     if (view.source() != parts[0].source.view.source() || line.size() != view.seen().size() + 1 || part.shape() != parts[0].shape()) return false;
     if (line.size() != parts[0].source.view.stored().size()) return false;
     const auto& factor = view.factor(line[at]);
@@ -122,8 +132,8 @@ bool arePacked(const std::array<Columns, 3>& parts) {
 // The mask of scores [batch * heads, rows, keys] for scores [batch, heads, rows, keys]; nothing where that cannot be.
 std::optional<Shape> maskShape(const Graph& graph, ValueId mask, int rank, const Columns& q) {
   Shape shape = graph.value(mask).type.shape;
-  if (rank == 4 || shape.size() < 3 || shape[0].isConstant(1)) return shape;
-  const Extent batch = q.source.view.extent(q.batch);
+  if (rank >= 4 || shape.size() < 3 || shape[0].isConstant(1)) return shape;
+  const Extent batch = q.source.view.extent(q.batch());
   const Extent heads = q.source.view.extent(q.heads);
   if (!(shape[0] == batch * heads)) return std::nullopt;
   return Shape{batch, heads, shape[1], shape[2]};
@@ -134,17 +144,20 @@ bool byColumns(Graph& graph, NodeId id, const std::array<Columns, 3>& parts, con
   auto op = *node.op.as<ops::Attention>();
   const int rank = graph.value(node.inputs[0]).type.rank();
   const auto& q = parts[0];
-  const Extent batch = q.source.view.extent(q.batch);
+  const Extent batch = q.source.view.extent(q.batch());
   const Extent heads = q.source.view.extent(q.heads);
   for (const auto& part : parts) {
-    if (!(part.source.view.extent(part.heads) == heads) || !(part.source.view.extent(part.batch) == batch)) return false;
+    if (!(part.source.view.extent(part.heads) == heads) || part.batches.size() != q.batches.size()) return false;
+    for (size_t axis = 0; axis < q.batches.size(); ++axis) {
+      if (!(part.source.view.extent(part.batches[axis]) == q.source.view.extent(q.batches[axis]))) return false;
+    }
   }
   op.packed = arePacked(parts);
   if (heads.isConstant(1) && !op.packed) return false;
   op.heads = heads.constant();
   op.scale *= parts[0].source.scale * parts[1].source.scale;
   const auto type = graph.value(node.inputs[0]).type.dtype;
-  const Shape packedShape{batch, q.shape()[1], q.shape()[2] * Extent(3)};
+  const Shape packedShape = q.shape(3);
   std::vector<ops::TensorType> types;
   for (size_t i = 0; i < (op.packed ? 1 : 3); ++i) types.push_back({type, op.packed ? packedShape : parts[i].shape(), std::nullopt});
   std::optional<Shape> mask;
@@ -158,7 +171,7 @@ bool byColumns(Graph& graph, NodeId id, const std::array<Columns, 3>& parts, con
   const auto inputs = node.inputs;
   const auto output = node.outputs[0];
   const auto name = node.name;
-  const Shape rowsFirst{batch, q.shape()[1], heads, parts[2].source.view.extent(parts[2].width)};
+  const Shape rowsFirst{batch, q.source.view.extent(q.rows), heads, parts[2].source.view.extent(parts[2].width)};
   const Shape shape = graph.value(output).type.shape;
   const NodeId self[] = {id};
   graph::Patch patch(graph);

@@ -9,8 +9,10 @@
 #include "ops/op/attention.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/reshape.h"
 #include "ops/op/softmax.h"
 #include "ops/op/transpose.h"
+#include "passes/broadcast.h"
 #include "passes/match.h"
 #include "passes/terms.h"
 
@@ -26,15 +28,21 @@ using Uses = std::vector<std::vector<graph::Use>>;
 // What stands for "this key is left out" where a condition chooses: added to any score it gives itself.
 constexpr double kClosed = -1e30;
 
+struct Mask {
+  ValueId value;
+  Shape scores;  // to which it was added
+};
+
 struct Scores {
   ValueId product = graph::kNone;
   double scale = 1;
-  ValueId mask = graph::kNone;       // added, or
+  std::vector<Mask> masks;           // added, or
   ValueId condition = graph::kNone;  // true where `closed` takes the place of the score
+  Shape conditional;                 // the scores there
   bool closedWhere = true;           // or false
   double closed = 0;
 
-  bool isMasked() const { return mask != graph::kNone || condition != graph::kNone; }
+  bool isMasked() const { return !masks.empty() || condition != graph::kNone; }
 };
 
 Term withoutCasts(const Terms& terms, Term term) {
@@ -61,6 +69,7 @@ std::optional<Scores> chosen(const Graph& graph, const Terms& terms, const Term&
     auto scores = matchScores(graph, terms, terms.operand(term, closedWhere ? 2 : 1));
     if (!scores || scores->isMasked()) return std::nullopt;
     scores->condition = *condition;
+    scores->conditional = graph.value(term.value).type.shape;
     scores->closedWhere = closedWhere;
     scores->closed = closed.literal;
     return scores;
@@ -68,10 +77,19 @@ std::optional<Scores> chosen(const Graph& graph, const Terms& terms, const Term&
   return std::nullopt;
 }
 
-// scale * product + mask.
+// A reshape that only cuts or joins the leading axes.
+bool keepsRows(const Graph& graph, ValueId value) {
+  if (producerOp<ops::Reshape>(graph, value) == nullptr) return false;
+  const Shape& after = graph.value(value).type.shape;
+  const Shape& before = graph.value(graph.node(graph.value(value).producer).inputs[0]).type.shape;
+  return after.size() >= 2 && before.size() >= 2 && std::equal(after.end() - 2, after.end(), before.end() - 2);
+}
+
+// scale * product + masks.
 std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const Term& outer) {
   const Term term = withoutCasts(terms, outer);
   if (term.kind == Term::Kind::kValue) {
+    if (keepsRows(graph, term.value)) return matchScores(graph, terms, terms.of(graph.node(graph.value(term.value).producer).inputs[0]));
     const auto* op = producerOp<ops::MatMul>(graph, term.value);
     return op != nullptr && op->epilogue.empty() && !op->transposeA ? std::optional(Scores{term.value}) : std::nullopt;
   }
@@ -85,8 +103,8 @@ std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const 
   for (const auto& [inner, mask] : {*sum, std::pair(sum->second, sum->first)}) {
     const auto value = terms.value(mask);
     auto scores = value ? matchScores(graph, terms, inner) : std::nullopt;
-    if (!scores || scores->isMasked()) continue;
-    scores->mask = *value;
+    if (!scores || scores->condition != graph::kNone) continue;
+    scores->masks.push_back({*value, graph.value(term.value).type.shape});
     return scores;
   }
   return std::nullopt;
@@ -115,8 +133,29 @@ struct Found {
   bool keysAreColumns;  // k is transposed
   ops::Attention op;
   Scores scores;
+  Shape space;               // of the scores that attention computes
+  std::vector<Shape> masks;  // each there
   std::vector<NodeId> from;
 };
+
+// The masks' shapes where the scores are those of the product, or else where they have most axes; false where neither can be.
+bool findSpace(const Graph& graph, Found& found) {
+  const Shape& product = graph.value(found.scores.product).type.shape;
+  std::vector<Shape> spaces{product};
+  for (const auto& mask : found.scores.masks) {
+    if (mask.scores.size() > spaces.back().size()) spaces.push_back(mask.scores);
+  }
+  for (const auto& space : {spaces.front(), spaces.back()}) {
+    found.space = space;
+    found.masks.clear();
+    for (const auto& mask : found.scores.masks) {
+      auto shape = throughReshape(graph.value(mask.value).type.shape, mask.scores, space);
+      if (shape) found.masks.push_back(std::move(*shape));
+    }
+    if (found.masks.size() == found.scores.masks.size() && throughReshape(product, product, space)) return true;
+  }
+  return false;
+}
 
 // Nobody else reads what lies between, and nothing there is demanded.
 bool isClosed(const Graph& graph, const Uses& uses, const std::vector<NodeId>& nodes, NodeId last) {
@@ -153,18 +192,19 @@ std::optional<Found> match(const Graph& graph, NodeId id, const Uses& uses) {
   if (!written || graph.value(written->product).type.shape != graph.value(scores).type.shape) return std::nullopt;
   const auto& product = graph.node(graph.value(written->product).producer);
   const bool columns = !product.op.as<ops::MatMul>()->transposeB;
-  Found found{product.inputs[0], product.inputs[1], node.inputs[1], columns, {}, *written, {}};
+  Found found{product.inputs[0], product.inputs[1], node.inputs[1], columns, {}, *written, {}, {}, {}};
   if (!haveEqualLeads(graph, found)) return std::nullopt;
   const auto type = graph.value(found.q).type.dtype;
-  if (written->mask != graph::kNone && graph.value(written->mask).type.dtype != type) return std::nullopt;
+  const auto otherType = [&](const Mask& mask) { return graph.value(mask.value).type.dtype != type; };
+  if (std::any_of(written->masks.begin(), written->masks.end(), otherType) || !findSpace(graph, found)) return std::nullopt;
+  if (written->condition != graph::kNone && written->conditional != graph.value(scores).type.shape) return std::nullopt;
   if (graph.value(node.outputs[0]).type.dtype != type || !isFloating(type)) return std::nullopt;
   found.op.scale = written->scale;
   found.op.hasMask = written->isMasked();
   found.op.emptyIsZero = emptyIsZero;
   std::vector<ValueId> sources{found.q, found.k, found.v};
-  for (const ValueId extra : {written->mask, written->condition}) {
-    if (extra != graph::kNone) sources.push_back(extra);
-  }
+  for (const auto& mask : written->masks) sources.push_back(mask.value);
+  if (written->condition != graph::kNone) sources.push_back(written->condition);
   found.from = Terms::nodesBetween(graph, node.outputs[0], sources);
   return isClosed(graph, uses, found.from, id) ? std::optional(found) : std::nullopt;
 }
@@ -183,35 +223,60 @@ ops::Pointwise addedFor(const Scores& scores, DataType type) {
   return {expr};
 }
 
+// The sum of the masks in the space of the scores.
+ValueId addMasks(const Graph& graph, graph::Patch& patch, const Found& found, const std::string& name) {
+  ValueId sum = graph::kNone;
+  for (size_t i = 0; i < found.masks.size(); ++i) {
+    ValueId mask = found.scores.masks[i].value;
+    const Shape& shape = graph.value(mask).type.shape;
+    const bool broadcasts = found.scores.masks[i].scores == found.space;
+    if (!broadcasts && !(shape == found.masks[i])) mask = patch.add(ops::Reshape{found.masks[i]}, name + "_mask", {mask}, {});
+    sum = i == 0 ? mask : patch.add(ops::Pointwise{ops::ScalarExpr::of(ScalarOp::k_add)}, name + "_masks", {sum, mask}, {});
+  }
+  return sum;
+}
+
 bool findOne(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto found = match(graph, id, uses);
   if (!found) return false;
-  const auto& q = graph.value(found->q).type;
-  std::vector<ops::TensorType> types{q, graph.value(found->k).type, graph.value(found->v).type};
-  const size_t rank = q.shape.size();
-  if (found->keysAreColumns) std::swap(types[1].shape[rank - 1], types[1].shape[rank - 2]);
-  const bool conditional = found->scores.condition != graph::kNone;
-  if (found->op.hasMask) {
-    types.push_back({q.dtype, graph.value(conditional ? found->scores.condition : found->scores.mask).type.shape, std::nullopt});
+  const Shape leads(found->space.begin(), found->space.end() - 2);
+  const auto type = graph.value(found->q).type.dtype;
+  // As rows of each operand in that space.
+  std::vector<ops::TensorType> types;
+  for (const auto operand : {found->q, found->k, found->v}) {
+    Shape shape = graph.value(operand).type.shape;
+    if (operand == found->k && types.size() == 1 && found->keysAreColumns) std::swap(shape.end()[-1], shape.end()[-2]);
+    types.push_back({type, leads, std::nullopt});
+    types.back().shape.insert(types.back().shape.end(), shape.end() - 2, shape.end());
   }
+  const bool conditional = found->scores.condition != graph::kNone;
+  const auto operands = types;
+  if (conditional) types.push_back({type, graph.value(found->scores.condition).type.shape, std::nullopt});
+  if (!conditional && found->op.hasMask) types.push_back({type, broadcastShape(found->masks), std::nullopt});
   if (options.computes && !options.computes(found->op, types)) return false;
   const auto name = graph.node(id).name;
   const auto output = graph.node(id).outputs[0];
+  const Shape outShape = graph.value(output).type.shape;
   graph::Patch patch(graph);
   std::vector<ValueId> inputs{found->q, found->k, found->v};
   if (found->keysAreColumns) {
     ops::Transpose rows;
-    rows.permutation.resize(rank);
+    rows.permutation.resize(static_cast<size_t>(graph.value(found->k).type.rank()));
     std::iota(rows.permutation.begin(), rows.permutation.end(), 0);
-    std::swap(rows.permutation[rank - 1], rows.permutation[rank - 2]);
+    std::swap(rows.permutation.end()[-1], rows.permutation.end()[-2]);
     inputs[1] = patch.add(rows, name + "_keys", {found->k}, {});
   }
-  if (conditional) {
-    inputs.push_back(patch.add(addedFor(found->scores, q.dtype), name + "_mask", {found->scores.condition}, {}));
-  } else if (found->op.hasMask) {
-    inputs.push_back(found->scores.mask);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!(graph.value(inputs[i]).type.shape == operands[i].shape)) inputs[i] = patch.add(ops::Reshape{operands[i].shape}, name + "_split", {inputs[i]}, {});
   }
-  patch.replace(output, patch.add(found->op, name, std::move(inputs), found->from));
+  if (conditional) {
+    inputs.push_back(patch.add(addedFor(found->scores, type), name + "_mask", {found->scores.condition}, {}));
+  } else if (found->op.hasMask) {
+    inputs.push_back(addMasks(graph, patch, *found, name));
+  }
+  ValueId result = patch.add(found->op, name, std::move(inputs), found->from);
+  if (!(graph.value(result).type.shape == outShape)) result = patch.add(ops::Reshape{outShape}, name + "_joined", {result}, found->from);
+  patch.replace(output, result);
   patch.commit();
   return true;
 }

@@ -1,5 +1,5 @@
 // slice(slice(x)) => slice(x); slice(concat(x, y)) => slice(x); concat(x[a:b], x[b:c]) => x[a:c];
-// concat(concat(x, y), z) => concat(x, y, z).
+// concat(concat(x, y), z) => concat(x, y, z); concat(x[a:], x[:a]) => slice{wrap}(x).
 #include "passes/merge_slices.h"
 
 #include <algorithm>
@@ -30,16 +30,24 @@ void replace(Graph& graph, NodeId id, ops::Operator op, std::vector<ValueId> inp
   patch.commit();
 }
 
+// What leaves an axis at its end comes back at its beginning.
+bool isRoll(const Graph& graph, NodeId id) {
+  const auto* slice = graph.node(id).op.as<ops::Slice>();
+  if (slice == nullptr || slice->mode != ops::SliceMode::kWrap || !(slice->size == graph.value(graph.node(id).inputs[0]).type.shape)) return false;
+  return std::all_of(slice->stride.begin(), slice->stride.end(), [](const Extent& stride) { return stride.isConstant(1); });
+}
+
 bool sliceOfSlice(Graph& graph, NodeId id, const Uses&) {
   const auto* outer = graph.node(id).op.as<ops::Slice>();
   const auto* inner = outer == nullptr ? nullptr : producerOp<ops::Slice>(graph, graph.node(id).inputs[0]);
-  if (inner == nullptr || outer->mode != ops::SliceMode::kStrict || inner->mode != ops::SliceMode::kStrict) return false;
-  if (!isFree(graph, graph.node(id).inputs[0])) return false;
+  if (inner == nullptr || !isFree(graph, graph.node(id).inputs[0])) return false;
+  const bool rolls = isRoll(graph, id) && isRoll(graph, graph.value(graph.node(id).inputs[0]).producer);
+  if (!rolls && (outer->mode != ops::SliceMode::kStrict || inner->mode != ops::SliceMode::kStrict)) return false;
   ops::Slice merged = *outer;
   merged.stride.clear();
   for (size_t i = 0; i < merged.start.size(); ++i) {
     merged.start[i] = inner->start[i] + outer->start[i] * strideOf(*inner, i);
-    merged.stride.push_back(strideOf(*inner, i) * strideOf(*outer, i));
+    if (!rolls) merged.stride.push_back(strideOf(*inner, i) * strideOf(*outer, i));
   }
   const NodeId from[] = {graph.value(graph.node(id).inputs[0]).producer, id};
   replace(graph, id, merged, {graph.node(from[0]).inputs[0]}, from);
@@ -139,11 +147,36 @@ bool concatOfConcat(Graph& graph, NodeId id, const Uses& uses) {
   return true;
 }
 
+// Two pieces of one tensor that change places. On the host they are copied row by row, which is as fast.
+bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
+  const auto& node = graph.node(id);
+  const auto* concat = node.op.as<ops::Concat>();
+  if (concat == nullptr || node.inputs.size() != 2 || options.device != "cuda") return false;
+  const auto* last = producerOp<ops::Slice>(graph, node.inputs[0]);
+  const auto* first = producerOp<ops::Slice>(graph, node.inputs[1]);
+  if (last == nullptr || first == nullptr || !isFree(graph, node.inputs[0]) || !isFree(graph, node.inputs[1])) return false;
+  const NodeId from[] = {graph.value(node.inputs[0]).producer, graph.value(node.inputs[1]).producer, id};
+  const auto source = graph.node(from[0]).inputs;
+  const auto& type = graph.value(source[0]).type;
+  const size_t axis = axisOf(*concat, type.shape.size());
+  if (source.size() != 1 || graph.node(from[1]).inputs != source || !continues(*first, *last, axis) || !first->start[axis].isConstant(0)) return false;
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    if (!strideOf(*first, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i])) return false;
+    if (i != axis && !first->start[i].isConstant(0)) return false;
+  }
+  ops::Slice roll{Shape(type.shape.size(), 0), type.shape, {}, ops::SliceMode::kWrap};
+  roll.start[axis] = last->start[axis];
+  if (options.computes && !options.computes(roll, std::span(&type, 1))) return false;
+  replace(graph, id, roll, source, from);
+  return true;
+}
+
 }  // namespace
 
-int mergeSlices(Graph& graph, const Options&) {
+int mergeSlices(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
-    return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) || concatOfConcat(graph, id, uses);
+    return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) || concatOfConcat(graph, id, uses) ||
+           concatToRoll(graph, id, options);
   });
 }
 

@@ -43,6 +43,15 @@ OperatorCases movement() {
   add(all, "transpose{permutation=[0,2,3,1]}", {{"f16[2,3,8,16]"}, {"f32[2,4,4,5]"}, {"f32[3,2,6,2]"}, {"f16[1,4,2,4]"}, {"i8[2,3,4,4]"}});
   add(all, "slice{start=[-3,2] size=[11,16] mode=wrap}", {{"f16[4,5]"}});
   add(all, "slice{start=[-3,2] size=[11,16] stride=[1,-1] mode=clamp}", {{"f32[4,5]"}});
+  // Rolls, in packs of each width; inner axes that are whole, and that are not.
+  add(all, "slice{start=[0,3,5,0] size=[2,7,14,24] mode=wrap}", {{"f16[2,7,14,24]"}, {"f32[2,7,14,24]"}, {"i64[2,7,14,24]"}, {"i8[2,7,14,24]"}});
+  add(all, "slice{start=[0,-3,0,0] size=[2,7,3,5] mode=wrap}", {{"f16[2,7,3,5]"}, {"u8[2,7,3,5]"}, {"bf16[2,7,3,5]"}});
+  add(all, "slice{start=[0,0,-3,0] size=[1,7,9,3] mode=wrap}", {{"f16[1,7,9,3]"}, {"f32[1,4,9,3]"}});
+  add(all, "slice{start=[8,-24] size=[64,200] mode=wrap}", {{"f16[31,72]"}, {"f16[31,68]"}, {"f32[3,1]"}});
+  add(all, "slice{start=[1,0] size=[5,16] mode=clamp}", {{"f16[4,16]"}, {"f32[4,16]"}});
+  add(all, "slice{start=[1,0] size=[0,16] mode=wrap}", {{"f16[4,16]"}});
+  add(all, "slice{start=[-2,0,0] size=[9,16,1] mode=reflect}", {{"f16[4,16,1]"}});
+  add(all, "slice{start=[1] size=[1] mode=wrap}", {{"f32[4]"}});
   return all;
 }
 

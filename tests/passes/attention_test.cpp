@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "check_pass.h"
+#include "ops/op/attention.h"
 
 namespace tenon::passes {
 namespace {
@@ -46,6 +47,63 @@ TEST(FindAttention, MasksAndScales) {
     run(graph, {});
     EXPECT_EQ(operators(graph), "attention");
   }
+}
+
+// Windows of pictures: the scores of all windows of all pictures, cut by pictures so that each window gets its mask.
+std::string windows(int pictures, const std::string& mask, const std::string& table = "const %t : f32[1,3,5,5] = random(7)") {
+  const auto n = std::to_string(pictures * 4);
+  const auto b = std::to_string(pictures);
+  return "input %x : f32[" + n + ",5,18]\n" + table + "\n" + mask + "\n%c : f32[" + n + R"g(,5,3,3,2] = reshape{shape=[)g" + n + R"g(,5,3,3,2]}(%x) "cut"
+    %h : f32[3,)g" + n + ",3,5,2] = transpose{permutation=[2,0,3,1,4]}(%c) \"heads\"\n" + [&] {
+      std::string parts;
+      for (const char* part : {"0", "1", "2"}) {
+        parts += std::string("%s") + part + " : f32[1," + n + ",3,5,2] = slice{start=[" + part + ",0,0,0,0] size=[1," + n + ",3,5,2]}(%h) \"s" + part +
+                 "\"\n%p" + part + " : f32[" + n + ",3,5,2] = reshape{shape=[" + n + ",3,5,2]}(%s" + part + ") \"p" + part + "\"\n";
+      }
+      return parts;
+    }() + "%q : f32[" + n + ",3,5,2] = pointwise{expr=\"mul(x0,0.7)\"}(%p0) \"scaled\"\n%k : f32[" + n + ",3,2,5] = transpose{permutation=[0,1,3,2]}(%p1) \"keys\"\n%a : f32[" +
+         n + ",3,5,5] = matmul(%q, %k) \"scores\"\n%d : f32[" + n + ",3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%a, %t) \"table\"\n%e : f32[" + b +
+         ",4,3,5,5] = reshape{shape=[" + b + ",4,3,5,5]}(%d) \"byPicture\"\n%f : f32[" + b + ",4,3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%e, %m) \"masked\"\n%g : f32[" + n +
+         ",3,5,5] = reshape{shape=[" + n + ",3,5,5]}(%f) \"back\"\n%w : f32[" + n + ",3,5,5] = softmax{axis=-1}(%g) \"softmax\"\n%o : f32[" + n +
+         ",3,5,2] = matmul(%w, %p2) \"values\"\n%r : f32[" + n + ",5,3,2] = transpose{permutation=[0,2,1,3]}(%o) \"rows\"\n%y : f32[" + n +
+         ",5,6] = reshape{shape=[" + n + ",5,6]}(%r) \"joined\"\noutput %y\n";
+}
+
+TEST(FindAttention, ThroughReshapesOfTheScores) {
+  const auto expectPacked = [](const std::string& body, const std::string& left, const std::string& mask) {
+    const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
+    auto after = before;
+    run(after, {});
+    EXPECT_EQ(operators(after), left) << graph::text(after);
+    expectSameValues(before, after);
+    for (const auto id : after.order()) {
+      const auto* attention = after.node(id).op.as<ops::Attention>();
+      if (attention == nullptr) continue;
+      EXPECT_TRUE(attention->packed && attention->heads == 3);
+      EXPECT_EQ(text(after.value(after.node(id).inputs[1]).type.shape), mask);
+    }
+  };
+  const std::string window = "const %m : f32[1,4,1,5,5] = random(8)";
+  // One picture: its windows are the batch. Several: these share the windows' masks, which stay small.
+  expectPacked(windows(1, window), "attention", "[4,3,5,5]");
+  expectPacked(windows(2, window), "reshape attention reshape", "[1,4,3,5,5]");
+  // Masks that are computed; one for each picture; one for keys alone.
+  expectPacked(windows(2, "input %m : f32[4,1,5,5]"), "pointwise reshape attention reshape", "[1,4,3,5,5]");
+  expectPacked(windows(2, "const %m : f32[2,4,1,5,5] = random(8)"), "attention", "[8,3,5,5]");
+  expectPacked(windows(2, "const %m : f32[5] = random(8)"), "attention", "[1,3,5,5]");
+  expectPacked(windows(2, window, "const %t : f32[8,3,5,5] = random(7)"), "reshape attention reshape", "[2,4,3,5,5]");
+  // A picture's own masks, which are not those of its windows.
+  expectPacked(windows(2, "const %m : f32[2,1,1,5,5] = random(8)"), "reshape attention reshape", "[2,1,3,5,5]");
+}
+
+TEST(FindAttention, ReshapesThatMixRowsStay) {
+  const auto body = windows(2, "const %m : f32[2,4,3,25,1] = random(8)");
+  const auto replaced = [&](std::string text, const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+    return text;
+  };
+  expectPass("find_attention", replaced(body, "[2,4,3,5,5]", "[2,4,3,25,1]"),
+             "reshape transpose slice reshape slice reshape slice reshape pointwise transpose matmul pointwise reshape pointwise reshape softmax matmul transpose reshape");
 }
 
 // A score that a condition replaces, either way round.
@@ -254,6 +312,14 @@ TEST(AttentionKernel, PackedOperands) {
   for (const char* mask : {"", ", %m"}) {
     const auto graph = graph::parse(fmt::format("graph \"g\" {{\ninput %x : f32[2,37,90]\ninput %m : f32[37,37]\n%y : f32[2,37,30] = "
                                                 "attention{{heads=3 scale=0.3 hasMask={} packed=true}}(%x{}) \"a\"\noutput %y\n}}\n", *mask != 0, mask));
+    test::expectMatchesReference(graph, randomInputs(graph, 2, 11), {});
+  }
+}
+
+TEST(AttentionKernel, SeveralLeadingAxes) {
+  for (const char* mask : {"[5,1,7,7]", "[2,1,3,1,7]", "[2,5,3,7,7]", "[7]"}) {
+    const auto graph = graph::parse(fmt::format("graph \"g\" {{\ninput %x : f32[2,5,7,90]\ninput %m : f32{}\n%y : f32[2,5,7,30] = "
+                                                "attention{{heads=3 scale=0.3 hasMask=true packed=true}}(%x, %m) \"a\"\noutput %y\n}}\n", mask));
     test::expectMatchesReference(graph, randomInputs(graph, 2, 11), {});
   }
 }

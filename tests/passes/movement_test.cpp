@@ -70,6 +70,38 @@ TEST(MergeSlices, NeighbouringSlicesAreOne) {
 )g", "slice slice concat");
 }
 
+// x rolled by `by` along an axis as exporters write it.
+std::string roll(const std::string& x, const std::string& y, int axis, int by) {
+  const int extents[] = {2, 5, 6, 3};
+  std::string text;
+  for (const bool last : {true, false}) {
+    std::string start = "0,0,0,0";
+    std::string size;
+    for (int i = 0; i < 4; ++i) size += fmt::format("{}{}", i == 0 ? "" : ",", i != axis ? extents[i] : last ? extents[i] - by : by);
+    if (last) start.replace(static_cast<size_t>(2 * axis), 1, std::to_string(by));
+    text += fmt::format("%{}{} : f32[{}] = slice{{start=[{}] size=[{}]}}(%{}) \"{}{}\"\n", y, last ? "a" : "b", size, start, size, x, y, last ? "a" : "b");
+  }
+  return text + fmt::format("%{} : f32[2,5,6,3] = concat{{axis={}}}(%{}a, %{}b) \"{}\"\n", y, axis, y, y, y);
+}
+
+TEST(MergeSlices, RollsAreOneSlice) {
+  Options options;
+  options.device = "cuda";
+  const std::string head = "input %x : f32[2,5,6,3]\n";
+  const auto one = expectPass("merge_slices", head + roll("x", "y", 2, 2) + "output %y\n", "slice", options);
+  EXPECT_EQ(one.node(one.order()[0]).op.text(), "slice{start=[0,0,2,0] size=[2,5,6,3] mode=wrap}");
+  const auto two = expectPass("merge_slices", head + roll("x", "z", 1, 3) + roll("z", "w", 2, 5) + roll("w", "y", 1, 4) + "output %y\n", "slice", options);
+  EXPECT_EQ(two.node(two.order()[0]).op.text(), "slice{start=[0,7,5,0] size=[2,5,6,3] mode=wrap}");
+  expectPass("merge_slices", head + roll("x", "y", 2, 2) + "output %y\n", "slice slice concat");  // on the host
+  // Pieces of another tensor, pieces that are not all, pieces along another axis.
+  expectPass("merge_slices", head + "input %z : f32[2,2,6,3]\n%a : f32[2,3,6,3] = slice{start=[0,2,0,0] size=[2,3,6,3]}(%x) \"a\"\n"
+             "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%z) \"b\"\n%y : f32[2,5,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
+  expectPass("merge_slices", head + "%a : f32[2,2,6,3] = slice{start=[0,2,0,0] size=[2,2,6,3]}(%x) \"a\"\n"
+             "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%x) \"b\"\n%y : f32[2,4,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
+  expectPass("merge_slices", head + "%a : f32[2,5,3,3] = slice{start=[0,0,3,0] size=[2,5,3,3]}(%x) \"a\"\n"
+             "%b : f32[2,5,3,3] = slice{start=[0,0,0,0] size=[2,5,3,3]}(%x) \"b\"\n%y : f32[2,10,3,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
+}
+
 TEST(MergeSlices, ConcatenationsOfConcatenations) {
   expectPass("merge_slices", R"g(input %x : f32[2,3]
     input %y : f32[2,4]

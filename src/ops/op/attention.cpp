@@ -50,7 +50,7 @@ void Attention::infer(InferContext& context) const {
   context.check(heads >= 0, "heads = {}, expected 0 or more", heads);
   context.check(q.rank() >= 2 && q.rank() == k.rank() && q.rank() == v.rank(), "q, k and v have shapes {}, {} and {}, expected one rank of 2 or more",
                 text(q.shape), text(k.shape), text(v.shape));
-  context.check(heads == 0 || q.rank() == 3, "q has shape {}, expected 3 axes with heads = {}", text(q.shape), heads);
+  context.check(heads == 0 || q.rank() >= 3, "q has shape {}, expected 3 axes or more with heads = {}", text(q.shape), heads);
   context.check(heads > 0 || !packed, "a packed operand needs heads");
   const size_t rank = q.shape.size();
   for (size_t i = 0; i + 2 < rank; ++i) {
@@ -72,7 +72,7 @@ void Attention::infer(InferContext& context) const {
 
 void Attention::checkMask(const InferContext& context, const Shape& q, const Extent& keys) const {
   Shape scores(q.begin(), q.end() - 1);
-  if (heads > 0) scores.insert(scores.begin() + 1, Extent(heads));
+  if (heads > 0) scores.insert(scores.end() - 1, Extent(heads));
   scores.push_back(keys);
   const Shape& mask = context.input(maskInput()).shape;
   context.check(mask.size() <= scores.size(), "the mask has shape {}, it does not broadcast to {}", text(mask), text(scores));

@@ -120,9 +120,13 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+// Kernels launched so far; no function of a driver.
+unsigned long launches = 0;
+EXPORT unsigned long emulatedLaunches() { return launches; }
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, CUstream,
                                void** arguments, void**) {
   if (gx == 0 || gy == 0 || gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+  ++launches;
   runGrid(function->kernel, *function->state, {gx, gy, gz}, {bx, by, bz}, arguments[0]);
   return CUDA_SUCCESS;
 }

@@ -27,7 +27,7 @@ std::vector<build::Candidate> OwnTactic::candidates(const build::Problem& proble
 plan::KernelRecord OwnTactic::build(const build::Problem& problem, const build::Candidate&) const {
   Types types{inputTypes(problem), {}};
   for (const auto& output : problem.outputs) types.outputs.push_back(output.dtype);
-  return {"cuda", std::string(name_.substr(name_.find('.') + 1)), 1, problem.op.text(), types.text(), -1};
+  return {"cuda", std::string(name_.substr(name_.find('.') + 1)), version(), problem.op.text(), types.text(), -1};
 }
 
 std::vector<std::byte> OwnTactic::nativeCode(const build::Problem&, const build::Candidate&, const plan::KernelRecord& record) const {

@@ -19,7 +19,7 @@ class OwnTactic : public build::Tactic {
  public:
   OwnTactic(std::string_view name, Formats formats, int rank) : name_(name), formats_(formats), rank_(rank) {}
   std::string_view name() const final { return name_; }
-  int version() const override { return 1; }
+  int version() const override { return 1; }  // also of the kernel, as its row says
   build::Support supports(const build::Problem& problem) const final;
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override;
   plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override;

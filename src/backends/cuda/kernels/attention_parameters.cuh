@@ -27,4 +27,11 @@ struct Parameters {
   i64 vStride[3];
   i64 yStride[3];
   i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
+  Divider masks;     // how many batches the mask has: one, or a divisor of theirs
+
+  // The mask of a head.
+  __device__ __forceinline__ const X* maskOf(i64 batch, i64 head) const {
+    const i64 turn = batch - (i64)masks.quotient((unsigned)batch) * masks.divisor;
+    return mask + turn * maskStride[0] + head * maskStride[1];
+  }
 };

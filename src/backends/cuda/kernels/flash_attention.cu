@@ -271,7 +271,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
   copyTile(firstKey);
 
   const Place at = placeOfThread();
-  const X* const maskOfHead = p.mask + batch * p.maskStride[0] + head * p.maskStride[1];
+  const X* const maskOfHead = p.maskOf(batch, head);
   const int maskRow = firstRow + at.rowWarp * 16 + at.group;
   const MaskRows<X> mask(maskOfHead, p.maskStride[2], p.maskStride[3], maskRow, p.queries, p.keys, p.maskInPairs != 0);
   MaskPairs pairs;

@@ -292,7 +292,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   closeCopies();
   copyRows<kHeld>(v, p.v + batch * p.vStride[0] + head * p.vStride[1], p.vStride[2], p.keys);
   closeCopies();
-  const X* const mask = p.mask + batch * p.maskStride[0] + head * p.maskStride[1];
+  const X* const mask = p.maskOf(batch, head);
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
     const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
     keyMask[key] = inBaseTwo<X>(value);

@@ -1,4 +1,4 @@
-// Slices that read around the edges of the input. E: a type as large as an element; MODE: 0 clamp, 1 wrap, 2 reflect.
+// Slices that read around the edges of the input, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2 reflect.
 #include "prelude.cuh"
 
 struct Parameters {
@@ -27,7 +27,8 @@ __device__ i64 locateInput(i64 i, i64 n) {
   return folded < n ? folded : 2 * (n - 1) - folded;
 }
 
-KERNEL(tenon_slice, Parameters) {
+template <typename E>
+__device__ void sliceAround(const Parameters& p) {
   i64 rest = globalIndex();
   if (rest >= p.count) return;
   i64 from = 0;
@@ -39,3 +40,11 @@ KERNEL(tenon_slice, Parameters) {
   }
   ((E*)p.y)[to] = ((const E*)p.x)[from];
 }
+
+#define SLICE(bytes, E) \
+  KERNEL(tenon_slice_##bytes, Parameters) { sliceAround<E>(p); }
+SLICE(1, unsigned char)
+SLICE(2, unsigned short)
+SLICE(4, unsigned)
+SLICE(8, uint2)
+SLICE(16, uint4)

@@ -5,6 +5,21 @@
 
 namespace tenon::backends::cuda::dnn {
 
+namespace {
+
+// The mask's axes over the batch, of which q has so many, as one: those that broadcast must stand in front of those that do not.
+void setMask(AttentionProblem& p, const Dims& mask, const Dims& q, int batchAxes) {
+  int64_t batches = 1;
+  for (int axis = 0; axis < mask.rank - 3; ++axis) {
+    p.maskInOrder = p.maskInOrder && (batches == 1 || mask[axis] == q[axis + batchAxes - (mask.rank - 3)]);
+    batches *= mask[axis];
+  }
+  p.mask.push(batches);
+  for (int axis = 3; axis > 0; --axis) p.mask.push(axis > mask.rank ? 1 : mask[mask.rank - axis]);
+}
+
+}  // namespace
+
 AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes) {
   AttentionProblem p;
   const auto& q = shapes.inputs[0].dims;
@@ -18,7 +33,7 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
   };
   if (op.heads > 0) {
     const int64_t columns = y[y.rank - 1];
-    p.batch = q[0];
+    p.batch = q.count(0, q.rank - 2);
     p.heads = op.heads;
     p.valueWidth = columns / op.heads;
     if (op.packed) {
@@ -28,10 +43,11 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
         (part == 0 ? p.q : part == 1 ? p.k : p.v) = operand(0, part * columns, p.queries, 3 * columns, p.width);
       }
     } else {
-      p.keys = shapes.inputs[1].dims[1];
-      p.width = q[2] / op.heads;
-      p.q = operand(0, 0, p.queries, q[2], p.width);
-      p.k = operand(1, 0, p.keys, q[2], p.width);
+      const int64_t qColumns = q[q.rank - 1];
+      p.keys = shapes.inputs[1].dims[q.rank - 2];
+      p.width = qColumns / op.heads;
+      p.q = operand(0, 0, p.queries, qColumns, p.width);
+      p.k = operand(1, 0, p.keys, qColumns, p.width);
       p.v = operand(2, 0, p.keys, columns, p.valueWidth);
     }
     p.output = operand(-1, 0, p.queries, columns, p.valueWidth);
@@ -52,10 +68,8 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
   }
   p.hasMask = op.hasMask;
   if (!op.hasMask) return p;
-  const auto& mask = shapes.inputs[op.maskInput()].dims;
   p.maskSource = {static_cast<int>(op.maskInput()), 0};
-  for (int axis = mask.rank; axis < 4; ++axis) p.mask.push(1);
-  for (const int64_t extent : mask) p.mask.push(extent);
+  setMask(p, shapes.inputs[op.maskInput()].dims, q, op.heads > 0 ? q.rank - 2 : q.rank - 3);
   return p;
 }
 

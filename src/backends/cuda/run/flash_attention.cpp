@@ -135,7 +135,7 @@ std::string flashRefusal(const dnn::AttentionProblem& p) {
   for (const auto* operand : {&p.q, &p.k, &p.v, &p.output}) {
     if (!aligned(*operand)) return "rows that do not begin at multiples of 16 bytes";
   }
-  if (p.hasMask && p.mask[0] != 1 && p.mask[0] != p.batch) return "a mask over some of the leading axes";
+  if (p.hasMask && !p.maskInOrder) return std::string(dnn::kMaskRefusal);
   const bool many = p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
   if (many) return "more than 2^31 rows";
   return {};

@@ -1,5 +1,6 @@
 // Attention where the tensor cores' kernel has none: odd heads, keys and values of different widths.
 #include "backends/cuda/build/own_tactic.h"
+#include "backends/cuda/run/attention_problem.h"
 #include "ops/op/attention.h"
 
 namespace tenon::backends::cuda {
@@ -18,7 +19,8 @@ class AttentionTactic final : public OwnTacticOf<ops::Attention> {
     const int64_t heads = std::max<int64_t>(op.heads, 1);
     const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
     if (std::max(width, y[y.rank - 1] / heads) > kWidest) return build::no("heads of more than {} columns", kWidest);
-    if (op.hasMask && problem.inputs[op.maskInput()].dims.rank > 4) return build::no("a mask of more than 4 axes");
+    const LinearOperands operands(problem);
+    if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder) return build::no("{}", dnn::kMaskRefusal);
     return build::yes();
   }
 };

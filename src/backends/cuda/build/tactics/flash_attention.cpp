@@ -29,7 +29,6 @@ class FlashAttentionTactic final : public build::Tactic {
     const auto* op = problem.op.as<ops::Attention>();
     if (op == nullptr) return no("it computes attention");
     if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
-    if (op->hasMask && problem.inputs[op->maskInput()].dims.rank > 4) return no("a mask of more than 4 axes");
     return {flashRefusal(problemOf(problem))};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {

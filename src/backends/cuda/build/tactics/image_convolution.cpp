@@ -9,7 +9,7 @@ namespace {
 class ImageTactic final : public OwnTactic {
  public:
   ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
-  int version() const override { return kVersion; }
+  int version() const override { return 2; }
   std::vector<build::Candidate> candidates(const build::Problem& problem) const override {
     auto candidate = linearCandidate(name(), problem);
     candidate.outputs[0] = Format::kChannelsLast;
@@ -18,7 +18,6 @@ class ImageTactic final : public OwnTactic {
   plan::KernelRecord build(const build::Problem& problem, const build::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
     const auto& w = problem.inputs[1].dims;
-    record.version = kVersion;
     record.params = fmt::format("[{},{},{},{}] {}", w[0], w[1], w[2], w[3], record.params);
     return record;
   }
@@ -36,9 +35,6 @@ class ImageTactic final : public OwnTactic {
     if (!form.refusal.empty()) return build::no("{}", form.refusal);
     return {directUnsupported(op.convolution.epilogue, std::span(types).subspan(1), types.size() - 1)};
   }
-
- private:
-  static constexpr int kVersion = 2;
 };
 
 }  // namespace

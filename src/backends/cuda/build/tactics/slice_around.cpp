@@ -8,6 +8,7 @@ namespace {
 class SliceAroundTactic final : public OwnTacticOf<ops::Slice> {
  public:
   SliceAroundTactic() : OwnTacticOf("cuda.slice_around", Formats::kAlsoChannelsLast, 20) {}
+  int version() const override { return 2; }
 
  protected:
   build::Support acceptsOp(const ops::Slice& op, const build::Problem&) const override {

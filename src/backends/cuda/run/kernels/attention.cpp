@@ -23,6 +23,7 @@ struct Parameters {
   int64_t vStride[3] = {};
   int64_t yStride[3] = {};
   int64_t maskStride[4] = {};
+  int64_t masks = 1;
 };
 
 class AttentionInstance final : public runtime::KernelInstance {
@@ -52,6 +53,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     set(parameters_.yStride, p.output);
     if (p.hasMask) {
       const auto strides = p.mask.strides();
+      parameters_.masks = p.mask[0];
       for (int axis = 0; axis < 4; ++axis) parameters_.maskStride[axis] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
     }
     blocks_ = p.batch * p.heads * p.queries;

@@ -32,6 +32,7 @@ struct Parameters {
   int64_t vStride[3] = {};
   int64_t yStride[3] = {};
   int64_t maskStride[4] = {};
+  Divider masks;
 };
 
 class FlashKernel final : public runtime::Kernel {
@@ -134,6 +135,7 @@ class FlashInstance final : public runtime::KernelInstance {
   void setMask() {
     const auto strides = problem_.mask.strides();
     maskInPairs_ = problem_.keys % 2 == 0;
+    parameters_.masks = Divider(problem_.mask[0]);
     for (int axis = 0; axis < 4; ++axis) {
       const int64_t stride = problem_.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
       parameters_.maskStride[axis] = stride;
