@@ -9,7 +9,7 @@
 #include "build/joins.h"
 #include "build/profiles.h"
 #include "build/schedule/steps.h"
-#include "build/schedule/workspace.h"
+#include "build/schedule/kernel_needs.h"
 #include "build/stages.h"
 #include "build/tune/self_check.h"
 #include "build/tune/timing_cache.h"
@@ -156,7 +156,7 @@ struct Chosen {
   graph::Graph graph;
   Assignment assignment;
   Placement placement;
-  std::vector<uint64_t> workspaces;  // bytes by node
+  std::vector<KernelNeeds> needs;  // by node
 };
 
 // Kernels are measured at the opt shapes; what does not take the others is chosen again without them.
@@ -171,14 +171,17 @@ Chosen choose(const graph::Graph& graph, size_t profile, const ProfileSymbols& s
     }
     chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, device.isHost());
     const auto running = stages.run("shapes of the profile");
-    auto asked = askWorkspaces(chosen.graph, chosen.assignment, chosen.placement, symbols, *options.log);
-    chosen.workspaces = std::move(asked.bytes);
-    if (asked.refusals.empty()) return chosen;
-    for (const auto& [id, reason] : asked.refusals) {
+    chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *options.log);
+    bool refused = false;
+    for (const auto id : chosen.graph.order()) {
+      const auto& reason = chosen.needs[id].refusal;
+      if (reason.empty()) continue;
+      refused = true;
       const auto& node = chosen.graph.node(id);
       source.exclude(node, makeProblem(chosen.graph, node, symbols.opt), chosen.assignment.choice[id].candidate,
                      fmt::format("{} of optimization profile {}", reason, profile));
     }
+    if (!refused) return chosen;
   }
 }
 
@@ -235,7 +238,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     const auto chosen = choose(graph, p, symbols, source, device, stages, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
-    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.workspaces, symbols, plan, constants, native,
+    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan, constants, native,
                                         mostStreams, log));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "runtime/context_state.h"
+#include "runtime/implementations.h"
 
 namespace tenon::runtime {
 namespace {
@@ -24,6 +25,7 @@ void Context::State::bind() {
     binding.reset();
     replays.forget(fresh.get());
     fresh->configure(symbols);
+    reportImplementations(*fresh, profile, symbols, log);
     if (bindings.size() >= kMaxBindings) {
       replays.forget(bindings.back().get());
       bindings.pop_back();

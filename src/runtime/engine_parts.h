@@ -8,6 +8,7 @@
 #include "ops/operator.h"
 #include "plan/program.h"
 #include "runtime/device_memory.h"
+#include "runtime/implementations.h"
 #include "runtime/kernel.h"
 
 namespace tenon::runtime {
@@ -26,6 +27,7 @@ struct EngineParts {
   std::vector<DeviceMemory> uploads;  // constants on a device that is not the host; by constant
   std::vector<LoadedProgram> programs;
   uint64_t constantBytes = 0;
+  mutable ToldSteps told;
 };
 
 // Checks the plan against this machine, uploads constants, loads kernels. The plan is verified before.

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold for a whole model however it is built and run, besides its answer.
 
-    robust.py passes|threads|plans|memory MODEL static|dynamic TOLERANCE --trtexec PROGRAM [--models FOLDER]
+    robust.py passes|threads|plans|memory|implementations MODEL static|dynamic TOLERANCE --trtexec PROGRAM [--models FOLDER]
 
 passes   each pass of the optimizer left out in turn: the answer stays right
 threads  1, 2 and 3 threads: every output the same to the bit
 plans    the same plan, bit for bit, from several processes: without measurements (level 0) on any number of threads, and
          from one timing cache, whose entries are for one number of threads
 memory   the arena is at most 5 % larger than the most bytes that live at once
+implementations
+         the kernels of oneDNN that ran in the process which built run in one that loads, by their names
 """
 import argparse
 import os
@@ -27,6 +29,9 @@ LARGEST_ARENA = 1.05
 class Model:
     def __init__(self, options, folder):
         self.program, self.folder, self.tolerance = options.trtexec, folder, options.tolerance
+        if options.shapes:  # no answer is needed
+            self.path, self.shapes = options.models / (options.model + ".onnx"), [f"--shapes={options.shapes}"]
+            return
         self.path, self.inputs, self.outputs = check.load_model(options)
         files = []
         for k, (name, value) in enumerate(self.inputs.items()):
@@ -102,12 +107,30 @@ def memory(model):
             sys.exit(f"the arena is larger than {LARGEST_ARENA} times what lives at once")
 
 
+def implementations(model):
+    running = re.compile(r"step '(.*)' of \S+ -> \S+ runs '([^']+)'(.*)")
+    run = ("--iterations=1", "--duration=0", "--warmUp=0", "--verbose")
+    plan = model.folder / "plan"
+    built = running.findall(model.trtexec(f"--onnx={model.path}", f"--saveEngine={plan}", "--builderOptimizationLevel=1", *run))
+    report = model.trtexec(f"--loadEngine={plan}", *run, DNNL_VERBOSE="1")
+    loaded = running.findall(report)
+    if built != loaded:
+        sys.exit(f"built: {sorted(set(built) - set(loaded))}\nloaded: {sorted(set(loaded) - set(built))}")
+    if others := [line for line in loaded if "in place of" in line[2]]:
+        sys.exit(f"not what was measured: {others}")
+    executed = re.findall(r"verbose,exec,cpu,(?!reorder)\w+,([^,]+),", report)
+    if strangers := set(executed) - {name for _, name, _ in loaded}:
+        sys.exit(f"oneDNN ran what no step names: {strangers}")
+    print(f"{len(loaded)} steps run {', '.join(sorted({name for _, name, _ in loaded})) or 'nothing of oneDNN'}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    tests = {"passes": passes, "threads": threads, "plans": plans, "memory": memory}
+    tests = {"passes": passes, "threads": threads, "plans": plans, "memory": memory, "implementations": implementations}
     parser.add_argument("test", choices=tests)
     check.add_arguments(parser)
     parser.add_argument("--trtexec", type=pathlib.Path, required=True)
+    parser.add_argument("--shapes", help="for `implementations` of a model without a stored answer: those of trtexec")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tests[options.test](Model(options, pathlib.Path(folder)))

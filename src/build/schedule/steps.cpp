@@ -30,9 +30,9 @@ Extent storedCount(const Shape& shape, Format format) {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, const std::vector<uint64_t>& workspaces,
+  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, std::span<const KernelNeeds> needs,
             const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
-      : graph_(graph), assignment_(assignment), placement_(placement), workspaces_(workspaces), symbols_(symbols), plan_(plan),
+      : graph_(graph), assignment_(assignment), placement_(placement), needs_(needs), symbols_(symbols), plan_(plan),
         constants_(constants), native_(native), mostStreams_(mostStreams), log_(log) {}
 
   plan::Program run() {
@@ -234,7 +234,9 @@ class Scheduler {
       }
       auto step = launchStep(id);
       for (const ValueId input : graph_.node(id).inputs) step.inputs.push_back(tensor_[input]);
-      step.workspaceBytes = workspaces_[id];
+      const auto& needs = needs_[id];
+      step.workspaceBytes = needs.workspaceBytes;
+      if (!needs.implementation.empty()) step.kernel.params = needs.implementation;
       step_[id] = static_cast<int32_t>(program_.steps.size());
       program_.steps.push_back(std::move(step));
     }
@@ -333,7 +335,7 @@ class Scheduler {
   const Graph& graph_;
   const Assignment& assignment_;
   const Placement& placement_;
-  const std::vector<uint64_t>& workspaces_;  // bytes by node
+  std::span<const KernelNeeds> needs_;  // by node
   const ProfileSymbols& symbols_;
   const plan::Plan& plan_;
   ConstantPool& constants_;
@@ -352,9 +354,9 @@ class Scheduler {
 }  // namespace
 
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
-                          const std::vector<uint64_t>& workspaces, const ProfileSymbols& symbols, const plan::Plan& plan,
+                          std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
                           ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log) {
-  return Scheduler(graph, assignment, placement, workspaces, symbols, plan, constants, native, mostStreams, log).run();
+  return Scheduler(graph, assignment, placement, needs, symbols, plan, constants, native, mostStreams, log).run();
 }
 
 }  // namespace tenon::build

@@ -3,6 +3,7 @@
 
 #include "build/assignment.h"
 #include "build/profiles.h"
+#include "build/schedule/kernel_needs.h"
 #include "build/schedule/placement.h"
 #include "plan/program.h"
 
@@ -29,9 +30,9 @@ class NativeCodePool {
   plan::Plan& plan_;
 };
 
-// `plan.io` and `plan.symbols` stand already; `workspaces` are bytes by node. Independent steps get up to `mostStreams` streams beside the caller's.
+// `plan.io` and `plan.symbols` stand already; `needs` are by node. Independent steps get up to `mostStreams` streams beside the caller's.
 plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
-                          const std::vector<uint64_t>& workspaces, const ProfileSymbols& symbols, const plan::Plan& plan,
+                          std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
                           ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log);
 
 }  // namespace tenon::build

@@ -237,6 +237,22 @@ dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
   return {extents, dnnl::memory::data_type::f32, steps};
 }
 
+runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format) {
+  auto result = shape;
+  const bool isBoth = shape.dims.rank > 2 && (shape.dims[1] == 1 || shape.dims.count(2, shape.dims.rank) == 1);
+  if (isBoth && channelBlock(shape.format) == 1) result.format = format;
+  return result;
+}
+
+dnnl::memory::desc stridedDesc(const dnnl::memory::dims& extents, dnnl::memory::dims strides) {
+  int64_t inner = 1;
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (extents[axis] == 1) strides[axis] = inner;
+    inner = std::max(inner, extents[axis] * strides[axis]);
+  }
+  return {extents, dnnl::memory::data_type::f32, strides};
+}
+
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
                                  const runtime::TensorShape& output, bool slopes) {
   PostOps result;

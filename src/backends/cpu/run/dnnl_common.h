@@ -20,6 +20,15 @@ dnnl::stream& dnnlStream();  // of the calling thread
 // f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
 
+// The tensor in another strided format where the bytes are the same, because an image has one channel or one pixel. oneDNN has
+// kernels for channels-last that it does not look for behind the strides of row-major images. Its cache of descriptions takes
+// no notice of the strides of axes of extent 1, so that it did find them in a process that had described the other format
+// before: each tensor must be described in one way, whatever its format.
+runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format);
+
+// The strides of axes of extent 1 as they are in row-major memory, for the same reason.
+dnnl::memory::desc stridedDesc(const dnnl::memory::dims& extents, dnnl::memory::dims strides);
+
 // An epilogue as oneDNN's post-operations, when it is a chain that they can express.
 struct PostOps {
   dnnl::post_ops ops;

@@ -3,8 +3,6 @@
 
 #include <dnnl.hpp>
 
-#include <string_view>
-
 namespace tenon::backends::cpu {
 
 const dnnl::engine& dnnlEngine();
@@ -13,65 +11,47 @@ const dnnl::engine& dnnlEngine();
 template <typename Forward>
 concept DescribedFirst = requires { typename Forward::desc; };
 
-template <typename Forward, typename... Arguments>
-typename Forward::primitive_desc describe(const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
-  if constexpr (DescribedFirst<Forward>) {
-    return {typename Forward::desc(arguments...), attributes, dnnlEngine()};
-  } else {
-    return {dnnlEngine(), arguments..., attributes};
-  }
-}
-
-inline bool isNamed(const char* implementation, std::string_view part) {
-  return std::string_view(implementation).find(part) != std::string_view::npos;
-}
-
-// The first implementation with `part` in its name; the first of all where none has it. In 2.x the next one is found only
-// while the description lives.
-template <typename Forward, typename... Arguments>
-typename Forward::primitive_desc describeNamed(std::string_view part, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
+// Calls see(primitive) for each implementation, in the library's order, until it says that it has seen enough. Throws where
+// there is none. In 2.x the next one is found only while the description lives.
+template <typename Forward, typename See, typename... Arguments>
+void eachImplementation(const See& see, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
   using Primitive = typename Forward::primitive_desc;
-  if (part.empty()) return describe<Forward>(attributes, arguments...);
-  const auto pick = [part](const auto& make) {
-    Primitive next = make();
-    while (!isNamed(next.impl_info_str(), part)) {
-      if (!next.next_impl()) return Primitive(make());
+  const auto walk = [&](Primitive next) {
+    while (!see(next) && next.next_impl()) {
     }
-    return next;
   };
   if constexpr (DescribedFirst<Forward>) {
     const typename Forward::desc description(arguments...);
-    return pick([&] { return Primitive(description, attributes, dnnlEngine()); });
+    walk(Primitive(description, attributes, dnnlEngine()));
   } else {
-    return pick([&] { return describe<Forward>(attributes, arguments...); });
+    walk(Primitive(dnnlEngine(), arguments..., attributes));
   }
 }
 
 // 3.x takes the dilation of the window too, counted from 0.
-template <typename Forward = dnnl::pooling_forward>
-typename Forward::primitive_desc describePooling(const dnnl::primitive_attr& attributes, dnnl::algorithm algorithm,
-                                                 const dnnl::memory::desc& x, const dnnl::memory::desc& y,
-                                                 const dnnl::memory::dims& strides, const dnnl::memory::dims& window,
-                                                 const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
+template <typename See, typename Forward = dnnl::pooling_forward>
+void eachPooling(const See& see, const dnnl::primitive_attr& attributes, dnnl::algorithm algorithm, const dnnl::memory::desc& x,
+                 const dnnl::memory::desc& y, const dnnl::memory::dims& strides, const dnnl::memory::dims& window,
+                 const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   if constexpr (DescribedFirst<Forward>) {
-    return describe<Forward>(attributes, kKind, algorithm, x, y, strides, window, before, after);
+    eachImplementation<Forward>(see, attributes, kKind, algorithm, x, y, strides, window, before, after);
   } else {
     const dnnl::memory::dims dilation(window.size(), 0);
-    return describe<Forward>(attributes, kKind, algorithm, x, y, strides, window, dilation, before, after);
+    eachImplementation<Forward>(see, attributes, kKind, algorithm, x, y, strides, window, dilation, before, after);
   }
 }
 
 // 3.x takes the description of the output too.
-template <typename Forward = dnnl::lrn_forward>
-typename Forward::primitive_desc describeLrn(const dnnl::primitive_attr& attributes, const dnnl::memory::desc& x,
-                                             dnnl::memory::dim window, float alpha, float beta, float k) {
+template <typename See, typename Forward = dnnl::lrn_forward>
+void eachLrn(const See& see, const dnnl::primitive_attr& attributes, const dnnl::memory::desc& x, dnnl::memory::dim window, float alpha,
+             float beta, float k) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
   if constexpr (DescribedFirst<Forward>) {
-    return describe<Forward>(attributes, kKind, kAcross, x, window, alpha, beta, k);
+    eachImplementation<Forward>(see, attributes, kKind, kAcross, x, window, alpha, beta, k);
   } else {
-    return describe<Forward>(attributes, kKind, kAcross, x, x, window, alpha, beta, k);
+    eachImplementation<Forward>(see, attributes, kKind, kAcross, x, x, window, alpha, beta, k);
   }
 }
 

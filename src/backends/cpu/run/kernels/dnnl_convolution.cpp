@@ -1,8 +1,6 @@
 // Convolution and deconvolution through oneDNN.
-#include <atomic>
-
+#include "backends/cpu/run/dnnl_choice.h"
 #include "backends/cpu/run/dnnl_common.h"
-#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
@@ -10,6 +8,7 @@
 #include "core/platform/threads.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
+#include "runtime/chosen.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -40,7 +39,7 @@ memory::desc weightsDesc(const Dims& w, int64_t groups, bool plainTag) {
     dims.push_back(w[axis]);
     strides.push_back(own[static_cast<size_t>(axis)]);
   }
-  if (plainTag) return {dims, memory::data_type::f32, strides};
+  if (plainTag) return stridedDesc(dims, strides);
   return {dims, memory::data_type::f32, memory::format_tag::any};
 }
 
@@ -49,38 +48,55 @@ bool isOwnBlock(Format format) {
   return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Format::kBlocked16 : Format::kBlocked8);
 }
 
-enum class Answer : uint8_t { kUnknown, kNo, kYes };
+// How the operands are described: the epilogue as post-operations, which not every implementation takes, or after it; and as
+// what images of one channel or pixel are read.
+struct Way {
+  bool inside = true;
+  Format reading = Format::kChannelsLast;
+};
+constexpr Way kWays[] = {{true, Format::kChannelsLast}, {true, Format::kLinear}, {false, Format::kChannelsLast}, {false, Format::kLinear}};
 
-// Whether oneDNN computes it as a product of matrices.
-template <typename Primitive>
-bool isProduct(const Primitive& primitive) {
-  return isNamed(primitive.impl_info_str(), "gemm");
+// Shapes whose tensors are read in one way.
+struct ReadShapes {
+  ReadShapes(const runtime::Shapes& shapes, Format reading) {
+    for (const auto& shape : shapes.inputs) inputs.push_back(readAs(shape, reading));
+    outputs = {readAs(shapes.outputs[0], reading)};
+    view = {inputs, outputs, shapes.symbols};
+  }
+  std::vector<runtime::TensorShape> inputs, outputs;
+  runtime::Shapes view;
+};
+
+bool sameFormats(const runtime::Shapes& a, const runtime::Shapes& b) {
+  return a.inputs[0].format == b.inputs[0].format && a.outputs[0].format == b.outputs[0].format;
 }
 
 template <typename Op>
 class ConvolutionKernel;
 
 template <typename Op>
-class ConvolutionInstance final : public runtime::KernelInstance {
+class ConvolutionInstance final : public runtime::KernelInstance, public runtime::Chosen {
  public:
   explicit ConvolutionInstance(const ConvolutionKernel<Op>& kernel);
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
+  std::string_view implementation() const override { return implementation_; }
+  bool isPlain() const override { return speedOf(implementation_) == Speed::kPlain; }
 
  private:
   using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   using Primitive = typename Forward::primitive_desc;
-  Primitive describeAny(const runtime::Shapes& shapes);
-  // `name` is a part of the implementation's; `inside`: with the epilogue as its post-operations.
-  Primitive describeOne(const runtime::Shapes& shapes, std::string_view name, bool inside);
+  template <typename See>
+  void show(const runtime::Shapes& shapes, bool inside, const See& see);
   // Input slots are those of the step; behind them the output and the scratchpad.
-  size_t make(const runtime::Shapes& shapes, const Primitive& primitive);
+  size_t make(const runtime::Shapes& shapes, const Choice<Primitive>& choice);
   const ConvolutionKernel<Op>& kernel_;
   Epilogue epilogue_;
   DnnlCall call_;
   size_t firstExtra_;
   size_t inputCount_ = 0;
   bool empty_ = false;
+  std::string implementation_;
   std::vector<void*> slots_;
 };
 
@@ -88,25 +104,15 @@ template <typename Op>
 class ConvolutionKernel final : public runtime::Kernel {
  public:
   ConvolutionKernel(const Op& op, const runtime::KernelLoad& load)
-      : op(op), trial(load.trial), variant(load.record.params) {
+      : op(op), demand{load.record.params, load.trial} {
     const auto& w = load.constants[1];
     if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<ConvolutionInstance<Op>>(*this); }
 
   Op op;
-  bool trial;
-  std::string variant;  // a part of the implementation's name
+  DnnlDemand demand;
   std::unique_ptr<PackedWeights> weights;  // null when the weights are computed
-  // Whether it was a product of matrices when it was described last, for threads: most likely it is so again.
-  mutable std::atomic<Answer> wasProduct{Answer::kUnknown};
-
-  // What oneDNN 2.6 has no kernel of its own for, where nothing is known yet.
-  bool guessProduct(Format format, const Dims& w) const {
-    if (wasProduct != Answer::kUnknown) return wasProduct == Answer::kYes;
-    constexpr int64_t kFewChannels = 3;
-    return format == Format::kLinear ? w[1] > kFewChannels : format == Format::kChannelsLast && op.groups > 1;
-  }
 };
 
 template <typename Op>
@@ -125,7 +131,8 @@ struct Operands {
 };
 
 template <typename Op>
-auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, std::string_view name, bool inside) -> Primitive {
+template <typename See>
+void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, const See& see) {
   const auto& op = kernel_.op;
   const auto& x = shapes.inputs[0];
   const auto& w = shapes.inputs[1];
@@ -148,47 +155,37 @@ auto ConvolutionInstance<Op>::describeOne(const runtime::Shapes& shapes, std::st
     allInPadding = allInPadding || std::max(before.back(), after.back()) >= reach;
   }
   const auto extras = shapes.inputs.subspan(firstExtra_);
+  if (!inside && op.epilogue.empty()) return;  // the same as inside
   if (inside && allInPadding && !extras.empty()) {
     throw dnnl::error(dnnl_unimplemented, "oneDNN 2.6 reads operands of the epilogue wrongly behind windows that lie in the padding");
   }
-  const auto attributes = epilogue_.configure(extras, y, inside);
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
+  const auto attributes = epilogue_.configure(extras, y, inside);
+  // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
+  const bool fastOnly = kernel_.demand.trial && isOwnBlock(y.format);
+  bool isRefused = false;
+  const auto look = [&](const Primitive& primitive) {
+    isRefused = fastOnly && speedOf(primitive.impl_info_str()) == Speed::kPlain;
+    return !isRefused && see(primitive);
+  };
   constexpr auto kAlgorithm =
       std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
-  const auto primitive =
-      op.hasBias ? describeNamed<Forward>(name, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after)
-                 : describeNamed<Forward>(name, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
-  if (!isNamed(primitive.impl_info_str(), name)) throw dnnl::error(dnnl_unimplemented, "no implementation for these vectors");
-  // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
-  if (kernel_.trial && isOwnBlock(y.format) && std::string_view(primitive.impl_info_str()).starts_with("ref")) {
-    throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
+  if (op.hasBias) {
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after);
+  } else {
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
   }
-  return primitive;
+  if (isRefused) throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
 }
 
 template <typename Op>
-auto ConvolutionInstance<Op>::describeAny(const runtime::Shapes& shapes) -> Primitive {
-  // What was tried comes first: with the epilogue inside, which not every implementation takes, and without. Another machine
-  // may have none of that name.
-  std::string why;
-  for (const std::string_view name : {std::string_view(kernel_.variant), std::string_view()}) {
-    for (const bool inside : {true, false}) {
-      try {
-        return describeOne(shapes, name, inside);
-      } catch (const dnnl::error& error) {
-        why = error.what();
-      }
-    }
-    if (kernel_.trial || name.empty()) break;
-  }
-  throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), why);
-}
-
-template <typename Op>
-size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, const Primitive& primitive) {
+size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, const Choice<Primitive>& choice) {
   const auto& op = kernel_.op;
+  const auto& primitive = choice.primitive;
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
+  epilogue_.configure(shapes.inputs.subspan(firstExtra_), shapes.outputs[0], kWays[choice.way].inside);
+  implementation_ = choice.name();
   call_.reset(Forward(primitive));
   inputCount_ = shapes.inputs.size();
   const int outputSlot = static_cast<int>(inputCount_);
@@ -208,6 +205,7 @@ size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, const Primit
 
 template <typename Op>
 size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
+  implementation_.clear();
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
   const auto& w = shapes.inputs[1].dims;
@@ -215,20 +213,22 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
   const bool isSmall =
       runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
-  const auto describeFor = [&](bool alone) {
-    const platform::SerialScope scope(alone);
-    return describeAny(shapes);
+  const ReadShapes channelsLast(shapes, Format::kChannelsLast);
+  const ReadShapes linear(shapes, Format::kLinear);
+  const bool isOne = sameFormats(channelsLast.view, linear.view);
+  const auto read = [&](size_t way) -> const runtime::Shapes& { return kWays[way].reading == Format::kLinear ? linear.view : channelsLast.view; };
+  const auto showWay = [&](size_t way, const auto& see) {
+    if (!isOne || kWays[way].reading == Format::kChannelsLast) show(read(way), kWays[way].inside, see);
   };
-  // Products are cut into pieces by the number of threads, and rounding with them: they run alone. Which implementation it
-  // is shows when it is described, for a number of threads; a good guess spares the second description.
-  bool alone = isSmall || kernel_.guessProduct(shapes.outputs[0].format, w);
-  auto primitive = describeFor(alone);
-  if (!isSmall && alone && !isProduct(primitive)) primitive = describeFor(alone = false);
-  if (!isSmall && !alone && isProduct(primitive)) primitive = describeFor(alone = true);
-  if (!isSmall) kernel_.wasProduct = alone ? Answer::kYes : Answer::kNo;
+  Ways<Primitive, decltype(showWay)> ways(std::size(kWays), showWay);
+  // Products are cut into pieces by the number of threads, and rounding with them: they run alone.
+  const auto choice = choose(ways, kernel_.demand,
+                             [isSmall](std::string_view name) { return isSmall || speedOf(name) == Speed::kProduct; });
+  if (!choice) throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
+  const auto& [chosen, alone] = *choice;
   call_.setAlone(alone);
   const platform::SerialScope scope(alone);
-  return make(shapes, primitive);
+  return make(read(chosen.way), chosen);
 }
 
 template <typename Op>

@@ -1,11 +1,12 @@
 // Matrix products through oneDNN.
+#include "backends/cpu/run/dnnl_choice.h"
 #include "backends/cpu/run/dnnl_common.h"
-#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/dnnl_weights.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "ops/op/matmul.h"
+#include "runtime/chosen.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -25,41 +26,63 @@ memory::desc operandDesc(const Dims& dims, bool transposed, int rank) {
     std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
     std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
   }
-  return {extents, memory::data_type::f32, strides};
+  return stridedDesc(extents, strides);
 }
 
 class MatMulKernel;
 
-class MatMulInstance final : public runtime::KernelInstance {
+// How the operands are described: the epilogue as post-operations or after the product, constants as the library likes them.
+struct Way {
+  bool inside = true;
+  bool packed = true;
+};
+constexpr Way kWays[] = {{true, true}, {true, false}, {false, true}, {false, false}};
+
+// The operands as oneDNN sees them.
+struct Operands {
+  memory::desc a, b, y;
+  runtime::TensorShape output;
+  std::vector<runtime::TensorShape> extras;
+  bool inside = false;
+  bool packed = false;
+};
+
+class MatMulInstance final : public runtime::KernelInstance, public runtime::Chosen {
  public:
   explicit MatMulInstance(const MatMulKernel& kernel);
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
+  std::string_view implementation() const override { return implementation_; }
+  bool isPlain() const override { return speedOf(implementation_) == Speed::kPlain; }
 
  private:
-  size_t make(const runtime::Shapes& shapes, bool inside, bool packed);
+  using Primitive = dnnl::matmul::primitive_desc;
+  Operands describe(const runtime::Shapes& shapes, const Way& way) const;
+  size_t make(const runtime::Shapes& shapes, const Choice<Primitive>& choice);
   const MatMulKernel& kernel_;
   Epilogue epilogue_;
   DnnlCall call_;
   std::vector<void*> slots_;
+  std::string implementation_;
   bool empty_ = false;
 };
 
 class MatMulKernel final : public runtime::Kernel {
  public:
-  MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op), b(load.constants[1]) {
+  MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial}, b(load.constants[1]) {
     if (b.data != nullptr) weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank), load.sizesOnly ? nullptr : b.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<MatMulInstance>(*this); }
 
   ops::MatMul op;
+  DnnlDemand demand;
   TensorView b;
   std::unique_ptr<PackedWeights> weights;
 };
 
 MatMulInstance::MatMulInstance(const MatMulKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
 
-size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool packed) {
+Operands MatMulInstance::describe(const runtime::Shapes& shapes, const Way& way) const {
   const auto& a = shapes.inputs[0];
   const auto& b = shapes.inputs[1];
   const auto& y = shapes.outputs[0];
@@ -73,15 +96,17 @@ size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool pac
     aDims = {a.dims.count(0, a.dims.rank - 1), a.dims[a.dims.rank - 1]};
     yDims = {y.dims.count(0, y.dims.rank - 1), y.dims[y.dims.rank - 1]};
   }
-  const auto aDesc = operandDesc(aDims, kernel_.op.transposeA, rank);
-  auto bDesc = operandDesc(b.dims, kernel_.op.transposeB, rank);
-  const auto yDesc = operandDesc(yDims, false, rank);
-  const bool usePacked = packed && kernel_.weights != nullptr && b.dims.rank == rank;
-  if (usePacked) bDesc = memory::desc(extentsOf(bDesc), memory::data_type::f32, memory::format_tag::any);
+  Operands o;
+  o.inside = way.inside;
+  o.packed = way.packed && kernel_.weights != nullptr && b.dims.rank == rank;
+  o.a = operandDesc(aDims, kernel_.op.transposeA, rank);
+  o.b = operandDesc(b.dims, kernel_.op.transposeB, rank);
+  o.y = operandDesc(yDims, false, rank);
+  if (o.packed) o.b = memory::desc(extentsOf(o.b), memory::data_type::f32, memory::format_tag::any);
 
   // Post-operations see the flat shapes; an operand per column is one "per channel" there.
-  std::vector<runtime::TensorShape> flatExtras(extras.begin(), extras.end());
-  for (auto& extra : flatExtras) {
+  o.extras.assign(extras.begin(), extras.end());
+  for (auto& extra : o.extras) {
     if (!flat && extra.dims.rank == rank) continue;
     if (extra.dims == y.dims) {
       extra.dims = yDims;
@@ -91,22 +116,29 @@ size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool pac
       dims.push(extra.dims.count());
       extra.dims = dims;
     } else {
-      inside = false;
+      o.inside = false;
     }
   }
-  const auto attributes = epilogue_.configure(inside ? std::span<const runtime::TensorShape>(flatExtras) : extras,
-                                              inside ? runtime::TensorShape{y.dtype, yDims, Format::kLinear} : y, inside);
-  const auto primitive = describe<dnnl::matmul>(attributes, aDesc, bDesc, yDesc);
+  if (!o.inside) o.extras.assign(extras.begin(), extras.end());
+  o.output = o.inside ? runtime::TensorShape{y.dtype, yDims, Format::kLinear} : y;
+  return o;
+}
+
+size_t MatMulInstance::make(const runtime::Shapes& shapes, const Choice<Primitive>& choice) {
+  const auto& primitive = choice.primitive;
+  const auto o = describe(shapes, kWays[choice.way]);
+  epilogue_.configure(o.extras, o.output, o.inside);
+  implementation_ = choice.name();
   call_.reset(dnnl::matmul(primitive));
-  call_.bind(DNNL_ARG_SRC, aDesc, 0);
-  if (usePacked) {
+  call_.bind(DNNL_ARG_SRC, o.a, 0);
+  if (o.packed) {
     call_.fix(DNNL_ARG_WEIGHTS, kernel_.weights->get(primitive.weights_desc()));
   } else {
-    call_.bind(DNNL_ARG_WEIGHTS, bDesc, 1);
+    call_.bind(DNNL_ARG_WEIGHTS, o.b, 1);
   }
-  epilogue_.bind(call_, flatExtras, 2);
+  epilogue_.bind(call_, o.extras, 2);
   const int outputSlot = static_cast<int>(shapes.inputs.size());
-  call_.bind(DNNL_ARG_DST, yDesc, outputSlot);
+  call_.bind(DNNL_ARG_DST, o.y, outputSlot);
   call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), outputSlot + 1);
   slots_.assign(shapes.inputs.size() + 2, nullptr);
   return primitive.scratchpad_desc().get_size();
@@ -115,23 +147,21 @@ size_t MatMulInstance::make(const runtime::Shapes& shapes, bool inside, bool pac
 size_t MatMulInstance::configure(const runtime::Shapes& shapes) {
   const auto& a = shapes.inputs[0].dims;
   const int64_t depth = a[a.rank - (kernel_.op.transposeA ? 2 : 1)];
+  implementation_.clear();
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
   if (depth == 0) throw Unsupported("oneDNN multiplies no matrices with an inner extent of 0");
+  const auto showWay = [&](size_t way, const auto& see) {
+    const auto o = describe(shapes, kWays[way]);
+    eachImplementation<dnnl::matmul>(see, epilogue_.configure(o.extras, o.output, o.inside), o.a, o.b, o.y);
+  };
+  Ways<Primitive, decltype(showWay)> ways(std::size(kWays), showWay);
   // On several threads oneDNN cuts sums into pieces by their number, and rounding with them.
+  const auto choice = choose(ways, kernel_.demand, [](std::string_view) { return true; });
+  if (!choice) throw Unsupported("oneDNN refuses matmul of {} and {}: {}", a.text(), shapes.inputs[1].dims.text(), ways.refusal());
   const platform::SerialScope scope(true);
   call_.setAlone(true);
-  std::string reason;
-  for (const bool inside : {true, false}) {
-    for (const bool packed : {true, false}) {
-      try {
-        return make(shapes, inside, packed);
-      } catch (const dnnl::error& error) {
-        reason = error.what();
-      }
-    }
-  }
-  throw Unsupported("oneDNN refuses matmul of {} and {}: {}", a.text(), shapes.inputs[1].dims.text(), reason);
+  return make(shapes, choice->first);
 }
 
 void MatMulInstance::launch(const runtime::LaunchArguments& arguments) {

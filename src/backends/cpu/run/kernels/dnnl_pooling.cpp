@@ -1,19 +1,26 @@
 // Maximum and average pooling through oneDNN.
+#include "backends/cpu/run/dnnl_choice.h"
 #include "backends/cpu/run/dnnl_common.h"
-#include "backends/cpu/run/dnnl_version.h"
 #include "backends/cpu/run/kernel_row.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "ops/op/pooling.h"
+#include "runtime/chosen.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-class PoolingInstance final : public runtime::KernelInstance {
+// As what images of one channel or pixel are read.
+constexpr Format kReadings[] = {Format::kChannelsLast, Format::kLinear};
+
+class PoolingInstance final : public runtime::KernelInstance, public runtime::Chosen {
  public:
-  explicit PoolingInstance(const ops::Pooling& op) : op_(op) {}
+  PoolingInstance(const ops::Pooling& op, const DnnlDemand& demand) : op_(op), demand_(demand) {}
+  std::string_view implementation() const override { return implementation_; }
+  bool isPlain() const override { return speedOf(implementation_) == Speed::kPlain; }
 
   size_t configure(const runtime::Shapes& shapes) override {
+    implementation_.clear();
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     empty_ = y.dims.count() == 0;
@@ -33,20 +40,23 @@ class PoolingInstance final : public runtime::KernelInstance {
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     int64_t work = std::max(y.dims.count(), x.dims.count());
     for (const int64_t extent : op_.window) work *= std::max<int64_t>(1, extent / 2);
-    const bool alone = runsAlone(4 * work);
-    const platform::SerialScope scope(alone);
-    call_.setAlone(alone);
-    try {
-      const auto primitive = describePooling(attributes, algorithm, dnnlDesc(x.dims, x.format), dnnlDesc(y.dims, y.format),
-                                             strides, op_.window, before, after);
-      call_.reset(dnnl::pooling_forward(primitive));
-      call_.bind(DNNL_ARG_SRC, primitive.src_desc(), 0);
-      call_.bind(DNNL_ARG_DST, primitive.dst_desc(), 1);
-      call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), 2);
-      return primitive.scratchpad_desc().get_size();
-    } catch (const dnnl::error& error) {
-      throw Unsupported("oneDNN refuses pooling of {}: {}", x.dims.text(), error.what());
-    }
+    const auto showWay = [&](size_t way, const auto& see) {
+      const auto in = readAs(x, kReadings[way]);
+      const auto out = readAs(y, kReadings[way]);
+      eachPooling(see, attributes, algorithm, dnnlDesc(in.dims, in.format), dnnlDesc(out.dims, out.format), strides, op_.window, before, after);
+    };
+    Ways<dnnl::pooling_forward::primitive_desc, decltype(showWay)> ways(std::size(kReadings), showWay);
+    const auto choice = choose(ways, demand_, [work](std::string_view) { return runsAlone(4 * work); });
+    if (!choice) throw Unsupported("oneDNN refuses pooling of {}: {}", x.dims.text(), ways.refusal());
+    const auto& primitive = choice->first.primitive;
+    const platform::SerialScope scope(choice->second);
+    call_.setAlone(choice->second);
+    implementation_ = choice->first.name();
+    call_.reset(dnnl::pooling_forward(primitive));
+    call_.bind(DNNL_ARG_SRC, primitive.src_desc(), 0);
+    call_.bind(DNNL_ARG_DST, primitive.dst_desc(), 1);
+    call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), 2);
+    return primitive.scratchpad_desc().get_size();
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -57,12 +67,14 @@ class PoolingInstance final : public runtime::KernelInstance {
 
  private:
   ops::Pooling op_;
+  DnnlDemand demand_;
+  std::string implementation_;
   DnnlCall call_;
   bool empty_ = false;
 };
 
 }  // namespace
 
-KernelRow kernelRow_dnnl_pooling() { return {"dnnl_pooling", 1, &loadSimple<ops::Pooling, PoolingInstance>}; }
+KernelRow kernelRow_dnnl_pooling() { return {"dnnl_pooling", 1, &loadDemanding<ops::Pooling, PoolingInstance>}; }
 
 }  // namespace tenon::backends::cpu

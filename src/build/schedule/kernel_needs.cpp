@@ -1,11 +1,12 @@
 // Kernels configured as a context would, before there is a plan.
-#include "build/schedule/workspace.h"
+#include "build/schedule/kernel_needs.h"
 
 #include <algorithm>
 #include <map>
 
 #include "core/error.h"
 #include "core/platform/threads.h"
+#include "runtime/chosen.h"
 #include "runtime/configure.h"
 
 namespace tenon::build {
@@ -19,8 +20,7 @@ class Asker {
   Asker(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols, Log& log)
       : graph_(graph), assignment_(assignment), symbols_(symbols), log_(log) {}
 
-  // Bytes, and the reason why the kernel does not take some shapes.
-  const std::pair<uint64_t, std::string>& ask(graph::NodeId id) {
+  const KernelNeeds& ask(graph::NodeId id) {
     const auto& node = graph_.node(id);
     const auto& option = assignment_.choice[id];
     const auto [known, isNew] = known_.try_emplace(keyOf(node, option.record));
@@ -46,7 +46,7 @@ class Asker {
   }
 
   // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them need.
-  std::pair<uint64_t, std::string> configure(const Node& node, const Option& option) const {
+  KernelNeeds configure(const Node& node, const Option& option) const {
     auto& backend = runtime::backend(option.record.backend);
     const platform::SerialScope alone(backend.device().isHost());
     std::vector<TensorView> constants;
@@ -54,54 +54,62 @@ class Asker {
       const auto& value = graph_.value(input);
       constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
     }
-    const auto kernel = backend.load({option.record, constants, option.nativeCode, log_, true});
-    const auto instance = kernel->instantiate();
-    uint64_t bytes = 0;
-    const auto at = [&](const char* which, const SymbolValues& values) -> std::string {
-      std::vector<runtime::TensorShape> inputs;
-      std::vector<runtime::TensorShape> outputs;
-      for (const ValueId id : node.inputs) inputs.push_back(shapeOf(id, values));
-      for (const ValueId id : node.outputs) outputs.push_back(shapeOf(id, values));
-      const auto empty = [](const runtime::TensorShape& shape) { return shape.dims.count() == 0; };
-      if (std::all_of(outputs.begin(), outputs.end(), empty)) return {};  // nothing will run
+    auto record = option.record;
+    std::unique_ptr<runtime::Kernel> kernel;
+    std::unique_ptr<runtime::KernelInstance> instance;
+    const auto load = [&] {
+      instance.reset();
+      kernel = backend.load({record, constants, option.nativeCode, log_, true});
+      instance = kernel->instantiate();
+    };
+    load();
+    KernelNeeds needs;
+    // A static network has one set of shapes.
+    for (const auto& [which, values] : {std::pair("opt", &symbols_.opt), std::pair("max", &symbols_.max), std::pair("min", &symbols_.min)}) {
+      if (values != &symbols_.opt && *values == symbols_.opt) continue;
       try {
-        bytes = std::max<uint64_t>(bytes, runtime::configure(*instance, {inputs, outputs, &values}));
-        return {};
+        configureAt(node, *values, *instance, needs);
       } catch (const OutOfMemory&) {
         throw;
       } catch (const InternalError&) {
         throw;
       } catch (const Error& error) {
-        return fmt::format("does not take the {} shapes: {}", which, error.what());
+        needs.refusal = fmt::format("does not take the {} shapes: {}", which, error.what());
+        return needs;
       }
-    };
-    // A static network has one set of shapes.
-    for (const auto& [which, values] : {std::pair("opt", &symbols_.opt), std::pair("max", &symbols_.max), std::pair("min", &symbols_.min)}) {
-      if (values != &symbols_.opt && *values == symbols_.opt) continue;
-      if (auto reason = at(which, *values); !reason.empty()) return {bytes, std::move(reason)};
+      const auto* chosen = dynamic_cast<runtime::Chosen*>(instance.get());
+      if (chosen == nullptr || values != &symbols_.opt || chosen->implementation().empty()) continue;
+      record.params = needs.implementation = chosen->implementation();
+      load();  // that one is wanted at the other shapes too
     }
-    return {bytes, {}};
+    return needs;
+  }
+
+  void configureAt(const Node& node, const SymbolValues& values, runtime::KernelInstance& instance, KernelNeeds& needs) const {
+    std::vector<runtime::TensorShape> inputs;
+    std::vector<runtime::TensorShape> outputs;
+    for (const ValueId id : node.inputs) inputs.push_back(shapeOf(id, values));
+    for (const ValueId id : node.outputs) outputs.push_back(shapeOf(id, values));
+    const auto empty = [](const runtime::TensorShape& shape) { return shape.dims.count() == 0; };
+    if (std::all_of(outputs.begin(), outputs.end(), empty)) return;  // nothing will run
+    needs.workspaceBytes = std::max<uint64_t>(needs.workspaceBytes, runtime::configure(instance, {inputs, outputs, &values}));
   }
 
   const graph::Graph& graph_;
   const Assignment& assignment_;
   const ProfileSymbols& symbols_;
   Log& log_;
-  std::map<std::string, std::pair<uint64_t, std::string>> known_;
+  std::map<std::string, KernelNeeds> known_;
 };
 
 }  // namespace
 
-Workspaces askWorkspaces(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
-                         const ProfileSymbols& symbols, Log& log) {
-  Workspaces result;
-  result.bytes.assign(graph.nodeCount(), 0);
+std::vector<KernelNeeds> askKernels(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
+                                    const ProfileSymbols& symbols, Log& log) {
+  std::vector<KernelNeeds> result(graph.nodeCount());
   Asker asker(graph, assignment, symbols, log);
   for (const auto id : graph.order()) {
-    if (assignment.isView[id] || placement.shared.contains(id)) continue;
-    const auto& [bytes, reason] = asker.ask(id);
-    result.bytes[id] = bytes;
-    if (!reason.empty()) result.refusals.push_back({id, reason});
+    if (!assignment.isView[id] && !placement.shared.contains(id)) result[id] = asker.ask(id);
   }
   return result;
 }

@@ -1,0 +1,23 @@
+// What the chosen kernels need at the shapes of a profile, and whether they take these shapes at all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "build/assignment.h"
+#include "build/profiles.h"
+#include "build/schedule/placement.h"
+
+namespace tenon::build {
+
+struct KernelNeeds {
+  uint64_t workspaceBytes = 0;  // the most at the min, opt and max shapes
+  std::string implementation;   // of its library, at the opt shapes, for which it was measured; empty: there is no choice
+  std::string refusal;          // which shapes it does not take and why; empty: it takes all
+};
+
+// By node. Kernels are loaded for that, alike ones once.
+std::vector<KernelNeeds> askKernels(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
+                                    const ProfileSymbols& symbols, Log& log);
+
+}  // namespace tenon::build

@@ -1,0 +1,57 @@
+// Wanted implementations beside those that run.
+#include "runtime/implementations.h"
+
+#include "runtime/binding.h"
+#include "runtime/chosen.h"
+#include "runtime/engine_parts.h"
+
+namespace tenon::runtime {
+namespace {
+
+// The symbols at the profile's opt shapes, for which candidates are measured.
+SymbolValues measuredSymbols(const Engine& engine, int profile) {
+  SymbolValues values;
+  for (const auto& symbol : engine.plan().symbols) {
+    const auto* range = engine.range(profile, symbol.io);
+    if (range == nullptr) continue;
+    const auto at = static_cast<size_t>(symbol.index);
+    if (symbol.fromContents && at < range->optValues.size()) values.emplace(symbol.name, range->optValues[at]);
+    if (!symbol.fromContents && symbol.index < range->opt.rank) values.emplace(symbol.name, range->opt[symbol.index]);
+  }
+  return values;
+}
+
+}  // namespace
+
+void reportImplementations(const Binding& binding, int profile, const SymbolValues& symbols, Log& log) {
+  constexpr int kNamed = 3;
+  const bool measured = symbols == measuredSymbols(binding.engine(), profile);
+  const auto& steps = binding.program().steps;
+  std::string named;
+  int count = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto* chosen = dynamic_cast<const Chosen*>(binding.instance(i));
+    if (chosen == nullptr || binding.skipped(i) || chosen->implementation().empty()) continue;
+    const auto got = chosen->implementation();
+    const std::string& wanted = steps[i].kernel.params;
+    if (!binding.engine().parts().told.isFirst(profile, i, measured)) continue;
+    const auto line = fmt::format("step '{}' of {} -> {} runs '{}'", steps[i].name, binding.dims(steps[i].inputs[0]).text(),
+                                  binding.dims(steps[i].outputs[0]).text(), got);
+    if (got.find(wanted) != std::string_view::npos) {  // older plans have a part of the name, or nothing
+      log.verbose("{}, as was measured", line);
+      continue;
+    }
+    const auto both = fmt::format("{} in place of '{}'", line, wanted);
+    log.verbose("{}", both);
+    if (!measured && !chosen->isPlain()) continue;
+    if (count++ < kNamed) named += "\n  " + both;
+  }
+  if (count == 0) return;
+  if (count > kNamed) named += fmt::format("\n  and {} more", count - kNamed);
+  log.warning("{} of the engine's steps run another implementation of their library than was measured when it was built, because "
+              "that one is not to be had {}:{}\n  They may be slower; {}", count,
+              measured ? "on this machine with these threads" : "for these shapes", named,
+              measured ? "build the engine on this machine" : "give these shapes a profile of their own that has them as its opt shapes");
+}
+
+}  // namespace tenon::runtime
