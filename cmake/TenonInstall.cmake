@@ -1,6 +1,7 @@
 # What `cmake --install` puts where: libraries, headers, programs, and the files by which other projects find them.
 #
 #   <prefix>/bin/trtexec, tensorrt_player
+#   <prefix>/share/man/man1/trtexec.1, share/bash-completion, share/zsh, share/fish    made from the table of its flags
 #   <prefix>/include/NvInfer.h ...                     also what common FindTensorRT scripts look for
 #   <prefix>/include/tenon/hostcuda/cuda_runtime_api.h ...   apart, so that it never hides a CUDA toolkit's
 #   <prefix>/lib/libnvinfer.so.10 ...                  and the unversioned links
@@ -18,12 +19,25 @@ if(NOT library_targets)
   return()
 endif()
 
+# All that is installed, and no tests: what to build before `cmake --install`.
+add_custom_target(tenon DEPENDS ${library_targets})
+foreach(target IN ITEMS cudart_link trtexec tensorrt_player tensorrt_shim)
+  if(TARGET ${target})
+    add_dependencies(tenon ${target})
+  endif()
+endforeach()
+
 install(TARGETS ${library_targets} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET cudart13)
   install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libcudart.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(TARGET trtexec)
   install(TARGETS trtexec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(pages ${PROJECT_BINARY_DIR}/share/trtexec)
+  install(FILES ${pages}/trtexec.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${pages}/trtexec DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${pages}/_trtexec DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${pages}/trtexec.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 if(TARGET tensorrt_player)
   install(TARGETS tensorrt_player tensorrt_shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}

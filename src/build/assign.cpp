@@ -84,9 +84,7 @@ class Assigner {
     const bool blocks = mayGainByBlocks(asked, source_, *options_.log);
     size_t announced = 0;
     for (size_t i = 0; i < asked.size(); ++i) {
-      if (options_.progress != nullptr && !options_.progress->step("Tactic selection", static_cast<int>(positions[i]))) {
-        throw Cancelled("the build was cancelled by the progress monitor");
-      }
+      source_.step(static_cast<int>(positions[i]));
       if (i >= announced) announced = i + source_.announce(std::span(asked).subspan(i));
       const auto& [node, problem] = asked[i];
       auto& options = perNode_[positions[i]];

@@ -47,6 +47,7 @@ struct Asked {
   const Problem* problem;
 };
 
+class Phase;
 struct Proposal;
 struct Proposals;
 
@@ -71,6 +72,10 @@ class OptionSource {
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.
   void finish(std::span<const std::pair<Problem, Option*>> chosen);
+  // The phase of the build in which options are asked for; null: none. Each problem that is timed is a phase in it.
+  void watch(const Phase* phase) noexcept { phase_ = phase; }
+  // A step of that phase is done. Throws Cancelled when the user wants the build to stop.
+  void step(int index) const;
   int measured() const noexcept { return measured_; }
   int cached() const noexcept { return cached_; }
   Stages& stages() noexcept { return stages_; }
@@ -80,7 +85,7 @@ class OptionSource {
   bool measures(const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   void trust(const Problem& problem, Proposals& proposals);
-  void time(const Problem& problem, Proposals& proposals);
+  void time(const graph::Node& node, const Problem& problem, Proposals& proposals);
   void measure(const Problem& problem, Proposal& proposal, double best);
 
   runtime::Device& device_;
@@ -88,6 +93,7 @@ class OptionSource {
   TimingCache& cache_;
   Stages& stages_;
   std::unique_ptr<Profiler> profiler_;
+  const Phase* phase_ = nullptr;
   std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;

@@ -7,9 +7,10 @@
 #include "build/computes.h"
 #include "build/extents.h"
 #include "build/joins.h"
+#include "build/phase.h"
 #include "build/profiles.h"
-#include "build/schedule/steps.h"
 #include "build/schedule/kernel_needs.h"
+#include "build/schedule/steps.h"
 #include "build/stages.h"
 #include "build/tune/self_check.h"
 #include "build/tune/timing_cache.h"
@@ -21,26 +22,6 @@
 
 namespace tenon::build {
 namespace {
-
-// Phases of the progress monitor that end when the scope does, whatever happens.
-class Phase {
- public:
-  Phase(Progress* progress, std::string name, const std::string& parent, int steps) : progress_(progress), name_(std::move(name)) {
-    if (progress_ != nullptr) progress_->begin(name_, parent, steps);
-  }
-  ~Phase() {
-    if (progress_ != nullptr) progress_->end(name_);
-  }
-  Phase(const Phase&) = delete;
-  Phase& operator=(const Phase&) = delete;
-  void step(int index) {
-    if (progress_ != nullptr && !progress_->step(name_, index)) throw Cancelled("the build was cancelled by the progress monitor");
-  }
-
- private:
-  Progress* progress_;
-  std::string name_;
-};
 
 runtime::Device& findDevice(const std::string& kind) {
   std::string known;
@@ -161,13 +142,15 @@ struct Chosen {
 
 // Kernels are measured at the opt shapes; what does not take the others is chosen again without them.
 Chosen choose(const graph::Graph& graph, size_t profile, const ProfileSymbols& symbols, OptionSource& source, runtime::Device& device,
-              Stages& stages, const BuildOptions& options) {
+              Stages& stages, const BuildOptions& options, const Phase& whole) {
   for (;;) {
     Chosen chosen{graph, {}, {}, {}};
     {
-      const Phase phase(options.progress, "Tactic selection", "Building Engine", static_cast<int>(graph.order().size()));
+      const Phase phase(options.progress, "Tactic selection", &whole, static_cast<int>(graph.order().size()));
+      source.watch(&phase);
       const auto running = stages.run("tactic selection, all of it");
       chosen.assignment = assign(chosen.graph, symbols.opt, source, options);
+      source.watch(nullptr);
     }
     chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, device.isHost());
     const auto running = stages.run("shapes of the profile");
@@ -201,16 +184,17 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   };
   checkExtents(graph, bindAll());  // refused before any work
 
-  const Phase whole(options.progress, "Building Engine", "", static_cast<int>(2 + profiles.size()));
+  const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
   Stages stages;
   {
-    Phase phase(options.progress, "Graph optimization", "Building Engine", 1);
+    const Phase phase(options.progress, "Graph optimization", &whole, 1);
     const auto running = stages.run("graph optimization");
     passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
     if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
     checkMemory(graph, bindAll(), device);
     phase.step(0);
   }
+  whole.step(0);
 
   plan::Plan plan;
   plan.name = graph.name();
@@ -230,16 +214,22 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   ConstantPool constants(plan);
   NativeCodePool native(plan);
   {
+    const Phase phase(options.progress, "Joining nodes", &whole, 1);
+    source.watch(&phase);
     const auto running = stages.run("joining nodes, all of it");
     joinNodes(graph, bindProfile(graph, profiles[0]).opt, device, source, options);
+    source.watch(nullptr);
+    phase.step(0);
   }
+  whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
-    const auto chosen = choose(graph, p, symbols, source, device, stages, options);
+    const auto chosen = choose(graph, p, symbols, source, device, stages, options, whole);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
     plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan, constants, native,
                                         mostStreams, log));
+    whole.step(static_cast<int>(2 + p));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went

@@ -1,8 +1,10 @@
 // Candidates of a problem with their times: from the cache where it knows them, else measured.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "build/assignment.h"
+#include "build/phase.h"
 #include "build/proposals.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
@@ -147,7 +149,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
   for (const auto& [candidate, reason] : excluded) refusals += fmt::format("\n  {}: {}", candidate, reason);
   if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
-  if (measures(proposals)) time(problem, proposals);
+  if (measures(proposals)) time(node, problem, proposals);
   if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
     for (auto& proposal : proposals.list) {
       auto& option = proposal.option;
@@ -211,7 +213,11 @@ void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   trusted_ = best->key;
 }
 
-void OptionSource::time(const Problem& problem, Proposals& proposals) {
+void OptionSource::step(int index) const {
+  if (phase_ != nullptr) phase_->step(index);
+}
+
+void OptionSource::time(const graph::Node& node, const Problem& problem, Proposals& proposals) {
   auto& list = proposals.list;
   std::vector<size_t> order(list.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -219,6 +225,7 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
   trust(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
   int timed = 0;
+  std::optional<Phase> phase;  // only where something is measured
   for (const size_t i : order) {
     auto& proposal = list[i];
     auto& option = proposal.option;
@@ -237,8 +244,9 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
         option.seconds = kUntried;
         continue;
       }
-      ++timed;
+      if (!phase) phase.emplace(options_.progress, "Timing " + node.name, phase_, static_cast<int>(order.size()));
       measure(problem, proposal, best);
+      phase->step(timed++);
     }
     best = std::min(best, option.seconds);
   }

@@ -41,6 +41,44 @@ def check_links(prefix):
                 sys.exit(f"{path} leads out of the prefix, to {path.resolve()}")
 
 
+# What the shell would offer for these words; the last one is being typed.
+BASH = """source "$1"
+try() {
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  COMPREPLY=()
+  _trtexec
+  echo "$* -> ${COMPREPLY[*]}"
+}
+try trtexec --saveE
+try trtexec --sparsity = en
+try trtexec --sparsity=en
+try trtexec --onnx = check.p
+"""
+
+
+def check_pages(share):
+    """The manual page and the completions of trtexec are where they are looked for, and what reads them takes them."""
+    manual = share / "man" / "man1" / "trtexec.1"
+    bash = share / "bash-completion" / "completions" / "trtexec"
+    zsh = share / "zsh" / "site-functions" / "_trtexec"
+    fish = share / "fish" / "vendor_completions.d" / "trtexec.fish"
+    for path in (manual, bash, zsh, fish):
+        if "saveEngine" not in path.read_text():
+            sys.exit(f"{path} does not speak of the flags")
+    said = run("bash", "--norc", "-c", BASH, "bash", bash, cwd=SOURCE)
+    for expected in ("--saveE -> --saveEngine=", "--sparsity = en -> enable", "--sparsity=en -> --sparsity=enable",
+                     "--onnx = check.p -> check.py"):
+        if f"trtexec {expected}\n" not in said:
+            sys.exit(f"bash does not complete as expected: {expected}")
+    if shutil.which("groff") and (said := run("groff", "-man", "-ww", "-Tutf8", "-z", manual)):
+        sys.exit(f"groff on the manual page: {said}")
+    if shutil.which("zsh"):
+        run("zsh", "-n", zsh)
+    if shutil.which("fish"):
+        run("fish", "--no-execute", fish)
+
+
 def build_with_cmake(way, options, prefix, folder):
     # A finder sees the prefix by the variable that such scripts have in common.
     where = f"-DCMAKE_PREFIX_PATH={prefix}" if way == "config" else f"-DTensorRT_ROOT={prefix}"
@@ -90,6 +128,7 @@ def main():
     if trtexec.exists():
         environment.pop("LD_LIBRARY_PATH")
         run(trtexec, "--help", env=environment)
+        check_pages(prefix / "share")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,25 @@ TEST(FlagTable, HelpHasEverySupportedFlag) {
   }
 }
 
+TEST(FlagTable, PagesForShellsHaveEverySupportedFlagAndNoOther) {
+  const std::string pages[] = {manPage("Tenon"), bashCompletion(), zshCompletion(), fishCompletion()};
+  for (const Flag& flag : flagTable()) {
+    const std::string name(flag.name);
+    const std::string dashed = name == "-h" ? "\\-h\\fR" : "\\-\\-" + name.substr(2) + "\\fR";
+    const std::string in[] = {"\n\\fB" + dashed, " " + name, "'*" + name,
+                              name == "-h" ? " -s h " : " -l " + name.substr(2) + " "};
+    const std::string ends[] = {"", " ='", "[=", ""};
+    for (size_t i = 0; i < std::size(pages); ++i) {
+      bool found = false;
+      for (size_t at = pages[i].find(in[i]); at != std::string::npos; at = pages[i].find(in[i], at + 1)) {
+        found = found || ends[i].empty() || ends[i].find(pages[i][at + in[i].size()]) != std::string::npos;
+      }
+      const bool old = flag.status == FlagStatus::kDeprecated && i == 0;
+      EXPECT_EQ(found, flag.status == FlagStatus::kSupported || old) << name << " on page " << i;
+    }
+  }
+}
+
 TEST(FlagTable, DocumentationIsUpToDate) {
   std::ifstream file("docs/trtexec.md");
   ASSERT_TRUE(file) << "run from the root of the repository";
@@ -114,7 +133,7 @@ TEST(CommandLine, WrongFlagsGetTheNearestRightOne) {
   EXPECT_EQ(firstError({"-fp16"}), "unknown flag -fp16; did you mean --fp16?");
   EXPECT_EQ(firstError({"--itertaions=1"}), "unknown flag --itertaions; did you mean --iterations?");
   EXPECT_EQ(firstError({"--completelyDifferentThing"}),
-            "unknown flag --completelyDifferentThing; --help lists the flags");
+            "unknown flag --completelyDifferentThing; no flag has a similar name");
   EXPECT_NE(firstError({"model.onnx"}).find("--flag=value"), std::string::npos);
 }
 
@@ -131,8 +150,20 @@ TEST(CommandLine, ModelOrEngineIsNeeded) {
   EXPECT_EQ(readCommandLine({"--loadEngine=e", "--saveEngine=f"}).errors.size(), 1u);
   EXPECT_EQ(readCommandLine({"--onnx"}).errors.size(), 2u);
   EXPECT_EQ(readCommandLine({"--onnx="}).errors.size(), 2u);
-  EXPECT_TRUE(readCommandLine({"-h"}).help);
-  EXPECT_TRUE(readCommandLine({"--help=markdown"}).markdown);
+}
+
+TEST(CommandLine, PagesTakeTheWholeLine) {
+  EXPECT_EQ(readCommandLine({"-h"}).page, Page::kHelp);
+  EXPECT_EQ(readCommandLine({"--foo", "--help", "--onnx=m"}).page, Page::kHelp);
+  EXPECT_EQ(readCommandLine({"--version"}).page, Page::kVersion);
+  EXPECT_EQ(readCommandLine({"--onnx=m"}).page, Page::kNone);
+  const std::pair<const char*, Page> forms[] = {{"--help=markdown", Page::kMarkdown}, {"--help=man", Page::kMan},
+                                                {"--help=bash", Page::kBash}, {"--help=zsh", Page::kZsh},
+                                                {"--help=fish", Page::kFish}};
+  for (const auto& [argument, page] : forms) {
+    EXPECT_EQ(readCommandLine({argument}).page, page) << argument;
+  }
+  EXPECT_EQ(firstError({"--help=html"}), "--help: 'html' is not one of markdown, man, bash, zsh, fish");
 }
 
 TEST(CommandLine, SwitchesAreOnWithAnyValue) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of how processes of trtexec end: full disks, killed and interrupted processes, terminals."""
+import fcntl
 import os
 import pathlib
 import pty
@@ -7,11 +8,13 @@ import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
-from harness import BATCHES, MODEL, ROOT, Run, case, check, given
+from harness import BATCHES, MODEL, SHORT, Run, case, check, given
 
 
 @case
@@ -103,33 +106,84 @@ def endless_runs_end_by_interrupt(folder):
         check(process.wait(timeout=30) != 0, "an interrupted run says that it succeeded")
 
 
+def interrupt(words, *signals):
+    """Runs a build that lasts some seconds, since it measures often, and sends it signals; the status and the text."""
+    words = [str(given.program), f"--onnx={MODEL}", "--skipInference", "--avgTiming=1000000", "--verbose", *words]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        timed = 0
+        for line in process.stdout:
+            timed += "timed " in line
+            if timed == 5:
+                break
+        for number in signals:
+            process.send_signal(number)
+        rest = process.stdout.read()
+        return process.wait(timeout=60), rest
+
+
 @case
 def builds_end_by_interrupt(folder):
-    models = pathlib.Path(os.environ.get("TENON_MODELS", ROOT.parent / "shared" / "models"))
-    model = models / "onnx" / "det_yolox_nano_coco.onnx"
-    if not model.exists():
-        print(f"skipped: {model} is not there; a build that lasts long enough needs a larger model")
-        sys.exit(77)
-    path = folder / "engine"
-    words = [str(given.program), f"--onnx={model}", "--skipInference", "--builderOptimizationLevel=5",
-             f"--saveEngine={path}"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        for line in process.stdout:
-            if "Finished parsing" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
-        check(process.wait(timeout=60) == 1, f"status {process.returncode} after an interrupt\n{rest}")
-    check("the build was cancelled" in rest and "&&&& FAILED" in rest, f"no word of the cancellation in\n{rest}")
-    check(not path.exists(), "a cancelled build wrote an engine")
+    path, cache = folder / "engine", folder / "cache"
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        status, rest = interrupt([f"--saveEngine={path}", f"--timingCacheFile={cache}"], number)
+        check(status == 128 + number, f"status {status} after {number!r}\n{rest}")
+        check(re.search(rf"cancelled by .*{number.name}.*no engine was written, and the next build goes on", rest)
+              and "&&&& FAILED" in rest, f"no word of the cancellation in\n{rest}")
+        check([file.name for file in folder.iterdir()] == ["cache"], f"{list(folder.iterdir())} after {number!r}")
+        again = Run(f"--onnx={MODEL}", "--skipInference", f"--timingCacheFile={cache}").good()
+        check(int(re.search(r"(\d+) from the timing cache", again.out)[1]) >= 5 +
+              int(re.search(r"(\d+) from the timing cache", Run(f"--onnx={MODEL}", "--skipInference").out)[1]),
+              f"the timings of the cancelled build are lost\n{again.out}")
+        cache.unlink()
+    status, rest = interrupt([], signal.SIGINT)
+    check(status == 130 and "--timingCacheFile=<file> would have kept the timings" in rest, f"status {status}\n{rest}")
 
 
 @case
-def progress_is_drawn_on_a_terminal(folder):
-    words = [str(given.program), f"--onnx={MODEL}", *BATCHES, "--skipInference"]
+def a_second_interrupt_ends_a_build_at_once(folder):
+    path = folder / "engine"
+    status, rest = interrupt([f"--saveEngine={path}"], signal.SIGINT, signal.SIGTERM)
+    check(status == -signal.SIGTERM and "Once more ends it at once" in rest, f"status {status}\n{rest}")
+    check(not list(folder.iterdir()), f"it left {list(folder.iterdir())}")
+
+
+def unwritable(folder, arguments, redirected):
+    """Runs where the standard output is a full disk, or closed; the status and the error lines."""
+    words = " ".join(f"'{word}'" for word in [given.program, *arguments])
+    done = subprocess.run(["sh", "-c", f"{words} {redirected}"], stderr=subprocess.PIPE, cwd=folder, timeout=240)
+    return done.returncode, done.stderr.decode()
+
+
+@case
+def output_that_is_lost_is_an_error(folder):
+    engine = folder / "engine"
+    load = [f"--loadEngine={given.engine}", *SHORT]
+    for arguments in (["--help"], ["--version"], ["--help=man"], [], load, [*load, "--dumpOutput"],
+                      [*load, "--dumpProfile"], [*load, "--dumpLayerInfo"],
+                      [f"--onnx={MODEL}", "--skipInference", f"--saveEngine={engine}"]):
+        for redirected, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+            status, text = unwritable(folder, arguments, redirected)
+            check(status == 1 and f"the standard output could not be written: {reason}" in text,
+                  f"{arguments} {redirected}: status {status}\n{text}")
+    # A file that is opened while the standard output is closed must not take its place, and its lines.
+    check(engine.read_bytes()[:8] == b"TENONPLN" and b"[I]" not in engine.read_bytes()[-2000:], "the log is in the engine")
+    Run(f"--loadEngine={engine}", *SHORT).good()
+
+
+@case
+def files_on_a_full_disk_are_named(folder):
+    load = [f"--loadEngine={given.engine}", *SHORT]
+    for flag in ("--exportTimes", "--exportOutput", "--exportProfile", "--exportLayerInfo"):
+        Run(*load, f"{flag}=/dev/full").bad("cannot write .*'/dev/full'.*No space left on device")
+
+
+def on_terminal(columns, *arguments):
+    """What the program writes to a terminal of so many columns."""
+    words = [str(given.program), *map(str, arguments)]
     child, terminal = pty.fork()
     if child == 0:
         os.environ["TERM"] = "xterm"
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execv(words[0], words)
     seen = b""
     while True:
@@ -141,7 +195,27 @@ def progress_is_drawn_on_a_terminal(folder):
             break
         seen += data
     check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, seen.decode())
+    return seen
+
+
+@case
+def progress_is_drawn_on_a_terminal(folder):
+    seen = on_terminal(80, f"--onnx={MODEL}", *BATCHES, "--skipInference")
     check(b"\r\033[K" in seen and re.search(rb"\[=* *\] \d+/\d+", seen), f"no progress in\n{seen.decode()}")
     lines = [line for line in seen.decode().splitlines() if "Engine built in" in line]
     check(len(lines) == 1 and "[I] Engine built in" in lines[0], f"the progress spoils the log: {lines}")
     check("\033" not in Run(f"--onnx={MODEL}", *BATCHES, "--skipInference").out, "progress in a file")
+
+
+@case
+def progress_fits_the_terminal(folder):
+    for columns in (80, 40):
+        seen = on_terminal(columns, f"--onnx={MODEL}", *BATCHES, "--skipInference").decode()
+        # A status line is what stands between two returns to the first column, without an end of its own.
+        drawn = [part for part in re.split("\r\033\\[K", seen)[1:] if part and "\n" not in part]
+        check(drawn, f"no progress in\n{seen!r}")
+        for line in drawn:
+            check(len(line) < columns, f"{len(line)} characters on {columns} columns: {line!r}")
+            check(re.search(r" \d+/\d+$", line), f"no count at the end of {line!r}")
+        outer = {match[1] for match in re.finditer(r"^Building [^>]*?(\d+/3)", "\n".join(drawn), re.MULTILINE)}
+        check({"0/3", "1/3", "2/3"} <= outer, f"the outer phase was seen at {outer} in {drawn}")

@@ -1,6 +1,7 @@
 // The parts that run without an engine: log, progress, files, the version in an engine file.
 #include "../../tools/trtexec/run/failure.h"
 #include "../../tools/trtexec/run/files.h"
+#include "../../tools/trtexec/run/interrupt.h"
 #include "../../tools/trtexec/run/log.h"
 #include "../../tools/trtexec/run/plan_version.h"
 #include "../../tools/trtexec/run/progress.h"
@@ -110,13 +111,75 @@ TEST(Progress, NothingIsDrawnInAFile) {
   EXPECT_EQ(seen.out, "");
 }
 
+TEST(Progress, LinesFitTheTerminal) {
+  const std::vector<PhaseState> phases{{"Building Engine", 3, 1}, {"Tactic selection", 345, 17}, {"Timing /model/layer.0/Conv", 56, 7}};
+  for (size_t depth = 0; depth <= phases.size(); ++depth) {
+    const std::vector<PhaseState> open(phases.begin(), phases.begin() + static_cast<std::ptrdiff_t>(depth));
+    for (size_t width = 0; width <= 250; ++width) {
+      EXPECT_LE(progressLine(open, width).size(), width);
+    }
+    for (size_t i = 0; i < depth; ++i) {
+      const std::string counts = fmt::format("{}/{}", phases[i].done, phases[i].steps);
+      EXPECT_NE(progressLine(open, 79).find(counts), std::string::npos) << "the counts of phase " << i << " of " << depth;
+    }
+  }
+  EXPECT_EQ(progressLine({phases[0], phases[1]}, 79), "Building Engine [====        ] 1/3 > Tactic selection [            ] 17/345");
+  EXPECT_EQ(progressLine({phases[0], phases[1]}, 39), "Building E.. 1/3 > Tactic sel.. 17/345");
+  EXPECT_EQ(progressLine({{"\033[2J\u00e4", 0, 3}, {"b", -1, 1 << 30}}, 79), "?[2J?? [                ] 3/0 > b [                ] 1073741824/-1");
+}
+
 TEST(Progress, AnInterruptCancelsTheBuild) {
-  Progress progress(false);
-  const InterruptScope scope;
-  EXPECT_TRUE(progress.stepComplete("any", 0));
-  std::raise(SIGINT);
-  EXPECT_TRUE(wasInterrupted());
-  EXPECT_FALSE(progress.stepComplete("any", 1));
+  for (const auto& [signal, name] : {std::pair(SIGINT, "Ctrl-C (SIGINT)"), std::pair(SIGTERM, "SIGTERM"), std::pair(SIGHUP, "SIGHUP")}) {
+    Progress progress(false);
+    const InterruptScope scope;
+    EXPECT_TRUE(progress.stepComplete("any", 0));
+    std::raise(signal);
+    EXPECT_TRUE(wasInterrupted());
+    EXPECT_EQ(interruptSignal(), signal);
+    EXPECT_EQ(interruptName(), name);
+    EXPECT_FALSE(progress.stepComplete("any", 1));
+  }
+}
+
+TEST(Interrupts, TheSecondOneEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        const InterruptScope scope;
+        std::raise(SIGINT);
+        std::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "Once more");
+}
+
+TEST(Interrupts, AnUnfinishedFileIsRemoved) {
+  const std::string path = fresh("part");
+  writeFile(path, "half", "test");
+  EXPECT_EXIT(
+      {
+        const UnfinishedFile unfinished(path);
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+  EXPECT_FALSE(fileExists(path));
+  writeFile(path, "whole", "test");
+  EXPECT_EXIT(
+      {
+        { const UnfinishedFile unfinished(path); }
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+  EXPECT_TRUE(fileExists(path));
+}
+
+TEST(Interrupts, WhatIsIgnoredStaysIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const InterruptScope scope;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(wasInterrupted());
+  }
+  std::raise(SIGHUP);
+  std::signal(SIGHUP, SIG_DFL);
 }
 
 TEST(Files, RoundTripOfAllSizes) {

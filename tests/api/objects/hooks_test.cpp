@@ -1,5 +1,7 @@
 // The caller's objects: streams of bytes, progress monitors, output memory, debug listeners, device memory of its own.
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "fixture.h"
 
@@ -104,6 +106,61 @@ TEST_F(Hooks, AProgressMonitorSeesPhasesAndStopsTheBuild) {
   EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
   EXPECT_EQ(impatient.open, 0);
   expectError("cancelled");
+}
+
+// Keeps the phases that are open and the steps of each; stops the build in the first phase whose name begins so.
+class Watcher final : public nv::IProgressMonitor {
+ public:
+  explicit Watcher(std::string itsEnd = "-") : end(std::move(itsEnd)) {}
+  void phaseStart(const char* name, const char* parent, int32_t count) noexcept override {
+    EXPECT_TRUE(parent == nullptr ? open.empty() : !open.empty() && open.back() == parent) << name;
+    open.push_back(name);
+    counts[name] = count;
+  }
+  bool stepComplete(const char* name, int32_t step) noexcept override {
+    EXPECT_TRUE(!open.empty() && open.back() == name) << name;
+    EXPECT_TRUE(step >= 0 && step < counts[name]) << name << " " << step;
+    steps[name].push_back(step);
+    return std::string(name).rfind(end, 0) != 0;
+  }
+  void phaseFinish(const char* name) noexcept override {
+    EXPECT_EQ(open.back(), name);
+    open.pop_back();
+  }
+  std::string end;
+  std::vector<std::string> open;
+  std::map<std::string, int32_t> counts;
+  std::map<std::string, std::vector<int32_t>> steps;
+};
+
+TEST_F(Hooks, PhasesNestAndTheOutermostAdvances) {
+  chain();
+  Watcher watcher;
+  config->setProgressMonitor(&watcher);
+  EXPECT_NE(std::unique_ptr<nv::IHostMemory>(builder->buildSerializedNetwork(*network, *config)), nullptr);
+  EXPECT_EQ(watcher.steps["Building Engine"], (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_EQ(watcher.counts["Building Engine"], 3);
+}
+
+TEST_F(Hooks, ABuildStopsBetweenTheCandidatesOfOneLayer) {
+  auto& x = input("x", {1, 8, 32, 32});
+  std::vector<float> values(8 * 8 * 9, 0.1F);
+  const nv::Weights weights{nv::DataType::kFLOAT, values.data(), static_cast<int64_t>(values.size())};
+  network->markOutput(*network->addConvolutionNd(x, 8, nv::Dims2{3, 3}, weights, {})->getOutput(0));
+  config->setBuilderOptimizationLevel(3);
+  Watcher whole;
+  config->setProgressMonitor(&whole);
+  EXPECT_NE(std::unique_ptr<nv::IHostMemory>(builder->buildSerializedNetwork(*network, *config)), nullptr);
+  Watcher watcher("Timing ");
+  config->setProgressMonitor(&watcher);
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("cancelled");
+  EXPECT_TRUE(watcher.open.empty());
+  size_t before = 0, now = 0;
+  for (const auto& [name, steps] : whole.steps) before = name.rfind("Timing ", 0) == 0 ? std::max(before, steps.size()) : before;
+  for (const auto& [name, steps] : watcher.steps) now += name.rfind("Timing ", 0) == 0 ? steps.size() : 0;
+  EXPECT_GT(before, 1U) << "no layer has several candidates: no test";
+  EXPECT_EQ(now, 1U);
 }
 
 class Memory final : public nv::IOutputAllocator {

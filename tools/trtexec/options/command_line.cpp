@@ -7,6 +7,7 @@
 
 #include "flag.h"
 #include "shapes.h"
+#include "values.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +23,19 @@ std::string unknownFlag(std::string_view argument, std::string_view name) {
     return fmt::format("'{}' belongs to no flag; values are written --flag=value, without a space", argument);
   }
   const std::string_view nearest = nearestFlag(name);
-  return nearest.empty() ? fmt::format("unknown flag {}; --help lists the flags", name)
+  return nearest.empty() ? fmt::format("unknown flag {}; no flag has a similar name", name)
                          : fmt::format("unknown flag {}; did you mean {}?", name, nearest);
+}
+
+void readPage(const Flag& flag, std::string_view value, CommandLine& line) {
+  constexpr Page kForms[] = {Page::kMarkdown, Page::kMan, Page::kBash, Page::kZsh, Page::kFish};
+  try {
+    line.page = flag.name == "--version" ? Page::kVersion
+                : value.empty()          ? Page::kHelp
+                                         : kForms[readChoice(value, {"markdown", "man", "bash", "zsh", "fish"})];
+  } catch (const std::invalid_argument& problem) {
+    line.errors.push_back(fmt::format("{}: {}", flag.name, problem.what()));
+  }
 }
 
 void applyFlag(const Flag& flag, FlagContext& context, std::string_view value) {
@@ -47,8 +59,7 @@ void readArgument(const std::string& argument, CommandLine& line, FlagContext& c
     return;
   }
   if (flag->group == FlagGroup::kHelp) {
-    line.help = true;
-    line.markdown = value == "markdown";
+    readPage(*flag, value, line);
     return;
   }
   switch (flag->status) {
@@ -75,45 +86,45 @@ void checkModel(const Options& options, CommandLine& line) {
   const BuildOptions& build = options.build;
   if (build.loadEngine.empty()) {
     if (options.model.onnx.empty()) {
-      line.errors.push_back("there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
+      line.errors.emplace_back("there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
     }
     if (build.planVersionOnly) {
-      line.errors.push_back("--getPlanVersionOnly: needs --loadEngine=<file>");
+      line.errors.emplace_back("--getPlanVersionOnly: needs --loadEngine=<file>");
     }
     if (build.asyncFileReader) {
-      line.warnings.push_back("--asyncFileReader has no effect without --loadEngine");
+      line.warnings.emplace_back("--asyncFileReader has no effect without --loadEngine");
     }
     return;
   }
   if (!build.saveEngine.empty()) {
-    line.errors.push_back("--saveEngine and --loadEngine exclude each other: a loaded engine is on disk already");
+    line.errors.emplace_back("--saveEngine and --loadEngine exclude each other: a loaded engine is on disk already");
   }
   if (!options.model.onnx.empty()) {
-    line.warnings.push_back("--onnx has no effect with --loadEngine");
+    line.warnings.emplace_back("--onnx has no effect with --loadEngine");
   }
   if (!build.profiles.empty()) {
-    line.warnings.push_back("shape flags of the build have no effect with --loadEngine; use --shapes for inference");
+    line.warnings.emplace_back("shape flags of the build have no effect with --loadEngine; use --shapes for inference");
   }
 }
 
 void checkPrecision(BuildOptions& build, CommandLine& line) {
   if (build.best && build.stronglyTyped) {
-    line.errors.push_back("--best and --stronglyTyped exclude each other");
+    line.errors.emplace_back("--best and --stronglyTyped exclude each other");
   }
   if (build.stronglyTyped && (build.fp16 || build.bf16 || build.int8)) {
-    line.warnings.push_back("--stronglyTyped: the model decides its types, so the precision flags are ignored");
+    line.warnings.emplace_back("--stronglyTyped: the model decides its types, so the precision flags are ignored");
     build.fp16 = build.bf16 = build.int8 = false;
   }
   const bool perLayer = !build.layerPrecisions.empty() || !build.layerOutputTypes.empty();
   if (perLayer && build.precisionConstraints == PrecisionConstraints::kNone) {
-    line.warnings.push_back("--layerPrecisions and --layerOutputTypes need --precisionConstraints=prefer or obey to bind");
+    line.warnings.emplace_back("--layerPrecisions and --layerOutputTypes need --precisionConstraints=prefer or obey to bind");
   }
 }
 
 void checkInference(const Options& options, CommandLine& line) {
   const InferenceOptions& inference = options.inference;
   if (inference.durationSeconds < 0 && inference.warmUpMs > 0) {
-    line.warnings.push_back("--duration=-1 runs until the process is stopped and reports nothing");
+    line.warnings.emplace_back("--duration=-1 runs until the process is stopped and reports nothing");
   }
   const int32_t profiles = static_cast<int32_t>(options.build.profiles.size());
   if (profiles > 0 && inference.profile >= profiles && options.build.loadEngine.empty()) {
@@ -129,6 +140,9 @@ CommandLine readCommandLine(const std::vector<std::string>& arguments) {
   FlagContext context;
   for (const std::string& argument : arguments) {
     readArgument(argument, line, context);
+  }
+  if (line.page != Page::kNone) {
+    return line;
   }
   checkModel(context.options, line);
   try {

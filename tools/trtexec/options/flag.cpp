@@ -1,6 +1,8 @@
 // Joins the parts of the flag table and finds rows by name, or by nearness for mistyped ones.
 #include "flag.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -46,6 +48,26 @@ const std::vector<Flag>& flagTable() {
     return rows;
   }();
   return table;
+}
+
+const std::vector<std::pair<FlagGroup, std::string_view>>& flagGroups() {
+  static const std::vector<std::pair<FlagGroup, std::string_view>> groups{
+      {FlagGroup::kModel, "Model Options"},         {FlagGroup::kBuild, "Build Options"},
+      {FlagGroup::kInference, "Inference Options"}, {FlagGroup::kReporting, "Reporting Options"},
+      {FlagGroup::kSystem, "System Options"},       {FlagGroup::kHelp, "Help"},
+  };
+  return groups;
+}
+
+std::string describe(const Flag& flag) {
+  switch (flag.status) {
+  case FlagStatus::kSupported: return std::string(flag.text);
+  case FlagStatus::kDeprecated: return fmt::format("old name of {}", flag.text);
+  case FlagStatus::kNoEffect: return fmt::format("accepted without effect: {}", flag.text);
+  case FlagStatus::kRefused: return fmt::format("not supported by Tenon yet: {}", flag.text);
+  case FlagStatus::kRemoved: return fmt::format("no longer a flag: {}", flag.text);
+  }
+  return {};
 }
 
 const Flag* findFlag(std::string_view name) {

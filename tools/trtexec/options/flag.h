@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tenon::trtexec {
@@ -42,10 +43,17 @@ struct Flag {
   void (*apply)(FlagContext& context, std::string_view value) = nullptr;
 
   bool takesValue() const { return !argument.empty(); }
+  bool works() const { return status == FlagStatus::kSupported || status == FlagStatus::kDeprecated; }
 };
 
 //! All rows in the order of the help text.
 const std::vector<Flag>& flagTable();
+
+//! The groups in the order of the pages, with their titles.
+const std::vector<std::pair<FlagGroup, std::string_view>>& flagGroups();
+
+//! What a page says of a flag.
+std::string describe(const Flag& flag);
 
 //! The row of that name, or null.
 const Flag* findFlag(std::string_view name);

@@ -61,8 +61,10 @@ std::vector<Flag> reportingFlags() {
       {"--dynamicPlugins", "=<file>", kSystem, kOn, "plugin library to load through the plugin registry; repeatable",
        [](Context& c, Text v) { c.options.system.dynamicPlugins.push_back(expandHome(v)); }},
 
-      {"--help", "", FlagGroup::kHelp, kOn, "print this text (--help=markdown: the table of all flags)"},
+      {"--help", "=markdown|man|bash|zsh|fish", FlagGroup::kHelp, kOn,
+       "print this text; with a value the table of all flags, the manual page or the completions of a shell"},
       {"-h", "", FlagGroup::kHelp, kOn, "the same as --help"},
+      {"--version", "", FlagGroup::kHelp, kOn, "print the versions of Tenon and of the interface"},
   };
 }
 

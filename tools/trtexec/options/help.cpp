@@ -12,12 +12,6 @@ namespace tenon::trtexec {
 
 namespace {
 
-constexpr std::pair<FlagGroup, std::string_view> kGroups[] = {
-    {FlagGroup::kModel, "Model Options"},         {FlagGroup::kBuild, "Build Options"},
-    {FlagGroup::kInference, "Inference Options"}, {FlagGroup::kReporting, "Reporting Options"},
-    {FlagGroup::kSystem, "System Options"},       {FlagGroup::kHelp, "Help"},
-};
-
 constexpr size_t kColumn = 38;
 constexpr size_t kWidth = 120;
 
@@ -41,19 +35,6 @@ std::string wrapped(std::string_view text) {
   return out;
 }
 
-bool inHelp(const Flag& flag) { return flag.status == FlagStatus::kSupported || flag.status == FlagStatus::kDeprecated; }
-
-std::string describe(const Flag& flag) {
-  switch (flag.status) {
-  case FlagStatus::kSupported: return std::string(flag.text);
-  case FlagStatus::kDeprecated: return fmt::format("old name of {}", flag.text);
-  case FlagStatus::kNoEffect: return fmt::format("accepted without effect: {}", flag.text);
-  case FlagStatus::kRefused: return fmt::format("not supported by Tenon yet: {}", flag.text);
-  case FlagStatus::kRemoved: return fmt::format("no longer a flag: {}", flag.text);
-  }
-  return {};
-}
-
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -68,10 +49,10 @@ std::string helpText() {
   std::string out = "Usage: trtexec --onnx=<file> [flags] | trtexec --loadEngine=<file> [flags]\n\n"
                     "Builds an engine from an ONNX model, or loads one, and measures inference.\n"
                     "Lists are separated by commas. Single quotes around a name keep its colons and commas together.\n";
-  for (const auto& [group, title] : kGroups) {
+  for (const auto& [group, title] : flagGroups()) {
     fmt::format_to(std::back_inserter(out), "\n=== {} ===\n", title);
     for (const Flag& flag : flagTable()) {
-      if (flag.group != group || !inHelp(flag)) {
+      if (flag.group != group || !flag.works()) {
         continue;
       }
       std::string head = fmt::format("  {}{}", flag.name, flag.argument);
@@ -107,8 +88,8 @@ std::string flagTableMarkdown() {
     }
     out += '\n';
   };
-  for (const auto& [group, title] : kGroups) {
-    table(title, [group = group](const Flag& flag) { return flag.group == group && inHelp(flag); });
+  for (const auto& [group, title] : flagGroups()) {
+    table(title, [group = group](const Flag& flag) { return flag.group == group && flag.works(); });
   }
   table("Known and refused by name", [](const Flag& flag) { return flag.status == FlagStatus::kRefused; });
   table("Flags of older releases",

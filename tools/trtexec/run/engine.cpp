@@ -3,6 +3,7 @@
 
 #include "failure.h"
 #include "files.h"
+#include "interrupt.h"
 #include "log.h"
 #include "network.h"
 #include "plan_reader.h"
@@ -90,6 +91,17 @@ void saveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions&
   info("Saved {} bytes of timing cache to {}", data->size(), options.timingCacheFile);
 }
 
+//! What was measured is kept however the build ends, and an engine is written even where its timings cannot be.
+bool tryToSaveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
+  try {
+    saveTimingCache(config, options);
+    return true;
+  } catch (const Failure& failure) {
+    error("{}", failure.what());
+    return false;
+  }
+}
+
 } // namespace
 
 std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
@@ -112,7 +124,7 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   }
   parseModel(*parser, options.model.onnx);
   if (wasInterrupted()) {
-    throw Failure("the build was cancelled");
+    throw Failure("the build was cancelled by {} before it began; nothing was written", interruptName());
   }
   setUpNetwork(*network, options.build);
 
@@ -126,9 +138,14 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   const Stopwatch watch;
   std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
   theLog().setStatus("");
+  const bool cacheSaved = tryToSaveTimingCache(*config, options.build);
+  if (plan == nullptr && wasInterrupted()) {
+    throw Failure("the build was cancelled by {}; no engine was written{}", interruptName(),
+                  options.build.timingCacheFile.empty() ? ", and --timingCacheFile=<file> would have kept the timings"
+                                                        : ", and the next build goes on from the timing cache");
+  }
   if (plan == nullptr) {
-    throw wasInterrupted() ? Failure("the build was cancelled")
-                           : Failure("the engine could not be built; the messages above say why");
+    throw Failure("the engine could not be built; the messages above say why");
   }
   info("Engine built in {:.6g} sec.", watch.seconds());
   info("Created engine with size: {:.6g} MiB", static_cast<double>(plan->size()) / kMiB);
@@ -136,7 +153,12 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
     writeFile(options.build.saveEngine, plan->data(), plan->size(), "engine");
     info("Saved the engine to {}", options.build.saveEngine);
   }
-  saveTimingCache(*config, options.build);
+  if (!cacheSaved) {
+    throw Failure("the timing cache could not be saved, as said above");
+  }
+  if (wasInterrupted()) {
+    throw Failure("ended by {} after the engine was built", interruptName());
+  }
   return plan;
 }
 

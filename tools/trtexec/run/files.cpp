@@ -2,6 +2,7 @@
 #include "files.h"
 
 #include "failure.h"
+#include "interrupt.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 namespace tenon::trtexec {
 
@@ -79,6 +81,10 @@ void writeFile(const std::string& path, const void* data, size_t bytes, std::str
   char resolved[PATH_MAX];
   const std::string target = plain && exists && realpath(path.c_str(), resolved) != nullptr ? resolved : path;
   const std::string part = plain ? fmt::format("{}.part{}", target, getpid()) : target;
+  std::optional<UnfinishedFile> unfinished;
+  if (plain) {
+    unfinished.emplace(part);
+  }
   int reason = writeAll(part, data, bytes);
   if (reason == 0 && plain) {
     if (exists) {

@@ -1,6 +1,8 @@
 // The log of the tool; one lock keeps lines of several threads and the status line apart.
 #include "log.h"
 
+#include "standard_output.h"
+
 #include <cstdio>
 #include <ctime>
 
@@ -62,8 +64,7 @@ void Log::write(Severity severity, std::string_view text) {
 void Log::writeBare(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  std::fprintf(stdout, "%.*s\n", static_cast<int>(text.size()), text.data());
-  std::fflush(stdout);
+  print(fmt::format("{}\n", text));
   showStatus();
 }
 
@@ -75,8 +76,10 @@ void Log::writeLine(Severity severity, std::string_view origin, std::string_view
   if (isError) {
     // What came before stands before, also when both streams end in one file.
     std::fflush(stdout);
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+  } else {
+    print(whole);
   }
-  std::fwrite(whole.data(), 1, whole.size(), isError ? stderr : stdout);
   showStatus();
 }
 
@@ -89,13 +92,13 @@ void Log::setStatus(std::string_view text) {
 
 void Log::hideStatus() {
   if (!status_.empty()) {
-    std::fputs("\r\033[K", stdout);
+    print("\r\033[K");
   }
 }
 
 void Log::showStatus() {
   if (!status_.empty()) {
-    std::fputs(status_.c_str(), stdout);
+    print(status_);
     std::fflush(stdout);
   }
 }

@@ -1,13 +1,14 @@
 // trtexec: builds engines from ONNX models, or loads them, and measures inference.
 #include "../options/command_line.h"
 #include "failure.h"
+#include "interrupt.h"
 #include "log.h"
 #include "session.h"
+#include "standard_output.h"
 
 #include <NvInferRuntime.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <new>
 
 using namespace tenon::trtexec;
@@ -22,6 +23,9 @@ std::string banner(std::string_view state, const std::vector<std::string>& words
 bool run(const Options& options) {
   try {
     runSession(options);
+    if (const std::string problem = outputProblem(); !problem.empty()) {
+      throw Failure("{}", problem);
+    }
     return true;
   } catch (const std::bad_alloc&) {
     error("there is not enough memory");
@@ -31,21 +35,41 @@ bool run(const Options& options) {
   return false;
 }
 
+std::string pageText(Page page) {
+  switch (page) {
+  case Page::kMarkdown: return flagTableMarkdown();
+  case Page::kMan: return manPage("Tenon " TENON_VERSION);
+  case Page::kBash: return bashCompletion();
+  case Page::kZsh: return zshCompletion();
+  case Page::kFish: return fishCompletion();
+  case Page::kVersion:
+    return fmt::format("trtexec of Tenon {}, interface of TensorRT {}.{}.{}.{}\n", TENON_VERSION, getInferLibMajorVersion(),
+                       getInferLibMinorVersion(), getInferLibPatchVersion(), getInferLibBuildVersion());
+  case Page::kHelp:
+  case Page::kNone: break;
+  }
+  return helpText();
+}
+
+//! The exit status when the standard output may be all that the run is for.
+int printPage(Page page) {
+  print(pageText(page));
+  const std::string problem = outputProblem();
+  if (!problem.empty()) {
+    error("{}", problem);
+  }
+  return problem.empty() ? 0 : 1;
+}
+
 } // namespace
 
 int main(int count, char** values) {
-  // Whoever reads along through a pipe sees each line when it is written.
-  std::setvbuf(stdout, nullptr, _IOLBF, size_t{1} << 14);
+  prepareStandardStreams();
   const std::vector<std::string> words(values, values + count);
-  const std::vector<std::string> arguments(words.begin() + 1, words.end());
+  const std::vector<std::string> arguments(words.begin() + (words.empty() ? 0 : 1), words.end());
   const CommandLine line = readCommandLine(arguments);
-  if (line.markdown) {
-    std::fputs(flagTableMarkdown().c_str(), stdout);
-    return 0;
-  }
-  if (arguments.empty() || line.help) {
-    std::fputs(helpText().c_str(), stdout);
-    return 0;
+  if (arguments.empty() || line.page != Page::kNone) {
+    return printPage(line.page);
   }
   theLog().setVerbose(line.options.report.verbose);
   theLog().writeBare(banner("RUNNING", words));
@@ -56,11 +80,13 @@ int main(int count, char** values) {
   if (line.errors.empty()) {
     passed = run(line.options);
   } else {
-    std::fputs(helpText().c_str(), stdout);
     for (const std::string& problem : line.errors) {
       error("{}", problem);
     }
+    error("Nothing was done. trtexec --help lists all flags.");
   }
   theLog().writeBare(banner(passed ? "PASSED" : "FAILED", words));
-  return passed ? 0 : 1;
+  // The convention of shells: 130 after Ctrl-C.
+  constexpr int kSignalled = 128;
+  return passed && outputProblem().empty() ? 0 : wasInterrupted() ? kSignalled + interruptSignal() : 1;
 }

@@ -1,6 +1,7 @@
-// The progress of a build on a terminal, and Ctrl-C.
+// The progress of a build on a terminal.
 #include "progress.h"
 
+#include "interrupt.h"
 #include "log.h"
 
 #include <fmt/format.h>
@@ -8,91 +9,104 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace tenon::trtexec {
 
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-struct sigaction previousAction {};
-
-void noteInterrupt(int) { interrupted = 1; }
 
 size_t terminalWidth() {
   struct winsize size {};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-std::string bar(int32_t done, int32_t steps) {
-  constexpr int32_t kCells = 16;
-  const int32_t filled = steps > 0 ? std::min(kCells, static_cast<int32_t>(int64_t{done} * kCells / steps)) : 0;
-  return fmt::format("[{:=<{}}{: <{}}] {}/{}", "", filled, "", kCells - filled, done, steps);
+std::string bar(const PhaseState& phase, int32_t cells) {
+  const auto filled =
+      phase.steps > 0 ? std::clamp<int32_t>(static_cast<int32_t>(int64_t{phase.done} * cells / phase.steps), 0, cells) : 0;
+  return fmt::format("[{:=<{}}{: <{}}] ", "", filled, "", cells - filled);
 }
 
+//! Names come from models: of what is no printable ASCII nobody knows the columns.
+std::string printable(std::string_view name, size_t most) {
+  std::string text(name);
+  for (char& c : text) {
+    c = c >= ' ' && c <= '~' ? c : '?';
+  }
+  return text.size() <= most ? text : text.substr(0, most - 2) + "..";
+}
+
+//! Phases at this depth and above are few.
+constexpr size_t kAlwaysDrawn = 2;
+
+struct Style {
+  size_t name;
+  int32_t cells;
+};
+constexpr Style kStyles[] = {{40, 16}, {24, 12}, {24, 8}, {18, 5}, {18, 0}, {12, 0}, {8, 0}};
+
 } // namespace
+
+std::string progressLine(const std::vector<PhaseState>& phases, size_t width) {
+  for (size_t first = 0; first < phases.size(); ++first) {
+    for (const Style& style : kStyles) {
+      std::string line;
+      for (size_t i = first; i < phases.size(); ++i) {
+        fmt::format_to(std::back_inserter(line), "{}{} {}{}/{}", i == first ? "" : " > ",
+                       printable(phases[i].name, style.name), style.cells > 0 ? bar(phases[i], style.cells) : "",
+                       phases[i].done, phases[i].steps);
+      }
+      if (line.size() <= width) {
+        return line;
+      }
+    }
+  }
+  return {};
+}
 
 void Progress::phaseStart(const char* phaseName, const char* parentPhase, int32_t nbSteps) noexcept {
   const std::lock_guard lock(mutex_);
   // A phase stands directly behind its parent.
   auto place = phases_.end();
   if (parentPhase != nullptr) {
-    const auto parent = std::find_if(phases_.begin(), phases_.end(), [&](const Phase& p) { return p.name == parentPhase; });
+    const auto parent = std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == parentPhase; });
     place = parent == phases_.end() ? phases_.end() : parent + 1;
   }
-  phases_.insert(place, Phase{phaseName, nbSteps, 0});
-  redraw();
+  phases_.insert(place, PhaseState{phaseName, nbSteps, 0});
+  redraw(phases_.size() > kAlwaysDrawn);
 }
 
 bool Progress::stepComplete(const char* phaseName, int32_t step) noexcept {
   const std::lock_guard lock(mutex_);
-  for (Phase& phase : phases_) {
+  for (PhaseState& phase : phases_) {
     if (phase.name == phaseName) {
       phase.done = std::max(phase.done, step + 1);
     }
   }
-  // A build has thousands of steps; nobody reads faster than this.
-  constexpr std::chrono::milliseconds kPause{50};
-  if (std::chrono::steady_clock::now() - drawn_ >= kPause) {
-    redraw();
-  }
+  redraw(true);
   return !wasInterrupted();
 }
 
 void Progress::phaseFinish(const char* phaseName) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(phases_.begin(), phases_.end(), [&](const Phase& p) { return p.name == phaseName; });
+  const auto found = std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == phaseName; });
   if (found != phases_.end()) {
     phases_.erase(found);
   }
-  redraw();
+  redraw(phases_.size() >= kAlwaysDrawn);
 }
 
-void Progress::redraw() {
-  if (!draw_) {
+void Progress::redraw(bool mayWait) {
+  // A build has thousands of steps and small phases; nobody reads faster than this.
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto now = std::chrono::steady_clock::now();
+  if (!draw_ || (mayWait && now - drawn_ < kPause)) {
     return;
   }
-  drawn_ = std::chrono::steady_clock::now();
-  std::string line;
-  for (const Phase& phase : phases_) {
-    line += fmt::format("{}{} {}", line.empty() ? "" : " > ", phase.name, bar(phase.done, phase.steps));
-  }
-  theLog().setStatus(std::string_view(line).substr(0, terminalWidth() - 1));
+  drawn_ = now;
+  theLog().setStatus(progressLine(phases_, terminalWidth() - 1));
 }
-
-InterruptScope::InterruptScope() {
-  interrupted = 0;
-  struct sigaction action {};
-  action.sa_handler = noteInterrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &previousAction);
-}
-
-InterruptScope::~InterruptScope() { sigaction(SIGINT, &previousAction, nullptr); }
-
-bool wasInterrupted() { return interrupted != 0; }
 
 bool outputIsTerminal() {
   const char* terminal = std::getenv("TERM");

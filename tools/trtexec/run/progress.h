@@ -1,14 +1,26 @@
-// The progress of a build on a terminal, and Ctrl-C, which ends the build in good order.
+// The progress of a build on a terminal, and the end of a build that the user interrupts.
 #pragma once
 
 #include <NvInfer.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
 
 namespace tenon::trtexec {
+
+struct PhaseState {
+  std::string name;
+  int32_t steps = 0;
+  int32_t done = 0;
+};
+
+//! One line of at most `width` columns, the outermost phase first: with bars while they fit, then with shorter names, then
+//! without the outer phases.
+std::string progressLine(const std::vector<PhaseState>& phases, size_t width);
 
 //! Cancels the build when the user interrupts; draws nested phases below the log when `draw` is set. The library may
 //! call from several threads.
@@ -21,29 +33,14 @@ public:
   void phaseFinish(const char* phaseName) noexcept override;
 
 private:
-  struct Phase {
-    std::string name;
-    int32_t steps = 0;
-    int32_t done = 0;
-  };
-  void redraw();
+  //! Does nothing shortly after the last time when it `mayWait`.
+  void redraw(bool mayWait);
 
   std::mutex mutex_;
   bool draw_;
   std::chrono::steady_clock::time_point drawn_;
-  std::vector<Phase> phases_;
+  std::vector<PhaseState> phases_;
 };
-
-//! While it lives, the first Ctrl-C is noted instead of ending the process; a second one ends it.
-class InterruptScope {
-public:
-  InterruptScope();
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-};
-
-bool wasInterrupted();
 
 //! Whether the standard output is a terminal that can move its cursor.
 bool outputIsTerminal();
