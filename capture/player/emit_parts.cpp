@@ -61,7 +61,13 @@ void save(const void* bytes, size_t size) {
     ++failures;
     return;
   }
-  std::ofstream(name, std::ios::binary).write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+  std::ofstream file(name, std::ios::binary);
+  file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+  file.close();
+  if (!file) {
+    std::fprintf(stderr, "cannot write %s\n", name.c_str());
+    ++failures;
+  }
 }
 
 void save(IHostMemory* engine) { save(engine != nullptr ? engine->data() : nullptr, engine != nullptr ? engine->size() : 0); }

@@ -5,17 +5,26 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 
 #include "player/emit_cpp.h"
 #include "player/list.h"
 #include "player/replay.h"
 #include "player/verify.h"
+#include "process/standard_output.h"
+#include "process/whole_file.h"
 
 namespace tenon::capture {
 namespace {
 
 // Exit codes, as docs/capture.md lists them.
 enum Exit : int { kDone = 0, kRefused = 1, kDiffers = 2, kFailedAgain = 3 };
+
+// On the standard output; main() looks whether it arrived.
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... arguments) {
+  tools::print(fmt::format(format, std::forward<Args>(arguments)...));
+}
 
 struct CommandLine {
   std::string json;
@@ -73,28 +82,28 @@ int report(const Replay& replay) {
   }
   for (const BuildResult& build : replay.builds()) {
     if (!build.file.empty()) {
-      fmt::print("build {} (line {}): {} bytes{}{}\n", build.build, build.line, build.bytes,
+      say("build {} (line {}): {} bytes{}{}\n", build.build, build.line, build.bytes,
                  build.file == "-" ? "" : fmt::format(" in '{}'", build.file),
                  !build.comparable ? ""
                  : build.identical ? ", the application's engine"
                                    : ", not the application's bytes");
       code = build.failedThen ? kDiffers : code;
     } else if (build.failedThen) {
-      fmt::print("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line,
+      say("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line,
                  build.method, build.error);
       code = code == kDone ? kFailedAgain : code;
     } else {
-      fmt::print("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line,
+      say("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line,
                  build.method, build.error);
       code = kDiffers;
     }
   }
   if (replay.failures() > 0) {
-    fmt::print("{} calls fail as they did in the application; the first: {}\n", replay.failures(),
+    say("{} calls fail as they did in the application; the first: {}\n", replay.failures(),
                replay.firstFailure());
   }
   if (replay.builds().empty()) {
-    fmt::print("the capture holds no build\n");
+    say("the capture holds no build\n");
     code = replay.failures() > 0 ? kFailedAgain : code;
   }
   return code;
@@ -123,7 +132,7 @@ int verify(const CommandLine& line, Replay& replay, int code) {
     }
     const Verification result =
         verifyEngines(replay.users().logger(), build.file, references[i], line.replay.randomSeed + 1);
-    fmt::print("{}{}\n", count > 1 ? fmt::format("build {}: ", i) : "", result.text);
+    say("{}{}\n", count > 1 ? fmt::format("build {}: ", i) : "", result.text);
     code = result.agrees ? code : static_cast<int>(kDiffers);
   }
   return code;
@@ -132,16 +141,13 @@ int verify(const CommandLine& line, Replay& replay, int code) {
 int run(CommandLine& line) {
   CaptureFile capture(line.json);
   if (line.list) {
-    fmt::print("{}", listing(capture));
+    say("{}", listing(capture));
     return kDone;
   }
   if (!line.emit.empty()) {
     const std::string text = emitCpp(capture);  // before there is a file
-    std::ofstream file(line.emit);
-    file << text;
-    file.close();
-    if (!file) {
-      throw CaptureError(fmt::format("cannot write '{}'", line.emit));
+    if (const std::string reason = tools::writeWholeFile(line.emit, text.data(), text.size()); !reason.empty()) {
+      throw CaptureError(fmt::format("cannot write '{}': {}", line.emit, reason));
     }
     return kDone;
   }
@@ -160,6 +166,7 @@ int run(CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace tenon::capture;
+  tenon::tools::prepareStandardStreams();
   CLI::App app("Builds the engines of a program again from what libtensorrt_shim.so captured of it.");
   CommandLine line;
   app.add_option("-j,--json", line.json, "the capture")->required();
@@ -179,11 +186,20 @@ int main(int argc, char** argv) {
       ->needs(reference)
       ->needs(output);
   app.add_flag("-v,--verbose", line.verbose, "show all messages of the library");
-  CLI11_PARSE(app, argc, argv);
+  int code = kDone;
   try {
-    return run(line);
+    app.parse(argc, argv);
+    code = run(line);
+  } catch (const CLI::ParseError& error) {
+    code = app.exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tensorrt_player: {}\n", error.what());
     return kRefused;
   }
+  std::cout.flush();  // where the help goes
+  if (const std::string problem = tenon::tools::outputProblem(); !problem.empty() || !std::cout) {
+    fmt::print(stderr, "tensorrt_player: {}\n", problem.empty() ? "the help could not be written" : problem);
+    return kRefused;
+  }
+  return code;
 }

@@ -8,6 +8,7 @@
 #include "dispatch.h"
 #include "player/step.h"
 #include "player/values.h"
+#include "process/whole_file.h"
 
 namespace tenon::capture {
 namespace {
@@ -18,11 +19,8 @@ std::string hashText(const void* bytes, size_t size) {
 }
 
 void writeFile(const std::string& name, const void* bytes, size_t size) {
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
-  file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-  file.close();
-  if (!file) {
-    throw CaptureError(fmt::format("cannot write '{}'", name));
+  if (const std::string reason = tools::writeWholeFile(name, bytes, size); !reason.empty()) {
+    throw CaptureError(fmt::format("cannot write {} bytes to '{}': {}", size, name, reason));
   }
 }
 

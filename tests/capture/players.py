@@ -35,6 +35,25 @@ def verify(setup):
     expect(other.returncode == 2 and other.stdout.count("tensor '") == 3, other.stdout)
 
 
+def lost_output(setup):
+    """What cannot be printed or written is an error, and leaves no part of a file."""
+    scene(setup, "interleaved", 3)
+    player = setup.program("tensorrt_player")
+    capture = ["-j", setup.path("interleaved.json")]
+    for words in (["--help"], [*capture, "--list"], [*capture, "-o", setup.path("lost")]):
+        for redirected in (">/dev/full", ">&-"):
+            done = run(["sh", "-c", f'exec "$0" "$@" {redirected}', player, *words])
+            expect(done.returncode == 1 and "could not be written" in done.stdout, f"{words} {redirected}: {done.stdout}")
+    for words in (["-o", "/dev/full", "--network", "1"], ["--emit-cpp", "/dev/full"]):
+        done = play(setup, "interleaved", *words)
+        expect(done.returncode == 1 and "cannot write" in done.stdout and "No space left on device" in done.stdout, done.stdout)
+    expect(not [name for name in os.listdir(setup.folder) if ".part" in name], "parts of files are left")
+    program = compiled(setup, "interleaved")
+    os.makedirs(setup.path("blocked0"))
+    ran = run([program, setup.path("interleaved.bin"), setup.path("blocked")])
+    expect(ran.returncode == 3 and "cannot write" in ran.stdout, f"{ran.returncode} {ran.stdout}")
+
+
 def compiled(setup, name):
     """The program that --emit-cpp writes of a capture."""
     emitted = play(setup, name, "--emit-cpp", setup.path(name + ".cpp"))

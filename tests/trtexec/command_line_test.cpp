@@ -199,6 +199,34 @@ TEST(CommandLine, TacticSourcesAddAndRemove) {
   EXPECT_NE(firstError({"--tacticSources=CUDNN"}), "");
 }
 
+TEST(CommandLine, FlagsWithoutEffectAreSaid) {
+  using Lines = std::vector<std::string>;
+  const auto lines = [](std::vector<std::string> arguments, bool onHost) { return idleFlags(good(std::move(arguments)).build, onHost); };
+  for (const bool onHost : {false, true}) {
+    EXPECT_EQ(lines({}, onHost), Lines());
+    EXPECT_EQ(lines({"--noTF32", "--stronglyTyped", "--fp16"}, onHost), Lines());
+    EXPECT_EQ(lines({"--sparsity=enable"}, onHost), Lines{"--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it"});
+  }
+  EXPECT_EQ(lines({"--fp16"}, true), Lines{"--fp16: FP16 is allowed; the CPU computes in FP32"});
+  EXPECT_EQ(lines({"--int8", "--fp16"}, true), Lines{"--fp16, --int8: FP16, INT8 are allowed; the CPU computes in FP32"});
+  EXPECT_EQ(lines({"--best"}, true), Lines{"--best: FP16, BF16, INT8 are allowed; the CPU computes in FP32"});
+  EXPECT_EQ(lines({"--fp16"}, false), Lines());
+  EXPECT_EQ(lines({"--bf16"}, false), Lines());
+  EXPECT_EQ(lines({"--fp16", "--bf16"}, false), Lines{"--bf16: BF16 is allowed; with --fp16 the GPU computes in FP16"});
+  const std::string quantized = ": INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point";
+  EXPECT_EQ(lines({"--int8"}, false), Lines{"--int8" + quantized});
+  EXPECT_EQ(lines({"--best"}, false), Lines{"--best" + quantized});
+  EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16"}).warnings,
+            Lines{"precision flags have no effect with --loadEngine; an engine has the types it was built with"});
+}
+
+TEST(CommandLine, WrongValuesAreRefused) {
+  EXPECT_EQ(firstError({"--duration=inf"}), "--duration: 'inf' is not a number from 0 to 1000000000, without a unit");
+  EXPECT_EQ(firstError({"--warmUp=200ms"}), "--warmUp: '200ms' is not a number from 0 to 1000000000, without a unit");
+  EXPECT_EQ(firstError({"--iterations=99999999999"}), "--iterations: '99999999999' is not a whole number from 0 to 2147483647");
+  EXPECT_EQ(firstError({"--builderOptimizationLevel=6"}), "--builderOptimizationLevel: '6' is not a whole number from 0 to 5");
+}
+
 TEST(CommandLine, PrecisionFlags) {
   EXPECT_NE(firstError({"--best", "--stronglyTyped"}), "");
   const CommandLine line = read({"--stronglyTyped", "--fp16"});

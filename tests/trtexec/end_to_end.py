@@ -10,6 +10,7 @@ import argparse
 import array
 import json
 import math
+import os
 import pathlib
 import sys
 import tempfile
@@ -118,6 +119,18 @@ def performance_is_reported(folder):
              rf"GPU Compute Time: {times}", rf"D2H Latency: {times}", rf"Total Host Walltime: {number} s", rf"Total GPU Compute Time: {number} s",
              rf"Average on 50 runs - GPU latency: {number} ms - Host latency: {number} ms \(enqueue {number} ms\)",
              r"Explanations of the performance metrics are printed in the verbose logs\.", "=== Trace details ===")
+
+
+@case
+def the_host_is_said_once(folder):
+    """Without a GPU: one line about it, and advice that fits. (ctest runs on the host; elsewhere TENON_DEVICE says so.)"""
+    os.environ["TENON_DEVICE"] = "cpu"
+    run = Run(f"--onnx={MODEL}", "--fp16", "--warmUp=0", "--duration=0.2").good().says(
+        r"No GPU, as TENON_DEVICE says: computed on the host", r"\[W\] --fp16: FP16 is allowed; the CPU computes in FP32")
+    check(run.out.count("computed on the host") == 1, "it is said more than once")
+    for advice in ("--useCudaGraph", "--useSpinWait", "--noDataTransfers", "locked clock"):
+        check(advice not in run.out, f"advice for GPUs: {advice}\n{run.out}")
+    check("computes in FP32" not in Run(f"--onnx={MODEL}", "--skipInference").good().out, "said without the flag")
 
 
 @case

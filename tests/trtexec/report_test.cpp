@@ -68,7 +68,7 @@ TEST(Performance, SummaryCountsWhatFollowsTheWarmUp) {
   ReportOptions report;
   report.avgRuns = 20;
   EXPECT_EQ(countWarmUps(traces, inference.warmUpMs), 10u);
-  const auto lines = performanceReport(traces, inference, report);
+  const auto lines = performanceReport(traces, inference, report, false);
   // From 100 to 298 ms: 20 queries in 198 ms.
   EXPECT_TRUE(has(lines, "=== Performance summary ==="));
   EXPECT_TRUE(has(lines, "Throughput: 101.01 qps"));
@@ -85,9 +85,29 @@ TEST(Performance, SummaryCountsWhatFollowsTheWarmUp) {
   EXPECT_TRUE(has(lines, "Timing trace has 20 queries over 0.198 s"));
 }
 
+TEST(Performance, HintsFitTheDevice) {
+  std::vector<InferenceTrace> traces;
+  for (int i = 0; i < 30; ++i) {
+    traces.push_back(trace(static_cast<float>(i * 10), i % 2 == 0 ? 1.0F : 2.0F));
+    traces.back().enqueueEnd = traces.back().enqueueStart + 5;
+  }
+  InferenceOptions inference;
+  inference.warmUpMs = 0;
+  const auto gpu = performanceReport(traces, inference, ReportOptions{}, false);
+  for (const char* hint : {"--useCudaGraph", "--noDataTransfers", "--useSpinWait", "GPU compute time is unstable"}) {
+    EXPECT_TRUE(has(gpu, hint)) << hint;
+  }
+  const auto host = performanceReport(traces, inference, ReportOptions{}, true);
+  for (const char* hint : {"--useCudaGraph", "--noDataTransfers", "--useSpinWait", "GPU compute time is unstable", "Without a GPU"}) {
+    EXPECT_FALSE(has(host, hint)) << hint;
+  }
+  EXPECT_TRUE(has(host, "* Compute time is unstable, with coefficient of variance = "));
+  EXPECT_TRUE(has(host, "A longer --duration, or a machine without other work"));
+}
+
 TEST(Performance, NothingAfterTheWarmUpIsSaid) {
-  EXPECT_TRUE(has(performanceReport({trace(0, 1)}, InferenceOptions{}, ReportOptions{}), "nothing to report"));
-  EXPECT_TRUE(has(performanceReport({}, InferenceOptions{}, ReportOptions{}), "nothing to report"));
+  EXPECT_TRUE(has(performanceReport({trace(0, 1)}, InferenceOptions{}, ReportOptions{}, true), "nothing to report"));
+  EXPECT_TRUE(has(performanceReport({}, InferenceOptions{}, ReportOptions{}, true), "nothing to report"));
 }
 
 TEST(LayerTable, InferencesAreToldApartByTheFirstLayer) {

@@ -1,10 +1,10 @@
 // The parts that run without an engine: log, progress, files, the version in an engine file.
 #include "../../tools/trtexec/run/failure.h"
 #include "../../tools/trtexec/run/files.h"
-#include "../../tools/trtexec/run/interrupt.h"
 #include "../../tools/trtexec/run/log.h"
 #include "../../tools/trtexec/run/plan_version.h"
 #include "../../tools/trtexec/run/progress.h"
+#include "process/interrupt.h"
 
 #include <gtest/gtest.h>
 
@@ -17,6 +17,11 @@ namespace tenon::trtexec {
 namespace {
 
 using Severity = nvinfer1::ILogger::Severity;
+using tools::InterruptScope;
+using tools::UnfinishedFile;
+using tools::interruptName;
+using tools::interruptSignal;
+using tools::wasInterrupted;
 
 //! A path in a fresh folder of this test case.
 std::string fresh(const std::string& name) {

@@ -80,9 +80,19 @@ TEST(Values, Numbers) {
   for (const char* bad : {"", "x", "7x", "1.5", "11", "-1", "99999999999"}) {
     EXPECT_THROW(readInt(bad, 0, 10), std::invalid_argument) << bad;
   }
-  for (const char* bad : {"", "x", "1.5", "-0.1", "nan"}) {
+  for (const char* bad : {"", "x", "1.5", "-0.1", "nan", "inf", "1e999", "0x1", "0.5s", " 1", "1 "}) {
     EXPECT_THROW(readNumber(bad, 0, 1), std::invalid_argument) << bad;
   }
+  const auto message = [](auto&& read) -> std::string {
+    try {
+      read();
+    } catch (const std::invalid_argument& problem) {
+      return problem.what();
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(message([] { readInt("99999999999", 1, 2147483647); }), "'99999999999' is not a whole number from 1 to 2147483647");
+  EXPECT_EQ(message([] { readNumber("200ms", 0, 1e9); }), "'200ms' is not a number from 0 to 1000000000, without a unit");
 }
 
 TEST(Values, IoFormats) {

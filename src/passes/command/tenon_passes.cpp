@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
       graph::verify(graph);
       passes::runPass(passOf(pass), graph, options);
     }
-    std::cout << graph::text(graph);
+    std::cout << graph::text(graph) << std::flush;
+    if (!std::cout) throw UserError("the graph could not be written to the standard output");
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << '\n';
     return 1;

@@ -105,6 +105,9 @@ void checkModel(const Options& options, CommandLine& line) {
   if (!build.profiles.empty()) {
     line.warnings.emplace_back("shape flags of the build have no effect with --loadEngine; use --shapes for inference");
   }
+  if (build.fp16 || build.bf16 || build.int8 || build.best || build.stronglyTyped) {
+    line.warnings.emplace_back("precision flags have no effect with --loadEngine; an engine has the types it was built with");
+  }
 }
 
 void checkPrecision(BuildOptions& build, CommandLine& line) {

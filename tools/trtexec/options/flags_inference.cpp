@@ -14,12 +14,13 @@ namespace {
 using Text = std::string_view;
 using Context = FlagContext;
 constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
-constexpr double kAny = std::numeric_limits<double>::infinity();
+// Some 30 years in seconds, 11 days in milliseconds: clocks of 64 bits in ns hold it.
+constexpr double kLongest = 1e9;
 constexpr auto kOn = FlagStatus::kSupported;
 constexpr auto kInference = FlagGroup::kInference;
 
 void setDuration(Context& context, Text text) {
-  context.options.inference.durationSeconds = text == "-1" ? -1 : readNumber(text, 0, kAny);
+  context.options.inference.durationSeconds = text == "-1" ? -1 : readNumber(text, 0, kLongest);
 }
 
 void setFiles(std::map<std::string, std::string>& files, Text text) {
@@ -45,12 +46,12 @@ std::vector<Flag> inferenceFlags() {
       {"--iterations", "=<n>", kInference, kOn, "run at least that many iterations (default: 10)",
        [](Context& c, Text v) { c.options.inference.iterations = readInt(v, 0, kMost); }},
       {"--warmUp", "=<ms>", kInference, kOn, "run that long before measuring (default: 200)",
-       [](Context& c, Text v) { c.options.inference.warmUpMs = readNumber(v, 0, kAny); }},
+       [](Context& c, Text v) { c.options.inference.warmUpMs = readNumber(v, 0, kLongest); }},
       {"--duration", "=<s>", kInference, kOn, "measure at least that long; -1 runs until stopped (default: 3)", setDuration},
       {"--sleepTime", "=<ms>", kInference, kOn, "let the device wait that long before the first computation (default: 0)",
-       [](Context& c, Text v) { c.options.inference.sleepMs = readNumber(v, 0, kAny); }},
+       [](Context& c, Text v) { c.options.inference.sleepMs = readNumber(v, 0, kLongest); }},
       {"--idleTime", "=<ms>", kInference, kOn, "pause between iterations (default: 0)",
-       [](Context& c, Text v) { c.options.inference.idleMs = readNumber(v, 0, kAny); }},
+       [](Context& c, Text v) { c.options.inference.idleMs = readNumber(v, 0, kLongest); }},
       {"--infStreams", "=<n>", kInference, kOn, "execution contexts that run side by side (default: 1)", setStreams},
       {"--streams", "=<n>", kInference, FlagStatus::kDeprecated, "--infStreams", setStreams},
       {"--exposeDMA", "", kInference, kOn, "do not overlap transfers with computation",

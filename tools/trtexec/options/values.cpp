@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
 
 namespace tenon::trtexec {
@@ -117,9 +115,7 @@ int32_t readInt(std::string_view text, int32_t least, int32_t most) {
   int32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    const std::string range = most == std::numeric_limits<int32_t>::max() ? fmt::format("of at least {}", least)
-                                                                          : fmt::format("from {} to {}", least, most);
-    throw std::invalid_argument(fmt::format("'{}' is not a whole number {}", text, range));
+    throw std::invalid_argument(fmt::format("'{}' is not a whole number from {} to {}", text, least, most));
   }
   return value;
 }
@@ -128,9 +124,7 @@ double readNumber(std::string_view text, double least, double most) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    const std::string range =
-        std::isinf(most) ? fmt::format("of at least {}", least) : fmt::format("from {} to {}", least, most);
-    throw std::invalid_argument(fmt::format("'{}' is not a number {}", text, range));
+    throw std::invalid_argument(fmt::format("'{}' is not a number from {:.15g} to {:.15g}, without a unit", text, least, most));
   }
   return value;
 }

@@ -77,25 +77,34 @@ public:
     say(fmt::format("Total GPU Compute Time: {:.6g} s", sum(measured_, &InferenceTrace::compute) / 1000));
   }
 
-  void hints(const InferenceOptions& inference) {
+  void hints(const InferenceOptions& inference, bool onHost) {
     const Statistics compute = summarize(times(measured_, &InferenceTrace::compute), {});
+    if (!onHost) {
+      hintsForGpus(inference, compute);
+    }
+    constexpr float kUnstable = 0.01F;
+    if (compute.variation > kUnstable) {
+      say(fmt::format("* {} time is unstable, with coefficient of variance = {:.4g}%.", onHost ? "Compute" : "GPU compute",
+                      compute.variation * 100),
+          Severity::kWARNING);
+      say(onHost ? "  A longer --duration, or a machine without other work, makes it more stable."
+                 : "  A locked clock, --useSpinWait or a longer --duration makes it more stable.",
+          Severity::kWARNING);
+    }
+  }
+
+  //! On a host, enqueuing is computing, and a transfer is a copy within the same memory.
+  void hintsForGpus(const InferenceOptions& inference, const Statistics& compute) {
     const Statistics enqueue = summarize(times(measured_, &InferenceTrace::enqueue), {});
     if (enqueue.median > 0.8F * compute.median && !inference.cudaGraph) {
       say("* Enqueuing takes nearly as long as computing: the host may bound the throughput, and --useCudaGraph may help.",
           Severity::kWARNING);
-      say("  Without a GPU both are the same work, and this is as it should be.", Severity::kWARNING);
     }
     const double transfers = summarize(times(measured_, &InferenceTrace::h2d), {}).median +
                              summarize(times(measured_, &InferenceTrace::d2h), {}).median;
     if (transfers > compute.median && inference.dataTransfers) {
       say("* Transfers take longer than computing, so they may bound the throughput. --noDataTransfers leaves them out.",
           Severity::kWARNING);
-    }
-    constexpr float kUnstable = 0.01F;
-    if (compute.variation > kUnstable) {
-      say(fmt::format("* GPU compute time is unstable, with coefficient of variance = {:.4g}%.", compute.variation * 100),
-          Severity::kWARNING);
-      say("  A locked clock, --useSpinWait or a longer --duration makes it more stable.", Severity::kWARNING);
     }
   }
 
@@ -132,7 +141,7 @@ size_t countWarmUps(const std::vector<InferenceTrace>& traces, double warmUpMs) 
 }
 
 std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& traces, const InferenceOptions& inference,
-                                          const ReportOptions& options) {
+                                          const ReportOptions& options, bool onHost) {
   const size_t warmUps = countWarmUps(traces, inference.warmUpMs);
   const Traces measured(traces.begin() + static_cast<std::ptrdiff_t>(warmUps), traces.end());
   Report report(measured, options);
@@ -154,7 +163,7 @@ std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& tra
   report.say("");
   report.averages();
   report.summary(wallMs);
-  report.hints(inference);
+  report.hints(inference, onHost);
   report.explanations();
   return report.take();
 }

@@ -17,8 +17,8 @@ struct ReportLine {
 //! How many traces at the beginning belong to the warm-up. The traces are in the order of their computation.
 size_t countWarmUps(const std::vector<InferenceTrace>& traces, double warmUpMs);
 
-//! Trace averages, summary, hints and (verbose) explanations.
+//! Trace averages, summary, hints that fit the device (the host itself, or a GPU) and (verbose) explanations.
 std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& traces, const InferenceOptions& inference,
-                                          const ReportOptions& report);
+                                          const ReportOptions& report, bool onHost);
 
 } // namespace tenon::trtexec

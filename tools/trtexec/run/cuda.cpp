@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -108,7 +109,19 @@ void selectDevice(int device) {
        attribute(cudaDevAttrEccEnabled, device) != 0 ? "enabled" : "disabled");
   info("Application Compute Clock Rate: {} GHz", attribute(cudaDevAttrClockRate, device) / 1e6);
   info("Application Memory Clock Rate: {} GHz", attribute(cudaDevAttrMemoryClockRate, device) / 1e6);
+  if (computesOnHost()) {
+    info("{}: computed on the host", std::getenv("TENON_DEVICE") != nullptr ? "No GPU, as TENON_DEVICE says" : "No GPU");
+  }
   info("");
+}
+
+bool computesOnHost() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  checkCuda(cudaGetDevice(&device), "asking for the device");
+  checkCuda(cudaGetDeviceProperties(&properties, device), "asking for the properties of the device");
+  // The name that Tenon's CUDA runtime gives the processors (docs/hostcuda.md).
+  return std::string_view(properties.name) == "Tenon host device";
 }
 
 } // namespace tenon::trtexec

@@ -55,4 +55,7 @@ private:
 //! Makes the device current and prints what it is.
 void selectDevice(int device);
 
+//! Whether the current device is no GPU but the machine's processors, behind the same interface.
+bool computesOnHost();
+
 } // namespace tenon::trtexec

@@ -3,12 +3,12 @@
 
 #include "failure.h"
 #include "files.h"
-#include "interrupt.h"
 #include "log.h"
 #include "network.h"
 #include "plan_reader.h"
 #include "plugins.h"
 #include "progress.h"
+#include "process/interrupt.h"
 
 #include <NvOnnxParser.h>
 
@@ -105,7 +105,7 @@ bool tryToSaveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOpt
 } // namespace
 
 std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
-  const InterruptScope interrupt;
+  const tools::InterruptScope interrupt;
   const std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(theLog()));
   if (builder == nullptr) {
     throw Failure("the builder could not be made; the messages above say why");
@@ -123,8 +123,8 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
     throw Failure("the ONNX parser could not be made; the messages above say why");
   }
   parseModel(*parser, options.model.onnx);
-  if (wasInterrupted()) {
-    throw Failure("the build was cancelled by {} before it began; nothing was written", interruptName());
+  if (tools::wasInterrupted()) {
+    throw Failure("the build was cancelled by {} before it began; nothing was written", tools::interruptName());
   }
   setUpNetwork(*network, options.build);
 
@@ -139,8 +139,8 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
   theLog().setStatus("");
   const bool cacheSaved = tryToSaveTimingCache(*config, options.build);
-  if (plan == nullptr && wasInterrupted()) {
-    throw Failure("the build was cancelled by {}; no engine was written{}", interruptName(),
+  if (plan == nullptr && tools::wasInterrupted()) {
+    throw Failure("the build was cancelled by {}; no engine was written{}", tools::interruptName(),
                   options.build.timingCacheFile.empty() ? ", and --timingCacheFile=<file> would have kept the timings"
                                                         : ", and the next build goes on from the timing cache");
   }
@@ -156,8 +156,8 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   if (!cacheSaved) {
     throw Failure("the timing cache could not be saved, as said above");
   }
-  if (wasInterrupted()) {
-    throw Failure("ended by {} after the engine was built", interruptName());
+  if (tools::wasInterrupted()) {
+    throw Failure("ended by {} after the engine was built", tools::interruptName());
   }
   return plan;
 }

@@ -2,20 +2,16 @@
 #include "files.h"
 
 #include "failure.h"
-#include "interrupt.h"
+#include "process/whole_file.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 namespace tenon::trtexec {
 
@@ -53,50 +49,9 @@ std::vector<char> readFile(const std::string& path, std::string_view what) {
   return data;
 }
 
-namespace {
-
-// Writes all of it and waits until the disk has it; 0 or the reason why not.
-int writeAll(const std::string& path, const void* data, size_t bytes) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) {
-    return errno;
-  }
-  bool good = bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes;
-  good = good && std::fflush(file) == 0;
-  struct stat facts {};
-  if (good && fstat(fileno(file), &facts) == 0 && S_ISREG(facts.st_mode)) {
-    good = fsync(fileno(file)) == 0;
-  }
-  const int reason = good ? 0 : errno;
-  return std::fclose(file) != 0 && good ? errno : reason;
-}
-
-} // namespace
-
-// A file appears, or takes the place of an old one, as a whole: whatever ends the process leaves the old one or the new.
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what) {
-  struct stat old {};
-  const bool exists = stat(path.c_str(), &old) == 0;
-  const bool plain = !exists || S_ISREG(old.st_mode); // not a pipe, a terminal or /dev/full
-  char resolved[PATH_MAX];
-  const std::string target = plain && exists && realpath(path.c_str(), resolved) != nullptr ? resolved : path;
-  const std::string part = plain ? fmt::format("{}.part{}", target, getpid()) : target;
-  std::optional<UnfinishedFile> unfinished;
-  if (plain) {
-    unfinished.emplace(part);
-  }
-  int reason = writeAll(part, data, bytes);
-  if (reason == 0 && plain) {
-    if (exists) {
-      chmod(part.c_str(), old.st_mode & 07777);
-    }
-    reason = std::rename(part.c_str(), target.c_str()) == 0 ? 0 : errno;
-  }
-  if (reason != 0) {
-    if (plain) {
-      std::remove(part.c_str());
-    }
-    throw Failure("cannot write {} bytes to the file '{}' ({}): {}", bytes, path, what, std::strerror(reason));
+  if (const std::string reason = tools::writeWholeFile(path, data, bytes); !reason.empty()) {
+    throw Failure("cannot write {} bytes to the file '{}' ({}): {}", bytes, path, what, reason);
   }
 }
 

@@ -1,7 +1,7 @@
 // The log of the tool; one lock keeps lines of several threads and the status line apart.
 #include "log.h"
+#include "process/standard_output.h"
 
-#include "standard_output.h"
 
 #include <cstdio>
 #include <ctime>
@@ -64,7 +64,7 @@ void Log::write(Severity severity, std::string_view text) {
 void Log::writeBare(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  print(fmt::format("{}\n", text));
+  tools::print(fmt::format("{}\n", text));
   showStatus();
 }
 
@@ -78,7 +78,7 @@ void Log::writeLine(Severity severity, std::string_view origin, std::string_view
     std::fflush(stdout);
     std::fwrite(whole.data(), 1, whole.size(), stderr);
   } else {
-    print(whole);
+    tools::print(whole);
   }
   showStatus();
 }
@@ -92,13 +92,13 @@ void Log::setStatus(std::string_view text) {
 
 void Log::hideStatus() {
   if (!status_.empty()) {
-    print("\r\033[K");
+    tools::print("\r\033[K");
   }
 }
 
 void Log::showStatus() {
   if (!status_.empty()) {
-    print(status_);
+    tools::print(status_);
     std::fflush(stdout);
   }
 }

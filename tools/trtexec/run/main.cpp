@@ -1,10 +1,10 @@
 // trtexec: builds engines from ONNX models, or loads them, and measures inference.
 #include "../options/command_line.h"
 #include "failure.h"
-#include "interrupt.h"
 #include "log.h"
 #include "session.h"
-#include "standard_output.h"
+#include "process/interrupt.h"
+#include "process/standard_output.h"
 
 #include <NvInferRuntime.h>
 #include <fmt/ranges.h>
@@ -12,6 +12,7 @@
 #include <new>
 
 using namespace tenon::trtexec;
+namespace tools = tenon::tools;
 
 namespace {
 
@@ -23,7 +24,7 @@ std::string banner(std::string_view state, const std::vector<std::string>& words
 bool run(const Options& options) {
   try {
     runSession(options);
-    if (const std::string problem = outputProblem(); !problem.empty()) {
+    if (const std::string problem = tools::outputProblem(); !problem.empty()) {
       throw Failure("{}", problem);
     }
     return true;
@@ -53,8 +54,8 @@ std::string pageText(Page page) {
 
 //! The exit status when the standard output may be all that the run is for.
 int printPage(Page page) {
-  print(pageText(page));
-  const std::string problem = outputProblem();
+  tools::print(pageText(page));
+  const std::string problem = tools::outputProblem();
   if (!problem.empty()) {
     error("{}", problem);
   }
@@ -64,7 +65,7 @@ int printPage(Page page) {
 } // namespace
 
 int main(int count, char** values) {
-  prepareStandardStreams();
+  tools::prepareStandardStreams();
   const std::vector<std::string> words(values, values + count);
   const std::vector<std::string> arguments(words.begin() + (words.empty() ? 0 : 1), words.end());
   const CommandLine line = readCommandLine(arguments);
@@ -88,5 +89,5 @@ int main(int count, char** values) {
   theLog().writeBare(banner(passed ? "PASSED" : "FAILED", words));
   // The convention of shells: 130 after Ctrl-C.
   constexpr int kSignalled = 128;
-  return passed && outputProblem().empty() ? 0 : wasInterrupted() ? kSignalled + interruptSignal() : 1;
+  return passed && tools::outputProblem().empty() ? 0 : tools::wasInterrupted() ? kSignalled + tools::interruptSignal() : 1;
 }

@@ -1,8 +1,8 @@
 // The progress of a build on a terminal.
 #include "progress.h"
 
-#include "interrupt.h"
 #include "log.h"
+#include "process/interrupt.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -85,7 +85,7 @@ bool Progress::stepComplete(const char* phaseName, int32_t step) noexcept {
     }
   }
   redraw(true);
-  return !wasInterrupted();
+  return !tools::wasInterrupted();
 }
 
 void Progress::phaseFinish(const char* phaseName) noexcept {

@@ -1,6 +1,7 @@
 // One run of the tool, from options to report: get an engine, show it, measure it, report.
 #include "session.h"
 
+#include "../options/command_line.h"
 #include "../options/values.h"
 #include "../report/exports.h"
 #include "../report/performance.h"
@@ -68,7 +69,7 @@ void timeOnly(const Options& options) {
 }
 
 void reportTimes(const std::vector<InferenceTrace>& traces, const Options& options) {
-  for (const ReportLine& line : performanceReport(traces, options.inference, options.report)) {
+  for (const ReportLine& line : performanceReport(traces, options.inference, options.report, computesOnHost())) {
     theLog().write(line.severity, line.text);
   }
   if (!options.report.exportTimes.empty()) {
@@ -129,6 +130,11 @@ void runSession(const Options& options) {
   selectDevice(options.system.device);
   info("TensorRT version: {}.{}.{}", getInferLibMajorVersion(), getInferLibMinorVersion(), getInferLibPatchVersion());
   loadStaticPlugins(options.system);
+  if (options.build.loadEngine.empty()) {
+    for (const std::string& line : idleFlags(options.build, computesOnHost())) {
+      warn("{}", line);
+    }
+  }
   if (options.inference.timeDeserialize) {
     timeOnly(options);
     return;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace tenon::trtexec {
+namespace tenon::tools {
 
 //! Before any file is opened: lets none of them take the place of a closed standard stream, and makes each line of the
 //! standard output appear when it is written.
@@ -16,4 +16,4 @@ void print(std::string_view text);
 //! Writes out what is buffered. Empty when all that was printed so far has arrived, else the reason.
 std::string outputProblem();
 
-} // namespace tenon::trtexec
+} // namespace tenon::tools

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace tenon::trtexec {
+namespace tenon::tools {
 
 //! While it lives, the first SIGINT (Ctrl-C), SIGTERM or SIGHUP is noted and answered with a line on the standard error
 //! stream; the next one ends the process.
@@ -30,4 +30,4 @@ public:
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 };
 
-} // namespace tenon::trtexec
+} // namespace tenon::tools

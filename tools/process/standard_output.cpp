@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace tenon::trtexec {
+namespace tenon::tools {
 
 void prepareStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -45,4 +45,4 @@ std::string outputProblem() {
   return outputError == 0 ? "" : fmt::format("the standard output could not be written: {}", std::strerror(outputError));
 }
 
-} // namespace tenon::trtexec
+} // namespace tenon::tools

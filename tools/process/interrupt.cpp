@@ -9,7 +9,7 @@
 #include <cstring>
 #include <mutex>
 
-namespace tenon::trtexec {
+namespace tenon::tools {
 
 namespace {
 
@@ -106,4 +106,4 @@ UnfinishedFile::~UnfinishedFile() {
   fileIsUnfinished = 0;
 }
 
-} // namespace tenon::trtexec
+} // namespace tenon::tools
