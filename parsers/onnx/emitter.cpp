@@ -65,6 +65,14 @@ void Emitter::nameWeights(const Constant& constant) {
   }
 }
 
+void Emitter::nameTensor(const Value& value, const std::string& name) {
+  if (!value.isTensor()) {
+    foldedNames_.try_emplace(value.identity(), value, name);
+  } else if (!value.tensor().isNetworkInput() && namedTensors_.insert(&value.tensor()).second) {
+    value.tensor().setName(name.c_str());
+  }
+}
+
 Shape Emitter::shapeOf(const Value& value) const {
   if (value.isTensor()) {
     return toShape(value.tensor().getDimensions());
@@ -158,6 +166,9 @@ ITensor& Emitter::tensor(const Value& value) {
   }
   ITensor& result = materialize(value.extents(), value.scalarExtents(), value.extentsType());
   extentTensors_.emplace(value.identity(), std::make_pair(value, &result));
+  if (const auto name = foldedNames_.find(value.identity()); name != foldedNames_.end()) {
+    nameTensor(result, name->second.second);
+  }
   return result;
 }
 
@@ -174,8 +185,9 @@ ITensor& Emitter::constantTensor(const Constant& constant) {
   nodeLayers_.push_back(layer);
   nameWeights(constant);
   ITensor& result = output(*layer);
-  if (!constant.name.empty()) {
-    result.setName(constant.name.c_str());
+  const auto name = foldedNames_.find(&constant);
+  if (name != foldedNames_.end() || !constant.name.empty()) {
+    nameTensor(result, name != foldedNames_.end() ? name->second.second : constant.name);
   }
   constantTensors_.emplace(&constant, &result);
   return result;

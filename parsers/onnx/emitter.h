@@ -40,6 +40,8 @@ class Emitter {
   // Output `index` of a layer; fails when the network could not make one.
   nvinfer1::ITensor& output(nvinfer1::ILayer& layer, int32_t index = 0);
   void nameWeights(const Constant& constant);
+  // The name of a tensor in the model. What is folded gets it when, and if, it becomes a tensor; the first name stays.
+  void nameTensor(const Value& value, const std::string& name);
   // Why the network refused its last call, as the end of a sentence.
   std::string networkReason() const;
 
@@ -109,6 +111,8 @@ class Emitter {
   std::unordered_map<const void*, std::pair<Value, nvinfer1::ITensor*>> extentTensors_;  // the value keeps the key alive
   std::map<std::tuple<const nvinfer1::ITensor*, int64_t, int64_t>, nvinfer1::ITensor*> runs_;
   std::set<std::string> namedWeights_;
+  std::set<const nvinfer1::ITensor*> namedTensors_;
+  std::unordered_map<const void*, std::pair<Value, std::string>> foldedNames_;  // as extentTensors_
 };
 
 }  // namespace tenon::onnxparser

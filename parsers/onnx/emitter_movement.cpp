@@ -36,9 +36,12 @@ void resolveWildcard(Shape& target, const Shape& from) {
   for (int64_t& extent : target) {
     if (extent == -1 && wildcard == nullptr) {
       wildcard = &extent;
-    } else if (extent < 0 || __builtin_mul_overflow(rest, extent, &rest)) {
+    } else if (extent < 0) {
       fail(ErrorCode::kINVALID_NODE, fmt::format("reshape of {} to {}: extents must be 0 or more, and -1 once at most",
                                                  toString(from), toString(target)));
+    } else if (__builtin_mul_overflow(rest, extent, &rest)) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("reshape of {} ({} elements) to {}, which has more elements than 2^63",
+                                                 toString(from), count, toString(target)));
     }
   }
   if (wildcard != nullptr) {

@@ -1,6 +1,8 @@
 // Keeps the list of errors of a parser and writes each of them to the logger.
 #include "error.h"
 
+#include <tenon/printable.h>
+
 namespace tenon::onnxparser {
 
 void ErrorRecord::setFunctionStack(std::vector<std::string> stack) {
@@ -23,6 +25,7 @@ void ErrorList::addOutOfMemory() noexcept {
 }
 
 void ErrorList::add(std::unique_ptr<ErrorRecord> record) {
+  record->description = printable(record->description);
   if (logger_ != nullptr) {
     logger_->log(severity_, fmt::format("[onnx] {}", record->description).c_str());
   }

@@ -96,7 +96,8 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    refuse(location, "this is no regular file");
+    refuse(location, S_ISDIR(facts.st_mode) ? "this is a folder, no regular file; expected a file with weights"
+                                            : "this is a device, pipe or socket, no regular file");
   }
   if (offset < 0 || offset > facts.st_size || (length >= 0 && length > facts.st_size - offset)) {
     refuse(location, fmt::format("bytes {} + {} lie outside the file of {} bytes", offset, length,

@@ -156,7 +156,7 @@ Shape broadcastShape(const Shape& a, const Shape& b) {
 }
 
 const Constant* foldUnary(WeightStore& store, const Constant& input, UnaryOperation operation) {
-  if (!numeric(input.type) || input.count() > kArithmeticLimit) {
+  if (!numeric(input.type) || input.count() > kArithmeticLimit || !store.allows(input.bytes())) {
     return nullptr;
   }
   const bool toBool = operation == UnaryOperation::kNOT || operation == UnaryOperation::kISINF ||
@@ -181,7 +181,7 @@ const Constant* foldBinary(WeightStore& store, const Constant& a, const Constant
     return nullptr;
   }
   const Shape shape = broadcastShape(a.shape, b.shape);
-  if (elementCount(shape) > kArithmeticLimit) {
+  if (elementCount(shape) > kArithmeticLimit || !store.allows(bytesFor(a.type, elementCount(shape)))) {
     return nullptr;
   }
   const std::vector<int64_t> ia = broadcastIndices(a.shape, shape);
@@ -207,7 +207,8 @@ const Constant* foldBinary(WeightStore& store, const Constant& a, const Constant
 
 const Constant* foldSelect(WeightStore& store, const Constant& condition, const Constant& a, const Constant& b) {
   const Shape shape = broadcastShape(condition.shape, broadcastShape(a.shape, b.shape));
-  if (!numeric(a.type) || a.type != b.type || elementCount(shape) > kArithmeticLimit) {
+  if (!numeric(a.type) || a.type != b.type || elementCount(shape) > kArithmeticLimit ||
+      !store.allows(bytesFor(a.type, elementCount(shape)))) {
     return nullptr;
   }
   const int64_t size = bytesFor(a.type, 1);
@@ -227,7 +228,7 @@ const Constant* foldSelect(WeightStore& store, const Constant& condition, const 
 const Constant* foldCast(WeightStore& store, const Constant& input, DataType type) {
   const bool from = numeric(input.type) || input.type == DataType::kINT8 || input.type == DataType::kUINT8;
   const bool to = numeric(type) || type == DataType::kINT8 || type == DataType::kUINT8;
-  if (!from || !to || input.count() > kMovementLimit) {
+  if (!from || !to || input.count() > kMovementLimit || !store.allows(bytesFor(type, input.count()))) {
     return nullptr;
   }
   if (!isFloating(input.type)) {

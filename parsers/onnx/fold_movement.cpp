@@ -7,8 +7,9 @@
 namespace tenon::onnxparser {
 namespace {
 
-bool movable(const Constant& input, int64_t results) {
-  return bitsOfType(input.type) >= 8 && input.count() <= kMovementLimit && results <= kMovementLimit;
+bool movable(WeightStore& store, const Constant& input, int64_t results) {
+  return bitsOfType(input.type) >= 8 && input.count() <= kMovementLimit && results <= kMovementLimit &&
+         store.allows(bytesFor(input.type, results));
 }
 
 Shape stridesOf(const Shape& shape) {
@@ -41,7 +42,7 @@ void copyStrided(const std::byte* from, std::byte* to, int64_t size, const Shape
 }  // namespace
 
 const Constant* foldTranspose(WeightStore& store, const Constant& input, const std::vector<int32_t>& order) {
-  if (!movable(input, input.count())) {
+  if (!movable(store, input, input.count())) {
     return nullptr;
   }
   const Shape strides = stridesOf(input.shape);
@@ -59,7 +60,7 @@ const Constant* foldTranspose(WeightStore& store, const Constant& input, const s
 const Constant* foldSlice(WeightStore& store, const Constant& input, const Shape& start, const Shape& size,
                           const Shape& stride) {
   const int64_t count = elementCount(size);
-  if (!movable(input, count)) {
+  if (!movable(store, input, count)) {
     return nullptr;
   }
   const Shape strides = stridesOf(input.shape);
@@ -96,7 +97,7 @@ const Constant* foldConcat(WeightStore& store, const std::vector<const Constant*
                                                  toString(inputs.front()->shape), toString(input->shape)));
     }
   }
-  if (!movable(*inputs.front(), elementCount(shape))) {
+  if (!movable(store, *inputs.front(), elementCount(shape))) {
     return nullptr;
   }
   int64_t outer = 1;
@@ -122,7 +123,7 @@ const Constant* foldGather(WeightStore& store, const Constant& input, const Cons
   Shape shape(input.shape.begin(), input.shape.begin() + axis);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), input.shape.begin() + axis + 1, input.shape.end());
-  if (!movable(input, elementCount(shape))) {
+  if (!movable(store, input, elementCount(shape))) {
     return nullptr;
   }
   int64_t outer = 1;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <tenon/printable.h>
+
 #include "plugin_import.h"
 #include "topology.h"
 
@@ -52,7 +54,7 @@ GraphImport::GraphImport(const pb::ModelProto& model, const ImportEnvironment& e
 
 void GraphImport::log(Severity severity, const std::string& text) const {
   if (environment_.logger != nullptr) {  // who asks what is supported asks often
-    environment_.logger->log(environment_.probe ? Severity::kVERBOSE : severity, ("[onnx] " + text).c_str());
+    environment_.logger->log(environment_.probe ? Severity::kVERBOSE : severity, printable("[onnx] " + text).c_str());
   }
 }
 
@@ -236,8 +238,9 @@ void GraphImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const Va
                                                      proto.op_type()));
     }
     scope.values[name] = value;
-    if (value.isTensor() && fresh.count(&value.tensor()) != 0) {
-      value.tensor().setName((scope.prefix + name).c_str());
+    const bool folded = value.isConstant() || value.isExtents();
+    if (folded || (value.isTensor() && fresh.count(&value.tensor()) != 0)) {
+      emitter_.nameTensor(value, scope.prefix + name);
     }
   }
   nodeOutputs_[scope.prefix + proto.name()] = std::move(tensors);

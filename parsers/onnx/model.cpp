@@ -4,6 +4,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -57,20 +59,31 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
 }
 
 std::string readFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
+  const auto refuse = [&](const std::string& reason) {
+    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, fmt::format("cannot open '{}': {}", path, reason));
+  };
+  struct stat facts {};  // asked before it is opened: opening a pipe would wait for somebody to write
+  if (::stat(path.c_str(), &facts) != 0) {
+    refuse(std::strerror(errno));
   }
-  const std::streamoff size = file.tellg();
-  if (size < 0 || static_cast<uint64_t>(size) > kProtobufLimit) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
-         fmt::format("'{}' is no readable file of 2 GiB at most (size {})", path, static_cast<int64_t>(size)));
+  if (S_ISDIR(facts.st_mode)) {
+    refuse("this is a folder, no regular file; expected an ONNX model");
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    refuse("this is a device, pipe or socket, no regular file; expected an ONNX model");
+  }
+  const int64_t size = facts.st_size;
+  if (static_cast<uint64_t>(size) > kProtobufLimit) {
+    refuse(fmt::format("it has {} bytes; expected {} at most, where a protobuf message ends. Save the weights as external data",
+                       size, kProtobufLimit));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    refuse(std::strerror(errno));
   }
   std::string bytes(static_cast<size_t>(size), '\0');
-  file.seekg(0);
   if (!file.read(bytes.data(), size)) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
-         fmt::format("'{}': read {} of {} bytes", path, static_cast<int64_t>(file.gcount()), static_cast<int64_t>(size)));
+    refuse(fmt::format("read {} of {} bytes", static_cast<int64_t>(file.gcount()), size));
   }
   return bytes;
 }

@@ -15,8 +15,9 @@ Shape listOf(const Node& node, const char* name, size_t size, int64_t fallback) 
   }
   for (const int64_t number : list) {
     if (number < fallback || number > INT32_MAX) {
-      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("attribute '{}' = {}: every entry must be {} or more", name,
-                                                          toString(list), fallback));
+      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("attribute '{}' = {}: entry {} is too {}; expected {} to {}", name,
+                                                          toString(list), number, number < fallback ? "small" : "large",
+                                                          fallback, INT32_MAX));
     }
   }
   return list;

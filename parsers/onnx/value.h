@@ -75,7 +75,8 @@ class Value {
   bool scalarExtents() const { return extents_->scalar; }
   // INT32, INT64, or FLOAT with whole numbers.
   DataType extentsType() const { return extents_->type; }
-  const void* identity() const { return extents_.get(); }
+  // What tells a folded value from others; the same for its copies.
+  const void* identity() const { return extents_ ? static_cast<const void*>(extents_.get()) : constant_; }
 
  private:
   struct ExtentList {

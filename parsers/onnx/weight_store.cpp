@@ -110,6 +110,17 @@ std::byte* WeightStore::allocate(int64_t bytes) {
   return block;
 }
 
+bool WeightStore::allows(int64_t bytes) {
+  if (bytes <= kAlwaysComputed) {
+    return true;
+  }
+  if (bytes > kComputedLimit - computedBytes_) {
+    return false;
+  }
+  computedBytes_ += bytes;
+  return true;
+}
+
 const Constant& WeightStore::add(DataType type, Shape shape, const void* data, std::string name) {
   return constants_.emplace_back(Constant{type, std::move(shape), data, std::move(name)});
 }

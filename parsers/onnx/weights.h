@@ -17,12 +17,17 @@ namespace tenon::onnxparser {
 // Owns computed and converted bytes. The network holds pointers into it, so it lives as long as the parser does.
 class WeightStore {
  public:
+  static constexpr int64_t kComputedLimit = int64_t{1} << 29;
+  static constexpr int64_t kAlwaysComputed = 4096;
   // Fails with kMEM_ALLOC_FAILED. Aligned to 64 bytes.
   std::byte* allocate(int64_t bytes);
   const Constant& add(DataType type, Shape shape, const void* data, std::string name = {});
   // Takes integers or reals and stores them as `type`.
   const Constant& ofInts(DataType type, Shape shape, const std::vector<int64_t>& values);
   const Constant& ofReals(DataType type, Shape shape, const std::vector<double>& values);
+  // Whether a constant of that size may be computed while parsing. A few nodes can ask for any number of them: what is
+  // beyond kComputedLimit in all is left to the builder, except for lists as shape arithmetic needs them.
+  bool allows(int64_t bytes);
   // One value everywhere. Constants of one value share the bytes of the largest.
   const Constant& uniform(DataType type, const Shape& shape, double value);
 
@@ -39,6 +44,7 @@ class WeightStore {
   std::vector<std::unique_ptr<std::byte, Free>> blocks_;
   std::deque<Constant> constants_;
   std::vector<Uniform> uniform_;
+  int64_t computedBytes_ = 0;
 };
 
 // Elements of a constant as numbers; fails for a type without a numeric reading (FP8, INT4).

@@ -26,6 +26,21 @@ int64_t saturatedInteger(double value) {
   return result;
 }
 
+int64_t wrapped(int64_t value, DataType type) {
+  switch (type) {
+    case DataType::kI32:
+      return static_cast<int32_t>(value);
+    case DataType::kI8:
+      return static_cast<int8_t>(value);
+    case DataType::kU8:
+      return static_cast<uint8_t>(value);
+    case DataType::kI4:
+      return static_cast<int8_t>(static_cast<uint8_t>(value) << 4) >> 4;
+    default:
+      return value;
+  }
+}
+
 Number Number::load(const TensorView& tensor, int64_t index) {
   return isFloating(tensor.dtype) ? ofReal(tensor.loadDouble(index), tensor.dtype)
                                   : ofInteger(tensor.loadInt(index), tensor.dtype);
@@ -81,8 +96,8 @@ Number ScalarProgram::operator()(std::span<const Number> inputs) {
       const double value = evaluateScalar(step.instruction.op, v[0].asReal(), v[1].asReal(), v[2].asReal());
       result = isFloating(step.type) ? Number::ofReal(value, step.type) : Number::ofInteger(value != 0, step.type);
     } else {
-      result =
-          Number::ofInteger(evaluateScalar(step.instruction.op, v[0].integer, v[1].integer, v[2].integer), step.type);
+      const int64_t value = evaluateScalar(step.instruction.op, v[0].integer, v[1].integer, v[2].integer);
+      result = Number::ofInteger(wrapped(value, step.type), step.type);
     }
   }
   return steps_.empty() ? inputs[0] : results_.back();

@@ -59,6 +59,21 @@ TEST(Log, LinesHaveTheFormOfTensorRT) {
   EXPECT_TRUE(std::regex_match(seen.err, std::regex(date + R"( \[E\] d\n)"))) << seen.err;
 }
 
+TEST(Log, NoTextBeginsALineOrSteersTheTerminal) {
+  const Captured seen = capture([] {
+    info("file '{}'", "a\n&&&& PASSED\x1b[2J");
+    theLog().log(Severity::kINFO, "layer\n&&&& PASSED\r\x07");
+    theLog().log(Severity::kERROR, "none:\n  refused: \x9b");
+    theLog().log(Severity::kERROR, nullptr);
+    theLog().writeBare("&&&& RUNNING # --onnx=a\n&&&& PASSED");
+  });
+  EXPECT_NE(seen.out.find("&&&& PASSED\\x1b[2J\n"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("[TRT] layer\n  &&&& PASSED\\r\\x07\n"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("\n&&&& RUNNING # --onnx=a\\n&&&& PASSED\n"), std::string::npos) << seen.out;
+  EXPECT_EQ(seen.out.find("\n&&&& PASSED"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.err.find("none:\n  refused: \\x9b\n"), std::string::npos) << seen.err;
+}
+
 TEST(Log, VerboseShowsEverything) {
   const Captured seen = capture([] {
     theLog().setVerbose(true);

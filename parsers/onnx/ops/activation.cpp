@@ -121,14 +121,14 @@ Values importClip(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Relu", 7, kNewestOpset, importRelu, "addActivation kRELU; integers: addElementWise kMAX"},
-    {"Sigmoid", 7, kNewestOpset, importPlain<ActivationType::kSIGMOID>, "addActivation kSIGMOID"},
-    {"Tanh", 7, kNewestOpset, importPlain<ActivationType::kTANH>, "addActivation kTANH"},
-    {"Softsign", 7, kNewestOpset, importPlain<ActivationType::kSOFTSIGN>, "addActivation kSOFTSIGN"},
-    {"LeakyRelu", 7, kNewestOpset, importWithParameters<ActivationType::kLEAKY_RELU, 1000, 0>,
+    {"Relu", 1, kNewestOpset, importRelu, "addActivation kRELU; integers: addElementWise kMAX"},
+    {"Sigmoid", 1, kNewestOpset, importPlain<ActivationType::kSIGMOID>, "addActivation kSIGMOID"},
+    {"Tanh", 1, kNewestOpset, importPlain<ActivationType::kTANH>, "addActivation kTANH"},
+    {"Softsign", 1, kNewestOpset, importPlain<ActivationType::kSOFTSIGN>, "addActivation kSOFTSIGN"},
+    {"LeakyRelu", 1, kNewestOpset, importWithParameters<ActivationType::kLEAKY_RELU, 1000, 0>,
      "addActivation kLEAKY_RELU"},
-    {"Elu", 7, kNewestOpset, importWithParameters<ActivationType::kELU, 100000, 0>, "addActivation kELU"},
-    {"HardSigmoid", 7, kNewestOpset, importWithParameters<ActivationType::kHARD_SIGMOID, 20000, 50000>,
+    {"Elu", 1, kNewestOpset, importWithParameters<ActivationType::kELU, 100000, 0>, "addActivation kELU"},
+    {"HardSigmoid", 1, kNewestOpset, importWithParameters<ActivationType::kHARD_SIGMOID, 20000, 50000>,
      "addActivation kHARD_SIGMOID"},
     {"ThresholdedRelu", 7, kNewestOpset, importWithParameters<ActivationType::kTHRESHOLDED_RELU, 100000, 0>,
      "addActivation kTHRESHOLDED_RELU"},
@@ -136,8 +136,8 @@ const OperatorImporter kRows[] = {
      "addActivation kSCALED_TANH"},
     {"ParametricSoftplus", 7, kNewestOpset, importWithParameters<ActivationType::kSOFTPLUS, 100000, 100000>,
      "addActivation kSOFTPLUS"},
-    {"Selu", 7, kNewestOpset, importSelu, "addActivation kSELU"},
-    {"Softplus", 7, kNewestOpset, importSoftplus, "addActivation kSOFTPLUS"},
+    {"Selu", 6, kNewestOpset, importSelu, "addActivation kSELU"},
+    {"Softplus", 1, kNewestOpset, importSoftplus, "addActivation kSOFTPLUS"},
     {"Celu", 12, kNewestOpset, importCelu, "addActivation kELU, addElementWise"},
     {"HardSwish", 14, kNewestOpset, importHardSwish, "addActivation kHARD_SIGMOID, addElementWise"},
     {"Gelu", 20, kNewestOpset, importGelu, "addActivation kGELU_ERF or kGELU_TANH"},
@@ -145,7 +145,7 @@ const OperatorImporter kRows[] = {
     {"Swish", 24, kNewestOpset, importSwish, "addActivation kSIGMOID, addElementWise"},
     {"PRelu", 7, kNewestOpset, importPRelu, "addParametricReLU"},
     {"Shrink", 9, kNewestOpset, importShrink, "addSelect, addElementWise"},
-    {"Clip", 7, kNewestOpset, importClip, "addActivation kCLIP; bounds computed at run time or integers: addElementWise"},
+    {"Clip", 1, kNewestOpset, importClip, "addActivation kCLIP; bounds computed at run time or integers: addElementWise"},
 };
 
 }  // namespace

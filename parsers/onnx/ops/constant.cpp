@@ -1,6 +1,7 @@
 // Constants, and tensors made from shapes and counts.
 #include <cmath>
 
+#include "fold.h"
 #include "operator_table.h"
 
 namespace tenon::onnxparser {
@@ -49,6 +50,9 @@ Values importConstantOfShape(Node& node) {
   }
   toDims(shape);
   const DataType type = element.constant().type;
+  if (!emit.store().allows(bytesFor(type, elementCount(shape)))) {
+    return {emit.expand(emit.reshape(element, Extents(target.size(), Extent::of(1))), target)};
+  }
   if (isInteger(type)) {  // a double cannot carry every int64
     const int64_t number = toInts(element.constant())[0];
     if (elementCount(shape) <= 4096) {
@@ -104,8 +108,9 @@ Values importRange(Node& node) {
   const double limit = toReals(node.constant(1, "limit")).at(0);
   const double delta = toReals(node.constant(2, "delta")).at(0);
   const double count = std::max(std::ceil((limit - start) / delta), 0.0);
-  if (!(count <= 1e8)) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("range from {} to {} by {} has {} elements", start, limit, delta, count));
+  if (!(count <= static_cast<double>(kMovementLimit))) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("range from {} to {} by {} has {} elements; expected {} at most", start, limit,
+                                               delta, count, kMovementLimit));
   }
   std::vector<double> numbers;
   for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
@@ -154,6 +159,10 @@ Values importEyeLike(Node& node) {
   const auto requested = toDataType(static_cast<int32_t>(node.integer("dtype", 0)));
   const DataType type = node.has("dtype") ? requested.value_or(DataType::kE8M0) : node.dataType(0);
   const int64_t k = node.integer("k", 0);
+  if (elementCount(shape) > kMovementLimit) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("the matrix {} has {} elements; expected {} at most", toString(shape),
+                                                         elementCount(shape), kMovementLimit));
+  }
   std::vector<int64_t> numbers(static_cast<size_t>(elementCount(shape)), 0);
   for (int64_t row = 0; row < shape[0]; ++row) {
     if (row + k >= 0 && row + k < shape[1]) {
@@ -164,7 +173,7 @@ Values importEyeLike(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Constant", 7, kNewestOpset, importConstant, "addConstant where used; no sparse or string values"},
+    {"Constant", 1, kNewestOpset, importConstant, "addConstant where used; no sparse or string values"},
     {"ConstantOfShape", 9, kNewestOpset, importConstantOfShape, "addConstant; dynamic shape: addSlice with stride 0"},
     {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE; reals and delta constant"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},

@@ -162,8 +162,8 @@ Values importConvTranspose(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Conv", 7, kNewestOpset, importConv, "addConvolutionNd; 1 to 3 spatial axes (one through addShuffle)"},
-    {"ConvTranspose", 7, kNewestOpset, importConvTranspose,
+    {"Conv", 1, kNewestOpset, importConv, "addConvolutionNd; 1 to 3 spatial axes (one through addShuffle)"},
+    {"ConvTranspose", 1, kNewestOpset, importConvTranspose,
      "addDeconvolutionNd; output_padding beyond the padding: addSlice; output_shape needs static extents"},
 };
 

@@ -141,7 +141,7 @@ Values importGridSample(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Gather", 7, kNewestOpset, importGather, "addGather; negative indices: addSelect"},
+    {"Gather", 1, kNewestOpset, importGather, "addGather; negative indices: addSelect"},
     {"GatherElements", 11, kNewestOpset, importGatherElements, "addGatherV2 kELEMENT"},
     {"GatherND", 11, kNewestOpset, importGatherNd, "addGatherV2 kND; indices of 0 or more"},
     {"Scatter", 9, kNewestOpset, importScatterElements, "addScatter kELEMENT"},

@@ -78,8 +78,8 @@ Values importEinsum(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"MatMul", 7, kNewestOpset, importMatMul, "addMatrixMultiply"},
-    {"Gemm", 7, kNewestOpset, importGemm, "addMatrixMultiply, addElementWise"},
+    {"MatMul", 1, kNewestOpset, importMatMul, "addMatrixMultiply"},
+    {"Gemm", 1, kNewestOpset, importGemm, "addMatrixMultiply, addElementWise"},
     {"Einsum", 12, kNewestOpset, importEinsum, "addEinsum"},
 };
 

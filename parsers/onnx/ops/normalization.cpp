@@ -26,6 +26,9 @@ Values importBatchNormalization(Node& node) {
   }
   const DataType type = node.dataType(0);
   const int64_t rank = node.rank(0);
+  if (node.integer("spatial", 1) == 0 && rank > 2) {  // up to opset 8
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "spatial = 0 asks for statistics of each element; expected 1, those of channels");
+  }
   const double epsilon = node.real("epsilon", 1e-5f);
   bool fixed = true;
   for (size_t i = 1; i <= 4; ++i) {
@@ -173,16 +176,16 @@ Values importLrn(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"BatchNormalization", 7, kNewestOpset, importBatchNormalization,
+    {"BatchNormalization", 1, kNewestOpset, importBatchNormalization,
      "addScaleNd kCHANNEL; rank below 4 or parameters computed at run time: addElementWise"},
-    {"InstanceNormalization", 7, kNewestOpset, importInstanceNormalization, "addNormalization"},
+    {"InstanceNormalization", 1, kNewestOpset, importInstanceNormalization, "addNormalization"},
     {"LayerNormalization", 17, kNewestOpset, importLayerNormalization, "addNormalization; first output only"},
     {"GroupNormalization", 18, kNewestOpset, importGroupNormalization,
      "addNormalization; from opset 21 addElementWise for the channels' scale and bias"},
     {"RMSNormalization", 23, kNewestOpset, importRmsNormalization, "addReduce, addUnary, addElementWise"},
     {"MeanVarianceNormalization", 9, kNewestOpset, importMeanVarianceNormalization, "addReduce, addUnary, addElementWise"},
-    {"LpNormalization", 7, kNewestOpset, importLpNormalization, "addReduce, addUnary, addElementWise; p 1 or 2"},
-    {"LRN", 7, kNewestOpset, importLrn, "addLRN"},
+    {"LpNormalization", 1, kNewestOpset, importLpNormalization, "addReduce, addUnary, addElementWise; p 1 or 2"},
+    {"LRN", 1, kNewestOpset, importLrn, "addLRN"},
 };
 
 }  // namespace

@@ -18,9 +18,27 @@ Values importRounding(Node& node) {
   return {isInteger(node.dataType(0)) ? node.input(0) : node.emit().unary(node.input(0), kOperation)};
 }
 
+// Up to opset 6, attribute "axis" says with which axis of the first operand the second one begins.
+Value secondOperand(Node& node) {
+  if (node.opset() > 6 || !node.has("axis")) {
+    return node.input(1);
+  }
+  const int64_t rank = node.rank(1);
+  const int64_t after = node.rank(0) - node.axis(0, node.rank(0)) - rank;
+  if (after < 0) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("the second input has rank {}, too many from axis {} of the first of rank {}",
+                                               rank, node.axis(0, node.rank(0)), node.rank(0)));
+  }
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < after; ++i) {
+    axes.push_back(rank + i);
+  }
+  return node.emit().unsqueeze(node.input(1), axes);
+}
+
 template <ElementWiseOperation kOperation>
 Values importBinary(Node& node) {
-  return {node.emit().binary(node.input(0), node.input(1), kOperation)};
+  return {node.emit().binary(node.input(0), secondOperand(node), kOperation)};
 }
 
 template <ElementWiseOperation kOperation>
@@ -41,7 +59,7 @@ Values importMean(Node& node) {
 
 Values importPow(Node& node) {
   Emitter& emit = node.emit();
-  const Value exponent = emit.cast(node.input(1), node.dataType(0));
+  const Value exponent = emit.cast(secondOperand(node), node.dataType(0));
   return {emit.binary(node.input(0), exponent, ElementWiseOperation::kPOW)};
 }
 
@@ -49,7 +67,8 @@ Values importEqual(Node& node) {
   Emitter& emit = node.emit();
   const bool logic = node.dataType(0) == DataType::kBOOL;
   const Value a = logic ? emit.cast(node.input(0), DataType::kINT32) : node.input(0);
-  const Value b = logic ? emit.cast(node.input(1), DataType::kINT32) : node.input(1);
+  const Value second = secondOperand(node);
+  const Value b = logic ? emit.cast(second, DataType::kINT32) : second;
   return {emit.binary(a, b, ElementWiseOperation::kEQUAL)};
 }
 
@@ -137,56 +156,56 @@ Values importDropout(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Abs", 7, kNewestOpset, importUnary<UnaryOperation::kABS>, "addUnary kABS"},
+    {"Abs", 1, kNewestOpset, importUnary<UnaryOperation::kABS>, "addUnary kABS"},
     {"Acos", 7, kNewestOpset, importUnary<UnaryOperation::kACOS>, "addUnary kACOS"},
     {"Acosh", 9, kNewestOpset, importUnary<UnaryOperation::kACOSH>, "addUnary kACOSH"},
     {"Asin", 7, kNewestOpset, importUnary<UnaryOperation::kASIN>, "addUnary kASIN"},
     {"Asinh", 9, kNewestOpset, importUnary<UnaryOperation::kASINH>, "addUnary kASINH"},
     {"Atan", 7, kNewestOpset, importUnary<UnaryOperation::kATAN>, "addUnary kATAN"},
     {"Atanh", 9, kNewestOpset, importUnary<UnaryOperation::kATANH>, "addUnary kATANH"},
-    {"Ceil", 7, kNewestOpset, importRounding<UnaryOperation::kCEIL>, "addUnary kCEIL"},
+    {"Ceil", 1, kNewestOpset, importRounding<UnaryOperation::kCEIL>, "addUnary kCEIL"},
     {"Cos", 7, kNewestOpset, importUnary<UnaryOperation::kCOS>, "addUnary kCOS"},
     {"Cosh", 9, kNewestOpset, importUnary<UnaryOperation::kCOSH>, "addUnary kCOSH"},
     {"Erf", 9, kNewestOpset, importUnary<UnaryOperation::kERF>, "addUnary kERF"},
-    {"Exp", 7, kNewestOpset, importUnary<UnaryOperation::kEXP>, "addUnary kEXP"},
-    {"Floor", 7, kNewestOpset, importRounding<UnaryOperation::kFLOOR>, "addUnary kFLOOR"},
+    {"Exp", 1, kNewestOpset, importUnary<UnaryOperation::kEXP>, "addUnary kEXP"},
+    {"Floor", 1, kNewestOpset, importRounding<UnaryOperation::kFLOOR>, "addUnary kFLOOR"},
     {"IsInf", 10, kNewestOpset, importIsInf, "addUnary kISINF; one sign only: addElementWise"},
     {"IsNaN", 9, kNewestOpset, importUnary<UnaryOperation::kISNAN>, "addUnary kISNAN"},
-    {"Log", 7, kNewestOpset, importUnary<UnaryOperation::kLOG>, "addUnary kLOG"},
-    {"Neg", 7, kNewestOpset, importUnary<UnaryOperation::kNEG>, "addUnary kNEG"},
-    {"Not", 7, kNewestOpset, importUnary<UnaryOperation::kNOT>, "addUnary kNOT"},
-    {"Reciprocal", 7, kNewestOpset, importUnary<UnaryOperation::kRECIP>, "addUnary kRECIP"},
+    {"Log", 1, kNewestOpset, importUnary<UnaryOperation::kLOG>, "addUnary kLOG"},
+    {"Neg", 1, kNewestOpset, importUnary<UnaryOperation::kNEG>, "addUnary kNEG"},
+    {"Not", 1, kNewestOpset, importUnary<UnaryOperation::kNOT>, "addUnary kNOT"},
+    {"Reciprocal", 1, kNewestOpset, importUnary<UnaryOperation::kRECIP>, "addUnary kRECIP"},
     {"Round", 11, kNewestOpset, importRounding<UnaryOperation::kROUND>, "addUnary kROUND"},
     {"Sign", 9, kNewestOpset, importUnary<UnaryOperation::kSIGN>, "addUnary kSIGN"},
     {"Sin", 7, kNewestOpset, importUnary<UnaryOperation::kSIN>, "addUnary kSIN"},
     {"Sinh", 9, kNewestOpset, importUnary<UnaryOperation::kSINH>, "addUnary kSINH"},
-    {"Sqrt", 7, kNewestOpset, importUnary<UnaryOperation::kSQRT>, "addUnary kSQRT"},
+    {"Sqrt", 1, kNewestOpset, importUnary<UnaryOperation::kSQRT>, "addUnary kSQRT"},
     {"Tan", 7, kNewestOpset, importUnary<UnaryOperation::kTAN>, "addUnary kTAN"},
 
-    {"Add", 7, kNewestOpset, importBinary<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
-    {"Sub", 7, kNewestOpset, importBinary<ElementWiseOperation::kSUB>, "addElementWise kSUB"},
-    {"Mul", 7, kNewestOpset, importBinary<ElementWiseOperation::kPROD>, "addElementWise kPROD"},
-    {"Div", 7, kNewestOpset, importBinary<ElementWiseOperation::kDIV>, "addElementWise kDIV"},
-    {"Pow", 7, kNewestOpset, importPow, "addElementWise kPOW; the exponent is cast to the type of the base"},
+    {"Add", 1, kNewestOpset, importBinary<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
+    {"Sub", 1, kNewestOpset, importBinary<ElementWiseOperation::kSUB>, "addElementWise kSUB"},
+    {"Mul", 1, kNewestOpset, importBinary<ElementWiseOperation::kPROD>, "addElementWise kPROD"},
+    {"Div", 1, kNewestOpset, importBinary<ElementWiseOperation::kDIV>, "addElementWise kDIV"},
+    {"Pow", 1, kNewestOpset, importPow, "addElementWise kPOW; the exponent is cast to the type of the base"},
     {"Mod", 10, kNewestOpset, importMod, "addElementWise, addUnary"},
-    {"And", 7, kNewestOpset, importBinary<ElementWiseOperation::kAND>, "addElementWise kAND"},
-    {"Or", 7, kNewestOpset, importBinary<ElementWiseOperation::kOR>, "addElementWise kOR"},
-    {"Xor", 7, kNewestOpset, importBinary<ElementWiseOperation::kXOR>, "addElementWise kXOR"},
-    {"Equal", 7, kNewestOpset, importEqual, "addElementWise kEQUAL; BOOL is cast to INT32"},
-    {"Less", 7, kNewestOpset, importBinary<ElementWiseOperation::kLESS>, "addElementWise kLESS"},
-    {"Greater", 7, kNewestOpset, importBinary<ElementWiseOperation::kGREATER>, "addElementWise kGREATER"},
+    {"And", 1, kNewestOpset, importBinary<ElementWiseOperation::kAND>, "addElementWise kAND"},
+    {"Or", 1, kNewestOpset, importBinary<ElementWiseOperation::kOR>, "addElementWise kOR"},
+    {"Xor", 1, kNewestOpset, importBinary<ElementWiseOperation::kXOR>, "addElementWise kXOR"},
+    {"Equal", 1, kNewestOpset, importEqual, "addElementWise kEQUAL; BOOL is cast to INT32"},
+    {"Less", 1, kNewestOpset, importBinary<ElementWiseOperation::kLESS>, "addElementWise kLESS"},
+    {"Greater", 1, kNewestOpset, importBinary<ElementWiseOperation::kGREATER>, "addElementWise kGREATER"},
     {"LessOrEqual", 12, kNewestOpset, importOrEqual<ElementWiseOperation::kLESS>, "addElementWise kLESS, kEQUAL, kOR"},
     {"GreaterOrEqual", 12, kNewestOpset, importOrEqual<ElementWiseOperation::kGREATER>,
      "addElementWise kGREATER, kEQUAL, kOR"},
-    {"Min", 7, kNewestOpset, importVariadic<ElementWiseOperation::kMIN>, "addElementWise kMIN"},
-    {"Max", 7, kNewestOpset, importVariadic<ElementWiseOperation::kMAX>, "addElementWise kMAX"},
-    {"Sum", 7, kNewestOpset, importVariadic<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
-    {"Mean", 7, kNewestOpset, importMean, "addElementWise kSUM, kDIV"},
+    {"Min", 1, kNewestOpset, importVariadic<ElementWiseOperation::kMIN>, "addElementWise kMIN"},
+    {"Max", 1, kNewestOpset, importVariadic<ElementWiseOperation::kMAX>, "addElementWise kMAX"},
+    {"Sum", 1, kNewestOpset, importVariadic<ElementWiseOperation::kSUM>, "addElementWise kSUM"},
+    {"Mean", 1, kNewestOpset, importMean, "addElementWise kSUM, kDIV"},
     {"Where", 9, kNewestOpset, importWhere, "addSelect"},
-    {"Cast", 7, kNewestOpset, importCast, "addCast"},
+    {"Cast", 6, kNewestOpset, importCast, "addCast"},
     {"CastLike", 15, kNewestOpset, importCastLike, "addCast"},
-    {"Identity", 7, kNewestOpset, importIdentity, "addIdentity"},
-    {"Dropout", 7, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false"},
+    {"Identity", 1, kNewestOpset, importIdentity, "addIdentity"},
+    {"Dropout", 1, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false"},
 };
 
 }  // namespace

@@ -116,12 +116,12 @@ Values importGlobalLpPool(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"MaxPool", 7, kNewestOpset, importMaxPool, "addPoolingNd kMAX; no Indices output, dilations 1 only"},
-    {"AveragePool", 7, kNewestOpset, importAveragePool, "addPoolingNd kAVERAGE; dilations 1 only"},
-    {"LpPool", 7, kNewestOpset, importLpPool, "addUnary, addElementWise, addPoolingNd; dilations 1 only"},
-    {"GlobalAveragePool", 7, kNewestOpset, importGlobalPool<ReduceOperation::kAVG>, "addReduce kAVG"},
-    {"GlobalMaxPool", 7, kNewestOpset, importGlobalPool<ReduceOperation::kMAX>, "addReduce kMAX"},
-    {"GlobalLpPool", 7, kNewestOpset, importGlobalLpPool, "addUnary, addElementWise, addReduce kSUM"},
+    {"MaxPool", 1, kNewestOpset, importMaxPool, "addPoolingNd kMAX; no Indices output, dilations 1 only"},
+    {"AveragePool", 1, kNewestOpset, importAveragePool, "addPoolingNd kAVERAGE; dilations 1 only"},
+    {"LpPool", 2, kNewestOpset, importLpPool, "addUnary, addElementWise, addPoolingNd; dilations 1 only"},
+    {"GlobalAveragePool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kAVG>, "addReduce kAVG"},
+    {"GlobalMaxPool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kMAX>, "addReduce kMAX"},
+    {"GlobalLpPool", 2, kNewestOpset, importGlobalLpPool, "addUnary, addElementWise, addReduce kSUM"},
 };
 
 }  // namespace

@@ -19,7 +19,9 @@ Values importReshape(Node& node) {
   Emitter& emit = node.emit();
   const bool zeroCopies = node.integer("allowzero", 0) == 0;
   Extents target;
-  if (!emit.asList(node.input(1), target)) {
+  if (node.opset() < 5) {
+    emit.asList(emit.list(node.integers("shape")), target);
+  } else if (!emit.asList(node.input(1), target)) {
     return {reshapeByTensor(node, zeroCopies)};
   }
   const Extents in = emit.dims(node.input(0));
@@ -163,15 +165,26 @@ Values importTile(Node& node) {
                      nvinfer1::SampleMode::kWRAP, {})};
 }
 
+int64_t blockSize(Node& node) {
+  const int64_t block = node.integer("blocksize", 0);
+  if (block < 1 || block > INT32_MAX) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("blocksize = {}; expected 1 to {}", block, INT32_MAX));
+  }
+  return block;
+}
+
 // Blocks of channels become blocks of space: [N, b, b, C, H, W] (DCR) or [N, C, b, b, H, W] (CRD).
 Values importDepthToSpace(Node& node) {
   Emitter& emit = node.emit();
   const Extents in = emit.dims(node.input(0));
-  const int64_t block = node.integer("blocksize", 0);
-  if (in.size() != 4 || block < 1 || !in[1].known() || in[1].value % (block * block) != 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {} with blocksize {}; expected rank 4 and a static channel "
-                                                         "count divisible by the block's square",
-                                                         toString(node.shape(0)), block));
+  const int64_t block = blockSize(node);
+  if (in.size() != 4 || !in[1].known()) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {}; expected rank 4 and a static channel count",
+                                                         toString(node.shape(0))));
+  }
+  if (in[1].value % (block * block) != 0) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("the {} channels of input {} do not divide by {}, the square of blocksize {}",
+                                               in[1].value, toString(node.shape(0)), block * block, block));
   }
   const std::string mode = node.text("mode", "DCR");
   const Extent side = Extent::of(block);
@@ -189,10 +202,15 @@ Values importDepthToSpace(Node& node) {
 Values importSpaceToDepth(Node& node) {
   Emitter& emit = node.emit();
   const Extents in = emit.dims(node.input(0));
-  const int64_t block = node.integer("blocksize", 0);
-  if (in.size() != 4 || block < 1) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {} with blocksize {}; expected rank 4 and 1 or more",
-                                                         toString(node.shape(0)), block));
+  const int64_t block = blockSize(node);
+  if (in.size() != 4) {
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {}; expected rank 4", toString(node.shape(0))));
+  }
+  for (const size_t axis : {size_t{2}, size_t{3}}) {
+    if (in[axis].known() && in[axis].value % block != 0) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("{} {} of input {} does not divide by blocksize {}",
+                                                 axis == 2 ? "height" : "width", in[axis].value, toString(node.shape(0)), block));
+    }
   }
   const Extent side = Extent::of(block);
   const Extent height = emit.combine(in[2], side, ElementWiseOperation::kDIV);
@@ -204,17 +222,17 @@ Values importSpaceToDepth(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Reshape", 7, kNewestOpset, importReshape, "addShuffle"},
-    {"Flatten", 7, kNewestOpset, importFlatten, "addShuffle"},
-    {"Transpose", 7, kNewestOpset, importTranspose, "addShuffle"},
-    {"Squeeze", 7, kNewestOpset, importSqueeze, "addShuffle; axes constant"},
-    {"Unsqueeze", 7, kNewestOpset, importUnsqueeze, "addShuffle; axes constant"},
-    {"Shape", 7, kNewestOpset, importShape, "addShape where extents are dynamic"},
-    {"Size", 7, kNewestOpset, importSize, "addShape, addElementWise where extents are dynamic"},
+    {"Reshape", 1, kNewestOpset, importReshape, "addShuffle"},
+    {"Flatten", 1, kNewestOpset, importFlatten, "addShuffle"},
+    {"Transpose", 1, kNewestOpset, importTranspose, "addShuffle"},
+    {"Squeeze", 1, kNewestOpset, importSqueeze, "addShuffle; axes constant"},
+    {"Unsqueeze", 1, kNewestOpset, importUnsqueeze, "addShuffle; axes constant"},
+    {"Shape", 1, kNewestOpset, importShape, "addShape where extents are dynamic"},
+    {"Size", 1, kNewestOpset, importSize, "addShape, addElementWise where extents are dynamic"},
     {"Expand", 8, kNewestOpset, importExpand, "addSlice with stride 0"},
-    {"Tile", 7, kNewestOpset, importTile, "addSlice kWRAP"},
-    {"DepthToSpace", 7, kNewestOpset, importDepthToSpace, "addShuffle; channel count static"},
-    {"SpaceToDepth", 7, kNewestOpset, importSpaceToDepth, "addShuffle"},
+    {"Tile", 6, kNewestOpset, importTile, "addSlice kWRAP"},
+    {"DepthToSpace", 1, kNewestOpset, importDepthToSpace, "addShuffle; channel count static"},
+    {"SpaceToDepth", 1, kNewestOpset, importSpaceToDepth, "addShuffle"},
 };
 
 }  // namespace

@@ -193,6 +193,13 @@ Value padFill(Node& node) {
   return zero ? Value() : emit.reshape(fill, {});
 }
 
+void checkPad(const Extent& pad, size_t axis) {
+  if (pad.known() && (pad.value > INT32_MAX || pad.value < -int64_t{INT32_MAX})) {
+    fail(ErrorCode::kINVALID_NODE, fmt::format("the pad {} of axis {} is too large; expected -{} to {}", pad.value, axis,
+                                               INT32_MAX, INT32_MAX));
+  }
+}
+
 Values importPad(Node& node) {
   Emitter& emit = node.emit();
   const Extents in = emit.dims(node.input(0));
@@ -210,9 +217,15 @@ Values importPad(Node& node) {
   Extents size = in;
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(normalizeAxis(axes[i], static_cast<int64_t>(rank)));
+    checkPad(pads[i], axis);
+    checkPad(pads[i + axes.size()], axis);
     start[axis] = emit.combine(Extent::of(0), pads[i], ElementWiseOperation::kSUB);
     const Extent both = emit.combine(pads[i], pads[i + axes.size()], ElementWiseOperation::kSUM);
     size[axis] = emit.combine(in[axis], both, ElementWiseOperation::kSUM);
+    if (in[axis].known() && size[axis].known() && size[axis].value < 0) {
+      fail(ErrorCode::kINVALID_NODE, fmt::format("the pads {} and {} take more than the {} elements of axis {}", pads[i].value,
+                                                 pads[i + axes.size()].value, in[axis].value, axis));
+    }
   }
   if (size == in && start == Extents(rank, Extent::of(0))) {
     return {node.input(0)};
@@ -223,10 +236,10 @@ Values importPad(Node& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Slice", 7, kNewestOpset, importSlice, "addSlice; axes and steps constant"},
-    {"Split", 7, kNewestOpset, importSplit, "addSlice for each output"},
-    {"Concat", 7, kNewestOpset, importConcat, "addConcatenation"},
-    {"Pad", 7, kNewestOpset, importPad, "addSlice kFILL, kREFLECT, kCLAMP or kWRAP; axes constant"},
+    {"Slice", 1, kNewestOpset, importSlice, "addSlice; axes and steps constant"},
+    {"Split", 2, kNewestOpset, importSplit, "addSlice for each output"},
+    {"Concat", 1, kNewestOpset, importConcat, "addConcatenation"},
+    {"Pad", 2, kNewestOpset, importPad, "addSlice kFILL, kREFLECT, kCLAMP or kWRAP; axes constant"},
 };
 
 }  // namespace

@@ -6,12 +6,25 @@
 #include <mutex>
 #include <new>
 
+#include "tenon/printable.h"
+
 namespace tenon::api {
 namespace {
 
 std::atomic<nv::ILogger*> firstLogger{nullptr};
 
 constexpr const char* kOutOfMemory = "out of host memory";
+
+// Hands on what the message says, whatever names it holds.
+template <typename Sink>
+void deliver(const char* message, const Sink& sink) noexcept {
+  if (isPlain(message)) return sink(message);
+  try {
+    sink(printable(message, LineBreaks::kIndented).c_str());
+  } catch (...) {
+    sink(kOutOfMemory);
+  }
+}
 
 }  // namespace
 
@@ -27,17 +40,18 @@ void Reporter::setRecorder(nv::IErrorRecorder* recorder) noexcept {
 void Reporter::write(Severity severity, const char* message) noexcept {
   if (severity == Severity::kInternalError) return report(nv::ErrorCode::kINTERNAL_ERROR, message);
   if (severity == Severity::kError) return report(nv::ErrorCode::kUNSPECIFIED_ERROR, message);
-  if (logger_ != nullptr) logger_->log(static_cast<nv::ILogger::Severity>(severity), message);
+  if (logger_ == nullptr) return;
+  deliver(message, [&](const char* text) { logger_->log(static_cast<nv::ILogger::Severity>(severity), text); });
 }
 
 void Reporter::report(nv::ErrorCode code, const char* message) noexcept {
   if (recorder_ != nullptr) {
-    recorder_->reportError(code, message);
-    return;
+    return deliver(message, [&](const char* text) { recorder_->reportError(code, text); });
   }
   if (logger_ == nullptr) return;
   const bool internal = code == nv::ErrorCode::kINTERNAL_ERROR;
-  logger_->log(internal ? nv::ILogger::Severity::kINTERNAL_ERROR : nv::ILogger::Severity::kERROR, message);
+  const auto severity = internal ? nv::ILogger::Severity::kINTERNAL_ERROR : nv::ILogger::Severity::kERROR;
+  deliver(message, [&](const char* text) { logger_->log(severity, text); });
 }
 
 void Reporter::reportCurrent(const char* call) noexcept {

@@ -137,7 +137,9 @@ void Tensor::inputChanged() {
 
 std::string Tensor::axisSymbol(int axis) const {
   const char* name = getDimensionName(axis);
-  return name != nullptr ? name : fmt::format("{}.{}", name_, axis);
+  // Parsers pass on the question mark by which exporters say that they know no name: it promises nothing.
+  const bool promises = name != nullptr && std::string_view(name) != "?";
+  return promises ? name : fmt::format("{}.{}", name_, axis);
 }
 
 std::string Tensor::valueSymbol(int element) const { return fmt::format("{}[{}]", name_, element); }

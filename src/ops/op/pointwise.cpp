@@ -92,7 +92,9 @@ std::optional<Extent> evaluateSymbolic(const ScalarExpr& expr, const std::vector
     const bool cast = instruction.op == ScalarOp::k_cast;
     const auto value = cast ? castSymbolic(values[0], types[i]) : applySymbolic(instruction.op, values);
     if (!value) return std::nullopt;
-    results.push_back(*value);
+    const bool narrow = types[i] != DataType::kBool && bits(types[i]) < 32;
+    if (!value->isConstant() && narrow) return std::nullopt;  // might wrap
+    results.push_back(value->isConstant() ? Extent(wrapped(value->constant(), types[i])) : *value);
   }
   return results.back();
 }

@@ -2,6 +2,7 @@
 #include "log.h"
 #include "process/standard_output.h"
 
+#include <tenon/printable.h>
 
 #include <cstdio>
 #include <ctime>
@@ -40,7 +41,7 @@ void Log::log(Severity severity, const nvinfer1::AsciiChar* message) noexcept {
   }
   try {
     const std::lock_guard lock(mutex_);
-    writeLine(severity, "[TRT] ", message);
+    writeLine(severity, "[TRT] ", printable(message == nullptr ? "" : message, LineBreaks::kIndented));
   } catch (const std::exception&) {
     // A log line that cannot be made must not end the library's work.
   }
@@ -53,7 +54,7 @@ void Log::write(Severity severity, std::string_view text) {
   const std::lock_guard lock(mutex_);
   while (true) {
     const size_t end = text.find('\n');
-    writeLine(severity, "", text.substr(0, end));
+    writeLine(severity, "", printable(text.substr(0, end)));
     if (end == std::string_view::npos) {
       return;
     }
@@ -64,7 +65,7 @@ void Log::write(Severity severity, std::string_view text) {
 void Log::writeBare(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  tools::print(fmt::format("{}\n", text));
+  tools::print(fmt::format("{}\n", printable(text)));
   showStatus();
 }
 
@@ -86,7 +87,7 @@ void Log::writeLine(Severity severity, std::string_view origin, std::string_view
 void Log::setStatus(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  status_ = text;
+  status_ = printable(text);
   showStatus();
 }
 

@@ -60,6 +60,9 @@ std::string statement(const ops::ScalarInstruction& instruction, DataType type, 
   for (int i = 0; i < r.arity; ++i) {
     text += fmt::format("const T {} = {}; ", kNames[static_cast<size_t>(i)], operand(instruction.arguments[static_cast<size_t>(i)], floating));
   }
+  if (type == DataType::kI32 || type == DataType::kI8 || type == DataType::kU8) {  // wraps, as ops::wrapped() does
+    return text + fmt::format("r = Integer((i64)({})T({}).value);", cudaName(type), r.expression);
+  }
   const bool narrow = type == DataType::kF16 || type == DataType::kBF16;
   const auto cheaper = narrow ? narrowForm(instruction.op) : std::string_view();
   return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), cheaper.empty() ? r.expression : cheaper);
