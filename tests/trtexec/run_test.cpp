@@ -67,7 +67,7 @@ TEST(Log, NoTextBeginsALineOrSteersTheTerminal) {
     theLog().log(Severity::kERROR, nullptr);
     theLog().writeBare("&&&& RUNNING # --onnx=a\n&&&& PASSED");
   });
-  EXPECT_NE(seen.out.find("&&&& PASSED\\x1b[2J\n"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("] &&&& PASSED\\x1b[2J'\n"), std::string::npos) << seen.out;
   EXPECT_NE(seen.out.find("[TRT] layer\n  &&&& PASSED\\r\\x07\n"), std::string::npos) << seen.out;
   EXPECT_NE(seen.out.find("\n&&&& RUNNING # --onnx=a\\n&&&& PASSED\n"), std::string::npos) << seen.out;
   EXPECT_EQ(seen.out.find("\n&&&& PASSED"), std::string::npos) << seen.out;
