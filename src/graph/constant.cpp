@@ -10,8 +10,8 @@ ConstantPtr Constant::own(HostTensor tensor, std::string weights) {
   constant->dtype_ = tensor.view().dtype;
   constant->dims_ = tensor.view().dims;
   constant->weights_ = std::move(weights);
-  constant->owned_ = std::move(tensor);
-  constant->data_ = constant->owned_.view().data;
+  constant->owned_ = std::make_shared<const HostTensor>(std::move(tensor));
+  constant->data_ = constant->owned_->view().data;
   return constant;
 }
 
@@ -79,10 +79,15 @@ TensorView Constant::view() const {
     }
     const SymbolValues none;
     op_->evaluate({inputs, outputs, &none});
-    owned_ = std::move(tensors.at(static_cast<size_t>(output_)));
-    data_ = owned_.view().data;
+    owned_ = std::make_shared<const HostTensor>(std::move(tensors.at(static_cast<size_t>(output_))));
+    data_ = owned_->view().data;
   }
   return {const_cast<void*>(data_), dtype_, dims_};
+}
+
+std::shared_ptr<const void> Constant::share() const {
+  const void* const data = view().data;
+  return {owned_, data};  // computed once and not changed from then on
 }
 
 }  // namespace tenon::graph

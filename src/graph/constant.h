@@ -33,6 +33,9 @@ class Constant {
   size_t bytes() const noexcept { return bytesOf(dtype_, dims_.count()); }
   ops::TensorType type() const;  // with contents when it is a small integer tensor
   TensorView view() const;  // evaluates a recipe on first use; thread-safe; do not write through it
+  // The bytes with what keeps them alive, which is neither the recipe nor its sources. Borrowed ones have no owner
+  // (use_count() is 0): they go when the caller's do.
+  std::shared_ptr<const void> share() const;
 
   bool isRecipe() const noexcept { return op_ != nullptr; }
   const ops::Operator& op() const { return *op_; }
@@ -48,7 +51,7 @@ class Constant {
   std::vector<ConstantPtr> sources_;
   int output_ = 0;
   mutable std::mutex mutex_;
-  mutable HostTensor owned_;
+  mutable std::shared_ptr<const HostTensor> owned_;  // null where the bytes are borrowed, or not computed yet
   mutable const void* data_ = nullptr;
 };
 

@@ -2,8 +2,10 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/error.h"
+#include "plan/blob.h"
 #include "plan/file.h"
 #include "plan/inspect.h"
 #include "plan/verify.h"
@@ -23,6 +25,18 @@ void readAll(StreamReader& reader, std::byte* to, size_t bytes) {
     checkUser(got != 0, "engine: the stream ended after {} of {} bytes", done, bytes);
     checkUser(got <= bytes - done, "engine: the stream reader says it read {} bytes, asked for {}", got, bytes - done);
     done += got;
+  }
+}
+
+// Weights that entered a plan unchanged are the caller's, there during the build only: they have no owner (use_count() is
+// 0). Copies them, each place once.
+void ownConstants(plan::Plan& plan) {
+  std::map<std::pair<const void*, uint64_t>, std::shared_ptr<const void>> copies;
+  for (auto& constant : plan.constants) {
+    if (constant.data.use_count() != 0 || constant.bytes == 0) continue;
+    auto& copy = copies[{constant.data.get(), constant.bytes}];
+    if (copy == nullptr) copy = plan::Blob::copyOf({static_cast<const std::byte*>(constant.data.get()), constant.bytes}).share(0);
+    constant.data = copy;
   }
 }
 
@@ -48,6 +62,7 @@ std::shared_ptr<const Engine> Engine::loadFrom(StreamReader& reader, const LoadO
 
 std::shared_ptr<const Engine> Engine::make(plan::Plan plan, const LoadOptions& options, Log& log) {
   plan::verify(plan);
+  ownConstants(plan);
   return fromVerified(std::move(plan), options, log);
 }
 

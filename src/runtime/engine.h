@@ -32,7 +32,7 @@ class Engine {
   static std::shared_ptr<const Engine> load(std::span<const std::byte> blob, const LoadOptions& options, Log& log);
   // Reads straight into place.
   static std::shared_ptr<const Engine> loadFrom(StreamReader& reader, const LoadOptions& options, Log& log);
-  // From a plan in memory, as the builder makes it.
+  // From a plan in memory, as the builder makes it. Weights of the caller are copied: the engine owns all its bytes.
   static std::shared_ptr<const Engine> make(plan::Plan plan, const LoadOptions& options, Log& log);
 
   explicit Engine(std::unique_ptr<const EngineParts> parts);

@@ -105,13 +105,14 @@ class KernelLoader {
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
-// Addresses of constants on the device, by constant. Equal data is uploaded once.
+// Addresses of constants on the device, by constant. Equal data is uploaded once; constants that begin at the same place
+// but end elsewhere (empty ones, or parts of the caller's weights) are not equal.
 std::vector<void*> placeConstants(EngineParts& parts) {
   std::vector<void*> addresses;
-  std::map<const void*, void*> placed;
+  std::map<std::pair<const void*, uint64_t>, void*> placed;
   for (const auto& constant : parts.plan.constants) {
     void* data = const_cast<void*>(constant.data.get());
-    auto [entry, fresh] = placed.emplace(data, data);
+    auto [entry, fresh] = placed.emplace(std::pair{constant.data.get(), constant.bytes}, data);
     if (fresh) parts.constantBytes += constant.bytes;
     if (fresh && !parts.device->isHost() && constant.bytes != 0) {
       parts.uploads.emplace_back(*parts.device, parts.allocator, constant.bytes, "weights of the engine");

@@ -1,7 +1,9 @@
 // Emission of nodes, and the conversions that weakly typed networks imply.
 #include "api/network/lower_context.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "api/network/network.h"
 #include "ops/op/reshape.h"
@@ -9,6 +11,22 @@
 namespace tenon::api {
 
 using graph::ValueId;
+
+namespace {
+
+// Whether elements stand where the processor may load them whole. Weights are borrowed from anywhere, files included.
+bool isAligned(const TensorView& view) {
+  const auto elementBytes = static_cast<uintptr_t>(std::max(bits(view.dtype) / 8, 1));
+  return reinterpret_cast<uintptr_t>(view.data) % elementBytes == 0;
+}
+
+HostTensor copyOf(const TensorView& view) {
+  HostTensor copy(view.dtype, view.dims);
+  std::memcpy(copy.view().data, view.data, view.bytes());
+  return copy;
+}
+
+}  // namespace
 
 ValueId LowerContext::input(size_t index) const {
   check(has(index), "input {} is not set", index);
@@ -53,7 +71,8 @@ ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, cons
   check(weights.values != nullptr || weights.count == 0, "{} weights: values is null", role);
   const auto refitName = layer_.network().weightsName(weights, layer_.name(), role);
   // The view promises not to be written through; TensorView has no const form.
-  auto constant = graph::Constant::borrow({const_cast<void*>(weights.values), given, dims}, refitName);
+  const TensorView view{const_cast<void*>(weights.values), given, dims};
+  auto constant = isAligned(view) ? graph::Constant::borrow(view, refitName) : graph::Constant::own(copyOf(view), refitName);
   if (given != wanted) {
     check(isFloating(given) && isFloating(wanted), "{} weights are {}; expected {}", role, name(given), name(wanted));
     constant = graph::Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(wanted)}, {std::move(constant)});

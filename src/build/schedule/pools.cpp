@@ -25,7 +25,7 @@ int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
   record.dims = view.dims;
   record.hash = hash;
   record.weights = constant->weights();
-  record.data = std::shared_ptr<const void>(constant, view.data);
+  record.data = constant->share();  // without an owner where the bytes are the caller's
   record.bytes = bytes.size();
   const auto index = static_cast<int32_t>(plan_.constants.size());
   plan_.constants.push_back(std::move(record));
