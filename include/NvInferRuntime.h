@@ -577,7 +577,7 @@ class IRuntime : public INoCopy {
  public:
   virtual ~IRuntime() noexcept = default;
 
-  //! Sets the DLA core for engines loaded from now on; 0 by default.
+  //! Sets the DLA core for engines loaded from now on; -1, none, by default.
   void setDLACore(int32_t dlaCore) noexcept { mImpl->setDLACore(dlaCore); }
 
   //! The value given to setDLACore(), or its default.
@@ -623,7 +623,7 @@ class IRuntime : public INoCopy {
   //! Sets where temporary files may be made; nullptr for the directory of the system.
   void setTemporaryDirectory(const char* path) noexcept { mImpl->setTemporaryDirectory(path); }
 
-  //! The value given to setTemporaryDirectory(), or its default.
+  //! The value given to setTemporaryDirectory(); nullptr where none is set.
   const char* getTemporaryDirectory() const noexcept { return mImpl->getTemporaryDirectory(); }
 
   //! Sets which temporary files may be made, bit n for the flag n.

@@ -5,7 +5,7 @@
     status.py            writes the page
     status.py --check    ends with status 1 when the page is not what would be written
 
-Methods that do nothing yet call notSupported("VClass::method"). Layers are supported when a file of
+Methods that do nothing yet call notSupported("IClass::method"). Layers are supported when a file of
 src/api/network/layers describes their type, and network_add.cpp says which method adds which type.
 """
 import pathlib
@@ -24,7 +24,7 @@ def sources():
 def unsupported_methods():
     found = set()
     for path in sources():
-        found |= set(re.findall(r'notSupported\(\s*"V(\w+::\w+)"', path.read_text()))
+        found |= set(re.findall(r'notSupported\(\s*"I(\w+::\w+)"', path.read_text()))
     return found
 
 

@@ -35,7 +35,7 @@ void ShapeState::setShape(int index, const Dims& dims) {
   const auto* range = engine_.range(profile_, index);
   for (int axis = 0; axis < rank; ++axis) {
     const auto& extent = x.shape[static_cast<size_t>(axis)];
-    checkUser(!extent.isConstant() || extent.constant() == dims[axis], "input '{}': axis {} is {}, expected {} (fixed in the network)", x.name, axis,
+    checkUser(!extent.isConstant() || extent.constant() == dims[axis], "input '{}': axis {} is {}, expected {} (the network or every profile fixes it)", x.name, axis,
               dims[axis], extent.text());
     const bool ranged = range != nullptr && range->min.rank == rank;
     checkUser(dims[axis] >= 0 && (!ranged || (dims[axis] >= range->min[axis] && dims[axis] <= range->max[axis])),

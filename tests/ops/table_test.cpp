@@ -24,6 +24,7 @@
 #include "ops/op/shape.h"
 #include "ops/op/slice.h"
 #include "ops/op/softmax.h"
+#include "ops/op/tap.h"
 #include "ops/op/topk.h"
 #include "ops/op/transpose.h"
 #include "support.h"
@@ -115,6 +116,7 @@ TEST(OperatorTable, TextReadsBack) {
   checkRoundTrip<ShapeOf>();
   checkRoundTrip<Slice>();
   checkRoundTrip<Softmax>();
+  checkRoundTrip<Tap>();
   checkRoundTrip<TopK>();
   checkRoundTrip<Transpose>();
 }

@@ -136,11 +136,10 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   const BuilderConfig& options = ourConfig(config);
   options.check();
   auto precision = resolvePrecision(ours, options);
-  graph::Graph graph = ours.assemble();
-
   build::BuildOptions build;
   build.device = chosenDevice();
   build.profiles = resolveProfiles(ours, options);
+  graph::Graph graph = ours.assemble(fixSymbols(ours, build.profiles));
   build.optimizationLevel = options.getBuilderOptimizationLevel();
   build.workspaceLimit = options.workspaceLimit().value_or(UINT64_MAX);
   build.averageTimingIterations = options.getAvgTimingIterations();
@@ -176,8 +175,8 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network, const nv
     const BuilderConfig& options = ourConfig(config);
     options.check();
     resolvePrecision(ours, options);
-    resolveProfiles(ours, options);
-    ours.assemble();
+    auto profiles = resolveProfiles(ours, options);
+    ours.assemble(fixSymbols(ours, profiles));
     return true;
   });
 }

@@ -142,6 +142,7 @@ std::size_t BuilderConfig::getMemoryPoolLimit(nv::MemoryPoolType pool) const noe
     case nv::MemoryPoolType::kDLA_MANAGED_SRAM: return 0;
     case nv::MemoryPoolType::kDLA_LOCAL_DRAM: return std::size_t{1} << 30;
     case nv::MemoryPoolType::kDLA_GLOBAL_DRAM: return std::size_t{1} << 29;
+    case nv::MemoryPoolType::kTACTIC_SHARED_MEMORY: return std::size_t{1} << 30;
     default: return physicalMemory();
   }
 }
@@ -203,7 +204,7 @@ bool BuilderConfig::setL2LimitForTiling(int64_t size) noexcept {
 
 bool BuilderConfig::setRemoteAutoTuningConfig(const char*) noexcept {
   return guarded(reporter_, "IBuilderConfig::setRemoteAutoTuningConfig", false,
-                 []() -> bool { notSupported("VBuilderConfig::setRemoteAutoTuningConfig"); });
+                 []() -> bool { notSupported("IBuilderConfig::setRemoteAutoTuningConfig"); });
 }
 
 void BuilderConfig::check() const {

@@ -118,7 +118,7 @@ class BuilderConfig final : public nv::IBuilderConfig, public nv::apiv::VBuilder
     nv::BuilderFlags flags = bit(nv::BuilderFlag::kTF32);
     std::map<const nv::ILayer*, nv::DeviceType> devices;
     nv::DeviceType defaultDevice = nv::DeviceType::kGPU;
-    int32_t dlaCore = 0;
+    int32_t dlaCore = -1;
     cudaStream_t profileStream = nullptr;
     std::vector<const OptimizationProfile*> profiles;
     nv::ProfilingVerbosity verbosity = nv::ProfilingVerbosity::kLAYER_NAMES_ONLY;

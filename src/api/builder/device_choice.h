@@ -5,8 +5,10 @@
 
 namespace tenon::api {
 
-// TENON_DEVICE when it is set, else "cuda" where that backend works, else "cpu". Throws Unsupported with the reason when
-// the device that the variable names does not work here.
+// TENON_DEVICE, empty where it is not set. Throws Unsupported with the reason when that device does not work here.
+std::string demandedDevice();
+
+// demandedDevice() when there is one, else "cuda" where that backend works, else "cpu".
 std::string chosenDevice();
 
 }  // namespace tenon::api

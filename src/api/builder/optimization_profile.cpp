@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "api/common/convert.h"
-#include "api/network/network.h"
 
 namespace tenon::api {
 namespace {
@@ -184,6 +183,63 @@ std::map<std::string, plan::InputRange> OptimizationProfile::resolve(const Netwo
     ranges.emplace(input->name(), std::move(range));
   }
   return ranges;
+}
+
+namespace {
+
+// What each symbol may be in one profile: what all inputs that hold it allow.
+SymbolIntervals symbolRanges(const Network& network, const std::map<std::string, plan::InputRange>& profile) {
+  SymbolIntervals result;
+  const auto allow = [&](const std::string& symbol, int64_t low, int64_t high) {
+    const auto [entry, fresh] = result.try_emplace(symbol, Interval{low, high});
+    if (!fresh) entry->second = {std::max(entry->second.low, low), std::min(entry->second.high, high)};
+  };
+  for (const auto& input : network.inputs()) {
+    const auto found = profile.find(input->name());
+    if (found == profile.end()) continue;
+    const plan::InputRange& range = found->second;
+    const Shape shape = input->inputType().shape;
+    for (int axis = 0; axis < range.min.rank; ++axis) {
+      if (!shape.at(static_cast<size_t>(axis)).isConstant()) allow(input->axisSymbol(axis), range.min[axis], range.max[axis]);
+    }
+    for (size_t i = 0; i < range.minValues.size(); ++i) {
+      allow(input->valueSymbol(static_cast<int>(i)), range.minValues[i], range.maxValues[i]);
+    }
+  }
+  return result;
+}
+
+void narrow(const Network& network, const FixedSymbols& fixed, std::map<std::string, plan::InputRange>& profile) {
+  for (const auto& input : network.inputs()) {
+    const auto found = profile.find(input->name());
+    if (found == profile.end()) continue;
+    plan::InputRange& range = found->second;
+    const Shape shape = input->inputType().shape;
+    for (int axis = 0; axis < range.min.rank; ++axis) {
+      const auto symbol = fixed.find(input->axisSymbol(axis));
+      if (shape.at(static_cast<size_t>(axis)).isConstant() || symbol == fixed.end()) continue;
+      range.min[axis] = range.opt[axis] = range.max[axis] = symbol->second.constant();
+    }
+  }
+}
+
+}  // namespace
+
+FixedSymbols fixSymbols(const Network& network, std::vector<std::map<std::string, plan::InputRange>>& profiles) {
+  FixedSymbols result;
+  if (profiles.empty()) return result;
+  for (const auto& [symbol, range] : symbolRanges(network, profiles[0])) {
+    if (range.low == range.high) result.emplace(symbol, range.low);
+  }
+  for (const auto& profile : profiles) {
+    const auto ranges = symbolRanges(network, profile);
+    std::erase_if(result, [&](const auto& entry) {
+      const auto range = ranges.find(entry.first);
+      return range == ranges.end() || !entry.second.isConstant(range->second.low) || range->second.low != range->second.high;
+    });
+  }
+  for (auto& profile : profiles) narrow(network, result, profile);
+  return result;
 }
 
 }  // namespace tenon::api

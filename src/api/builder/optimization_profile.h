@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "api/common/reporter.h"
+#include "api/network/network.h"
 #include "plan/program.h"
 
 namespace tenon::api {
-
-class Network;
 
 class OptimizationProfile final : public nv::IOptimizationProfile, public nv::apiv::VOptimizationProfile {
  public:
@@ -49,5 +48,9 @@ class OptimizationProfile final : public nv::IOptimizationProfile, public nv::ap
   std::map<std::string, Entry, std::less<>> entries_;
   float extraMemoryTarget_ = 1;
 };
+
+// Extents and shape values that have one value in all profiles though the network leaves them open: they are facts of the
+// engine. Inputs that share a dimension fix it together, and the profiles are narrowed to it.
+FixedSymbols fixSymbols(const Network& network, std::vector<std::map<std::string, plan::InputRange>>& profiles);
 
 }  // namespace tenon::api

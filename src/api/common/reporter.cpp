@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 #include "tenon/printable.h"
 
@@ -57,7 +58,8 @@ void Reporter::report(nv::ErrorCode code, const char* message) noexcept {
 void Reporter::reportCurrent(const char* call) noexcept {
   const auto say = [&](nv::ErrorCode code, const char* what) {
     try {
-      report(code, fmt::format("{}: {}", call, what).c_str());
+      const bool named = std::string_view(what).starts_with(call);  // as "IClass::method is not supported yet" is
+      report(code, named ? what : fmt::format("{}: {}", call, what).c_str());
     } catch (...) {
       report(code, kOutOfMemory);
     }

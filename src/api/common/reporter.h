@@ -26,7 +26,7 @@ class CodedError : public Error {
   nv::ErrorCode code_;
 };
 
-// For methods that exist in the interface and do nothing yet. `method` is "VClass::method" of the public headers:
+// For methods that exist in the interface and do nothing yet. `method` is "IClass::method" of the public headers:
 // scripts/status.py collects these calls into docs/status.md.
 [[noreturn]] void notSupported(const char* method);
 

@@ -5,15 +5,28 @@
 
 #include "api/network/lower_context.h"
 #include "api/network/network.h"
+#include "ops/op/tap.h"
 
 namespace tenon::api {
 namespace {
 
 using Values = std::unordered_map<const Tensor*, graph::ValueId>;
 
-void addInputs(const Network& network, graph::Graph& graph, Values& values) {
+// A node that shows the tensor to the debug listener, right behind what computes it.
+void addTap(const Tensor& tensor, graph::Graph& graph, graph::ValueId value) {
+  std::vector<std::string> origins;
+  if (tensor.producer() != nullptr) origins.push_back(tensor.producer()->name());
+  const auto shown = graph.add(ops::Tap{}, tensor.name(), {value}, std::move(origins));
+  graph.value(shown).constraints.debug = true;
+}
+
+void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& graph, Values& values) {
   for (const auto& input : network.inputs()) {
     ops::TensorType type = input->inputType();
+    for (Extent& extent : type.shape) extent = extent.substitute(fixed);
+    if (type.contents) {
+      for (Extent& value : *type.contents) value = value.substitute(fixed);
+    }
     const bool shapeTensor = network.isShapeTensor(*input);
     if (shapeTensor && !type.contents) {
       throw Unsupported("input '{}' decides about extents; such inputs must have an integer type and a fixed shape of at "
@@ -21,7 +34,7 @@ void addInputs(const Network& network, graph::Graph& graph, Values& values) {
     }
     if (!shapeTensor) type.contents.reset();
     const auto dims = type.shape;
-    const size_t count = type.contents ? type.contents->size() : 0;
+    const auto contents = type.contents.value_or(std::vector<Extent>{});
     const graph::ValueId value = graph.addInput(input->name(), std::move(type));
     graph.value(value).constraints = input->constraints();
     graph.value(value).constraints.hostShape = shapeTensor;
@@ -30,11 +43,13 @@ void addInputs(const Network& network, graph::Graph& graph, Values& values) {
       const int at = static_cast<int>(axis);
       graph.addSymbol(input->axisSymbol(at), {graph::SymbolSource::Kind::kInputExtent, input->name(), at});
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < contents.size(); ++i) {
+      if (contents[i].isConstant()) continue;
       const int at = static_cast<int>(i);
       graph.addSymbol(input->valueSymbol(at), {graph::SymbolSource::Kind::kInputContents, input->name(), at});
     }
     values[input.get()] = value;
+    if (network.isDebugTensor(*input)) addTap(*input, graph, value);
   }
 }
 
@@ -90,17 +105,18 @@ std::vector<const LayerBase*> Network::liveLayers() const {
     }
   };
   for (const Tensor* output : outputs_) visit(output->producer());
-  for (const Tensor* tensor : debug_) {
-    if (tensor->producer() != nullptr) visit(tensor->producer());
+  for (const auto& layer : layers_) {
+    const auto& outputs = layer->outputs();
+    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return isDebugTensor(*output); })) visit(layer.get());
   }
   return order;
 }
 
-graph::Graph Network::assemble() const {
+graph::Graph Network::assemble(const FixedSymbols& fixed) const {
   checkNames();
   graph::Graph graph(name_);
   Values values;
-  addInputs(*this, graph, values);
+  addInputs(*this, fixed, graph, values);
   for (const LayerBase* layer : liveLayers()) {
     std::vector<graph::ValueId> inputs;
     for (const Tensor* input : layer->inputs()) {
@@ -118,11 +134,11 @@ graph::Graph Network::assemble() const {
       if (free && !graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
       auto& constraints = graph.value(value).constraints;
       const auto wanted = tensor.constraints();
-      constraints.debug = constraints.debug || wanted.debug;
       if (wanted.formats != 0) constraints.formats = wanted.formats;
       if (wanted.dynamicRange) constraints.dynamicRange = wanted.dynamicRange;
       if (isShapeOutput(tensor)) constraints.hostShape = true;
       values[&tensor] = value;
+      if (isDebugTensor(tensor)) addTap(tensor, graph, value);
     }
   }
   for (const Tensor* output : outputs_) graph.addOutput(values.at(output), output->name());

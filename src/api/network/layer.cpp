@@ -79,9 +79,15 @@ Tensor* LayerBase::output(int32_t index, const char* call) const {
 void LayerBase::setOutputType(int32_t index, nv::DataType dataType) noexcept {
   guarded(reporter(), "ILayer::setOutputType", [&] {
     Tensor* tensor = output(index, "setOutputType");
-    checkUser(!network_.stronglyTyped() || type_ == nv::LayerType::kCAST,
-              "layer '{}': the output types of a strongly typed network follow from the inputs; add a cast layer", name_);
-    tensor->wantType(fromApi(dataType));
+    const DataType wanted = fromApi(dataType);
+    if (network_.stronglyTyped() && type_ != nv::LayerType::kCAST) {
+      const auto& inferred = tensor->type();
+      checkUser(inferred && inferred->dtype == wanted, "layer '{}': output {} is {}, expected {}: the output types of a strongly "
+                "typed network follow from the inputs; add a cast layer", name_, index,
+                inferred ? tenon::name(inferred->dtype) : "invalid", tenon::name(wanted));
+      return;
+    }
+    tensor->wantType(wanted);
     changed();
   });
 }
@@ -109,7 +115,7 @@ void LayerBase::setMetadata(const char* docString) noexcept {
 
 bool LayerBase::setNbRanks(int32_t nbRanks) noexcept {
   return guarded(reporter(), "ILayer::setNbRanks", false, [&] {
-    if (nbRanks != 1) notSupported("VLayer::setNbRanks");
+    if (nbRanks != 1) notSupported("ILayer::setNbRanks");
     return true;
   });
 }

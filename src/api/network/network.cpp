@@ -148,7 +148,7 @@ bool Network::isDebugTensor(const nv::ITensor& tensor) const noexcept {
 
 bool Network::markUnfusedTensorsAsDebugTensors() noexcept {
   return guarded(reporter_, "INetworkDefinition::markUnfusedTensorsAsDebugTensors", false,
-                 [&]() -> bool { notSupported("VNetworkDefinition::markUnfusedTensorsAsDebugTensors"); });
+                 [&]() -> bool { notSupported("INetworkDefinition::markUnfusedTensorsAsDebugTensors"); });
 }
 
 bool Network::unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }

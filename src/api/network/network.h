@@ -18,6 +18,9 @@
 
 namespace tenon::api {
 
+// Symbols of extents and shape values that a build takes for constants.
+using FixedSymbols = std::map<std::string, Extent, std::less<>>;
+
 class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDefinition {
  public:
   Network(nv::IBuilder& builder, Reporter& parent, nv::NetworkDefinitionCreationFlags flags);
@@ -162,9 +165,10 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   void invalidate(LayerBase& layer);
   void infer(LayerBase& layer);
 
-  // The whole network as a graph: what the outputs need, in topological order; tensors keep their names. Throws
-  // UserError for networks without outputs, with cycles, or with layers whose inputs do not fit.
-  graph::Graph assemble() const;
+  // The whole network as a graph: what the outputs need, in topological order; tensors keep their names. Symbols of
+  // `fixed` enter as their values. Throws UserError for networks without outputs, with cycles, or with layers whose inputs
+  // do not fit.
+  graph::Graph assemble(const FixedSymbols& fixed = {}) const;
 
  private:
   template <typename I, typename Configure>

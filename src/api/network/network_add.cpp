@@ -266,7 +266,7 @@ nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInput
 nv::IAttention* Network::addAttention(nv::ITensor&, nv::ITensor&, nv::ITensor&, nv::AttentionNormalizationOp,
                                       bool) noexcept {
   return guarded(reporter_, "INetworkDefinition::addAttention", static_cast<nv::IAttention*>(nullptr),
-                 []() -> nv::IAttention* { notSupported("VNetworkDefinition::addAttention"); });
+                 []() -> nv::IAttention* { notSupported("INetworkDefinition::addAttention"); });
 }
 
 }  // namespace tenon::api

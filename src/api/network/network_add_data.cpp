@@ -171,29 +171,29 @@ nv::IConcatenationLayer* Network::addConcatenation(nv::ITensor* const* inputs, i
 
 nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPluginV2&) noexcept {
   return guarded(reporter_, "INetworkDefinition::addPluginV2", static_cast<nv::IPluginV2Layer*>(nullptr),
-                 []() -> nv::IPluginV2Layer* { notSupported("VNetworkDefinition::addPluginV2"); });
+                 []() -> nv::IPluginV2Layer* { notSupported("INetworkDefinition::addPluginV2"); });
 }
 
 nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITensor* const*, int32_t,
     nv::IPluginV3&) noexcept {
   return guarded(reporter_, "INetworkDefinition::addPluginV3", static_cast<nv::IPluginV3Layer*>(nullptr),
-                 []() -> nv::IPluginV3Layer* { notSupported("VNetworkDefinition::addPluginV3"); });
+                 []() -> nv::IPluginV3Layer* { notSupported("INetworkDefinition::addPluginV3"); });
 }
 
 nv::ILoop* Network::addLoop() noexcept {
   return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr),
-                 []() -> nv::ILoop* { notSupported("VNetworkDefinition::addLoop"); });
+                 []() -> nv::ILoop* { notSupported("INetworkDefinition::addLoop"); });
 }
 
 nv::IIfConditional* Network::addIfConditional() noexcept {
   return guarded(reporter_, "INetworkDefinition::addIfConditional", static_cast<nv::IIfConditional*>(nullptr),
-                 []() -> nv::IIfConditional* { notSupported("VNetworkDefinition::addIfConditional"); });
+                 []() -> nv::IIfConditional* { notSupported("INetworkDefinition::addIfConditional"); });
 }
 
 nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,
     int64_t, int64_t*, int64_t) noexcept {
   return guarded(reporter_, "INetworkDefinition::addDistCollective", static_cast<nv::IDistCollectiveLayer*>(nullptr),
-                 []() -> nv::IDistCollectiveLayer* { notSupported("VNetworkDefinition::addDistCollective"); });
+                 []() -> nv::IDistCollectiveLayer* { notSupported("INetworkDefinition::addDistCollective"); });
 }
 
 }  // namespace tenon::api

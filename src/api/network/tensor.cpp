@@ -52,8 +52,13 @@ void Tensor::setType(nv::DataType type) noexcept {
       inputChanged();
       return;
     }
-    checkUser(!network_.stronglyTyped(), "tensor '{}': in a strongly typed network only inputs have types to set; add a "
-              "cast layer", name_);
+    if (network_.stronglyTyped()) {
+      const auto& inferred = this->type();
+      checkUser(inferred && inferred->dtype == ours, "tensor '{}' is {}, expected {} by setType: in a strongly typed network "
+                "only inputs have types to set; add a cast layer", name_, inferred ? tenon::name(inferred->dtype) : "invalid",
+                tenon::name(ours));
+      return;
+    }
     wantedType_ = ours;
     network_.invalidate(*producer_);
   });
@@ -168,7 +173,6 @@ std::vector<std::string> Tensor::dimensionNames() const {
 graph::Constraints Tensor::constraints() const {
   graph::Constraints constraints;
   if (isNetworkInput() || isNetworkOutput()) constraints.formats = allowedFormats(formats_, name_);
-  constraints.debug = network_.isDebugTensor(*this);
   if (dynamicRange_) constraints.dynamicRange = {dynamicRange_->first, dynamicRange_->second};
   return constraints;
 }

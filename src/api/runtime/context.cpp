@@ -48,7 +48,7 @@ int ExecutionContext::findOutput(const char* tensorName) const {
 }
 
 void ExecutionContext::setName(const char* name) noexcept {
-  guarded(reporter_, "IExecutionContext::setName", [&] { name_ = orEmpty(name); });
+  tell("IExecutionContext::setName", [&] { name_ = orEmpty(name); });
 }
 
 // Shapes and addresses.
@@ -167,12 +167,12 @@ bool ExecutionContext::setOptimizationProfileAsync(int32_t profileIndex, cudaStr
 }
 
 void ExecutionContext::setDeviceMemory(void* memory) noexcept {
-  guarded(reporter_, "IExecutionContext::setDeviceMemory",
+  tell("IExecutionContext::setDeviceMemory",
           [&] { context_.setMemory(memory, loaded_->engine->arenaBytes()); });
 }
 
 void ExecutionContext::setDeviceMemoryV2(void* memory, int64_t size) noexcept {
-  guarded(reporter_, "IExecutionContext::setDeviceMemoryV2", [&] {
+  tell("IExecutionContext::setDeviceMemoryV2", [&] {
     checkUser(size >= 0, "{} bytes of device memory", size);
     context_.setMemory(memory, static_cast<uint64_t>(size));
   });
@@ -184,7 +184,7 @@ size_t ExecutionContext::updateDeviceMemorySizeForShapes() noexcept {
 
 bool ExecutionContext::setTemporaryStorageAllocator(nv::IGpuAllocator* allocator) noexcept {
   return ask("IExecutionContext::setTemporaryStorageAllocator", false, [&] {
-    if (allocator != nullptr) notSupported("VExecutionContext::setTemporaryStorageAllocator");
+    if (allocator != nullptr) notSupported("IExecutionContext::setTemporaryStorageAllocator");
     return true;
   });
 }
@@ -192,20 +192,30 @@ bool ExecutionContext::setTemporaryStorageAllocator(nv::IGpuAllocator* allocator
 // Execution.
 
 bool ExecutionContext::enqueueV3(cudaStream_t stream) noexcept {
-  return ask("IExecutionContext::enqueueV3", false, [&] {
+  constexpr const char* kCall = "IExecutionContext::enqueueV3";
+  const bool done = ask(kCall, false, [&] {
     context_.enqueue(stream);
-    if (debugSync_) loaded_->engine->device().synchronize(stream);
     return true;
   });
+  return done && (!debugSync_ || wait(kCall, stream));
 }
 
 bool ExecutionContext::executeV2(void* const* bindings) noexcept {
-  return ask("IExecutionContext::executeV2", false, [&] {
+  constexpr const char* kCall = "IExecutionContext::executeV2";
+  const bool done = ask(kCall, false, [&] {
     checkUser(bindings != nullptr, "the bindings are null");
     const auto count = static_cast<int>(loaded_->engine->io().size());
     for (int i = 0; i < count; ++i) context_.setAddress(i, bindings[i]);
     context_.enqueue(nullptr);
-    loaded_->engine->device().synchronize(nullptr);
+    return true;
+  });
+  return done && wait(kCall, nullptr);
+}
+
+// The context is not in use meanwhile: listeners may ask it from the thread that does the work.
+bool ExecutionContext::wait(const char* call, cudaStream_t stream) const noexcept {
+  return guarded(reporter_, call, false, [&] {
+    loaded_->engine->device().synchronize(stream);
     return true;
   });
 }
@@ -222,7 +232,7 @@ cudaEvent_t ExecutionContext::getInputConsumedEvent() const noexcept {
 }
 
 void ExecutionContext::setAuxStreams(cudaStream_t* auxStreams, int32_t nbStreams) noexcept {
-  guarded(reporter_, "IExecutionContext::setAuxStreams", [&] {
+  tell("IExecutionContext::setAuxStreams", [&] {
     checkUser(nbStreams >= 0 && (nbStreams == 0 || auxStreams != nullptr), "{} streams at {}", nbStreams,
               fmt::ptr(auxStreams));
     context_.setAuxStreams(std::vector<runtime::StreamHandle>(auxStreams, auxStreams + nbStreams));
@@ -231,13 +241,13 @@ void ExecutionContext::setAuxStreams(cudaStream_t* auxStreams, int32_t nbStreams
 
 bool ExecutionContext::setCommunicator(void*) noexcept {
   return ask("IExecutionContext::setCommunicator", false,
-             []() -> bool { notSupported("VExecutionContext::setCommunicator"); });
+             []() -> bool { notSupported("IExecutionContext::setCommunicator"); });
 }
 
 // Profiling and debugging.
 
 void ExecutionContext::setProfiler(nv::IProfiler* profiler) noexcept {
-  guarded(reporter_, "IExecutionContext::setProfiler", [&] {
+  tell("IExecutionContext::setProfiler", [&] {
     auto adapter = profiler != nullptr ? std::make_unique<ProfilerAdapter>(*profiler) : nullptr;
     context_.setProfiler(adapter.get());
     profilerAdapter_ = std::move(adapter);
@@ -246,7 +256,7 @@ void ExecutionContext::setProfiler(nv::IProfiler* profiler) noexcept {
 }
 
 void ExecutionContext::setEnqueueEmitsProfile(bool enqueueEmitsProfile) noexcept {
-  guarded(reporter_, "IExecutionContext::setEnqueueEmitsProfile",
+  tell("IExecutionContext::setEnqueueEmitsProfile",
           [&] { context_.setProfilerSynchronous(enqueueEmitsProfile); });
 }
 
@@ -262,7 +272,7 @@ bool ExecutionContext::reportToProfiler() const noexcept {
 bool ExecutionContext::setNvtxVerbosity(nv::ProfilingVerbosity verbosity) noexcept {
   return ask("IExecutionContext::setNvtxVerbosity", false, [&] {
     const auto wanted = rangeDetail(checkedEnum(verbosity, "profiling verbosity"));
-    checkUser(wanted <= rangeDetail(engine_.getProfilingVerbosity()),
+    checkUser(wanted <= rangeDetail(static_cast<nv::ProfilingVerbosity>(loaded_->engine->plan().profilingVerbosity)),
               "the engine was built with less profiling verbosity; set it in the builder's configuration");
     context_.setRangeDetail(wanted);
     nvtxVerbosity_ = verbosity;
@@ -302,7 +312,7 @@ bool ExecutionContext::setAllTensorsDebugState(bool flag) noexcept {
 
 bool ExecutionContext::setUnfusedTensorsDebugState(bool flag) noexcept {
   return ask("IExecutionContext::setUnfusedTensorsDebugState", false, [&] {
-    if (flag) notSupported("VExecutionContext::setUnfusedTensorsDebugState");
+    if (flag) notSupported("IExecutionContext::setUnfusedTensorsDebugState");
     return true;
   });
 }

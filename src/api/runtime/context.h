@@ -10,6 +10,7 @@
 #include "api/common/reporter.h"
 #include "api/runtime/adapters.h"
 #include "api/runtime/engine.h"
+#include "api/runtime/in_use.h"
 #include "runtime/context.h"
 
 namespace tenon::api {
@@ -78,13 +79,26 @@ class ExecutionContext final : public nv::IExecutionContext, public nv::apiv::VE
   int find(const char* tensorName) const;  // UserError for names of no input or output
   int findInput(const char* tensorName) const;
   int findOutput(const char* tensorName) const;
+  bool wait(const char* call, cudaStream_t stream) const noexcept;
+  // The one way into the runtime's context, which belongs to one thread at a time.
   template <typename R, typename Body>
   R ask(const char* call, R fallback, Body&& body) const noexcept {
-    return guarded(reporter_, call, fallback, body);
+    return guarded(reporter_, call, fallback, [&] {
+      const InUse alone(occupant_, "the context");
+      return body();
+    });
+  }
+  template <typename Body>
+  void tell(const char* call, Body&& body) noexcept {
+    guarded(reporter_, call, [&] {
+      const InUse alone(occupant_, "the context");
+      body();
+    });
   }
 
   const Engine& engine_;
   mutable Reporter reporter_;
+  mutable Occupant occupant_{};
   std::shared_ptr<const LoadedEngine> loaded_;
   // Adapters outlive the context that calls them.
   std::unique_ptr<ProfilerAdapter> profilerAdapter_;

@@ -101,7 +101,7 @@ nv::IEngineInspector* Engine::createEngineInspector() const noexcept {
 
 nv::IRefitter* Engine::createRefitter(nv::ILogger&) noexcept {
   return ask("ICudaEngine::createRefitter", static_cast<nv::IRefitter*>(nullptr),
-             []() -> nv::IRefitter* { notSupported("VCudaEngine::createRefitter"); });
+             []() -> nv::IRefitter* { notSupported("ICudaEngine::createRefitter"); });
 }
 
 size_t Engine::getDeviceMemorySize() const noexcept { return static_cast<size_t>(getDeviceMemorySizeV2()); }
@@ -271,7 +271,7 @@ bool Engine::setWeightStreamingBudget(int64_t gpuMemoryBudget) noexcept {
 
 bool Engine::setWeightStreamingBudgetV2(int64_t) noexcept {
   return ask("ICudaEngine::setWeightStreamingBudgetV2", false,
-             []() -> bool { notSupported("VCudaEngine::setWeightStreamingBudgetV2"); });
+             []() -> bool { notSupported("ICudaEngine::setWeightStreamingBudgetV2"); });
 }
 
 bool Engine::isDebugTensor(const char* name) const noexcept {

@@ -1,8 +1,7 @@
 // IRuntime: engines from bytes and streams.
 #include "api/runtime/runtime_object.h"
 
-#include <cstdlib>
-
+#include "api/builder/device_choice.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/adapters.h"
 #include "api/runtime/engine.h"
@@ -15,7 +14,7 @@ nv::ICudaEngine* Runtime::load(Load&& load) {
   if (allocator_ != nullptr) loaded->allocator = std::make_unique<GpuAllocatorAdapter>(*allocator_);
   runtime::LoadOptions options;
   options.hostCodeAllowed = hostCodeAllowed_;
-  options.device = orEmpty(std::getenv("TENON_DEVICE"));
+  options.device = demandedDevice();
   options.allocator = loaded->allocator.get();
   loaded->engine = load(options);
   return new Engine(std::move(loaded), reporter_);
@@ -51,7 +50,10 @@ bool Runtime::setMaxThreads(int32_t maxThreads) noexcept {
 }
 
 void Runtime::setTemporaryDirectory(const char* path) noexcept {
-  guarded(reporter_, "IRuntime::setTemporaryDirectory", [&] { temporaryDirectory_ = orEmpty(path); });
+  guarded(reporter_, "IRuntime::setTemporaryDirectory", [&] {
+    temporaryDirectory_.reset();
+    if (path != nullptr) temporaryDirectory_ = path;
+  });
 }
 
 nv::IPluginRegistry& Runtime::getPluginRegistry() noexcept { return processRegistry(); }
@@ -61,7 +63,7 @@ void Runtime::setPluginRegistryParent(nv::IPluginRegistry*) noexcept {}
 
 nv::IRuntime* Runtime::loadRuntime(const char*) noexcept {
   return guarded(reporter_, "IRuntime::loadRuntime", static_cast<nv::IRuntime*>(nullptr),
-                 []() -> nv::IRuntime* { notSupported("VRuntime::loadRuntime"); });
+                 []() -> nv::IRuntime* { notSupported("IRuntime::loadRuntime"); });
 }
 
 }  // namespace tenon::api

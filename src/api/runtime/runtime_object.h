@@ -3,6 +3,7 @@
 
 #include <NvInferRuntime.h>
 
+#include <optional>
 #include <string>
 
 #include "api/common/reporter.h"
@@ -27,7 +28,7 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   bool setMaxThreads(int32_t maxThreads) noexcept override;
   int32_t getMaxThreads() const noexcept override { return maxThreads_; }
   void setTemporaryDirectory(const char*) noexcept override;
-  const char* getTemporaryDirectory() const noexcept override { return temporaryDirectory_.c_str(); }
+  const char* getTemporaryDirectory() const noexcept override { return temporaryDirectory_ ? temporaryDirectory_->c_str() : nullptr; }
   void setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept override { tempfileFlags_ = flags; }
   nv::TempfileControlFlags getTempfileControlFlags() const noexcept override { return tempfileFlags_; }
   nv::IPluginRegistry& getPluginRegistry() noexcept override;
@@ -45,7 +46,7 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   nv::IGpuAllocator* allocator_ = nullptr;
   int32_t dlaCore_ = -1;
   int32_t maxThreads_ = 1;
-  std::string temporaryDirectory_;
+  std::optional<std::string> temporaryDirectory_;
   nv::TempfileControlFlags tempfileFlags_ = (1U << nv::EnumMax<nv::TempfileControlFlag>()) - 1;
   bool hostCodeAllowed_ = false;
 };

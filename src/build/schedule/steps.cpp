@@ -221,13 +221,28 @@ class Scheduler {
     program_.steps.push_back(std::move(view));
   }
 
+  // A view that is there for its effect: its tensor is shown under the node's name, whatever else has that memory.
+  void addShown(NodeId id) {
+    const auto& node = graph_.node(id);
+    auto step = launchStep(id);
+    step.kind = plan::StepKind::kView;
+    step.kernel = {};
+    step.name = fmt::format("Debug tensor '{}'", node.name);
+    step.inputs = {tensor_[node.inputs[0]]};
+    program_.tensors[static_cast<size_t>(step.outputs[0])].name = node.name;
+    program_.steps.push_back(std::move(step));
+  }
+
   void makeSteps() {
     step_.assign(graph_.nodeCount(), -1);
     for (const auto& [from, to] : uploads_) {
       program_.steps.push_back(copyStep(from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
     }
     for (const NodeId id : graph_.order()) {
-      if (assignment_.isView[id]) continue;
+      if (assignment_.isView[id]) {
+        if (graph_.node(id).op.facts().sideEffects) addShown(id);
+        continue;
+      }
       if (const auto shared = placement_.shared.find(id); shared != placement_.shared.end()) {
         addShared(id, shared->second);
         continue;

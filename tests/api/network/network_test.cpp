@@ -88,7 +88,7 @@ TEST_F(NetworkFacts, TensorsOfOtherNetworksAreRefused) {
 TEST_F(NetworkFacts, UnsupportedLayersSaySo) {
   auto& x = input("x", {2});
   EXPECT_EQ(network->addLoop(), nullptr);
-  expectError("VNetworkDefinition::addLoop is not supported yet");
+  expectError("INetworkDefinition::addLoop is not supported yet");
   EXPECT_EQ(network->addGridSample(x, x), nullptr);
   expectError("layers of type GridSample are not supported yet");
 }
@@ -138,9 +138,13 @@ TEST_F(NetworkFacts, DeadLayersAreDroppedAndNamesKept) {
   network->markOutput(*last->getOutput(0));
   network->markDebug(*used->getOutput(0));
   const graph::Graph graph = network->assemble();
-  EXPECT_EQ(graph.order().size(), 2U);
+  ASSERT_EQ(graph.order().size(), 3U);  // with the node that shows "middle"
   EXPECT_TRUE(graph.findValue("middle").has_value());
-  EXPECT_TRUE(graph.value(*graph.findValue("middle")).constraints.debug);
+  const auto& shown = graph.node(graph.order()[1]);
+  EXPECT_EQ(shown.op.text(), "tap");
+  EXPECT_EQ(shown.name, "middle");
+  EXPECT_EQ(shown.inputs[0], *graph.findValue("middle"));
+  EXPECT_TRUE(graph.value(shown.outputs[0]).constraints.debug);
   EXPECT_EQ(graph.outputName(0), "y");
   EXPECT_EQ(graph.node(graph.order()[0]).origins, std::vector<std::string>{"(Unnamed Layer* 1) [Unary]"});
 }

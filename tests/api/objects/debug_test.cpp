@@ -1,0 +1,165 @@
+// Whatever is marked reaches the debug listener: inputs, constants, views, values that something else would swallow.
+#include <cstring>
+#include <map>
+
+#include "fixture.h"
+
+namespace {
+
+class KeptTensors final : public nv::IDebugListener {
+ public:
+  struct Tensor {
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+    int times = 0;
+  };
+  bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType type, const nv::Dims& shape, const char* name,
+                          cudaStream_t) override {
+    auto& tensor = tensors[name];
+    tensor.shape = extents(shape);
+    ++tensor.times;
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape) count *= extent;
+    tensor.values.resize(static_cast<size_t>(count));
+    if (type == nv::DataType::kFLOAT) std::memcpy(tensor.values.data(), address, tensor.values.size() * sizeof(float));
+    if (type == nv::DataType::kINT64) std::copy_n(static_cast<const int64_t*>(address), count, tensor.values.begin());
+    return true;
+  }
+  std::map<std::string, Tensor> tensors;
+};
+
+class DebugTensors : public ObjectTest {
+ protected:
+  void mark(nv::ITensor* tensor, const char* name) {
+    tensor->setName(name);
+    ASSERT_TRUE(network->markDebug(*tensor));
+    marked.emplace_back(name);
+  }
+  // Builds, runs once with the bindings, and returns what the listener saw.
+  std::map<std::string, KeptTensors::Tensor> seen(const std::vector<void*>& bindings) {
+    const auto loaded = engine();
+    if (loaded == nullptr) return {};
+    for (const auto& name : marked) EXPECT_TRUE(loaded->isDebugTensor(name.c_str())) << name;
+    const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
+    KeptTensors listener;
+    EXPECT_TRUE(context->setDebugListener(&listener));
+    EXPECT_TRUE(context->setAllTensorsDebugState(true));
+    EXPECT_TRUE(context->executeV2(bindings.data()));
+    EXPECT_EQ(listener.tensors.size(), marked.size());
+    for (const auto& name : marked) EXPECT_EQ(listener.tensors[name].times, 1) << name;
+    EXPECT_TRUE(context->setAllTensorsDebugState(false));
+    listener.tensors.clear();
+    EXPECT_TRUE(context->executeV2(bindings.data()));
+    EXPECT_TRUE(listener.tensors.empty());
+    EXPECT_TRUE(context->setAllTensorsDebugState(true));
+    EXPECT_TRUE(context->executeV2(bindings.data()));
+    return std::move(listener.tensors);
+  }
+  std::vector<float> x{1, -2, 3, -4, 5, -6};
+  std::vector<float> y = std::vector<float>(6);
+  std::vector<std::string> marked;
+};
+
+TEST_F(DebugTensors, MayBeInputs) {
+  auto& in = input("x", {2, 3});
+  mark(&in, "x");
+  output(network->addUnary(in, nv::UnaryOperation::kNEG)->getOutput(0), "y");
+  const auto tensors = seen({x.data(), y.data()});
+  EXPECT_EQ(tensors.at("x").shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(tensors.at("x").values, x);
+  EXPECT_EQ(y[1], 2);
+}
+
+TEST_F(DebugTensors, MayBeConstants) {
+  std::vector<float> half(6, 0.5F);
+  auto* constant = network->addConstant(dims({2, 3}), {nv::DataType::kFLOAT, half.data(), 6});
+  auto* twice = network->addElementWise(*constant->getOutput(0), *constant->getOutput(0), nv::ElementWiseOperation::kSUM);
+  mark(constant->getOutput(0), "half");
+  mark(twice->getOutput(0), "one");  // computed from constants
+  output(network->addElementWise(input("x", {2, 3}), *twice->getOutput(0), nv::ElementWiseOperation::kSUM)->getOutput(0), "y");
+  const auto tensors = seen({x.data(), y.data()});
+  EXPECT_EQ(tensors.at("half").values, half);
+  EXPECT_EQ(tensors.at("one").values, std::vector<float>(6, 1));
+  EXPECT_EQ(y[1], -1);
+}
+
+TEST_F(DebugTensors, MayBeViews) {
+  auto& in = input("x", {2, 3});
+  auto* flat = network->addShuffle(in);
+  flat->setReshapeDimensions(dims({6}));
+  auto* abs = network->addUnary(*flat->getOutput(0), nv::UnaryOperation::kABS);
+  auto* column = network->addShuffle(*abs->getOutput(0));
+  column->setReshapeDimensions(dims({6, 1}));
+  auto* same = network->addIdentity(*column->getOutput(0));  // nothing but a name
+  mark(flat->getOutput(0), "flat");
+  mark(column->getOutput(0), "column");
+  mark(same->getOutput(0), "same");
+  output(network->addUnary(*same->getOutput(0), nv::UnaryOperation::kNEG)->getOutput(0), "y");
+  const auto tensors = seen({x.data(), y.data()});
+  EXPECT_EQ(tensors.at("flat").shape, (std::vector<int64_t>{6}));
+  EXPECT_EQ(tensors.at("flat").values, x);
+  EXPECT_EQ(tensors.at("column").shape, (std::vector<int64_t>{6, 1}));
+  EXPECT_EQ(tensors.at("column").values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(tensors.at("same").values, tensors.at("column").values);
+  EXPECT_EQ(y[1], -2);
+}
+
+TEST_F(DebugTensors, MayBeOutputsAndWhatNobodyReads) {
+  auto& in = input("x", {2, 3});
+  auto* abs = network->addUnary(in, nv::UnaryOperation::kABS);
+  auto* unread = network->addUnary(*abs->getOutput(0), nv::UnaryOperation::kSQRT);
+  output(network->addUnary(*abs->getOutput(0), nv::UnaryOperation::kNEG)->getOutput(0), "y");
+  mark(network->getOutput(0), "y");
+  mark(unread->getOutput(0), "unread");
+  mark(abs->getOutput(0), "absolute");  // that would be one node with its reader
+  const auto tensors = seen({x.data(), y.data()});
+  EXPECT_EQ(tensors.at("y").values, y);
+  EXPECT_EQ(tensors.at("unread").values[3], 2);
+  EXPECT_EQ(tensors.at("absolute").values[3], 4);
+}
+
+TEST_F(DebugTensors, MayHaveAnyShapeAndType) {
+  auto& in = input("x", {-1, 3});
+  auto* shape = network->addShape(in);
+  mark(&in, "x");
+  mark(shape->getOutput(0), "shape");
+  auto* flat = network->addShuffle(in);
+  flat->setReshapeDimensions(dims({-1}));
+  output(flat->getOutput(0), "y");
+  auto* profile = builder->createOptimizationProfile();
+  profile->setDimensions("x", nv::OptProfileSelector::kMIN, dims({0, 3}));
+  profile->setDimensions("x", nv::OptProfileSelector::kOPT, dims({2, 3}));
+  profile->setDimensions("x", nv::OptProfileSelector::kMAX, dims({9, 3}));
+  config->addOptimizationProfile(profile);
+  const auto loaded = engine();
+  ASSERT_NE(loaded, nullptr);
+  const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
+  KeptTensors listener;
+  context->setDebugListener(&listener);
+  EXPECT_TRUE(context->setTensorDebugState("x", true));
+  EXPECT_TRUE(context->setTensorDebugState("shape", true));
+  EXPECT_FALSE(context->setTensorDebugState("y", true));
+  expectError("tensor 'y' was not marked");
+  void* bindings[] = {x.data(), y.data()};
+  for (const int64_t rows : {2, 1, 0}) {
+    ASSERT_TRUE(context->setInputShape("x", dims({rows, 3})));
+    ASSERT_TRUE(context->executeV2(bindings));
+    EXPECT_EQ(listener.tensors["x"].shape, (std::vector<int64_t>{rows, 3}));
+    EXPECT_EQ(listener.tensors["x"].values, std::vector<float>(x.begin(), x.begin() + 3 * rows));
+    EXPECT_EQ(listener.tensors["shape"].values, (std::vector<float>{static_cast<float>(rows), 3}));
+  }
+}
+
+TEST_F(DebugTensors, AreNotThereWithoutTheMark) {
+  auto& in = input("x", {2, 3});
+  mark(&in, "x");
+  EXPECT_TRUE(network->unmarkDebug(in));
+  marked.clear();
+  output(network->addUnary(in, nv::UnaryOperation::kNEG)->getOutput(0), "y");
+  const auto loaded = engine();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_FALSE(loaded->isDebugTensor("x"));
+  EXPECT_EQ(loaded->getNbLayers(), 1);
+}
+
+}  // namespace
