@@ -2,15 +2,29 @@
 #include <NvInfer.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "api/builder/builder.h"
 #include "api/common/convert.h"
 #include "api/common/reporter.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/runtime_object.h"
+#include "core/environment.h"
 
 namespace tenon::api {
 namespace {
+
+// Each variable of the environment that is ignored, once.
+void reportIgnoredSettings(Reporter& reporter) {
+  static std::mutex mutex;
+  static auto* const reported = new std::set<std::string>;  // builders are made until the process ends
+  const std::lock_guard lock(mutex);
+  for (const auto& text : ignoredSettings()) {
+    if (reported->insert(text).second) reporter.warning("{}", text);
+  }
+}
 
 // Makes an object whose public interface is I; what it returns is an untyped pointer to that.
 template <typename T, typename I>
@@ -21,6 +35,7 @@ void* create(const char* call, void* logger, int32_t version) noexcept {
     checkUser(typed != nullptr, "the logger is null");
     checkVersion(version);
     noteLogger(typed);
+    reportIgnoredSettings(reporter);
     return static_cast<I*>(new T(typed));
   });
 }

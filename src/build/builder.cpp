@@ -183,6 +183,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     return bound;
   };
   checkExtents(graph, bindAll());  // refused before any work
+  passes::reportUnknownNames(log);
 
   const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
   Stages stages;

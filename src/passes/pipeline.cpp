@@ -1,12 +1,18 @@
 // The passes in order, with the reason for the order; the driver that runs, verifies, dumps and bisects.
 #include "passes/pipeline.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "passes/align_products.h"
 #include "passes/attention_heads.h"
@@ -99,12 +105,17 @@ const char* variable(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-void write(const std::filesystem::path& path, const std::string& content) {
+bool write(const std::filesystem::path& path, const std::string& content) {
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream out(path);
   out << content;
+  out.close();
+  return out.good();
 }
+
+// Stages of the build that isDisabled() is asked for beside the passes.
+constexpr std::string_view kStages[] = {"join_branches", "join_cast", "share_memory"};
 
 // `before` is a copy of the graph.
 int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, const Options& options) {
@@ -134,7 +145,25 @@ bool isDisabled(std::string_view pass) {
 
 void dump(const graph::Graph& graph, std::string_view label) {
   const char* folder = variable("TENON_DUMP");
-  if (folder != nullptr) write(std::filesystem::path(folder) / fmt::format("{}.graph", label), graph::text(graph));
+  if (folder == nullptr) return;
+  const auto path = std::filesystem::path(folder) / fmt::format("{}.graph", label);
+  checkUser(write(path, graph::text(graph)), "TENON_DUMP is '{}': {} could not be written; expected a folder with room", folder,
+            path.string());
+}
+
+void reportUnknownNames(Log& log) {
+  const char* list = variable("TENON_DISABLE");
+  if (list == nullptr) return;
+  std::vector<std::string_view> known(std::begin(kStages), std::end(kStages));
+  for (const auto& pass : kPipeline) {
+    if (std::find(known.begin(), known.end(), pass.name) == known.end()) known.push_back(pass.name);
+  }
+  std::istringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    log.warning("TENON_DISABLE names '{}', which is no pass and is ignored; expected names of {}, with commas between them", name,
+                fmt::join(known, ", "));
+  }
 }
 
 std::span<const Pass> pipeline() { return kPipeline; }
@@ -147,8 +176,7 @@ namespace {
 
 // `isWhole`: the last passes as well.
 void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
-  const char* stop = variable("TENON_STOP_AFTER");
-  const long limit = stop != nullptr ? std::strtol(stop, nullptr, 10) : INT64_MAX;
+  const long limit = numberSetting("TENON_STOP_AFTER").value_or(INT64_MAX);
   graph::verify(graph);
   int done = 0;
   const auto note = [&](std::string_view pass) { dump(graph, fmt::format("{:03}_{}", done, pass)); };

@@ -35,7 +35,10 @@ int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
 // Whether TENON_DISABLE names the pass, or a stage of the build that may be left out like one.
 bool isDisabled(std::string_view pass);
 
-// Writes the graph as <label>.graph into the folder TENON_DUMP, where that is set.
+// A warning for each name in TENON_DISABLE that is none.
+void reportUnknownNames(Log& log);
+
+// Writes the graph as <label>.graph into the folder TENON_DUMP, where that is set; UserError where it cannot be written.
 void dump(const graph::Graph& graph, std::string_view label);
 
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass

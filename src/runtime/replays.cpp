@@ -2,8 +2,8 @@
 #include "runtime/replays.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+
+#include "core/environment.h"
 
 namespace tenon::runtime {
 namespace {
@@ -11,14 +11,9 @@ namespace {
 // Double and triple buffering of inputs and outputs, and one more.
 constexpr size_t kMostEntries = 4;
 
-bool isSwitchedOff() {
-  const char* value = std::getenv("TENON_CUDA_GRAPH");
-  return value != nullptr && std::string_view(value) == "0";
-}
-
 }  // namespace
 
-Replays::Replays(Device& device) : recorder_(isSwitchedOff() ? nullptr : dynamic_cast<Recorder*>(&device)) {}
+Replays::Replays(Device& device) : recorder_(switchedOn("TENON_CUDA_GRAPH", true) ? dynamic_cast<Recorder*>(&device) : nullptr) {}
 
 Replays::Decision Replays::look(const std::shared_ptr<Binding>& binding, void* arena, const std::vector<void*>& addresses, StreamHandle stream) {
   if (recorder_ == nullptr || recorder_->isCapturing(stream)) return {};

@@ -187,15 +187,21 @@ nv::IPluginRegistry::PluginLibraryHandle PluginRegistry::loadLibrary(const char*
       throw;
     }
     loading_ = nullptr;
+    ++libraries_[library.get()];
     return library.release();
   });
 }
 
 void PluginRegistry::deregisterLibrary(PluginLibraryHandle handle) noexcept {
-  if (handle == nullptr) return;
   locked("IPluginRegistry::deregisterLibrary", false, [&] {
-    std::erase_if(rows_, [&](const Row& row) { return row.library == handle; });
-    refreshLists();
+    const auto found = libraries_.find(handle);
+    checkUser(found != libraries_.end(), "{} is no handle of a loaded library; expected one that loadLibrary() returned, and "
+              "each only as often as it was returned", fmt::ptr(handle));
+    if (--found->second == 0) {
+      std::erase_if(rows_, [&](const Row& row) { return row.library == handle; });
+      refreshLists();
+      libraries_.erase(found);
+    }
     dlclose(handle);
     return true;
   });

@@ -62,6 +62,7 @@ class PluginRegistry final : public nv::IPluginRegistry {
   nv::IErrorRecorder* recorder_ = nullptr;
   bool parentSearch_ = true;
   void* loading_ = nullptr;  // library whose creators are being registered
+  std::map<void*, int> libraries_;  // by handle, how often loadLibrary() returned it
 };
 
 // The registry of the process. It is never destroyed: registrars run before main and after exit handlers.

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "build/tune/test_data.h"
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "core/strided.h"
@@ -145,8 +145,7 @@ std::string compareResults(const TensorView& got, const TensorView& expected, si
 }
 
 bool selfCheckWanted() {
-  const char* wanted = std::getenv("TENON_SELF_CHECK");
-  return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "0";
+  return switchedOn("TENON_SELF_CHECK", false);
 }
 
 std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+#include "core/environment.h"
 
 namespace tenon::platform {
 namespace {
@@ -19,10 +20,7 @@ thread_local int depth = 0;
 std::atomic<bool> inForkedChild{false};
 
 int countCores() noexcept {
-  if (const char* wanted = std::getenv("TENON_THREADS")) {
-    const long count = std::strtol(wanted, nullptr, 10);
-    if (count > 0 && count < 4096) return static_cast<int>(count);
-  }
+  if (const auto wanted = numberSetting("TENON_THREADS")) return static_cast<int>(*wanted);
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;

@@ -209,4 +209,67 @@ TEST(PluginRegistry, CreatorsComeAndGo) {
   EXPECT_EQ(registry->loadLibrary("there/is/no/such.so"), nullptr);
 }
 
+class KeptErrors final : public nv::IErrorRecorder {
+ public:
+  int32_t getNbErrors() const noexcept override { return static_cast<int32_t>(texts.size()); }
+  nv::ErrorCode getErrorCode(int32_t) const noexcept override { return nv::ErrorCode::kSUCCESS; }
+  ErrorDesc getErrorDesc(int32_t index) const noexcept override { return texts[static_cast<size_t>(index)].c_str(); }
+  bool hasOverflowed() const noexcept override { return false; }
+  void clear() noexcept override { texts.clear(); }
+  bool reportError(nv::ErrorCode, ErrorDesc text) noexcept override {
+    texts.emplace_back(text);
+    return true;
+  }
+  RefCount incRefCount() noexcept override { return ++references; }
+  RefCount decRefCount() noexcept override { return --references; }
+  std::vector<std::string> texts;
+  RefCount references = 0;
+};
+
+TEST(PluginRegistry, UnknownLibraryHandlesAreRefused) {
+  auto* registry = getPluginRegistry();
+  KeptErrors errors;
+  registry->setErrorRecorder(&errors);
+  int nothing = 0;
+  for (void* handle : {static_cast<void*>(nullptr), static_cast<void*>(&nothing), reinterpret_cast<void*>(uintptr_t{1})}) {
+    errors.texts.clear();
+    registry->deregisterLibrary(handle);
+    ASSERT_EQ(errors.texts.size(), 1U);
+    EXPECT_NE(errors.texts[0].find("is no handle of a loaded library; expected one that loadLibrary() returned"), std::string::npos)
+        << errors.texts[0];
+  }
+  registry->setErrorRecorder(nullptr);
+  EXPECT_EQ(errors.references, 0);
+}
+
+// What the class of a message is called is what programs see in the headers, and it stands there once.
+TEST_F(BuilderFacts, MessagesNamePublicFunctions) {
+  auto& x = input("x", {2});
+  output(network->addUnary(x, nv::UnaryOperation::kABS)->getOutput(0), "y");
+  const auto loaded = engine();
+  ASSERT_NE(loaded, nullptr);
+  const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
+  network->addLoop();
+  network->addIfConditional();
+  network->addAttention(x, x, x, nv::AttentionNormalizationOp::kSOFTMAX, false);
+  network->addDistCollective(x, {}, {}, 0, nullptr, 0);
+  network->markUnfusedTensorsAsDebugTensors();
+  network->getLayer(0)->setNbRanks(2);
+  config->setRemoteAutoTuningConfig("x");
+  runtime->loadRuntime("x");
+  loaded->setWeightStreamingBudgetV2(1);
+  context->setCommunicator(nullptr);
+  context->setUnfusedTensorsDebugState(true);
+  EXPECT_EQ(log.errors.size(), 11U);
+  for (const auto& error : log.errors) {
+    const auto end = error.find(" is not supported yet");
+    ASSERT_NE(end, std::string::npos) << error;
+    const auto name = error.substr(0, end);
+    EXPECT_EQ(name[0], 'I') << error;
+    EXPECT_EQ(name.find(' '), std::string::npos) << error;
+    EXPECT_EQ(error.find(name, 1), std::string::npos) << error;
+  }
+  log.errors.clear();
+}
+
 }  // namespace

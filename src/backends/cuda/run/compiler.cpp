@@ -1,7 +1,6 @@
 // Compilation, and modules.
 #include "backends/cuda/run/compiler.h"
 
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 
 #include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/cuda_device.h"
+#include "core/environment.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -18,9 +18,7 @@ namespace {
 // TENON_CUDA_OVERLAP=0 switches this off.
 bool mayOverlap() {
   static const bool kMay = [] {
-    const char* value = std::getenv("TENON_CUDA_OVERLAP");
-    const bool off = value != nullptr && std::string_view(value) == "0";
-    return !off && driver().launchKernelEx != nullptr && computeCapability() >= 90;
+    return switchedOn("TENON_CUDA_OVERLAP", true) && driver().launchKernelEx != nullptr && computeCapability() >= 90;
   }();
   return kMay;
 }

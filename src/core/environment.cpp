@@ -1,0 +1,59 @@
+// The table of variables, and the one way to read them.
+#include "core/environment.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+
+namespace tenon {
+namespace {
+
+struct Variable {
+  const char* name;
+  long low;
+  long high;  // with 0 to 1 it is a switch
+};
+
+constexpr Variable kVariables[] = {
+    {"TENON_CUDA_GRAPH", 0, 1}, {"TENON_CUDA_OVERLAP", 0, 1},           {"TENON_SELF_CHECK", 0, 1},
+    {"TENON_THREADS", 1, 4095}, {"TENON_STOP_AFTER", 0, 1'000'000'000},
+};
+
+// What is set; nothing set is as not set.
+std::string_view given(const Variable& variable) noexcept {
+  const char* const value = std::getenv(variable.name);
+  return value != nullptr ? value : "";
+}
+
+std::optional<long> read(const Variable& variable) noexcept {
+  const std::string_view text = given(variable);
+  long number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool fits = error == std::errc() && end == text.data() + text.size() && number >= variable.low && number <= variable.high;
+  return fits ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<long> numberSetting(std::string_view name) noexcept {
+  for (const auto& variable : kVariables) {
+    if (variable.name == name) return read(variable);
+  }
+  return std::nullopt;
+}
+
+bool switchedOn(std::string_view name, bool otherwise) noexcept { return numberSetting(name).value_or(otherwise ? 1 : 0) != 0; }
+
+std::vector<std::string> ignoredSettings() {
+  std::vector<std::string> result;
+  for (const auto& variable : kVariables) {
+    if (given(variable).empty() || read(variable)) continue;
+    const bool isSwitch = variable.low == 0 && variable.high == 1;
+    result.push_back(fmt::format("{} is '{}', expected {}; it is ignored", variable.name, given(variable),
+                                 isSwitch ? "0 or 1" : fmt::format("a whole number from {} to {}", variable.low, variable.high)));
+  }
+  return result;
+}
+
+}  // namespace tenon
