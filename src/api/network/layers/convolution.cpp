@@ -14,7 +14,8 @@ class ConvolutionLayer final : public ConvolutionCommon<nv::IConvolutionLayer, n
     const Window sliding = window(context);
     const Shape& x = context.shape(context.input(0));
     const Padding padding = slidingPadding(sliding, Shape(x.begin() + 2, x.end()));
-    auto values = operands(context, maps(), channels(context) / groups());
+    const int64_t inputs = channels(context);  // which checks the groups
+    auto values = operands(context, maps(), inputs / groups());
     const auto op = describe<ops::Convolution>(sliding, padding, values.size() > 2);
     return {context.add(op, std::move(values))};
   }

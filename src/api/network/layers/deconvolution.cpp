@@ -12,7 +12,8 @@ class DeconvolutionLayer final : public ConvolutionCommon<nv::IDeconvolutionLaye
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const Window sliding = window(context);
-    auto values = operands(context, channels(context), maps() / groups());
+    const int64_t inputs = channels(context);  // which checks the groups
+    auto values = operands(context, inputs, maps() / groups());
     const auto op = describe<ops::Deconvolution>(sliding, deconvolutionPadding(sliding), values.size() > 2);
     return {context.add(op, std::move(values))};
   }
