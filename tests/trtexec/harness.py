@@ -49,6 +49,11 @@ class Run:
             check(re.search(pattern, self.err), f"no error line fits '{pattern}' in\n{self.err}")
         return self
 
+    def warns(self, times):
+        lines = [line for line in self.out.splitlines() if "[W]" in line]
+        check(len(lines) == times, f"{len(lines)} warnings, expected {times}:\n{self.out}")
+        return self
+
     def says(self, *patterns):
         for pattern in patterns:
             check(re.search(pattern, self.out), f"no line fits '{pattern}' in\n{self.out}")

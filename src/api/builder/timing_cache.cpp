@@ -37,7 +37,7 @@ void TimingCacheObject::read(const void* blob, std::size_t size) {
   try {
     cache_.deserialize({static_cast<const std::byte*>(blob), size});
   } catch (const UserError& error) {
-    reporter_.warning("IBuilderConfig::createTimingCache: {}; the cache starts empty", error.what());
+    reporter_.warning("IBuilderConfig::createTimingCache: {}; none of its entries are used", error.what());
     cache_.clear();
   }
 }

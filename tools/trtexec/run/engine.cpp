@@ -66,11 +66,16 @@ std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig
   } else {
     info("There is no timing cache in {} yet; it is written after the build", options.timingCacheFile);
   }
+  theLog().hold();
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(data.data(), data.size()));
+  const std::string reason = theLog().stopHolding();
   if (!data.empty() && cache != nullptr && isFresh(config, *cache, data)) {
     // The builder starts from nothing then, and the file is written after the build, whatever it was.
-    throw Failure("the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another",
-                  options.timingCacheFile);
+    throw Failure("the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another ({})",
+                  options.timingCacheFile, reason);
+  }
+  if (!reason.empty()) {
+    warn("{}", reason);
   }
   if (cache == nullptr || !config.setTimingCache(*cache, false)) {
     throw Failure("the timing cache in '{}' is not usable here; the messages above say why", options.timingCacheFile);

@@ -41,10 +41,27 @@ void Log::log(Severity severity, const nvinfer1::AsciiChar* message) noexcept {
   }
   try {
     const std::lock_guard lock(mutex_);
-    writeLine(severity, "[TRT] ", printable(message == nullptr ? "" : message, LineBreaks::kIndented));
+    const auto text = printable(message == nullptr ? "" : message, LineBreaks::kIndented);
+    if (held_) {
+      *held_ += (held_->empty() ? "" : "\n") + text;
+    } else {
+      writeLine(severity, "[TRT] ", text);
+    }
   } catch (const std::exception&) {
     // A log line that cannot be made must not end the library's work.
   }
+}
+
+void Log::hold() {
+  const std::lock_guard lock(mutex_);
+  held_.emplace();
+}
+
+std::string Log::stopHolding() {
+  const std::lock_guard lock(mutex_);
+  std::string said = held_.value_or("");
+  held_.reset();
+  return said;
 }
 
 void Log::write(Severity severity, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,10 @@ public:
   //! Replaces the text of the status line, which stands below the log on a terminal; empty removes it.
   void setStatus(std::string_view text);
 
+  //! Keeps what the library says from now on to itself; stopHolding() returns it, a line each.
+  void hold();
+  std::string stopHolding();
+
   void setVerbose(bool verbose) { least_ = verbose ? Severity::kVERBOSE : Severity::kINFO; }
   bool isVerbose() const { return least_ == Severity::kVERBOSE; }
 
@@ -38,6 +43,7 @@ private:
   std::mutex mutex_;
   Severity least_ = Severity::kINFO;
   std::string status_;
+  std::optional<std::string> held_;
 };
 
 Log& theLog();
