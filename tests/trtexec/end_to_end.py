@@ -213,7 +213,7 @@ def shapes_are_checked(folder):
 @case
 def open_dimensions_become_one(folder):
     Run(f"--onnx={MODEL}", *SHORT).good().says(r"\[W\] input 'input' .*1x1x28x28",
-                                              "Input binding for input with dimensions 1x1x28x28").warns(1)
+                                              "Input binding for input with dimensions 1x1x28x28").warns(1, "'input'")
     Run(f"--loadEngine={given.engine}", *SHORT).good().says("Input binding for input with dimensions 4x1x28x28")
 
 
@@ -240,7 +240,7 @@ def timing_caches_are_kept(folder):
     check(first.read_bytes() == second.read_bytes(), "two builds from one timing cache give different engines")
     cache.write_bytes(b"this is no timing cache")
     foreign = Run(f"--onnx={MODEL}", *BATCHES, "--skipInference", f"--timingCacheFile={cache}").bad(
-        f"'{cache}' holds no timing cache of this library.*the first line must begin with").warns(0)
+        f"'{cache}' holds no timing cache of this library.*the first line must begin with").warns(0, "timing cache")
     check("starts empty" not in foreign.out + foreign.err, foreign.err)
     check(cache.read_bytes() == b"this is no timing cache", "a file that is no timing cache was overwritten")
 

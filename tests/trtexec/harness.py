@@ -49,9 +49,9 @@ class Run:
             check(re.search(pattern, self.err), f"no error line fits '{pattern}' in\n{self.err}")
         return self
 
-    def warns(self, times):
-        lines = [line for line in self.out.splitlines() if "[W]" in line]
-        check(len(lines) == times, f"{len(lines)} warnings, expected {times}:\n{self.out}")
+    def warns(self, times, about):
+        lines = [line for line in self.out.splitlines() if "[W]" in line and about in line]
+        check(len(lines) == times, f"{len(lines)} warnings of {about}, expected {times}:\n{self.out}")
         return self
 
     def says(self, *patterns):
