@@ -5,6 +5,8 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 
 namespace tenon {
 namespace {
@@ -45,6 +47,33 @@ std::optional<long> numberSetting(std::string_view name) noexcept {
 
 bool switchedOn(std::string_view name, bool otherwise) noexcept { return numberSetting(name).value_or(otherwise ? 1 : 0) != 0; }
 
+namespace {
+
+// Folders that TENON_CUDA_LIBS names, files that TENON_CUDART and TENON_CACHE_DIR name: what is not there is not looked into.
+void addMissingPaths(std::vector<std::string>& result) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto value = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return std::string(text != nullptr ? text : "");
+  };
+  std::istringstream folders(value("TENON_CUDA_LIBS"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty() || fs::is_directory(folder, error)) continue;
+    result.push_back(fmt::format("TENON_CUDA_LIBS names '{}', expected folders with colons between them; it is ignored", folder));
+  }
+  const auto runtime = value("TENON_CUDART");
+  if (!runtime.empty() && !fs::is_regular_file(runtime, error)) {
+    result.push_back(fmt::format("TENON_CUDART is '{}', expected the path of NVIDIA's libcudart; it is ignored", runtime));
+  }
+  const auto cache = value("TENON_CACHE_DIR");
+  if (!cache.empty() && fs::exists(cache, error) && !fs::is_directory(cache, error)) {
+    result.push_back(fmt::format("TENON_CACHE_DIR is '{}', expected a folder, or the name of a new one; nothing is kept", cache));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> ignoredSettings() {
   std::vector<std::string> result;
   for (const auto& variable : kVariables) {
@@ -53,6 +82,7 @@ std::vector<std::string> ignoredSettings() {
     result.push_back(fmt::format("{} is '{}', expected {}; it is ignored", variable.name, given(variable),
                                  isSwitch ? "0 or 1" : fmt::format("a whole number from {} to {}", variable.low, variable.high)));
   }
+  addMissingPaths(result);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Variables of the environment that hold numbers and switches: what each may be, and what was set to something else.
+// Variables of the environment: what those may be that hold numbers and switches, and what was set to something else.
 #pragma once
 
 #include <optional>
