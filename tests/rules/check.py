@@ -120,11 +120,27 @@ def check_map(root, name, lines):
             yield number, f"names {found.group(2)}, which is not in {found.group(1)}"
 
 
+def check_tree(root, name, lines):
+    """Each folder of the tree on the architecture's page is there, or its line says that it is a goal."""
+    parents = []  # (indent, folder) of the lines above that this one may be in
+    for number, line in enumerate(lines, 1):
+        found = re.match(r"( {4,})([\w/]+)/(?: {2,}(.*))?$", line) if name == "docs/architecture.md" else None
+        if not found:
+            continue
+        indent = len(found.group(1))
+        parents = [parent for parent in parents if parent[0] < indent]
+        folder = "/".join([parent[1] for parent in parents] + [found.group(2)])
+        parents.append((indent, found.group(2)))
+        goal, there = (found.group(3) or "").startswith("goal:"), (root / folder).is_dir()
+        if goal == there:
+            yield number, f"{folder} is {'there, and called a goal' if there else 'not there; expected the word goal: in front'}"
+
+
 def main(root):
     breaches, count = [], 0
     for name, lines in files_of(root):
         count += 1
-        for check in (check_links, check_map):
+        for check in (check_links, check_map, check_tree):
             breaches += [f"{name}:{number}: {what}" for number, what in check(root, name, lines)]
         for check in (check_includes, check_text):
             breaches += [f"{name}:{number}: {what}" for number, what in check(name, lines)]

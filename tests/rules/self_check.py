@@ -24,6 +24,7 @@ BREACHES = {
     "docs/a.md": "this is " + "TO" + "DO\n",
     "docs/b.md": "see [a](a.md)\n",
     "docs/map.md": "| a | b | `src/core/a.h` | `Missing` |\n",
+    "docs/architecture.md": "    docs/   here\n      none/   not here\n",
     "scripts/a.sh": "# A.\ncd /ro" + "ot/x\n",
 }
 CLEAN = {
@@ -32,6 +33,7 @@ CLEAN = {
     "src/backends/cpu/a.cpp": '// A.\n#include "backends/cpu/kernel.h"\n#include "runtime/kernel.h"\n',
     "parsers/onnx/a.cpp": '// A.\n#include <NvInfer.h>\n#include "context.h"\n',
     "docs/map.md": "| a | b | `src/core/platform/a.cpp` | `endif` |\n",
+    "docs/architecture.md": "    src/   here\n      api/   here\n      none/   goal: not here\n    docs/   here\n",
     "docs/b.md": "see [b](b.md#top) and [c](https://example.org/c)\n",
 }
 
