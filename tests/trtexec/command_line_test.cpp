@@ -207,6 +207,8 @@ TEST(CommandLine, FlagsWithoutEffectAreSaid) {
     EXPECT_EQ(lines({"--noTF32", "--stronglyTyped", "--fp16"}, onHost), Lines());
     EXPECT_EQ(lines({"--sparsity=enable"}, onHost), Lines{"--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it"});
   }
+  EXPECT_EQ(lines({"--tacticSources=-CUDNN"}, true),
+            Lines{"--tacticSources: the sources are set; Tenon's choice of tactics does not depend on them"});
   EXPECT_EQ(lines({"--fp16"}, true), Lines{"--fp16: FP16 is allowed; the CPU computes in FP32"});
   EXPECT_EQ(lines({"--int8", "--fp16"}, true), Lines{"--fp16, --int8: FP16, INT8 are allowed; the CPU computes in FP32"});
   EXPECT_EQ(lines({"--best"}, true), Lines{"--best: FP16, BF16, INT8 are allowed; the CPU computes in FP32"});
@@ -218,6 +220,15 @@ TEST(CommandLine, FlagsWithoutEffectAreSaid) {
   EXPECT_EQ(lines({"--best"}, false), Lines{"--best" + quantized});
   EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16"}).warnings,
             Lines{"precision flags have no effect with --loadEngine; an engine has the types it was built with"});
+}
+
+TEST(CommandLine, ReportsNeedInference) {
+  EXPECT_EQ(read({"--skipInference", "--dumpOutput", "--exportTimes=t"}).warnings,
+            (std::vector<std::string>{"--dumpOutput has no effect with --skipInference: nothing is inferred",
+                                      "--exportTimes has no effect with --skipInference: nothing is inferred"}));
+  EXPECT_EQ(read({"--timeDeserialize", "--dumpProfile"}).warnings,
+            std::vector<std::string>{"--dumpProfile has no effect with --timeDeserialize: nothing is inferred"});
+  EXPECT_TRUE(read({"--skipInference", "--dumpLayerInfo", "--exportLayerInfo=l"}).warnings.empty());
 }
 
 TEST(CommandLine, WrongValuesAreRefused) {

@@ -56,6 +56,10 @@ def missing_files_are_named(folder):
     Run(f"--loadEngine={folder}").bad("folder")
     Run(f"--loadEngine={nowhere}", "--asyncFileReader").bad(f"'{nowhere}'")
     Run(f"--onnx={MODEL}", f"--saveEngine={nowhere}/engine", "--skipInference").bad(f"'{nowhere}/engine'")
+    for flag in ("--saveEngine", "--timingCacheFile", "--exportTimes", "--exportLayerInfo"):
+        for place, reason in ((f"{nowhere}/x", "No such file or directory"), (folder, "it is a folder")):
+            run = Run(f"--onnx={MODEL}", f"{flag}={place}").bad(f"{flag}: cannot write the file '{place}'.*{reason}")
+            check("Start parsing" not in run.out, f"{flag} is looked at after the build")
     Run(f"--loadEngine={given.engine}", f"--loadInputs=input:{nowhere}").bad(f"'{nowhere}'")
     Run(f"--loadEngine={given.engine}", f"--staticPlugins={nowhere}.so").bad("--staticPlugins")
 

@@ -124,6 +124,32 @@ void checkPrecision(BuildOptions& build, CommandLine& line) {
   }
 }
 
+//! What a run without inference has none of, each as the flag that asks for it.
+void checkReports(const Options& options, CommandLine& line) {
+  const std::string_view reason = options.build.skipInference              ? "--skipInference"
+                                  : options.inference.timeDeserialize ? "--timeDeserialize"
+                                                                      : "";
+  if (reason.empty()) {
+    return;
+  }
+  const ReportOptions& report = options.report;
+  const std::pair<bool, std::string_view> flags[] = {
+      {report.dumpOutput, "--dumpOutput"},
+      {report.dumpRawBindings, "--dumpRawBindingsToFile"},
+      {report.dumpProfile, "--dumpProfile"},
+      {!report.exportTimes.empty(), "--exportTimes"},
+      {!report.exportOutput.empty(), "--exportOutput"},
+      {!report.exportProfile.empty(), "--exportProfile"},
+      {!options.inference.debugTensorFiles.empty(), "--saveDebugTensors"},
+      {!options.inference.inputFiles.empty(), "--loadInputs"},
+  };
+  for (const auto& [given, flag] : flags) {
+    if (given) {
+      line.warnings.push_back(fmt::format("{} has no effect with {}: nothing is inferred", flag, reason));
+    }
+  }
+}
+
 void checkInference(const Options& options, CommandLine& line) {
   const InferenceOptions& inference = options.inference;
   if (inference.durationSeconds < 0 && inference.warmUpMs > 0) {
@@ -155,6 +181,7 @@ CommandLine readCommandLine(const std::vector<std::string>& arguments) {
   }
   checkPrecision(context.options.build, line);
   checkInference(context.options, line);
+  checkReports(context.options, line);
   line.options = std::move(context.options);
   return line;
 }

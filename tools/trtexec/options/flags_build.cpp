@@ -145,8 +145,6 @@ std::vector<Flag> buildFlags() {
        "how much the engine remembers of its layers (default: layer_names_only)", setVerbosity},
       {"--avgTiming", "=<n>", kBuild, kOn, "timed runs that are averaged for each tactic (default: the library's)",
        [](Context& c, Text v) { c.options.build.avgTiming = readInt(v, 1, kMost); }},
-      {"--refit", "", kBuild, kOn, "build an engine whose weights can be replaced",
-       [](Context& c, Text) { c.options.build.refit = true; }},
       {"--sparsity", "=disable|enable", kBuild, kOn, "whether tactics for structured sparsity may be used (default: disable)",
        [](Context& c, Text v) {
          if (v == "force") {

@@ -34,6 +34,7 @@ std::vector<Flag> refusedFlags() {
       {"--maxShapesCalib", "=<shapes>", kBuild, kNo, kCalibration},
       {"--calibProfile", "=<index>", kBuild, kNo, kCalibration},
       {"--calib", "=<file>", kBuild, kNo, kCalibration},
+      {"--refit", "", kBuild, kNo, "engines whose weights can be replaced"},
       {"--stripWeights", "", kBuild, kNo, kStripped},
       {"--stripAllWeights", "", kBuild, kNo, kStripped},
       {"--weightless", "", kBuild, kNo, kStripped},

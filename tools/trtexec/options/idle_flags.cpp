@@ -40,6 +40,9 @@ std::vector<std::string> idleFlags(const BuildOptions& build, bool onHost) {
   if (build.sparsity) {
     lines.emplace_back("--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it");
   }
+  if ((build.tacticSourcesOn | build.tacticSourcesOff) != 0) {
+    lines.emplace_back("--tacticSources: the sources are set; Tenon's choice of tactics does not depend on them");
+  }
   return lines;
 }
 

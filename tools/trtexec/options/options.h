@@ -49,7 +49,6 @@ struct BuildOptions {
   std::optional<int32_t> optimizationLevel;
   std::optional<int32_t> maxTactics;
   std::optional<int32_t> maxAuxStreams;
-  bool refit = false;
   bool sparsity = false;
   bool tf32 = true;
   bool fp16 = false;

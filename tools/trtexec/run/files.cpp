@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
@@ -57,6 +58,31 @@ void writeFile(const std::string& path, const void* data, size_t bytes, std::str
 
 void writeFile(const std::string& path, std::string_view text, std::string_view what) {
   writeFile(path, text.data(), text.size(), what);
+}
+
+void checkWritable(const std::string& path, std::string_view flag) {
+  if (path.empty()) {
+    return;
+  }
+  const auto refuse = [&](std::string_view why) { throw Failure("{}: cannot write the file '{}': {}", flag, path, why); };
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) == 0) {
+    if (S_ISDIR(facts.st_mode)) {
+      refuse("it is a folder");
+    }
+    if (access(path.c_str(), W_OK) != 0) {
+      refuse(std::strerror(errno));
+    }
+  }
+  // A regular file is written beside its place and renamed.
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (!S_ISREG(facts.st_mode) && facts.st_mode != 0) {
+    return;
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    refuse(fmt::format("the folder '{}': {}", folder, std::strerror(errno)));
+  }
 }
 
 bool fileExists(const std::string& path) {

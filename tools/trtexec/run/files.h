@@ -14,6 +14,9 @@ std::vector<char> readFile(const std::string& path, std::string_view what);
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what);
 void writeFile(const std::string& path, std::string_view text, std::string_view what);
 
+//! Before the work of which the file is to be made: throws when it cannot be written there. `flag` named it.
+void checkWritable(const std::string& path, std::string_view flag);
+
 bool fileExists(const std::string& path);
 
 //! The tensor's name with all but letters, digits, '.', '-' and '_' replaced, for use in a file name.

@@ -216,7 +216,6 @@ void setUpNetwork(nvinfer1::INetworkDefinition& network, const BuildOptions& opt
 
 void setUpConfig(nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
   const std::pair<bool, BuilderFlag> flags[] = {
-      {options.refit, BuilderFlag::kREFIT},
       {options.sparsity, BuilderFlag::kSPARSE_WEIGHTS},
       {options.fp16 || options.best, BuilderFlag::kFP16},
       {options.bf16 || options.best, BuilderFlag::kBF16},

@@ -119,6 +119,19 @@ void measure(nvinfer1::ICudaEngine& engine, const Options& options) {
   }
 }
 
+//! A build may take hours, and what it makes must find its place.
+void checkOutputs(const Options& options) {
+  checkWritable(options.build.saveEngine, "--saveEngine");
+  checkWritable(options.build.timingCacheFile, "--timingCacheFile");
+  checkWritable(options.report.exportTimes, "--exportTimes");
+  checkWritable(options.report.exportOutput, "--exportOutput");
+  checkWritable(options.report.exportProfile, "--exportProfile");
+  checkWritable(options.report.exportLayerInfo, "--exportLayerInfo");
+  for (const auto& [name, file] : options.inference.debugTensorFiles) {
+    checkWritable(file, "--saveDebugTensors");
+  }
+}
+
 } // namespace
 
 void runSession(const Options& options) {
@@ -126,6 +139,7 @@ void runSession(const Options& options) {
     printPlanVersion(options.build.loadEngine);
     return;
   }
+  checkOutputs(options);
   logOptions(options);
   selectDevice(options.system.device);
   info("TensorRT version: {}.{}.{}", getInferLibMajorVersion(), getInferLibMinorVersion(), getInferLibPatchVersion());
