@@ -22,6 +22,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fold_padding.h"
 #include "passes/fold_shuffle.h"
+#include "passes/fuse_concat.h"
 #include "passes/fuse_epilogue.h"
 #include "passes/fuse_outputs.h"
 #include "passes/fuse_pointwise.h"
@@ -93,10 +94,11 @@ constexpr Pass kPipeline[] = {
     {"align_products", &alignProducts},      // weights are as they stay
     {"fold_constants", &foldConstants},      // what the folds left behind
     {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
+    {"fuse_concat", &fuseConcat},            // ... what copies parts anyway, and ...
     {"fuse_outputs", &fuseOutputs},          // ... this, which leaves a tensor to be written
 };
 
-constexpr size_t kLastPasses = 2;  // of the table, that run only when the others have nothing left to do
+constexpr size_t kLastPasses = 3;  // of the table, that run only when the others have nothing left to do
 
 constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one
 

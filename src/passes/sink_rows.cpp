@@ -39,13 +39,14 @@ bool isProductOfRows(const Graph& graph, NodeId id) {
   });
 }
 
-// Whether scalar work behind a value, if any, leads to movement only, which may cancel what comes before it.
-bool leadsToMovement(const Graph& graph, const Uses& uses, ValueId value, int depth = 8) {
+// Whether scalar work and reshapes behind a value, if any, lead to a transpose, which may cancel the one before it.
+bool leadsToTranspose(const Graph& graph, const Uses& uses, ValueId value, int depth = 8) {
   const auto user = onlyUser(graph, uses, value);
   if (!user || depth == 0) return false;
   const auto& op = graph.node(user->node).op;
-  if (op.as<ops::Transpose>() != nullptr || op.as<ops::Reshape>() != nullptr) return true;
-  return op.as<ops::Pointwise>() != nullptr && leadsToMovement(graph, uses, graph.node(user->node).outputs[0], depth - 1);
+  if (op.as<ops::Transpose>() != nullptr) return true;
+  const bool passes = op.as<ops::Pointwise>() != nullptr || op.as<ops::Reshape>() != nullptr;
+  return passes && leadsToTranspose(graph, uses, graph.node(user->node).outputs[0], depth - 1);
 }
 
 bool sink(Graph& graph, NodeId id, const Uses& uses) {
@@ -67,7 +68,7 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
   } else if (const auto* transpose = moved.as<ops::Transpose>()) {
     const bool wholeRows = transpose->permutation.back() + 1 == static_cast<int64_t>(before.size());
     const bool grows = !out.back().isConstant() || !after.back().isConstant() || out.back().constant() > after.back().constant();
-    if (!wholeRows || (grows && !leadsToMovement(graph, uses, node.outputs[0]))) return false;
+    if (!wholeRows || (grows && !leadsToTranspose(graph, uses, node.outputs[0]))) return false;
   } else {
     return false;
   }

@@ -23,6 +23,35 @@ void manyParts(OperatorCases& all) {
   add(all, "concat{axis=1}", {{"f16[2,64,56,56]", "f16[2,32,56,56]", "f16[2,32,56,56]"}, {"f16[1,24,7,7]", "f16[1,7,7,7]"}, {"f32[2,3,2,3,2]", "f32[2,5,2,3,2]"}});
 }
 
+// Scalar work on concatenations: operands of an element or a vector, an index for each element, each pack, or no whole pack.
+OperatorCases concatenation() {
+  OperatorCases all{"Concatenation", {}};
+  const std::string norm = "concat_pointwise{axis=1 parts=3 expr=\"mul(x0,x1);add(t0,x2);relu(t1)\"}";
+  const auto channels = [&](const std::string& op, const std::string& type, const std::string& rows, std::vector<int> extents, const std::string& vector) {
+    std::vector<std::string> inputs;
+    int sum = 0;
+    for (const int extent : extents) {
+      inputs.push_back(fmt::format("{}[2,{}{}]", type, extent, rows));
+      sum += extent;
+    }
+    for (int i = 0; i < 2; ++i) inputs.push_back(fmt::format(fmt::runtime(vector), type, sum));
+    add(all, op, {inputs});
+  };
+  for (const std::string type : {"f32", "f16", "bf16"}) {
+    channels(norm, type, ",5,7", {8, 16, 24}, "{}[{},1,1]");
+    channels(norm, type, ",4,4", {3, 8, 1}, "{}[1,{},1,1]");
+    channels(norm, type, ",2,4", {8, 8, 8}, "{}[{},1,1]");
+    channels(norm, type, ",1", {64, 0, 32}, "{}[1,{},1]");
+    channels(norm, type, "", {64, 9, 31}, "{}[{}]");
+  }
+  channels("concat_pointwise{axis=1 parts=33 expr=\"mul(x0,x1);add(t0,x2);relu(t1)\"}", "f16", ",9,9", std::vector<int>(33, 8), "{}[{},1,1]");
+  channels("concat_pointwise{axis=1 parts=65 expr=\"mul(x0,x1);sub(x2,t0)\"}", "f16", ",3,3", std::vector<int>(65, 4), "{}[{},1,1]");
+  add(all, "concat_pointwise{axis=1 parts=2 expr=\"sigmoid(x0);mul(x0,t0)\"}", {{"f16[1,24,3,3]", "f16[1,8,3,3]"}, {"f32[3,0]", "f32[3,0]"}});
+  add(all, "concat_pointwise{axis=-1 parts=1 expr=\"mul(x0,x1);max(t0,x2)\"}", {{"f16[5,40]", "f16[1]", "f16[40]"}, {"f32[1]", "f32[]", "f32[1]"}});
+  add(all, "concat_pointwise{axis=0 parts=2 expr=\"add(x0,x1)\"}", {{"f16[3,8]", "f16[2,8]", "f16[5,1]"}, {"f32[3,5]", "f32[2,5]", "f32[1,1]"}});
+  return all;
+}
+
 OperatorCases movement() {
   OperatorCases all{"Movement", {}};
   add(all, "transpose{permutation=[1,0]}", {{"f32[1,1]"}, {"f32[67,131]"}, {"f16[128,64]"}, {"f16[67,131]"}, {"i64[33,40]"}, {"bool[70,130]"}, {"f32[0,5]"}});
@@ -302,7 +331,7 @@ void add(OperatorCases& to, const std::string& op, const std::vector<std::vector
 }
 
 std::vector<OperatorCases> operatorCases() {
-  std::vector<OperatorCases> all{movement(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow()};
+  std::vector<OperatorCases> all{movement(), concatenation(), pointwise(), reduction(), softmax(), normalization(), gather(), windows(), resize(), lines(), narrow()};
   for (auto& group : contractionCases()) all.push_back(std::move(group));
   return all;
 }

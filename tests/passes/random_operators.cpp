@@ -3,6 +3,7 @@
 
 #include "ops/op/attention.h"
 #include "ops/op/convolution.h"
+#include "ops/op/concat_pointwise.h"
 #include "ops/op/deconvolution.h"
 #include "ops/op/matmul.h"
 #include "ops/op/multi_pointwise.h"
@@ -127,6 +128,7 @@ void Generator::anyScalar(ValueId x) {
     const auto rank = static_cast<int64_t>(shape(x).size());
     constexpr ops::ReduceOp kOps[] = {ops::ReduceOp::kSum, ops::ReduceOp::kMax, ops::ReduceOp::kAvg};
     if (rank > 0) put(ops::PointwiseReduce{expr, kOps[pick(3)], {pick(rank)}, true}, {x, last_});
+    if (rank > 0) put(ops::ConcatPointwise{-1, 2, ops::parseScalarExpr("mul(x0,0.5);tanh(t0)")}, {x, x});
     return;
   }
   unaryOf(kSmooth[pick(std::size(kSmooth))], x);
