@@ -1,11 +1,14 @@
 // slice(slice(x)) => slice(x); slice(concat(x, y)) => slice(x); concat(x[a:b], x[b:c]) => x[a:c];
-// concat(concat(x, y), z) => concat(x, y, z); concat(x[a:], x[:a]) => slice{wrap}(x).
+// concat(concat(x, y), z) => concat(x, y, z); concat(x[a:], x[:a]) => slice{wrap}(x);
+// concat(x[0::2], x[1::2]) => reshape(transpose(reshape(x))), and so for steps along several axes.
 #include "passes/merge_slices.h"
 
 #include <algorithm>
 
 #include "ops/op/concat.h"
+#include "ops/op/reshape.h"
 #include "ops/op/slice.h"
+#include "ops/op/transpose.h"
 #include "passes/match.h"
 
 namespace tenon::passes {
@@ -171,12 +174,94 @@ bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
   return true;
 }
 
+// An axis of which each piece has every step-th index.
+struct Stepped {
+  size_t axis;
+  int64_t step;
+  int64_t weight;  // piece k begins at index k / weight % step
+};
+
+// The axes over which the pieces of a concatenation step, in descending weight, where together they have every element once.
+std::vector<Stepped> steppedAxes(const Graph& graph, const graph::Node& node) {
+  const Shape& shape = graph.value(graph.node(graph.value(node.inputs[0]).producer).inputs[0]).type.shape;
+  const auto slice = [&](size_t k) -> const ops::Slice& { return *producerOp<ops::Slice>(graph, node.inputs[k]); };
+  std::vector<Stepped> axes;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const Extent step = strideOf(slice(0), axis);
+    const Extent& size = slice(0).size[axis];
+    if (!step.isConstant() || step.constant() < 1 || !(size * step == shape[axis])) return {};
+    Stepped stepped{axis, step.constant(), 0};
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const Extent& start = slice(k).start[axis];
+      if (!(strideOf(slice(k), axis) == step) || !(slice(k).size[axis] == size) || !start.isConstant()) return {};
+      if (start.constant() == 1 && stepped.weight == 0) stepped.weight = static_cast<int64_t>(k);
+    }
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const int64_t wanted = stepped.weight == 0 ? 0 : static_cast<int64_t>(k) / stepped.weight % stepped.step;
+      if (slice(k).start[axis].constant() != wanted) return {};
+    }
+    if (stepped.step > 1) axes.push_back(stepped);
+  }
+  std::sort(axes.begin(), axes.end(), [](const Stepped& a, const Stepped& b) { return a.weight > b.weight; });
+  auto weight = static_cast<int64_t>(node.inputs.size());
+  for (const auto& stepped : axes) {
+    if (stepped.weight * stepped.step != weight) return {};
+    weight = stepped.weight;
+  }
+  return weight == 1 ? axes : std::vector<Stepped>{};
+}
+
+// Pieces that step over one tensor, side by side: its blocks become rows of the axis, by one copy instead of one for each piece.
+bool concatOfSteps(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
+  const auto node = graph.node(id);
+  const auto* concat = node.op.as<ops::Concat>();
+  if (concat == nullptr || options.device != "cuda") return false;
+  std::vector<NodeId> from;
+  for (const auto input : node.inputs) {
+    const auto* slice = producerOp<ops::Slice>(graph, input);
+    if (slice == nullptr || slice->mode != ops::SliceMode::kStrict || !onlyUse(graph, uses, input)) return false;
+    from.push_back(graph.value(input).producer);
+    if (graph.node(from.back()).inputs != graph.node(from[0]).inputs) return false;
+  }
+  const auto axes = steppedAxes(graph, node);
+  if (axes.empty()) return false;
+  const ValueId source = graph.node(from[0]).inputs[0];
+  const Shape in = graph.value(source).type.shape;
+  const Shape out = graph.value(node.outputs[0]).type.shape;
+  const size_t joined = axisOf(*concat, in.size());
+  // Each stepped axis as two: where a block is, and the place within it.
+  Shape split;
+  std::vector<int64_t> blocks;  // places in `split`
+  std::vector<int64_t> within(axes.size());
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    const auto stepped = std::find_if(axes.begin(), axes.end(), [&](const Stepped& s) { return s.axis == axis; });
+    blocks.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(stepped == axes.end() ? in[axis] : floorDiv(in[axis], stepped->step));
+    if (stepped == axes.end()) continue;
+    within[static_cast<size_t>(stepped - axes.begin())] = static_cast<int64_t>(split.size());
+    split.push_back(stepped->step);
+  }
+  ops::Transpose transpose;
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    if (axis == joined) transpose.permutation.insert(transpose.permutation.end(), within.begin(), within.end());
+    transpose.permutation.push_back(blocks[axis]);
+  }
+  if (split.size() > static_cast<size_t>(kMaxRank)) return false;
+  const NodeId self[] = {id};
+  graph::Patch patch(graph);
+  const ValueId cut = patch.add(ops::Reshape{split}, node.name + " (cut)", {source}, from);
+  const ValueId sorted = patch.add(transpose, node.name + " (blocks)", {cut}, self);
+  patch.replace(node.outputs[0], patch.add(ops::Reshape{out}, node.name, {sorted}, self));
+  patch.commit();
+  return true;
+}
+
 }  // namespace
 
 int mergeSlices(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
     return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) || concatOfConcat(graph, id, uses) ||
-           concatToRoll(graph, id, options);
+           concatToRoll(graph, id, options) || concatOfSteps(graph, id, uses, options);
   });
 }
 

@@ -102,6 +102,37 @@ TEST(MergeSlices, RollsAreOneSlice) {
              "%b : f32[2,5,3,3] = slice{start=[0,0,0,0] size=[2,5,3,3]}(%x) \"b\"\n%y : f32[2,10,3,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
 }
 
+// Pieces of x that begin at the given places and step by 2 along the axes 1 and 2.
+std::string steps(const std::vector<std::string>& starts, int axis, const std::string& out, const std::string& more = "") {
+  std::string text = "input %x : f32[2,4,6,3]\n" + more;
+  std::string names;
+  for (size_t k = 0; k < starts.size(); ++k) {
+    text += fmt::format("%p{} : f32[2,2,3,3] = slice{{start=[0,{},0] size=[2,2,3,3] stride=[1,2,2,1]}}(%x) \"p{}\"\n", k, starts[k], k);
+    names += fmt::format("{}%p{}", k == 0 ? "" : ", ", k);
+  }
+  return text + fmt::format("%y : f32{} = concat{{axis={}}}({}) \"y\"\noutput %y\n", out, axis, names);
+}
+
+TEST(MergeSlices, StepsSideBySideAreBlocks) {
+  Options options;
+  options.device = "cuda";
+  const std::string blocks = "reshape transpose reshape";
+  expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 3, "[2,2,3,12]"), blocks, options);
+  expectPass("merge_slices", steps({"0,0", "0,1", "1,0", "1,1"}, 3, "[2,2,3,12]"), blocks, options);
+  expectPass("merge_slices", steps({"0,0", "0,1", "1,0", "1,1"}, 0, "[8,2,3,3]"), blocks, options);
+  expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 2, "[2,2,12,3]"), blocks, options);
+  expectPass("merge_slices", "input %x : f32[2,9]\n%a : f32[2,3] = slice{start=[0,0] size=[2,3] stride=[1,3]}(%x) \"a\"\n%b : f32[2,3] = slice{start=[0,1] size=[2,3] stride=[1,3]}(%x) \"b\"\n"
+             "%c : f32[2,3] = slice{start=[0,2] size=[2,3] stride=[1,3]}(%x) \"c\"\n%y : f32[2,9] = concat{axis=1}(%a, %b, %c) \"y\"\noutput %y\n", blocks, options);
+  // On the host; in no order of digits; a piece twice; a piece that others read.
+  const std::string same = "slice slice slice slice concat";
+  expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 3, "[2,2,3,12]"), same);
+  expectPass("merge_slices", steps({"0,0", "1,1", "0,1", "1,0"}, 3, "[2,2,3,12]"), same, options);
+  expectPass("merge_slices", steps({"1,1", "1,0", "0,1", "0,0"}, 3, "[2,2,3,12]"), same, options);
+  expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "0,1"}, 3, "[2,2,3,12]"), same, options);
+  expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 3, "[2,2,3,12]") + "output %p1\n", same, options);
+  expectPass("merge_slices", steps({"0,0", "1,0"}, 3, "[2,2,3,6]"), "slice slice concat", options);
+}
+
 TEST(MergeSlices, ConcatenationsOfConcatenations) {
   expectPass("merge_slices", R"g(input %x : f32[2,3]
     input %y : f32[2,4]
