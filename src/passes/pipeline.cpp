@@ -27,6 +27,7 @@
 #include "passes/fuse_outputs.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_prologue.h"
+#include "passes/gather_rows.h"
 #include "passes/hoist_pointwise.h"
 #include "passes/hoist_slices.h"
 #include "passes/join_skip.h"
@@ -94,11 +95,12 @@ constexpr Pass kPipeline[] = {
     {"align_products", &alignProducts},      // weights are as they stay
     {"fold_constants", &foldConstants},      // what the folds left behind
     {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
-    {"fuse_concat", &fuseConcat},            // ... what copies parts anyway, and ...
+    {"fuse_concat", &fuseConcat},            // ... what copies parts anyway, ...
+    {"gather_rows", &gatherRows},            // ... tables in place of movement that others see through, and ...
     {"fuse_outputs", &fuseOutputs},          // ... this, which leaves a tensor to be written
 };
 
-constexpr size_t kLastPasses = 3;  // of the table, that run only when the others have nothing left to do
+constexpr size_t kLastPasses = 4;  // of the table, that run only when the others have nothing left to do
 
 constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one
 

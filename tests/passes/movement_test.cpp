@@ -102,6 +102,46 @@ TEST(MergeSlices, RollsAreOneSlice) {
              "%b : f32[2,5,3,3] = slice{start=[0,0,0,0] size=[2,5,3,3]}(%x) \"b\"\n%y : f32[2,10,3,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
 }
 
+// Windows of 2 x 3 pixels of a picture that was rolled before, and the way back.
+TEST(GatherRows, RolledWindows) {
+  Options options;
+  options.device = "cuda";
+  const auto there = [](int batch, const std::string& more = "") {
+    return fmt::format(R"g(input %x : f32[{0},4,6,3]
+      %r : f32[{0},4,6,3] = slice{{start=[0,1,2,0] size=[{0},4,6,3] mode=wrap}}(%x) "roll"
+      %s : f32[{0},2,2,2,3,3] = reshape{{shape=[{0},2,2,2,3,3]}}(%r) "split"
+      %t : f32[{0},2,2,2,3,3] = transpose{{permutation=[0,1,3,2,4,5]}}(%s) "windows"
+      %y : f32[{1},6,3] = reshape{{shape=[{1},6,3]}}(%t) "rows"
+      output %y
+)g", batch, 4 * batch) + more;
+  };
+  const auto one = expectPass("gather_rows", there(3), "reshape gather reshape", options);
+  EXPECT_EQ(text(one.value(one.node(one.order()[1]).inputs[1]).type.shape), "[24]");  // one table for all pictures
+  expectPass("gather_rows", there(1), "reshape gather reshape", options);
+  expectPass("gather_rows", R"g(input %x : f32[8,6,3]
+      %s : f32[2,2,2,2,3,3] = reshape{shape=[2,2,2,2,3,3]}(%x) "split"
+      %t : f32[2,2,2,2,3,3] = transpose{permutation=[0,1,3,2,4,5]}(%s) "pixels"
+      %p : f32[2,4,6,3] = reshape{shape=[2,4,6,3]}(%t) "picture"
+      %y : f32[2,4,6,3] = slice{start=[0,3,4,0] size=[2,4,6,3] mode=wrap}(%p) "back"
+      output %y
+)g", "reshape gather reshape", options);
+  // Pictures that change places, and fewer rows than before: a table of all.
+  const auto all = expectPass("gather_rows", R"g(input %x : f32[2,4,3]
+      %r : f32[2,4,3] = slice{start=[1,1,0] size=[2,4,3] mode=wrap}(%x) "roll"
+      %c : f32[2,2,3] = slice{start=[0,1,0] size=[2,2,3] stride=[1,2,1]}(%r) "some"
+      %y : f32[2,2,3] = transpose{permutation=[1,0,2]}(%c) "swap"
+      output %y
+)g", "reshape gather reshape", options);
+  EXPECT_EQ(text(all.value(all.node(all.order()[1]).inputs[1]).type.shape), "[4]");
+  // On the host; a roll alone; rows that do not stay whole; what others read, or somebody demands.
+  const std::string same = "slice reshape transpose reshape";
+  expectPass("gather_rows", there(3), same);
+  expectPass("gather_rows", there(3, "output %r\n"), same, options);
+  expectPass("gather_rows", "input %x : f32[2,4,3]\n%y : f32[2,4,3] = slice{start=[0,1,0] size=[2,4,3] mode=wrap}(%x) \"roll\"\noutput %y\n", "slice", options);
+  expectPass("gather_rows", "input %x : f32[2,4,3]\n%r : f32[2,4,3] = slice{start=[0,1,1] size=[2,4,3] mode=wrap}(%x) \"roll\"\n"
+             "%y : f32[4,2,3] = transpose{permutation=[1,0,2]}(%r) \"swap\"\noutput %y\n", "slice transpose", options);
+}
+
 // Pieces of x that begin at the given places and step by 2 along the axes 1 and 2.
 std::string steps(const std::vector<std::string>& starts, int axis, const std::string& out, const std::string& more = "") {
   std::string text = "input %x : f32[2,4,6,3]\n" + more;
