@@ -88,9 +88,11 @@ class Assigner {
       if (i >= announced) announced = i + source_.announce(std::span(asked).subspan(i));
       const auto& [node, problem] = asked[i];
       auto& options = perNode_[positions[i]];
-      options = source_.options(*node, *problem, blocks);
+      options = source_.selected(*node, *problem);
+      const bool isSelected = !options.empty();
+      if (!isSelected) options = source_.options(*node, *problem, blocks);
       std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
-      if (const auto view = transposedView(*node)) options.push_back(*view);
+      if (const auto view = transposedView(*node); view && !isSelected) options.push_back(*view);
       if (options.empty()) {
         throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed", node->name);
       }

@@ -50,6 +50,7 @@ struct Asked {
 class Phase;
 struct Proposal;
 struct Proposals;
+class Selections;
 
 // Supplies the options of problems: asks the device's tactics, measures through cache and profiler.
 class OptionSource {
@@ -62,6 +63,10 @@ class OptionSource {
   // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none. Formats
   // in blocks of channels only with `blocks`, or where a filter chooses.
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
+  // The one option that an editable timing cache selects for a node; none where it says nothing.
+  std::vector<Option> selected(const graph::Node& node, const Problem& problem);
+  // Writes what a node takes into the log and an editable timing cache.
+  void report(const graph::Node& node, const Problem& problem, const Option& choice);
   // Whether it makes sense to ask for blocks: kernels are measured, all of them, on a device that has some.
   bool triesBlocks() const;
   // Measures what this build measured for a problem once more; the smaller time counts.
@@ -84,6 +89,7 @@ class OptionSource {
   std::string keyOf(const graph::Node& node, const Problem& problem) const { return node.device + "|" + problem.text(); }
   bool measures(const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
+  std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
   void trust(const Problem& problem, Proposals& proposals);
   void time(const graph::Node& node, const Problem& problem, Proposals& proposals);
   void measure(const Problem& problem, Proposal& proposal, double best);
@@ -94,6 +100,7 @@ class OptionSource {
   Stages& stages_;
   std::unique_ptr<Profiler> profiler_;
   const Phase* phase_ = nullptr;
+  std::unique_ptr<Selections> selections_;
   std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;

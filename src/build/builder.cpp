@@ -16,6 +16,7 @@
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
 #include "core/version.h"
+#include "ops/op/reformat.h"
 #include "passes/pipeline.h"
 #include "runtime/branching.h"
 #include "runtime/kernel.h"
@@ -113,6 +114,32 @@ std::vector<plan::Io> ioOf(const graph::Graph& graph) {
   for (const auto id : graph.inputs()) add(graph.value(id), graph.value(id).name, true);
   for (size_t i = 0; i < graph.outputs().size(); ++i) add(graph.value(graph.outputs()[i]), graph.outputName(i), false);
   return result;
+}
+
+// The metadata of the layers that a step computes, in TensorRT's form: one behind the other, U+001E between them.
+void addMetadata(plan::Program& program, const std::map<std::string, std::string>& byLayer) {
+  for (auto& step : program.steps) {
+    const std::string* last = nullptr;  // several layers of one ONNX node say the same
+    for (const auto& origin : step.origins) {
+      const auto found = byLayer.find(origin);
+      if (found == byLayer.end() || (last != nullptr && found->second == *last)) continue;
+      step.metadata += (last == nullptr ? "" : "\x1e") + found->second;
+      last = &found->second;
+    }
+  }
+}
+
+// What the nodes take, for an editable timing cache. Reformats go with the choices around them.
+void reportChoices(const graph::Graph& graph, const Assignment& assignment, const Placement& placement, const SymbolValues& symbols,
+                   OptionSource& source, const BuildOptions& options) {
+  if (!options.editableTimingCache) return;
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    if (assignment.isView[id] || placement.shared.contains(id) || node.op.as<ops::Reformat>() != nullptr) continue;
+    auto problem = makeProblem(graph, node, symbols);
+    problem.tf32 = options.tf32;
+    source.report(node, problem, assignment.choice[id]);
+  }
 }
 
 // Each chosen candidate against its reference; InternalError names the first that differs.
@@ -226,10 +253,12 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
     const auto chosen = choose(graph, p, symbols, source, device, stages, options, whole);
+    reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
     plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan, constants, native,
                                         mostStreams, log));
+    addMetadata(plan.programs.back(), options.layerMetadata);
     whole.step(static_cast<int>(2 + p));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -34,9 +34,11 @@ struct BuildOptions {
   int maxTactics = -1;                // most candidates to time per node; -1: all
   int auxStreams = -1;  // most streams beside the caller's for independent steps; -1: what pays, which is none
   int profilingVerbosity = 0;         // as plan::Plan::profilingVerbosity
+  std::map<std::string, std::string> layerMetadata;  // for the inspector, by name of the network layer
   bool refittable = false;
   bool tf32 = false;                  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
+  bool editableTimingCache = false;   // nodes' choices are logged, stand in the cache, and are taken from it
   PrecisionOptions precision;         // what of a weakly typed network may be in half precision
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
   // Keeps only some candidates of a node; null keeps all. (Algorithm selectors, tactic sources.)

@@ -6,6 +6,7 @@
 #include "build/assignment.h"
 #include "build/phase.h"
 #include "build/proposals.h"
+#include "build/tune/selections.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
 #include "ops/op/reformat.h"
@@ -52,9 +53,17 @@ uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
 
 }  // namespace
 
+std::string Candidate::kernelName() const {
+  auto result = variant.empty() ? tactic : tactic + "/" + variant;
+  std::replace(result.begin(), result.end(), ',', ';');
+  return result;
+}
+
 std::string Candidate::text() const {
   return fmt::format("{}{}{}{}->{}", tactic, variant.empty() ? "" : "/", variant, formatList(inputs), formatList(outputs));
 }
+
+uint64_t Candidate::hash() const { return hashBytes(text()); }
 
 std::string Problem::text() const {
   std::string result = op.text();
@@ -85,6 +94,7 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
 OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages)
     : device_(device), options_(options), cache_(cache), stages_(stages) {
   profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, stages, *options.log);
+  selections_ = std::make_unique<Selections>(device.name(), options, cache);
 }
 
 OptionSource::~OptionSource() = default;
@@ -144,12 +154,30 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     const auto running = stages_.run("tactics: proposals");
     proposals = propose(node, problem, device_, options_);
   }
-  auto& refusals = proposals.refusals;
   const auto& excluded = excluded_[keyOf(node, problem)];
   std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
-  for (const auto& [candidate, reason] : excluded) refusals += fmt::format("\n  {}: {}", candidate, reason);
+  for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
   if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
-  if (measures(proposals)) time(node, problem, proposals);
+  if (measures(proposals)) {
+    time(node, problem, proposals);
+    selections_->note(problem, proposals.list);
+  }
+  return usableOf(node, problem, proposals);
+}
+
+std::vector<Option> OptionSource::selected(const graph::Node& node, const Problem& problem) {
+  const auto selection = selections_->find(node, problem);
+  if (!selection) return {};
+  auto proposals = propose(node, problem, device_, options_);
+  selections_->keepOnly(*selection, node, problem, proposals);
+  return usableOf(node, problem, proposals);
+}
+
+void OptionSource::report(const graph::Node& node, const Problem& problem, const Option& choice) { selections_->report(node, problem, choice); }
+
+// Without those that need too much workspace or failed; of each combination of formats the best.
+std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals) {
+  auto& refusals = proposals.refusals;
   if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
     for (auto& proposal : proposals.list) {
       auto& option = proposal.option;

@@ -7,12 +7,17 @@
 
 namespace tenon::plan {
 
-// `layer` is a step of the program. With names only, JSON is the quoted name; with verbosity "none" both are empty.
-std::string layerText(const Plan& plan, size_t program, size_t layer);
-std::string layerJson(const Plan& plan, size_t program, size_t layer);
+// `layer` is a step of the program. `symbols` is what a context has bound: extents are numbers under them, and -1 where
+// they depend on others or without a context. With names only, JSON is the quoted name; with verbosity "none" there is
+// nothing: no text, and {} as JSON.
+std::string layerText(const Plan& plan, size_t program, size_t layer, const SymbolValues* symbols = nullptr);
+std::string layerJson(const Plan& plan, size_t program, size_t layer, const SymbolValues* symbols = nullptr);
 
-// {"Layers": [...], "Bindings": [...]} and one line per layer.
-std::string engineText(const Plan& plan, size_t program);
-std::string engineJson(const Plan& plan, size_t program);
+// {"Layers": [...], "Bindings": [...]}, and the same as lines.
+std::string engineText(const Plan& plan, size_t program, const SymbolValues* symbols = nullptr);
+std::string engineJson(const Plan& plan, size_t program, const SymbolValues* symbols = nullptr);
+
+// "Row major linear FP32" and the like, for a tensor with `rank` extents.
+std::string formatDescription(DataType type, Format format, size_t rank);
 
 }  // namespace tenon::plan

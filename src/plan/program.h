@@ -63,6 +63,8 @@ struct Step {
   std::vector<std::string> origins;     // network layers computed here
   std::string layerType;                // for the inspector: operator's name
   std::string tactic;                   // for the inspector: "<backend>.<kernel>" and variant
+  uint64_t tacticValue = 0;             // for the inspector: of the candidate; what logs of a build and timing caches call it
+  std::string metadata;                 // for the inspector: of the network layers computed here
   std::vector<int32_t> inputs;          // tensors; -1 where an optional one is absent
   std::vector<int32_t> outputs;
   uint64_t workspaceOffset = 0;         // within the arena

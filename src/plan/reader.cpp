@@ -190,6 +190,8 @@ class ManifestReader {
     step.outputs = numbers(x.outputs());
     step.workspaceOffset = x.workspace_offset();
     step.workspaceBytes = x.workspace_bytes();
+    step.tacticValue = x.tactic_value();
+    step.metadata = text(x.metadata());
     return step;
   }
 

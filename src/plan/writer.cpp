@@ -175,10 +175,11 @@ class ManifestWriter {
     const auto origins = texts(step.origins);
     const auto layerType = text(step.layerType);
     const auto tactic = text(step.tactic);
+    const auto metadata = text(step.metadata);
     const auto inputs = fb_.CreateVector(step.inputs);
     const auto outputs = fb_.CreateVector(step.outputs);
     return fbs::CreateStep(fb_, static_cast<uint8_t>(step.kind), kernel, itsName, origins, layerType, tactic, inputs,
-                           outputs, step.workspaceOffset, step.workspaceBytes);
+                           outputs, step.workspaceOffset, step.workspaceBytes, step.tacticValue, metadata);
   }
 
   Offset<fbs::Program> one(const Program& program) {

@@ -85,6 +85,11 @@ void Context::setShapeValues(int io, std::span<const int64_t> values) {
 std::vector<std::string> Context::inferShapes() { return state_->resolve(); }
 bool Context::allShapesGiven() { return state_->resolve().empty(); }
 
+const SymbolValues& Context::symbols() {
+  (void)state_->resolve();
+  return state_->shapes.symbols();
+}
+
 Dims Context::shape(int io) {
   const auto& x = state_->io(io);
   if (x.isInput) return state_->shapes.inputDims(io);

@@ -49,6 +49,8 @@ class Context {
   // Computes all extents; returns the names of inputs whose shape, or whose values for shape tensors, are still missing.
   std::vector<std::string> inferShapes();
   bool allShapesGiven();
+  // The values of symbols that follow from the shapes given so far.
+  const SymbolValues& symbols();
   // Extents of an input as set, of an output as they follow; -1 where not yet known.
   Dims shape(int io);
   // Bytes of a tensor for the shapes given; with shapes missing, for the largest ones of the profile.

@@ -120,24 +120,24 @@ uint64_t Engine::constantBytes() const noexcept { return parts_->constantBytes; 
 
 int Engine::layerCount(int profile) const { return static_cast<int>(program(profile).steps.size()); }
 
-std::string Engine::layerText(int profile, int layer) const {
+std::string Engine::layerText(int profile, int layer, const SymbolValues* symbols) const {
   checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
-  return plan::layerText(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer));
+  return plan::layerText(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer), symbols);
 }
 
-std::string Engine::layerJson(int profile, int layer) const {
+std::string Engine::layerJson(int profile, int layer, const SymbolValues* symbols) const {
   checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
-  return plan::layerJson(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer));
+  return plan::layerJson(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer), symbols);
 }
 
-std::string Engine::engineText(int profile) const {
+std::string Engine::engineText(int profile, const SymbolValues* symbols) const {
   (void)program(profile);
-  return plan::engineText(plan(), static_cast<size_t>(profile));
+  return plan::engineText(plan(), static_cast<size_t>(profile), symbols);
 }
 
-std::string Engine::engineJson(int profile) const {
+std::string Engine::engineJson(int profile, const SymbolValues* symbols) const {
   (void)program(profile);
-  return plan::engineJson(plan(), static_cast<size_t>(profile));
+  return plan::engineJson(plan(), static_cast<size_t>(profile), symbols);
 }
 
 }  // namespace tenon::runtime

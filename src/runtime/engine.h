@@ -59,11 +59,11 @@ class Engine {
   int32_t auxStreams() const noexcept;  // beside the caller's, the most of all profiles
 
   int layerCount(int profile = 0) const;
-  // One line, or a JSON object, about one layer; all layers together (src/plan/inspect.h).
-  std::string layerText(int profile, int layer) const;
-  std::string layerJson(int profile, int layer) const;
-  std::string engineText(int profile) const;
-  std::string engineJson(int profile) const;
+  // One line, or a JSON object, about one layer; all layers together (src/plan/inspect.h). `symbols`: of a context, or null.
+  std::string layerText(int profile, int layer, const SymbolValues* symbols = nullptr) const;
+  std::string layerJson(int profile, int layer, const SymbolValues* symbols = nullptr) const;
+  std::string engineText(int profile, const SymbolValues* symbols = nullptr) const;
+  std::string engineJson(int profile, const SymbolValues* symbols = nullptr) const;
 
   const EngineParts& parts() const noexcept { return *parts_; }
 

@@ -127,18 +127,5 @@ TEST(PlanFile, HeaderTellsVersions) {
   EXPECT_EQ(facts.fileBytes, bytes.size());
 }
 
-TEST(PlanInspector, FollowsTheVerbosity) {
-  Plan plan = test::smallPlan(true);
-  plan.profilingVerbosity = 0;
-  EXPECT_EQ(layerJson(plan, 0, 0), "\"add\"");
-  EXPECT_EQ(layerText(plan, 0, 0), "add");
-  plan.profilingVerbosity = 1;
-  EXPECT_EQ(layerJson(plan, 0, 0), "");
-  plan.profilingVerbosity = 2;
-  EXPECT_NE(layerJson(plan, 0, 0).find("\"TacticName\": \"ref.evaluate\""), std::string::npos);
-  EXPECT_NE(layerJson(plan, 0, 0).find("\"Dimensions\": [\"N\", 3]"), std::string::npos);
-  EXPECT_NE(engineJson(plan, 0).find("\"Bindings\": [\"x\", \"y\"]"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace tenon::plan

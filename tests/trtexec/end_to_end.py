@@ -171,8 +171,32 @@ def layers_are_shown(folder):
     layers = json.loads(path.read_text())["Layers"]
     check(len(layers) > 0, "no layers")
     check(run.out.count("\n") > len(layers), "fewer lines than layers")
+    check(all(isinstance(layer, str) for layer in layers), "an engine of names shows more than names")
     Run(f"--loadEngine={given.engine}", "--skipInference", "--dumpLayerInfo", "--dumpOptimizationProfile").good().says(
         "Layer Information:", r"input: Minimum shape: 1x1x28x28, Optimum shape: 4x1x28x28, Maximum shape: 10x1x28x28")
+
+
+@case
+def detailed_layers_are_shown_in_tensorrts_form(folder):
+    path = folder / "layers.json"
+    run = Run(f"--onnx={MODEL}", "--shapes=input:2x1x28x28", *SHORT, "--profilingVerbosity=detailed", "--dumpLayerInfo",
+              f"--exportLayerInfo={path}").good()
+    run.says(r"Layers:\n.* Name: .*, LayerType: .*, Inputs: \[ \{ Name: input, Location: Device, Dimensions: \[2,1,28,28\], "
+             r"Format/Datatype: .* FP32.* \}\], Outputs: \[", r"Bindings:\n.*\] input\n.*\] probabilities\n")
+    shown = json.loads(path.read_text())
+    check(shown["Bindings"] == ["input", "probabilities"], f"bindings {shown['Bindings']}")
+    fields = ("Name", "LayerType", "Inputs", "Outputs", "TacticName", "TacticValue", "StreamId", "Metadata")
+    known = {"input"}
+    for layer in shown["Layers"]:
+        check(all(field in layer for field in fields), f"a field is missing in {layer}")
+        check(layer["Inputs"] and layer["Outputs"], f"no tensors in {layer}")
+        check(known.issuperset(tensor["Name"] for tensor in layer["Inputs"]), f"{layer['Name']} reads what no layer writes")
+        known.update(tensor["Name"] for tensor in layer["Outputs"])
+        for tensor in layer["Inputs"] + layer["Outputs"]:
+            check(all(extent >= 0 for extent in tensor["Dimensions"]), f"extents of the context are missing in {tensor}")
+    convolutions = [layer for layer in shown["Layers"] if layer.get("ParameterType") == "Convolution"]
+    check(convolutions and convolutions[0]["Kernel"] and convolutions[0]["Weights"]["Type"] == "Float", f"{convolutions}")
+    check("[ONNX Layer: " in convolutions[0]["Metadata"], f"{convolutions[0]['Metadata']}")
 
 
 @case

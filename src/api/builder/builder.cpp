@@ -40,6 +40,14 @@ const BuilderConfig& ourConfig(const nv::IBuilderConfig& config) {
   return *ours;
 }
 
+std::map<std::string, std::string> metadataOf(const Network& network) {
+  std::map<std::string, std::string> result;
+  for (const auto& layer : network.layers()) {
+    if (*layer->getMetadata() != '\0') result.emplace(layer->name(), layer->getMetadata());
+  }
+  return result;
+}
+
 // Profiles of the configuration for the network's dynamic inputs. A network without any needs none.
 std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Network& network, const BuilderConfig& config) {
   std::vector<std::map<std::string, plan::InputRange>> result;
@@ -147,6 +155,8 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.auxStreams = options.getMaxAuxStreams();
   build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
+  build.editableTimingCache = options.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE);
+  if (options.getProfilingVerbosity() == nv::ProfilingVerbosity::kDETAILED) build.layerMetadata = metadataOf(ours);
   build.precision = std::move(precision);
   build.tf32 = build.device == "cuda" && options.getFlag(BuilderFlag::kTF32);
   build.log = &reporter_;

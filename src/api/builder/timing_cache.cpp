@@ -13,16 +13,17 @@ namespace {
 
 constexpr float kMillisecondsPerSecond = 1000;
 
-nv::TimingCacheKey hashed(const std::string& key) {
-  const std::array<uint64_t, 2> halves{hashBytes(key), hashBytes(key, 1)};
+nv::TimingCacheKey toApi(const build::SelectionKey& key) {
   nv::TimingCacheKey result{};
-  static_assert(sizeof(result.data) == sizeof(halves));
-  std::memcpy(result.data, halves.data(), sizeof(halves));
+  static_assert(sizeof(result.data) == sizeof(key));
+  std::memcpy(result.data, key.data(), sizeof(key));
   return result;
 }
 
-bool equal(const nv::TimingCacheKey& a, const nv::TimingCacheKey& b) {
-  return std::memcmp(a.data, b.data, sizeof(a.data)) == 0;
+build::SelectionKey fromApi(const nv::TimingCacheKey& key) {
+  build::SelectionKey result;
+  std::memcpy(result.data(), key.data, sizeof(result));
+  return result;
 }
 
 }  // namespace
@@ -58,41 +59,51 @@ bool TimingCacheObject::reset() noexcept {
 
 int64_t TimingCacheObject::queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capacity) const noexcept {
   return guarded(reporter_, "ITimingCache::queryKeys", int64_t{-1}, [&] {
-    const auto keys = cache_.keys();
-    for (size_t i = 0; keyBuffer != nullptr && i < keys.size() && static_cast<int64_t>(i) < capacity; ++i) {
-      keyBuffer[i] = hashed(keys[i]);
-    }
+    auto keys = cache_.selectionKeys();
+    for (const auto& text : cache_.keys()) keys.push_back(build::selectionKey(text));
+    for (size_t i = 0; keyBuffer != nullptr && i < keys.size() && static_cast<int64_t>(i) < capacity; ++i) keyBuffer[i] = toApi(keys[i]);
     return static_cast<int64_t>(keys.size());
   });
+}
+
+std::optional<std::string> TimingCacheObject::timed(const nv::TimingCacheKey& key) const {
+  const auto wanted = fromApi(key);
+  for (auto& text : cache_.keys()) {
+    if (build::selectionKey(text) == wanted) return std::move(text);
+  }
+  return std::nullopt;
 }
 
 nv::TimingCacheValue TimingCacheObject::query(const nv::TimingCacheKey& key) const noexcept {
   const nv::TimingCacheValue none{nv::TimingCacheValue::kINVALID_TACTIC_HASH, -1.0F};
   return guarded(reporter_, "ITimingCache::query", none, [&] {
-    for (const auto& text : cache_.keys()) {
-      if (!equal(hashed(text), key)) continue;
-      const auto seconds = static_cast<float>(cache_.find(text).value_or(0));
-      return nv::TimingCacheValue{hashBytes(text), seconds * kMillisecondsPerSecond};
-    }
-    return none;
+    const auto value = [](uint64_t tactic, double seconds) {
+      return nv::TimingCacheValue{tactic, static_cast<float>(seconds) * kMillisecondsPerSecond};
+    };
+    if (const auto selection = cache_.selection(fromApi(key))) return value(selection->candidate, selection->seconds);
+    const auto text = timed(key);
+    return text ? value(hashBytes(*text), cache_.find(*text).value_or(0)) : none;
   });
 }
 
 bool TimingCacheObject::update(const nv::TimingCacheKey& key, const nv::TimingCacheValue& value) noexcept {
   return guarded(reporter_, "ITimingCache::update", false, [&] {
-    const bool removes = value.tacticHash == nv::TimingCacheValue::kINVALID_TACTIC_HASH;
-    checkUser(removes || (std::isfinite(value.timingMSec) && value.timingMSec >= 0),
-              "the time of an entry is {} ms, expected a finite number of at least 0", value.timingMSec);
-    for (const auto& text : cache_.keys()) {
-      if (!equal(hashed(text), key)) continue;
-      cache_.erase(text);
-      // An invalid tactic takes the entry out, so that the next build measures again.
-      if (!removes) {
-        cache_.insert(text, static_cast<double>(value.timingMSec) / static_cast<double>(kMillisecondsPerSecond));
-      }
-      return true;
+    const auto selection = cache_.selection(fromApi(key));
+    const auto text = selection ? std::nullopt : timed(key);
+    if (!selection && !text) return false;
+    if (std::isnan(value.timingMSec)) return selection ? cache_.deselect(fromApi(key)) : cache_.erase(*text);
+    checkUser(std::isfinite(value.timingMSec) && value.timingMSec >= 0,
+              "the time of an entry is {} ms, expected a finite number of at least 0, or NaN to remove the entry", value.timingMSec);
+    checkUser(value.tacticHash != nv::TimingCacheValue::kINVALID_TACTIC_HASH,
+              "the tactic of an entry is kINVALID_TACTIC_HASH; expected the hash of one of the tactics that the build's log lists, or a "
+              "time that is NaN to remove the entry");
+    const double seconds = static_cast<double>(value.timingMSec) / static_cast<double>(kMillisecondsPerSecond);
+    if (selection) {
+      cache_.select(fromApi(key), {value.tacticHash, seconds});
+    } else {
+      cache_.insert(*text, seconds);
     }
-    return false;
+    return true;
   });
 }
 

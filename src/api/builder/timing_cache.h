@@ -3,6 +3,9 @@
 
 #include <NvInfer.h>
 
+#include <optional>
+#include <string>
+
 #include "api/common/reporter.h"
 #include "build/tune/timing_cache.h"
 
@@ -15,9 +18,11 @@ class TimingCacheObject final : public nv::ITimingCache, public nv::apiv::VTimin
   nv::IHostMemory* serialize() const noexcept override;
   bool combine(const nv::ITimingCache& inputCache, bool ignoreMismatch) noexcept override;
   bool reset() noexcept override;
-  // Keys are the 128-bit hashes of the cache's own keys.
+  // First the keys of the choices that builds with kEDITABLE_TIMING_CACHE made, which their logs name; then the 128-bit hashes
+  // of the keys of single times, whose update changes what a candidate is thought to take.
   int64_t queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capacity) const noexcept override;
   nv::TimingCacheValue query(const nv::TimingCacheKey& key) const noexcept override;
+  // The next build takes the tactic that is given. A time that is NaN removes the entry.
   bool update(const nv::TimingCacheKey& key, const nv::TimingCacheValue& value) noexcept override;
 
   // Adds the entries of a serialized cache; a damaged one is reported as a warning and leaves this one empty, because a
@@ -26,6 +31,9 @@ class TimingCacheObject final : public nv::ITimingCache, public nv::apiv::VTimin
   build::TimingCache& cache() noexcept { return cache_; }
 
  private:
+  // The cache's own key of a time.
+  std::optional<std::string> timed(const nv::TimingCacheKey& key) const;
+
   mutable Reporter reporter_;
   build::TimingCache cache_;
 };

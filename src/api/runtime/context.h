@@ -74,6 +74,9 @@ class ExecutionContext final : public nv::IExecutionContext, public nv::apiv::VE
   bool setCommunicator(void* communicator) noexcept override;
 
   int profile() const noexcept { return context_.profile(); }
+  bool isOf(const runtime::Engine& engine) const noexcept { return &context_.engine() == &engine; }
+  // What the shapes given so far say about the engine's symbols.
+  const SymbolValues& symbols() const { return context_.symbols(); }
 
  private:
   int find(const char* tensorName) const;  // UserError for names of no input or output

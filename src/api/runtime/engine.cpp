@@ -7,6 +7,7 @@
 #include "api/runtime/configs.h"
 #include "api/runtime/context.h"
 #include "api/runtime/inspector.h"
+#include "plan/inspect.h"
 
 namespace tenon::api {
 namespace {
@@ -15,10 +16,12 @@ namespace {
 constexpr std::array kStrategies{runtime::MemoryStrategy::kStatic, runtime::MemoryStrategy::kOnProfileChange,
                                  runtime::MemoryStrategy::kUserManaged};
 
+// As TensorRT says it: Row major linear FP32 format (kLINEAR).
 std::string formatText(const plan::Io& io) {
-  const bool channelsLast = io.format == Format::kChannelsLast;
-  const char* layout = channelsLast ? "Channels last" : io.format == Format::kLinear ? "Row-major linear" : "Blocked channels";
-  return fmt::format("{}, {} ({})", layout, name(io.dtype), name(io.format));
+  auto text = plan::formatDescription(io.dtype, io.format, io.shape.size());
+  if (text.find(" format") == std::string::npos) text += " format";
+  const char* channelsLast = io.shape.size() == 5 ? "kDHWC" : "kHWC";
+  return fmt::format("{} ({})", text, io.format == Format::kLinear ? "kLINEAR" : io.format == Format::kChannelsLast ? channelsLast : name(io.format));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class EngineInspector final : public nv::IEngineInspector, public nv::apiv::VEng
   }
 
   nv::IEngineInspector* getPImpl() noexcept override { return this; }
-  // The context says which profile's layers are shown; null goes back to the first profile.
+  // The context says which profile's layers are shown, and under which shapes; null goes back to the first profile.
   bool setExecutionContext(const nv::IExecutionContext* context) noexcept override;
   const nv::IExecutionContext* getExecutionContext() const noexcept override { return context_; }
   // The text lives until the next call of this inspector.
@@ -28,7 +28,11 @@ class EngineInspector final : public nv::IEngineInspector, public nv::apiv::VEng
   nv::IErrorRecorder* getErrorRecorder() const noexcept override { return reporter_.recorder(); }
 
  private:
+  // What is asked of the engine, in the form wanted; a note where the engine holds nothing.
+  template <typename Json, typename Text>
+  const char* show(nv::LayerInformationFormat format, Json&& json, Text&& text) const;
   int profile() const;
+  const SymbolValues* symbols() const;
 
   mutable Reporter reporter_;
   std::shared_ptr<const LoadedEngine> loaded_;

@@ -189,7 +189,8 @@ class Scheduler {
     step.name = node.name;
     step.origins = node.origins;
     step.layerType = node.op.name();
-    step.tactic = choice.candidate.tactic + (choice.candidate.variant.empty() ? "" : "/" + choice.candidate.variant);
+    step.tactic = choice.candidate.kernelName();
+    step.tacticValue = choice.candidate.hash();
     for (const ValueId output : node.outputs) step.outputs.push_back(tensor_[output]);
     return step;
   }
@@ -202,6 +203,7 @@ class Scheduler {
     view.kind = plan::StepKind::kView;
     view.kernel = {};
     view.tactic = "view";
+    view.tacticValue = 0;
     for (const ValueId input : node.inputs) view.inputs.push_back(tensor_[input]);
     for (const auto& [input, place] : copied) {
       const ValueId part = node.inputs[input];

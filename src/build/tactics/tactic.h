@@ -57,6 +57,8 @@ struct Candidate {
   uint64_t pitchedOutputs = 0;
   uint64_t overwritten = 0;  // operands, a bit each, whose memory the first result may take, beside those that the operator names
   std::string text() const;      // cpu.dnnl_convolution/brgemm(linear,linear)->(channels_last)
+  std::string kernelName() const;  // cpu.dnnl_convolution/brgemm, without commas: a column of tables
+  uint64_t hash() const;         // of the text: the identity of the candidate for logs, timing caches and the inspector
 };
 
 // Stateless; called from the building thread. Never throws from supports().

@@ -1,7 +1,9 @@
 // Measured times of candidates, kept across builds: what makes a second build quick and a build repeatable.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,7 +14,17 @@
 
 namespace tenon::build {
 
-// Key: the problem's text, the device, the candidate and its tactic's version, in one line of text. Thread-safe.
+// What stands for one node of one network on one device, and for the candidate it takes (Candidate::hash).
+using SelectionKey = std::array<uint8_t, 16>;
+SelectionKey selectionKey(std::string_view text);
+std::string text(const SelectionKey& key);  // 0x and 32 digits
+struct Selection {
+  uint64_t candidate = 0;
+  double seconds = 0;
+};
+
+// Times by key: the problem's text, the device, the candidate and its tactic's version, in one line of text. An editable
+// cache also has the choices of nodes. Thread-safe.
 class TimingCache {
  public:
   TimingCache() = default;
@@ -26,6 +38,11 @@ class TimingCache {
   void clear();
   std::vector<std::string> keys() const;
 
+  std::optional<Selection> selection(const SelectionKey& key) const;
+  void select(const SelectionKey& key, const Selection& selection);
+  bool deselect(const SelectionKey& key);
+  std::vector<SelectionKey> selectionKeys() const;
+
   // Takes over the entries of the other cache; own ones stay.
   void combine(const TimingCache& other);
 
@@ -38,6 +55,7 @@ class TimingCache {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, double, std::less<>> entries_;
+  std::map<SelectionKey, Selection> selections_;
 };
 
 }  // namespace tenon::build

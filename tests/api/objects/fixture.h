@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,17 @@ namespace nv = nvinfer1;
 class KeptLog final : public nv::ILogger {
  public:
   void log(Severity severity, const char* message) noexcept override {
+    const std::lock_guard lock(mutex_);
     if (severity <= Severity::kERROR) errors.emplace_back(message);
+    if (severity == Severity::kINFO) notes.emplace_back(message);
+    if (severity == Severity::kVERBOSE) details.emplace_back(message);
   }
   std::vector<std::string> errors;
+  std::vector<std::string> notes;
+  std::vector<std::string> details;
+
+ private:
+  std::mutex mutex_;
 };
 
 // Inputs and outputs here are plain host memory, so everything runs on the CPU, whatever the machine has. And the library
