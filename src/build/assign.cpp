@@ -76,8 +76,7 @@ class Assigner {
         perNode_[n] = {viewOption(node.inputs.size(), node.outputs.size())};
         continue;
       }
-      auto& problem = problems_.emplace_back(makeProblem(graph_, node, symbols_));
-      problem.tf32 = options_.tf32;
+      auto& problem = problems_.emplace_back(makeProblem(graph_, node, symbols_, options_));
       asked.push_back({&node, &problem});
       positions.push_back(n);
     }
@@ -304,8 +303,7 @@ class Assigner {
     std::vector<std::pair<Problem, Option*>> chosen;
     for (auto& [id, choice] : choices) {
       if (choice.candidate.tactic == "view") continue;
-      chosen.emplace_back(makeProblem(graph_, graph_.node(id), symbols_), &choice);
-      chosen.back().first.tf32 = options_.tf32;
+      chosen.emplace_back(makeProblem(graph_, graph_.node(id), symbols_, options_), &choice);
     }
     source_.finish(chosen);
     for (auto& [id, choice] : choices) {

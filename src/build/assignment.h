@@ -26,7 +26,9 @@ struct Option {
   int rank = 0;
   bool ready = false;           // the machine code, where it has any, is there
   std::vector<Option> spare;    // at most one: in the same formats, slower, with operands that may be pitched
+  std::vector<Option> rivals;   // the next ones, best first, that can stand in its place: kMostRivals at most, hardly slower
 };
+constexpr size_t kMostRivals = 4;
 
 // Choices by node id and formats by value id; nodes that are views have no option.
 struct Assignment {
@@ -37,6 +39,8 @@ struct Assignment {
 
 // The problem of a node at the given symbols.
 Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols);
+// With what the build allows and asks for.
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options);
 
 // Whether the node's output is its input's memory under another shape (no kernel needed in linear format).
 bool isView(const graph::Node& node);
@@ -72,7 +76,7 @@ class OptionSource {
   // Measures what this build measured for a problem once more; the smaller time counts.
   void measureAgain(const graph::Node& node, const Problem& problem, bool blocks);
   // Leaves a candidate out from now on, for a reason that the refusals then list. Throws Unsupported when that was of no use.
-  void exclude(const graph::Node& node, Problem problem, const Candidate& candidate, const std::string& reason);
+  void exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
   // Makes the machine code of what was chosen, at once.
@@ -92,7 +96,9 @@ class OptionSource {
   std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
   void trust(const Problem& problem, Proposals& proposals);
   void time(const graph::Node& node, const Problem& problem, Proposals& proposals);
+  std::set<std::string> glance(const Problem& problem, Proposals& proposals);
   void measure(const Problem& problem, Proposal& proposal, double best);
+  bool remember(Proposal& proposal, const Measurement& measurement);
 
   runtime::Device& device_;
   const BuildOptions& options_;

@@ -9,6 +9,7 @@
 #include "build/joins.h"
 #include "build/phase.h"
 #include "build/profiles.h"
+#include "build/refine.h"
 #include "build/schedule/kernel_needs.h"
 #include "build/schedule/steps.h"
 #include "build/stages.h"
@@ -136,9 +137,7 @@ void reportChoices(const graph::Graph& graph, const Assignment& assignment, cons
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
     if (assignment.isView[id] || placement.shared.contains(id) || node.op.as<ops::Reformat>() != nullptr) continue;
-    auto problem = makeProblem(graph, node, symbols);
-    problem.tf32 = options.tf32;
-    source.report(node, problem, assignment.choice[id]);
+    source.report(node, makeProblem(graph, node, symbols, options), assignment.choice[id]);
   }
 }
 
@@ -167,28 +166,39 @@ struct Chosen {
   std::vector<KernelNeeds> needs;  // by node
 };
 
-// Kernels are measured at the opt shapes; what does not take the others is chosen again without them.
-Chosen choose(const graph::Graph& graph, size_t profile, const ProfileSymbols& symbols, OptionSource& source, runtime::Device& device,
-              Stages& stages, const BuildOptions& options, const Phase& whole) {
+// What the choice of kernels works with.
+struct Chooser {
+  OptionSource& source;
+  TimingCache& cache;
+  runtime::Device& device;
+  Stages& stages;
+  const Phase& whole;
+  const BuildOptions& options;
+};
+
+// Kernels are measured at the opt shapes; what does not take the others is chosen again without them. `facts`: the plan
+// without programs.
+Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile, const ProfileSymbols& symbols, const Chooser& by) {
   for (;;) {
     Chosen chosen{graph, {}, {}, {}};
     {
-      const Phase phase(options.progress, "Tactic selection", &whole, static_cast<int>(graph.order().size()));
-      source.watch(&phase);
-      const auto running = stages.run("tactic selection, all of it");
-      chosen.assignment = assign(chosen.graph, symbols.opt, source, options);
-      source.watch(nullptr);
+      const Phase phase(by.options.progress, "Tactic selection", &by.whole, static_cast<int>(graph.order().size()));
+      by.source.watch(&phase);
+      const auto running = by.stages.run("tactic selection, all of it");
+      chosen.assignment = assign(chosen.graph, symbols.opt, by.source, by.options);
+      by.source.watch(nullptr);
     }
-    chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, device.isHost());
-    const auto running = stages.run("shapes of the profile");
-    chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *options.log);
+    chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, by.device.isHost());
+    refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache, by.options);
+    const auto running = by.stages.run("shapes of the profile");
+    chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
     bool refused = false;
     for (const auto id : chosen.graph.order()) {
       const auto& reason = chosen.needs[id].refusal;
       if (reason.empty()) continue;
       refused = true;
       const auto& node = chosen.graph.node(id);
-      source.exclude(node, makeProblem(chosen.graph, node, symbols.opt), chosen.assignment.choice[id].candidate,
+      by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), chosen.assignment.choice[id].candidate,
                      fmt::format("{} of optimization profile {}", reason, profile));
     }
     if (!refused) return chosen;
@@ -252,7 +262,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
-    const auto chosen = choose(graph, p, symbols, source, device, stages, options, whole);
+    const auto chosen = choose(graph, plan, p, symbols, {source, cache, device, stages, whole, options});
     reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");

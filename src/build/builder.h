@@ -32,6 +32,7 @@ struct BuildOptions {
   uint64_t workspaceLimit = UINT64_MAX;  // bytes per step
   int averageTimingIterations = 4;
   int maxTactics = -1;                // most candidates to time per node; -1: all
+  int wholeTrials = -1;  // problems whose next best candidates are tried in the whole engine; -1: as level and device ask
   int auxStreams = -1;  // most streams beside the caller's for independent steps; -1: what pays, which is none
   int profilingVerbosity = 0;         // as plan::Plan::profilingVerbosity
   std::map<std::string, std::string> layerMetadata;  // for the inspector, by name of the network layer

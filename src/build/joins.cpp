@@ -31,9 +31,7 @@ class Judge {
 
  private:
   Problem problemOf(const graph::Graph& graph, const graph::Node& node) const {
-    auto problem = makeProblem(graph, node, symbols_);
-    problem.tf32 = options_.tf32;
-    return problem;
+    return makeProblem(graph, node, symbols_, options_);
   }
 
   // The kernels of all are made at once.

@@ -6,6 +6,7 @@
 #include "build/assignment.h"
 #include "build/phase.h"
 #include "build/proposals.h"
+#include "build/refine.h"
 #include "build/tune/selections.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
@@ -88,6 +89,14 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
   };
   for (const auto id : node.inputs) problem.inputs.push_back(desc(id));
   for (const auto id : node.outputs) problem.outputs.push_back(desc(id));
+  return problem;
+}
+
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options) {
+  constexpr size_t kMore[] = {0, 0, 0, 0, 96, 256};  // by level
+  auto problem = makeProblem(graph, node, symbols);
+  problem.tf32 = options.tf32;
+  if (options.maxTactics < 0) problem.more = kMore[std::clamp(options.optimizationLevel, 0, 5)];
   return problem;
 }
 
@@ -203,12 +212,13 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
   for (const size_t i : winners(usable)) {
     result.push_back(*usable[i]);
     if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
+    if (!measures(proposals) || !finishesWithWhole(device_, options_)) continue;
+    for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
   }
   return result;
 }
 
-void OptionSource::exclude(const graph::Node& node, Problem problem, const Candidate& candidate, const std::string& reason) {
-  problem.tf32 = options_.tf32;
+void OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason) {
   const auto key = keyOf(node, problem);
   const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
   if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
@@ -251,6 +261,7 @@ void OptionSource::time(const graph::Node& node, const Problem& problem, Proposa
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return list[a].option.rank < list[b].option.rank; });
   trust(problem, proposals);
+  const auto glanced = glance(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
   int timed = 0;
   std::optional<Phase> phase;  // only where something is measured
@@ -263,9 +274,11 @@ void OptionSource::time(const graph::Node& node, const Problem& problem, Proposa
       continue;
     }
     const auto seconds = cache_.find(proposal.key);
-    if (seconds && !(again_ && fresh_.contains(proposal.key))) {
+    if (glanced.contains(proposal.key)) {
+      // Its time is that of one run.
+    } else if (seconds && !(again_ && fresh_.contains(proposal.key))) {
       option.seconds = *seconds;
-      ++cached_;
+      if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
       checkUser(!options_.errorOnTimingCacheMiss, "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
       if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
@@ -280,6 +293,34 @@ void OptionSource::time(const graph::Node& node, const Problem& problem, Proposa
   }
 }
 
+// Of the many candidates of a tactic, one run of each says which are worth a measurement; the time of that run is what the
+// others have. Returns their keys.
+std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& proposals) {
+  constexpr size_t kMany = 32;
+  constexpr size_t kWorthwhile = 8;
+  std::map<std::string_view, std::vector<Proposal*>> unknown;
+  for (auto& proposal : proposals.list) {
+    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResort) unknown[proposal.tactic->name()].push_back(&proposal);
+  }
+  std::set<std::string> keys;
+  for (auto& [tactic, several] : unknown) {
+    if (several.size() < kMany || options_.errorOnTimingCacheMiss || options_.maxTactics >= 0) continue;
+    std::map<const Proposal*, Measurement> seen;
+    for (auto* proposal : several) {
+      const auto& option = proposal->option;
+      makeReady(problem, *proposal);
+      seen[proposal] = proposal->failure.empty() ? profiler_->glance(problem, option.candidate, option.record, option.nativeCode)
+                                                 : Measurement{std::numeric_limits<double>::infinity(), 0, proposal->failure, true, true};
+    }
+    std::stable_sort(several.begin(), several.end(), [&](const Proposal* a, const Proposal* b) { return seen[a].seconds < seen[b].seconds; });
+    for (size_t i = kWorthwhile; i < several.size(); ++i) {
+      remember(*several[i], seen[several[i]]);
+      keys.insert(several[i]->key);
+    }
+  }
+  return keys;
+}
+
 void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
   constexpr double kSlow = 1e-3;     // seconds of a first run whose set-up no longer counts
   constexpr double kHopeless = 3;
@@ -292,6 +333,12 @@ void OptionSource::measure(const Problem& problem, Proposal& proposal, double be
     measurement = proposal.failure.empty() ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
                                            : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true, true};
   }
+  if (remember(proposal, measurement)) fresh_.insert(proposal.key);
+}
+
+// What was measured, for the log, the cache and the choice. Whether it is a time.
+bool OptionSource::remember(Proposal& proposal, const Measurement& measurement) {
+  auto& option = proposal.option;
   ++measured_;
   if (!measurement.failure.empty()) {
     // A refusal is one candidate less; anything else is worth knowing.
@@ -300,12 +347,13 @@ void OptionSource::measure(const Problem& problem, Proposal& proposal, double be
   }
   option.workspaceBytes = measurement.workspaceBytes;
   option.seconds = measurement.lasting ? kNever : measurement.seconds;
-  if (option.seconds < std::numeric_limits<double>::infinity()) {
-    fresh_.insert(proposal.key);
+  const bool isTime = option.seconds < std::numeric_limits<double>::infinity();
+  if (isTime) {
     cache_.insert(proposal.key, std::min(option.seconds, cache_.find(proposal.key).value_or(option.seconds)));
   }
   option.seconds = cache_.find(proposal.key).value_or(option.seconds);
   options_.log->verbose("timed {}: {:.3f} us", option.candidate.text(), option.seconds * 1e6);
+  return isTime;
 }
 
 void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {

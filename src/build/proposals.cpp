@@ -1,11 +1,13 @@
 // The tactics asked; machine code made on many threads.
 #include "build/proposals.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 
 #include "build/tune/policy.h"
 #include "core/error.h"
@@ -119,6 +121,25 @@ std::vector<size_t> winners(std::span<const Option* const> options) {
   for (size_t i = 0; i < options.size(); ++i) groups[{options[i]->candidate.inputs, options[i]->candidate.outputs}].push_back(i);
   std::vector<size_t> result;
   for (const auto& [formats, group] : groups) result.push_back(bestOf(options, group));
+  return result;
+}
+
+std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winner) {
+  constexpr double kHardlySlower = 1.3;  // alone; among neighbours a tenth or two were seen to change
+  const auto& best = *options[winner];
+  const auto has = [](uint64_t mask, uint64_t wanted) { return (mask & wanted) == wanted; };
+  std::vector<size_t> result;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const auto& [a, b] = std::tie(options[i]->candidate, best.candidate);
+    if (i == winner || a.inputs != b.inputs || a.outputs != b.outputs || options[i]->seconds > kHardlySlower * best.seconds) continue;
+    const bool fits = has(a.pitchedInputs, b.pitchedInputs) && has(a.pitchedOutputs, b.pitchedOutputs) && has(a.overwritten, b.overwritten);
+    if (fits) result.push_back(i);
+  }
+  std::sort(result.begin(), result.end(), [&](size_t i, size_t j) {
+    const auto order = [&](size_t k) { return std::tuple(options[k]->seconds, options[k]->rank, options[k]->candidate.text()); };
+    return order(i) < order(j);
+  });
+  result.resize(std::min(result.size(), kMostRivals));
   return result;
 }
 

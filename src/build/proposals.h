@@ -37,6 +37,9 @@ void inParallel(size_t count, const std::function<void(size_t)>& work);
 // The one of each group of options with the same formats that can win, in the order of the formats.
 std::vector<size_t> winners(std::span<const Option* const> options);
 
+// Those that can take the winner's place as they are, nearly as fast and measured, best first.
+std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winner);
+
 // The best one in the formats of the winner that lets other operands be pitched than it does; none: options.size().
 size_t pitchedWinner(std::span<const Option* const> options, size_t winner);
 

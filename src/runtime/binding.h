@@ -35,6 +35,12 @@ class Binding {
   const Dims& dims(int32_t tensor) const { return shapes_[static_cast<size_t>(tensor)].dims; }
   uint64_t bytes(int32_t tensor) const { return bytes_[static_cast<size_t>(tensor)]; }
   KernelInstance* instance(size_t step) const { return instances_[step].get(); }
+  // What a step's kernel is configured for.
+  struct StepShapes {
+    std::vector<TensorShape> inputs;
+    std::vector<TensorShape> outputs;
+  };
+  StepShapes shapesOf(const plan::Step& step) const;
   bool skipped(size_t step) const { return skipped_[step] != 0; }
   int32_t base(int32_t tensor) const;
   uint64_t viewOffset(int32_t tensor) const { return viewOffsets_[static_cast<size_t>(tensor)]; }  // within its base
@@ -60,11 +66,6 @@ class Binding {
   void placeView(size_t tensor);
   uint64_t reach(size_t tensor) const;
   void checkCapacity(size_t tensor) const;
-  struct StepShapes {
-    std::vector<TensorShape> inputs;
-    std::vector<TensorShape> outputs;
-  };
-  StepShapes shapesOf(const plan::Step& step) const;
   void prepareSteps();
   void configureStep(size_t step);
   void checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const;

@@ -46,8 +46,9 @@ TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
   EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 0}}, true), 1u);
   EXPECT_EQ(copies("matmul{}", {{8, 2048}, {2048, 2048}}, true), 2u);  // larger than the cache
   EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 1, 1}}, true), 14u);
-  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 3, 3}}, true), 1u);
-  EXPECT_EQ(copies("convolution{}", {{1, 256, 8}, {256, 256, 3}}, true), 1u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 3, 3}}, true), 3u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8}, {256, 256, 3}}, true), 6u);
+  EXPECT_EQ(copies("convolution{}", {{1, 64, 8, 8}, {8, 64, 3, 3}}, true), 1u);  // 9 KiB
 }
 
 TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {

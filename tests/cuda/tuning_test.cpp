@@ -1,4 +1,7 @@
 // What a build measures and compares on the GPU, and tensors that lie in host memory while kernels read them.
+#include <algorithm>
+#include <set>
+
 #include "build/proposals.h"
 #include "build/stages.h"
 #include "build/tune/profiler.h"
@@ -82,6 +85,100 @@ TEST_F(OnGpu, TuningRemembersInTheCache) {
       EXPECT_EQ(cache.size(), entries);
     }
   }
+}
+
+// Equal products together, the result still right; a second build measures nothing and gives the same bytes.
+TEST_F(OnGpu, TuningFinishesWithTheWholeEngine) {
+  const auto graph = graph::parse(R"g(graph "g" {
+    input %x : f32[32,64]
+    const %w : f32[64,64] = random(1)
+    const %v : f32[64,64] = random(2)
+    %a : f32[32,64] = matmul{}(%x, %w) "a"
+    %b : f32[32,64] = softmax{axis=1}(%a) "b"
+    %c : f32[32,64] = matmul{}(%b, %v) "c"
+    %y : f32[32,64] = softmax{axis=1}(%c) "y"
+    output %y
+  })g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {32, 64}, 1));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  build::TimingCache cache;
+  std::vector<std::byte> first;
+  for (int round = 0; round < 2; ++round) {
+    RecordingLog log;
+    build::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.timingCache = &cache;
+    options.optimizationLevel = 4;
+    const auto bytes = runtime::Engine::make(build::build(graph, options), {}, log)->serialize();
+    EXPECT_TRUE(log.contains("Whole engine: "));
+    EXPECT_EQ(log.contains("alone, from the timing cache"), round == 1);
+    EXPECT_LE(relativeError(runOnGpu(graph, inputs, options).outputs[0].view(), expected[0].view()), 1e-5);
+    if (round == 0) {
+      first.assign(bytes.begin(), bytes.end());
+      continue;
+    }
+    EXPECT_TRUE(log.contains("Tactics: 0 timed"));
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), first.begin(), first.end()));
+  }
+}
+
+// Levels 4 and 5 ask cuBLASLt for what its heuristic does not offer; of many, one run each says which are measured.
+TEST_F(OnGpu, TuningSearchesProducts) {
+  const auto op = ops::Operator::parse("matmul{}");
+  const auto weights = graph::Constant::own(HostTensor(DataType::kF16, {256, 128}));
+  const auto offered = [&](size_t more) {
+    build::Problem problem{op, {{DataType::kF16, {128, 256}, nullptr}, {DataType::kF16, {256, 128}, weights}}, {{DataType::kF16, {128, 128}, nullptr}}, {}};
+    problem.more = more;
+    std::set<std::string> variants;
+    const graph::Node node{op, "node", {}, {}, {}, {}};
+    for (const auto& proposal : build::propose(node, problem, backends::cuda::cudaDevice(), {}).list) {
+      if (proposal.option.candidate.tactic != "cuda.cublaslt_matmul") continue;
+      EXPECT_TRUE(variants.insert(proposal.option.candidate.variant).second) << proposal.option.candidate.variant;
+    }
+    return variants;
+  };
+  const auto few = offered(0);
+  const auto many = offered(1000);
+  const auto some = offered(10);
+  ASSERT_FALSE(few.empty());
+  EXPECT_EQ(some.size(), few.size() + 10);
+  EXPECT_GT(many.size(), few.size() + 30);
+  for (const auto& variant : few) EXPECT_TRUE(many.contains(variant)) << variant;
+  for (const auto& variant : some) EXPECT_TRUE(many.contains(variant)) << variant;
+  if (!emulated()) return;
+  const auto has = [&](const std::string& settings) { return many.contains("whole,exact," + settings); };
+  EXPECT_TRUE(has("0:5,3,1,0,0,0,0,2"));   // another tile, stages and cluster
+  EXPECT_TRUE(has("0:0,0,4,2,0,0,0,0"));   // a split of the inner extent
+  EXPECT_FALSE(has("0:6,3,1,0,0,0,0,2"));  // of which the library says that it cannot
+}
+
+TEST_F(OnGpu, TuningMeasuresTheBestOfMany) {
+  const auto graph = graph::parse(R"g(graph "g" {
+    input %x : f16[32,64]
+    const %w : f16[64,64] = random(1)
+    %y : f16[32,64] = matmul{}(%x, %w) "a"
+    output %y
+  })g");
+  size_t entries[2] = {};
+  for (const int level : {3, 4}) {
+    RecordingLog log;
+    build::TimingCache cache;
+    build::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.timingCache = &cache;
+    options.optimizationLevel = level;
+    (void)build::build(graph, options);
+    entries[level - 3] = cache.size();
+    RecordingLog again;
+    options.log = &again;
+    options.errorOnTimingCacheMiss = true;
+    EXPECT_NO_THROW((void)build::build(graph, options));
+    EXPECT_TRUE(again.contains("Tactics: 0 timed"));
+  }
+  EXPECT_GT(entries[1], entries[0] + 20);
 }
 
 // Whole runs of memory are places on a GPU too, where they begin at 256 bytes; what has another home is copied.

@@ -46,6 +46,7 @@ class Scheduler {
     layOut();
     return std::move(program_);
   }
+  const std::vector<int32_t>& steps() const { return step_; }
 
  private:
   void findDevice() {
@@ -372,8 +373,11 @@ class Scheduler {
 
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
                           std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
-                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log) {
-  return Scheduler(graph, assignment, placement, needs, symbols, plan, constants, native, mostStreams, log).run();
+                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log, std::vector<int32_t>* stepOf) {
+  Scheduler scheduler(graph, assignment, placement, needs, symbols, plan, constants, native, mostStreams, log);
+  auto program = scheduler.run();
+  if (stepOf != nullptr) *stepOf = scheduler.steps();
+  return program;
 }
 
 }  // namespace tenon::build

@@ -14,6 +14,7 @@
 #include "core/storage.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
+#include "runtime/trial.h"
 
 namespace tenon::build {
 namespace {
@@ -82,6 +83,7 @@ struct Trial {
   std::unique_ptr<runtime::KernelInstance> instance;
   std::vector<void*> inputs;
   std::vector<std::vector<void*>> turns;  // what launches take as inputs in turn; empty: always the same
+  std::unique_ptr<Rotation> laidOut;      // copies of weights that the instance has laid out for itself, in turn as well
   std::vector<void*> outputs;
   std::unique_ptr<GuardedBuffer> workspace;
   bool comparable = true;  // its inputs hold what those of the others do
@@ -92,6 +94,7 @@ class DeviceProfiler final : public Profiler {
   DeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log)
       : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {
     if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
+    order_ = dynamic_cast<runtime::LaunchOrder*>(&device);
   }
 
   double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) override {
@@ -113,8 +116,18 @@ class DeviceProfiler final : public Profiler {
 
   Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                       std::span<const std::byte> nativeCode, double best) override {
+    return attempt([&] { return run(problem, candidate, record, nativeCode, best, false); });
+  }
+  Measurement glance(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                     std::span<const std::byte> nativeCode) override {
+    return attempt([&] { return run(problem, candidate, record, nativeCode, std::numeric_limits<double>::infinity(), true); });
+  }
+
+ private:
+  template <typename Run>
+  static Measurement attempt(Run&& run) {
     try {
-      return run(problem, candidate, record, nativeCode, best);
+      return run();
     } catch (const OutOfMemory& error) {
       return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
     } catch (const Unsupported& error) {
@@ -124,26 +137,31 @@ class DeviceProfiler final : public Profiler {
     }
   }
 
- private:
   struct Call {
     runtime::KernelInstance* instance;
     runtime::LaunchArguments arguments;
     int repeats;
-    const std::vector<std::vector<void*>>* turns;
+    const Trial* trial;
+    runtime::LaunchOrder* order;
+    runtime::LaidOutWeights* weights;
     size_t turn = 0;
   };
 
   static void launch(void* argument, runtime::StreamHandle stream) {
     auto* call = static_cast<Call*>(argument);
     call->arguments.stream = stream;
-    for (int i = 0; i < call->repeats; ++i) {
-      if (!call->turns->empty()) call->arguments.inputs = (*call->turns)[call->turn++ % call->turns->size()].data();
+    const auto& turns = call->trial->turns;
+    for (int i = 0; i < call->repeats; ++i, ++call->turn) {
+      if (!turns.empty()) call->arguments.inputs = turns[call->turn % turns.size()].data();
+      if (call->trial->laidOut != nullptr) call->weights->readLaidOut(call->trial->laidOut->copy(call->turn));
+      if (call->order != nullptr) call->order->launchNextInOrder();
       call->instance->launch(call->arguments);
     }
   }
 
-  static Call callOf(const Trial& trial) {
-    return {trial.instance.get(), {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial.turns};
+  Call callOf(const Trial& trial) const {
+    auto* const instance = trial.instance.get();
+    return {instance, {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial, order_, dynamic_cast<runtime::LaidOutWeights*>(instance)};
   }
 
   void runOnce(const Trial& trial) {
@@ -190,6 +208,7 @@ class DeviceProfiler final : public Profiler {
       trial.outputs.push_back(buffer->data());
     }
     const size_t workspaceBytes = runtime::configure(*trial.instance, {inputShapes, outputShapes, &problem.symbols});
+    trial.laidOut = laidOutTurns(problem, *trial.instance);
     trial.workspace = std::make_unique<GuardedBuffer>(device_, workspaceBytes);
     return trial;
   }
@@ -243,6 +262,14 @@ class DeviceProfiler final : public Profiler {
     return result;
   }
 
+  std::unique_ptr<Rotation> laidOutTurns(const Problem& problem, runtime::KernelInstance& instance) {
+    const auto* weights = dynamic_cast<runtime::LaidOutWeights*>(&instance);
+    if (weights == nullptr || weights->laidOut() == nullptr) return nullptr;
+    const auto copies = rotatedCopies(problem, weights->laidOutInput(), cacheBytes_);
+    const auto& operand = problem.inputs[weights->laidOutInput()];
+    return copies == 1 ? nullptr : std::make_unique<Rotation>(device_, weights->laidOut(), operand.constant->view().bytes(), copies);
+  }
+
   // No number stands where a kernel leaves its output as it was.
   void poison() {
     for (const auto& output : outputs_) {
@@ -252,7 +279,7 @@ class DeviceProfiler final : public Profiler {
   }
 
   Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                  std::span<const std::byte> nativeCode, double best) {
+                  std::span<const std::byte> nativeCode, double best, bool once) {
     auto trial = [&] {
       const auto running = stages_.run("tuning: making kernels");
       return prepare(problem, candidate, record, nativeCode);
@@ -277,14 +304,14 @@ class DeviceProfiler final : public Profiler {
     }
     const auto running = stages_.run("tuning: measuring");
     auto call = callOf(trial);
-    double once = device_.measure(&launch, &call);
+    double single = device_.measure(&launch, &call);
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
-    for (int i = 0; i < kTries && once > kHopeless * best; ++i) once = std::min(once, device_.measure(&launch, &call));
-    if (once > kHopeless * best) return {once, workspaceBytes, {}, false};
+    for (int i = 0; i < kTries && (once || single > kHopeless * best); ++i) single = std::min(single, device_.measure(&launch, &call));
+    if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
-    call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-8), 1.0, 2000.0));
-    double fastest = call.repeats == 1 ? once : std::numeric_limits<double>::infinity();
-    double spent = once;
+    call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
+    double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
+    double spent = single;
     for (int i = 0; i < 2 * iterations_; ++i) {
       const double seconds = device_.measure(&launch, &call);
       spent += seconds;
@@ -309,6 +336,7 @@ class DeviceProfiler final : public Profiler {
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
   std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
   size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
+  runtime::LaunchOrder* order_ = nullptr;  // null: launches always wait for each other
 };
 
 }  // namespace

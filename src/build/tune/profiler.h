@@ -33,6 +33,9 @@ class Profiler {
   // `best`: seconds of the best candidate so far; a profiler may stop early when the candidate is far behind.
   virtual Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                               std::span<const std::byte> nativeCode, double best) = 0;
+  // The same of one run by itself, which is longer by what one launch costs: an order of many candidates.
+  virtual Measurement glance(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                             std::span<const std::byte> nativeCode) = 0;
 };
 
 // Runs the kernel on random data in memory of its own with red zones around every output and the workspace; the time

@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "core/storage.h"
-#include "ops/op/convolution.h"
-#include "ops/op/deconvolution.h"
 
 namespace tenon::build {
 namespace {
@@ -18,8 +16,6 @@ constexpr size_t kMostCopies = 64;  // an operand of which these do not fill the
 size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes) {
   const auto& operand = problem.inputs[input];
   if (operand.constant == nullptr || cacheBytes == 0) return 1;
-  const bool windows = problem.op.as<ops::Convolution>() != nullptr || problem.op.as<ops::Deconvolution>() != nullptr;
-  if (windows && operand.dims.rank > 2 && operand.dims.count(2, operand.dims.rank) != 1) return 1;
   const size_t bytes = operand.constant->view().bytes();
   if (bytes < cacheBytes / kMostCopies || bytes == 0) return 1;
   // One and a half caches between two uses of a copy, and the copy itself.

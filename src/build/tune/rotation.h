@@ -11,8 +11,7 @@
 namespace tenon::build {
 
 // How many copies of an input push each other out of a cache of so many bytes; 1: it is read where it is. That holds
-// for what is no constant, for what is so small that its way from memory does not count, and for the filters of windows,
-// which kernels keep laid out for themselves.
+// for what is no constant, and for what is so small that its way from memory does not count.
 size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes);
 
 // The copies of one operand, on the device.

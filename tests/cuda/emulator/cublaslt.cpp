@@ -116,28 +116,51 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtM
   if (most > 0) results[0].workspaceSize = 1000;  // none that is aligned
   return CUBLAS_STATUS_SUCCESS;
 }
+// An algorithm is its tile, stages and split; three tiles, two stages, and no third tile with the second of these.
 EXPORT cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t, cublasComputeType_t, cudaDataType_t, cudaDataType_t,
                                              cudaDataType_t, cudaDataType_t, cudaDataType_t, int,
                                              cublasLtMatmulAlgo_t* algorithm) {
   *algorithm = cublasLtMatmulAlgo_t{};
   return CUBLAS_STATUS_SUCCESS;
 }
+EXPORT cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoCapAttributes_t attribute,
+                                                        void* value, size_t bytes, size_t* written) {
+  const auto give = [&](std::initializer_list<uint32_t> values) {
+    *written = values.size() * sizeof(uint32_t);
+    if (bytes < *written) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(value, values.begin(), *written);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  if (attribute == CUBLASLT_ALGO_CAP_TILE_IDS) return give({0, 5, 6});
+  if (attribute == CUBLASLT_ALGO_CAP_STAGES_IDS) return give({0, 3});
+  if (attribute == CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) return give({1});
+  if (attribute == CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK) return give({CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
 EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              const cublasLtMatmulAlgo_t*, cublasLtMatmulHeuristicResult_t* result) {
+                                              const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
   *result = cublasLtMatmulHeuristicResult_t{};
   result->workspaceSize = 1000;
-  return CUBLAS_STATUS_SUCCESS;
+  const auto setting = [&](int attribute) { return algorithm->data[attribute / 2] >> (attribute % 2 * 32) & 0xffffffff; };
+  const bool isPair = setting(CUBLASLT_ALGO_CONFIG_TILE_ID) != 6 || setting(CUBLASLT_ALGO_CONFIG_STAGES_ID) != 3;
+  return isPair ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
-EXPORT cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*,
-                                                           cublasLtMatmulAlgoConfigAttributes_t, void* value,
+EXPORT cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
+                                                           cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
                                                            size_t bytes, size_t* written) {
-  std::memset(value, 0, bytes);
+  const uint64_t setting = algorithm->data[attribute / 2] >> (attribute % 2 * 32) & 0xffffffff;
+  std::memcpy(value, &setting, bytes);
   *written = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
-EXPORT cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t,
-                                                           const void*, size_t) {
+EXPORT cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                           const void* value, size_t bytes) {
+  uint64_t setting = 0;
+  std::memcpy(&setting, value, bytes);
+  auto& place = algorithm->data[attribute / 2];
+  const int shift = attribute % 2 * 32;
+  place = (place & ~(uint64_t{0xffffffff} << shift)) | setting << shift;
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ constexpr std::array<cublasLtMatmulAlgoConfigAttributes_t, 8> kSettings{
     CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION,
     CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID};
 
+constexpr size_t kTile = 0, kStages = 1, kSplit = 2, kReduction = 3, kCluster = 7;  // among the settings
 // The last two are 16 bits wide.
 constexpr size_t settingBytes(size_t i) { return i < 6 ? sizeof(uint32_t) : sizeof(uint16_t); }
 
@@ -50,6 +51,37 @@ bool sameExtents(const Dims& dims, const Dims& result) {
   }
   return true;
 }
+
+// What an algorithm may be set to.
+struct BlasRange {
+  std::vector<int32_t> tiles, stages;
+  std::vector<int32_t> clusters{0, 2, 3, 4, 5, 6, 7};  // automatic, none, 2x1, 4x1, 1x2, 1x4, 2x2
+  std::vector<int32_t> splits{1};
+  int32_t reduction = 0;  // of splits
+
+  BlasRange(cublasLtHandle_t lt, int32_t id, cublasComputeType_t compute, cudaDataType_t type, cudaDataType_t result) {
+    cublasLtMatmulAlgo_t algorithm{};
+    if (blasLt().algoInit(lt, compute, CUDA_R_32F, type, type, result, result, id, &algorithm) != CUBLAS_STATUS_SUCCESS) return;
+    const auto list = [&](cublasLtMatmulAlgoCapAttributes_t attribute) {
+      std::array<uint32_t, 1024> values{};
+      size_t bytes = 0;
+      const auto status = blasLt().algoCapGet(&algorithm, attribute, values.data(), sizeof values, &bytes);
+      const size_t count = status == CUBLAS_STATUS_SUCCESS ? std::min(bytes / sizeof(uint32_t), values.size()) : 0;
+      return std::vector<int32_t>(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+    };
+    tiles = list(CUBLASLT_ALGO_CAP_TILE_IDS);
+    stages = list(CUBLASLT_ALGO_CAP_STAGES_IDS);
+    if (tiles.empty()) tiles = {0};  // the algorithm has no choice
+    if (stages.empty()) stages = {0};
+    const auto canSplit = list(CUBLASLT_ALGO_CAP_SPLITK_SUPPORT);
+    const auto schemes = list(CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK);
+    if (canSplit.empty() || canSplit[0] == 0 || schemes.empty()) return;
+    for (const int32_t scheme : {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_INPLACE}) {
+      if (reduction == 0 && (schemes[0] & scheme) != 0) reduction = scheme;
+    }
+    if (reduction != 0) splits = {1, 2, 3, 4, 6, 8};
+  }
+};
 
 int64_t batchOf(const Dims& dims) { return dims.count(0, dims.rank - 2); }
 
@@ -280,24 +312,67 @@ std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
   return result;
 }
 
-bool BlasProduct::use(const BlasAlgorithm& algorithm) {
+std::vector<BlasAlgorithm> BlasProduct::search(int most, size_t more) const {
+  auto result = propose(most);
+  if (more == 0) return result;
+  const size_t offered = result.size();
+  std::vector<BlasAlgorithm> found;
+  const auto offer = [&](const BlasAlgorithm& one) {
+    cublasLtMatmulAlgo_t made{};
+    size_t workspaceBytes = 0;
+    const auto known = [&](const auto& list) { return std::find(list.begin(), list.end(), one) != list.end(); };
+    if (!known(result) && !known(found) && make(one, made, workspaceBytes)) found.push_back(one);
+  };
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < offered; ++i) {
+    const auto& base = result[i];
+    const BlasRange range(handle(), base.id, compute_, type_, resultType_);
+    auto one = base;
+    for (const int32_t split : range.splits) {
+      one.settings[kSplit] = split;
+      one.settings[kReduction] = split == 1 ? 0 : base.settings[kReduction] != 0 ? base.settings[kReduction] : range.reduction;
+      offer(one);
+    }
+    if (std::find(ids.begin(), ids.end(), base.id) != ids.end()) continue;
+    ids.push_back(base.id);
+    for (const int32_t tile : range.tiles) {
+      for (const int32_t stages : range.stages) {
+        for (const int32_t cluster : range.clusters) {
+          one = base;
+          one.settings[kTile] = tile;
+          one.settings[kStages] = stages;
+          one.settings[kCluster] = cluster;
+          one.settings[kSplit] = 1;
+          one.settings[kReduction] = 0;
+          offer(one);
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < std::min(more, found.size()); ++i) result.push_back(found[i * found.size() / std::min(more, found.size())]);
+  return result;
+}
+
+bool BlasProduct::make(const BlasAlgorithm& algorithm, cublasLtMatmulAlgo_t& made, size_t& workspaceBytes) const {
   const auto& lt = blasLt();
-  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, resultType_, resultType_, algorithm.id, &algorithm_) != CUBLAS_STATUS_SUCCESS) return false;
+  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, resultType_, resultType_, algorithm.id, &made) != CUBLAS_STATUS_SUCCESS) return false;
   for (size_t s = 0; s < kSettings.size(); ++s) {
     // Not every algorithm lets every attribute be set, not even to what it is.
     const auto value = static_cast<uint32_t>(algorithm.settings[s]);
     uint32_t present = 0;
     size_t written = 0;
-    const bool known = lt.algoConfigGet(&algorithm_, kSettings[s], &present, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
+    const bool known = lt.algoConfigGet(&made, kSettings[s], &present, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
     if (known && present == value) continue;
-    if (lt.algoConfigSet(&algorithm_, kSettings[s], &value, settingBytes(s)) != CUBLAS_STATUS_SUCCESS) return false;
+    if (lt.algoConfigSet(&made, kSettings[s], &value, settingBytes(s)) != CUBLAS_STATUS_SUCCESS) return false;
   }
   cublasLtMatmulHeuristicResult_t facts{};
   const auto& [b, a, y] = layouts_;
-  if (lt.algoCheck(handle(), operation_, b, a, y, y, &algorithm_, &facts) != CUBLAS_STATUS_SUCCESS) return false;
-  workspaceBytes_ = facts.workspaceSize;
-  return workspaceBytes_ <= kBlasWorkspaceBytes;
+  if (lt.algoCheck(handle(), operation_, b, a, y, y, &made, &facts) != CUBLAS_STATUS_SUCCESS) return false;
+  workspaceBytes = facts.workspaceSize;
+  return workspaceBytes <= kBlasWorkspaceBytes;
 }
+
+bool BlasProduct::use(const BlasAlgorithm& algorithm) { return make(algorithm, algorithm_, workspaceBytes_); }
 
 bool BlasProduct::useFirst() {
   const auto found = ask(1);

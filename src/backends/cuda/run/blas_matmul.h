@@ -82,6 +82,9 @@ class BlasProduct {
 
   // What cuBLASLt's heuristic offers, best first.
   std::vector<BlasAlgorithm> propose(int most) const;
+  // The same and, behind it, up to `more` other tiles, stages, clusters and splits of the inner extent with which the offered
+  // algorithms can compute this product, spread over all there are.
+  std::vector<BlasAlgorithm> search(int most, size_t more) const;
   // Makes the algorithm ready; false when it does not fit. The workspace it needs is then known.
   bool use(const BlasAlgorithm& algorithm);
   bool useFirst();  // what the heuristic holds for the best, as it is
@@ -90,6 +93,7 @@ class BlasProduct {
 
  private:
   std::vector<cublasLtMatmulHeuristicResult_t> ask(int most) const;
+  bool make(const BlasAlgorithm& algorithm, cublasLtMatmulAlgo_t& made, size_t& workspaceBytes) const;
   void layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int64_t rows, int64_t columns, bool batched,
               int64_t pitch = 0) const;
   BlasShape shape_;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/code_cache.h"
 #include "backends/cuda/run/cuda_device.h"
 #include "core/environment.h"
@@ -168,9 +169,8 @@ void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigne
 }
 
 unsigned blockSize(int64_t threads, unsigned least) {
-  constexpr int64_t kBlocks = 264;  // two for each of 132 multiprocessors
   unsigned size = 256;
-  while (size > least && threads < kBlocks * size) size /= 2;
+  while (size > least && threads < fewBlocks() * size) size /= 2;
   return size;
 }
 

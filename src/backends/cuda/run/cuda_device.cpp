@@ -12,6 +12,7 @@
 #include "runtime/branching.h"
 #include "runtime/device_cache.h"
 #include "runtime/recording.h"
+#include "runtime/trial.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -148,7 +149,8 @@ class GraphRecording final : public runtime::Recording {
 class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
-                         public runtime::Branching {
+                         public runtime::Branching,
+                         public runtime::LaunchOrder {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -159,6 +161,7 @@ class CudaDevice final : public runtime::Device,
   std::vector<std::string> properties() const override { return {fmt::format("sm:{}", gpu().capability)}; }
   bool isHost() const override { return false; }
   size_t cacheBytes() const override { return gpu().cacheBytes; }
+  void launchNextInOrder() noexcept override { cuda::launchNextInOrder(); }
 
   void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
     makeCurrent();

@@ -9,6 +9,7 @@
 #include "backends/cuda/run/pointwise_kernel.h"
 #include "core/error.h"
 #include "runtime/preparation.h"
+#include "runtime/trial.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -53,7 +54,7 @@ class DnnKernel final : public runtime::Kernel {
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
 
-class DnnInstance final : public runtime::KernelInstance, public runtime::Preparable {
+class DnnInstance final : public runtime::KernelInstance, public runtime::Preparable, public runtime::LaidOutWeights {
  public:
   explicit DnnInstance(const DnnKernel& kernel) : kernel_(kernel) {}
 
@@ -91,6 +92,10 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     if (apart_) configureEpilogue(shapes);
     return plan_->workspaceBytes();
   }
+
+  const void* laidOut() const override { return packed_; }
+  size_t laidOutInput() const override { return 1; }
+  void readLaidOut(void* copy) noexcept override { packed_ = copy; }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (empty_) return;

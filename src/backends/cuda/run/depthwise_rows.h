@@ -1,6 +1,10 @@
 // Forms of depthwise convolutions that work down the rows, and how blocks share the work (kernels/depthwise_rows.cuh).
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "backends/cuda/run/direct.h"
 
 namespace tenon::backends::cuda {
@@ -18,12 +22,20 @@ struct DepthwiseForm {
 // Forms for windows of that extent; none for others.
 std::vector<DepthwiseForm> depthwiseForms(int kernel, int stride);
 
-// A form with the tile that is likely fastest for so many images; a tile without channels where nothing fits.
 struct DepthwiseChoice {
   DepthwiseForm form;
   DepthwiseTile tile;
   double cost = 0;  // cycles, roughly
+
+  std::string text() const;  // "7x2:16,2,7": places and width of the form; channels, strips and rows of the tile
 };
-DepthwiseChoice chooseDepthwise(const WindowParameters& p, int64_t images, int64_t elementBytes);
+
+// Whether results work down the rows: each row of them but those at the upper edge begins in a row of x, so that zeros at the
+// edges stay zero where weights are finite.
+bool worksDownRows(const WindowParameters& p);
+// Tiles for so many images that are likely fast, each of quite another shape, the likely fastest first; none where nothing fits.
+std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes, size_t most);
+// One of them by its text. UserError where it fits no block.
+DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p, int64_t elementBytes);
 
 }  // namespace tenon::backends::cuda

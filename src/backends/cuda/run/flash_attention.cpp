@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/own_kernel.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -21,10 +22,8 @@ constexpr std::string_view kMathNames[] = {"f16", "bf16", "tf32", "f32"};  // as
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Cycles, roughly, for an order: blocks in waves over a large chip, each of which loads, walks its tiles and joins.
+// Cycles, roughly, for an order: blocks in waves over the chip, each of which loads, walks its tiles and joins.
 double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
-  constexpr int64_t kProcessors = 132;
-  constexpr int64_t kSharedBytes = 227 << 10;
   constexpr int64_t kWarps = 12;      // at some 170 registers per thread
   constexpr double kBlock = 2500;     // launch, first loads and the end
   constexpr double kTile = 300;       // its barriers
@@ -34,9 +33,9 @@ double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
   const auto& form = choice.form;
   const int64_t warps = form.threads() / 32;
   const int64_t blocks = p.batch * p.heads * ceilDiv(p.queries, form.rows()) * form.splits;
-  const int64_t fitting = std::min(kSharedBytes / static_cast<int64_t>(choice.sharedBytes()), kWarps / warps);
-  const int64_t resident = std::clamp<int64_t>(ceilDiv(blocks, kProcessors), 1, std::clamp<int64_t>(fitting, 1, 32));
-  const double waves = std::max(1.0, static_cast<double>(blocks) / static_cast<double>(kProcessors * resident));
+  const int64_t fitting = std::min(sharedBytesOfMultiprocessor() / static_cast<int64_t>(choice.sharedBytes()), kWarps / warps);
+  const int64_t resident = std::clamp<int64_t>(ceilDiv(blocks, multiprocessors()), 1, std::clamp<int64_t>(fitting, 1, 32));
+  const double waves = std::max(1.0, static_cast<double>(blocks) / static_cast<double>(multiprocessors() * resident));
   const auto tiles = static_cast<double>(ceilDiv(ceilDiv(p.keys, form.keys), form.splits));
   const double steps = tiles * form.keys / form.keyWarps / 16;
   const double contention = std::max(1.0, static_cast<double>(resident * warps) / kPeakWarps);

@@ -1,6 +1,7 @@
 // Attention of few keys by groups of four warps: which forms, and their shared memory (kernels/group_attention.cu).
 #include <algorithm>
 
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/cuda_device.h"
 #include "backends/cuda/run/flash_attention.h"
 
@@ -74,7 +75,7 @@ void parseGroups(FlashChoice& choice, TextReader& in) {
 }
 
 std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& p) {
-  constexpr int64_t kManyHeads = 132;  // a block for each uses a large chip
+  const int64_t manyHeads = multiprocessors();  // a block for each uses the chip
   constexpr size_t kMostChoices = 3;
   std::vector<FlashChoice> choices;
   if (!takes(p) || p.queries <= kGroupRows / 4) return choices;  // few rows are work for single warps
@@ -90,7 +91,7 @@ std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& p) {
     if (!fits(choice) || groupSharedBytes(choice) > mostSharedBytes()) continue;
     choices.push_back(choice);
     const int64_t tiles = (p.queries + kGroupRows - 1) / kGroupRows;
-    if (parts > 1 || tiles == 1 || tiles > kMostTiles || p.batch * p.heads < kManyHeads) continue;
+    if (parts > 1 || tiles == 1 || tiles > kMostTiles || p.batch * p.heads < manyHeads) continue;
     choice.form.splits = static_cast<int>(tiles);
     choices.push_back(choice);
   }

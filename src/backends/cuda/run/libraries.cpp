@@ -145,6 +145,7 @@ const BlasLt& blasLt() {
     get("cublasLtMatmulAlgoGetHeuristic", b->getHeuristic);
     get("cublasLtMatmulAlgoInit", b->algoInit);
     get("cublasLtMatmulAlgoCheck", b->algoCheck);
+    get("cublasLtMatmulAlgoCapGetAttribute", b->algoCapGet);
     get("cublasLtMatmulAlgoConfigGetAttribute", b->algoConfigGet);
     get("cublasLtMatmulAlgoConfigSetAttribute", b->algoConfigSet);
     return b;

@@ -84,6 +84,7 @@ struct BlasLt {
   decltype(&::cublasLtMatmulAlgoGetHeuristic) getHeuristic;
   decltype(&::cublasLtMatmulAlgoInit) algoInit;
   decltype(&::cublasLtMatmulAlgoCheck) algoCheck;
+  decltype(&::cublasLtMatmulAlgoCapGetAttribute) algoCapGet;
   decltype(&::cublasLtMatmulAlgoConfigGetAttribute) algoConfigGet;
   decltype(&::cublasLtMatmulAlgoConfigSetAttribute) algoConfigSet;
 };

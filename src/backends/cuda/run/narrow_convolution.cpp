@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/cuda/run/chip.h"
+
 namespace tenon::backends::cuda {
 namespace {
 
@@ -12,7 +14,6 @@ constexpr int64_t kMostInGroup = 256;   // channels of the result
 constexpr int64_t kRun = 32;            // channels that a warp computes at once
 constexpr int64_t kPart = 8;            // channels that one product gives
 constexpr int64_t kRowsOfWarp = 16;
-constexpr int64_t kMultiprocessors = 132;  // of a large chip
 constexpr int64_t kFewWarps = 4, kManyWarps = 8;
 
 bool isPoint(const ops::Convolution& op) {
@@ -69,7 +70,7 @@ int64_t NarrowForm::groupFor(int64_t rows, int64_t outputs) {
   // Groups that are alike; with few rows more of them, so that every multiprocessor has something to do.
   int64_t parts = (outputs + kMostInGroup - 1) / kMostInGroup;
   const int64_t blocks = (rows + kRowsOfWarp * kFewWarps - 1) / (kRowsOfWarp * kFewWarps);
-  while (blocks * parts < kMultiprocessors && split(parts) > kRun) ++parts;
+  while (blocks * parts < multiprocessors() && split(parts) > kRun) ++parts;
   return split(parts);
 }
 
@@ -79,12 +80,12 @@ size_t NarrowForm::sharedBytes() const {
 
 int64_t NarrowForm::blocksFor(int64_t rows) const {
   constexpr int64_t kRegisters = 64 << 10;
-  constexpr int64_t kSharedBytes = 220 << 10;
+  const int64_t ofMultiprocessor = sharedBytesOfMultiprocessor() - (7 << 10);
   constexpr int64_t kWeightsShare = 5;  // so much more of rows than of weights shall a block move
   const int64_t registers = 48 + 4 * steps() + (gathers ? 12 : 0) + 4 * static_cast<int64_t>(kinds.size());
-  const int64_t byMemory = kSharedBytes / (static_cast<int64_t>(sharedBytes()) + 1024);
-  const int64_t resident = std::min(kRegisters / (registers * 32 * warps), byMemory);
-  const int64_t slots = std::max<int64_t>(resident * kMultiprocessors / groups(), 1);
+  const int64_t byMemory = ofMultiprocessor / (static_cast<int64_t>(sharedBytes()) + 1024);
+  const int64_t resident = std::max<int64_t>(std::min(kRegisters / (registers * 32 * warps), byMemory), 1);
+  const int64_t slots = std::max<int64_t>(resident * multiprocessors() / groups(), 1);
   const int64_t rowsAtOnce = kRowsOfWarp * warps;
   const int64_t blocks = (rows + rowsAtOnce - 1) / rowsAtOnce;
   const int64_t bytesAtOnce = rowsAtOnce * 2 * (inputs + group);

@@ -56,7 +56,7 @@ class PointTactic final : public build::Tactic {
     const Matrices matrices(*problem.op.as<ops::Convolution>(), problem);
     const auto shape = blasShape(matrices.point().product, matrices.shapes());
     std::vector<Candidate> result;
-    for (const auto& algorithm : BlasProduct(shape, *matrices.epilogue(), problem.tf32).propose(kMost)) {
+    for (const auto& algorithm : BlasProduct(shape, *matrices.epilogue(), problem.tf32).search(kMost, problem.more)) {
       auto candidate = channelsLastCandidate(name(), problem);
       candidate.inputs[1] = Format::kLinear;
       candidate.variant = BlasChoice{true, false, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();

@@ -1,4 +1,4 @@
-// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic.
+// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic, and as many more as the problem asks for.
 #include "backends/cuda/build/tactic_util.h"
 #include "backends/cuda/run/blas_matmul.h"
 #include "backends/cuda/run/cuda_device.h"
@@ -49,7 +49,7 @@ class MatMulTactic final : public build::Tactic {
     const auto shape = blasShape(op, operands.shapes);
     std::vector<Candidate> result;
     const auto ask = [&](const BlasShape& asked, const BlasEpilogue& epilogue, bool whole, bool parted, int most) {
-      for (const auto& algorithm : BlasProduct(asked, epilogue, problem.tf32).propose(most)) {
+      for (const auto& algorithm : BlasProduct(asked, epilogue, problem.tf32).search(most, whole ? problem.more : 0)) {
         auto candidate = linearCandidate(name(), problem);
         candidate.variant = BlasChoice{whole, parted, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
         result.push_back(std::move(candidate));

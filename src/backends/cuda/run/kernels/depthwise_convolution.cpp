@@ -13,6 +13,20 @@ constexpr size_t kPackBytes = 16;
 constexpr int kAnyWindow = 0;   // the variant of depthwise.cuh for those; others are forms that work down the rows
 constexpr int64_t kPlaces = 2;  // of its threads
 
+// Params are "tile types": a tile's text (depthwise_rows.h), "any" for the form for any window, or "" where the likely fastest
+// tile is taken at each shape.
+struct Record {
+  std::string tile;
+  Types types;
+  explicit Record(const plan::KernelRecord& record) {
+    const auto split = record.params.find('[');
+    auto rest = record;
+    rest.params = split == std::string::npos ? std::string() : record.params.substr(split);
+    tile = record.params.substr(0, split);
+    types = Types::read(rest);
+  }
+};
+
 // The stride of both axes where there are forms for windows of known extent; else 0.
 int knownStride(const ops::Convolution& op) {
   const auto all = [](const std::vector<int64_t>& values, int64_t wanted) {
@@ -66,7 +80,8 @@ struct DepthwiseWeights {
 
 class DepthwiseInstance final : public runtime::KernelInstance {
  public:
-  DepthwiseInstance(const ops::Convolution& op, const Module& module, const DepthwiseWeights& weights) : op_(op), module_(module), weights_(weights) {}
+  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module, const DepthwiseWeights& weights)
+      : op_(op), tile_(tile), module_(module), weights_(weights) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -90,14 +105,11 @@ class DepthwiseInstance final : public runtime::KernelInstance {
  private:
   // Whether the form that works down the rows serves.
   bool configureRows(const Dims& y, int64_t elementBytes) {
-    const auto& rows = parameters_.window[1];
-    const auto& columns = parameters_.window[2];
-    // Each row of results but those at the upper edge must begin in a row of x; zeros at the edges must stay zero.
-    const bool fits = knownStride(op_) != 0 && weights_.finite && rows.kernel == columns.kernel && rows.before < rows.kernel &&
-                      int64_t{rows.small - 1} * rows.stride - rows.before < rows.large;
-    if (!fits) return false;
-    const auto choice = chooseDepthwise(parameters_, y[0], elementBytes);
-    if (choice.tile.channels == 0) return false;
+    if (tile_ == "any" || !weights_.finite || !worksDownRows(parameters_)) return false;
+    const auto choices = tile_.empty() ? depthwiseChoices(parameters_, y[0], elementBytes, 1)
+                                       : std::vector{parseDepthwise(tile_, parameters_, elementBytes)};
+    if (choices.empty()) return false;
+    const auto& choice = choices[0];
     const auto& tile = parameters_.tile = choice.tile;
     function_ = module_.function(fmt::format("tenon_direct_{}", choice.form.variant()));
     block_ = static_cast<unsigned>(choice.form.threads(tile));
@@ -121,6 +133,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   }
 
   const ops::Convolution& op_;
+  const std::string& tile_;
   const Module& module_;
   const DepthwiseWeights& weights_;
   CUfunction function_ = nullptr;
@@ -131,18 +144,19 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 class DepthwiseKernel final : public runtime::Kernel {
  public:
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
-      : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(op_, Types::read(load.record))) {
+      : op_(descriptionOf<ops::Convolution>(load)), record_(load.record), module_(load.nativeCode, codeOf(op_, record_.types)) {
     if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
     const auto weights = byTap(load.constants[1]);
     weights_.table.write(weights.data(), weights.size());
     weights_.finite = allFinite(load.constants[1]);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<DepthwiseInstance>(op_, module_, weights_);
+    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, weights_);
   }
 
  private:
   ops::Convolution op_;
+  Record record_;
   Module module_;
   DepthwiseWeights weights_;
 };
@@ -150,9 +164,9 @@ class DepthwiseKernel final : public runtime::Kernel {
 }  // namespace
 
 KernelRow kernelRow_depthwise_convolution() {
-  return {"depthwise_convolution", 2,
+  return {"depthwise_convolution", 3,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<DepthwiseKernel>(load); },
-          [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Types::read(record)); }};
+          [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Record(record).types); }};
 }
 
 }  // namespace tenon::backends::cuda

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backends/cuda/run/image_convolution.h"
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/window.h"
 #include "core/text.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr int64_t kTileH = 8;
 constexpr int64_t kTileW = 16;
-constexpr int64_t kMultiprocessors = 132;  // of a large chip
 constexpr size_t kPackBytes = 16;
 
 // Parameters are "[K,C,R,S] types".
@@ -93,7 +93,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.down = Divider(down);
     p.tiles = int32Of(y.dims[0] * across * down);
     // As many tiles for each block; the fewer its sums, the more blocks fit.
-    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * kMultiprocessors;
+    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * multiprocessors();
     const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
     blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
     return 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cuda/run/axes.h"
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -58,7 +59,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
       blocks_ = (groups + 7) / 8;
       return 0;
     }
-    threads_ = static_cast<unsigned>(std::clamp<int64_t>((members + 3) / 4, 128, groups < 264 ? 1024 : 256) + 31) / 32 * 32;
+    threads_ = static_cast<unsigned>(std::clamp<int64_t>((members + 3) / 4, 128, groups < fewBlocks() ? 1024 : 256) + 31) / 32 * 32;
     function_ = module_.function(members <= 4 * threads_ ? "tenon_normalize_4" : "tenon_normalize_16");
     blocks_ = groups;
     return 0;
@@ -135,7 +136,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
       rowBlocks_ = (groups * 32 + rowThreads_ - 1) / rowThreads_;
     } else if (packs <= 1024 * kMostPerThread) {
       rows_ = module_.function("tenon_normalize_rows_block");
-      const int64_t perThread = groups < 264 ? 1 : 2;
+      const int64_t perThread = groups < fewBlocks() ? 1 : 2;
       rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
       rowBlocks_ = groups;
     }
@@ -152,7 +153,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     }
     const int64_t groups = parameters_.groups.count;
     rows_ = module_.function("tenon_normalize_planes");
-    const int64_t most = groups < 264 ? 1024 : 512;
+    const int64_t most = groups < fewBlocks() ? 1024 : 512;
     rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>(parameters_.members / pack / 2, 128, most) + 31) / 32 * 32;
     rowBlocks_ = groups;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cuda/run/axes.h"
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -27,7 +28,6 @@ std::string pointwiseReduceSource(const ops::PointwiseReduce& op, std::span<cons
 namespace {
 
 constexpr int kOperands = kMaxReducedInputs + 1;
-constexpr int64_t kFewBlocks = 264;  // two per multiprocessor of a large chip; below, the reduced values are split
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kLeastPerColumn = 64;
 constexpr int64_t kMostPerWarp = 512;  // reduced values for which a warp per output is enough
@@ -114,9 +114,9 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     function_ = columns ? columns_ : total <= kMostPerWarp ? warp_ : block_;
     const int64_t outputsPerBlock = columns ? 32 : total <= kMostPerWarp ? 8 : 1;
     blocks_ = (outputs_ + outputsPerBlock - 1) / outputsPerBlock;
-    const int64_t wanted = (2 * kFewBlocks + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
+    const int64_t wanted = (2 * fewBlocks() + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
     const int64_t least = columns ? kLeastPerColumn : kLeastPerSplit;
-    parameters_.splits = blocks_ < kFewBlocks ? std::clamp<int64_t>(total / least, 1, wanted) : 1;
+    parameters_.splits = blocks_ < fewBlocks() ? std::clamp<int64_t>(total / least, 1, wanted) : 1;
     parameters_.perSplit = (total + parameters_.splits - 1) / parameters_.splits;
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backends/cuda/run/axes.h"
+#include "backends/cuda/run/chip.h"
 #include "backends/cuda/run/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -22,7 +23,6 @@ struct Parameters {
   int32_t columns = 1;
 };
 
-constexpr int64_t kFewBlocks = 264;      // two per multiprocessor of a large chip; below, the reduced axis is split
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kMostPerWarp = 512;    // reduced elements for which a warp per output is enough
 constexpr int64_t kMostSegment = 512;    // reduced elements of outputs that a block takes several of
@@ -120,9 +120,9 @@ class ReduceInstance final : public runtime::KernelInstance {
       function_ = block_;
       blocks_ = outputs_;
     }
-    const int64_t wanted = (2 * kFewBlocks + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
+    const int64_t wanted = (2 * fewBlocks() + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
     const int64_t least = columns ? 64 : kLeastPerSplit;
-    split(blocks_ < kFewBlocks ? std::clamp<int64_t>(total / least, 1, wanted) : 1);
+    split(blocks_ < fewBlocks() ? std::clamp<int64_t>(total / least, 1, wanted) : 1);
   }
   void split(int64_t splits) {
     constexpr int64_t kPiece = 16;  // splits begin where packs do
@@ -151,15 +151,15 @@ class ReduceInstance final : public runtime::KernelInstance {
     const int64_t count = parameters_.kept.count;
     constexpr int32_t kWide = 32;   // where there is enough to do
     constexpr int32_t kNarrow = 8;  // 128 neighbouring bytes
-    int32_t columns = count / kWide >= kFewBlocks ? kWide : kNarrow;
+    int32_t columns = count / kWide >= fewBlocks() ? kWide : kNarrow;
     while (columns > 1 && columns / 2 >= count) columns /= 2;
     parameters_.columns = columns;
     function_ = packs_;
     blocks_ = (count + columns - 1) / columns;
     const int64_t rows = 256 / columns;
     const int64_t loads = parameters_.total / rows;
-    split(blocks_ < kFewBlocks / 2 && loads >= 2 * kLoadsPerThread
-              ? std::min(loads / kLoadsPerThread, (kFewBlocks + blocks_ - 1) / blocks_) : 1);
+    split(blocks_ < fewBlocks() / 2 && loads >= 2 * kLoadsPerThread
+              ? std::min(loads / kLoadsPerThread, (fewBlocks() + blocks_ - 1) / blocks_) : 1);
   }
 
   const ops::Reduce& op_;
