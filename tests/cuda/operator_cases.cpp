@@ -97,6 +97,10 @@ OperatorCases pointwise() {
     }
     add(all, "pointwise{expr=\"less(x0,x1);select(t0,x0,x1)\"}", {{type + "[64]", type + "[64]"}});
   }
+  for (const std::string type : {"i32", "i8", "u8"}) {  // results that wrap
+    const std::string factor = type == "i32" ? "1000000007" : "101";
+    add(all, "pointwise{expr=\"mul(x0," + factor + ");sub(t0,x1);max(t1,x0);add(t2,t2)\"}", {{type + "[515]", type + "[515]"}});
+  }
   add(all, "pointwise{expr=\"greater(x0,x1)\"}", {{"f32[33,3]", "f32[3]"}, {"i64[16]", "i64[16]"}});
   add(all, "pointwise{expr=\"and(x0,x1);not(t0)\"}", {{"bool[65]", "bool[65]"}, {"bool[4,1]", "bool[1,8]"}});
   add(all, "pointwise{expr=\"cast.f16(x0)\"}", {{"f32[4096]"}, {"i32[77]"}, {"bool[16]"}, {"bf16[9]"}});

@@ -289,6 +289,24 @@ TEST(Operators, OutputsThatAreInputsOrConstants) {
   EXPECT_STREQ(bench.network->getOutput(1)->getName(), "k");
 }
 
+// Axes that reach the node through other nodes are constants still.
+TEST(Operators, AxesThatAreForwarded) {
+  for (const std::string type : {"Squeeze", "Unsqueeze"}) {
+    ModelMaker maker;
+    maker.input("x", {2, 1, 3});
+    maker.ints("axes", {1}, {1});
+    maker.node("Identity", {"axes"}, {"same"});
+    ModelMaker::set(maker.node("Cast", {"same"}, {"narrow"}), "to", int64_t{6});
+    maker.node("Neg", {"narrow"}, {"negative"});
+    maker.node("Abs", {"negative"}, {"computed"});
+    maker.node(type, {"x", "computed"}, {"y"});
+    maker.output("y");
+    NetworkBench bench;
+    ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+    EXPECT_EQ(bench.outputShape(), (type == "Squeeze" ? Shape{2, 3} : Shape{2, 1, 1, 3}));
+  }
+}
+
 TEST(Operators, LayersAndTensorsCarryTheModelsNames) {
   ModelMaker maker;
   maker.input("x", {2});
