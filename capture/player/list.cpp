@@ -2,6 +2,7 @@
 #include "player/list.h"
 
 #include <fmt/format.h>
+#include <tenon/printable.h>
 
 #include <map>
 
@@ -91,10 +92,10 @@ std::string Listing::text(const Json& header) const {
       continue;
     }
     out += fmt::format("network {} '{}': {} layers, {} inputs, {} outputs, {} weights of {} elements\n", number,
-                       network.name, network.layers, network.inputs, network.outputs, network.weights,
+                       printable(network.name), network.layers, network.inputs, network.outputs, network.weights,
                        network.weightElements);
     for (const auto& [kind, count] : network.kinds) {
-      out += fmt::format("  {:6} {}\n", count, kind);
+      out += fmt::format("  {:6} {}\n", count, printable(kind));
     }
   }
   for (size_t i = 0; i < builds_.size(); ++i) {

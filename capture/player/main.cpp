@@ -1,6 +1,7 @@
 // tensorrt_player: the command line.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <tenon/printable.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -78,29 +79,29 @@ int report(const Replay& replay) {
   int code = kDone;
   if (replay.differences() > 0) {
     fmt::print(stderr, "{} results differ from the application's; the first: {}\n", replay.differences(),
-               replay.firstDifference());
+               printable(replay.firstDifference()));
   }
   for (const BuildResult& build : replay.builds()) {
     if (!build.file.empty()) {
       say("build {} (line {}): {} bytes{}{}\n", build.build, build.line, build.bytes,
-                 build.file == "-" ? "" : fmt::format(" in '{}'", build.file),
+                 build.file == "-" ? "" : fmt::format(" in '{}'", printable(build.file)),
                  !build.comparable ? ""
                  : build.identical ? ", the application's engine"
                                    : ", not the application's bytes");
       code = build.failedThen ? kDiffers : code;
     } else if (build.failedThen) {
       say("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line,
-                 build.method, build.error);
+                 build.method, printable(build.error, LineBreaks::kIndented));
       code = code == kDone ? kFailedAgain : code;
     } else {
       say("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line,
-                 build.method, build.error);
+                 build.method, printable(build.error, LineBreaks::kIndented));
       code = kDiffers;
     }
   }
   if (replay.failures() > 0) {
     say("{} calls fail as they did in the application; the first: {}\n", replay.failures(),
-               replay.firstFailure());
+               printable(replay.firstFailure(), LineBreaks::kIndented));
   }
   if (replay.builds().empty()) {
     say("the capture holds no build\n");
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     code = app.exit(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tensorrt_player: {}\n", error.what());
+    fmt::print(stderr, "tensorrt_player: {}\n", tenon::printable(error.what(), tenon::LineBreaks::kIndented));
     return kRefused;
   }
   std::cout.flush();  // where the help goes

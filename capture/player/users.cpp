@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <tenon/printable.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +16,7 @@ void PlayerLogger::log(Severity severity, const char* message) noexcept {
     lastError_ = message;
   }
   if (!quiet && severity <= (verbose ? Severity::kVERBOSE : Severity::kWARNING)) {
-    std::fprintf(stderr, "%s\n", message);
+    std::fprintf(stderr, "%s\n", printable(message, LineBreaks::kIndented).c_str());
   }
 }
 

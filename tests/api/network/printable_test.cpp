@@ -23,7 +23,7 @@ TEST(Printable, ControlCharactersAreWritten) {
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(printable(text), expected);
-    EXPECT_EQ(isPlain(printable(text)), expected.find_first_of("\xc3\xe2\xf0\xc2") == std::string::npos) << expected;
+    EXPECT_EQ(isPlain(printable(text).c_str()), expected.find_first_of("\xc3\xe2\xf0\xc2") == std::string::npos) << expected;
   }
   EXPECT_FALSE(isPlain("a\nb"));
   EXPECT_EQ(printable("none:\n  a\nb\n", LineBreaks::kIndented), "none:\n  a\n  b\n  ");

@@ -71,7 +71,7 @@ void Log::write(Severity severity, std::string_view text) {
   const std::lock_guard lock(mutex_);
   while (true) {
     const size_t end = text.find('\n');
-    writeLine(severity, "", printable(text.substr(0, end)));
+    writeLine(severity, "", printable(std::string(text.substr(0, end))));
     if (end == std::string_view::npos) {
       return;
     }
@@ -82,7 +82,7 @@ void Log::write(Severity severity, std::string_view text) {
 void Log::writeBare(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  tools::print(fmt::format("{}\n", printable(text)));
+  tools::print(fmt::format("{}\n", printable(std::string(text))));
   showStatus();
 }
 
@@ -104,7 +104,7 @@ void Log::writeLine(Severity severity, std::string_view origin, std::string_view
 void Log::setStatus(std::string_view text) {
   const std::lock_guard lock(mutex_);
   hideStatus();
-  status_ = printable(text);
+  status_ = printable(std::string(text));
   showStatus();
 }
 
