@@ -126,6 +126,28 @@ class ExtentCheck {
   std::vector<Dims> dims_;  // by value
 };
 
+// `limit` is what operands and results of a node may take together, `memory` what the machine has.
+void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit, uint64_t memory, const std::string& where) {
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    uint64_t sum = 0;
+    std::pair<uint64_t, ValueId> largest{0, graph::kNone};
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (const ValueId value : *values) {
+        const auto& type = graph.value(value).type;
+        const uint64_t bytes = storageBytes(type.dtype, evaluate(type.shape, symbols), Format::kLinear);
+        sum = addBytes(sum, bytes);
+        largest = std::max(largest, {bytes, value});
+      }
+    }
+    if (sum <= limit) continue;
+    const auto& value = graph.value(largest.second);
+    throw UserError("{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or build on a "
+                    "machine with more memory", nameOf(node), where, sum, memory, value.name, name(value.type.dtype),
+                    evaluate(value.type.shape, symbols).text());
+  }
+}
+
 }  // namespace
 
 void checkExtents(const Graph& graph, std::span<const ProfileSymbols> profiles) {
@@ -133,29 +155,15 @@ void checkExtents(const Graph& graph, std::span<const ProfileSymbols> profiles) 
 }
 
 void checkMemory(const Graph& graph, std::span<const ProfileSymbols> profiles, const runtime::Device& device) {
+  constexpr uint64_t kMargin = 2;  // an engine may run elsewhere
   const auto* capacity = dynamic_cast<const runtime::DeviceCapacity*>(&device);
   if (capacity == nullptr) return;
   const uint64_t memory = capacity->memoryBytes();
   for (size_t p = 0; p < profiles.size(); ++p) {
-    const auto& symbols = profiles[p].opt;
-    for (const auto id : graph.order()) {
-      const auto& node = graph.node(id);
-      uint64_t sum = 0;
-      std::pair<uint64_t, ValueId> largest{0, graph::kNone};
-      for (const auto* values : {&node.inputs, &node.outputs}) {
-        for (const ValueId value : *values) {
-          const auto& type = graph.value(value).type;
-          const uint64_t bytes = storageBytes(type.dtype, evaluate(type.shape, symbols), Format::kLinear);
-          sum = addBytes(sum, bytes);
-          largest = std::max(largest, {bytes, value});
-        }
-      }
-      if (sum <= memory) continue;
-      const auto& value = graph.value(largest.second);
-      throw UserError("{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or build on a "
-                      "machine with more memory", nameOf(node), symbols.empty() ? "" : fmt::format(" at the opt shapes of optimization profile {}", p),
-                      sum, memory, value.name, name(value.type.dtype), evaluate(value.type.shape, symbols).text());
-    }
+    const bool isStatic = profiles[p].opt.empty();
+    checkMemory(graph, profiles[p].opt, memory, memory, isStatic ? "" : fmt::format(" at the opt shapes of optimization profile {}", p));
+    if (isStatic) continue;
+    checkMemory(graph, profiles[p].max, multiplyBytes(memory, kMargin), memory, fmt::format(" at the max shapes of optimization profile {}", p));
   }
 }
 

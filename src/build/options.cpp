@@ -32,6 +32,11 @@ bool symbolic(const ops::Operator& op, const SymbolValues& symbols) {
   return std::any_of(symbols.begin(), symbols.end(), [&](const auto& s) { return text.find(s.first) != std::string::npos; });
 }
 
+// Whether there is anything to compute.
+bool runs(const Problem& problem) {
+  return std::any_of(problem.outputs.begin(), problem.outputs.end(), [](const auto& output) { return output.dims.count() != 0; });
+}
+
 // What a candidate asks for at the problem's shapes, whether it was measured or not.
 uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
   std::vector<TensorView> constants;
@@ -167,7 +172,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
   for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
   if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
-  if (measures(proposals)) {
+  if (runs(problem) && measures(proposals)) {
     time(node, problem, proposals);
     selections_->note(problem, proposals.list);
   }
@@ -187,7 +192,7 @@ void OptionSource::report(const graph::Node& node, const Problem& problem, const
 // Without those that need too much workspace or failed; of each combination of formats the best.
 std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals) {
   auto& refusals = proposals.refusals;
-  if (device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
+  if (runs(problem) && device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
     for (auto& proposal : proposals.list) {
       auto& option = proposal.option;
       option.workspaceBytes = std::max(option.workspaceBytes, workspaceOf(problem, option, *options_.log));
@@ -212,7 +217,7 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
   for (const size_t i : winners(usable)) {
     result.push_back(*usable[i]);
     if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
-    if (!measures(proposals) || !finishesWithWhole(device_, options_)) continue;
+    if (!runs(problem) || !measures(proposals) || !finishesWithWhole(device_, options_)) continue;
     for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
   }
   return result;

@@ -1,7 +1,8 @@
 // Ownership and lazy evaluation of constants.
 #include "graph/constant.h"
 
-#include "core/error.h"
+#include "graph/bad_constant.h"
+#include "ops/check.h"
 
 namespace tenon::graph {
 
@@ -78,7 +79,11 @@ TensorView Constant::view() const {
       outputs.push_back(tensors.back().view());
     }
     const SymbolValues none;
-    op_->evaluate({inputs, outputs, &none});
+    try {
+      ops::evaluateWhatIsThere(*op_, {inputs, outputs, &none});
+    } catch (const UserError& error) {
+      throw BadConstant("{} of constants cannot be computed: {}", op_->text(), error.what());
+    }
     owned_ = std::make_shared<const HostTensor>(std::move(tensors.at(static_cast<size_t>(output_))));
     data_ = owned_->view().data;
   }

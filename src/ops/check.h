@@ -10,4 +10,7 @@ namespace tenon::ops {
 // leaves its input. References trust their tensors, so callers with symbolic extents check each new set of shapes once.
 void checkShapes(const Operator& op, std::string_view node, const EvalContext& context);
 
+// Evaluates unless every output is empty: a reference may take memory by the extents that stand beside the 0.
+void evaluateWhatIsThere(const Operator& op, const EvalContext& context);
+
 }  // namespace tenon::ops

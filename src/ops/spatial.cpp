@@ -4,6 +4,12 @@
 #include "ops/scalar_math.h"
 
 namespace tenon::ops {
+namespace {
+
+// Of strides, dilations, padding and kernels: positions computed from them stay within 64 bits.
+constexpr int64_t kMostSteps = INT32_MAX;
+
+}  // namespace
 
 void checkSpatial(const InferContext& context, const SpatialAttributes& attributes, int axes) {
   context.check(axes >= 1 && axes <= 3, "the input has {} spatial axes (rank {}), expected 1 to 3", axes, axes + 2);
@@ -15,15 +21,22 @@ void checkSpatial(const InferContext& context, const SpatialAttributes& attribut
   checkCount(attributes.dilations.size(), "dilations");
   checkCount(attributes.prePadding.size(), "pre-padding");
   checkCount(attributes.postPadding.size(), "post-padding");
-  for (const auto stride : attributes.strides) context.check(stride > 0, "stride {} is not above zero", stride);
+  for (const auto stride : attributes.strides) context.check(stride > 0 && stride <= kMostSteps, "stride {} is not in 1 to {}", stride, kMostSteps);
   for (const auto dilation : attributes.dilations)
-    context.check(dilation > 0, "dilation {} is not above zero", dilation);
+    context.check(dilation > 0 && dilation <= kMostSteps, "dilation {} is not in 1 to {}", dilation, kMostSteps);
+  for (const auto* padding : {&attributes.prePadding, &attributes.postPadding}) {
+    for (const auto& extent : *padding) {
+      if (!extent.isConstant()) continue;
+      const int64_t value = extent.constant();
+      context.check(value >= -kMostSteps && value <= kMostSteps, "padding {} is not in {} to {}", value, -kMostSteps, kMostSteps);
+    }
+  }
 }
 
 Extent windowedExtent(const InferContext& context, const SpatialAttributes& attributes, size_t axis, const Extent& in,
                       const Extent& kernel, bool roundUp) {
-  context.check(!kernel.isConstant() || kernel.constant() > 0, "kernel extent {} of spatial axis {} is not above zero",
-                kernel.text(), axis);
+  context.check(!kernel.isConstant() || (kernel.constant() > 0 && kernel.constant() <= kMostSteps),
+                "kernel extent {} of spatial axis {} is not in 1 to {}", kernel.text(), axis, kMostSteps);
   const Extent covered = Extent(attributes.dilations[axis]) * (kernel - 1) + 1;
   const Extent padded = in + attributes.prePadding[axis] + attributes.postPadding[axis];
   const Extent room = padded - covered;
@@ -45,6 +58,12 @@ std::pair<int64_t, int64_t> Window::inside(int64_t t) const noexcept {
   const int64_t first = -scalar_math::floorDivide(shift, stride);  // ceil(-shift / stride)
   const int64_t last = scalar_math::floorDivide(large - 1 - shift, stride) + 1;
   return {std::max<int64_t>(first, 0), std::min(last, small)};
+}
+
+std::pair<int64_t, int64_t> Window::taps() const noexcept {
+  const int64_t first = -scalar_math::floorDivide((small - 1) * stride - before, dilation);  // of the last position
+  const int64_t last = scalar_math::floorDivide(large - 1 + before, dilation) + 1;           // of the first one
+  return {std::max<int64_t>(first, 0), std::min(last, kernel)};
 }
 
 Windows makeWindows(const EvalContext& context, const SpatialAttributes& attributes, const Dims& small,

@@ -53,6 +53,8 @@ struct Window {
   int64_t position(int64_t s, int64_t t) const noexcept { return s * stride + t * dilation - before; }
   // The positions [first, second) of the small side that meet the inside of the large one under tap t.
   std::pair<int64_t, int64_t> inside(int64_t t) const noexcept;
+  // The taps [first, second) that may meet the inside of the large side at all: few of a long kernel over padding.
+  std::pair<int64_t, int64_t> taps() const noexcept;
 };
 
 // Always three axes; missing leading ones have extent 1.
@@ -70,14 +72,17 @@ int64_t kernelCount(const Windows& windows) noexcept;
 // side meets large + j * windows[2].stride of the large side under the tap. All are row-major offsets.
 template <typename Visit>
 void eachRun(const Windows& w, Visit visit) {
-  int64_t tap = 0;
-  for (int64_t tz = 0; tz < w[0].kernel; ++tz) {
+  const auto zTaps = w[0].taps();
+  const auto yTaps = w[1].taps();
+  const auto xTaps = w[2].taps();
+  for (int64_t tz = zTaps.first; tz < zTaps.second; ++tz) {
     const auto [z0, z1] = w[0].inside(tz);
-    for (int64_t ty = 0; ty < w[1].kernel; ++ty) {
+    for (int64_t ty = yTaps.first; ty < yTaps.second; ++ty) {
       const auto [y0, y1] = w[1].inside(ty);
-      for (int64_t tx = 0; tx < w[2].kernel; ++tx, ++tap) {
+      for (int64_t tx = xTaps.first; tx < xTaps.second; ++tx) {
         const auto [x0, x1] = w[2].inside(tx);
         if (x0 >= x1) continue;
+        const int64_t tap = (tz * w[1].kernel + ty) * w[2].kernel + tx;
         for (int64_t z = z0; z < z1; ++z) {
           for (int64_t y = y0; y < y1; ++y) {
             const int64_t small = (z * w[1].small + y) * w[2].small + x0;

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/storage.h"
+#include "graph/bad_constant.h"
 
 namespace tenon::passes {
 namespace {
@@ -109,9 +110,13 @@ class Folder {
     if (bytes > kMaxFoldedBytes || depth >= kMaxDepth) return nullptr;
     if (refittable_ && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;
     if (addBytes(grown_, growthOf(bytes, sources)) > kMaxGrownBytes) return nullptr;
-    auto constant = Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
-    note(constant);
-    return constant;
+    try {
+      auto constant = Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
+      note(constant);
+      return constant;
+    } catch (const UserError& error) {  // what is known of its operands only now
+      throw graph::BadConstant("{} of constants cannot be computed: {}", node.name, error.what());
+    }
   }
 
   graph::Graph& graph_;

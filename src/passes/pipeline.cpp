@@ -14,6 +14,7 @@
 
 #include "core/environment.h"
 #include "core/error.h"
+#include "graph/bad_constant.h"
 #include "passes/align_products.h"
 #include "passes/attention_heads.h"
 #include "passes/find_attention.h"
@@ -127,6 +128,10 @@ int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, con
     const int edits = pass.run(graph, options);
     if (edits > 0) graph::verify(graph);
     return edits;
+  } catch (const graph::BadConstant&) {
+    throw;
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const std::exception& error) {
     const char* folder = variable("TENON_DUMP");
     const auto path = std::filesystem::path(folder != nullptr ? folder : std::filesystem::temp_directory_path().c_str()) /

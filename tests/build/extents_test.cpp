@@ -104,6 +104,7 @@ TEST(Extents, OfAProfile) {
   const auto message = refusal(kRelu, {range({1, 4}, {int64_t{1} << 42, 4}, {int64_t{1} << 42, 4})});
   EXPECT_SAYS(message, "layer 'act' (pointwise) at the opt shapes of optimization profile 0: its tensors take 140737488355328 bytes, this machine has");
   EXPECT_SAYS(message, "Make them smaller");
+  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {2, 4}, {int64_t{1} << 42, 4})}), "layer 'act' (pointwise) at the max shapes of optimization profile 0");
 }
 
 TEST(Extents, DoubledSeventyTimes) {
@@ -215,6 +216,36 @@ TEST(Extents, ManyLargeConstants) {
   }
   EXPECT_GT(folded, 0U);
   EXPECT_LE(folded, uint64_t{1} << 30);
+}
+
+// What a reference would take for rows that nothing is written to.
+TEST(Extents, EmptyBesideHuge) {
+  for (const int level : {0, 2}) {
+    build::BuildOptions options;
+    options.optimizationLevel = level;
+    expectMatchesReference(R"g(graph "g" {
+      input %x : f32[0,2147483644]
+      %c : f32[0,2147483644] = fill{shape=[0,2147483644]}() "made"
+      %s : f32[0,2147483644] = softmax{axis=1}(%c) "folded"
+      %t : f32[0,2147483644] = softmax{axis=1}(%x) "run"
+      %r : f32[0,4294967288] = resize{mode=linear shape=[0,4294967288]}(%x) "wide"
+      %f : f32[0,2147483999] = slice{start=[0,0] size=[0,2147483999] mode=fill}(%x) "pad"
+      output %s
+      output %t
+      output %r
+      output %f
+    })g", {}, options);
+  }
+}
+
+// The user's constants, not a fault of the pass that computes them.
+TEST(Extents, ConstantsThatCannotBeComputed) {
+  EXPECT_SAYS(refusal(R"g(input %x : f32[1]
+    const %c : f32[4] = random(1)
+    const %i : i32[2] = {3,4}
+    %k : f32[2] = gather{axis=0}(%c, %i) "pick"
+    %y : f32[2] = pointwise{expr="add(x0,x1)"}(%x, %k) "sum"
+    output %y)g"), "of constants cannot be computed: gather: index 4 is outside axis 0 of extent 4");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Pooling and deconvolution by each kernel that can do them, against the reference.
+#include <set>
+
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -52,6 +54,48 @@ TEST(Pooling, WindowsBehindTheInput) {
   EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 2, "type=average window=[1,1] strides=[1,2] ceilMode=true"), "pooling", {tactic}), 1);
   EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 2, "type=max window=[1,1] strides=[1,3] ceilMode=true"), "pooling", {tactic}), 1);
   EXPECT_EQ(runEach(pooling(3, 4, 7, 2, 4, "type=average window=[2,2] strides=[2,2] ceilMode=true"), "pooling", {tactic}), 1);
+}
+
+// Windows that lie in padding alone, or have no channels: a kernel that takes them gives what the reference gives.
+TEST(Images, WithoutElements) {
+  const std::vector<std::string> graphs{
+      "input %x : f32[1,3,0,5]\n const %w : f32[8,3,3,3] = random(1)\n const %b : f32[8] = random(2)\n"
+      "%y : f32[1,8,2,5] = convolution{prePadding=[2,1] postPadding=[2,1] hasBias=true}(%x, %w, %b) \"n\"\noutput %y",
+      "input %x : f32[1,0,4,4]\n const %w : f32[8,0,3,3] = random(1)\n const %b : f32[8] = random(2)\n"
+      "%y : f32[1,8,2,2] = convolution{hasBias=true}(%x, %w, %b) \"n\"\noutput %y",
+      "input %x : f32[1,4,5,0]\n const %w : f32[4,1,3,3] = random(1)\n"
+      "%y : f32[1,4,3,2] = convolution{groups=4 prePadding=[0,2] postPadding=[0,2]}(%x, %w) \"n\"\noutput %y",
+      "input %x : f32[1,0,4,4]\n const %w : f32[0,8,2,2] = random(1)\n"
+      "%y : f32[1,8,8,8] = deconvolution{strides=[2,2]}(%x, %w) \"n\"\noutput %y",
+      "input %x : f32[1,5,9,0]\n"
+      "%y : f32[1,5,3,1] = pooling{type=average window=[4,3] strides=[3,5] prePadding=[1,1] postPadding=[0,2]}(%x) \"n\"\noutput %y",
+      "input %x : f32[1,5,9,0]\n"
+      "%y : f32[1,5,3,1] = pooling{window=[4,3] strides=[3,5] prePadding=[1,1] postPadding=[0,2]}(%x) \"n\"\noutput %y"};
+  std::set<std::string> tactics;
+  for (const auto& source : build::tacticSources()) {
+    for (const auto* tactic : source.tactics) tactics.insert(std::string(tactic->name()));
+  }
+  for (const auto& graph : graphs) {
+    const auto text = "graph \"g\" {\n" + graph + "\n}";
+    for (const int level : {0, 3}) {
+      build::BuildOptions options;
+      options.optimizationLevel = level;
+      expectMatchesReference(text, {}, options);
+    }
+    for (const auto& tactic : tactics) {
+      build::BuildOptions options;
+      options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+        if (node.name == "n") std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
+        return candidates;
+      };
+      SCOPED_TRACE(tactic + "\n" + text);
+      try {
+        expectMatchesReference(text, {}, options);
+      } catch (const Unsupported&) {
+        // It does not take them.
+      }
+    }
+  }
 }
 
 TEST(Deconvolution, PaddingThatAddsAtTheEnd) {

@@ -12,6 +12,7 @@
 #include "build/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
+#include "graph/bad_constant.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
 #include "runtime/trial.h"
@@ -108,6 +109,8 @@ class DeviceProfiler final : public Profiler {
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       check_.expect(problem, candidate, trial.outputs);
       return seconds.count();
+    } catch (const graph::BadConstant&) {
+      throw;
     } catch (const Error& error) {
       log_.verbose("nothing to compare with: {}: {}", candidate.text(), error.what());
       return std::numeric_limits<double>::infinity();
@@ -128,6 +131,8 @@ class DeviceProfiler final : public Profiler {
   static Measurement attempt(Run&& run) {
     try {
       return run();
+    } catch (const graph::BadConstant&) {
+      throw;  // no candidate is to blame
     } catch (const OutOfMemory& error) {
       return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
     } catch (const Unsupported& error) {

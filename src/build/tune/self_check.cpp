@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "core/strided.h"
+#include "ops/check.h"
 #include "runtime/configure.h"
 
 namespace tenon::build {
@@ -179,7 +180,7 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
     expectedViews.push_back(expected.back().view());
     place(1, problem.outputs[i], candidate.outputs[i]);
   }
-  problem.op.evaluate({inputs, expectedViews, &problem.symbols});
+  ops::evaluateWhatIsThere(problem.op, {inputs, expectedViews, &problem.symbols});
 
   const auto kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log});
   const auto instance = kernel->instantiate();

@@ -29,7 +29,7 @@ class EvaluateInstance final : public runtime::KernelInstance {
   void launch(const LaunchArguments& arguments) override {
     for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = arguments.inputs[i];
     for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = arguments.outputs[i];
-    bound_.evaluate({inputs_, outputs_, &symbols_});
+    ops::evaluateWhatIsThere(bound_, {inputs_, outputs_, &symbols_});
   }
 
  private:

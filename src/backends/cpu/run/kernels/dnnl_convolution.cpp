@@ -209,6 +209,8 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
   const auto& w = shapes.inputs[1].dims;
+  const bool isNothing = shapes.inputs[0].dims.count() == 0 || w.count() == 0;
+  if (isNothing) throw Unsupported("oneDNN leaves the result of {} over {} as it was", Op::kName, shapes.inputs[0].dims.text());
   const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
   const bool isSmall =

@@ -72,6 +72,9 @@ class ResizeInstance final : public runtime::KernelInstance {
       Pass pass;
       pass.in = x.dims[axis];
       pass.out = y.dims[axis];
+      const bool spreads = y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
+      const bool isScaled = !op_.scales.empty() && op_.scales[static_cast<size_t>(axis)] != 1;
+      if (pass.in == pass.out && !isScaled && !spreads) continue;
       for (int64_t o = 0; o < pass.out; ++o) {
         pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
         bool any = false;
@@ -83,7 +86,6 @@ class ResizeInstance final : public runtime::KernelInstance {
         }
       }
       pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
-      const bool spreads = y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
       if (isIdentity(pass) && !spreads) continue;
       pass.outer = product(extents, 0, at);
       pass.inner = product(extents, at + 1, extents.size());
