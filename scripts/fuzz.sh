@@ -8,7 +8,7 @@ usage() {
   cat <<'END'
 Usage: scripts/fuzz.sh [--preset NAME] [--seconds N] [--jobs N] [--no-figures] [target ...]
 
-  target          plan, timing_cache, graph_text or onnx; these when none is named. Also capture, with the preset fuzz and
+  target          plan, timing_cache, graph_text, build or onnx; these when none is named. Also capture, with the preset fuzz and
                   after a release build, whose programs make its seeds
   --preset NAME   asan-ubsan (default), release, debug: driven by tests/fuzz/driver.cpp, which changes seeds at random;
                   fuzz: driven by libFuzzer, which is led by coverage and needs Clang
@@ -29,7 +29,7 @@ readOptions() {
       --help | -h) usage; exit 0 ;;
       --no-figures) figures='' ;;
       --preset | --seconds | --jobs) [ $# -ge 2 ] || die "$1 needs a value"; printf -v "${1#--}" %s "$2"; shift ;;
-      plan | timing_cache | graph_text | onnx | capture) targets+=("$1") ;;
+      plan | timing_cache | graph_text | build | onnx | capture) targets+=("$1") ;;
       *) usage >&2; die "unknown option or target '$1'" ;;
     esac
     shift
@@ -37,7 +37,7 @@ readOptions() {
   checkPreset "$preset"
   maker=$preset
   [ "$preset" = fuzz ] || [[ " ${targets[*]} " != *" capture "* ]] || die "capture needs --preset fuzz"
-  [ ${#targets[@]} -gt 0 ] || targets=(plan timing_cache graph_text onnx)
+  [ ${#targets[@]} -gt 0 ] || targets=(plan timing_cache graph_text build onnx)
   jobs=${jobs:-$(defaultJobs)}
 }
 

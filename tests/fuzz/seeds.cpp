@@ -1,8 +1,9 @@
-// Writes what the fuzz targets begin with into the folders plan, timing_cache, graph_text and onnx of a given folder; plans
+// Writes what the fuzz targets begin with into the folders plan, timing_cache, graph_text, onnx and build of a given folder; plans
 // and timing caches are those of graphs in another folder.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <span>
 
 #include "build/builder.h"
@@ -82,5 +83,12 @@ int main(int argc, char** argv) {
   }
   number = 0;
   for (const auto& model : fuzz::seedModels()) saveText(folder / "onnx" / std::to_string(number++), model);
+  // Networks made from bytes: any bytes are one.
+  std::mt19937_64 random(1);
+  for (number = 0; number < 64; ++number) {
+    std::string bytes(16 + random() % 150, '\0');
+    for (auto& byte : bytes) byte = static_cast<char>(random());
+    saveText(folder / "build" / std::to_string(number), bytes);
+  }
   return 0;
 }
