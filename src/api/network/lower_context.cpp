@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "api/network/network.h"
+#include "core/storage.h"
 #include "ops/op/reshape.h"
 
 namespace tenon::api {
@@ -64,8 +65,15 @@ ValueId LowerContext::pointwise(ops::ScalarOp op, std::vector<ValueId> inputs) {
   return add(ops::Pointwise{ops::ScalarExpr::of(op)}, std::move(inputs));
 }
 
-ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, const char* role, DataType wanted) {
+ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, const char* role, std::optional<DataType> type) {
+  const auto number = static_cast<int32_t>(weights.type);
+  check(number >= 0 && number < nv::EnumMax<nv::DataType>(), "{} weights: the data type {} is out of range; expected 0 to {}", role,
+        number, nv::EnumMax<nv::DataType>() - 1);
   const DataType given = fromApi(weights.type);
+  const DataType wanted = type.value_or(given);
+  constexpr uint64_t kMost = uint64_t{1} << 46;
+  check(storageBytes(given, dims, Format::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds", role, dims.text(),
+        tenon::name(given));
   check(weights.count == dims.count(), "{} weights: count is {}; expected {} for {}", role, weights.count, dims.count(),
         dims.text());
   check(weights.values != nullptr || weights.count == 0, "{} weights: values is null", role);

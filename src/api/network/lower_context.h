@@ -1,6 +1,7 @@
 // What a layer sees when it is lowered: its input values, their types, and ways to emit nodes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,9 @@ class LowerContext {
   graph::ValueId reshape(graph::ValueId value, Shape shape);  // likewise
   graph::ValueId pointwise(ops::ScalarOp op, std::vector<graph::ValueId> inputs);
 
-  // Weights of the caller as a tensor of `type` and the given extents; they are converted when first read. `role` ends
-  // the name by which they can be refitted.
-  graph::ValueId weights(const nv::Weights& weights, const Dims& dims, const char* role, DataType type);
+  // Weights of the caller as a tensor of `type` (none: their own) and the given extents; they are converted when first
+  // read. `role` ends the name by which they can be refitted.
+  graph::ValueId weights(const nv::Weights& weights, const Dims& dims, const char* role, std::optional<DataType> type = {});
   // In a weakly typed network: floating values of different types all become f32.
   void unify(std::vector<graph::ValueId*> values);
   bool stronglyTyped() const noexcept;

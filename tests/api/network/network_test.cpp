@@ -149,6 +149,26 @@ TEST_F(NetworkFacts, DeadLayersAreDroppedAndNamesKept) {
   EXPECT_EQ(graph.node(graph.order()[0]).origins, std::vector<std::string>{"(Unnamed Layer* 1) [Unary]"});
 }
 
+TEST_F(NetworkFacts, TypesOfWeightsThatAreNoneAreNamedWithTheirLayer) {
+  const float values[] = {1, 2};
+  auto* constant = network->addConstant(dims({2}), {static_cast<DataType>(99), values, 2});
+  ASSERT_NE(constant, nullptr);
+  constant->setName("table");
+  EXPECT_EQ(extents(constant->getOutput(0)), std::vector<int64_t>{-99});
+  expectError("table: constant weights: the data type 99 is out of range; expected 0 to 11");
+}
+
+// As many as they are said to be, and none of which the product of the extents wraps to 0.
+TEST_F(NetworkFacts, WeightsBeyondAllMemoryAreRefused) {
+  const float value = 1;
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  for (const auto& [shape, count] : {std::pair(dims({kHuge}), kHuge), std::pair(dims({kHuge, 4}), int64_t{0}), std::pair(dims({kHuge, kHuge}), int64_t{0})}) {
+    auto* constant = network->addConstant(shape, {DataType::kFLOAT, &value, count});
+    EXPECT_EQ(extents(constant->getOutput(0)), std::vector<int64_t>{-99});
+    expectError("are more than any memory holds");
+  }
+}
+
 TEST_F(NetworkFacts, AConstantMayBeAnOutput) {
   auto* constant = network->addConstant(dims({3}), floats(3));
   EXPECT_EQ(operators(constant->getOutput(0)), "pointwise");

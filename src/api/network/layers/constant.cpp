@@ -16,7 +16,7 @@ class ConstantLayer final : public LayerOf<nv::IConstantLayer, nv::apiv::VConsta
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const Dims dims = fromApi(dims_, name() + ": dimensions", 0);
-    return {context.weights(weights_, dims, "constant", fromApi(weights_.type))};
+    return {context.weights(weights_, dims, "constant")};
   }
 
  private:
