@@ -40,8 +40,7 @@ bool fuse(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   }
   const ops::ConcatPointwise op{axis, static_cast<int64_t>(node.inputs.size()), pointwise->expr.withInputs(places)};
   if (!hasRoom(op.expr, next.inputs.size())) return false;
-  // Only some devices have a kernel; the reference of the operator is no gain.
-  if (!options.computes || !options.computes(op, graph.inputTypes(inputs))) return false;
+  if (options.computes && !options.computes(op, graph.inputTypes(inputs))) return false;
   const NodeId from[] = {id, use->node};
   const auto output = next.outputs[0];
   graph::Patch patch(graph);

@@ -60,6 +60,8 @@ class Generator {
   void attention(ValueId x);
   void exportedAttention(ValueId x);
   void pieces(ValueId x);
+  void rowBlock(ValueId x);
+  void steppedPieces(ValueId x);
   void branches(ValueId x);
   ValueId mean(ValueId x, std::vector<int64_t> axes);
   ValueId transposed(ValueId x, std::vector<int64_t> permutation);

@@ -106,6 +106,17 @@ void Generator::attention(ValueId x) {
   put(ops::MatMul{}, {heads[0], heads[1]});
   if (pick(3) > 0) withNumber(pick(2) == 0 ? "mul" : "div", last_, 1.5);
   if (pick(2) == 0) binaryOf("add(x0,x1)", last_, weights({1, 1, (in[1] * in[2]).constant()}));
+  if (pick(3) == 0) {  // another mask, where batch and heads are other axes
+    const int64_t rowCount = (in[1] * in[2]).constant();
+    const Shape scores = shape(last_);
+    if (pick(2) == 0) {
+      put(ops::Reshape{{in[0], 1, 2, rowCount, rowCount}}, {last_});
+    } else {
+      put(ops::Reshape{{in[0] * Extent(2), rowCount, rowCount}}, {last_});
+    }
+    binaryOf("add(x0,x1)", last_, weights({1, rowCount, rowCount}));
+    put(ops::Reshape{scores}, {last_});
+  }
   put(ops::Softmax{pick(2) == 0 ? 3 : -1}, {last_});
   put(ops::MatMul{}, {last_, heads[2]});
   if (pick(4) > 0) put(ops::Reshape{{in[0], in[1] * in[2], 2 * width}}, {transposed(last_, {0, 2, 1, 3})});
@@ -208,8 +219,45 @@ void Generator::branches(ValueId x) {
   }
 }
 
+// A product of channels-last rows with a scale behind it and the residual sum behind the transpose back.
+void Generator::rowBlock(ValueId x) {
+  const Shape in = shape(x);
+  const int64_t channels = in[1].constant();
+  put(ops::MatMul{}, {transposed(x, {0, 2, 3, 1}), weights({channels, channels})});
+  if (pick(2) == 0) binaryOf("add(x0,x1)", last_, weights({channels}));
+  if (pick(3) == 0) withNumber("mul", last_, 0.5);
+  transposed(last_, {0, 3, 1, 2});
+  if (pick(3) > 0) binaryOf("mul(x0,x1)", last_, weights({channels, 1, 1}));
+  binaryOf("add(x0,x1)", last_, x);
+}
+
+// Every other index of some axes, side by side along one.
+void Generator::steppedPieces(ValueId x) {
+  const Shape in = shape(x);
+  std::vector<size_t> axes;
+  for (size_t axis = 1; axis < in.size() && axes.size() < 2; ++axis) {
+    if (in[axis].isConstant() && in[axis].constant() > 0 && in[axis].constant() % 2 == 0) axes.push_back(axis);
+  }
+  if (axes.empty()) return unary(x);
+  std::vector<ValueId> parts;
+  for (int64_t k = 0; k < int64_t{1} << axes.size(); ++k) {
+    ops::Slice op{Shape(in.size(), 0), in, Shape(in.size(), 1), ops::SliceMode::kStrict};
+    for (size_t i = 0; i < axes.size(); ++i) {
+      op.start[axes[i]] = k >> i & 1;
+      op.size[axes[i]] = floorDiv(in[axes[i]], 2);
+      op.stride[axes[i]] = 2;
+    }
+    put(std::move(op), {x});
+    parts.push_back(last_);
+  }
+  if (pick(4) == 0) std::swap(parts.front(), parts.back());
+  put(ops::Concat{pick(static_cast<int64_t>(in.size()))}, parts);
+}
+
 void Generator::pieces(ValueId x) {
   const Shape in = shape(x);
+  if (pick(5) == 0) return steppedPieces(x);
+  if (in.size() == 4 && in[1].isConstant() && pick(4) == 0) return rowBlock(x);
   if (in.size() < 2 || !in[1].isConstant() || in[1].constant() < 2) return unary(x);
   const int64_t channels = in[1].constant();
   const int64_t cut = 1 + pick(channels - 1);
@@ -226,6 +274,7 @@ void Generator::pieces(ValueId x) {
   if (pick(3) == 0) std::swap(parts[0], parts[1]);
   if (pick(3) == 0) parts[0] = unaryOf("relu(x0)", parts[0]);
   put(ops::Concat{1}, parts);
+  if (pick(3) == 0 && shape(last_)[1].isConstant()) perChannel(last_);
   if (pick(2) == 0 || in.size() != 4 || channels % 2 != 0) return;
   put(ops::Reshape{{in[0], 2, channels / 2, in[2], in[3]}}, {last_});
   put(ops::Reshape{in}, {transposed(last_, {0, 2, 1, 3, 4})});
