@@ -2,14 +2,9 @@
 #include "player/capture_file.h"
 
 #define XXH_INLINE_ALL
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
 #include <cstring>
 
 #include "common/bin_format.h"
@@ -24,38 +19,25 @@ std::string folderOf(const std::string& path) {
 
 }  // namespace
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) {
-    ::munmap(const_cast<unsigned char*>(data_), size_);
+files::InputFile openFile(const std::string& name, std::string_view what) {
+  files::InputFile file;
+  if (const std::string reason = file.open(name); !reason.empty()) {
+    throw CaptureError(fmt::format("the {} '{}' cannot be read: {}", what, name, reason));
   }
+  return file;
 }
 
-void MappedFile::open(const std::string& name) {
-  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat facts {};
-  if (file < 0 || ::fstat(file, &facts) != 0) {
-    const std::string reason = std::strerror(errno);
-    if (file >= 0) {
-      ::close(file);
-    }
-    throw CaptureError(fmt::format("the file of weights '{}' cannot be read: {}", name, reason));
-  }
-  isOpen_ = true;
-  size_ = static_cast<size_t>(facts.st_size);
-  void* mapped = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
-  ::close(file);
-  if (mapped == MAP_FAILED) {
-    throw CaptureError(fmt::format("the file of weights '{}' cannot be mapped: {}", name, std::strerror(errno)));
-  }
-  data_ = static_cast<const unsigned char*>(mapped);
-}
-
-CaptureFile::CaptureFile(const std::string& jsonName) : jsonName_(jsonName), stream_(jsonName, std::ios::binary) {
-  std::string first;
-  if (!stream_ || !std::getline(stream_, first)) {
-    throw CaptureError(fmt::format("'{}' cannot be read", jsonName));
+CaptureFile::CaptureFile(const std::string& jsonName) : jsonName_(jsonName), json_(openFile(jsonName, "capture")) {
+  if (json_.size() == 0) {
+    throw CaptureError(fmt::format("the capture '{}' cannot be read: it is empty", jsonName));
   }
   ++lineNumber_;
+  if (json_.data()[0] != '{') {
+    damaged(1, "it does not begin like a capture");
+  }
+  std::string_view line;
+  nextText(line);
+  std::string first(line);
   const std::string opening = "\"calls\":[";
   while (!first.empty() && (first.back() == '\r' || first.back() == ' ')) {
     first.pop_back();
@@ -80,30 +62,40 @@ void CaptureFile::damaged(int line, const std::string& what) const {
   throw CaptureError(fmt::format("{}, line {}: {}", jsonName_, line, what));
 }
 
+// A line without its end; false behind the last.
+bool CaptureFile::nextText(std::string_view& text) {
+  if (at_ >= json_.size()) {
+    return false;
+  }
+  const std::string_view rest = json_.bytes().substr(at_);
+  text = rest.substr(0, rest.find('\n'));
+  at_ += text.size() + 1;
+  return true;
+}
+
 void CaptureFile::rewind() {
-  stream_.clear();
-  stream_.seekg(0);
-  std::string first;
-  std::getline(stream_, first);
+  at_ = 0;
+  std::string_view first;
+  nextText(first);
   lineNumber_ = 1;
   count_ = 0;
   isAtEnd_ = false;
 }
 
 bool CaptureFile::next(Line& line) {
-  std::string text;
+  std::string_view text;
   if (isAtEnd_) {
     return false;
   }
-  if (!std::getline(stream_, text)) {
+  if (!nextText(text)) {
     damaged(lineNumber_, "the file ends here, before its last line");
   }
   line.number = ++lineNumber_;
   if (text.size() >= 3 && text.compare(text.size() - 3, 3, "}]}") == 0 && text.compare(0, 7, "{\"end\":") == 0) {
-    text.resize(text.size() - 2);
+    text.remove_suffix(2);
     isAtEnd_ = true;
   } else if (!text.empty() && text.back() == ',') {
-    text.pop_back();
+    text.remove_suffix(1);
   }
   line.value = Json::parse(text, nullptr, false);
   if (!line.value.is_object()) {
@@ -125,8 +117,8 @@ const unsigned char* CaptureFile::data(const Line& line, size_t& size) {
   if (!offset.is_number_unsigned() || !bytes.is_number_unsigned()) {
     damaged(line.number, "offset and bytes must be numbers");
   }
-  if (!bin_.isOpen()) {
-    bin_.open(folderOf(jsonName_) + baseName(header_["bin"].get<std::string>()));
+  if (bin_.size() == 0) {
+    bin_ = openFile(folderOf(jsonName_) + baseName(header_["bin"].get<std::string>()), "file of weights");
     if (bin_.size() < 16 || std::memcmp(bin_.data(), binHeader().data(), 16) != 0) {
       throw CaptureError(
           fmt::format("'{}' is not a file of weights of this format", header_["bin"].get<std::string>()));
@@ -141,7 +133,7 @@ const unsigned char* CaptureFile::data(const Line& line, size_t& size) {
   if (line.value.value("xxh3", Json()) != fmt::format("{:016x}{:016x}", hash.high64, hash.low64)) {
     damaged(line.number, "the bytes in the file of weights are not those that were captured");
   }
-  return bin_.data() + at;
+  return reinterpret_cast<const unsigned char*>(bin_.data()) + at;
 }
 
 }  // namespace tenon::capture

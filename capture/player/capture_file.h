@@ -1,11 +1,12 @@
-// Reads a capture: the JSON file line by line, the file of weights mapped. Whatever is wrong is named with its line.
+// Reads a capture: the JSON file line by line, and the file of weights, both mapped. Whatever is wrong is named with its line.
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <files/input_file.h>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace tenon::capture {
 
@@ -22,23 +23,8 @@ struct Line {
   Json value;
 };
 
-// A mapped file.
-class MappedFile {
- public:
-  MappedFile() = default;
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile();
-  void open(const std::string& name);
-  bool isOpen() const { return isOpen_; }
-  const unsigned char* data() const { return data_; }
-  size_t size() const { return size_; }
-
- private:
-  const unsigned char* data_ = nullptr;
-  size_t size_ = 0;
-  bool isOpen_ = false;
-};
+// Throws CaptureError that names the file and `what` it is for.
+files::InputFile openFile(const std::string& name, std::string_view what);
 
 class CaptureFile {
  public:
@@ -58,13 +44,16 @@ class CaptureFile {
  private:
   [[noreturn]] void damaged(int line, const std::string& what) const;
 
+  bool nextText(std::string_view& text);
+
   std::string jsonName_;
-  std::ifstream stream_;
+  files::InputFile json_;
+  size_t at_ = 0;  // in the file
   Json header_;
   int lineNumber_ = 0;
   uint64_t count_ = 0;
   bool isAtEnd_ = false;
-  MappedFile bin_;
+  files::InputFile bin_;
 };
 
 }  // namespace tenon::capture

@@ -50,9 +50,9 @@ void loadPlugins(const std::vector<std::string>& libraries) {
 class ProgressBar {
  public:
   explicit ProgressBar(const std::string& json) : isShown_(::isatty(STDERR_FILENO) == 1) {
-    std::ifstream file(json);
-    for (std::string line; isShown_ && std::getline(file, line);) {
-      ++lines_;
+    files::InputFile file;
+    if (isShown_ && file.open(json).empty()) {
+      lines_ = static_cast<int>(std::count(file.bytes().begin(), file.bytes().end(), '\n'));
     }
   }
   ~ProgressBar() {

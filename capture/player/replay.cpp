@@ -3,7 +3,10 @@
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+#include <fstream>
 
 #include "dispatch.h"
 #include "player/step.h"
@@ -274,8 +277,10 @@ std::string bytesOf(const nvinfer1::ITimingCache& cache) {
 
 // Just before the build: the application may have set a cache of its own, which this one is added to.
 void Replay::applyTimingCache(nvinfer1::IBuilderConfig& config) {
-  std::ifstream file(options_.timingCache, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // Before the first build there is none yet.
+  const bool isThere = ::access(options_.timingCache.c_str(), F_OK) == 0;
+  const files::InputFile file = isThere ? openFile(options_.timingCache, "timing cache") : files::InputFile();
+  const std::string_view bytes = file.bytes();
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(bytes.data(), bytes.size()));
   const std::unique_ptr<nvinfer1::ITimingCache> empty(config.createTimingCache(nullptr, 0));
   // A library that cannot read the bytes begins with an empty cache; written back, it would take the file's place.

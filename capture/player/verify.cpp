@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -121,8 +120,7 @@ class Run {
  public:
   Run(nvinfer1::ILogger& logger, const std::string& file)
       : file_(file), runtime_(nvinfer1::createInferRuntime(logger)) {
-    std::ifstream stream(file, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const files::InputFile bytes = openFile(file, "engine for --verify");
     engine_.reset(runtime_ != nullptr ? runtime_->deserializeCudaEngine(bytes.data(), bytes.size()) : nullptr);
     context_.reset(engine_ != nullptr ? engine_->createExecutionContext() : nullptr);
     if (context_ == nullptr) {

@@ -3,10 +3,9 @@
 
 #include <NvInfer.h>
 #include <dlfcn.h>
+#include <files/input_file.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -78,11 +77,10 @@ void applyTacticCache(nvinfer1::IBuilderConfig* config) noexcept {
   if (config == nullptr || name.empty()) {
     return;
   }
-  std::ifstream file(name, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file && bytes.empty()) {
-    std::fprintf(stderr, "[tensorrt_shim] TRT_SHIM_SET_TACTIC_CACHE: cannot read '%s'; no cache is applied\n",
-                 name.c_str());
+  files::InputFile bytes;
+  if (const std::string reason = bytes.open(name); !reason.empty()) {
+    std::fprintf(stderr, "[tensorrt_shim] TRT_SHIM_SET_TACTIC_CACHE: cannot read '%s'; no cache is applied (%s)\n",
+                 name.c_str(), reason.c_str());
     return;
   }
   // It stays with the configuration, which refers to it; the application knows nothing of it and deletes nothing.

@@ -154,6 +154,18 @@ def damage(setup):
         expect(changed != text[number], name)
         emitted = play(setup, "damaged", "--emit-cpp", setup.path("damaged.cpp"))
         expect(emitted.returncode == 1 and not os.path.exists(setup.path("damaged.cpp")), f"{name}: {emitted.stdout}")
+    os.mkfifo(setup.path("fifo"))
+    with open(setup.path("sparse"), "wb") as file:
+        file.truncate(10 << 30)
+    for strange, said in (("/dev/zero", "it is a device"), (setup.path("fifo"), "it is a pipe"), (setup.path(""), "it is a folder"),
+                          (setup.path("sparse"), "line 1: it does not begin like a capture")):
+        os.remove(setup.path("damaged.json"))
+        os.symlink(strange, setup.path("damaged.json"))
+        played = play(setup, "damaged", "-o", setup.path("damaged"))
+        expect(played.returncode == 1 and said in played.stdout, f"{strange}: {played.returncode} {played.stdout}")
+        if strange != setup.path("sparse"):
+            played = play(setup, "whole", "-o", setup.path("damaged"), "--timing-cache", strange)
+            expect(played.returncode == 1 and said in played.stdout, f"timing cache {strange}: {played.returncode} {played.stdout}")
     os.truncate(setup.path("whole.bin"), 100)
     played = play(setup, "whole", "-o", setup.path("damaged"))
     expect(played.returncode == 1 and "file of weights of 100 bytes" in played.stdout, played.stdout)

@@ -210,7 +210,7 @@ TEST(Files, RoundTripOfAllSizes) {
       data[i] = static_cast<char>(i * 31);
     }
     writeFile(path, data.data(), data.size(), "test");
-    EXPECT_EQ(readFile(path, "test"), data);
+    EXPECT_EQ(readFile(path, "test").bytes(), std::string_view(data.data(), data.size()));
   }
 }
 

@@ -137,7 +137,8 @@ std::vector<std::byte> TimingCache::serialize() const {
 
 void TimingCache::deserialize(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const auto lineEnd = text.find('\n');
+  constexpr size_t kLongestHeader = 200;
+  const auto lineEnd = text.substr(0, kLongestHeader).find('\n');  // whatever else may be large
   const auto header = text.substr(0, lineEnd);
   checkUser(lineEnd != std::string_view::npos && header.substr(0, kMagic.size()) == kMagic,
             "timing cache: the first line must begin with '{}'; it was made by something else or another version", kMagic);

@@ -204,7 +204,7 @@ void Bindings::fillInput(BoundTensor& tensor) {
   if (announce_) {
     info("Using values loaded from {} for input {}", file->second, tensor.name);
   }
-  const std::vector<char> data = readFile(file->second, fmt::format("values of input '{}'", tensor.name));
+  const files::InputFile data = readFile(file->second, fmt::format("values of input '{}'", tensor.name));
   if (data.size() != tensor.bytes) {
     throw Failure("the file '{}' has {} bytes; input '{}' is {} {} and takes {} bytes", file->second, data.size(),
                   tensor.name, dataTypeName(tensor.view.type), shapeText(tensor.view.shape), tensor.bytes);

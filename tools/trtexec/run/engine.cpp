@@ -44,7 +44,7 @@ void parseModel(nvonnxparser::IParser& parser, const std::string& path) {
 }
 
 //! Whether nothing of `data` came into the cache, although it is not what an empty cache looks like.
-bool isFresh(nvinfer1::IBuilderConfig& config, const nvinfer1::ITimingCache& cache, const std::vector<char>& data) {
+bool isFresh(nvinfer1::IBuilderConfig& config, const nvinfer1::ITimingCache& cache, std::string_view data) {
   const std::unique_ptr<nvinfer1::ITimingCache> empty(config.createTimingCache(nullptr, 0));
   const std::unique_ptr<nvinfer1::IHostMemory> nothing(empty == nullptr ? nullptr : empty->serialize());
   const std::unique_ptr<nvinfer1::IHostMemory> loaded(cache.serialize());
@@ -59,7 +59,7 @@ std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig
   if (options.timingCacheFile.empty()) {
     return nullptr;
   }
-  std::vector<char> data;
+  files::InputFile data;
   if (fileExists(options.timingCacheFile)) {
     data = readFile(options.timingCacheFile, "timing cache");
     info("Loaded {} bytes of timing cache from {}", data.size(), options.timingCacheFile);
@@ -69,7 +69,7 @@ std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig
   theLog().hold();
   std::unique_ptr<nvinfer1::ITimingCache> cache(config.createTimingCache(data.data(), data.size()));
   const std::string reason = theLog().stopHolding();
-  if (!data.empty() && cache != nullptr && isFresh(config, *cache, data)) {
+  if (data.size() != 0 && cache != nullptr && isFresh(config, *cache, data.bytes())) {
     // The builder starts from nothing then, and the file is written after the build, whatever it was.
     throw Failure("the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another ({})",
                   options.timingCacheFile, reason);
@@ -213,7 +213,7 @@ LoadedEngine loadEngine(const Options& options) {
     nvinfer1::ICudaEngine* engine = runtime->deserializeCudaEngine(reader);
     return checkedEngine(std::move(runtime), engine, origin, watch);
   }
-  const std::vector<char> data = readFile(path, "engine");
+  const files::InputFile data = readPlan(path);
   info("Loaded engine with size: {:.6g} MiB", static_cast<double>(data.size()) / kMiB);
   return deserialize(data.data(), data.size(), origin, options);
 }

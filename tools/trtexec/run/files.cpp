@@ -16,38 +16,30 @@
 
 namespace tenon::trtexec {
 
-namespace {
+files::InputFile readFile(const std::string& path, std::string_view what) {
+  files::InputFile file;
+  if (const std::string reason = file.open(path); !reason.empty()) {
+    throw Failure("cannot {} '{}' ({}): {}", fileExists(path) ? "read" : "open the file", path, what, reason);
+  }
+  return file;
+}
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
-} // namespace
-
-std::vector<char> readFile(const std::string& path, std::string_view what) {
-  const File file(std::fopen(path.c_str(), "rb"));
-  struct stat facts {};
-  if (file == nullptr || fstat(fileno(file.get()), &facts) != 0) {
-    throw Failure("cannot open the file '{}' ({}): {}", path, what, std::strerror(errno));
+files::InputFile readPlan(const std::string& path) {
+  constexpr std::string_view kSignature = "TENONPLN"; // no later format moves it
+  constexpr std::string_view kForeign = "ftrt";
+  files::InputFile file = readFile(path, "engine");
+  const std::string_view bytes = file.bytes();
+  if (bytes.empty()) {
+    throw Failure("the file '{}' is empty; expected an engine, as --saveEngine writes it", path);
   }
-  if (S_ISDIR(facts.st_mode)) {
-    throw Failure("cannot read '{}' ({}): it is a folder", path, what);
+  if (bytes.starts_with(kForeign)) {
+    throw Failure("the file '{}' is an engine of NVIDIA's library, which Tenon does not load; build it again from the model",
+                  path);
   }
-  std::vector<char> data(S_ISREG(facts.st_mode) ? static_cast<size_t>(facts.st_size) : 0);
-  size_t used = std::fread(data.data(), 1, data.size(), file.get());
-  // Pipes and files that grow have more than was foreseen.
-  constexpr size_t kStep = size_t{1} << 20;
-  while (std::ferror(file.get()) == 0 && std::feof(file.get()) == 0 && used == data.size()) {
-    data.resize(used + kStep);
-    used += std::fread(data.data() + used, 1, kStep, file.get());
-    data.resize(used);
+  if (!bytes.starts_with(kSignature)) {
+    throw Failure("the file '{}' is no engine: its first bytes are not {}", path, kSignature);
   }
-  if (std::ferror(file.get()) != 0) {
-    throw Failure("cannot read the file '{}' ({}): {}", path, what, std::strerror(errno));
-  }
-  data.resize(used);
-  return data;
+  return file;
 }
 
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what) {

@@ -1,14 +1,18 @@
 // Whole files in and out; every failure names the file and the reason.
 #pragma once
 
+#include <files/input_file.h>
+
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tenon::trtexec {
 
 //! `what` says in messages what the file is for: "engine", "input 'x'".
-std::vector<char> readFile(const std::string& path, std::string_view what);
+files::InputFile readFile(const std::string& path, std::string_view what);
+
+//! An engine file that begins as those of this library do.
+files::InputFile readPlan(const std::string& path);
 
 //! Leaves no cut-off file behind when it fails.
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what);

@@ -1,15 +1,11 @@
 // A file behind the library's stream reader interface.
 #include "plan_reader.h"
 
-#include "failure.h"
+#include "files.h"
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <new>
-#include <vector>
 
 namespace tenon::trtexec {
 
@@ -27,50 +23,34 @@ bool isDeviceMemory(const void* pointer) {
 
 } // namespace
 
-PlanReader::PlanReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
-  if (file_ == nullptr) {
-    throw Failure("cannot open the file '{}' (engine): {}", path, std::strerror(errno));
-  }
-}
-
-PlanReader::~PlanReader() noexcept { std::fclose(file_); }
+PlanReader::PlanReader(const std::string& path) : file_(readPlan(path)) {}
 
 int64_t PlanReader::read(void* destination, int64_t nbBytes, cudaStream_t stream) noexcept {
   if (nbBytes < 0 || (destination == nullptr && nbBytes != 0)) {
     return -1;
   }
-  const auto wanted = static_cast<size_t>(nbBytes);
+  const size_t count = std::min(static_cast<size_t>(nbBytes), file_.size() - at_);
+  const char* from = file_.data() + at_;
   if (!isDeviceMemory(destination)) {
-    const size_t count = std::fread(destination, 1, wanted, file_);
-    return std::ferror(file_) != 0 ? -1 : static_cast<int64_t>(count);
-  }
-  constexpr size_t kStep = size_t{8} << 20;
-  try {
-    std::vector<char> staging(std::min(kStep, wanted));
-    size_t done = 0;
-    while (done < wanted) {
-      const size_t count = std::fread(staging.data(), 1, std::min(kStep, wanted - done), file_);
-      if (count == 0) {
-        break;
-      }
-      void* target = static_cast<char*>(destination) + done;
-      if (cudaMemcpyAsync(target, staging.data(), count, cudaMemcpyHostToDevice, stream) != cudaSuccess ||
-          cudaStreamSynchronize(stream) != cudaSuccess) {
-        return -1;
-      }
-      done += count;
-    }
-    return std::ferror(file_) != 0 ? -1 : static_cast<int64_t>(done);
-  } catch (const std::bad_alloc&) {
+    std::copy_n(from, count, static_cast<char*>(destination));
+  } else if (cudaMemcpyAsync(destination, from, count, cudaMemcpyHostToDevice, stream) != cudaSuccess ||
+             cudaStreamSynchronize(stream) != cudaSuccess) {
     return -1;
   }
+  at_ += count;
+  file_.pass(at_);
+  return static_cast<int64_t>(count);
 }
 
 bool PlanReader::seek(int64_t offset, nvinfer1::SeekPosition where) noexcept {
-  const int origin = where == nvinfer1::SeekPosition::kSET   ? SEEK_SET
-                     : where == nvinfer1::SeekPosition::kCUR ? SEEK_CUR
-                                                             : SEEK_END;
-  return fseeko(file_, offset, origin) == 0;
+  const size_t origin = where == nvinfer1::SeekPosition::kSET ? 0 : where == nvinfer1::SeekPosition::kCUR ? at_ : file_.size();
+  const auto size = static_cast<int64_t>(file_.size());
+  const auto start = static_cast<int64_t>(origin);
+  if (offset < -start || offset > size - start) {
+    return false;
+  }
+  at_ = static_cast<size_t>(start + offset);
+  return true;
 }
 
 } // namespace tenon::trtexec

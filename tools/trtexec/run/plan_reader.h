@@ -3,7 +3,8 @@
 
 #include <NvInferRuntime.h>
 
-#include <cstdio>
+#include <files/input_file.h>
+
 #include <string>
 
 namespace tenon::trtexec {
@@ -12,13 +13,13 @@ namespace tenon::trtexec {
 class PlanReader final : public nvinfer1::IStreamReaderV2 {
 public:
   explicit PlanReader(const std::string& path);
-  ~PlanReader() noexcept override;
 
   int64_t read(void* destination, int64_t nbBytes, cudaStream_t stream) noexcept override;
   bool seek(int64_t offset, nvinfer1::SeekPosition where) noexcept override;
 
 private:
-  std::FILE* file_ = nullptr;
+  files::InputFile file_;
+  size_t at_ = 0;
 };
 
 } // namespace tenon::trtexec

@@ -64,7 +64,7 @@ void timeOnly(const Options& options) {
     timeDeserialize(plan->data(), plan->size(), "the engine just built", options);
     return;
   }
-  const std::vector<char> plan = readFile(options.build.loadEngine, "engine");
+  const files::InputFile plan = readPlan(options.build.loadEngine);
   timeDeserialize(plan.data(), plan.size(), fmt::format("the file '{}'", options.build.loadEngine), options);
 }
 
