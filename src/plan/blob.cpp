@@ -23,4 +23,11 @@ Blob Blob::copyOf(std::span<const std::byte> bytes) {
   return blob;
 }
 
+Blob Blob::lend(std::span<const std::byte> bytes) {
+  Blob blob;
+  blob.data_ = std::shared_ptr<std::byte>(const_cast<std::byte*>(bytes.data()), [](std::byte*) {});
+  blob.bytes_ = bytes.size();
+  return blob;
+}
+
 }  // namespace tenon::plan

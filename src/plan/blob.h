@@ -13,6 +13,8 @@ class Blob {
   // Not cleared. Throws OutOfMemory.
   static Blob allocate(size_t bytes);
   static Blob copyOf(std::span<const std::byte> bytes);
+  // Memory of others, which must stay as long as the blob and whatever shares it.
+  static Blob lend(std::span<const std::byte> bytes);
 
   std::byte* data() const noexcept { return data_.get(); }  // written only before the blob is shared
   size_t bytes() const noexcept { return bytes_; }

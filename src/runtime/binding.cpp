@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
-#include "ops/check.h"
 #include "plan/branch_steps.h"
 #include "runtime/configure.h"
 #include "runtime/engine_parts.h"
@@ -165,28 +164,12 @@ void Binding::configureStep(size_t index) {
   }
   const auto [inputs, outputs] = shapesOf(step);
   try {
-    checkOperator(index, inputs, outputs);
+    const auto& checked = engine_->parts().programs[programIndex_].checked[index];
+    if (checked) checkOperator(*checked, symbols_, inputs, outputs);
     if (skipped_[index]) return;  // without results there is nothing to launch
     workspaceBytes_[index] = runtime::configure(*instances_[index], {inputs, outputs, &symbols_});
   } catch (const UserError& error) {
     throw UserError("step '{}': {}", step.name, error.what());
-  }
-}
-
-void Binding::checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const {
-  const auto& op = engine_->parts().programs[programIndex_].checked[step];
-  if (!op) return;
-  const auto views = [](std::span<const TensorShape> shapes) {
-    std::vector<TensorView> result;
-    for (const auto& shape : shapes) result.push_back({nullptr, shape.dtype, shape.dims});
-    return result;
-  };
-  const auto in = views(inputs);
-  const auto out = views(outputs);
-  try {
-    ops::checkShapes(op->bind(symbols_), op->name(), {in, out, nullptr});
-  } catch (const InternalError& error) {  // a symbol that the program does not have
-    throw UserError("its operator {} does not fit the program: {}", op->text(), error.what());
   }
 }
 

@@ -68,7 +68,6 @@ class Binding {
   void checkCapacity(size_t tensor) const;
   void prepareSteps();
   void configureStep(size_t step);
-  void checkOperator(size_t step, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) const;
   void layHostArena();
   memory::Branches findBranches(const ArenaLayout& layout) const;
 

@@ -14,8 +14,12 @@
 namespace tenon::runtime {
 namespace {
 
-std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const LoadOptions& options, Log& log) {
-  return std::make_shared<const Engine>(loadParts(std::move(plan), options.device, options.hostCodeAllowed, options.allocator, log));
+std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const PlanSource* source, const LoadOptions& options, Log& log) {
+  return std::make_shared<const Engine>(loadParts(std::move(plan), source, options.device, options.hostCodeAllowed, options.allocator, log));
+}
+
+std::shared_ptr<const Engine> fromSource(const PlanSource& source, const LoadOptions& options, Log& log) {
+  return fromVerified(plan::read(source.blob), &source, options, log);
 }
 
 // Fills `to`; a reader may give less than asked for.
@@ -46,7 +50,9 @@ std::shared_ptr<const Engine> Engine::load(std::span<const std::byte> blob, cons
   const auto facts = plan::peek(blob);  // what is no plan at all is not copied
   checkUser(facts.fileBytes == blob.size(), "plan: {} bytes are given, its header says {}{}", blob.size(), facts.fileBytes,
             blob.size() < facts.fileBytes ? "; it is cut off" : "");
-  return fromVerified(plan::read(plan::Blob::copyOf(blob)), options, log);
+  constexpr uintptr_t kAlignment = 64;  // of sections and constants
+  const bool isLent = reinterpret_cast<uintptr_t>(blob.data()) % kAlignment == 0;
+  return fromSource({isLent ? plan::Blob::lend(blob) : plan::Blob::copyOf(blob), isLent}, options, log);
 }
 
 std::shared_ptr<const Engine> Engine::loadFrom(StreamReader& reader, const LoadOptions& options, Log& log) {
@@ -57,20 +63,22 @@ std::shared_ptr<const Engine> Engine::loadFrom(StreamReader& reader, const LoadO
   const auto blob = plan::Blob::allocate(facts.fileBytes);
   std::copy(std::begin(start), std::end(start), blob.data());
   readAll(reader, blob.data() + plan::kHeaderBytes, facts.fileBytes - plan::kHeaderBytes);
-  return fromVerified(plan::read(blob), options, log);
+  return fromSource({blob, false}, options, log);
 }
 
 std::shared_ptr<const Engine> Engine::make(plan::Plan plan, const LoadOptions& options, Log& log) {
   plan::verify(plan);
   ownConstants(plan);
-  return fromVerified(std::move(plan), options, log);
+  return fromVerified(std::move(plan), nullptr, options, log);
 }
 
 Engine::Engine(std::unique_ptr<const EngineParts> parts) : parts_(std::move(parts)) {}
 Engine::~Engine() = default;
 
 const plan::Plan& Engine::plan() const noexcept { return parts_->plan; }
-LargeVector<std::byte> Engine::serialize() const { return plan::write(parts_->plan); }
+LargeVector<std::byte> Engine::serialize() const { 
+  return parts_->held.empty() ? plan::write(parts_->plan) : plan::write(restored(parts_->plan, parts_->held));
+}
 Device& Engine::device() const noexcept { return *parts_->device; }
 AllocatorHook* Engine::allocator() const noexcept { return parts_->allocator; }
 

@@ -27,7 +27,7 @@ struct EngineParts;  // what loading makes; src/runtime/engine_parts.h
 // Thread-safe: everything is const after load. Hold it by shared_ptr; contexts do.
 class Engine {
  public:
-  // The blob may be freed afterwards (it is copied once, into aligned memory). Throws UserError for damaged, hostile or
+  // The blob may be freed afterwards: kernels take what they need of it, the rest is copied. Throws UserError for damaged, hostile or
   // foreign plans, Unsupported when this machine lacks what the plan needs.
   static std::shared_ptr<const Engine> load(std::span<const std::byte> blob, const LoadOptions& options, Log& log);
   // Reads straight into place.

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "ops/check.h"
 #include "plan/verify.h"
+#include "runtime/keeper.h"
 
 namespace tenon::runtime {
 namespace {
@@ -30,24 +34,34 @@ plan::Machine machineOf(Device& device) {
 // what it packs.
 class KernelLoader {
  public:
-  KernelLoader(const plan::Plan& plan, bool hostCodeAllowed, Log& log) : plan_(plan), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
+  KernelLoader(const plan::Plan& plan, Constants& constants, bool hostCodeAllowed, Log& log)
+      : plan_(plan), constants_(constants), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
 
-  LoadedProgram load(const plan::Program& program, const std::vector<void*>& constantAddresses) {
+  LoadedProgram load(const plan::Program& program, const SymbolValues& measured) {
     LoadedProgram loaded;
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const auto& tensor = program.tensors[i];
       const bool view = tensor.storage == plan::Storage::kView;
       loaded.base.push_back(view ? tensor.index : static_cast<int32_t>(i));
-      const auto& owner = program.tensors[static_cast<size_t>(loaded.base.back())];
-      const bool constant = owner.storage == plan::Storage::kConstant;
-      const auto index = static_cast<size_t>(owner.index);
-      loaded.constants.push_back(!constant ? nullptr : tensor.onHost ? const_cast<void*>(plan_.constants[index].data.get()) : constantAddresses[index]);
     }
     for (const auto& step : program.steps) {
       loaded.checked.push_back(checkedOperator(program, step));
-      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadStep(program, loaded, step) : nullptr);
+      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadSettled(program, loaded, step, measured) : nullptr);
+      constants_.done(program, step);
     }
     return loaded;
+  }
+
+  // After all programs, when constants lie where they stay.
+  void findConstants(const plan::Program& program, LoadedProgram& loaded, const std::vector<void*>& addresses) const {
+    for (size_t i = 0; i < program.tensors.size(); ++i) {
+      const auto& owner = program.tensors[static_cast<size_t>(loaded.base[i])];
+      const bool constant = owner.storage == plan::Storage::kConstant;
+      const auto index = static_cast<size_t>(owner.index);
+      loaded.constants.push_back(!constant                  ? nullptr
+                                 : program.tensors[i].onHost ? const_cast<void*>(plan_.constants[index].data.get())
+                                                             : addresses[index]);
+    }
   }
 
  private:
@@ -65,6 +79,34 @@ class KernelLoader {
     }
     (void)op.infer(step.name, types);  // before the kernel packs weights
     return op;
+  }
+
+  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step, const SymbolValues& measured) {
+    for (;;) {
+      auto kernel = loadStep(program, loaded, step);
+      if (constants_.mayRelease(program, step) && dynamic_cast<const Keeper*>(kernel.get()) != nullptr) packNow(program, step, *kernel, measured);
+      if (constants_.settle(program, step, kernel)) return kernel;
+    }
+  }
+
+  // Some kernels pack when they know their shapes.
+  static void packNow(const plan::Program& program, const plan::Step& step, const Kernel& kernel, const SymbolValues& symbols) {
+    const auto shapesOf = [&](const std::vector<int32_t>& indices) {
+      std::vector<TensorShape> shapes;
+      for (const int32_t index : indices) {
+        const auto& tensor = program.tensors[static_cast<size_t>(index)];
+        shapes.push_back({tensor.dtype, evaluate(tensor.shape, symbols), tensor.format, tensor.pitch.evaluate(symbols)});
+      }
+      return shapes;
+    };
+    try {
+      const auto inputs = shapesOf(step.inputs);
+      const auto outputs = shapesOf(step.outputs);
+      checkOperator(ops::Operator::parse(step.kernel.op), symbols, inputs, outputs);
+      (void)kernel.instantiate()->configure({inputs, outputs, &symbols});
+    } catch (const Error&) {
+      // The context that asks for these shapes will be told.
+    }
   }
 
   std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step) {
@@ -100,20 +142,28 @@ class KernelLoader {
   }
 
   const plan::Plan& plan_;
+  Constants& constants_;
   bool hostCodeAllowed_;
   Log& log_;
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
-// Addresses of constants on the device, by constant. Equal data is uploaded once; constants that begin at the same place
-// but end elsewhere (empty ones, or parts of the caller's weights) are not equal.
+// Constants that begin at the same place but end elsewhere (empty ones, or parts of the caller's weights) are not equal.
+using ConstantPlace = std::pair<const void*, uint64_t>;
+
+uint64_t bytesOf(const std::vector<plan::ConstantRecord>& constants) {
+  std::set<ConstantPlace> distinct;
+  for (const auto& constant : constants) distinct.emplace(constant.data.get(), constant.bytes);
+  return std::accumulate(distinct.begin(), distinct.end(), uint64_t{0}, [](uint64_t sum, const auto& one) { return sum + one.second; });
+}
+
+// Addresses of constants on the device, by constant. Equal data is uploaded once.
 std::vector<void*> placeConstants(EngineParts& parts) {
   std::vector<void*> addresses;
-  std::map<std::pair<const void*, uint64_t>, void*> placed;
+  std::map<ConstantPlace, void*> placed;
   for (const auto& constant : parts.plan.constants) {
     void* data = const_cast<void*>(constant.data.get());
-    auto [entry, fresh] = placed.emplace(std::pair{constant.data.get(), constant.bytes}, data);
-    if (fresh) parts.constantBytes += constant.bytes;
+    auto [entry, fresh] = placed.emplace(ConstantPlace{constant.data.get(), constant.bytes}, data);
     if (fresh && !parts.device->isHost() && constant.bytes != 0) {
       parts.uploads.emplace_back(*parts.device, parts.allocator, constant.bytes, "weights of the engine");
       entry->second = parts.uploads.back().data();
@@ -127,15 +177,36 @@ std::vector<void*> placeConstants(EngineParts& parts) {
 
 }  // namespace
 
-std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const std::string& device, bool hostCodeAllowed, AllocatorHook* allocator, Log& log) {
+void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) {
+  const auto views = [](std::span<const TensorShape> shapes) {
+    std::vector<TensorView> result;
+    for (const auto& shape : shapes) result.push_back({nullptr, shape.dtype, shape.dims});
+    return result;
+  };
+  const auto in = views(inputs);
+  const auto out = views(outputs);
+  try {
+    ops::checkShapes(op.bind(symbols), op.name(), {in, out, nullptr});
+  } catch (const InternalError& error) {  // a symbol that the program does not have
+    throw UserError("its operator {} does not fit the program: {}", op.text(), error.what());
+  }
+}
+
+std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device, bool hostCodeAllowed,
+                                             AllocatorHook* allocator, Log& log) {
   auto parts = std::make_unique<EngineParts>();
   parts->plan = std::move(plan);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
+  parts->constantBytes = bytesOf(parts->plan.constants);
+  Constants constants(parts->plan, source, parts->device->isHost());
+  KernelLoader loader(parts->plan, constants, hostCodeAllowed, log);
+  const auto& programs = parts->plan.programs;
+  for (size_t i = 0; i < programs.size(); ++i) parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, i)));
   const auto addresses = placeConstants(*parts);
-  KernelLoader loader(parts->plan, hostCodeAllowed, log);
-  for (const auto& program : parts->plan.programs) parts->programs.push_back(loader.load(program, addresses));
+  for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i], addresses);
+  parts->held = constants.takeHeld();
   return parts;
 }
 

@@ -6,26 +6,24 @@
 #include "runtime/engine_parts.h"
 
 namespace tenon::runtime {
-namespace {
 
-// The symbols at the profile's opt shapes, for which candidates are measured.
-SymbolValues measuredSymbols(const Engine& engine, int profile) {
+SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile) {
   SymbolValues values;
-  for (const auto& symbol : engine.plan().symbols) {
-    const auto* range = engine.range(profile, symbol.io);
-    if (range == nullptr) continue;
+  if (profile >= plan.profiles.size()) return values;
+  for (const auto& symbol : plan.symbols) {
+    const auto found = plan.profiles[profile].find(plan.io[static_cast<size_t>(symbol.io)].name);
+    if (found == plan.profiles[profile].end()) continue;
+    const auto& range = found->second;
     const auto at = static_cast<size_t>(symbol.index);
-    if (symbol.fromContents && at < range->optValues.size()) values.emplace(symbol.name, range->optValues[at]);
-    if (!symbol.fromContents && symbol.index < range->opt.rank) values.emplace(symbol.name, range->opt[symbol.index]);
+    if (symbol.fromContents && at < range.optValues.size()) values.emplace(symbol.name, range.optValues[at]);
+    if (!symbol.fromContents && symbol.index < range.opt.rank) values.emplace(symbol.name, range.opt[symbol.index]);
   }
   return values;
 }
 
-}  // namespace
-
 void reportImplementations(const Binding& binding, int profile, const SymbolValues& symbols, Log& log) {
   constexpr int kNamed = 3;
-  const bool measured = symbols == measuredSymbols(binding.engine(), profile);
+  const bool measured = symbols == measuredSymbols(binding.engine().plan(), static_cast<size_t>(profile));
   const auto& steps = binding.program().steps;
   std::string named;
   int count = 0;

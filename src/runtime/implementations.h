@@ -8,6 +8,7 @@
 
 #include "core/extent.h"
 #include "core/log.h"
+#include "plan/program.h"
 
 namespace tenon::runtime {
 
@@ -25,6 +26,9 @@ class ToldSteps {
   std::mutex mutex_;
   std::set<std::tuple<int, size_t, bool>> told_;
 };
+
+// The symbols at the profile's opt shapes, for which candidates are measured.
+SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile);
 
 // After configure(symbols). A warning where the shapes are those that were measured, or where nothing but a library's plain
 // code is left; a verbose line where other shapes have another fast implementation. Each step is named once.

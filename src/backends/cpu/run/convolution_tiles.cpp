@@ -102,6 +102,11 @@ void ConvolutionTiles::pack(const runtime::KernelLoad& load) {
   }
 }
 
+runtime::Hold ConvolutionTiles::holds(size_t input) const {
+  const bool isWeights = std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part.inputs[1] == input; });
+  return isWeights ? runtime::Hold::kCopy : runtime::Hold::kNothing;
+}
+
 const float* ConvolutionTiles::biasOf(int64_t panel) const noexcept {
   return bias_.empty() ? nullptr : bias_.data() + panel * tileGeometry().columns;
 }

@@ -9,6 +9,7 @@
 #include "backends/cpu/run/tile_epilogue.h"
 #include "core/dims.h"
 #include "ops/op/convolution.h"
+#include "runtime/keeper.h"
 #include "runtime/kernel.h"
 
 namespace tenon::backends::cpu {
@@ -19,11 +20,12 @@ struct ConvolutionPart {
   std::vector<size_t> inputs;  // x, weights, bias if it has one, operands of the epilogue
 };
 
-class ConvolutionTiles final : public runtime::Kernel {
+class ConvolutionTiles final : public runtime::Kernel, public runtime::Keeper {
  public:
   // Throws Unsupported where weights or biases are no constants or the convolutions do not go together.
   ConvolutionTiles(std::vector<ConvolutionPart> parts, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  runtime::Hold holds(size_t input) const override;
 
   // Columns of a panel that belong to one part.
   struct Segment {

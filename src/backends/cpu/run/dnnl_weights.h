@@ -15,9 +15,17 @@ class PackedWeights {
   PackedWeights(const dnnl::memory::desc& plain, const void* data) : plain_(plain), data_(data) {}
   dnnl::memory get(const dnnl::memory::desc& wanted);
 
+  // Whether a packed copy is all that anybody was given, so that the data may go: further layouts are made of the copy then.
+  bool holdsAll();
+  void release();
+  void restore(void* to);  // the data again
+
  private:
+  static void reorder(dnnl::memory from, dnnl::memory to);
   dnnl::memory::desc plain_;
   const void* data_;
+  bool isLent_ = false;      // the data itself was given to a primitive
+  bool isReleased_ = false;  // the data is gone
   std::mutex mutex_;
   std::vector<dnnl::memory> packed_;
 };

@@ -299,5 +299,13 @@ Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t dep
   return result;
 }
 
+void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride) {
+  const int64_t width = tileGeometry().columns;
+  for (int64_t j = 0; j < columns; ++j) {
+    const float* const from = panels + j / width * depth * width + j % width;
+    for (int64_t k = 0; k < depth; ++k) data[k * depthStride + j * columnStride] = from[k * width];
+  }
+}
+
 }  // namespace tenon::backends::cpu
 #endif

@@ -72,4 +72,7 @@ struct PanelSource {
 void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride);
 int64_t panelCount(int64_t columns);
 
+// Back: writes element (k, j) to data[k * depthStride + j * columnStride].
+void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
+
 }  // namespace tenon::backends::cpu

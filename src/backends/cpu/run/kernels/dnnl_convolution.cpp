@@ -9,6 +9,7 @@
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 #include "runtime/chosen.h"
+#include "runtime/keeper.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -101,7 +102,7 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
 };
 
 template <typename Op>
-class ConvolutionKernel final : public runtime::Kernel {
+class ConvolutionKernel final : public runtime::Kernel, public runtime::Keeper {
  public:
   ConvolutionKernel(const Op& op, const runtime::KernelLoad& load)
       : op(op), demand{load.record.params, load.trial} {
@@ -109,6 +110,11 @@ class ConvolutionKernel final : public runtime::Kernel {
     if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<ConvolutionInstance<Op>>(*this); }
+  runtime::Hold holds(size_t input) const override {
+    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+  }
+  void release(size_t) const override { weights->release(); }
+  void restore(size_t, void* to) const override { weights->restore(to); }
 
   Op op;
   DnnlDemand demand;

@@ -7,6 +7,7 @@
 #include "core/platform/threads.h"
 #include "ops/op/matmul.h"
 #include "runtime/chosen.h"
+#include "runtime/keeper.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -67,12 +68,17 @@ class MatMulInstance final : public runtime::KernelInstance, public runtime::Cho
   bool empty_ = false;
 };
 
-class MatMulKernel final : public runtime::Kernel {
+class MatMulKernel final : public runtime::Kernel, public runtime::Keeper {
  public:
   MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial}, b(load.constants[1]) {
     if (b.data != nullptr) weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank), load.sizesOnly ? nullptr : b.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<MatMulInstance>(*this); }
+  runtime::Hold holds(size_t input) const override {
+    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+  }
+  void release(size_t) const override { weights->release(); }
+  void restore(size_t, void* to) const override { weights->restore(to); }
 
   ops::MatMul op;
   DnnlDemand demand;

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
+#include "runtime/keeper.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -16,19 +17,24 @@ constexpr int64_t kJobs = 16;                // at least, where there is work fo
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
 
-struct GemmKernel final : runtime::Kernel {
+struct GemmKernel final : runtime::Kernel, runtime::Keeper {
   GemmKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op) {
     const auto& b = load.constants[1];
     isPacked = b.data != nullptr && b.dims.rank == 2;
     if (!isPacked || load.sizesOnly) return;
-    const int64_t depth = depthOf(op, b.dims);
-    const int64_t columns = columnsOf(op, b.dims);
+    depth = depthOf(op, b.dims);
+    columns = columnsOf(op, b.dims);
     panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  runtime::Hold holds(size_t input) const override { return input == 1 && isPacked ? runtime::Hold::kRestorable : runtime::Hold::kNothing; }
+  void restore(size_t, void* to) const override {
+    unpackPanels(panels.data(), static_cast<float*>(to), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
+  }
 
   ops::MatMul op;
   bool isPacked = false;
+  int64_t depth = 0, columns = 0;  // of the packed matrix
   Panels panels;
 };
 

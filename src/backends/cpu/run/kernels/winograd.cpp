@@ -9,15 +9,17 @@
 #include "backends/cpu/run/work_queue.h"
 #include "core/error.h"
 #include "ops/op/convolution.h"
+#include "runtime/keeper.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
 
-struct WinogradKernel final : runtime::Kernel {
+struct WinogradKernel final : runtime::Kernel, runtime::Keeper {
   WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  runtime::Hold holds(size_t input) const override { return input == 1 ? runtime::Hold::kCopy : runtime::Hold::kNothing; }
 
   ops::Convolution op;
   Dims weights;
