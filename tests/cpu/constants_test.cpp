@@ -92,7 +92,9 @@ TEST_P(Held, WeightsAreThereOnce) {
       engine = runtime::Engine::load({at, built.bytes.size()}, {}, log);
       std::memset(copy.data(), 0xff, copy.size());  // NaN, before it is freed
     }
-    EXPECT_GE(engine->parts().held.size(), 2u) << "no kernel holds what it packs";
+    const auto [gemm, convolution] = GetParam();  // oneDNN reads some where they lie
+    const size_t least = (gemm == std::string("cpu.gemm") ? 2 : 0) + (convolution == std::string("cpu.convolution") ? 1 : 0);
+    EXPECT_GE(engine->parts().held.size(), least) << "a kernel holds what it packs, and it is there a second time";
     for (const auto& held : engine->parts().held) EXPECT_EQ(engine->plan().constants[held.record].data, nullptr);
     for (const int64_t batch : {4, 1, 8}) expectRight(built, engine, batch);
     const auto again = engine->serialize();

@@ -104,7 +104,26 @@ void ConvolutionTiles::pack(const runtime::KernelLoad& load) {
 
 runtime::Hold ConvolutionTiles::holds(size_t input) const {
   const bool isWeights = std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part.inputs[1] == input; });
-  return isWeights ? runtime::Hold::kCopy : runtime::Hold::kNothing;
+  return isWeights ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+}
+
+// The way back of pack().
+void ConvolutionTiles::restore(size_t input, void* to) const {
+  const int64_t width = tileGeometry().columns;
+  const int64_t channels = weights_[0][1];
+  const int64_t taps = weights_[0].count(2, 4);
+  for (size_t p = 0; p < panels_.size(); ++p) {
+    const float* const panel = weightsOf(static_cast<int64_t>(p));
+    for (const auto& segment : panels_[p].segments) {
+      if (parts_[segment.part].inputs[1] != input) continue;
+      float* const data = static_cast<float*>(to) + segment.column * channels * taps;
+      for (int64_t j = 0; j < segment.count; ++j) {
+        for (int64_t i = 0; i < channels * taps; ++i) {
+          data[j * channels * taps + i] = panel[(i % taps * channels + i / taps) * width + segment.at + j];
+        }
+      }
+    }
+  }
 }
 
 const float* ConvolutionTiles::biasOf(int64_t panel) const noexcept {

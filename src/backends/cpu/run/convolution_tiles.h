@@ -26,6 +26,7 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Keeper {
   ConvolutionTiles(std::vector<ConvolutionPart> parts, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
   runtime::Hold holds(size_t input) const override;
+  void restore(size_t input, void* to) const override;
 
   // Columns of a panel that belong to one part.
   struct Segment {
