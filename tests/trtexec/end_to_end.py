@@ -4,7 +4,7 @@
 
     end_to_end.py --list                               the names of the cases
     end_to_end.py --program FILE --work FOLDER CASE    runs one; the case `build` makes the engine that the others load
-The cases are here, in file_cases.py and in process_cases.py. Only the standard library is used.
+The cases are here and in the other files named *_cases.py. Only the standard library is used.
 """
 import argparse
 import array
@@ -18,6 +18,7 @@ import tempfile
 sys.dont_write_bytecode = True  # the harness beside this file, in the source folder
 
 import file_cases  # noqa: E402,F401: its cases enter the table
+import memory_cases  # noqa: E402,F401
 import process_cases  # noqa: E402,F401
 from harness import BATCHES, CASES, MODEL, SHORT, Run, case, check, given, run_samples  # noqa: E402
 
