@@ -12,6 +12,7 @@
 #include "player/list.h"
 #include "player/replay.h"
 #include "player/verify.h"
+#include "process/interrupt.h"
 #include "process/standard_output.h"
 #include "process/whole_file.h"
 
@@ -195,7 +196,8 @@ int main(int argc, char** argv) {
     code = app.exit(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tensorrt_player: {}\n", tenon::printable(error.what(), tenon::LineBreaks::kIndented));
-    return kRefused;
+    constexpr int kSignalled = 128;  // the convention of shells
+    return tenon::tools::wasInterrupted() ? kSignalled + tenon::tools::interruptSignal() : static_cast<int>(kRefused);
   }
   std::cout.flush();  // where the help goes
   if (const std::string problem = tenon::tools::outputProblem(); !problem.empty() || !std::cout) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "dispatch.h"
+#include "player/interruptible.h"
 #include "player/step.h"
 #include "player/values.h"
 #include "process/whole_file.h"
@@ -186,16 +187,33 @@ void Replay::play(const Line& line) {
     result.failedThen = line.value.contains("r") && (line.value["r"].is_null() || line.value["r"] == false);
     builds_.push_back(result);
   }
-  nvinfer1::IBuilderConfig* config = info.isBuild && !options_.timingCache.empty() ? configOf(line) : nullptr;
-  if (config != nullptr) {
+  if (!info.isBuild) {
+    callMethod(method->second, step);
+    return;
+  }
+  nvinfer1::IBuilderConfig* config = configOf(line);
+  const bool hasCache = config != nullptr && !options_.timingCache.empty();
+  if (hasCache) {
     applyTimingCache(*config);
   }
-  callMethod(method->second, step);
-  if (info.isBuild && builds_.back().file.empty()) {
-    builds_.back().error = lastError();
+  try {
+    const Interruptible scope(config);
+    callMethod(method->second, step);
+  } catch (...) {
+    if (hasCache) {
+      saveTimingCache(*config);  // what was measured is kept where the engine could not be written
+    }
+    throw;
   }
-  if (config != nullptr) {
+  if (hasCache) {
     saveTimingCache(*config);
+  }
+  if (tools::wasInterrupted()) {
+    throw CaptureError(fmt::format("line {}: the build was ended by {}; no engine is written for it{}", line.number,
+                                   tools::interruptName(), hasCache ? ", and its timings are kept" : ""));
+  }
+  if (builds_.back().file.empty()) {
+    builds_.back().error = lastError();
   }
 }
 

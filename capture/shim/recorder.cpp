@@ -195,6 +195,7 @@ void Recorder::flush() {
   }
   if (!good || ::rename(part.c_str(), name.c_str()) != 0) {
     fail(fmt::format("cannot write '{}'", name));
+    ::unlink(part.c_str());
   }
 }
 

@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import signal
+import subprocess
 
 from support import DEVICE, captured, expect, play, play_on_terminal, run, same_files, scene
 from programs import FAILED_AGAIN
@@ -52,6 +54,36 @@ def lost_output(setup):
     os.makedirs(setup.path("blocked0"))
     ran = run([program, setup.path("interleaved.bin"), setup.path("blocked")])
     expect(ran.returncode == 3 and "cannot write" in ran.stdout, f"{ran.returncode} {ran.stdout}")
+
+
+def interrupted(setup):
+    """A signal ends a build of the player in good order, and the timing cache is kept."""
+    model = os.path.join(setup.source, "models", "digits", "digits.onnx")
+    done = captured(setup, [setup.program("trtexec"), f"--onnx={model}", "--skipInference", "--avgTiming=1000000",
+                            "--builderOptimizationLevel=0"], "fast")
+    expect(done.returncode == 0, done.stdout)
+    capture = setup.path("fast.json")
+    with open(capture, encoding="utf-8") as file:  # the same calls, with a build that measures for seconds
+        text = file.read()
+    slow = re.sub(r'("IBuilderConfig.setBuilderOptimizationLevel",[^\n]*"a":\[)0\]', r"\g<1>5]", text)
+    expect(slow != text, "the capture does not hold the optimization level")
+    with open(capture, "w", encoding="utf-8") as file:
+        file.write(slow)
+    for number, extra in ((signal.SIGINT, ["--timing-cache", setup.path("kept")]), (signal.SIGTERM, [])):
+        with subprocess.Popen([setup.program("tensorrt_player"), "-j", capture, "-o", setup.path("never"), "-v", *extra],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=dict(os.environ, TENON_DEVICE=DEVICE)) as process:
+            timed = 0
+            for line in process.stdout:
+                timed += "timed " in line
+                if timed == 5:
+                    break
+            process.send_signal(number)
+            rest = process.stdout.read()
+            status = process.wait(timeout=60)
+        expect(status == 128 + number and number.name in rest and "no engine is written" in rest, f"{status} {rest}")
+    expect(not os.path.exists(setup.path("never")), "an engine of a build that was ended")
+    expect(os.path.getsize(setup.path("kept")) > 300, "the timings are lost")
 
 
 def compiled(setup, name):

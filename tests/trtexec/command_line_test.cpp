@@ -135,6 +135,7 @@ TEST(CommandLine, WrongFlagsGetTheNearestRightOne) {
   EXPECT_EQ(firstError({"--completelyDifferentThing"}),
             "unknown flag --completelyDifferentThing; no flag has a similar name");
   EXPECT_NE(firstError({"model.onnx"}).find("--flag=value"), std::string::npos);
+  EXPECT_NE(firstError({"a/model.onnx"}).find("; did you mean --onnx=a/model.onnx?"), std::string::npos);
 }
 
 TEST(CommandLine, OneLinePerProblem) {

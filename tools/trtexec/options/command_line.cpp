@@ -20,7 +20,9 @@ namespace {
 
 std::string unknownFlag(std::string_view argument, std::string_view name) {
   if (name.empty() || name[0] != '-') {
-    return fmt::format("'{}' belongs to no flag; values are written --flag=value, without a space", argument);
+    const bool isModel = argument.size() > 5 && argument.substr(argument.size() - 5) == ".onnx";
+    return fmt::format("'{}' belongs to no flag; values are written --flag=value, without a space{}", argument,
+                       isModel ? fmt::format("; did you mean --onnx={}?", argument) : "");
   }
   const std::string_view nearest = nearestFlag(name);
   return nearest.empty() ? fmt::format("unknown flag {}; no flag has a similar name", name)
