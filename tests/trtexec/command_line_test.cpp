@@ -172,6 +172,8 @@ TEST(CommandLine, SwitchesAreOnWithAnyValue) {
   EXPECT_TRUE(good({"--useCudaGraph"}).inference.cudaGraph);
   EXPECT_FALSE(good({}).inference.cudaGraph);
   EXPECT_FALSE(good({"--noTF32"}).build.tf32);
+  EXPECT_EQ(read({"--fp16=0"}).warnings, std::vector<std::string>{"--fp16 is a switch: it is on, and the value '0' is ignored"});
+  EXPECT_TRUE(read({"--fp16"}).warnings.empty());
 }
 
 TEST(CommandLine, ValuesMayHoldEqualsSigns) { EXPECT_EQ(good({"--saveEngine=a=b"}).build.saveEngine, "a=b"); }
@@ -219,8 +221,9 @@ TEST(CommandLine, FlagsWithoutEffectAreSaid) {
   const std::string quantized = ": INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point";
   EXPECT_EQ(lines({"--int8"}, false), Lines{"--int8" + quantized});
   EXPECT_EQ(lines({"--best"}, false), Lines{"--best" + quantized});
-  EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16"}).warnings,
-            Lines{"precision flags have no effect with --loadEngine; an engine has the types it was built with"});
+  EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16", "--skipInference", "--timingCacheFile=c"}).warnings,
+            Lines{"without effect on the engine of --loadEngine: --fp16, --timingCacheFile"});
+  EXPECT_EQ(readCommandLine({"--loadEngine=e", "--optShapes=a:1"}).warnings.size(), 1U);
 }
 
 TEST(CommandLine, ReportsNeedInference) {

@@ -10,7 +10,10 @@
 #include "values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -49,6 +52,9 @@ void applyFlag(const Flag& flag, FlagContext& context, std::string_view value) {
     context.profileFlagsLeft = 0;
   }
   flag.apply(context, value);
+  if (flag.group == FlagGroup::kBuild) {
+    context.buildFlags.push_back(flag.name);
+  }
 }
 
 void readArgument(const std::string& argument, CommandLine& line, FlagContext& context) {
@@ -77,6 +83,9 @@ void readArgument(const std::string& argument, CommandLine& line, FlagContext& c
     break;
   case FlagStatus::kSupported: break;
   }
+  if (!flag->takesValue() && equals != std::string::npos) {
+    line.warnings.push_back(fmt::format("{} is a switch: it is on, and the value '{}' is ignored", name, value));
+  }
   try {
     applyFlag(*flag, context, value);
   } catch (const std::invalid_argument& problem) {
@@ -84,7 +93,25 @@ void readArgument(const std::string& argument, CommandLine& line, FlagContext& c
   }
 }
 
-void checkModel(const Options& options, CommandLine& line) {
+//! What is built cannot be changed any more.
+void warnOfBuildFlags(const std::vector<std::string_view>& given, CommandLine& line) {
+  constexpr std::string_view kOfLoading[] = {"--loadEngine", "--saveEngine", "--asyncFileReader", "--getPlanVersionOnly", "--useRuntime",
+                                             "--tempdir", "--tempfileControls", "--skipInference"};
+  constexpr std::string_view kShapes[] = {"--minShapes", "--optShapes", "--maxShapes", "--profile"};
+  std::vector<std::string_view> idle;
+  for (const std::string_view flag : given) {
+    if (std::find(std::begin(kShapes), std::end(kShapes), flag) == std::end(kShapes) &&
+        std::find(std::begin(kOfLoading), std::end(kOfLoading), flag) == std::end(kOfLoading)) {
+      idle.push_back(flag);
+    }
+  }
+  if (!idle.empty()) {
+    line.warnings.push_back(fmt::format("without effect on the engine of --loadEngine: {}", fmt::join(idle, ", ")));
+  }
+}
+
+void checkModel(const FlagContext& context, CommandLine& line) {
+  const Options& options = context.options;
   const BuildOptions& build = options.build;
   if (build.loadEngine.empty()) {
     if (options.model.onnx.empty()) {
@@ -105,11 +132,10 @@ void checkModel(const Options& options, CommandLine& line) {
     line.warnings.emplace_back("--onnx has no effect with --loadEngine");
   }
   if (!build.profiles.empty()) {
-    line.warnings.emplace_back("shape flags of the build have no effect with --loadEngine; use --shapes for inference");
+    line.warnings.emplace_back("with --loadEngine the shape flags of the build make no profile; inference runs their optimum "
+                               "where --shapes says nothing");
   }
-  if (build.fp16 || build.bf16 || build.int8 || build.best || build.stronglyTyped) {
-    line.warnings.emplace_back("precision flags have no effect with --loadEngine; an engine has the types it was built with");
-  }
+  warnOfBuildFlags(context.buildFlags, line);
 }
 
 void checkPrecision(BuildOptions& build, CommandLine& line) {
@@ -175,7 +201,7 @@ CommandLine readCommandLine(const std::vector<std::string>& arguments) {
   if (line.page != Page::kNone) {
     return line;
   }
-  checkModel(context.options, line);
+  checkModel(context, line);
   try {
     completeShapes(context.options);
   } catch (const std::invalid_argument& problem) {

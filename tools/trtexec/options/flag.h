@@ -30,6 +30,8 @@ struct FlagContext {
   //! The profile that the next shape flags belong to, and how many of them may still follow --profile directly.
   int32_t profile = 0;
   int32_t profileFlagsLeft = 0;
+  //! The flags of the build that were given, in order.
+  std::vector<std::string_view> buildFlags;
 };
 
 struct Flag {
