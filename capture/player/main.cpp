@@ -1,10 +1,12 @@
 // tensorrt_player: the command line.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <tenon/printable.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -51,6 +53,11 @@ void loadPlugins(const std::vector<std::string>& libraries) {
 class ProgressBar {
  public:
   explicit ProgressBar(const std::string& json) : isShown_(::isatty(STDERR_FILENO) == 1) {
+    struct winsize size {};
+    constexpr int kAround = 9;  // brackets, percent, and a column that stays free
+    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+      cells_ = std::clamp(size.ws_col - kAround, 0, cells_);
+    }
     files::InputFile file;
     if (isShown_ && file.open(json).empty()) {
       lines_ = static_cast<int>(std::count(file.bytes().begin(), file.bytes().end(), '\n'));
@@ -58,15 +65,14 @@ class ProgressBar {
   }
   ~ProgressBar() {
     if (isShown_) {
-      std::fprintf(stderr, "\r%60s\r", "");
+      std::fprintf(stderr, "\r\033[K");
     }
   }
   void operator()(int line) {
     const int percent = lines_ > 0 ? line * 100 / lines_ : 0;
     if (isShown_ && percent != shown_) {
       shown_ = percent;
-      std::fprintf(stderr, "\r[%-40.*s] %3d %%", 40, std::string(static_cast<size_t>(percent) * 2 / 5, '#').c_str(),
-                   percent);
+      fmt::print(stderr, "\r[{:<{}}] {:3} %", std::string(static_cast<size_t>(percent * cells_ / 100), '#'), cells_, percent);
     }
   }
 
@@ -74,6 +80,7 @@ class ProgressBar {
   bool isShown_;
   int lines_ = 0;
   int shown_ = -1;
+  int cells_ = 40;
 };
 
 int report(const Replay& replay) {

@@ -15,6 +15,9 @@ def verify(setup):
     scene(setup, "interleaved", 3)
     bar = play_on_terminal(setup, "interleaved", "-o", setup.path("shown"))
     expect(re.search(r"\[#{39,40} ?\] +(9\d|100) %", bar), f"no bar on a terminal: {bar!r}")
+    narrow = play_on_terminal(setup, "interleaved", "-o", setup.path("shown"), columns=20)
+    drawn = re.findall(r"\r(\[[^\r]*%)", narrow)
+    expect(drawn and all(len(line) < 20 for line in drawn), f"the bar does not fit 20 columns: {narrow!r}")
     same = play(setup, "interleaved", "--network", "1", "-o", setup.path("one"), "--verify", "--engine",
                 setup.path("engine1"))
     expect(same.returncode == 0 and "1 outputs agree" in same.stdout, same.stdout)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs under the capture library and replays what they did."""
+import fcntl
 import json
 import os
 import pty
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 
 import capture_reader
 import schema_check
@@ -81,9 +84,10 @@ def play(setup, name, *options, **variables):
     return run([setup.program("tensorrt_player"), "-j", setup.path(name + ".json"), *options], environment)
 
 
-def play_on_terminal(setup, name, *options):
+def play_on_terminal(setup, name, *options, columns=80):
     """What the player writes to a terminal."""
     own, other = pty.openpty()
+    fcntl.ioctl(own, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen([setup.program("tensorrt_player"), "-j", setup.path(name + ".json"), *options], stderr=other,
                           stdout=subprocess.DEVNULL, env=dict(os.environ, TENON_DEVICE=DEVICE)) as process:
         os.close(other)

@@ -121,8 +121,10 @@ void measure(nvinfer1::ICudaEngine& engine, const Options& options) {
 
 //! A build may take hours, and what it makes must find its place.
 void checkOutputs(const Options& options) {
-  checkWritable(options.build.saveEngine, "--saveEngine");
-  checkWritable(options.build.timingCacheFile, "--timingCacheFile");
+  if (options.build.loadEngine.empty()) {
+    checkWritable(options.build.saveEngine, "--saveEngine");
+    checkWritable(options.build.timingCacheFile, "--timingCacheFile");
+  }
   checkWritable(options.report.exportTimes, "--exportTimes");
   checkWritable(options.report.exportOutput, "--exportOutput");
   checkWritable(options.report.exportProfile, "--exportProfile");
