@@ -165,14 +165,16 @@ class IParser {
   //! Output `i` of the node with the name; nullptr if there is none. Only after a model has been converted.
   virtual const nvinfer1::ITensor* getLayerOutputTensor(const char* name, int64_t i) noexcept = 0;
 
-  //! Whether a model can be converted as a whole. The functions about subgraphs then tell about its parts.
+  //! Whether a model can be converted as a whole. The functions about subgraphs then tell about its parts: the nodes that
+  //! can be converted, in as few parts as can be; others stand in no part. Why is told by getError(); nothing is logged as
+  //! an error. A part cut out as a model of its own is answered better than here, so ask again for it.
   virtual bool supportsModelV2(const void* serializedOnnxModel, size_t serializedOnnxModelSize,
                                const char* modelPath = nullptr) noexcept = 0;
 
   //! How many parts the model of the last supportsModelV2() has.
   virtual int64_t getNbSubgraphs() noexcept = 0;
 
-  //! Whether the part with the index can be converted.
+  //! Whether the part with the index is known to be converted: true only where the whole model is that part.
   virtual bool isSubgraphSupported(const int64_t index) noexcept = 0;
 
   //! The indices of the nodes of a part; `subgraphLength` receives their number. Valid until the next

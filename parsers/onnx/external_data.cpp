@@ -31,6 +31,9 @@ class File {
   int descriptor_;
 };
 
+constexpr int64_t kTimesRead = 4;
+constexpr int64_t kOverlapAllowed = int64_t{1} << 26;
+
 [[noreturn]] void refuse(const std::string& location, const std::string& reason) {
   fail(ErrorCode::kINVALID_VALUE, fmt::format("external data '{}': {}", location, reason));
 }
@@ -104,6 +107,16 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
                                  static_cast<int64_t>(facts.st_size)));
   }
   length = length < 0 ? facts.st_size - offset : length;
+  const std::byte*& known = places_[{location, offset, length}];
+  if (known != nullptr) {
+    return known;
+  }
+  int64_t& total = bytesRead_[location];
+  total += length;
+  if ((total - kOverlapAllowed) / kTimesRead > facts.st_size) {
+    refuse(location, fmt::format("tensors overlap: they ask for {} bytes and more of a file of {}; expected each byte in one "
+                                 "tensor", total, static_cast<int64_t>(facts.st_size)));
+  }
   std::byte* bytes = store.allocate(length);
   for (int64_t done = 0; done < length;) {
     const ssize_t got = ::pread(file.get(), bytes + done, static_cast<size_t>(length - done), offset + done);
@@ -112,6 +125,7 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
     }
     done += got;
   }
+  known = bytes;
   return bytes;
 }
 

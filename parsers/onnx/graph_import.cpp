@@ -110,7 +110,9 @@ bool GraphImport::run() {
 void GraphImport::addInitializers() {
   for (const pb::TensorProto& tensor : model_.graph().initializer()) {
     try {
-      top_.values[tensor.name()] = loader_.load(tensor, tensor.name());
+      const Constant& constant = loader_.load(tensor, tensor.name());
+      environment_.store.countInitializer(constant.bytes());
+      top_.values[tensor.name()] = constant;
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
       top_.values[tensor.name()] = Value::missing(Value::Missing::kRefused);

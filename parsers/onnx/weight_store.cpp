@@ -114,10 +114,10 @@ bool WeightStore::allows(int64_t bytes) {
   if (bytes <= kAlwaysComputed) {
     return true;
   }
-  if (bytes > kComputedLimit - computedBytes_) {
+  if (bytes > computable_) {
     return false;
   }
-  computedBytes_ += bytes;
+  computable_ -= bytes;
   return true;
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -26,8 +28,10 @@ class WeightStore {
   const Constant& ofInts(DataType type, Shape shape, const std::vector<int64_t>& values);
   const Constant& ofReals(DataType type, Shape shape, const std::vector<double>& values);
   // Whether a constant of that size may be computed while parsing. A few nodes can ask for any number of them: what is
-  // beyond kComputedLimit in all is left to the builder, except for lists as shape arithmetic needs them.
+  // beyond kComputedLimit and four times the model's initializers in all is left to the builder, except for lists as shape
+  // arithmetic needs them.
   bool allows(int64_t bytes);
+  void countInitializer(int64_t bytes) { computable_ += 4 * bytes; }
   // One value everywhere. Constants of one value share the bytes of the largest.
   const Constant& uniform(DataType type, const Shape& shape, double value);
 
@@ -44,7 +48,7 @@ class WeightStore {
   std::vector<std::unique_ptr<std::byte, Free>> blocks_;
   std::deque<Constant> constants_;
   std::vector<Uniform> uniform_;
-  int64_t computedBytes_ = 0;
+  int64_t computable_ = kComputedLimit;
 };
 
 // Elements of a constant as numbers; fails for a type without a numeric reading (FP8, INT4).
@@ -56,10 +60,14 @@ class ExternalFiles {
  public:
   // Without the path of a model every external tensor is an error that says so.
   explicit ExternalFiles(const char* modelPath);
-  // The bytes [offset, offset + length) of `location`; length -1: to the end of the file.
+  // The bytes [offset, offset + length) of `location`; length -1: to the end of the file. Read once, whoever shares them.
+  // Fails when tensors overlap so that a file would be read more than four times.
   const std::byte* read(const std::string& location, int64_t offset, int64_t& length, WeightStore& store) const;
 
  private:
+  using Place = std::tuple<std::string, int64_t, int64_t>;  // location, offset, length
+  mutable std::map<Place, const std::byte*> places_;
+  mutable std::map<std::string, int64_t> bytesRead_;
   std::string folder_;
   bool known_ = false;
 };

@@ -31,5 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (int i = 0; isParsed && i < network->getNbOutputs(); ++i) {
     tenon::fuzz::require(network->getOutput(i)->getDimensions().nbDims >= -1, "an output has dimensions");
   }
+  tenon::fuzz::require(parser->supportsModelV2(data, size) == isParsed, "what is parsed is supported, and nothing else");
+  for (int64_t i = 0, last = parser->getNbSubgraphs(); i < last; ++i) {
+    int64_t length = 0;
+    tenon::fuzz::require(parser->getSubgraphNodes(i, length) != nullptr && length > 0, "a subgraph has nodes");
+    tenon::fuzz::require(parser->isSubgraphSupported(i) == isParsed, "subgraphs are supported where the model is");
+  }
   return 0;
 }

@@ -196,6 +196,21 @@ TEST_F(ExternalData, ChecksOffsetAndLength) {
   EXPECT_NE(load("data.bin", "9223372036854775807").find("outside the file"), std::string::npos);
 }
 
+TEST_F(ExternalData, IsReadOnceByThoseWhoShareItAndAFewTimesInAll) {
+  constexpr int64_t kSize = 20 << 20;
+  std::ofstream(root_ / "model" / "large.bin").put('a');
+  fs::resize_file(root_ / "model" / "large.bin", kSize);
+  WeightStore store;
+  const ExternalFiles files((root_ / "model" / "m.onnx").c_str());
+  int64_t length = kSize - 64;
+  const std::byte* first = files.read("large.bin", 0, length, store);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(files.read("large.bin", 0, length, store), first);
+  const std::string message = messageOf([&] {
+    for (int64_t offset = 1; offset < 20; ++offset) EXPECT_NE(files.read("large.bin", offset, length, store), first);
+  });
+  EXPECT_NE(message.find("tensors overlap"), std::string::npos) << message;
+}
+
 TEST(ExternalDataFromBytes, AsksForThePath) {
   Bench bench;
   pb::TensorProto tensor = tensorOf(3, {8});
