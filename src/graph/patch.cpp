@@ -35,6 +35,36 @@ bool compatible(const Shape& a, const Shape& b) {
   });
 }
 
+// Nodes without a use, those whose only users they were, and so on; side effects stay.
+std::vector<bool> findDead(const Graph& graph) {
+  std::vector<uint32_t> uses(graph.valueCount(), 0);
+  for (const NodeId id : graph.order()) {
+    for (const ValueId input : graph.node(id).inputs) ++uses[input];
+  }
+  for (const ValueId output : graph.outputs()) ++uses[output];
+  std::vector<bool> dead(graph.nodeCount(), false);
+  std::vector<NodeId> stack;
+  const auto visit = [&](NodeId id) {
+    const auto& node = graph.node(id);
+    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) { return uses[output] != 0; });
+    if (used || dead[id] || node.op.facts().sideEffects) return;
+    dead[id] = true;
+    stack.push_back(id);
+  };
+  for (const NodeId root : graph.order()) {
+    visit(root);
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      stack.pop_back();
+      for (const ValueId input : graph.node(id).inputs) {
+        const NodeId producer = graph.value(input).producer;
+        if (--uses[input] == 0 && producer != kNone) visit(producer);
+      }
+    }
+  }
+  return dead;
+}
+
 }  // namespace
 
 // The output keeps its name for the user; the value takes it too where it has no name of the user's already.
@@ -107,40 +137,30 @@ void Patch::commit() {
   added_.clear();
 }
 
-// Liveness from outputs and side effects, then a stable topological order: old nodes keep their relative places, new
-// ones come as early as their users need them.
+// Dead nodes go; then a stable topological order: old nodes keep their relative places, new ones come as early as their users
+// need them. What reads what it read before is in its place; only nodes of the patch and readers of its values are looked at.
 void Patch::reorder() {
   auto& g = graph_;
-  std::vector<bool> live(g.nodes_.size(), false);
-  std::vector<NodeId> stack;
-  const auto visit = [&](ValueId value) {
-    const NodeId producer = g.values_[value].producer;
-    if (producer != kNone && !live[producer]) {
-      live[producer] = true;
-      stack.push_back(producer);
-    }
-  };
-  const auto visitAll = [&] {
-    while (!stack.empty()) {
-      const NodeId id = stack.back();
-      stack.pop_back();
-      for (const ValueId input : g.nodes_[id].inputs) visit(input);
-    }
-  };
-  for (const ValueId output : g.outputs_) visit(output);
-  visitAll();
+  const auto dead = findDead(g);
+  std::vector<bool> fresh(g.values_.size(), false);
+  for (const auto& [old, replacement] : replacements_) fresh[replacement] = true;
+  std::vector<bool> changed(g.nodes_.size(), false);
+  for (const auto& [use, replacement] : useReplacements_) changed[use.node] = true;
+  for (const NodeId id : added_) changed[id] = true;
   for (const NodeId id : g.order_) {
-    if (live[id] || !g.nodes_[id].op.facts().sideEffects) continue;
-    live[id] = true;
-    stack.push_back(id);
-    visitAll();
+    const auto& inputs = g.nodes_[id].inputs;
+    if (std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return fresh[input]; })) changed[id] = true;
   }
-
   std::vector<NodeId> order, path;
-  order.reserve(g.nodes_.size());
+  order.reserve(g.order_.size());
   std::vector<uint8_t> state(g.nodes_.size(), 0);  // 0 new, 1 entered, 2 placed
   for (const NodeId root : g.order_) {
-    if (!live[root] || state[root] == 2) continue;
+    if (dead[root] || state[root] == 2) continue;
+    if (!changed[root]) {
+      state[root] = 2;
+      order.push_back(root);
+      continue;
+    }
     path.assign(1, root);
     while (!path.empty()) {
       const NodeId id = path.back();
@@ -165,7 +185,7 @@ void Patch::reorder() {
     }
   }
   for (const NodeId id : g.order_) {
-    if (live[id]) continue;
+    if (!dead[id]) continue;
     for (const ValueId output : g.nodes_[id].outputs) g.names_.erase(g.values_[output].name);
   }
   g.order_ = std::move(order);
