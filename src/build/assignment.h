@@ -95,7 +95,7 @@ class OptionSource {
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
   void trust(const Problem& problem, Proposals& proposals);
-  void time(const graph::Node& node, const Problem& problem, Proposals& proposals);
+  void time(const Problem& problem, Proposals& proposals);
   std::set<std::string> glance(const Problem& problem, Proposals& proposals);
   void measure(const Problem& problem, Proposal& proposal, double best);
   bool remember(Proposal& proposal, const Measurement& measurement);

@@ -173,7 +173,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
   if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
   if (runs(problem) && measures(proposals)) {
-    time(node, problem, proposals);
+    time(problem, proposals);
     selections_->note(problem, proposals.list);
   }
   return usableOf(node, problem, proposals);
@@ -260,7 +260,7 @@ void OptionSource::step(int index) const {
   if (phase_ != nullptr) phase_->step(index);
 }
 
-void OptionSource::time(const graph::Node& node, const Problem& problem, Proposals& proposals) {
+void OptionSource::time(const Problem& problem, Proposals& proposals) {
   auto& list = proposals.list;
   std::vector<size_t> order(list.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -290,7 +290,7 @@ void OptionSource::time(const graph::Node& node, const Problem& problem, Proposa
         option.seconds = kUntried;
         continue;
       }
-      if (!phase) phase.emplace(options_.progress, "Timing " + node.name, phase_, static_cast<int>(order.size()));
+      if (!phase) phase.emplace(options_.progress, fmt::format("Timing {}", problem.op.name()), phase_, static_cast<int>(order.size()));
       measure(problem, proposal, best);
       phase->step(timed++);
     }
