@@ -29,7 +29,7 @@ std::string bar(const PhaseState& phase, int32_t cells) {
 }
 
 //! Names come from models: of what is no printable ASCII nobody knows the columns.
-std::string printable(std::string_view name, size_t most) {
+std::string shownName(std::string_view name, size_t most) {
   std::string text(name);
   for (char& c : text) {
     c = c >= ' ' && c <= '~' ? c : '?';
@@ -41,10 +41,13 @@ std::string printable(std::string_view name, size_t most) {
 constexpr size_t kAlwaysDrawn = 2;
 
 struct Style {
-  size_t name;
-  int32_t cells;
+  size_t name;     // characters
+  int32_t cells;   // of a bar
+  size_t bars;     // so many of the outermost phases have one
 };
-constexpr Style kStyles[] = {{40, 16}, {24, 12}, {24, 8}, {18, 5}, {18, 0}, {12, 0}, {8, 0}};
+constexpr size_t kAll = 100;
+constexpr Style kStyles[] = {{40, 16, kAll}, {24, 12, kAll}, {24, 8, kAll}, {18, 5, kAll}, {18, 8, 1},
+                             {18, 4, 1},     {18, 0, 0},     {12, 0, 0},    {8, 0, 0}};
 
 } // namespace
 
@@ -54,7 +57,7 @@ std::string progressLine(const std::vector<PhaseState>& phases, size_t width) {
       std::string line;
       for (size_t i = first; i < phases.size(); ++i) {
         fmt::format_to(std::back_inserter(line), "{}{} {}{}/{}", i == first ? "" : " > ",
-                       printable(phases[i].name, style.name), style.cells > 0 ? bar(phases[i], style.cells) : "",
+                       shownName(phases[i].name, style.name), i - first < style.bars ? bar(phases[i], style.cells) : "",
                        phases[i].done, phases[i].steps);
       }
       if (line.size() <= width) {
