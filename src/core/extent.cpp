@@ -13,13 +13,24 @@ using Atom = Extent::Atom;
 using Term = Extent::Term;
 using Function = Extent::Function;
 
+// Towards zero; the one quotient that is no int64_t saturates. `exact`: nothing was cut off.
+int64_t divide(int64_t a, int64_t b, bool& exact) {
+  checkUser(b != 0, "division of extent {} by 0: the divisor must not be zero", a);
+  exact = b == -1 || a % b == 0;
+  if (b == -1) return a == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -a;
+  return a / b;
+}
+
 int64_t floorDivide(int64_t a, int64_t b) {
-  checkUser(b > 0, "division of extent {} by {}: the divisor must be above zero", a, b);
-  return a / b - (a % b < 0 ? 1 : 0);
+  bool exact = false;
+  const int64_t quotient = divide(a, b, exact);
+  return quotient - (!exact && (a < 0) != (b < 0) ? 1 : 0);
 }
 
 int64_t ceilDivide(int64_t a, int64_t b) {
-  return floorDivide(a, b) + (a % b != 0 ? 1 : 0);
+  bool exact = false;
+  const int64_t quotient = divide(a, b, exact);
+  return quotient + (!exact && (a < 0) == (b < 0) ? 1 : 0);
 }
 
 int64_t apply(Function function, int64_t a, int64_t b) {
@@ -135,11 +146,18 @@ Interval boundsOf(Function function, Interval a, Interval b) {
     default:
       break;
   }
-  b.low = std::max<int64_t>(b.low, 1);
-  b.high = std::max(b.high, b.low);
-  const auto [low, high] = std::minmax({apply(function, a.low, b.low), apply(function, a.low, b.high),
-                                        apply(function, a.high, b.low), apply(function, a.high, b.high)});
-  return {low, high};
+  // On either side of zero a quotient is monotone in both; zero itself has none.
+  std::vector<int64_t> corners;
+  for (const auto& [low, high] : {Interval{std::max<int64_t>(b.low, 1), b.high}, Interval{b.low, std::min<int64_t>(b.high, -1)}}) {
+    if (low > high) continue;
+    for (const int64_t divisor : {low, high}) {
+      corners.push_back(apply(function, a.low, divisor));
+      corners.push_back(apply(function, a.high, divisor));
+    }
+  }
+  if (corners.empty()) return {0, 0};
+  const auto [low, high] = std::minmax_element(corners.begin(), corners.end());
+  return {*low, *high};
 }
 
 }  // namespace
@@ -226,14 +244,17 @@ Extent operator*(const Extent& a, const Extent& b) {
   return Extent::fromTerms(std::move(terms));
 }
 
-// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division.
+// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division. A divisor of one term has a positive coefficient,
+// and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c).
 Extent floorDiv(const Extent& a, const Extent& b) {
-  checkUser(!b.isConstant() || b.constant_ > 0, "division of extent {} by {}: the divisor must be above zero", a.text(),
-            b.constant_);
+  checkUser(!b.isConstant(0), "division of extent {} by 0: the divisor must not be zero", a.text());
   if (b.isConstant(1)) return a;
   if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
   if (a.isConstant(0)) return 0;
   const auto divisor = b.terms();
+  if (divisor.size() == 1 && divisor[0].coefficient < 0 && divisor[0].coefficient > std::numeric_limits<int64_t>::min()) {
+    return floorDiv(Extent(0) - a, Extent(0) - b);
+  }
   if (divisor.size() != 1) return a == b ? Extent(1) : Extent::function(Function::kFloorDiv, a, b);
   std::vector<Term> whole;
   std::vector<Term> rest;
@@ -247,12 +268,16 @@ Extent floorDiv(const Extent& a, const Extent& b) {
   }
   const Extent remainder = Extent::fromTerms(std::move(rest));
   if (remainder.isConstant(0)) return Extent::fromTerms(std::move(whole));
+  if (b.isConstant() && !remainder.isConstant() && remainder.terms_->front().coefficient < 0) {
+    return Extent::fromTerms(std::move(whole)) - floorDiv(b - Extent(1) - remainder, b);
+  }
   return Extent::fromTerms(std::move(whole)) + Extent::function(Function::kFloorDiv, remainder, b);
 }
 
 Extent ceilDiv(const Extent& a, const Extent& b) {
-  if (b.isConstant() && !a.isConstant()) return floorDiv(a + b - Extent(1), b);
-  if (b.isConstant()) return ceilDivide(a.constant_, b.constant_);
+  if (a.isConstant() && b.isConstant()) return ceilDivide(a.constant_, b.constant_);
+  if (b.isConstant() && b.constant_ < 0 && b.constant_ > std::numeric_limits<int64_t>::min()) return ceilDiv(Extent(0) - a, -b.constant_);
+  if (b.isConstant() && b.constant_ > 0) return floorDiv(a + b - Extent(1), b);
   const Extent floored = floorDiv(a, b);
   if (floored * b == a) return floored;
   return Extent::function(Function::kCeilDiv, a, b);

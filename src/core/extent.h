@@ -25,7 +25,8 @@ using SymbolIntervals = std::map<std::string, Interval, std::less<>>;
 
 // An integer expression in canonical form: a sum of products of symbols and of floordiv, ceildiv, min, max, equal and
 // less of two expressions. Two extents that compare equal are equal for all values of their symbols; unequal ones may
-// still be equal for some. Values are cheap to copy. Division is by values above zero; absurd lengths are a UserError.
+// still be equal for some. Values are immutable and cheap to copy. Division rounds to the lower or higher integer, whatever
+// the signs are. Absurd lengths are a UserError.
 class Extent {
  public:
   Extent(int64_t value = 0) : constant_(value) {}  // NOLINT: an integer is an extent
@@ -35,7 +36,7 @@ class Extent {
   int64_t constant() const;  // throws InternalError when not constant
   bool isConstant(int64_t value) const noexcept { return terms_ == nullptr && constant_ == value; }
 
-  // Value under the given symbols; throws InternalError when one is missing, UserError when a divisor is not positive.
+  // Value under the given symbols; throws InternalError when one is missing, UserError when a divisor is zero.
   int64_t evaluate(const SymbolValues& values) const;
   // An interval that contains every value for symbols in the given intervals.
   Interval bounds(const SymbolIntervals& symbols) const;

@@ -3,6 +3,8 @@
 
 #include "graph/bad_constant.h"
 #include "ops/check.h"
+#include "ops/fraction.h"
+#include "ops/shape_arithmetic.h"
 
 namespace tenon::graph {
 
@@ -59,6 +61,18 @@ ops::TensorType Constant::type() const {
     const auto values = view();
     type.contents.emplace();
     for (int64_t i = 0; i < count(); ++i) type.contents->push_back(values.loadInt(i));
+  }
+  if (dtype_ == DataType::kF32 && op_ == nullptr && dims_.rank <= 1 && count() <= ops::kMaxFractions) {
+    const auto values = view();
+    type.contents.emplace();
+    for (int64_t i = 0; i < count(); ++i) {
+      const auto fraction = ops::fractionOf(values.loadDouble(i));
+      if (!fraction) {
+        type.contents.reset();
+        break;
+      }
+      type.contents->push_back(ops::toContents(*fraction));
+    }
   }
   return type;
 }

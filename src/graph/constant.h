@@ -31,7 +31,7 @@ class Constant {
   const Dims& dims() const noexcept { return dims_; }
   int64_t count() const noexcept { return dims_.count(); }
   size_t bytes() const noexcept { return bytesOf(dtype_, dims_.count()); }
-  ops::TensorType type() const;  // with contents when it is a small integer tensor
+  ops::TensorType type() const;  // with contents when it is a small tensor that is followed
   TensorView view() const;  // evaluates a recipe on first use; thread-safe; do not write through it
   // The bytes with what keeps them alive, which is neither the recipe nor its sources. Borrowed ones have no owner
   // (use_count() is 0): they go when the caller's do.

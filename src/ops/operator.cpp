@@ -22,6 +22,7 @@ const std::vector<Extent>& InferContext::contents(size_t i, std::string_view rol
   if (!type.contents) {
     throw Unsupported("{}: {} (input {}) depends on computed data; it must follow from shapes and constants", node_, role, i);
   }
+  check(!isFloating(type.dtype), "{} (input {}) has type {}, expected integers", role, i, name(type.dtype));
   return *type.contents;
 }
 

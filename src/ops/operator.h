@@ -16,7 +16,8 @@ namespace tenon::ops {
 
 // Type of a value in a graph. `contents`, when known, are the values of a small integer tensor (rank 0 or 1) as
 // expressions: shape arithmetic is followed symbolically, so that an extent computed from a shape stays an expression
-// over input extents. `bounds`-like knowledge is in the symbols.
+// over input extents. Of small f32 tensors fractions are followed (ops/fraction.h), so that a shape may be computed in
+// floating point on the way. `bounds`-like knowledge is in the symbols.
 struct TensorType {
   DataType dtype = DataType::kF32;
   Shape shape;

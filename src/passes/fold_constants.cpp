@@ -20,6 +20,7 @@ using graph::ConstantPtr;
 
 // The constant that a value's known contents are, if they are numbers.
 ConstantPtr fromContents(const graph::Value& value) {
+  if (isFloating(value.type.dtype)) return nullptr;  // fractions; their nodes fold where the inputs are constant
   if (!value.type.contents || !isConstant(*value.type.contents) || !isConstant(value.type.shape)) return nullptr;
   HostTensor tensor(value.type.dtype, evaluate(value.type.shape, {}));
   for (size_t i = 0; i < value.type.contents->size(); ++i) {

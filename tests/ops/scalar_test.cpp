@@ -291,7 +291,8 @@ TEST(Pointwise, FollowsContents) {
   EXPECT_EQ(contents("cast.bool(x0)"), (std::vector<Extent>{Extent(1) - equal(n, 0), 1}));
   EXPECT_EQ(contents("equal(x0,0);select(t0,1,x0)"),
             (std::vector<Extent>{equal(n, 0) + (Extent(1) - equal(n, 0)) * n, 6}));
-  EXPECT_FALSE(inferOf(Pointwise{parseScalarExpr("cast.f32(x0)")}, {shape})[0].contents);
+  EXPECT_EQ(contents("cast.f32(x0)"), (std::vector<Extent>{n, 6}));
+  EXPECT_FALSE(inferOf(Pointwise{parseScalarExpr("cast.f16(x0)")}, {shape})[0].contents);
   EXPECT_FALSE(inferOf(Pointwise{parseScalarExpr("cast.i8(x0)")}, {shape})[0].contents);
   EXPECT_EQ(contents("min(x0,inf)")[1], Extent(6));
 }

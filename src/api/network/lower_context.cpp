@@ -39,6 +39,7 @@ const std::vector<Extent>& LowerContext::contents(size_t index, std::string_view
   check(inputType.contents.has_value(),
         "the {} (input {}, {} {}) must follow from constants, shapes and shape tensors; their values are not known", role,
         index, name(inputType.dtype), text(inputType.shape));
+  check(!isFloating(inputType.dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index, name(inputType.dtype));
   return *inputType.contents;
 }
 

@@ -52,7 +52,7 @@ void Cumulative::infer(InferContext& context) const {
   const auto& x = context.input(0);
   context.check(x.dtype != DataType::kBool, "input of type bool; cast it");
   context.axis(axis, x.rank());
-  Contents contents = x.contents;
+  Contents contents = isFloating(x.dtype) ? std::nullopt : x.contents;  // fractions are not summed here
   if (contents) {  // an axis exists, so the rank is 1
     scan<Extent>(*this, static_cast<int64_t>(contents->size()),
                  [&](int64_t at) { return (*x.contents)[static_cast<size_t>(at)]; },

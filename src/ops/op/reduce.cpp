@@ -125,7 +125,7 @@ void Reduce::infer(InferContext& context) const {
     if (!reduced[axis]) shape.push_back(x.shape[axis]);
     if (reduced[axis] && keepDims) shape.push_back(1);
   }
-  Contents contents = x.contents;
+  Contents contents = isFloating(x.dtype) ? std::nullopt : x.contents;  // fractions are not summed here
   if (contents && !axes.empty()) contents = reduceContents(op, *contents);
   context.output(x.dtype, std::move(shape), std::move(contents));
 }
