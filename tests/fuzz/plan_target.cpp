@@ -62,6 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const auto engine = runtime::Engine::load(bytes, {}, log);
     (void)engine->engineJson(0);
+    (void)engine->engineText(0);
     const auto written = engine->serialize();
     const auto again = runtime::Engine::load(written, {}, log);
     fuzz::require(again->serialize() == written, "a plan that was read is written as it was");

@@ -45,6 +45,8 @@ void saveGraph(const fs::path& folder, const std::string& name, const std::strin
     options.device = "cpu";
     options.log = &log;
     options.timingCache = &cache;
+    options.editableTimingCache = true;  // both kinds of lines
+    options.profilingVerbosity = 2;      // so that the inspector has something to show
     options.optimizationLevel = 3;
     const auto graph = graph::parse(source);
     std::map<std::string, plan::InputRange> profile;
