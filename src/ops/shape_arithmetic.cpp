@@ -27,11 +27,23 @@ Interval boundsOf(const Extent& extent) {
 
 bool isNonNegative(const Extent& extent) { return boundsOf(extent).low >= 0; }
 
+// 1 or 0, a number where the signs of symbols decide it.
+Extent isLess(const Extent& a, const Extent& b) {
+  if (isNonNegative(a - b)) return 0;
+  return isNonNegative(b - a - Extent(1)) ? Extent(1) : less(a, b);
+}
+
+Extent isEqual(const Extent& a, const Extent& b) {
+  const bool differ = isNonNegative(a - b - Extent(1)) || isNonNegative(b - a - Extent(1));
+  return differ ? Extent(0) : equal(a, b);
+}
+
 // Towards zero.
 Extent truncatedDivide(const Extent& a, const Extent& b) {
   const bool isNegative = b.isConstant() && b.constant() < 0 && b.constant() > std::numeric_limits<int64_t>::min();
   if (isNegative) return Extent(0) - truncatedDivide(a, -b.constant());
   if (isNonNegative(a) && isNonNegative(b)) return floorDiv(a, b);
+  if (b.isConstant() && b.constant() > 0 && isNonNegative(Extent(0) - a)) return ceilDiv(a, b);
   // Below zero the next higher one: (a + b - 1) / b, rounded down.
   if (b.isConstant() && b.constant() > 0) return floorDiv(a + less(a, 0) * Extent(b.constant() - 1), b);
   return max(floorDiv(a, b), 0) + min(ceilDiv(a, b), 0);
@@ -53,7 +65,7 @@ std::optional<Extent> integers(ScalarOp op, const std::array<Extent, 3>& v) {
     case ScalarOp::k_abs:
       return isNonNegative(v[0]) ? v[0] : max(v[0], Extent(0) - v[0]);
     case ScalarOp::k_sign:
-      return less(0, v[0]) - less(v[0], 0);
+      return isLess(0, v[0]) - isLess(v[0], 0);
     case ScalarOp::k_add:
       return v[0] + v[1];
     case ScalarOp::k_sub:
@@ -72,11 +84,11 @@ std::optional<Extent> integers(ScalarOp op, const std::array<Extent, 3>& v) {
       if (isNonNegative(v[2] - v[1])) return min(max(v[0], v[1]), v[2]);
       return less(v[0], v[1]) * v[1] + (Extent(1) - less(v[0], v[1])) * min(v[0], v[2]);
     case ScalarOp::k_equal:
-      return equal(v[0], v[1]);
+      return isEqual(v[0], v[1]);
     case ScalarOp::k_less:
-      return less(v[0], v[1]);
+      return isLess(v[0], v[1]);
     case ScalarOp::k_greater:
-      return less(v[1], v[0]);
+      return isLess(v[1], v[0]);
     case ScalarOp::k_not:
       return equal(v[0], 0);
     case ScalarOp::k_and:

@@ -140,6 +140,13 @@ TEST(ShapeArithmetic, KnownForms) {
   EXPECT_EQ(*follow("div(x0,2)", {kN}), floorDiv(kN, 2));
   EXPECT_EQ(*follow("div(x0,-2)", {kN}), Extent(0) - floorDiv(kN, 2));
   EXPECT_EQ(*follow("abs(x0)", {kN}), kN);
+  EXPECT_EQ(*follow("neg(x0);div(t0,3);neg(t1)", {kN}), floorDiv(kN, 3));
+  EXPECT_EQ(*follow("less(x0,0)", {kN}), Extent(0));
+  EXPECT_EQ(*follow("less(x0,0)", {kX}), less(kX, 0));
+  EXPECT_EQ(*follow("add(x0,1);equal(t0,0)", {kN}), Extent(0));
+  // A quotient that is corrected where signs differ, as PyTorch writes a // b.
+  EXPECT_EQ(*follow("div(x0,16);mul(t0,16);sub(x0,t1);equal(t2,0);not(t3);less(x0,0);xor(t5,0);and(t4,t6);cast.i64(t7);sub(t0,t8)", {kN}),
+            floorDiv(kN, 16));
   EXPECT_EQ(*follow("cast.f32(x0);mul(t0,0.5);cast.i32(t1)", {kN}), floorDiv(kN, 2));
   EXPECT_EQ(*follow("cast.f32(x0);mul(t0,2);cast.i64(t1)", {kN}), kN * 2);
   // The parts of a chain may be tensors of their own.
