@@ -28,7 +28,7 @@ int64_t denominatorOf(std::string_view symbol) {
 Fraction reduced(const Extent& numerator, int64_t denominator) {
   if (denominator == 1) return {numerator, 1};
   if (numerator.isConstant()) {
-    const int64_t common = std::gcd(numerator.constant(), denominator);
+    const int64_t common = std::gcd(numerator.constant() % denominator, denominator);  // of the lowest integer there is no gcd
     return {numerator.constant() / common, denominator / common};
   }
   const Extent quotient = floorDiv(numerator, denominator);

@@ -131,21 +131,24 @@ bool align(Fraction& a, Fraction& b) {
 // integer than floating point sees.
 bool sumIsExact(const Fraction& a, const Fraction& b) { return a.isBinary() == b.isBinary() ? a.isBinary() : a.isInteger() || b.isInteger(); }
 
+constexpr int64_t kFinest = int64_t{1} << 30;  // products of two denominators below stay whole
+
+// Denominators beyond are no longer followed.
+std::optional<Fraction> bounded(const Fraction& fraction) { return fraction.denominator < kFinest ? std::optional(fraction) : std::nullopt; }
+
 std::optional<Fraction> quotient(const Fraction& a, const Fraction& b) {
   if (!b.numerator.isConstant() || b.numerator.isConstant(0) || !a.isBinary() || !b.isBinary()) return std::nullopt;
   const int64_t divisor = b.numerator.constant();
-  constexpr int64_t kLargest = int64_t{1} << 30;  // products of denominators stay whole
-  if (divisor <= -kLargest || divisor >= kLargest || a.denominator >= kLargest) return std::nullopt;
+  if (divisor <= -kFinest || divisor >= kFinest) return std::nullopt;
   const Extent numerator = a.numerator * Extent(divisor < 0 ? -b.denominator : b.denominator);
-  return reduced(numerator, a.denominator * std::abs(divisor));
+  return bounded(reduced(numerator, a.denominator * std::abs(divisor)));
 }
 
 std::optional<Fraction> product(const Fraction& a, const Fraction& b) {
   const auto isSign = [](const Fraction& x) { return x.isInteger() && (x.numerator.isConstant(1) || x.numerator.isConstant(-1)); };
-  constexpr int64_t kLargest = int64_t{1} << 30;
   const bool isExact = (a.isBinary() && b.isBinary()) || isSign(a) || isSign(b);
-  if (!isExact || a.denominator >= kLargest || b.denominator >= kLargest) return std::nullopt;
-  return reduced(a.numerator * b.numerator, a.denominator * b.denominator);
+  if (!isExact) return std::nullopt;
+  return bounded(reduced(a.numerator * b.numerator, a.denominator * b.denominator));
 }
 
 std::optional<Fraction> fractions(ScalarOp op, Values v) {
@@ -230,7 +233,7 @@ std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Exten
       isFloat = isFloat || isFloating(type);
       const auto value = !isInput ? std::optional(results[index])
                          : isFloating(type) ? fromContents(inputs[index]) : std::optional(Fraction{inputs[index], 1});
-      if (!value) return std::nullopt;
+      if (!value || value->denominator >= kFinest) return std::nullopt;
       values[k] = *value;
     }
     for (size_t k = 0; k < arity; ++k) {

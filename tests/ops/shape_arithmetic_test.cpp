@@ -168,6 +168,18 @@ TEST(ShapeArithmetic, WhatMightRoundIsNotFollowed) {
   EXPECT_FALSE(follow("cast.f32(x0);div(t0,2)", {Extent::symbol("1/2")}));  // named like a part of a fraction
 }
 
+TEST(ShapeArithmetic, DenominatorsDoNotGrowWithoutEnd) {
+  auto value = *follow("cast.f32(x0)", {kN});
+  std::optional<Extent> next = value;
+  int steps = 0;
+  for (; next && steps < 100; ++steps) {
+    value = *next;
+    next = follow("mul(x0,0.0009765625)", {value}, DataType::kF32);
+  }
+  EXPECT_LT(steps, 5);
+  EXPECT_EQ(reduced(std::numeric_limits<int64_t>::min(), 6).denominator, 3);
+}
+
 TEST(ShapeArithmetic, ADivisionByZeroIsRefused) {
   for (const auto* op : {"div", "floor_div", "mod", "fmod"}) {
     try {
