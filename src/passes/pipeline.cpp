@@ -29,6 +29,7 @@
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_prologue.h"
 #include "passes/gather_rows.h"
+#include "passes/group_queries.h"
 #include "passes/hoist_pointwise.h"
 #include "passes/hoist_slices.h"
 #include "passes/join_skip.h"
@@ -75,6 +76,7 @@ constexpr Pass kPipeline[] = {
     {"merge_constants", &mergeConstants},          // while sums are single nodes
     {"find_normalizations", &findNormalizations},  // while their parts are single nodes
     {"find_attention", &findAttention},            // before its transposes move into the products
+    {"group_queries", &groupQueries},              // while what repeats keys is as it is written
     {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
     {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
     {"hoist_slices", &hoistSlices},          // rows that nobody reads

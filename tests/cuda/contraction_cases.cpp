@@ -141,6 +141,9 @@ OperatorCases attention() {
   add(all, "attention{heads=2 scale=0.125 packed=true hasMask=true}", {{"f16[2,66,384]", "f16[2,1,1,66]"}, {"bf16[2,19,384]", "bf16[1,1,19,19]"}});
   add(all, "attention{scale=0.3}", {{"f16[2,3,20,16]", "f16[2,3,31,16]", "f16[2,3,31,16]"}, {"f16[1,300,40]", "f16[1,7,40]", "f16[1,7,40]"},
                                     {"f16[3,8]", "f16[130,8]", "f16[130,8]"}});
+  // Heads that share keys and values.
+  add(all, "attention{scale=0.3}", {{"f16[2,6,20,16]", "f16[2,2,31,16]", "f16[2,2,31,16]"}, {"f32[4,9,8]", "f32[1,17,8]", "f32[1,17,8]"}, {"f32[2,2,6,9,5]", "f32[2,2,3,7,5]", "f32[2,2,3,7,3]"}});
+  add(all, "attention{scale=0.125 hasMask=true}", {{"f16[2,8,70,64]", "f16[2,2,70,64]", "f16[2,2,70,64]", "f16[1,8,70,70]"}, {"bf16[1,4,1,64]", "bf16[1,1,130,64]", "bf16[1,1,130,64]", "bf16[130]"}});
   // Masks that repeat along the batch, and leading axes of which a mask has some.
   add(all, "attention{heads=3 scale=0.2 packed=true hasMask=true}",
       {{"f16[2,4,49,288]", "f16[4,3,49,49]"}, {"f16[2,4,49,288]", "f16[1,4,1,49,49]"}, {"bf16[3,2,20,288]", "bf16[2,1,1,20]"}, {"f32[2,3,17,72]", "f32[3,3,17,17]"}});

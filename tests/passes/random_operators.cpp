@@ -13,6 +13,7 @@
 #include "ops/op/pooling.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
+#include "ops/op/slice.h"
 #include "ops/op/softmax.h"
 #include "ops/op/topk.h"
 #include "random_generator.h"
@@ -290,6 +291,10 @@ void Generator::anyAttention(ValueId x) {
     op.scale = 0.5;
     op.hasMask = pick(2) == 0;
     std::vector<ValueId> inputs{x, x, x};
+    if (in.size() == 4 && in[1].constant() > 0 && pick(4) == 0) {  // the first head's keys for all
+      put(ops::Slice{{0, 0, 0, 0}, {in[0], 1, in[2], in[3]}, {}, ops::SliceMode::kStrict}, {x});
+      inputs[1] = inputs[2] = last_;
+    }
     const int64_t rows = in[in.size() - 2].constant();
     if (op.hasMask) inputs.push_back(pick(2) == 0 ? weights({rows, rows}) : weights({1, rows}));
     return put(std::move(op), std::move(inputs));

@@ -26,6 +26,11 @@ struct Heads {
   int64_t offset(int64_t batch, int64_t head, int64_t row) const { return (batch * rows + row) * step + first + head * width; }
 };
 
+// Whether each head of keys belongs to several heads of queries.
+bool isShared(const Extent& queries, const Extent& keys) {
+  return queries.isConstant() && keys.isConstant() && keys.constant() > 0 && queries.constant() > keys.constant() && queries.constant() % keys.constant() == 0;
+}
+
 // Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does. Whether there is one.
 bool softmax(std::vector<double>& row) {
   const double most = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
@@ -54,6 +59,10 @@ void Attention::infer(InferContext& context) const {
   context.check(heads > 0 || !packed, "a packed operand needs heads");
   const size_t rank = q.shape.size();
   for (size_t i = 0; i + 2 < rank; ++i) {
+    if (i + 3 == rank && heads == 0 && isShared(q.shape[i], k.shape[i])) {
+      context.merge(k.shape[i], v.shape[i], "heads of k and v");
+      continue;
+    }
     context.merge(q.shape[i], k.shape[i], "leading extents of q and k");
     context.merge(q.shape[i], v.shape[i], "leading extents of q and v");
   }
@@ -81,6 +90,10 @@ void Attention::checkMask(const InferContext& context, const Shape& q, const Ext
   }
 }
 
+int64_t Attention::queriesOfKeys(const Dims& q, const Dims& k) const {
+  return heads > 0 || q.rank < 3 || k[k.rank - 3] == 0 ? 1 : q[q.rank - 3] / k[k.rank - 3];
+}
+
 void Attention::evaluate(const EvalContext& context) const {
   const auto q = toDoubles(context.inputs[0]);
   const auto& keys = context.inputs[packed ? 0 : 1];
@@ -100,6 +113,7 @@ void Attention::evaluate(const EvalContext& context) const {
   rowSpace.rank -= 1;
   std::vector<double> row(static_cast<size_t>(ks.rows));
   int64_t position = 0;
+  const int64_t sharing = queriesOfKeys(context.inputs[0].dims, keys.dims);
   for (IndexIterator i(rowSpace); i.valid(); i.next(), ++position) {
     const int64_t s = position % qs.rows;
     const int64_t head = position / qs.rows % qs.heads;
@@ -107,7 +121,7 @@ void Attention::evaluate(const EvalContext& context) const {
     for (int64_t t = 0; t < ks.rows; ++t) {
       double sum = 0;
       for (int64_t d = 0; d < qs.width; ++d) {
-        sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] * k[static_cast<size_t>(ks.offset(batch, head, t) + d)];
+        sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] * k[static_cast<size_t>(ks.offset(batch / sharing, head, t) + d)];
       }
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
       row[static_cast<size_t>(t)] = sum * scale + (hasMask ? mask[static_cast<size_t>(at)] : 0);
@@ -116,7 +130,7 @@ void Attention::evaluate(const EvalContext& context) const {
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
-      for (int64_t t = 0; t < ks.rows && !isZero; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch, head, t) + e)];
+      for (int64_t t = 0; t < ks.rows && !isZero; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }
   }

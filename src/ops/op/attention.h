@@ -6,7 +6,8 @@
 namespace tenon::ops {
 
 // Inputs: q, k, v, and a mask when hasMask; floating, one type. Output: softmax(scale * q k^T + mask) v, the softmax over
-// the keys. With heads = 0: q [...,S,D], k [...,T,D], v [...,T,E], output [...,S,E], equal leading extents. With heads =
+// the keys. With heads = 0: q [...,S,D], k [...,T,D], v [...,T,E], output [...,S,E], equal leading extents; but the last of
+// them, the heads, may be fewer of k and v: q [...,G*R,S,D], k [...,G,T,D], then R neighbours share one. With heads =
 // H: q [...,S,H*D], k [...,T,H*D], v [...,T,H*E], output [...,S,H*E], at least one leading axis, each head on its own
 // columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T]; -infinity leaves a
 // key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the columns of q, of k, of
@@ -24,6 +25,7 @@ struct Attention {
                                             field("emptyIsZero", &Attention::emptyIsZero)};
 
   size_t maskInput() const { return packed ? 1 : 3; }
+  int64_t queriesOfKeys(const Dims& q, const Dims& k) const;  // heads of q that share one of k
 
   Facts facts() const;
   void infer(InferContext& context) const;

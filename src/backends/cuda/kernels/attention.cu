@@ -20,6 +20,7 @@ struct Parameters {
   i64 vStride[3];
   i64 yStride[3];
   i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
+  i64 sharing;       // heads that have the same keys
   i64 masks;         // how many batches the mask has: one, or a divisor of theirs
 };
 
@@ -36,8 +37,8 @@ KERNEL(tenon_attention, Parameters) {
   const i64 batch = blockIdx.x / p.queries / p.heads;
   const int thread = threadIdx.x;
   const i64 q = batch * p.qStride[0] + head * p.qStride[1] + query * p.qStride[2];
-  const i64 k = batch * p.kStride[0] + head * p.kStride[1];
-  const i64 v = batch * p.vStride[0] + head * p.vStride[1];
+  const i64 k = batch * p.kStride[0] + head / p.sharing * p.kStride[1];
+  const i64 v = batch * p.vStride[0] + head / p.sharing * p.vStride[1];
   const i64 y = batch * p.yStride[0] + head * p.yStride[1] + query * p.yStride[2];
   const i64 mask = (p.mask != nullptr ? batch % p.masks : 0) * p.maskStride[0] + head * p.maskStride[1] + query * p.maskStride[2];
   for (int c = thread; c < p.width; c += kThreads) row[c] = load<X>(p.q, q + c);

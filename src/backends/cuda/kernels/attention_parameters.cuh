@@ -27,8 +27,16 @@ struct Parameters {
   i64 vStride[3];
   i64 yStride[3];
   i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
+  Divider sharing;   // heads that have the same keys
   Divider masks;     // how many batches the mask has: one, or a divisor of theirs
 
+  // The keys and values of a head.
+  __device__ __forceinline__ const X* keysOf(i64 batch, i64 head) const {
+    return k + batch * kStride[0] + (i64)sharing.quotient((unsigned)head) * kStride[1];
+  }
+  __device__ __forceinline__ const X* valuesOf(i64 batch, i64 head) const {
+    return v + batch * vStride[0] + (i64)sharing.quotient((unsigned)head) * vStride[1];
+  }
   // The mask of a head.
   __device__ __forceinline__ const X* maskOf(i64 batch, i64 head) const {
     const i64 turn = batch - (i64)masks.quotient((unsigned)batch) * masks.divisor;

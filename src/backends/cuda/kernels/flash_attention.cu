@@ -256,8 +256,8 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
   const i64 head = headOfAll - batch * p.heads.divisor;
   const int firstKey = blockIdx.y * p.keysOfBlock;
   const int end = min(firstKey + p.keysOfBlock, p.keys);
-  const X* const keys = p.k + batch * p.kStride[0] + head * p.kStride[1];
-  const X* const values = p.v + batch * p.vStride[0] + head * p.vStride[1];
+  const X* const keys = p.keysOf(batch, head);
+  const X* const values = p.valuesOf(batch, head);
 
   // Two groups of copies per tile, keys and values; groups without copies keep the count.
   const auto copyTile = [&](int first) {

@@ -288,9 +288,9 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   const X* const queries = p.q + batch * p.qStride[0] + head * p.qStride[1];
   X* const y = p.y + batch * p.yStride[0] + head * p.yStride[1];
   copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
-  copyRows<kHeld>(k, p.k + batch * p.kStride[0] + head * p.kStride[1], p.kStride[2], p.keys);
+  copyRows<kHeld>(k, p.keysOf(batch, head), p.kStride[2], p.keys);
   closeCopies();
-  copyRows<kHeld>(v, p.v + batch * p.vStride[0] + head * p.vStride[1], p.vStride[2], p.keys);
+  copyRows<kHeld>(v, p.valuesOf(batch, head), p.vStride[2], p.keys);
   closeCopies();
   const X* const mask = p.maskOf(batch, head);
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {

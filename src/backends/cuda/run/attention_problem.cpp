@@ -58,13 +58,14 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
     p.keys = shapes.inputs[1].dims[q.rank - 2];
     p.width = q[q.rank - 1];
     p.valueWidth = y[y.rank - 1];
-    const auto apart = [&](int input, int64_t rows, int64_t width) {
-      return AttentionOperand{{input, 0}, p.heads * rows * width, rows * width, width};
+    p.sharing = op.queriesOfKeys(q, shapes.inputs[1].dims);
+    const auto apart = [&](int input, int64_t heads, int64_t rows, int64_t width) {
+      return AttentionOperand{{input, 0}, heads * rows * width, rows * width, width};
     };
-    p.q = apart(0, p.queries, p.width);
-    p.k = apart(1, p.keys, p.width);
-    p.v = apart(2, p.keys, p.valueWidth);
-    p.output = apart(-1, p.queries, p.valueWidth);
+    p.q = apart(0, p.heads, p.queries, p.width);
+    p.k = apart(1, p.heads / p.sharing, p.keys, p.width);
+    p.v = apart(2, p.heads / p.sharing, p.keys, p.valueWidth);
+    p.output = apart(-1, p.heads, p.queries, p.valueWidth);
   }
   p.hasMask = op.hasMask;
   if (!op.hasMask) return p;

@@ -14,6 +14,7 @@ struct AttentionOperand {
 
 struct AttentionProblem {
   DataType type = DataType::kF16;
+  int64_t sharing = 1;  // heads of queries that have the same keys
   int64_t batch = 1, heads = 1, queries = 0, keys = 0, width = 0, valueWidth = 0;
   AttentionOperand q, k, v, output;
   float scale = 1;

@@ -43,6 +43,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     q_ = HeadRows(shapes.inputs[0].dims, op_.heads, 0, parts);
     k_ = HeadRows(shapes.inputs[op_.packed ? 0 : 1].dims, op_.heads, 1 % parts, parts);
     v_ = HeadRows(shapes.inputs[op_.packed ? 0 : 2].dims, op_.heads, 2 % parts, parts);
+    sharing_ = op_.queriesOfKeys(shapes.inputs[0].dims, shapes.inputs[op_.packed ? 0 : 1].dims);
     const Dims& out = shapes.outputs[0].dims;
     out_ = HeadRows(out, op_.heads, 0, 1);
     empty_ = out.count() == 0;
@@ -77,8 +78,9 @@ class AttentionInstance final : public runtime::KernelInstance {
         int64_t packed = -1;
         for (int64_t i = slot * total / slots_; i < (slot + 1) * total / slots_; ++i) {
           const int64_t unit = i / blocks_;
-          if (unit != packed) packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(unit), scratch);
-          packed = unit;
+          const int64_t keys = unit / sharing_;
+          if (keys != packed) packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(keys), scratch);
+          packed = keys;
           block(arguments, unit, i % blocks_ * kRowsPerBlock, scratch);
         }
       }
@@ -98,7 +100,7 @@ class AttentionInstance final : public runtime::KernelInstance {
   void block(const runtime::LaunchArguments& arguments, int64_t unit, int64_t first, float* scratch) const {
     const int64_t rows = std::min(kRowsPerBlock, q_.rows - first);
     const auto* q = static_cast<const float*>(arguments.inputs[0]) + q_.offset(unit) + first * q_.step;
-    const auto* v = static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 2]) + v_.offset(unit);
+    const auto* v = static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 2]) + v_.offset(unit / sharing_);
     auto* out = static_cast<float*>(arguments.outputs[0]) + out_.offset(unit) + first * out_.step;
     const float* keys = scratch;
     float* scores = scratch + q_.width * padded_;
@@ -151,6 +153,7 @@ class AttentionInstance final : public runtime::KernelInstance {
   int64_t maskRow_ = 0;
   int64_t maskColumn_ = 0;
   int64_t units_ = 0;   // batches x heads
+  int64_t sharing_ = 1; // of them have the same keys
   int64_t blocks_ = 0;  // of query rows per unit
   int64_t padded_ = 0;  // keys, rounded up to whole vectors
   int64_t slots_ = 1;

@@ -23,6 +23,7 @@ struct Parameters {
   int64_t vStride[3] = {};
   int64_t yStride[3] = {};
   int64_t maskStride[4] = {};
+  int64_t sharing = 1;
   int64_t masks = 1;
 };
 
@@ -36,6 +37,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     const auto& p = problem_;
     parameters_ = {};
     parameters_.heads = p.heads;
+    parameters_.sharing = p.sharing;
     parameters_.queries = p.queries;
     parameters_.keys = p.keys;
     parameters_.width = static_cast<int32_t>(p.width);

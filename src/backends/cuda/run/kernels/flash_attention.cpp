@@ -32,6 +32,7 @@ struct Parameters {
   int64_t vStride[3] = {};
   int64_t yStride[3] = {};
   int64_t maskStride[4] = {};
+  Divider sharing;
   Divider masks;
 };
 
@@ -87,6 +88,7 @@ class FlashInstance final : public runtime::KernelInstance {
     parameters_ = {};
     parameters_.tiles = Divider(tiles);
     parameters_.heads = Divider(p.heads);
+    parameters_.sharing = Divider(p.sharing);
     parameters_.queries = static_cast<int32_t>(p.queries);
     parameters_.keys = static_cast<int32_t>(p.keys);
     parameters_.keysOfBlock = static_cast<int32_t>((keyTiles + form.splits - 1) / form.splits * form.keys);
