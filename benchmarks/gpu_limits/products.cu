@@ -26,9 +26,6 @@ template <int kColumns>
 __device__ __forceinline__ void multiply(float* c, unsigned long long a, unsigned long long b, int more) {
   if constexpr (kColumns == 48) {
     asm volatile(WGMMA("48", FIRST_9 "," R8(1) ",%20,%21,%22,%23", "%24", "%25", "%26") : F24(0) : "l"(a), "l"(b), "r"(more));
-  } else if constexpr (kColumns == 96) {
-    asm volatile(WGMMA("96", FIRST_9 "," R8(1) "," R8(2) "," R8(3) ",%40,%41,%42,%43,%44,%45,%46,%47", "%48", "%49", "%50")
-                 : F24(0), F24(24) : "l"(a), "l"(b), "r"(more));
   } else {
     asm volatile(WGMMA("256", FIRST_9 "," R8(1) "," R8(2) "," R8(3) "," R8(4) "," R8(5) "," R8(6) "," R8(7) "," R8(8) "," R8(9) "," R8(10) "," R8(11)
                        ",%120,%121,%122,%123,%124,%125,%126,%127", "%128", "%129", "%130")
@@ -129,7 +126,5 @@ void measureProducts() {
   measure<48, 1>(1);
   measure<48, 1>(2);
   measure<48, 1>(3);
-  measure<96, 1>(1);
   measure<256, 2>(1);
-  measure<96, 1>(2);
 }

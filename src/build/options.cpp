@@ -10,6 +10,7 @@
 #include "build/tune/selections.h"
 #include "build/tune/timing_cache.h"
 #include "core/error.h"
+#include "ops/op/matmul.h"
 #include "ops/op/reformat.h"
 #include "runtime/configure.h"
 
@@ -98,10 +99,13 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
 }
 
 Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options) {
-  constexpr size_t kMore[] = {0, 0, 0, 0, 96, 256};  // by level
+  // By level. A network has few different products and many convolutions, whose trials would double the time of a build.
+  constexpr size_t kMoreProducts[] = {0, 0, 0, 32, 96, 256};
+  constexpr size_t kMoreOthers[] = {0, 0, 0, 0, 96, 256};
   auto problem = makeProblem(graph, node, symbols);
   problem.tf32 = options.tf32;
-  if (options.maxTactics < 0) problem.more = kMore[std::clamp(options.optimizationLevel, 0, 5)];
+  const auto& more = node.op.as<ops::MatMul>() != nullptr ? kMoreProducts : kMoreOthers;
+  if (options.maxTactics < 0) problem.more = more[std::clamp(options.optimizationLevel, 0, 5)];
   return problem;
 }
 
