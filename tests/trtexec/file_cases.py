@@ -43,7 +43,7 @@ def strange_engines_are_refused(folder):
     empty.write_bytes(b"")
     foreign = folder / "foreign"
     foreign.write_bytes(b"ftrt" + bytes(100))
-    cases = [*strange_files(folder), (empty, "is empty"), (sparse(folder), "is no engine"), (foreign, "an engine of NVIDIA")]
+    cases = [*strange_files(folder), (empty, "it is empty"), (sparse(folder), "its first bytes are not"), (foreign, "an engine of NVIDIA")]
     for file, said in cases:
         for flags in ([], ["--asyncFileReader"], ["--timeDeserialize"], ["--getPlanVersionOnly"]):
             refused(f"'{file}'.*{said}", f"--loadEngine={file}", *flags)

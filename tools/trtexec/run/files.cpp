@@ -24,20 +24,20 @@ files::InputFile readFile(const std::string& path, std::string_view what) {
   return file;
 }
 
-files::InputFile readPlan(const std::string& path) {
+files::InputFile readPlan(const std::string& path, std::string_view verdict) {
   constexpr std::string_view kSignature = "TENONPLN"; // no later format moves it
   constexpr std::string_view kForeign = "ftrt";
   files::InputFile file = readFile(path, "engine");
   const std::string_view bytes = file.bytes();
   if (bytes.empty()) {
-    throw Failure("the file '{}' is empty; expected an engine, as --saveEngine writes it", path);
+    throw Failure("the file '{}' {}: it is empty", path, verdict);
   }
   if (bytes.starts_with(kForeign)) {
     throw Failure("the file '{}' is an engine of NVIDIA's library, which Tenon does not load; build it again from the model",
                   path);
   }
   if (!bytes.starts_with(kSignature)) {
-    throw Failure("the file '{}' is no engine: its first bytes are not {}", path, kSignature);
+    throw Failure("the file '{}' {}: its first bytes are not {}", path, verdict, kSignature);
   }
   return file;
 }

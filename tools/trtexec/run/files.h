@@ -11,8 +11,8 @@ namespace tenon::trtexec {
 //! `what` says in messages what the file is for: "engine", "input 'x'".
 files::InputFile readFile(const std::string& path, std::string_view what);
 
-//! An engine file that begins as those of this library do.
-files::InputFile readPlan(const std::string& path);
+//! An engine file that begins as those of this library do; `verdict` says in messages what others are.
+files::InputFile readPlan(const std::string& path, std::string_view verdict = "is not an engine that this library can load");
 
 //! Leaves no cut-off file behind when it fails.
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what);
