@@ -194,12 +194,12 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
     chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
     bool refused = false;
     for (const auto id : chosen.graph.order()) {
-      const auto& reason = chosen.needs[id].refusal;
-      if (reason.empty()) continue;
+      const auto& needs = chosen.needs[id];
+      if (needs.refused.empty()) continue;
       refused = true;
       const auto& node = chosen.graph.node(id);
       by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), chosen.assignment.choice[id].candidate,
-                     fmt::format("{} of optimization profile {}", reason, profile));
+                        fmt::format("does not take the {} shapes of optimization profile {}: {}", needs.refused, profile, needs.refusal));
     }
     if (!refused) return chosen;
   }

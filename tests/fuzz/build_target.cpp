@@ -1,5 +1,5 @@
 // Networks with broken sizes and profiles: what is built is written, loaded, and run at shapes within its profiles and at
-// others; all that may come is an error that says why.
+// others; all that may come is an error that says why. TENON_FUZZ_SHOW=1 prints each network and what became of it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -84,19 +84,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.optimizationLevel = kind % 4 == 0 ? 1 + kind / 4 % 5 : 0;  // measurements take long
   options.averageTimingIterations = 1;
   std::string shown;
+  const bool isShown = std::getenv("TENON_FUZZ_SHOW") != nullptr;
   try {
     const auto network = fuzz::makeNetwork(bytes);
     for (const auto& shapes : network.shapes) {
       if (takesLong(network, shapes)) return 0;
     }
     shown = graph::text(network.graph);
-    if (std::getenv("TENON_FUZZ_SHOW") != nullptr) std::fprintf(stderr, "level %d\n%s\n", options.optimizationLevel, shown.c_str());
+    if (isShown) std::fprintf(stderr, "level %d\n%s\n", options.optimizationLevel, shown.c_str());
     options.profiles = network.profiles;
     const auto made = runtime::Engine::make(build::build(network.graph, options), {}, log);
     run(runtime::Engine::load(made->serialize(), {}, log), network, log);
+    if (isShown) std::fprintf(stderr, "built\n");
   } catch (const InternalError& error) {
     fuzz::require(false, "a network breaks an invariant", std::string(error.what()) + "\n" + shown);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (isShown) std::fprintf(stderr, "refused: %s\n", error.what());
   } catch (const std::bad_alloc&) {
     fuzz::require(false, "memory that is not there is asked for without a check", shown);
   }

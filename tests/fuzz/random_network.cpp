@@ -187,7 +187,7 @@ int64_t Bytes::size() {
   static constexpr std::array<int64_t, 20> kBroken{0, 0, -1, -3, 31, 33, 64, 255, 257, 1000, 1 << 20, int64_t{1} << 31, (int64_t{1} << 31) - 1,
                                                   int64_t{1} << 32, int64_t{1} << 40, int64_t{1} << 46, int64_t{1} << 61, int64_t{1} << 62, INT64_MAX, INT64_MIN};
   const uint8_t kind = next();
-  return kind < 200 ? kind % 9 : kBroken[static_cast<size_t>(next()) % kBroken.size()];
+  return kind < 246 ? kind % 9 : kBroken[static_cast<size_t>(next()) % kBroken.size()];
 }
 
 Network makeNetwork(Bytes& bytes) { return Maker(bytes).make(); }

@@ -74,7 +74,8 @@ class Asker {
       } catch (const InternalError&) {
         throw;
       } catch (const Error& error) {
-        needs.refusal = fmt::format("does not take the {} shapes: {}", which, error.what());
+        needs.refused = which;
+        needs.refusal = error.what();
         return needs;
       }
       const auto* chosen = dynamic_cast<runtime::Chosen*>(instance.get());
