@@ -106,40 +106,45 @@ bool Network::isExecutionTensor(const Tensor& tensor) const {
   return feedsExecution(tensor, known);
 }
 
+// Both walk with a stack of their own, as networks are deeper than the machine's; `known` holds what was looked at.
 bool Network::feedsShapes(const Tensor& tensor, TensorFacts& known) const {
-  if (const auto found = known.find(&tensor); found != known.end()) return found->second;
-  known[&tensor] = false;
-  const auto& type = tensor.type();
-  if (!type || type->rank() > 1) return false;
-  bool result = isShapeOutput(tensor);
-  for (const LayerBase* layer : tensor.consumers()) {
-    for (size_t i = 0; i < layer->inputs().size() && !result; ++i) {
-      if (layer->inputs()[i] != &tensor) continue;
-      result = layer->isShapeInput(static_cast<int>(i));
-      if (result || !layer->carriesShapes()) continue;
-      result = std::any_of(layer->outputs().begin(), layer->outputs().end(),
-                           [&](const auto& output) { return feedsShapes(*output, known); });
+  std::vector<const Tensor*> open{&tensor};
+  while (!open.empty()) {
+    const Tensor& next = *open.back();
+    open.pop_back();
+    if (!known.emplace(&next, false).second) continue;
+    const auto& type = next.type();
+    if (!type || type->rank() > 1) continue;
+    if (isShapeOutput(next)) return true;
+    for (const LayerBase* layer : next.consumers()) {
+      for (size_t i = 0; i < layer->inputs().size(); ++i) {
+        if (layer->inputs()[i] != &next) continue;
+        if (layer->isShapeInput(static_cast<int>(i))) return true;
+        if (!layer->carriesShapes()) continue;
+        for (const auto& output : layer->outputs()) open.push_back(output.get());
+      }
     }
   }
-  known[&tensor] = result;
-  return result;
+  return false;
 }
 
 bool Network::feedsExecution(const Tensor& tensor, TensorFacts& known) const {
-  if (const auto found = known.find(&tensor); found != known.end()) return found->second;
-  known[&tensor] = false;
-  bool result = !isShapeTensor(tensor) || (isOutput(tensor) && !isShapeOutput(tensor));
-  for (const LayerBase* layer : tensor.consumers()) {
-    if (layer->getType() == nv::LayerType::kSHAPE) continue;  // reads extents only
-    for (size_t i = 0; i < layer->inputs().size() && !result; ++i) {
-      if (layer->inputs()[i] != &tensor || layer->isShapeInput(static_cast<int>(i))) continue;
-      result = !layer->carriesShapes() ||
-               std::any_of(layer->outputs().begin(), layer->outputs().end(),
-                           [&](const auto& output) { return feedsExecution(*output, known); });
+  std::vector<const Tensor*> open{&tensor};
+  while (!open.empty()) {
+    const Tensor& next = *open.back();
+    open.pop_back();
+    if (!known.emplace(&next, false).second) continue;
+    if (!isShapeTensor(next) || (isOutput(next) && !isShapeOutput(next))) return true;
+    for (const LayerBase* layer : next.consumers()) {
+      if (layer->getType() == nv::LayerType::kSHAPE) continue;  // reads extents only
+      for (size_t i = 0; i < layer->inputs().size(); ++i) {
+        if (layer->inputs()[i] != &next || layer->isShapeInput(static_cast<int>(i))) continue;
+        if (!layer->carriesShapes()) return true;
+        for (const auto& output : layer->outputs()) open.push_back(output.get());
+      }
     }
   }
-  known[&tensor] = result;
-  return result;
+  return false;
 }
 
 }  // namespace tenon::api

@@ -100,6 +100,19 @@ TEST_F(Sizes, NegativeMinimum) {
   log.errors.clear();
 }
 
+// Deeper than the machine's stack.
+TEST_F(Sizes, ChainOfShapeArithmetic) {
+  constexpr int kLayers = 100000;
+  auto* x = network->addInput("x", nv::DataType::kINT32, dims({2}));
+  nv::ITensor* last = x;
+  for (int i = 0; i < kLayers; ++i) last = network->addElementWise(*last, *x, nv::ElementWiseOperation::kMAX)->getOutput(0);
+  EXPECT_FALSE(x->isShapeTensor());
+  EXPECT_TRUE(x->isExecutionTensor());
+  auto* fill = network->addFill({1, {1}}, nv::FillOperation::kLINSPACE);
+  fill->setInput(0, *last);
+  EXPECT_TRUE(x->isShapeTensor());
+}
+
 // One layer with very many inputs takes time by their number, not by its square.
 TEST_F(Sizes, ConcatenationOfVeryManyInputs) {
   constexpr int32_t kInputs = 20000;
