@@ -2,11 +2,17 @@
 """Applications that know nothing of the capture: trtexec, NVIDIA's Python module, the ONNX parser with real models."""
 import glob
 import os
+import pathlib
 import re
 import shutil
 import sys
 
 import support
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
+
+from check import quoted  # noqa: E402
+from golden import golden_of  # noqa: E402
 from support import captured, check_captures, expect, lines_of, play, run, same_files
 
 
@@ -62,9 +68,23 @@ def python(setup):
 LARGE = ("bvlc_alexnet", "vgg19", "zfnet512")
 
 
+def models_folder(setup):
+    return os.environ.get("TENON_MODELS") or os.path.join(setup.source, "..", "shared", "models")
+
+
+def shape_flags(setup, path):
+    """Shapes for the inputs of a model whose extents are dynamic: those of its stored inputs."""
+    with open(os.path.join(setup.source, "tests", "models", "foundation.txt"), encoding="utf-8") as file:
+        kinds = dict(line.split()[:2] for line in file if line.startswith("onnx/"))
+    if kinds.get("onnx/" + os.path.splitext(os.path.basename(path))[0]) != "dynamic":
+        return []
+    inputs, _ = golden_of(pathlib.Path(models_folder(setup)), pathlib.Path(path))
+    return ["--shapes=" + ",".join(f"{quoted(name)}:{'x'.join(map(str, value.shape))}" for name, value in inputs.items())]
+
+
 def models_of(setup, chosen):
     """The models of the collection marked F that `chosen` takes; None, with the reason printed, where there are none."""
-    folder = os.environ.get("TENON_MODELS") or os.path.join(setup.source, "..", "shared", "models")
+    folder = models_folder(setup)
     index = os.path.join(folder, "INDEX.md")
     if not os.path.exists(index):
         print(f"skipped: no models in '{folder}'; TENON_MODELS names their folder")
@@ -83,7 +103,7 @@ def through_parser(setup, chosen, least):
     expect(len(paths) >= least, f"{len(paths)} models, at least {least} were expected")
     for path in paths:
         command = [setup.program("trtexec"), "--onnx=" + path, "--builderOptimizationLevel=0", "--skipInference",
-                   "--saveEngine=" + setup.path("engine")]
+                   "--saveEngine=" + setup.path("engine"), *shape_flags(setup, path)]
         done = captured(setup, command, "model")
         expect(done.returncode == 0, f"{path}: {done.stdout[-1000:]}")
         played = play(setup, "model", "-o", setup.path("replayed"))
