@@ -17,7 +17,7 @@ using runtime::StreamHandle;
 
 // Seconds that passed on the fake clock of this thread; only launches make them pass.
 thread_local double fakeSeconds = 0;
-thread_local uint64_t lastForm = 0;  // of the kernel that was launched last
+thread_local uint64_t lastForm = 0;  // of the kernel that was launched last; 0: none was
 
 class NullTimer final : public runtime::StepTimer {
  public:
@@ -81,7 +81,7 @@ class NullInstance final : public runtime::KernelInstance {
   }
   // Half as long again behind another variant, so that a whole is not what its parts are.
   void launch(const LaunchArguments&) override {
-    fakeSeconds += lastForm == form_ ? seconds_ : 1.5 * seconds_;
+    fakeSeconds += lastForm == 0 || lastForm == form_ ? seconds_ : 1.5 * seconds_;
     lastForm = form_;
   }
 
