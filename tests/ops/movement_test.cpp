@@ -1,4 +1,6 @@
 // Operators that move elements: reshape, transpose, slice, concat, gather, fill, shape.
+#include <limits>
+
 #include "core/error.h"
 #include "ops/op/concat.h"
 #include "ops/op/fill.h"
@@ -81,6 +83,11 @@ TEST(Slice, Errors) {
   EXPECT_THROW(infer({{1}, {3}, {-1}, SliceMode::kStrict}), UserError);
   EXPECT_THROW(infer({{0}, {-1}, {}, SliceMode::kStrict}), UserError);
   EXPECT_THROW(infer({{0, 0}, {1, 1}, {}, SliceMode::kStrict}), UserError);
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  for (const auto mode : {SliceMode::kStrict, SliceMode::kClamp, SliceMode::kWrap, SliceMode::kReflect, SliceMode::kFill}) {
+    EXPECT_THROW(infer({{2}, {2}, {kHighest - 1}, mode}), UserError);
+    EXPECT_THROW(infer({{-2}, {3}, {std::numeric_limits<int64_t>::min() / 2}, mode}), UserError);
+  }
   EXPECT_THROW(inferOf(Slice{{0}, {1}, {}, SliceMode::kClamp}, {typed({0})}), UserError);
   EXPECT_THROW(inferOf(Slice{{0}, {1}, {}, SliceMode::kFill}, {typed({4}), typed({2})}), UserError);
   EXPECT_THROW(inferOf(Slice{{0}, {1}, {}, SliceMode::kFill}, {typed({4}), typed({}, DataType::kI32)}), UserError);

@@ -2,6 +2,7 @@
 #include "ops/op/slice.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/infer_util.h"
 #include "ops/scalar_math.h"
@@ -28,11 +29,14 @@ int64_t locate(SliceMode mode, int64_t i, int64_t n) {
   }
 }
 
-bool readsInside(int64_t start, int64_t size, int64_t stride, int64_t n) {
-  if (size == 0) return true;
-  const int64_t last = start + (size - 1) * stride;
-  return std::min(start, last) >= 0 && std::max(start, last) < n;
+// Nothing where it is beyond 64 bits.
+std::optional<int64_t> lastPosition(int64_t start, int64_t size, int64_t stride) {
+  int64_t last = 0;
+  if (__builtin_sub_overflow(size, 1, &last) || __builtin_mul_overflow(last, stride, &last) || __builtin_add_overflow(start, last, &last)) return std::nullopt;
+  return last;
 }
+
+bool readsInside(int64_t start, int64_t last, int64_t n) { return std::min(start, last) >= 0 && std::max(start, last) < n; }
 
 Extent strideOf(const Slice& slice, size_t axis) {
   return slice.stride.empty() ? Extent(1) : slice.stride[axis];
@@ -43,10 +47,17 @@ void checkAxis(const InferContext& context, const Slice& slice, size_t axis, con
   const Extent& start = slice.start[axis];
   const Extent& size = slice.size[axis];
   const Extent stride = strideOf(slice, axis);
-  if (size.isConstant(0) || slice.mode == SliceMode::kFill || !n.isConstant() || !size.isConstant()) return;
+  if (!size.isConstant() || size.isConstant(0)) return;
+  std::optional<int64_t> last;
+  if (start.isConstant() && stride.isConstant()) {
+    last = lastPosition(start.constant(), size.constant(), stride.constant());
+    context.check(last.has_value(), "axis {}: start {}, size {} and stride {} lead beyond the positions that 64 bits can tell", axis,
+                  start.text(), size.text(), stride.text());
+  }
+  if (slice.mode == SliceMode::kFill || !n.isConstant()) return;
   context.check(n.constant() > 0, "axis {} of the input is empty, but {} elements are read of it", axis, size.text());
-  if (slice.mode != SliceMode::kStrict || !start.isConstant() || !stride.isConstant()) return;
-  context.check(readsInside(start.constant(), size.constant(), stride.constant(), n.constant()),
+  if (slice.mode != SliceMode::kStrict || !last) return;
+  context.check(readsInside(start.constant(), *last, n.constant()),
                 "axis {}: start {}, size {} and stride {} leave the extent {}", axis, start.text(), size.text(),
                 stride.text(), n.text());
 }
@@ -109,9 +120,10 @@ void Slice::evaluate(const EvalContext& context) const {
     const int64_t first = context.value(start[axis]);
     const int64_t step = context.value(strideOf(*this, axis));
     const int64_t count = out.dims[static_cast<int>(axis)];
-    const bool legal = mode == SliceMode::kStrict ? readsInside(first, count, step, n)
-                                                  : mode == SliceMode::kFill || n > 0 || out.count() == 0;
-    checkUser(legal || out.count() == 0, "slice ({}): axis {}: start {}, size {} and stride {} leave the extent {}",
+    if (out.count() == 0) continue;
+    const auto last = lastPosition(first, count, step);
+    const bool legal = last && (mode == SliceMode::kStrict ? readsInside(first, *last, n) : mode == SliceMode::kFill || n > 0);
+    checkUser(legal, "slice ({}): axis {}: start {}, size {} and stride {} leave the extent {}",
               enumNames(mode)[static_cast<size_t>(mode)], axis, first, count, step, n);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t from = n == 0 ? -1 : locate(mode, first + i * step, n);
