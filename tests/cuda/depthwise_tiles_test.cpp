@@ -28,7 +28,9 @@ TEST(DepthwiseTiles, AreSeveralAndQuiteDifferent) {
   std::set<std::string> texts;
   for (size_t i = 0; i < choices.size(); ++i) {
     EXPECT_TRUE(texts.insert(choices[i].text()).second) << choices[i].text();
-    if (i > 0) EXPECT_GE(choices[i].cost, choices[i - 1].cost);
+    if (i > 0) {
+      EXPECT_GE(choices[i].cost, choices[i - 1].cost);
+    }
     const auto& tile = choices[i].tile;
     EXPECT_GE(int64_t{tile.channels} * tile.channelTiles, 240);
     EXPECT_GE(int64_t{tile.rows} * tile.heights, 28);
