@@ -57,6 +57,17 @@ TEST(Pooling, WindowsBehindTheInput) {
 }
 
 // Windows that lie in padding alone, or have no channels: a kernel that takes them gives what the reference gives.
+// A stride along an axis of which at most one element lies inside is never taken.
+TEST(Slices, StridesThatNothingTakes) {
+  for (const std::string stride : {"4611686018427387908", "-4611686018427387908", "1000000007"}) {
+    for (const std::string start : {"1", "-1", "9"}) {
+      SCOPED_TRACE(start + " by " + stride);
+      expectMatchesReference("graph \"g\" {\ninput %x : f32[5,7]\n%y : f32[2,7] = slice{start=[" + start + ",0] size=[2,7] stride=[" + stride +
+                             ",1] mode=fill}(%x) \"n\"\noutput %y\n}", {}, {});
+    }
+  }
+}
+
 TEST(Images, WithoutElements) {
   const std::vector<std::string> graphs{
       "input %x : f32[1,3,0,5]\n const %w : f32[8,3,3,3] = random(1)\n const %b : f32[8] = random(2)\n"

@@ -106,8 +106,8 @@ class SliceInstance final : public runtime::KernelInstance {
       while (first < last && outside(start + first * stride, x.dims[axis])) ++first;
       while (last > first && outside(start + (last - 1) * stride, x.dims[axis])) --last;
       space.push(last - first);
-      from[at] = own[at] * stride;
-      fromOffset += (start + first * stride) * own[at];
+      from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size
+      if (last > first) fromOffset += (start + first * stride) * own[at];
       toOffset += first * to[at];
     }
     fills_ = !(space == y.dims);

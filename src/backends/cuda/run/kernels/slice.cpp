@@ -40,8 +40,8 @@ class SliceInstance final : public runtime::KernelInstance {
       checkUser(op_.mode == ops::SliceMode::kFill || y.dims.count() == 0 || last - first == y.dims[axis],
                 "slice: axis {}: start {}, size {} and stride {} leave the extent {}", axis, start, y.dims[axis], stride, x.dims[axis]);
       space.push(last - first);
-      from[at] = own[at] * stride;
-      fromOffset += (start + first * stride) * own[at];
+      from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size
+      if (last > first) fromOffset += (start + first * stride) * own[at];
       toOffset += first * to[at];
     }
     fills_ = !(space == y.dims);
