@@ -72,28 +72,31 @@ function(tenon_stems variable)
 endfunction()
 
 # tenon_tactic_table(<backend> <file>...) and tenon_kernel_table: tactic_table.cpp and kernel_table.cpp of the current
-# build folder, from files that each define one tactic or one kernel and are named after it.
+# build folder, from files that each define one tactic or one kernel and are named after it,
+# with or without _tactic or _launch behind the name.
 function(tenon_tactic_table backend)
   tenon_stems(stems ${ARGN})
+  list(TRANSFORM stems REPLACE "_tactic$" "")
   tenon_table(${CMAKE_CURRENT_BINARY_DIR}/tactic_table.cpp NAMES ${stems}
-    DECLARATION "const build::Tactic& tactic_@name@();" ROW "&tactic_@name@()"
-    FRAME "#include \"build/tactics/tactic.h\"
+    DECLARATION "const compile::Tactic& tactic_@name@();" ROW "&tactic_@name@()"
+    FRAME "#include \"compile/tactics/tactic.h\"
 namespace tenon::backends {
 namespace ${backend} {
 @declarations@
-std::span<const build::Tactic* const> tacticTable() {
-  static const build::Tactic* const kTable[] = {
+std::span<const compile::Tactic* const> tacticTable() {
+  static const compile::Tactic* const kTable[] = {
 @rows@  };
   return kTable;
 }
 }  // namespace ${backend}
-build::TacticSource tacticSource_${backend}() { return {\"${backend}\", ${backend}::tacticTable()}; }
+compile::TacticSource tacticSource_${backend}() { return {\"${backend}\", ${backend}::tacticTable()}; }
 }  // namespace tenon::backends
 ")
 endfunction()
 
 function(tenon_kernel_table backend)
   tenon_stems(stems ${ARGN})
+  list(TRANSFORM stems REPLACE "_launch$" "")
   tenon_table(${CMAKE_CURRENT_BINARY_DIR}/kernel_table.cpp NAMES ${stems}
     DECLARATION "KernelRow kernelRow_@name@();" ROW "kernelRow_@name@()"
     FRAME "#include \"backends/${backend}/run/kernel_row.h\"

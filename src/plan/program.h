@@ -16,7 +16,7 @@
 
 namespace tenon::plan {
 
-// How a backend's run half makes a kernel. `name` and `version` are stable; `params` is text that the backend reads
+// How a backend makes a kernel. `name` and `version` are stable; `params` is text that the backend reads
 // (fields of core/fields.h); nativeCode indexes Plan::nativeCode or is -1.
 struct KernelRecord {
   std::string backend;  // ref, cpu, cuda, null

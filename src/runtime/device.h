@@ -1,4 +1,4 @@
-// A device as the runtime sees it: memory, streams, submission of work. Implemented by a backend's run half.
+// A device as the runtime sees it: memory, streams, submission of work. Implemented by the half of a backend that has its kernels.
 #pragma once
 
 #include <cstddef>

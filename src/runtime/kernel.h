@@ -1,4 +1,4 @@
-// The contract between the runtime and the run half of a backend: records become kernels, kernels become instances.
+// The contract between the runtime and the kernels of a backend: records become kernels, kernels become instances.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct TensorShape {
 inline int64_t pixelStep(const TensorShape& shape) { return shape.pitch != 0 ? shape.pitch : shape.dims[1]; }
 
 // Extents for which an instance is made ready. Absent optional tensors have dtype only and rank 0. Only operands that the
-// candidate named (build::Candidate) have a pitch.
+// candidate named (compile::Candidate) have a pitch.
 struct Shapes {
   std::span<const TensorShape> inputs;
   std::span<const TensorShape> outputs;
@@ -67,7 +67,7 @@ struct KernelLoad {
   bool trial = false;      // a candidate is measured: what could only be slow may be refused
 };
 
-// The run half of a backend. load() throws Unsupported, naming the kernel, when this machine cannot run the record.
+// The kernels of a backend. load() throws Unsupported, naming the kernel, when this machine cannot run the record.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -1,9 +1,9 @@
 // Blocks of channels as a format: every kernel that offers it against the reference, whole chains without reformats, and the
 // build's decision to ask for it.
-#include "backends/cpu/build/simple_tactic.h"
-#include "build/assignment.h"
-#include "build/profiles.h"
-#include "build/tune/self_check.h"
+#include "backends/cpu/tactics/common/simple_tactic.h"
+#include "compile/assignment.h"
+#include "compile/profiles.h"
+#include "compile/tune/self_check.h"
 #include "core/storage.h"
 #include "ops/op/reformat.h"
 #include "plan/file.h"
@@ -15,13 +15,13 @@ namespace {
 
 using backends::cpu::blockedFormat;
 
-using build::hasBlocks;
+using compile::hasBlocks;
 
 // Checks the candidates of a problem that have blocks; how many there are.
-int checkProblem(const build::Problem& problem) {
+int checkProblem(const compile::Problem& problem) {
   int count = 0;
   RecordingLog log;
-  for (const auto& source : build::tacticSources()) {
+  for (const auto& source : compile::tacticSources()) {
     if (source.backend != "cpu") continue;
     for (const auto* tactic : source.tactics) {
       if (!tactic->supports(problem)) continue;
@@ -30,7 +30,7 @@ int checkProblem(const build::Problem& problem) {
         ++count;
         SCOPED_TRACE(candidate.text() + " " + problem.text());
         const auto record = tactic->build(problem, candidate);
-        EXPECT_EQ(build::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "");
+        EXPECT_EQ(compile::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "");
       }
     }
   }
@@ -42,7 +42,7 @@ int check(const std::string& body) {
   const auto graph = graph::parse("graph \"g\" {\n" + body + "\n}");
   int count = 0;
   for (const auto id : graph.order()) {
-    if (graph.node(id).name == "n") count += checkProblem(build::makeProblem(graph, graph.node(id), {}));
+    if (graph.node(id).name == "n") count += checkProblem(compile::makeProblem(graph, graph.node(id), {}));
   }
   return count;
 }
@@ -178,11 +178,11 @@ TEST(BlockedElsewhere, EachSizeOfBlocksIsRight) {
     for (const auto id : graph.order()) {
       const auto& node = graph.node(id);
       const auto kernel = node.name.substr(0, node.name.find('/'));
-      const auto problem = build::makeProblem(graph, node, {});
-      build::Candidate candidate{"cpu." + kernel, "", {}, {format}};
+      const auto problem = compile::makeProblem(graph, node, {});
+      compile::Candidate candidate{"cpu." + kernel, "", {}, {format}};
       for (const auto& input : problem.inputs) candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format);
       const plan::KernelRecord record{"cpu", kernel, 1, node.op.text(), "", -1};
-      EXPECT_EQ(build::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "") << candidate.text();
+      EXPECT_EQ(compile::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "") << candidate.text();
     }
   }
 }
@@ -208,12 +208,12 @@ struct Built {
   plan::Plan plan;
 };
 
-Built buildChain(build::BuildOptions options) {
+Built buildChain(compile::BuildOptions options) {
   RecordingLog log;
   options.device = "cpu";
   options.log = &log;
   Built built;
-  built.plan = build::build(graph::parse(kChain), options);
+  built.plan = compile::build(graph::parse(kChain), options);
   const auto& program = built.plan.programs.at(0);
   for (const auto& step : program.steps) {
     const bool isReformat = step.layerType == ops::Reformat::kName;
@@ -224,8 +224,8 @@ Built buildChain(build::BuildOptions options) {
 }
 
 TEST_F(Blocked, NeighboursThatAgreeNeedNoReformats) {
-  build::BuildOptions options;
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  compile::BuildOptions options;
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Reformat>() == nullptr) std::erase_if(candidates, [](const auto& c) { return !hasBlocks(c); });
     return candidates;
   };
@@ -236,7 +236,7 @@ TEST_F(Blocked, NeighboursThatAgreeNeedNoReformats) {
 }
 
 // Times as a machine would have them on which blocks are so many times faster.
-void rewriteTimes(build::TimingCache& cache, double blockedSeconds, double otherSeconds) {
+void rewriteTimes(compile::TimingCache& cache, double blockedSeconds, double otherSeconds) {
   for (const auto& key : cache.keys()) {
     const bool moves = key.find("reformat") != std::string::npos;
     const bool blocked = key.find(name(*blockedFormat())) != std::string::npos;
@@ -246,8 +246,8 @@ void rewriteTimes(build::TimingCache& cache, double blockedSeconds, double other
 }
 
 TEST_F(Blocked, AreChosenWhereTheTimesSaySo) {
-  build::TimingCache cache;
-  build::BuildOptions options;
+  compile::TimingCache cache;
+  compile::BuildOptions options;
   options.timingCache = &cache;
   buildChain(options);
   rewriteTimes(cache, 1e-3, 2e-3);
@@ -262,8 +262,8 @@ TEST_F(Blocked, AreChosenWhereTheTimesSaySo) {
 }
 
 TEST_F(Blocked, OthersAreNotAskedWhereContractionsGainNothing) {
-  build::TimingCache cache;
-  build::BuildOptions options;
+  compile::TimingCache cache;
+  compile::BuildOptions options;
   options.timingCache = &cache;
   buildChain(options);
   rewriteTimes(cache, 1.99e-3, 2e-3);
@@ -285,7 +285,7 @@ TEST_F(Blocked, ChannelsThatMayChangeStayUnblocked) {
     %y : f32[1,C,4,4] = pooling{type=max window=[2,2] strides=[2,2]}(%x) "pool"
     output %y
   })g";
-  build::BuildOptions options;
+  compile::BuildOptions options;
   RecordingLog log;
   options.device = "cpu";
   options.log = &log;
@@ -295,11 +295,11 @@ TEST_F(Blocked, ChannelsThatMayChangeStayUnblocked) {
   range.max = {1, 64, 8, 8};
   options.profiles = {{{"x", range}}};
   expectMatchesReference(text, {{1, 17, 8, 8}}, options);
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.name == "pool") std::erase_if(candidates, [](const auto& c) { return !hasBlocks(c); });
     return candidates;
   };
-  EXPECT_THROW(build::build(graph::parse(text), options), Unsupported);
+  EXPECT_THROW(compile::build(graph::parse(text), options), Unsupported);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Scalar expressions over broadcast operands in both strided formats, and sums over images, against plain loops.
-#include "backends/cpu/run/pointwise_runner.h"
+#include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "core/strided.h"
 #include "support/build_and_run.h"
 
@@ -72,9 +72,9 @@ TEST(Broadcast, SumsOverImages) {
   %y : f32[2,{0},1,1] = reduce{{op=avg axes=[2,3] keepDims=true}}(%x) "mean"
   output %y
 }})g", channels, extent);
-      build::BuildOptions options;
+      compile::BuildOptions options;
       options.optimizationLevel = 0;
-      options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
         if (node.op.name() == "reduce") std::erase_if(candidates, [](const auto& c) { return c.inputs[0] != Format::kChannelsLast; });
         return candidates;
       };

@@ -21,12 +21,12 @@ std::vector<HostTensor> inputsOf(const graph::Graph& graph) {
 void check(const std::string& text) {
   SCOPED_TRACE(text);
   bool offered = false;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   RecordingLog log;
   options.device = "cpu";
   options.log = &log;
   options.optimizationLevel = 0;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.name() != "composite") return candidates;
     std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != "cpu.branches"; });
     offered = offered || !candidates.empty();
@@ -36,7 +36,7 @@ void check(const std::string& text) {
   const auto inputs = inputsOf(graph);
   expectMatchesReference(graph, inputs, options);
   EXPECT_TRUE(offered);
-  const auto engine = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto together = run(engine, inputs, log);
   const platform::RunningThread one, two, three;
   const auto alone = run(engine, inputs, log);
@@ -111,14 +111,14 @@ TEST(Composite, JoinsAreTheSameFromTheSameCache) {
   output %c
 })g");
   RecordingLog log;
-  build::TimingCache cache;
-  build::BuildOptions options;
+  compile::TimingCache cache;
+  compile::BuildOptions options;
   options.device = "cpu";
   options.log = &log;
   options.timingCache = &cache;
-  const auto first = build::build(graph, options);
+  const auto first = compile::build(graph, options);
   options.errorOnTimingCacheMiss = true;
-  const auto second = build::build(graph, options);
+  const auto second = compile::build(graph, options);
   EXPECT_EQ(runtime::Engine::make(plan::Plan(first), {}, log)->serialize(),
             runtime::Engine::make(plan::Plan(second), {}, log)->serialize());
   EXPECT_TRUE(log.contains("composite (3 nodes)"));
@@ -128,7 +128,7 @@ TEST(Composite, JoinsAreTheSameFromTheSameCache) {
     }
     RecordingLog own;
     options.log = &own;
-    build::build(graph, options);
+    compile::build(graph, options);
     expectMatchesReference(graph, inputsOf(graph), options);
     EXPECT_EQ(own.contains("join_branches: 1 edits"), seconds < 1e-6);
   }

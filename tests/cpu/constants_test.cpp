@@ -35,17 +35,17 @@ struct Built {
 Built buildWith(const std::string& gemm, const std::string& convolution) {
   Built built{graph::parse(kText), {}};
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cpu";
   options.optimizationLevel = 0;
   options.log = &log;
   options.profiles = {{{"x", {{1, 128, 4, 4}, {4, 128, 4, 4}, {8, 128, 4, 4}, {}, {}, {}}}}};
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
-    const auto wanted = [&](const build::Candidate& candidate) { return candidate.tactic == (node.op.name() == "matmul" ? gemm : convolution); };
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    const auto wanted = [&](const compile::Candidate& candidate) { return candidate.tactic == (node.op.name() == "matmul" ? gemm : convolution); };
     if (std::any_of(candidates.begin(), candidates.end(), wanted)) std::erase_if(candidates, [&](const auto& candidate) { return !wanted(candidate); });
     return candidates;
   };
-  const auto engine = runtime::Engine::make(build::build(built.graph, options), {}, log);
+  const auto engine = runtime::Engine::make(compile::build(built.graph, options), {}, log);
   built.bytes = engine->serialize();
   return built;
 }
@@ -118,15 +118,15 @@ TEST(Constants, EveryPatternOfBitsComesBack) {
     auto graph = graph::parse(fmt::format("graph \"g\" {{\n input %x : f32[2,{0}]\n const %w : f32[{0},{1}] = random(1)\n"
                                           " %y : f32[2,{1}] = matmul(%x, %w) \"op\"\n output %y\n}}", kDepth, kColumns));
     RecordingLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cpu";
     options.optimizationLevel = 0;
     options.log = &log;
-    options.filter = [&](const graph::Node&, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
       std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
       return candidates;
     };
-    auto plan = build::build(graph, options);
+    auto plan = compile::build(graph, options);
     ASSERT_EQ(plan.constants.size(), 1u);
     const auto blob = plan::Blob::allocate(plan.constants[0].bytes);
     std::mt19937 generator(5);

@@ -43,24 +43,24 @@ int runEach(const std::string& text) {
   int count = 0;
   for (const std::string tactic : {"cpu.convolution", "cpu.winograd", "cpu.depthwise", "cpu.dnnl_convolution"}) {
     std::vector<std::string> formats;
-    const auto collect = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    const auto collect = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.name != "conv") return candidates;
       for (const auto& candidate : candidates) {
         if (candidate.tactic == tactic) formats.push_back(candidate.text());
       }
       return candidates;
     };
-    build::BuildOptions options;
+    compile::BuildOptions options;
     RecordingLog log;
     options.device = "cpu";
     options.optimizationLevel = 0;
     options.log = &log;
     options.filter = collect;
-    build::build(graph::parse(text), options);
+    compile::build(graph::parse(text), options);
     const std::set<std::string> distinct(formats.begin(), formats.end());
     for (const auto& wanted : distinct) {
       SCOPED_TRACE(wanted);
-      options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
         if (node.name == "conv") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
         return candidates;
       };

@@ -11,9 +11,9 @@ int runEach(const std::string& text, const std::string& op, const std::vector<st
   int count = 0;
   for (const auto& tactic : tactics) {
     bool offered = false;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = 0;
-    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.op.name() != op) return candidates;
       auto kept = candidates;
       std::erase_if(kept, [&](const auto& candidate) { return candidate.tactic != tactic; });
@@ -83,19 +83,19 @@ TEST(Images, WithoutElements) {
       "input %x : f32[1,5,9,0]\n"
       "%y : f32[1,5,3,1] = pooling{window=[4,3] strides=[3,5] prePadding=[1,1] postPadding=[0,2]}(%x) \"n\"\noutput %y"};
   std::set<std::string> tactics;
-  for (const auto& source : build::tacticSources()) {
+  for (const auto& source : compile::tacticSources()) {
     for (const auto* tactic : source.tactics) tactics.insert(std::string(tactic->name()));
   }
   for (const auto& graph : graphs) {
     const auto text = "graph \"g\" {\n" + graph + "\n}";
     for (const int level : {0, 3}) {
-      build::BuildOptions options;
+      compile::BuildOptions options;
       options.optimizationLevel = level;
       expectMatchesReference(text, {}, options);
     }
     for (const auto& tactic : tactics) {
-      build::BuildOptions options;
-      options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      compile::BuildOptions options;
+      options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
         if (node.name == "n") std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
         return candidates;
       };

@@ -45,8 +45,8 @@ std::vector<HostTensor> inputsOf(const graph::Graph& graph, const SymbolValues& 
   return inputs;
 }
 
-build::BuildOptions optionsFor(const graph::Graph& graph, int64_t batch, Log& log) {
-  build::BuildOptions options;
+compile::BuildOptions optionsFor(const graph::Graph& graph, int64_t batch, Log& log) {
+  compile::BuildOptions options;
   options.device = "cpu";
   options.optimizationLevel = 0;
   options.log = &log;
@@ -61,24 +61,24 @@ build::BuildOptions optionsFor(const graph::Graph& graph, int64_t batch, Log& lo
 }
 
 // What oneDNN's tactics offer for the node "op".
-std::set<std::string> offers(const graph::Graph& graph, build::BuildOptions options) {
+std::set<std::string> offers(const graph::Graph& graph, compile::BuildOptions options) {
   std::set<std::string> result;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     for (const auto& candidate : candidates) {
       if (node.name == "op" && candidate.tactic.starts_with("cpu.dnnl_")) result.insert(candidate.text());
     }
     return candidates;
   };
-  (void)build::build(graph, options);
+  (void)compile::build(graph, options);
   return result;
 }
 
-plan::Plan buildWith(const graph::Graph& graph, build::BuildOptions options, const std::string& wanted) {
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+plan::Plan buildWith(const graph::Graph& graph, compile::BuildOptions options, const std::string& wanted) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.name == "op") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
     return candidates;
   };
-  return build::build(graph, options);
+  return compile::build(graph, options);
 }
 
 const plan::Step& opStep(const plan::Plan& plan) {

@@ -8,9 +8,9 @@ int runEach(const std::string& text) {
   int count = 0;
   for (const std::string tactic : {"cpu.gemm", "cpu.dnnl_matmul"}) {
     bool offered = false;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = 0;
-    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.op.name() != "matmul") return candidates;
       auto kept = candidates;
       std::erase_if(kept, [&](const auto& candidate) { return candidate.tactic != tactic; });

@@ -3,7 +3,7 @@
 #include <limits>
 #include <random>
 
-#include "backends/cpu/run/pointwise_simd.h"
+#include "backends/cpu/kernels/simd/pointwise_simd.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {

@@ -6,9 +6,9 @@ namespace {
 
 int byTheKernel(const std::string& text, const std::vector<HostTensor>& inputs) {
   int count = 0;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.name() != "scatter") return candidates;
     std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != "cpu.scatter"; });
     count += static_cast<int>(candidates.size());

@@ -33,8 +33,8 @@ TEST(Shuffle, BecomesAPickOfChannelsOnTheCpu) {
 
 TEST(Shuffle, IsRight) {
   expectMatchesReference(kShuffle);
-  build::BuildOptions options;
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  compile::BuildOptions options;
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Gather>() == nullptr) return candidates;
     std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
     return candidates;
@@ -43,8 +43,8 @@ TEST(Shuffle, IsRight) {
 }
 
 TEST(Shuffle, PicksOfEveryKindAreRight) {
-  build::BuildOptions options;
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  compile::BuildOptions options;
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.name == "pick") std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
     return candidates;
   };

@@ -51,24 +51,24 @@ size_t runEach(const std::string& text) {
     inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
   }
   std::set<std::string> offered;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cpu";
   options.optimizationLevel = 0;
   options.log = &log;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     for (const auto& candidate : candidates) {
       if (node.name == "op") offered.insert(candidate.text());
     }
     return candidates;
   };
-  build::build(graph, options);
+  compile::build(graph, options);
   for (const auto& wanted : offered) {
     SCOPED_TRACE(wanted);
-    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.name == "op") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
       return candidates;
     };
-    const auto engine = runtime::Engine::make(build::build(graph, options), {}, log);
+    const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
     std::vector<HostTensor> alone;
     for (const int share : {6, 3, 2, 1}) {
       const Neighbours neighbours(share - 1);

@@ -76,10 +76,10 @@ void check(const Kind& kind, bool emptyIsZero) {
   const auto expected = graph::evaluate(graph, views(inputs));
   std::set<std::string> names;
   const auto run = [&](const std::string& forced) {
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = 0;
     options.tf32 = kind.tf32;
-    options.filter = [&](const graph::Node&, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
       for (const auto& candidate : candidates) names.insert(candidate.text());
       if (!forced.empty()) std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != forced; });
       return candidates;

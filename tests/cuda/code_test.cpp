@@ -4,10 +4,10 @@
 #include <fstream>
 #include <set>
 
-#include "backends/cuda/run/code_cache.h"
-#include "backends/cuda/run/kernel_row.h"
-#include "backends/cuda/run/pointwise_code.h"
-#include "build/assignment.h"
+#include "backends/cuda/driver/code_cache.h"
+#include "backends/cuda/kernels/common/kernel_row.h"
+#include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "compile/assignment.h"
 #include "cuda/operator_cases.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
@@ -21,7 +21,7 @@ constexpr int kChips[] = {80, 89, 90, 100, 120};
 // Sources of every kernel of every operator case, by the kernel's name.
 std::map<std::string, std::vector<std::string>> allSources() {
   std::map<std::string, std::set<std::string>> sources;
-  const auto consider = [&](const build::Problem& problem, const build::Tactic& tactic) {
+  const auto consider = [&](const compile::Problem& problem, const compile::Tactic& tactic) {
     if (tactic.name().starts_with("cuda.cudnn")) return;  // tactics of libraries ask a GPU for their candidates
     for (const auto& row : backends::cuda::kernelTable()) {
       if (row.code == nullptr || tactic.name() != "cuda." + std::string(row.name) || !tactic.supports(problem)) continue;
@@ -31,8 +31,8 @@ std::map<std::string, std::vector<std::string>> allSources() {
   for (const auto& group : operatorCases()) {
     for (const auto& c : group.cases) {
       const auto graph = graph::parse(graphOf(c));
-      const auto problem = build::makeProblem(graph, graph.node(graph.order()[0]), {});
-      for (const auto& source : build::tacticSources()) {
+      const auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {});
+      for (const auto& source : compile::tacticSources()) {
         if (source.backend != "cuda") continue;
         for (const auto* tactic : source.tactics) consider(problem, *tactic);
       }

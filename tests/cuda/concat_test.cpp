@@ -22,9 +22,9 @@ uint64_t launchesOf(const std::vector<std::string>& parts, const std::string& re
   }
   const auto graph = graph::parse(text + fmt::format("  %y : {} = concat{{axis=1}}({}) \"join\"\n  output %y\n}}\n", result, names));
   for (const auto id : graph.inputs()) inputs.push_back(randomTensor(graph.value(id).type.dtype, evaluate(graph.value(id).type.shape, {}), id + 1));
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Concat>() != nullptr) std::erase_if(candidates, [](const auto& c) { return c.tactic != "cuda.concat" || c.outputs[0] != Format::kLinear; });
     return candidates;
   };

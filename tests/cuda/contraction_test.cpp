@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "backends/cuda/run/blas_matmul.h"
-#include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/cublas/blas_matmul.h"
+#include "backends/cuda/driver/cuda_device.h"
 #include "cuda/on_gpu.h"
 
 namespace tenon::test {
@@ -65,9 +65,9 @@ struct Buffer {
   void* data;
 };
 
-double errorOf(const graph::Graph& graph, const build::BuildOptions& options, const std::vector<HostTensor>& inputs, const HostTensor& expected,
+double errorOf(const graph::Graph& graph, const compile::BuildOptions& options, const std::vector<HostTensor>& inputs, const HostTensor& expected,
                Log& log) {
-  const auto made = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto engine = runtime::Engine::load(made->serialize(), {}, log);
   runtime::Context context(engine, {}, log);
   std::vector<std::unique_ptr<Buffer>> buffers;
@@ -95,19 +95,19 @@ TEST_P(Contractions, EveryCandidateIsRight) {
   }
   const auto expected = graph::evaluate(graph, views(inputs));
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.optimizationLevel = 0;
   options.tf32 = c.tf32;
   options.log = &log;
   std::vector<std::string> names;
   std::string forced;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (!node.op.facts().contraction && node.op.name() != "attention") return candidates;
     if (forced.empty()) {
       for (const auto& candidate : candidates) names.push_back(candidate.text());
     } else {
-      std::erase_if(candidates, [&](const build::Candidate& candidate) { return candidate.text() != forced; });
+      std::erase_if(candidates, [&](const compile::Candidate& candidate) { return candidate.text() != forced; });
     }
     return candidates;
   };
@@ -238,12 +238,12 @@ TEST_F(OnGpu, ProductsOfOneRowShareTheirMemory) {
   inputs.push_back(randomTensor(DataType::kF32, {1, 1, 96}, 7));
   const auto expected = graph::evaluate(graph, views(inputs));
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.log = &log;
   options.optimizationLevel = 0;
   int products = 0, places = 0;
-  const auto plan = build::build(graph, options);
+  const auto plan = compile::build(graph, options);
   for (const auto& step : plan.programs[0].steps) {
     products += step.kind == plan::StepKind::kLaunch && step.layerType == "matmul";
     places += step.kind == plan::StepKind::kView;

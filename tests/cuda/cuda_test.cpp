@@ -8,7 +8,7 @@
 namespace tenon::test {
 namespace {
 
-void expectMatchesOnGpu(const std::string& text, const std::vector<HostTensor>& inputs, build::BuildOptions options = {}) {
+void expectMatchesOnGpu(const std::string& text, const std::vector<HostTensor>& inputs, compile::BuildOptions options = {}) {
   const auto graph = graph::parse(text);
   const auto expected = graph::evaluate(graph, views(inputs));
   const auto got = runOnGpu(graph, inputs, std::move(options));
@@ -54,12 +54,12 @@ TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
     inputs.push_back(randomTensor(DataType::kF32, {dims[1]}, 2));
     const auto graph = graph::parse(text);
     RecordingLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cuda";
     options.log = &log;
     options.optimizationLevel = 0;
     std::set<std::string> kernels;
-    const auto plan = build::build(graph, options);
+    const auto plan = compile::build(graph, options);
     for (const auto& step : plan.programs[0].steps) kernels.insert(step.kernel.name);
     EXPECT_TRUE(kernels.contains("multi_pointwise")) << fmt::format("{}", fmt::join(kernels, " "));
     EXPECT_TRUE(kernels.contains("pointwise_reduce")) << fmt::format("{}", fmt::join(kernels, " "));
@@ -80,10 +80,10 @@ TEST_F(OnGpu, InfiniteWeightsOfDepthwiseConvolutions) {
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(DataType::kF32, {2, 8, 6, 5}, 7));
   const auto expected = graph::evaluate(graph, views(inputs));
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
-  options.filter = [](const graph::Node&, std::vector<build::Candidate> candidates) {
-    const auto other = [](const build::Candidate& c) {
+  options.filter = [](const graph::Node&, std::vector<compile::Candidate> candidates) {
+    const auto other = [](const compile::Candidate& c) {
       return c.text().find("cuda.depthwise_convolution") == std::string::npos;
     };
     if (!std::all_of(candidates.begin(), candidates.end(), other)) std::erase_if(candidates, other);
@@ -102,7 +102,7 @@ TEST_F(OnGpu, InfiniteWeightsOfDepthwiseConvolutions) {
 }
 
 TEST_F(OnGpu, MatMulWithEpilogueAndDynamicRows) {
-  build::BuildOptions options;
+  compile::BuildOptions options;
   plan::InputRange range;
   range.min = {1, 96};
   range.opt = {64, 96};
@@ -142,11 +142,11 @@ TEST(Cuda, AbsenceIsAClearRefusal) {
   const auto& reason = backends::cuda::unavailableReason();
   if (reason.empty()) GTEST_SKIP() << "a GPU is here";
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.log = &log;
   try {
-    build::build(graph::parse(R"g(graph "g" {
+    compile::build(graph::parse(R"g(graph "g" {
       input %x : f32[2]
       %y : f32[2] = pointwise{expr="relu(x0)"}(%x) "r"
       output %y

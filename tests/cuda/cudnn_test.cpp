@@ -5,9 +5,9 @@
 #include <chrono>
 #include <thread>
 
-#include "backends/cuda/run/cudnn_product.h"
-#include "backends/cuda/run/cudnn_window.h"
-#include "backends/cuda/run/made_once.h"
+#include "backends/cuda/cudnn/cudnn_product.h"
+#include "backends/cuda/cudnn/cudnn_window.h"
+#include "backends/cuda/driver/made_once.h"
 #include "core/error.h"
 #include "runtime/preparation.h"
 

@@ -1,7 +1,7 @@
 // Tiles of depthwise convolutions: what is offered to the tuner, their text, and that each computes the same.
 #include <set>
 
-#include "backends/cuda/run/depthwise_rows.h"
+#include "backends/cuda/kernels/depthwise/depthwise_rows.h"
 #include "cuda/on_gpu.h"
 #include "ops/op/convolution.h"
 
@@ -62,11 +62,11 @@ TEST(DepthwiseTiles, NoneWhereRowsDoNotGoDown) {
 TEST_F(OnGpu, TuningOffersTilesOfDepthwiseConvolutions) {
   std::set<std::string> offered;
   std::string wanted;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
-  options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Convolution>() == nullptr) return candidates;
-    std::vector<build::Candidate> mine;
+    std::vector<compile::Candidate> mine;
     for (const auto& candidate : candidates) {
       if (candidate.tactic != "cuda.depthwise_convolution") continue;
       offered.insert(candidate.variant);

@@ -2,7 +2,7 @@
 #include <random>
 #include <set>
 
-#include "backends/cuda/run/libraries.h"
+#include "backends/cuda/driver/libraries.h"
 #include "cuda/on_gpu.h"
 
 namespace tenon::test {
@@ -21,7 +21,7 @@ constexpr const char* kRows = R"g(graph "rows" {
 })g";
 
 struct Engine {
-  explicit Engine(const char* text, build::BuildOptions options = {}) : graph(graph::parse(text)) {
+  explicit Engine(const char* text, compile::BuildOptions options = {}) : graph(graph::parse(text)) {
     options.device = "cuda";
     options.optimizationLevel = 0;
     options.log = &log;
@@ -32,7 +32,7 @@ struct Engine {
       range.max = {40, 33};
       options.profiles = {{{"x", range}}};
     }
-    engine = runtime::Engine::make(build::build(graph, options), {}, log);
+    engine = runtime::Engine::make(compile::build(graph, options), {}, log);
   }
   RecordingLog log;
   graph::Graph graph;
@@ -179,7 +179,7 @@ TEST_F(Execution, IndependentStepsOnStreamsOfTheirOwn) {
   const auto& d = cuda::driver();
   int spread = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.auxStreams = 1 + static_cast<int>(seed % 4);
     const auto text = randomBranches(seed, 6 + static_cast<int>(seed) * 2);
     Engine e(text.c_str(), options);
@@ -261,7 +261,7 @@ TEST_F(Execution, NoWorkspaceForKernels) {
   inputs.push_back(randomTensor(DataType::kF32, {2, 32, 14, 14}, 3));
   const auto expected = graph::evaluate(graph, views(inputs));
   for (const uint64_t limit : {uint64_t{0}, uint64_t{64} << 20}) {
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.workspaceLimit = limit;
     const auto run = runOnGpu(graph, inputs, options);
     EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), 1e-5) << limit << " bytes";
@@ -270,14 +270,14 @@ TEST_F(Execution, NoWorkspaceForKernels) {
 
 TEST_F(Execution, PlanOfAnotherChipIsRefusedByName) {
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.optimizationLevel = 0;
   options.log = &log;
   plan::InputRange range;
   range.min = range.opt = range.max = {8, 33};
   options.profiles = {{{"x", range}}};
-  auto plan = build::build(graph::parse(kRows), options);
+  auto plan = compile::build(graph::parse(kRows), options);
   plan.target.deviceName = "GPU of the past";
   plan.target.requirements = {"sm:61"};
   try {
@@ -311,7 +311,7 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
   const auto expected = graph::evaluate(graph, views(inputs));
   for (const auto half : {DataType::kF16, DataType::kBF16}) {
     for (const int level : {0, 3}) {
-      build::BuildOptions options;
+      compile::BuildOptions options;
       options.precision.half = half;
       options.optimizationLevel = level;
       const auto run = runOnGpu(graph, inputs, options);
@@ -345,13 +345,13 @@ TEST_F(Execution, NormalizationsAddResiduals) {
   const auto expected = graph::evaluate(graph, views(inputs));
   for (const bool halves : {false, true}) {
     RecordingLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cuda";
     options.log = &log;
     options.optimizationLevel = 0;
     if (halves) options.precision.half = DataType::kF16;
     std::set<std::string> found;
-    const auto plan = build::build(graph, options);
+    const auto plan = compile::build(graph, options);
     for (const auto& step : plan.programs[0].steps) {
       if (step.kernel.name == "normalization") found.insert(step.kernel.op);
     }

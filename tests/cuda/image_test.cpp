@@ -44,9 +44,9 @@ TEST_F(OnGpu, ImagesAreRoundedAsByACast) {
       {{1, 3, 41, 39}, "1,3,41,39", "strides=[2,2] prePadding=[3,3] postPadding=[3,3]", "40,3,7,7", "1,40,21,20"},
       {{2, 1, 18, 34}, "2,1,18,34", "prePadding=[1,1] postPadding=[1,1]", "8,1,3,3", "2,8,18,34"},
   };
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
-  options.filter = [](const graph::Node& node, std::vector<build::Candidate> candidates) {
+  options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     std::erase_if(candidates, [&](const auto& candidate) {
       return (node.op.name() == "convolution" || node.op.name() == "composite") && candidate.tactic != "cuda.image_convolution";
     });
@@ -83,8 +83,8 @@ constexpr const char* kNetwork = R"g(graph "net" {
   output %d
 })g";
 
-build::BuildOptions inHalves(Log& log) {
-  build::BuildOptions options;
+compile::BuildOptions inHalves(Log& log) {
+  compile::BuildOptions options;
   options.device = "cuda";
   options.log = &log;
   options.optimizationLevel = 0;  // by rank: a measurement might prefer the nodes apart
@@ -105,7 +105,7 @@ std::string steps(const plan::Plan& plan) {
 TEST_F(OnGpu, ImagesOfNetworksInHalvesNeedNoCast) {
   RecordingLog log;
   const auto graph = graph::parse(kNetwork);
-  const auto whole = steps(build::build(graph, inHalves(log)));
+  const auto whole = steps(compile::build(graph, inHalves(log)));
   EXPECT_EQ(whole.find("Cast x"), std::string::npos) << whole;
   EXPECT_TRUE(whole.starts_with("stem,")) << whole;
   for (const int64_t batch : {1, 3, 5}) {
@@ -113,7 +113,7 @@ TEST_F(OnGpu, ImagesOfNetworksInHalvesNeedNoCast) {
     inputs.push_back(randomTensor(DataType::kF32, {batch, 3, 37, 50}, 7));
     const auto got = runOnGpu(graph, inputs, inHalves(log));
     const Disabled pass("join_cast");
-    const auto apart = steps(build::build(graph, inHalves(log)));
+    const auto apart = steps(compile::build(graph, inHalves(log)));
     EXPECT_NE(apart.find("Cast x"), std::string::npos) << apart;
     const auto expected = runOnGpu(graph, inputs, inHalves(log));
     EXPECT_LE(relativeError(got.outputs[0].view(), expected.outputs[0].view()), 2e-3);

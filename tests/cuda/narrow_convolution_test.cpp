@@ -38,9 +38,9 @@ struct Points {
         r({1, 24, extents[0], extents[1]}) {
     options.optimizationLevel = 0;
     options.profiles = {{{"x", batches(opt, x)}, {"r", batches(opt, r)}}};
-    options.filter = [this](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    options.filter = [this](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.op.as<ops::Convolution>() == nullptr) return candidates;
-      std::vector<build::Candidate> narrow;
+      std::vector<compile::Candidate> narrow;
       for (const auto& candidate : candidates) {
         if (candidate.tactic == "cuda.narrow_convolution") narrow.push_back(candidate);
       }
@@ -59,7 +59,7 @@ struct Points {
 
   graph::Graph graph;
   Dims x, r;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   bool offered = false;
 };
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cuda/run/cuda_device.h"
+#include "backends/cuda/driver/cuda_device.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -38,11 +38,11 @@ struct GpuRun {
 };
 
 // Builds, goes through the serialized plan, runs twice and, with `timed`, often.
-inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, build::BuildOptions options, bool timed = false) {
+inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options, bool timed = false) {
   RecordingLog log;
   options.device = "cuda";
   options.log = &log;
-  const auto made = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto engine = runtime::Engine::load(made->serialize(), {}, log);
   runtime::Context context(engine, {}, log);
   std::vector<std::unique_ptr<DeviceTensor>> buffers;

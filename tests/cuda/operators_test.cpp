@@ -54,7 +54,7 @@ struct Turn {
   size_t turns = 1;
   std::string taken;
 
-  std::vector<build::Candidate> operator()(std::vector<build::Candidate> candidates) {
+  std::vector<compile::Candidate> operator()(std::vector<compile::Candidate> candidates) {
     if (candidates.empty()) return candidates;
     turns = std::max(turns, candidates.size());
     const auto chosen = candidates[turn % candidates.size()];
@@ -75,7 +75,7 @@ graph::Graph inFormats(graph::Graph graph, Format inputs, Format outputs) {
 }
 
 // TENON_TEST_BY=text: only candidates in whose text that stands.
-bool isLeftOut(const build::Candidate& candidate) {
+bool isLeftOut(const compile::Candidate& candidate) {
   static const char* const kBy = std::getenv("TENON_TEST_BY");
   return kBy != nullptr && candidate.text().find(kBy) == std::string::npos;
 }
@@ -87,9 +87,9 @@ void eachCandidate(const OperatorCase& c, Visit visit) {
   const auto inputs = inputsOf(c);
   for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
     Turn choice{turn, 1, {}};
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = 0;
-    options.filter = [&](const graph::Node& node, std::vector<build::Candidate> candidates) {
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
       if (node.op.as<ops::Reformat>() != nullptr) return candidates;
       std::erase_if(candidates, isLeftOut);
       return choice(std::move(candidates));
@@ -117,9 +117,9 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
     const bool narrow = graph.value(graph.outputs()[0]).type.shape.size() < 4;
     for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
       Turn choice{turn, 0, {}};
-      build::BuildOptions options;
+      compile::BuildOptions options;
       options.optimizationLevel = 0;
-      options.filter = [&, from = from, to = to](const graph::Node& node, std::vector<build::Candidate> candidates) {
+      options.filter = [&, from = from, to = to](const graph::Node& node, std::vector<compile::Candidate> candidates) {
         if (node.op.as<ops::Reformat>() != nullptr) return candidates;
         std::erase_if(candidates, [&](const auto& candidate) {
           const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";

@@ -1,5 +1,5 @@
 // Convolutions of images of few channels as convolutions of blocks: the arithmetic by the reference, the kernel that packs.
-#include "backends/cuda/run/packed_convolution.h"
+#include "backends/cuda/cudnn/packed_convolution.h"
 
 #include "cuda/on_gpu.h"
 #include "ops/op/convolution.h"

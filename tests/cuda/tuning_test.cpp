@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
-#include "build/proposals.h"
-#include "build/stages.h"
-#include "build/tune/profiler.h"
-#include "build/tune/timing_cache.h"
+#include "compile/proposals.h"
+#include "compile/stages.h"
+#include "compile/tune/profiler.h"
+#include "compile/tune/timing_cache.h"
 #include "cuda/on_gpu.h"
 
 namespace tenon::test {
@@ -17,36 +17,36 @@ constexpr const char* kWrong = R"g(pointwise{expr="mul(x0,x0)"})g";
 // A candidate of the wanted problem that computes `computed`.
 struct Trial {
   Trial(const std::string& computed, Format format) : wanted(ops::Operator::parse(kWanted)), other(ops::Operator::parse(computed)) {
-    const build::Problem made = problemOf(other);
+    const compile::Problem made = problemOf(other);
     const graph::Node node{other, "node", {}, {}, {}, {}};
-    build::BuildOptions options;
-    auto proposals = build::propose(node, made, backends::cuda::cudaDevice(), options);
+    compile::BuildOptions options;
+    auto proposals = compile::propose(node, made, backends::cuda::cudaDevice(), options);
     for (auto& proposal : proposals.list) {
       if (proposal.option.candidate.tactic != "cuda.pointwise" || proposal.option.candidate.outputs[0] != format) continue;
-      build::makeReady(made, proposal);
+      compile::makeReady(made, proposal);
       option = proposal.option;
     }
   }
-  static build::Problem problemOf(const ops::Operator& op) {
+  static compile::Problem problemOf(const ops::Operator& op) {
     const Dims dims = {2, 5, 3, 7};
     return {op, {{DataType::kF16, dims, nullptr}}, {{DataType::kF16, dims, nullptr}}, {}};
   }
-  build::Measurement measure(build::Profiler& profiler) const {
+  compile::Measurement measure(compile::Profiler& profiler) const {
     return profiler.measure(problemOf(wanted), option.candidate, option.record, option.nativeCode, std::numeric_limits<double>::infinity());
   }
-  void trust(build::Profiler& profiler) const {
+  void trust(compile::Profiler& profiler) const {
     EXPECT_LT(profiler.trust(problemOf(wanted), option.candidate, option.record, option.nativeCode), 100);
   }
 
   ops::Operator wanted;
   ops::Operator other;
-  build::Option option;
+  compile::Option option;
 };
 
 TEST_F(OnGpu, TuningComparesResultsInEachFormat) {
   RecordingLog log;
-  build::Stages stages;
-  const auto profiler = build::makeDeviceProfiler(backends::cuda::cudaDevice(), 1, stages, log);
+  compile::Stages stages;
+  const auto profiler = compile::makeDeviceProfiler(backends::cuda::cudaDevice(), 1, stages, log);
   const Trial right(kWanted, Format::kLinear);
   right.trust(*profiler);
   EXPECT_EQ(right.measure(*profiler).failure, "");
@@ -60,15 +60,15 @@ TEST_F(OnGpu, TuningComparesResultsInEachFormat) {
 }
 
 TEST_F(OnGpu, TuningRemembersInTheCache) {
-  build::TimingCache cache;
+  compile::TimingCache cache;
   size_t entries = 0;
   for (int round = 0; round < 2; ++round) {
     RecordingLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cuda";
     options.log = &log;
     options.timingCache = &cache;
-    build::build(graph::parse(R"g(graph "g" {
+    compile::build(graph::parse(R"g(graph "g" {
       input %x : f32[2,8,9,9]
       const %w : f32[8,1,3,3] = random(1)
       %c : f32[2,8,7,7] = convolution{groups=8}(%x, %w) "conv"
@@ -102,16 +102,16 @@ TEST_F(OnGpu, TuningFinishesWithTheWholeEngine) {
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(DataType::kF32, {32, 64}, 1));
   const auto expected = graph::evaluate(graph, views(inputs));
-  build::TimingCache cache;
+  compile::TimingCache cache;
   std::vector<std::byte> first;
   for (int round = 0; round < 2; ++round) {
     RecordingLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cuda";
     options.log = &log;
     options.timingCache = &cache;
     options.optimizationLevel = 4;
-    const auto bytes = runtime::Engine::make(build::build(graph, options), {}, log)->serialize();
+    const auto bytes = runtime::Engine::make(compile::build(graph, options), {}, log)->serialize();
     EXPECT_TRUE(log.contains("Whole engine: "));
     EXPECT_EQ(log.contains("alone, from the timing cache"), round == 1);
     EXPECT_LE(relativeError(runOnGpu(graph, inputs, options).outputs[0].view(), expected[0].view()), 1e-5);
@@ -129,11 +129,11 @@ TEST_F(OnGpu, TuningSearchesProducts) {
   const auto op = ops::Operator::parse("matmul{}");
   const auto weights = graph::Constant::own(HostTensor(DataType::kF16, {256, 128}));
   const auto offered = [&](size_t more) {
-    build::Problem problem{op, {{DataType::kF16, {128, 256}, nullptr}, {DataType::kF16, {256, 128}, weights}}, {{DataType::kF16, {128, 128}, nullptr}}, {}};
+    compile::Problem problem{op, {{DataType::kF16, {128, 256}, nullptr}, {DataType::kF16, {256, 128}, weights}}, {{DataType::kF16, {128, 128}, nullptr}}, {}};
     problem.more = more;
     std::set<std::string> variants;
     const graph::Node node{op, "node", {}, {}, {}, {}};
-    for (const auto& proposal : build::propose(node, problem, backends::cuda::cudaDevice(), {}).list) {
+    for (const auto& proposal : compile::propose(node, problem, backends::cuda::cudaDevice(), {}).list) {
       if (proposal.option.candidate.tactic != "cuda.cublaslt_matmul") continue;
       EXPECT_TRUE(variants.insert(proposal.option.candidate.variant).second) << proposal.option.candidate.variant;
     }
@@ -164,18 +164,18 @@ TEST_F(OnGpu, TuningMeasuresTheBestOfMany) {
   size_t entries[2] = {};
   for (const int level : {2, 4}) {
     RecordingLog log;
-    build::TimingCache cache;
-    build::BuildOptions options;
+    compile::TimingCache cache;
+    compile::BuildOptions options;
     options.device = "cuda";
     options.log = &log;
     options.timingCache = &cache;
     options.optimizationLevel = level;
-    (void)build::build(graph, options);
+    (void)compile::build(graph, options);
     entries[level / 4] = cache.size();
     RecordingLog again;
     options.log = &again;
     options.errorOnTimingCacheMiss = true;
-    EXPECT_NO_THROW((void)build::build(graph, options));
+    EXPECT_NO_THROW((void)compile::build(graph, options));
     EXPECT_TRUE(again.contains("Tactics: 0 timed"));
   }
   EXPECT_GT(entries[1], entries[0] + 20);
@@ -183,12 +183,12 @@ TEST_F(OnGpu, TuningMeasuresTheBestOfMany) {
 
 // Whole runs of memory are places on a GPU too, where they begin at 256 bytes; what has another home is copied.
 TEST_F(OnGpu, TuningLeavesPlacesInsteadOfCopies) {
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.optimizationLevel = 0;
   RecordingLog log;
   options.log = &log;
-  options.filter = [](const graph::Node&, std::vector<build::Candidate> candidates) {
+  options.filter = [](const graph::Node&, std::vector<compile::Candidate> candidates) {
     const auto isOther = [](const auto& candidate) { return candidate.outputs[0] != Format::kLinear; };
     if (!std::all_of(candidates.begin(), candidates.end(), isOther)) std::erase_if(candidates, isOther);
     return candidates;
@@ -204,7 +204,7 @@ TEST_F(OnGpu, TuningLeavesPlacesInsteadOfCopies) {
   })g");
   int shared = 0;
   int copies = 0;
-  const auto plan = build::build(graph, options);
+  const auto plan = compile::build(graph, options);
   for (const auto& step : plan.programs.at(0).steps) {
     shared += step.kind == plan::StepKind::kView;
     copies += step.kind == plan::StepKind::kCopy;
@@ -220,7 +220,7 @@ TEST_F(OnGpu, TuningLeavesPlacesInsteadOfCopies) {
 
 TEST_F(OnGpu, ShapeTensorsThatKernelsReadAreCopied) {
   RecordingLog log;
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.device = "cuda";
   options.optimizationLevel = 0;
   options.log = &log;
@@ -230,7 +230,7 @@ TEST_F(OnGpu, ShapeTensorsThatKernelsReadAreCopied) {
     %y : i64[3] = pointwise{expr="add(x0,x1)"}(%s, %x) "add"
     output %y
   })g");
-  const auto plan = build::build(graph, options);
+  const auto plan = compile::build(graph, options);
   const auto& program = plan.programs.at(0);
   ASSERT_EQ(program.steps.size(), 2u);
   EXPECT_EQ(program.steps[0].kind, plan::StepKind::kCopy);
@@ -239,7 +239,7 @@ TEST_F(OnGpu, ShapeTensorsThatKernelsReadAreCopied) {
   EXPECT_TRUE(given.onHost);
   EXPECT_FALSE(read.onHost);
 
-  const auto engine = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
   runtime::Context context(engine, {}, log);
   std::vector<int64_t> shape{3, 5, 7};
   HostTensor x(DataType::kI64, {3});

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "build/builder.h"
+#include "compile/builder.h"
 #include "core/error.h"
 #include "core/platform/memory.h"
 #include "core/storage.h"
@@ -76,7 +76,7 @@ void run(const std::shared_ptr<const runtime::Engine>& engine, const fuzz::Netwo
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   fuzz::Bytes bytes({data, size});
-  build::BuildOptions options;
+  compile::BuildOptions options;
   NullLog log;
   options.device = "cpu";
   options.log = &log;
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     shown = graph::text(network.graph);
     if (isShown) std::fprintf(stderr, "level %d\n%s\n", options.optimizationLevel, shown.c_str());
     options.profiles = network.profiles;
-    const auto made = runtime::Engine::make(build::build(network.graph, options), {}, log);
+    const auto made = runtime::Engine::make(compile::build(network.graph, options), {}, log);
     run(runtime::Engine::load(made->serialize(), {}, log), network, log);
     if (isShown) std::fprintf(stderr, "built\n");
   } catch (const InternalError& error) {

@@ -6,8 +6,8 @@
 #include <random>
 #include <span>
 
-#include "build/builder.h"
-#include "build/tune/timing_cache.h"
+#include "compile/builder.h"
+#include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "graph/graph.h"
 #include "passes/rewrite.h"
@@ -39,9 +39,9 @@ void saveGraph(const fs::path& folder, const std::string& name, const std::strin
   using namespace tenon;
   saveText(folder / "graph_text" / name, source);
   try {
-    build::TimingCache cache;
+    compile::TimingCache cache;
     NullLog log;
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.device = "cpu";
     options.log = &log;
     options.timingCache = &cache;
@@ -56,7 +56,7 @@ void saveGraph(const fs::path& folder, const std::string& name, const std::strin
       if (!isConstant(value.type.shape)) profile[value.name] = {at(1), at(2), at(3), {}, {}, {}};
     }
     if (!profile.empty()) options.profiles.push_back(profile);
-    save(folder / "plan" / ("built" + name), plan::write(build::build(graph, options)));
+    save(folder / "plan" / ("built" + name), plan::write(compile::build(graph, options)));
     const auto bytes = cache.serialize();
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     saveText(folder / "timing_cache" / ("file" + name), "1" + text);

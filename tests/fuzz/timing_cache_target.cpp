@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "build/tune/timing_cache.h"
+#include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "core/fields.h"
 #include "support.h"
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] % 2 == 0) text = fmt::format("tenon timing cache 1 entries=0 hash={:016x}\n{}", hashBytes(text), text);
-  build::TimingCache cache;
+  compile::TimingCache cache;
   try {
     cache.deserialize(std::as_bytes(std::span(text)));
   } catch (const UserError&) {
@@ -23,14 +23,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const auto written = cache.serialize();
-  build::TimingCache again;
+  compile::TimingCache again;
   try {
     again.deserialize(written);
   } catch (const UserError& error) {
     fuzz::require(false, "a cache that was read is written so that it can be read", error.what());
   }
   fuzz::require(again.serialize() == written, "a cache that was read is written as it was");
-  build::TimingCache both(cache);
+  compile::TimingCache both(cache);
   both.combine(again);
   fuzz::require(both.serialize() == written, "a cache combined with itself is itself");
   for (const auto& key : cache.keys()) fuzz::require(cache.find(key).has_value(), "a key that is listed is found", key);

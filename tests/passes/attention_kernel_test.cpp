@@ -60,7 +60,7 @@ void expectKernel(const Case& c, const std::string& mask) {
   SCOPED_TRACE(text);
   const auto graph = graph::parse(text);
   for (const int level : {0, 1}) {
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = level;
     test::expectMatchesReference(graph, randomInputs(graph, 2, 11), options);
   }

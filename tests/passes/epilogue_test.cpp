@@ -27,7 +27,7 @@ void check(const std::string& kind, const std::string& expr) {
   const auto graph = graph::parse("graph \"g\" {\n" + contraction(kind) + "%y : " + shape + " = pointwise{expr=\"" + expr +
                                   "\"}(%c, %s, %t, %r) \"y\"\noutput %y\n}\n");
   for (const int level : {0, 1}) {
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = level;
     test::expectMatchesReference(graph, randomInputs(graph, 2, 3), options);
   }

@@ -147,7 +147,7 @@ void expectKernel(const std::string& x, const std::string& scale, const std::str
   SCOPED_TRACE(x + " " + scale + " " + bias + " " + fields);
   const auto graph = graph::parse("graph \"g\" {\ninput %x : f32" + x + "\nconst %s : f32" + scale + " = random(1)\nconst %b : f32" + bias +
                                   " = random(2)\n%y : f32" + x + " = normalization{" + fields + "}(%x, %s, %b) \"n\"\noutput %y\n}\n");
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
   test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
 }
@@ -185,7 +185,7 @@ TEST(NormalizationKernel, OfSumsMatchesTheReference) {
         %y : f32{0}{1} = normalization{{axes=[{3}] epsilon=0.01 skip=true keepSum={2}}}(%x, %s, %b, %r) "n"
         output %y{4}
       }})g", x, keepSum ? fmt::format(", %t : f32{}", x) : "", keepSum, std::string_view(x) == "[2,6,5,7]" ? "2,3" : "1", keepSum ? "\noutput %t" : ""));
-      build::BuildOptions options;
+      compile::BuildOptions options;
       options.optimizationLevel = 0;
       test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
     }

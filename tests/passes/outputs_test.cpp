@@ -132,7 +132,7 @@ void expectKernel(const std::string& type, const std::string& expr, const std::v
   for (size_t i = 0; i < outputs.size(); ++i) text += fmt::format("output %y{}\n", i);
   SCOPED_TRACE(text);
   const auto graph = graph::parse(text + "}\n");
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
   test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
 }
@@ -155,7 +155,7 @@ TEST(MultiPointwiseKernel, InPlace) {
         ", %z : " + type +
         " = multi_pointwise{expr=\"mul(x0,3);exp(t0);add(t1,x0)\" results=[0,2]}(%a) \"n\"\n%p : " + type +
         " = softmax{axis=1}(%y) \"p\"\n%q : " + type + " = softmax{axis=1}(%z) \"q\"\noutput %p\noutput %q\n}\n");
-    build::BuildOptions options;
+    compile::BuildOptions options;
     options.optimizationLevel = 0;
     test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
   }

@@ -56,7 +56,7 @@ void expectKernel(const std::string& fields, const std::string& expr, const std:
   }
   graph.addOutput(graph.add(op, "n", values));
   SCOPED_TRACE(graph::text(graph));
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = 0;
   test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
 }

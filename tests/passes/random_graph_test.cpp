@@ -131,23 +131,23 @@ TEST(RandomGraphs, EachPassMayBeOff) {
 }
 
 // One of the candidates of each node, by the seed and the node's name.
-decltype(build::BuildOptions::filter) anyCandidate(uint64_t seed) {
-  return [seed](const graph::Node& node, std::vector<build::Candidate> candidates) {
+decltype(compile::BuildOptions::filter) anyCandidate(uint64_t seed) {
+  return [seed](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (candidates.size() < 2) return candidates;
     const uint64_t choice = hashBytes(node.name, seed) % candidates.size();
-    return std::vector<build::Candidate>{candidates[choice]};
+    return std::vector<compile::Candidate>{candidates[choice]};
   };
 }
 
 // Candidates at random may have formats that nothing changes into each other; then the choice is the build's.
-plan::Plan buildIfPossible(const Graph& graph, build::BuildOptions& options) {
+plan::Plan buildIfPossible(const Graph& graph, compile::BuildOptions& options) {
   try {
-    return build::build(graph, options);
+    return compile::build(graph, options);
   } catch (const Error& error) {
     const bool isFormats = std::string_view(error.what()).find("no assignment of formats") != std::string_view::npos;
     if (options.filter == nullptr || !isFormats) throw;
     options.filter = nullptr;
-    return build::build(graph, options);
+    return compile::build(graph, options);
   }
 }
 
@@ -167,7 +167,7 @@ void checkBuild(int level, bool anyOf, uint64_t seed) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   if (isTraced()) fmt::print("begin {}\n", seed), std::fflush(stdout);
   const Graph graph = randomGraph(seed);
-  build::BuildOptions options;
+  compile::BuildOptions options;
   options.optimizationLevel = level;
   if (anyOf) options.filter = anyCandidate(seed);
   const auto inputs = randomInputs(graph, 2, seed);

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "plan": {"core", "ops", "memory", "plan"},
     "runtime": {"core", "ops", "memory", "plan", "runtime"},
     "passes": {"core", "ops", "graph", "passes"},
-    "build": {"core", "ops", "graph", "memory", "passes", "plan", "runtime", "build"},
+    "compile": {"core", "ops", "graph", "memory", "passes", "plan", "runtime", "compile"},
     "quantize": {"core", "ops", "graph", "plan", "runtime", "quantize"},
 }
 # What stands outside of src/ and reaches the library by its public headers only.
@@ -39,8 +39,7 @@ DECLARATION_FOLDERS = ("include/", "hostcuda/include/")
 
 def files_of(root):
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if f not in ("__pycache__", ".git", ".cache", "build")
-                            or (f == "build" and pathlib.Path(folder) != root))
+        folders[:] = sorted(f for f in folders if f not in ("__pycache__", ".git", ".cache", "build"))
         for path in (pathlib.Path(folder) / name for name in sorted(names)):
             if path.suffix in TEXT and not path.is_symlink():
                 yield path.relative_to(root).as_posix(), path.read_text(errors="replace").splitlines()

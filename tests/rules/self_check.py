@@ -12,8 +12,8 @@ import check
 
 BREACHES = {
     "src/core/a.cpp": '// A.\n#include "graph/graph.h"\n',
-    "src/runtime/a.cpp": '// A.\n#include "build/builder.h"\n',
-    "src/build/a.cpp": '// A.\n#include "backends/cpu/kernel.h"\n',
+    "src/runtime/a.cpp": '// A.\n#include "compile/builder.h"\n',
+    "src/compile/a.cpp": '// A.\n#include "backends/cpu/kernel.h"\n',
     "src/graph/a.h": '// A.\n#pragma once\n#include <NvInfer.h>\n',
     "src/backends/cpu/a.cpp": '// A.\n#include "backends/ref/kernel.h"\n',
     "parsers/onnx/a.cpp": '// A.\n#include "core/error.h"\n',

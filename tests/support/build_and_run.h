@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "build/builder.h"
-#include "build/tune/timing_cache.h"
+#include "compile/builder.h"
+#include "compile/tune/timing_cache.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
 
@@ -100,13 +100,13 @@ inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>&
 }
 
 // Builds, goes through the serialized plan, runs, and compares every output with the reference.
-inline void expectMatchesReference(const graph::Graph& graph, const std::vector<HostTensor>& inputs, build::BuildOptions options = {},
+inline void expectMatchesReference(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options = {},
                                    double tolerance = 1e-4) {
   RecordingLog log;
   if (options.device.empty()) options.device = "cpu";
   options.log = &log;
   const auto expected = graph::evaluate(graph, views(inputs));
-  const auto made = runtime::Engine::make(build::build(graph, options), {}, log);
+  const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto engine = runtime::Engine::load(made->serialize(), {}, log);
   const auto got = run(engine, inputs, log);
   ASSERT_EQ(got.size(), expected.size());
@@ -116,7 +116,7 @@ inline void expectMatchesReference(const graph::Graph& graph, const std::vector<
   }
 }
 
-inline void expectMatchesReference(const std::string& text, std::vector<Dims> inputDims = {}, build::BuildOptions options = {}) {
+inline void expectMatchesReference(const std::string& text, std::vector<Dims> inputDims = {}, compile::BuildOptions options = {}) {
   const auto graph = graph::parse(text);
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {

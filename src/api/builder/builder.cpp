@@ -7,7 +7,7 @@
 #include "api/network/network.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/engine.h"
-#include "build/builder.h"
+#include "compile/builder.h"
 #include "plan/file.h"
 
 namespace tenon::api {
@@ -15,7 +15,7 @@ namespace {
 
 using nv::BuilderFlag;
 
-class MonitoredProgress final : public build::Progress {
+class MonitoredProgress final : public compile::Progress {
  public:
   explicit MonitoredProgress(nv::IProgressMonitor& monitor) : monitor_(monitor) {}
   void begin(const std::string& phase, const std::string& parent, int steps) override {
@@ -75,8 +75,8 @@ std::optional<DataType> permittedHalf(const BuilderConfig& config) {
 }
 
 // Types of weakly typed networks. Precisions of layers count where a flag says so, as in TensorRT.
-build::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config) {
-  build::PrecisionOptions result;
+compile::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config) {
+  compile::PrecisionOptions result;
   if (network.stronglyTyped()) return result;
   result.half = permittedHalf(config);
   const bool obey = config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
@@ -144,7 +144,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   const BuilderConfig& options = ourConfig(config);
   options.check();
   auto precision = resolvePrecision(ours, options);
-  build::BuildOptions build;
+  compile::BuildOptions build;
   build.device = chosenDevice();
   build.profiles = resolveProfiles(ours, options);
   graph::Graph graph = ours.assemble(fixSymbols(ours, build.profiles));
@@ -168,7 +168,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
     progress = std::make_unique<MonitoredProgress>(*monitor);
     build.progress = progress.get();
   }
-  plan::Plan plan = tenon::build::build(std::move(graph), build);
+  plan::Plan plan = tenon::compile::build(std::move(graph), build);
   plan.apiVersion = static_cast<int32_t>(NV_TENSORRT_VERSION);
   return plan;
 }

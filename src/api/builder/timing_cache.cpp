@@ -13,15 +13,15 @@ namespace {
 
 constexpr float kMillisecondsPerSecond = 1000;
 
-nv::TimingCacheKey toApi(const build::SelectionKey& key) {
+nv::TimingCacheKey toApi(const compile::SelectionKey& key) {
   nv::TimingCacheKey result{};
   static_assert(sizeof(result.data) == sizeof(key));
   std::memcpy(result.data, key.data(), sizeof(key));
   return result;
 }
 
-build::SelectionKey fromApi(const nv::TimingCacheKey& key) {
-  build::SelectionKey result;
+compile::SelectionKey fromApi(const nv::TimingCacheKey& key) {
+  compile::SelectionKey result;
   std::memcpy(result.data(), key.data, sizeof(result));
   return result;
 }
@@ -60,7 +60,7 @@ bool TimingCacheObject::reset() noexcept {
 int64_t TimingCacheObject::queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capacity) const noexcept {
   return guarded(reporter_, "ITimingCache::queryKeys", int64_t{-1}, [&] {
     auto keys = cache_.selectionKeys();
-    for (const auto& text : cache_.keys()) keys.push_back(build::selectionKey(text));
+    for (const auto& text : cache_.keys()) keys.push_back(compile::selectionKey(text));
     for (size_t i = 0; keyBuffer != nullptr && i < keys.size() && static_cast<int64_t>(i) < capacity; ++i) keyBuffer[i] = toApi(keys[i]);
     return static_cast<int64_t>(keys.size());
   });
@@ -69,7 +69,7 @@ int64_t TimingCacheObject::queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capa
 std::optional<std::string> TimingCacheObject::timed(const nv::TimingCacheKey& key) const {
   const auto wanted = fromApi(key);
   for (auto& text : cache_.keys()) {
-    if (build::selectionKey(text) == wanted) return std::move(text);
+    if (compile::selectionKey(text) == wanted) return std::move(text);
   }
   return std::nullopt;
 }

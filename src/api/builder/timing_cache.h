@@ -7,7 +7,7 @@
 #include <string>
 
 #include "api/common/reporter.h"
-#include "build/tune/timing_cache.h"
+#include "compile/tune/timing_cache.h"
 
 namespace tenon::api {
 
@@ -28,14 +28,14 @@ class TimingCacheObject final : public nv::ITimingCache, public nv::apiv::VTimin
   // Adds the entries of a serialized cache; a damaged one is reported as a warning and leaves this one empty, because a
   // build without its entries is only slower.
   void read(const void* blob, std::size_t size);
-  build::TimingCache& cache() noexcept { return cache_; }
+  compile::TimingCache& cache() noexcept { return cache_; }
 
  private:
   // The cache's own key of a time.
   std::optional<std::string> timed(const nv::TimingCacheKey& key) const;
 
   mutable Reporter reporter_;
-  build::TimingCache cache_;
+  compile::TimingCache cache_;
 };
 
 }  // namespace tenon::api

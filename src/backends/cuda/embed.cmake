@@ -5,8 +5,8 @@ foreach(file IN LISTS FILES)
   file(READ ${file} text)
   string(APPEND rows "      {\"${name}\", R\"cuda(${text})cuda\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "// Generated from the files of kernels/.
-#include \"backends/cuda/run/compiler.h\"
+file(WRITE ${OUTPUT} "// Generated from the kernels' files.
+#include \"backends/cuda/driver/compiler.h\"
 namespace tenon::backends::cuda {
 std::span<const EmbeddedFile> embeddedFiles() {
   static const EmbeddedFile kFiles[] = {

@@ -1,4 +1,4 @@
-// The host's form of kernels/intrinsics.cuh: kernels become functions that run one thread; the emulated driver calls
+// The host's form of intrinsics.cuh: kernels become functions that run one thread; the emulated driver calls
 // them for each thread and tells them by tenon_emulator which one they are.
 #pragma once
 

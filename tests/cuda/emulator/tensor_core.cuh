@@ -1,4 +1,4 @@
-// The host's form of kernels/tensor_core.cuh: what a warp does together is computed by each lane from what all lanes show;
+// The host's form of tensor_core.cuh: what a warp does together is computed by each lane from what all lanes show;
 // copies arrive when their thread waits for them, not before; wrong addresses end the program.
 #pragma once
 

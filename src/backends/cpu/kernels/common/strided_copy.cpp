@@ -1,0 +1,152 @@
+// Rows where both sides walk together, tiles where the two inner axes change places.
+#include "backends/cpu/kernels/common/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/kernels/simd/transpose_simd.h"
+#include "core/error.h"
+#include "core/platform/threads.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+// Of the two axes that change places, a piece of work has so much of the source's and of the destination's innermost one.
+constexpr int64_t kBand = 128;
+constexpr int64_t kColumns = 256;
+constexpr int64_t kGrainBytes = 1 << 16;
+
+int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
+
+// to[j * toStep + i] = from[i * fromStep + j]
+template <typename T>
+void transpose(const T* from, int64_t fromStep, T* to, int64_t toStep, int64_t inner, int64_t second) {
+  if constexpr (sizeof(T) == sizeof(uint32_t)) {
+    static const auto kTranspose = transposeWords();
+    kTranspose(from, static_cast<size_t>(fromStep), to, static_cast<size_t>(toStep), static_cast<size_t>(inner), static_cast<size_t>(second));
+    return;
+  }
+  constexpr int64_t kTile = 16;
+  for (int64_t jTile = 0; jTile < second; jTile += kTile) {
+    for (int64_t iTile = 0; iTile < inner; iTile += kTile) {
+      for (int64_t j = jTile; j < std::min(second, jTile + kTile); ++j) {
+        for (int64_t i = iTile; i < std::min(inner, iTile + kTile); ++i) to[j * toStep + i] = from[i * fromStep + j];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void StridedCopy::configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
+                            int elementBytes) {
+  space_ = collapse(space, {to, from});
+  fromOffset_ = fromOffset;
+  toOffset_ = toOffset;
+  bytes_ = elementBytes;
+  count_ = space.count();
+  // Bring the axis that the source walks forward next to the innermost, so that a tile has both.
+  const size_t axes = space_.extents.size();
+  tiled_ = false;
+  if (axes < 2 || space_.strides[1].back() == 1 || space_.strides[0].back() != 1) return;
+  for (size_t axis = axes - 1; axis-- > 0;) {
+    if (space_.strides[1][axis] != 1) continue;
+    for (size_t i = axis; i + 2 < axes; ++i) {
+      std::swap(space_.extents[i], space_.extents[i + 1]);
+      for (auto& strides : space_.strides) std::swap(strides[i], strides[i + 1]);
+    }
+    tiled_ = true;
+    return;
+  }
+}
+
+void StridedCopy::run(const void* from, void* to) const {
+  if (count_ == 0) return;
+  switch (bytes_) {
+    case 1: return copy(static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to));
+    case 2: return copy(static_cast<const uint16_t*>(from), static_cast<uint16_t*>(to));
+    case 4: return copy(static_cast<const uint32_t*>(from), static_cast<uint32_t*>(to));
+    case 8: return copy(static_cast<const uint64_t*>(from), static_cast<uint64_t*>(to));
+    default: throw InternalError("copy of elements of {} bytes", bytes_);
+  }
+}
+
+template <typename T>
+void StridedCopy::copy(const T* from, T* to) const {
+  from += fromOffset_;
+  to += toOffset_;
+  const int64_t inner = space_.inner();
+  if (!tiled_) {
+    // One long row is cut into pieces; many rows are shared out.
+    const int64_t outer = space_.outer();
+    if (outer == 1 && space_.strides[0].back() == 1 && space_.strides[1].back() == 1) {
+      platform::parallelFor(inner, kGrainBytes / bytes_, [&](int64_t begin, int64_t end) {
+        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(T));
+      });
+      return;
+    }
+    platform::parallelFor(outer, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, inner * bytes_)),
+                          [&](int64_t begin, int64_t end) { rows(from, to, begin, end); });
+    return;
+  }
+  const int64_t second = space_.extents[space_.extents.size() - 2];
+  const int64_t pieces = space_.outer() / second * piecesOf(second, kBand) * piecesOf(inner, kColumns);
+  const int64_t elements = std::min(second, kBand) * std::min(inner, kColumns);
+  platform::parallelFor(pieces, std::max<int64_t>(1, kGrainBytes / (elements * bytes_)),
+                        [&](int64_t begin, int64_t end) { tiles(from, to, begin, end); });
+}
+
+template <typename T>
+void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
+  const int64_t inner = space_.inner();
+  const int64_t toStep = space_.strides[0].back();
+  const int64_t fromStep = space_.strides[1].back();
+  const size_t axes = space_.extents.size();
+  // Rows that follow each other along the next axis are reached by a step; only its ends cost divisions.
+  const int64_t run = axes < 2 ? 1 : space_.extents[axes - 2];
+  const int64_t toNext = axes < 2 ? 0 : space_.strides[0][axes - 2];
+  const int64_t fromNext = axes < 2 ? 0 : space_.strides[1][axes - 2];
+  int64_t offsets[2];
+  for (int64_t row = begin; row < end;) {
+    space_.offsets(row, offsets);
+    T* out = to + offsets[0];
+    const T* in = from + offsets[1];
+    const int64_t stop = std::min(end, row - row % run + run);
+    const bool dense = toStep == 1 && fromStep == 1;
+    const auto each = [&](auto&& copyRow) {
+      for (; row < stop; ++row, out += toNext, in += fromNext) copyRow(out, in);
+    };
+    if (dense && inner == 8) {
+      each([](T* a, const T* b) { std::memcpy(a, b, 8 * sizeof(T)); });  // channels of a block: without a call
+    } else if (dense && inner == 16) {
+      each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
+    } else if (dense) {
+      each([&](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(inner) * sizeof(T)); });
+    } else {
+      each([&](T* a, const T* b) {
+        for (int64_t i = 0; i < inner; ++i) a[i * toStep] = b[i * fromStep];
+      });
+    }
+  }
+}
+
+template <typename T>
+void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const {
+  const size_t axes = space_.extents.size();
+  const int64_t inner = space_.extents[axes - 1];
+  const int64_t second = space_.extents[axes - 2];
+  const int64_t bands = piecesOf(second, kBand);
+  const int64_t columns = piecesOf(inner, kColumns);
+  const int64_t toSecond = space_.strides[0][axes - 2];
+  const int64_t fromInner = space_.strides[1][axes - 1];
+  int64_t offsets[2];
+  for (int64_t piece = begin; piece < end; ++piece) {
+    space_.offsets(piece / columns / bands * second, offsets);
+    const int64_t j = piece / columns % bands * kBand;
+    const int64_t i = piece % columns * kColumns;
+    transpose(from + offsets[1] + j + i * fromInner, fromInner, to + offsets[0] + i + j * toSecond, toSecond,
+              std::min(inner - i, kColumns), std::min(second - j, kBand));
+  }
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,82 @@
+// Scalar expressions behind a contraction, evaluated while the tile is still in the first cache.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/kernels/common/gemm_tile.h"
+#include "backends/cpu/kernels/simd/pointwise_simd.h"
+#include "ops/scalar.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cpu {
+
+// Results are a matrix of rows (pixels) by columns (channels), row-major. An extra operand of the expression is such a
+// matrix too, one row for all, or one value.
+class TileEpilogue {
+ public:
+  enum class Operand : uint8_t { kMatrix, kRow, kValue };
+
+  explicit TileEpilogue(const ops::ScalarExpr& expr) : expr_(expr) {}
+
+  // `operands[i]` is x(i + 1); axis `columnAxis` of the result is the column. Throws Unsupported in the name of `kernel`
+  // where an operand is none of the three, or the expression needs more room than a tile has.
+  void configure(std::string_view kernel, const Dims& out, std::span<const runtime::TensorShape> operands, int columnAxis);
+  const std::vector<Operand>& operands() const noexcept { return operands_; }
+
+  // Where rows of the result or of a matrix among the operands lie further apart than `columns` of run().
+  void setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands);
+
+  // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile begins
+  // and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
+  void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
+           int64_t columns) const;
+
+  // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores them.
+  void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row, int64_t column,
+              int64_t columns) const;
+
+  // The same for `count` results behind each other, where every extra operand is one value.
+  void finishInPlace(float* results, int64_t count, void* const* extras) const;
+
+  // Whether the expression costs nothing: it is done in registers.
+  bool isDirect() const noexcept { return direct_; }
+
+ private:
+  static constexpr int kMaxBuffers = 24;
+  static constexpr int64_t kTile = kMaxTileRows * kMaxTileColumns;
+  struct Step {
+    VectorFunction function = nullptr;
+    std::array<int, 3> operands{};  // buffers: x0, the extras, the literals, the results
+    int result = 0;
+  };
+  int64_t operandStep(size_t k, int64_t columns) const { return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns; }
+  bool findDirect();
+  bool fits();
+  bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
+  bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
+  void makeSteps();
+  void joinGates();
+  struct Matrix {
+    const float* data;
+    int64_t step;
+  };
+  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep, const Matrix& addend) const;
+
+  ops::ScalarExpr expr_;
+  std::vector<Operand> operands_;
+  std::vector<Step> steps_;
+  std::vector<float> literals_;  // a tile of each
+  int64_t outStep_ = 0;                 // 0: dense
+  std::vector<int64_t> operandSteps_;
+  bool direct_ = false;   // at most one added matrix, then a slope below zero and a clamp: done in registers
+  int addend_ = -1;       // extra operand
+  bool bends_ = false;    // by the slope of an extra operand, or by a literal
+  int slope_ = -1;        // extra operand
+  float literalSlope_ = 0;
+  float low_ = 0;
+  float high_ = 0;
+};
+
+}  // namespace tenon::backends::cpu

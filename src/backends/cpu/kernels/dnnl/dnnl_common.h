@@ -1,0 +1,95 @@
+// What the kernels over oneDNN share: the engine, memory descriptors of our formats, post-operations of epilogues.
+#pragma once
+
+#include <dnnl.hpp>
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cpu/kernels/common/pointwise_runner.h"
+#include "ops/scalar.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cpu {
+
+const dnnl::engine& dnnlEngine();
+dnnl::stream& dnnlStream();  // of the calling thread
+
+// f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
+dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
+
+// The tensor in another strided format where the bytes are the same, because an image has one channel or one pixel. oneDNN has
+// kernels for channels-last that it does not look for behind the strides of row-major images. Its cache of descriptions takes
+// no notice of the strides of axes of extent 1, so that it did find them in a process that had described the other format
+// before: each tensor must be described in one way, whatever its format.
+runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format);
+
+// The strides of axes of extent 1 as they are in row-major memory, for the same reason.
+dnnl::memory::desc stridedDesc(const dnnl::memory::dims& extents, dnnl::memory::dims strides);
+
+// An epilogue as oneDNN's post-operations, when it is a chain that they can express.
+struct PostOps {
+  dnnl::post_ops ops;
+  struct Binary {
+    int position;  // index of the post-operation
+    int input;     // x-number in the expression, from 1
+    bool prelu;    // takes slopes per channel
+  };
+  std::vector<Binary> binaries;
+  bool slopes = false;
+};
+// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit. `slopes`: a leaky relu may have one per channel.
+std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
+                                 const runtime::TensorShape& output, bool slopes);
+
+// Whether a primitive of so much work (multiply-adds or moved elements) should be made for and run on one thread.
+constexpr bool runsAlone(int64_t work) { return work < 300'000; }
+
+// A primitive with its arguments laid out for launches: memory objects are made once, their addresses set per launch.
+class DnnlCall {
+ public:
+  // Must be the same when the primitive is made (through a SerialScope there) and when it runs.
+  void setAlone(bool alone) { alone_ = alone; }
+  void reset(dnnl::primitive primitive) {
+    primitive_ = std::move(primitive);
+    arguments_.clear();
+    places_.clear();
+  }
+  // An operand whose address is known at launch: `slot` names it.
+  void bind(int argument, const dnnl::memory::desc& desc, int slot);
+  // An operand that stays where it is.
+  void fix(int argument, const dnnl::memory& memory) { arguments_[argument] = memory; }
+  void run(void* const* slots);
+
+ private:
+  dnnl::primitive primitive_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  std::vector<std::pair<dnnl::memory, int>> places_;
+  bool alone_ = false;
+};
+
+// The epilogue of a contraction over oneDNN: as post-operations inside the primitive where they can express it, else by
+// the block-wise runner over the result in place.
+class Epilogue {
+ public:
+  explicit Epilogue(const ops::ScalarExpr& expr, bool slopes = false) : expr_(expr), runner_(expr), slopes_(slopes) {}
+  // Chooses; the attributes are for the primitive. With `allowInside` false the runner does it all.
+  dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output, bool allowInside);
+  bool isInside() const noexcept { return inside_.has_value(); }
+  // Binds the extra operands of the post-operations; slot of x1 is firstSlot.
+  void bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot) const;
+  // After the primitive: what was not inside it.
+  void finish(void* const* extras, void* output) const;
+
+ private:
+  ops::ScalarExpr expr_;
+  PointwiseRunner runner_;
+  bool slopes_;  // see toPostOps
+  std::optional<PostOps> inside_;
+  runtime::TensorShape output_;
+  size_t extraCount_ = 0;
+};
+
+}  // namespace tenon::backends::cpu

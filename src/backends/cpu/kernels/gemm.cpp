@@ -1,0 +1,187 @@
+// Matrix products: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other at
+// each launch.
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/tile_epilogue.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "core/error.h"
+#include "ops/op/matmul.h"
+#include "ops/strides.h"
+#include "runtime/keeper.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
+constexpr int64_t kJobs = 16;                // at least, where there is work for so many
+
+int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
+int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
+
+struct GemmKernel final : runtime::Kernel, runtime::Keeper {
+  GemmKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& b = load.constants[1];
+    isPacked = b.data != nullptr && b.dims.rank == 2;
+    if (!isPacked || load.sizesOnly) return;
+    depth = depthOf(op, b.dims);
+    columns = columnsOf(op, b.dims);
+    panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  runtime::Hold holds(size_t input) const override { return input == 1 && isPacked ? runtime::Hold::kRestorable : runtime::Hold::kNothing; }
+  void restore(size_t, void* to) const override {
+    unpackPanels(panels.data(), static_cast<float*>(to), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
+  }
+
+  ops::MatMul op;
+  bool isPacked = false;
+  int64_t depth = 0, columns = 0;  // of the packed matrix
+  Panels panels;
+};
+
+// to[r][k] = from[k][r], rows r of [first, last), by blocks that neither side has to fetch twice.
+void transposeRows(const float* from, float* to, int64_t first, int64_t last, int64_t rows, int64_t depth) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t k = 0; k < depth; k += kBlock) {
+    const int64_t end = std::min(k + kBlock, depth);
+    for (int64_t r = first; r < last; ++r) {
+      for (int64_t j = k; j < end; ++j) to[r * depth + j] = from[j * rows + r];
+    }
+  }
+}
+
+class GemmInstance final : public runtime::KernelInstance {
+ public:
+  explicit GemmInstance(const GemmKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& y = shapes.outputs[0].dims;
+    epilogue_.configure("cpu.gemm", y, shapes.inputs.subspan(2), y.rank - 1);
+    configureMatrices(shapes.inputs[0].dims, shapes.inputs[1].dims, y);
+    const int64_t tileRows = tileGeometry().rows;
+    const int64_t tiles = (rows_ + tileRows - 1) / tileRows;
+    const int64_t panels = panelCount(columns_);
+    const int64_t matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
+    const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
+    blockTiles_ = std::max<int64_t>(1, std::min(tiles / jobs, kBlockFloats / (tileRows * std::max<int64_t>(depth_, 1))));
+    blocks_ = (tiles + blockTiles_ - 1) / blockTiles_;
+    chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
+    chunkPanels_ = (panels + chunks_ - 1) / chunks_;
+    panelFloats_ = depth_ * tileGeometry().columns;
+    packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
+    return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (rows_ == 0 || columns_ == 0) return;
+    const auto* a = static_cast<const float*>(arguments.inputs[0]);
+    const float* panels = kernel_.panels.data();
+    auto* const workspace = static_cast<float*>(arguments.workspace);
+    if (!kernel_.isPacked) {
+      packB(static_cast<const float*>(arguments.inputs[1]), workspace);
+      panels = workspace;
+    }
+    if (kernel_.op.transposeA) {
+      transposeA(a, workspace + packedFloats_);
+      a = workspace + packedFloats_;
+    }
+    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    const int64_t each = blocks_ * chunks_;
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    runJobs(matrices * each, matrices * rows_ * columns_ * depth_, [&](int64_t i) { job(i / each, i % each, a, panels, out, arguments.inputs + 2); });
+  }
+
+ private:
+  // Which matrices of the operands one matrix of the result is made of.
+  struct Pair {
+    int64_t a, b;
+  };
+
+  void configureMatrices(const Dims& a, const Dims& b, const Dims& y) {
+    const auto& op = kernel_.op;
+    depth_ = depthOf(op, b);
+    columns_ = columnsOf(op, b);
+    matrices_.clear();
+    if (b.rank == 2 && !op.transposeA) {  // all rows meet the one matrix
+      rows_ = columns_ == 0 ? 0 : y.count() / columns_;
+      countA_ = countB_ = 1;
+      matrices_.push_back({0, 0});
+      return;
+    }
+    const auto leading = [](Dims dims) { dims.rank -= 2; return dims; };
+    rows_ = y[y.rank - 2];
+    countA_ = leading(a).count();
+    countB_ = leading(b).count();
+    const auto aStrides = ops::broadcastStrides(leading(a), leading(y));
+    const auto bStrides = ops::broadcastStrides(leading(b), leading(y));
+    for (IndexIterator i(leading(y)); i.valid(); i.next()) matrices_.push_back({i.dot(aStrides), i.dot(bStrides)});
+  }
+
+  void packB(const float* b, float* to) const {
+    const int64_t width = tileGeometry().columns;
+    const int64_t panels = panelCount(columns_);
+    const bool transposed = kernel_.op.transposeB;
+    runJobs(countB_ * panels, countB_ * panels * panelFloats_, [&](int64_t i) {
+      const int64_t column = i % panels * width;
+      const auto* const from = b + i / panels * depth_ * columns_ + column * (transposed ? depth_ : 1);
+      packPanelsInto({from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1}, to + i * panelFloats_, 0);
+    });
+  }
+
+  void transposeA(const float* a, float* to) const {
+    constexpr int64_t kRows = 32;  // of a job
+    const int64_t pieces = (rows_ + kRows - 1) / kRows;
+    runJobs(countA_ * pieces, countA_ * rows_ * depth_, [&](int64_t i) {
+      const int64_t first = i % pieces * kRows;
+      const int64_t matrix = i / pieces * rows_ * depth_;
+      transposeRows(a + matrix, to + matrix, first, std::min(first + kRows, rows_), rows_, depth_);
+    });
+  }
+
+  void job(int64_t matrix, int64_t index, const float* a, const float* panels, float* out, void* const* extras) const {
+    const auto [tileRows, tileColumns] = tileGeometry();
+    const auto& pair = matrices_[static_cast<size_t>(matrix)];
+    a += pair.a * rows_ * depth_;
+    panels += pair.b * panelCount(columns_) * panelFloats_;
+    const int64_t firstRow = index / chunks_ * blockTiles_ * tileRows;
+    const int64_t lastRow = std::min(rows_, firstRow + blockTiles_ * tileRows);
+    const int64_t firstPanel = index % chunks_ * chunkPanels_;
+    const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
+    const auto& functions = tileFunctions();
+    for (int64_t p = firstPanel; p < lastPanel; ++p) {
+      TileCall call;
+      call.depth = depth_;
+      call.panel = panels + p * panelFloats_;
+      call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
+      for (int64_t row = firstRow; row < lastRow; row += tileRows) {
+        const int count = static_cast<int>(std::min<int64_t>(tileRows, lastRow - row));
+        const float* sources[kMaxTileRows];
+        for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_;
+        call.sources = sources;
+        epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row, p * tileColumns, columns_);
+      }
+    }
+  }
+
+  const GemmKernel& kernel_;
+  TileEpilogue epilogue_;
+  std::vector<Pair> matrices_;
+  int64_t rows_ = 0, columns_ = 0, depth_ = 0;
+  int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
+  int64_t panelFloats_ = 0, packedFloats_ = 0;
+  int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
+};
+
+std::unique_ptr<runtime::KernelInstance> GemmKernel::instantiate() const { return std::make_unique<GemmInstance>(*this); }
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::MatMul>();
+  if (description == nullptr) throw Unsupported("cpu.gemm cannot compute {}", op.name());
+  return std::make_unique<GemmKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_gemm() { return {"gemm", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,163 @@
+// Transpose, slice, concatenation and reformat as strided copies.
+#include <array>
+#include <cstring>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/pitch.h"
+#include "backends/cpu/kernels/common/strided_copy.h"
+#include "core/error.h"
+#include "core/platform/threads.h"
+#include "core/storage.h"
+#include "ops/op/concat.h"
+#include "ops/op/reformat.h"
+#include "ops/op/slice.h"
+#include "ops/op/transpose.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using runtime::Shapes;
+using runtime::TensorShape;
+
+int elementBytes(DataType type) { return bits(type) / 8; }
+
+void configureCopy(StridedCopy& copy, const ops::Transpose& op, const Shapes& shapes) {
+  const auto& x = shapes.inputs[0];
+  const auto& y = shapes.outputs[0];
+  const auto own = pitchedStrides(x);
+  Strides from{};
+  for (size_t i = 0; i < op.permutation.size(); ++i) from[i] = own[static_cast<size_t>(op.permutation[i])];
+  copy.configure(y.dims, from, 0, pitchedStrides(y), 0, elementBytes(x.dtype));
+}
+
+void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes) {
+  const auto& x = shapes.inputs[0];
+  const auto& y = shapes.outputs[0];
+  const int64_t block = std::max(channelBlock(x.format), channelBlock(y.format));
+  copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0, pitchedWithinSplit(y, y.dims, block), 0,
+                 elementBytes(x.dtype));
+}
+
+template <typename Op>
+class CopyInstance final : public runtime::KernelInstance {
+ public:
+  explicit CopyInstance(const Op& op) : op_(op) {}
+  size_t configure(const Shapes& shapes) override {
+    configureCopy(copy_, op_, shapes);
+    return 0;
+  }
+  void launch(const runtime::LaunchArguments& arguments) override { copy_.run(arguments.inputs[0], arguments.outputs[0]); }
+
+ private:
+  Op op_;
+  StridedCopy copy_;
+};
+
+class ConcatInstance final : public runtime::KernelInstance {
+ public:
+  explicit ConcatInstance(const ops::Concat& op) : op_(op) {}
+  size_t configure(const Shapes& shapes) override {
+    const auto& y = shapes.outputs[0];
+    const int64_t block = channelBlock(y.format);
+    const int axis = op_.axis < 0 ? op_.axis + y.dims.rank : op_.axis;
+    const auto to = pitchedWithinSplit(y, y.dims, block);
+    const int64_t step = block == 1 || axis < 2 ? to[static_cast<size_t>(axis)] : to[static_cast<size_t>(axis) + 1];
+    copies_.assign(shapes.inputs.size(), {});
+    int64_t at = 0;
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      const auto& x = shapes.inputs[i];
+      const auto from = pitchedWithinSplit(x, x.dims, block);
+      copies_[i].configure(splitChannels(x.dims, block), from, 0, to, at / (axis == 1 ? block : 1) * step, elementBytes(y.dtype));
+      at += x.dims[axis];
+    }
+    return 0;
+  }
+  void launch(const runtime::LaunchArguments& arguments) override {
+    for (size_t i = 0; i < copies_.size(); ++i) copies_[i].run(arguments.inputs[i], arguments.outputs[0]);
+  }
+
+ private:
+  ops::Concat op_;
+  std::vector<StridedCopy> copies_;
+};
+
+// The part inside the input is copied; for mode fill the rest is written first.
+class SliceInstance final : public runtime::KernelInstance {
+ public:
+  explicit SliceInstance(const ops::Slice& op) : op_(op) {}
+
+  size_t configure(const Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
+    const auto own = pitchedStrides(x);
+    const auto to = pitchedStrides(y);
+    Dims space;
+    Strides from{};
+    int64_t fromOffset = 0;
+    int64_t toOffset = 0;
+    for (int axis = 0; axis < y.dims.rank; ++axis) {
+      const auto at = static_cast<size_t>(axis);
+      const int64_t start = value(op_.start[at]);
+      const int64_t stride = op_.stride.empty() ? 1 : value(op_.stride[at]);
+      // Output positions whose input index lies in [0, extent).
+      int64_t first = 0;
+      int64_t last = y.dims[axis];
+      while (first < last && outside(start + first * stride, x.dims[axis])) ++first;
+      while (last > first && outside(start + (last - 1) * stride, x.dims[axis])) --last;
+      space.push(last - first);
+      from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size
+      if (last > first) fromOffset += (start + first * stride) * own[at];
+      toOffset += first * to[at];
+    }
+    fills_ = !(space == y.dims);
+    hasFill_ = shapes.inputs.size() > 1;
+    bytes_ = elementBytes(y.dtype);
+    count_ = y.dims.count();
+    copy_.configure(space, from, fromOffset, to, toOffset, bytes_);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (fills_) fill(hasFill_ ? arguments.inputs[1] : nullptr, static_cast<char*>(arguments.outputs[0]));
+    copy_.run(arguments.inputs[0], arguments.outputs[0]);
+  }
+
+ private:
+  static bool outside(int64_t index, int64_t extent) { return index < 0 || index >= extent; }
+
+  void fill(const void* value, char* to) const {
+    std::array<char, 8> element{};
+    if (value != nullptr) std::memcpy(element.data(), value, static_cast<size_t>(bytes_));
+    constexpr int64_t kGrain = 1 << 15;
+    platform::parallelFor(count_, kGrain, [&](int64_t begin, int64_t end) {
+      if (element == std::array<char, 8>{}) {
+        std::memset(to + begin * bytes_, 0, static_cast<size_t>((end - begin) * bytes_));
+      } else {
+        for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes_, element.data(), static_cast<size_t>(bytes_));
+      }
+    });
+  }
+
+  ops::Slice op_;
+  StridedCopy copy_;
+  bool fills_ = false;
+  bool hasFill_ = false;
+  int bytes_ = 4;
+  int64_t count_ = 0;
+};
+
+// One row serves the four operators: the record's operator decides.
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  if (op.as<ops::Transpose>() != nullptr) return loadSimple<ops::Transpose, CopyInstance<ops::Transpose>>(request);
+  if (op.as<ops::Reformat>() != nullptr) return loadSimple<ops::Reformat, CopyInstance<ops::Reformat>>(request);
+  if (op.as<ops::Concat>() != nullptr) return loadSimple<ops::Concat, ConcatInstance>(request);
+  return loadSimple<ops::Slice, SliceInstance>(request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_movement() { return {"movement", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

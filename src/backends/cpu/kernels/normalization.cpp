@@ -1,0 +1,160 @@
+// Layer, instance, group and root-mean-square normalization of f32, of a tensor or a sum of two, whose statistics are
+// over the innermost axes.
+#include "ops/op/normalization.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/simd/row_simd.h"
+#include "core/platform/threads.h"
+#include "core/strided.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using runtime::Shapes;
+
+constexpr int64_t kGrainElements = 16384;
+
+// The extents of x with the channels of a group as an axis of their own, and what is reduced of them.
+struct SplitAxes {
+  Dims dims;
+  std::vector<bool> reduced;
+  bool split = false;  // axis 1 became axes 1 (groups) and 2 (channels of a group)
+};
+
+SplitAxes splitAxes(const ops::Normalization& op, const Dims& x) {
+  SplitAxes result;
+  result.split = op.groups > 1;
+  std::vector<bool> reduced(static_cast<size_t>(x.rank), false);
+  for (const int64_t axis : op.axes) reduced[static_cast<size_t>(axis < 0 ? axis + x.rank : axis)] = true;
+  for (int axis = 0; axis < x.rank; ++axis) {
+    if (result.split && axis == 1) {
+      result.dims.push(op.groups);
+      result.reduced.push_back(false);
+      result.dims.push(x[1] / op.groups);
+      result.reduced.push_back(true);
+    } else {
+      result.dims.push(x[axis]);
+      result.reduced.push_back(reduced[static_cast<size_t>(axis)]);
+    }
+  }
+  return result;
+}
+
+// Strides of a scale or bias over the split axes.
+Strides parameterStrides(const ops::Normalization& op, const Dims& parameter, const Dims& x) {
+  const bool perGroup = op.groups > 1 && parameter.rank == x.rank && parameter[1] == op.groups && parameter[1] != x[1];
+  Dims space = x;
+  if (perGroup) space[1] = op.groups;
+  const auto own = stridesWithin(parameter, Format::kLinear, space);
+  if (op.groups <= 1) return own;
+  Strides result{};
+  for (int axis = 0; axis < x.rank; ++axis) {
+    const int64_t stride = own[static_cast<size_t>(axis)];
+    if (axis == 1) {
+      result[1] = perGroup ? stride : stride * (x[1] / op.groups);
+      result[2] = perGroup ? 0 : stride;
+    } else {
+      result[static_cast<size_t>(axis == 0 ? 0 : axis + 1)] = stride;
+    }
+  }
+  return result;
+}
+
+class NormalizationInstance final : public runtime::KernelInstance {
+ public:
+  explicit NormalizationInstance(const ops::Normalization& op) : op_(op), functions_(rowFunctions()) {}
+
+  size_t configure(const Shapes& shapes) override {
+    const auto& x = shapes.inputs[0].dims;
+    const auto axes = splitAxes(op_, x);
+    const auto own = axes.dims.strides();
+    const auto scale = parameterStrides(op_, shapes.inputs[1].dims, x);
+    const auto bias = parameterStrides(op_, shapes.inputs[2].dims, x);
+    Dims kept, reduced;
+    std::array<Strides, 3> keptStrides{}, reducedStrides{};
+    for (int axis = 0; axis < axes.dims.rank; ++axis) {
+      const auto at = static_cast<size_t>(axis);
+      auto& dims = axes.reduced[at] ? reduced : kept;
+      auto& strides = axes.reduced[at] ? reducedStrides : keptStrides;
+      const auto to = static_cast<size_t>(dims.rank);
+      strides[0][to] = own[at];
+      strides[1][to] = scale[at];
+      strides[2][to] = bias[at];
+      dims.push(axes.dims[axis]);
+    }
+    rows_ = kept.count();
+    length_ = reduced.count();
+    kept_ = collapse(kept, {keptStrides[0], keptStrides[1], keptStrides[2]});
+    reduced_ = collapse(reduced, {reducedStrides[0], reducedStrides[1], reducedStrides[2]});
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (rows_ == 0 || length_ == 0) return;
+    const auto* x = static_cast<const float*>(arguments.inputs[0]);
+    const auto* scale = static_cast<const float*>(arguments.inputs[1]);
+    const auto* bias = static_cast<const float*>(arguments.inputs[2]);
+    auto* y = static_cast<float*>(arguments.outputs[0]);
+    const int64_t inner = kept_.inner();
+    platform::parallelFor(rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t at[3];
+        kept_.offsets(i / inner, at);
+        for (size_t k = 0; k < 3; ++k) at[k] += i % inner * kept_.strides[k].back();
+        const float* from = x + at[0];
+        if (op_.skip) {
+          // The sum is normalized in place where nobody else reads it.
+          float* sum = (op_.keepSum ? static_cast<float*>(arguments.outputs[1]) : y) + at[0];
+          const float* skip = static_cast<const float*>(arguments.inputs[3]) + at[0];
+          for (int64_t k = 0; k < length_; ++k) sum[k] = from[k] + skip[k];
+          from = sum;
+        }
+        row(from, y + at[0], scale + at[1], bias + at[2]);
+      }
+    });
+  }
+
+ private:
+  void row(const float* x, float* y, const float* scale, const float* bias) const {
+    const auto length = static_cast<size_t>(length_);
+    const double sum = op_.centered ? functions_.sum(x, length) : 0;
+    const auto mean = static_cast<float>(sum / static_cast<double>(length_));
+    const double variance = functions_.squares(x, mean, length) / static_cast<double>(length_);
+    const auto factor = static_cast<float>(1 / std::sqrt(variance + op_.epsilon));
+    const auto inner = static_cast<size_t>(reduced_.inner());
+    const int64_t scaleStep = reduced_.strides[1].back();
+    const int64_t biasStep = reduced_.strides[2].back();
+    for (int64_t run = 0; run < reduced_.outer(); ++run) {
+      int64_t at[3];
+      reduced_.offsets(run, at);
+      const float* s = scale + at[1];
+      const float* b = bias + at[2];
+      if (scaleStep == 0 && biasStep == 0) {
+        functions_.scaleAll(x + at[0], y + at[0], inner, mean, factor * *s, *b);
+      } else if (scaleStep == 1 && biasStep == 1) {
+        functions_.scaleEach(x + at[0], y + at[0], inner, mean, factor, s, b);
+      } else {
+        for (size_t i = 0; i < inner; ++i) {
+          const auto k = static_cast<int64_t>(i);
+          y[at[0] + k] = (x[at[0] + k] - mean) * factor * s[k * scaleStep] + b[k * biasStep];
+        }
+      }
+    }
+  }
+
+  ops::Normalization op_;
+  const RowFunctions& functions_;
+  LoopSpace kept_;     // operands: x and y, scale, bias
+  LoopSpace reduced_;  // the same within one row, which x walks element by element
+  int64_t rows_ = 0;
+  int64_t length_ = 0;
+};
+
+}  // namespace
+
+KernelRow kernelRow_normalization() { return {"normalization", 1, &loadSimple<ops::Normalization, NormalizationInstance>}; }
+
+}  // namespace tenon::backends::cpu

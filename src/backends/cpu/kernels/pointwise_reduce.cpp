@@ -1,0 +1,195 @@
+// Reductions of f32 with scalar work in front: values come block by block and are added up while they are in the first
+// cache.
+#include <algorithm>
+#include <limits>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/pointwise_reduce.h"
+#include "backends/cpu/kernels/common/pointwise_runner.h"
+#include "backends/cpu/kernels/simd/row_simd.h"
+#include "core/platform/threads.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using ops::ReduceOp;
+
+constexpr int64_t kGrain = 8192;   // values that a thread is worth waking for
+constexpr int64_t kSplit = 65536;  // values of one piece where there are few outputs
+constexpr int64_t kManyOutputs = 64;
+
+class PointwiseReduceInstance final : public runtime::KernelInstance {
+ public:
+  explicit PointwiseReduceInstance(const ops::PointwiseReduce& op)
+      : op_(op), runner_(op.expr), functions_(rowFunctions()) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    loops_ = PointwiseReduceLoops(op_, shapes.inputs, shapes.outputs[0]);
+    runner_.configure(shapes.inputs, runtime::TensorShape{DataType::kF32, loops_.dims, Format::kLinear});
+    inputs_ = shapes.inputs.size();
+    elementBytes_.clear();
+    for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);
+    outputs_ = shapes.outputs[0].dims.count();
+    reducedCount_ = 1;
+    for (const int64_t extent : loops_.reduced.extents) reducedCount_ *= extent;
+    blocksPerRow_ = (loops_.reduced.inner() + PointwiseRunner::kBlock - 1) / PointwiseRunner::kBlock;
+    blocks_ = reducedCount_ == 0 ? 0 : loops_.reduced.outer() * blocksPerRow_;
+    pieces_ = 1;
+    if (loops_.byRows && outputs_ < kManyOutputs) {
+      pieces_ = std::clamp<int64_t>(reducedCount_ / kSplit, 1, std::max<int64_t>(blocks_, 1));
+    }
+    return pieces_ == 1 ? 0 : static_cast<size_t>(outputs_ * pieces_) * sizeof(double);
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (outputs_ == 0) return;
+    auto* out = static_cast<float*>(arguments.outputs[0]);
+    auto* partial = static_cast<double*>(arguments.workspace);
+    const int64_t columns = loops_.byRows ? 1 : std::min(loops_.kept.inner(), PointwiseRunner::kBlock);
+    const int64_t perRow = (loops_.kept.inner() + columns - 1) / columns;
+    const int64_t tasks = loops_.kept.outer() * perRow * pieces_;
+    const int64_t values = std::max<int64_t>(1, columns * reducedCount_ / pieces_);
+    platform::parallelFor(tasks, std::max<int64_t>(1, kGrain / values), [&](int64_t begin, int64_t end) {
+      alignas(64) float scratch[PointwiseRunner::kMaxBuffers * PointwiseRunner::kBlock];
+      runner_.prepare(scratch);
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t at = task / pieces_;
+        const int64_t first = at % perRow * columns;
+        Place place = placeOf(arguments.inputs, at / perRow, first);
+        if (!loops_.byRows) {
+          addColumns(place, out + place.output, std::min(columns, loops_.kept.inner() - first), scratch);
+        } else if (pieces_ == 1) {
+          out[place.output] = finish(addRow(place, 0, blocks_, scratch));
+        } else {
+          const int64_t piece = task % pieces_;
+          partial[task] = addRow(place, blocks_ * piece / pieces_, blocks_ * (piece + 1) / pieces_, scratch);
+        }
+      }
+    });
+    for (int64_t at = 0; pieces_ > 1 && at < outputs_; ++at) {
+      double value = start();
+      for (int64_t piece = 0; piece < pieces_; ++piece) value = join(value, partial[at * pieces_ + piece]);
+      out[placeOf(arguments.inputs, at / perRow, at % perRow).output] = finish(value);
+    }
+  }
+
+ private:
+  static constexpr size_t kMost = PointwiseRunner::kMaxBuffers;
+  struct Place {
+    int64_t output = 0;
+    std::array<const char*, kMost> in{};
+  };
+
+  Place placeOf(void* const* inputs, int64_t outer, int64_t inner) const {
+    std::array<int64_t, kMost> offsets{};
+    loops_.kept.offsets(outer, offsets.data());
+    Place place;
+    place.output = offsets[0] + inner * loops_.kept.strides[0].back();
+    for (size_t k = 0; k < inputs_; ++k) {
+      const int64_t offset = offsets[k + 1] + inner * loops_.kept.strides[k + 1].back();
+      place.in[k] = static_cast<const char*>(inputs[k]) + offset * elementBytes_[k];
+    }
+    return place;
+  }
+
+  double start() const {
+    switch (op_.op) {
+      case ReduceOp::kProd:
+        return 1;
+      case ReduceOp::kMax:
+        return -std::numeric_limits<double>::infinity();
+      case ReduceOp::kMin:
+        return std::numeric_limits<double>::infinity();
+      default:
+        return 0;
+    }
+  }
+  double join(double a, double b) const {
+    switch (op_.op) {
+      case ReduceOp::kProd:
+        return a * b;
+      case ReduceOp::kMax:
+        return a != a || a > b ? a : b;
+      case ReduceOp::kMin:
+        return a != a || a < b ? a : b;
+      default:
+        return a + b;
+    }
+  }
+  float finish(double value) const {
+    return static_cast<float>(op_.op == ReduceOp::kAvg ? value / static_cast<double>(reducedCount_) : value);
+  }
+  bool sums() const { return op_.op == ReduceOp::kSum || op_.op == ReduceOp::kAvg; }
+
+  // Inputs of the block at a place of the reduced space.
+  void step(const Place& place, const LoopSpace& space, int64_t outer, int64_t inner,
+            std::array<const char*, kMost>& in) const {
+    std::array<int64_t, kMost> offsets{};
+    space.offsets(outer, offsets.data());
+    for (size_t k = 0; k < inputs_; ++k) {
+      in[k] = place.in[k] + (offsets[k + 1] + inner * space.strides[k + 1].back()) * elementBytes_[k];
+    }
+  }
+  void stridesOfRun(const LoopSpace& space, std::array<int64_t, kMost>& strides) const {
+    for (size_t k = 0; k < inputs_; ++k) strides[k] = space.strides[k + 1].back();
+  }
+
+  double addRow(const Place& place, int64_t begin, int64_t end, float* scratch) const {
+    std::array<const char*, kMost> in{};
+    std::array<int64_t, kMost> strides{};
+    stridesOfRun(loops_.reduced, strides);
+    double total = start();
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block % blocksPerRow_ * PointwiseRunner::kBlock;
+      const int64_t count = std::min(PointwiseRunner::kBlock, loops_.reduced.inner() - first);
+      step(place, loops_.reduced, block / blocksPerRow_, first, in);
+      const float* values = runner_.values(in.data(), strides.data(), count, scratch);
+      if (sums()) {
+        total += functions_.sum(values, static_cast<size_t>(count));
+      } else {
+        for (int64_t i = 0; i < count; ++i) total = join(total, static_cast<double>(values[i]));
+      }
+    }
+    return total;
+  }
+
+  void addColumns(const Place& place, float* out, int64_t width, float* scratch) const {
+    double totals[PointwiseRunner::kBlock];
+    std::fill_n(totals, width, start());
+    std::array<const char*, kMost> in{};
+    std::array<int64_t, kMost> strides{};
+    stridesOfRun(loops_.kept, strides);
+    const int64_t inner = loops_.reduced.inner();
+    for (int64_t i = 0; i < reducedCount_; ++i) {
+      step(place, loops_.reduced, i / inner, i % inner, in);
+      const float* values = runner_.values(in.data(), strides.data(), width, scratch);
+      if (sums()) {
+        for (int64_t k = 0; k < width; ++k) totals[k] += static_cast<double>(values[k]);
+      } else {
+        for (int64_t k = 0; k < width; ++k) totals[k] = join(totals[k], static_cast<double>(values[k]));
+      }
+    }
+    const int64_t to = loops_.kept.strides[0].back();
+    for (int64_t k = 0; k < width; ++k) out[k * to] = finish(totals[k]);
+  }
+
+  ops::PointwiseReduce op_;
+  PointwiseRunner runner_;
+  const RowFunctions& functions_;
+  PointwiseReduceLoops loops_;
+  size_t inputs_ = 0;
+  std::vector<int64_t> elementBytes_;
+  int64_t outputs_ = 0;
+  int64_t reducedCount_ = 1;
+  int64_t blocksPerRow_ = 1;
+  int64_t blocks_ = 0;  // of the values of one output
+  int64_t pieces_ = 1;  // by shapes only, so that results do not depend on the number of threads
+};
+
+}  // namespace
+
+KernelRow kernelRow_pointwise_reduce() {
+  return {"pointwise_reduce", 1, &loadSimple<ops::PointwiseReduce, PointwiseReduceInstance>};
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,138 @@
+// Resizing, axis by axis, with taps computed once per shape.
+#include "ops/op/resize.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "core/strided.h"
+#include "core/platform/threads.h"
+#include "ops/resize_taps.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kGrain = 8192;
+
+// One axis: [outer, in, inner] becomes [outer, out, inner] in memory.
+struct Pass {
+  int64_t outer = 1, in = 1, out = 1, inner = 1;
+  int64_t step = 1;              // floats from one row of `inner` of the result to the next
+  std::vector<int32_t> first;    // per output position, where its taps begin; one more at the end
+  std::vector<int64_t> indices;
+  std::vector<float> weights;
+
+  void run(const float* from, float* to) const {
+    platform::parallelFor(outer * out, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const auto o = static_cast<size_t>(row % out);
+        const float* source = from + row / out * in * inner;
+        float* target = to + row * step;
+        auto tap = static_cast<size_t>(first[o]);
+        const auto last = static_cast<size_t>(first[o + 1]);
+        scale(source + indices[tap] * inner, weights[tap], target);
+        for (++tap; tap < last; ++tap) add(source + indices[tap] * inner, weights[tap], target);
+      }
+    });
+  }
+
+ private:
+  void scale(const float* source, float weight, float* target) const {
+    if (weight == 1.f) {
+      std::memcpy(target, source, static_cast<size_t>(inner) * sizeof(float));
+    } else {
+      for (int64_t i = 0; i < inner; ++i) target[i] = weight * source[i];
+    }
+  }
+  void add(const float* source, float weight, float* target) const {
+    for (int64_t i = 0; i < inner; ++i) target[i] += weight * source[i];
+  }
+};
+
+class ResizeInstance final : public runtime::KernelInstance {
+ public:
+  explicit ResizeInstance(const ops::Resize& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    // Axes in the order of memory.
+    std::vector<int> order(static_cast<size_t>(x.dims.rank));
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    if (x.format == Format::kChannelsLast) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    std::vector<int64_t> extents;
+    for (const int axis : order) extents.push_back(x.dims[axis]);
+    passes_.clear();
+    empty_ = y.dims.count() == 0;
+    bytes_ = x.dims.count() * static_cast<int64_t>(sizeof(float));
+    half_ = 0;
+    if (empty_) return 0;
+    for (size_t at = 0; at < order.size(); ++at) {
+      const int axis = order[at];
+      Pass pass;
+      pass.in = x.dims[axis];
+      pass.out = y.dims[axis];
+      const bool spreads = y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
+      const bool isScaled = !op_.scales.empty() && op_.scales[static_cast<size_t>(axis)] != 1;
+      if (pass.in == pass.out && !isScaled && !spreads) continue;
+      for (int64_t o = 0; o < pass.out; ++o) {
+        pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
+        bool any = false;
+        for (const auto& tap : ops::resizeTaps(op_, static_cast<size_t>(axis), o, pass.in, pass.out)) {
+          if (tap.weight == 0 && any) continue;
+          pass.indices.push_back(tap.index);
+          pass.weights.push_back(static_cast<float>(tap.weight));
+          any = true;
+        }
+      }
+      pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
+      if (isIdentity(pass) && !spreads) continue;
+      pass.outer = product(extents, 0, at);
+      pass.inner = product(extents, at + 1, extents.size());
+      pass.step = spreads ? y.pitch : pass.inner;
+      extents[at] = pass.out;
+      half_ = std::max(half_, product(extents, 0, extents.size()));
+      passes_.push_back(std::move(pass));
+    }
+    return passes_.size() > 1 ? static_cast<size_t>(half_) * 2 * sizeof(float) : 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (empty_) return;
+    const auto* from = static_cast<const float*>(arguments.inputs[0]);
+    auto* out = static_cast<float*>(arguments.outputs[0]);
+    auto* workspace = static_cast<float*>(arguments.workspace);
+    if (passes_.empty()) std::memcpy(out, from, static_cast<size_t>(bytes_));
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      float* to = i + 1 == passes_.size() ? out : workspace + static_cast<int64_t>(i % 2) * half_;
+      passes_[i].run(from, to);
+      from = to;
+    }
+  }
+
+ private:
+  static bool isIdentity(const Pass& pass) {
+    if (pass.in != pass.out || pass.indices.size() != static_cast<size_t>(pass.out)) return false;
+    for (size_t i = 0; i < pass.indices.size(); ++i) {
+      if (pass.indices[i] != static_cast<int64_t>(i) || pass.weights[i] != 1.f) return false;
+    }
+    return true;
+  }
+  static int64_t product(const std::vector<int64_t>& extents, size_t first, size_t last) {
+    int64_t result = 1;
+    for (size_t i = first; i < last; ++i) result *= extents[i];
+    return result;
+  }
+
+  ops::Resize op_;
+  std::vector<Pass> passes_;
+  int64_t half_ = 0;   // elements of the largest intermediate result
+  int64_t bytes_ = 0;
+  bool empty_ = false;
+};
+
+}  // namespace
+
+KernelRow kernelRow_resize() { return {"resize", 1, &loadSimple<ops::Resize, ResizeInstance>}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,274 @@
+// Vector forms of the scalar operators, in Highway: written once, compiled per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/pointwise_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+
+#include <cmath>
+
+#include "backends/cpu/kernels/simd/pointwise_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+#define UNARY(name, expression)                                                                     \
+  void name(const float* HWY_RESTRICT pa, const float*, const float*, float* out, size_t count) {  \
+    const D d;                                                                                      \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                              \
+      const V a = hn::LoadU(d, pa + i);                                                             \
+      hn::StoreU(expression, d, out + i);                                                           \
+    }                                                                                               \
+  }
+#define BINARY(name, expression)                                                            \
+  void name(const float* pa, const float* pb, const float*, float* out, size_t count) {    \
+    const D d;                                                                              \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                      \
+      const V a = hn::LoadU(d, pa + i);                                                     \
+      const V b = hn::LoadU(d, pb + i);                                                     \
+      hn::StoreU(expression, d, out + i);                                                   \
+    }                                                                                       \
+  }
+#define TERNARY(name, expression)                                                           \
+  void name(const float* pa, const float* pb, const float* pc, float* out, size_t count) { \
+    const D d;                                                                              \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                      \
+      const V a = hn::LoadU(d, pa + i);                                                     \
+      const V b = hn::LoadU(d, pb + i);                                                     \
+      const V c = hn::LoadU(d, pc + i);                                                     \
+      hn::StoreU(expression, d, out + i);                                                   \
+    }                                                                                       \
+  }
+
+HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
+HWY_INLINE V truth(hn::Mask<D> mask) { return hn::IfThenElseZero(mask, constant(1.f)); }
+// Highway's Ne is false where an operand is NaN.
+HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
+HWY_INLINE hn::Mask<D> isNan(V v) { return hn::IsNaN(v); }
+
+// exp for |a| <= 88, where neither the result nor a step of it leaves the range of normal numbers: a power of two times a
+// polynomial (Cephes' expf). NaN stays.
+HWY_INLINE V expInRange(V a) {
+  const D d;
+  const V whole = hn::Round(hn::Mul(a, constant(1.44269504088896341f)));
+  V rest = hn::NegMulAdd(whole, constant(0.693359375f), a);
+  rest = hn::NegMulAdd(whole, constant(-2.12194440e-4f), rest);
+  V sum = hn::MulAdd(constant(1.9875691500e-4f), rest, constant(1.3981999507e-3f));
+  sum = hn::MulAdd(sum, rest, constant(8.3334519073e-3f));
+  sum = hn::MulAdd(sum, rest, constant(4.1665795894e-2f));
+  sum = hn::MulAdd(sum, rest, constant(1.6666665459e-1f));
+  sum = hn::MulAdd(sum, rest, constant(5.0000001201e-1f));
+  sum = hn::Add(hn::MulAdd(sum, hn::Mul(rest, rest), rest), constant(1.f));
+  const hn::RebindToSigned<D> di;
+  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+  return hn::Mul(sum, hn::BitCast(d, power));
+}
+
+// The minimum and the maximum take their second operand where one is NaN.
+HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
+// 1 + exp(-a); at the bounds its reciprocal is 0 or 1 to within 2e-38.
+HWY_INLINE V sigmoidDivisor(V a) { return hn::Add(constant(1.f), expInRange(hn::Neg(within(a, 87.f)))); }
+HWY_INLINE V hardSigmoid(V a, V b, V c) { return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(b, a, c))); }
+HWY_INLINE V keepNan(V a, V result) { return hn::IfThenElse(isNan(a), a, result); }
+
+// A quotient of polynomials (Eigen's); beyond 4 the error function is 1 in single precision.
+HWY_INLINE V errorFunction(V a) {
+  const V x = within(a, 4.f);
+  const V square = hn::Mul(x, x);
+  V above = hn::MulAdd(constant(-2.72614225801306e-10f), square, constant(2.77068142495902e-08f));
+  above = hn::MulAdd(above, square, constant(-2.10102402082508e-06f));
+  above = hn::MulAdd(above, square, constant(-5.69250639462346e-05f));
+  above = hn::MulAdd(above, square, constant(-7.34990630326855e-04f));
+  above = hn::MulAdd(above, square, constant(-2.95459980854025e-03f));
+  above = hn::MulAdd(above, square, constant(-1.60960333262415e-02f));
+  V below = hn::MulAdd(constant(-1.45660718464996e-05f), square, constant(-2.13374055278905e-04f));
+  below = hn::MulAdd(below, square, constant(-1.68282697438203e-03f));
+  below = hn::MulAdd(below, square, constant(-7.37332916720468e-03f));
+  below = hn::MulAdd(below, square, constant(-1.42647390514189e-02f));
+  return hn::Mul(x, hn::Div(above, below));
+}
+
+// a (1 + erf(a / sqrt 2)) / 2. Far below zero, where 1 + erf loses its digits, the result is small beside the rounding of 1.
+HWY_INLINE V gelu(V a) {
+  const V half = hn::Mul(a, constant(0.5f));
+  return hn::MulAdd(half, errorFunction(hn::Mul(a, constant(0.70710678118654752f))), half);
+}
+
+// a sigmoid(2 u) with u = sqrt(2 / pi) (a + 0.044715 a^3), which is a (1 + tanh u) / 2.
+HWY_INLINE V geluTanh(V a) {
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(a, a), constant(0.044715f)), a, a);
+  return hn::Div(a, sigmoidDivisor(hn::Mul(cubic, constant(1.5957691216057308f))));
+}
+
+// log(1 + exp(a)) without overflow.
+HWY_INLINE V softplus(V a) {
+  const D d;
+  const V rest = hn::Log1p(d, expInRange(hn::Max(constant(-87.f), hn::Neg(hn::Abs(a)))));
+  return hn::Add(hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a), rest);
+}
+
+HWY_INLINE V logarithm(V a) {
+  const D d;
+  V result = hn::Log(d, a);
+  result = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), constant(-HUGE_VALF), result);
+  result = hn::IfThenElse(hn::Lt(a, hn::Zero(d)), constant(NAN), result);
+  return hn::IfThenElse(hn::Or(isNan(a), hn::Eq(a, constant(HUGE_VALF))), a, result);
+}
+
+// exp(a) - 1 for a <= 0.
+HWY_INLINE V expMinusOne(V a) { return hn::Expm1(D(), hn::Max(constant(-87.f), hn::Min(hn::Zero(D()), a))); }
+HWY_INLINE V elu(V a, V b) {
+  return keepNan(a, hn::IfThenElse(hn::Ge(a, hn::Zero(D())), a, hn::Mul(b, expMinusOne(a))));
+}
+
+UNARY(vIdentity, a)
+UNARY(vExp, keepNan(a, hn::IfThenElse(hn::Gt(a, constant(88.72283f)), constant(HUGE_VALF), hn::Exp(d, a))))
+UNARY(vSqrt, hn::Sqrt(a))
+UNARY(vRsqrt, hn::Div(constant(1.f), hn::Sqrt(a)))
+UNARY(vRecip, hn::Div(constant(1.f), a))
+UNARY(vAbs, hn::Abs(a))
+UNARY(vNeg, hn::Neg(a))
+UNARY(vTanh, keepNan(a, hn::Tanh(d, hn::Min(hn::Max(a, constant(-20.f)), constant(20.f)))))
+UNARY(vCeil, hn::Ceil(a))
+UNARY(vFloor, hn::Floor(a))
+UNARY(vRound, hn::Round(a))
+UNARY(vNot, truth(hn::Eq(a, hn::Zero(d))))
+UNARY(vRelu, hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a))
+UNARY(vLog, logarithm(a))
+UNARY(vErf, errorFunction(a))
+UNARY(vSigmoid, hn::Div(constant(1.f), sigmoidDivisor(a)))
+UNARY(vSwish, hn::Div(a, sigmoidDivisor(a)))
+UNARY(vSoftplus, softplus(a))
+UNARY(vGelu, gelu(a))
+UNARY(vGeluTanh, geluTanh(a))
+BINARY(vElu, elu(a, b))
+TERNARY(vSelu, hn::Mul(c, elu(a, b)))
+UNARY(vSoftsign, hn::Div(a, hn::Add(constant(1.f), hn::Abs(a))))
+BINARY(vLeakyRelu, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, hn::Mul(a, b)))
+BINARY(vThresholdedRelu, hn::IfThenElseZero(hn::Gt(a, b), a))
+TERNARY(vClip, hn::IfThenElse(hn::Lt(a, b), b, hn::IfThenElse(hn::Gt(a, c), c, a)))
+TERNARY(vHardSigmoid, hardSigmoid(a, b, c))
+TERNARY(vHardSwish, hn::Mul(a, hardSigmoid(a, b, c)))
+BINARY(vAdd, hn::Add(a, b))
+BINARY(vSub, hn::Sub(a, b))
+BINARY(vMul, hn::Mul(a, b))
+BINARY(vDiv, hn::Div(a, b))
+BINARY(vMin, hn::IfThenElse(hn::Or(hn::Lt(b, a), isNan(b)), b, a))
+BINARY(vMax, hn::IfThenElse(hn::Or(hn::Gt(b, a), isNan(b)), b, a))
+BINARY(vAnd, truth(hn::And(isTrue(a), isTrue(b))))
+BINARY(vOr, truth(hn::Or(isTrue(a), isTrue(b))))
+BINARY(vEqual, truth(hn::Eq(a, b)))
+BINARY(vGreater, truth(hn::Gt(a, b)))
+BINARY(vLess, truth(hn::Lt(a, b)))
+TERNARY(vSelect, hn::IfThenElse(isTrue(a), b, c))
+TERNARY(vFma, hn::Add(hn::Mul(a, b), c))
+
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+
+VectorFunction find(ops::ScalarOp op) {
+  using ops::ScalarOp;
+  switch (op) {
+    case ScalarOp::k_identity:
+    case ScalarOp::k_cast: return vIdentity;
+    case ScalarOp::k_exp: return vExp;
+    case ScalarOp::k_log: return vLog;
+    case ScalarOp::k_erf: return vErf;
+    case ScalarOp::k_softplus: return vSoftplus;
+    case ScalarOp::k_gelu_erf: return vGelu;
+    case ScalarOp::k_gelu_tanh: return vGeluTanh;
+    case ScalarOp::k_elu: return vElu;
+    case ScalarOp::k_selu: return vSelu;
+    case ScalarOp::k_sqrt: return vSqrt;
+    case ScalarOp::k_rsqrt: return vRsqrt;
+    case ScalarOp::k_recip: return vRecip;
+    case ScalarOp::k_abs: return vAbs;
+    case ScalarOp::k_neg: return vNeg;
+    case ScalarOp::k_tanh: return vTanh;
+    case ScalarOp::k_ceil: return vCeil;
+    case ScalarOp::k_floor: return vFloor;
+    case ScalarOp::k_round: return vRound;
+    case ScalarOp::k_not: return vNot;
+    case ScalarOp::k_relu: return vRelu;
+    case ScalarOp::k_sigmoid: return vSigmoid;
+    case ScalarOp::k_softsign: return vSoftsign;
+    case ScalarOp::k_leaky_relu: return vLeakyRelu;
+    case ScalarOp::k_thresholded_relu: return vThresholdedRelu;
+    case ScalarOp::k_clip: return vClip;
+    case ScalarOp::k_hard_sigmoid: return vHardSigmoid;
+    case ScalarOp::k_add: return vAdd;
+    case ScalarOp::k_sub: return vSub;
+    case ScalarOp::k_mul: return vMul;
+    case ScalarOp::k_div: return vDiv;
+    case ScalarOp::k_min: return vMin;
+    case ScalarOp::k_max: return vMax;
+    case ScalarOp::k_and: return vAnd;
+    case ScalarOp::k_or: return vOr;
+    case ScalarOp::k_equal: return vEqual;
+    case ScalarOp::k_greater: return vGreater;
+    case ScalarOp::k_less: return vLess;
+    case ScalarOp::k_select: return vSelect;
+    case ScalarOp::k_fma: return vFma;
+    default: return nullptr;
+  }
+}
+
+VectorFunction findGated(ops::ScalarOp gate) {
+  if (gate == ops::ScalarOp::k_sigmoid) return vSwish;
+  return gate == ops::ScalarOp::k_hard_sigmoid ? vHardSwish : nullptr;
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <array>
+#include <utility>
+
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(find);
+TENON_SIMD_TABLE(findGated);
+
+template <size_t Op>
+void scalarLoop(const float* a, const float* b, const float* c, float* out, size_t count) {
+  const auto op = static_cast<ops::ScalarOp>(Op);
+  const int arity = ops::row(op).arity;
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = static_cast<float>(ops::evaluateScalar(op, static_cast<double>(a[i]), arity > 1 ? static_cast<double>(b[i]) : 0.0,
+                                                    arity > 2 ? static_cast<double>(c[i]) : 0.0));
+  }
+}
+
+template <size_t... Ops>
+constexpr std::array<VectorFunction, sizeof...(Ops)> scalarLoops(std::index_sequence<Ops...>) {
+  return {scalarLoop<Ops>...};
+}
+
+constexpr size_t kCount = 0
+#define ROW(name, arity, result, expression) +1
+#include "ops/pointwise.table"
+#undef ROW
+    ;
+
+}  // namespace
+
+VectorFunction vectorFunction(ops::ScalarOp op) {
+  static constexpr auto kLoops = scalarLoops(std::make_index_sequence<kCount>());
+  const VectorFunction fast = TENON_SIMD_BEST(find)(op);
+  return fast != nullptr ? fast : kLoops[static_cast<size_t>(op)];
+}
+
+VectorFunction gatedFunction(ops::ScalarOp gate) {
+  return TENON_SIMD_BEST(findGated)(gate);
+}
+
+}  // namespace tenon::backends::cpu
+#endif

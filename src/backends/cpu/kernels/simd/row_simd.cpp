@@ -1,0 +1,128 @@
+// Row functions of normalization, in Highway: written once, compiled per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/row_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "backends/cpu/kernels/simd/row_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+namespace rows {
+
+// Lanes sum up to this many elements in f32 before the partial sum goes on in double, so that long rows stay exact.
+constexpr size_t kChunk = 4096;
+
+// The sum over i of term(x[i]): two chains of vectors, the rest one by one.
+template <typename VectorTerm, typename ScalarTerm>
+double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, ScalarTerm scalarTerm) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  double total = 0;
+  for (size_t begin = 0; begin < count; begin += kChunk) {
+    const size_t end = std::min(count, begin + kChunk);
+    V a = hn::Zero(d);
+    V b = hn::Zero(d);
+    size_t i = begin;
+    for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      a = hn::Add(a, vectorTerm(hn::LoadU(d, x + i)));
+      b = hn::Add(b, vectorTerm(hn::LoadU(d, x + i + lanes)));
+    }
+    for (; i + lanes <= end; i += lanes) a = hn::Add(a, vectorTerm(hn::LoadU(d, x + i)));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b))));
+    for (; i < end; ++i) total += static_cast<double>(scalarTerm(x[i]));
+  }
+  return total;
+}
+
+double sum(const float* x, size_t count) {
+  return sumOf(x, count, [](V v) HWY_ATTR { return v; }, [](float v) { return v; });
+}
+
+double squares(const float* x, float mean, size_t count) {
+  const V shift = hn::Set(D(), mean);
+  const auto square = [shift](V v) HWY_ATTR {
+    const V difference = hn::Sub(v, shift);
+    return hn::Mul(difference, difference);
+  };
+  return sumOf(x, count, square, [mean](float v) { return (v - mean) * (v - mean); });
+}
+
+void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale, const float* bias) {
+  const D d;
+  const V m = hn::Set(d, mean);
+  const V f = hn::Set(d, factor);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const V normal = hn::Mul(hn::Sub(hn::LoadU(d, x + i), m), f);
+    hn::StoreU(hn::MulAdd(normal, hn::LoadU(d, scale + i), hn::LoadU(d, bias + i)), d, y + i);
+  }
+  for (; i < count; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
+}
+
+void addRows(const float* x, size_t step, size_t rows, double* sums, size_t count) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    auto s0 = hn::LoadU(d, sums + i);
+    auto s1 = hn::LoadU(d, sums + i + lanes);
+    auto s2 = hn::LoadU(d, sums + i + 2 * lanes);
+    auto s3 = hn::LoadU(d, sums + i + 3 * lanes);
+    const float* from = x + i;
+    for (size_t r = 0; r < rows; ++r, from += step) {
+      s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadU(narrow, from)));
+      s1 = hn::Add(s1, hn::PromoteTo(d, hn::LoadU(narrow, from + lanes)));
+      s2 = hn::Add(s2, hn::PromoteTo(d, hn::LoadU(narrow, from + 2 * lanes)));
+      s3 = hn::Add(s3, hn::PromoteTo(d, hn::LoadU(narrow, from + 3 * lanes)));
+    }
+    hn::StoreU(s0, d, sums + i);
+    hn::StoreU(s1, d, sums + i + lanes);
+    hn::StoreU(s2, d, sums + i + 2 * lanes);
+    hn::StoreU(s3, d, sums + i + 3 * lanes);
+  }
+  for (; i < count; ++i) {
+    for (size_t r = 0; r < rows; ++r) sums[i] += static_cast<double>(x[r * step + i]);
+  }
+}
+
+void scaleAll(const float* x, float* y, size_t count, float mean, float factor, float bias) {
+  const D d;
+  const V m = hn::Set(d, mean);
+  const V f = hn::Set(d, factor);
+  const V b = hn::Set(d, bias);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), m), f, b), d, y + i);
+  for (; i < count; ++i) y[i] = (x[i] - mean) * factor + bias;
+}
+
+}  // namespace rows
+
+RowFunctions allRowFunctions() { return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll}; }
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(allRowFunctions);
+
+}  // namespace
+
+const RowFunctions& rowFunctions() {
+  static const RowFunctions kFunctions = TENON_SIMD_BEST(allRowFunctions)();
+  return kFunctions;
+}
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,148 @@
+// Deconvolution whose windows do not overlap (the stride is the window), over channels-last images: one product of
+// pixels and channels per row of the window, whose columns lie side by side in the result.
+#include <cstring>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/tile_epilogue.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "core/error.h"
+#include "ops/op/deconvolution.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+struct UpsampleKernel final : runtime::Kernel {
+  UpsampleKernel(const ops::Deconvolution& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& w = load.constants[1];
+    if (w.data == nullptr || w.dims.rank != 4 || op.groups != 1) throw Unsupported("cpu.upsample needs constant weights of images and one group");
+    if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.upsample needs a bias that is a constant");
+    weights = w.dims;
+    columns = w.dims[1] * w.dims[3];
+    const int64_t taps = w.dims.count(2, 4);
+    const auto* const data = static_cast<const float*>(w.data);
+    std::vector<float> matrix(static_cast<size_t>(w.dims[0] * columns));  // of one row of the window: [channel][tap, column]
+    for (int64_t r = 0; r < w.dims[2]; ++r) {
+      for (int64_t i = 0; i < w.dims[0] * columns; ++i) {
+        const int64_t c = i / columns, s = i % columns / w.dims[1], k = i % w.dims[1];
+        matrix[static_cast<size_t>(i)] = data[(c * w.dims[1] + k) * taps + r * w.dims[3] + s];
+      }
+      const auto panel = packPanels(matrix.data(), w.dims[0], columns, columns, 1);
+      panels.insert(panels.end(), panel.begin(), panel.end());
+    }
+    if (!op.hasBias) return;
+    const auto* const values = static_cast<const float*>(load.constants[2].data);
+    for (int64_t s = 0; s < w.dims[3]; ++s) bias.insert(bias.end(), values, values + w.dims[1]);
+    bias.resize(static_cast<size_t>(panelCount(columns) * tileGeometry().columns), 0.f);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+
+  ops::Deconvolution op;
+  Dims weights;
+  int64_t columns = 0;        // taps of a row of the window times output channels
+  Panels panels;              // [row of the window][panel][channel][column]
+  std::vector<float> bias;    // filled up to whole panels; empty without
+};
+
+class UpsampleInstance final : public runtime::KernelInstance {
+ public:
+  explicit UpsampleInstance(const UpsampleKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0].dims;
+    const auto& y = shapes.outputs[0].dims;
+    const auto extras = shapes.inputs.subspan(kernel_.op.hasBias ? 3 : 2);
+    if (extras.size() > kMostExtras) throw Unsupported("cpu.upsample: {} operands of the epilogue", extras.size());
+    epilogue_.configure("cpu.upsample", y, extras, 1);
+    operands_ = epilogue_.operands();
+    if (std::find(operands_.begin(), operands_.end(), TileEpilogue::Operand::kMatrix) != operands_.end()) {
+      throw Unsupported("cpu.upsample: an operand of the epilogue as large as the result {}", y.text());
+    }
+    rows_ = x[0] * x[2];
+    width_ = x[3];
+    channels_ = x[1];
+    outChannels_ = y[1];
+    const bool oneForAll = std::all_of(operands_.begin(), operands_.end(), [](auto operand) { return operand == TileEpilogue::Operand::kValue; });
+    isLate_ = oneForAll && !epilogue_.isDirect() && 2 * kernel_.columns <= tileGeometry().columns;
+    return operands_.size() * static_cast<size_t>(kernel_.columns) * sizeof(float);
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (width_ * outChannels_ == 0) return;
+    const auto* const x = static_cast<const float*>(arguments.inputs[0]);
+    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    std::array<void*, kMostExtras> extras{};
+    stretch(arguments.inputs + (kernel_.op.hasBias ? 3 : 2), static_cast<float*>(arguments.workspace), extras.data());
+    runJobs(rows_, rows_ * width_ * channels_ * kernel_.columns * kernel_.weights[2], [&](int64_t row) { line(row, x, out, extras.data()); });
+  }
+
+ private:
+  static constexpr size_t kMostExtras = 24;
+
+  // One value per channel becomes one per column.
+  void stretch(void* const* inputs, float* to, void** extras) const {
+    for (size_t k = 0; k < operands_.size(); ++k) {
+      extras[k] = inputs[k];
+      if (operands_[k] != TileEpilogue::Operand::kRow) continue;
+      extras[k] = to;
+      for (int64_t s = 0; s < kernel_.weights[3]; ++s, to += outChannels_) {
+        std::memcpy(to, inputs[k], static_cast<size_t>(outChannels_) * sizeof(float));
+      }
+    }
+  }
+
+  // The output is a matrix: a row for each pixel of the input and row of the window, of `kernel_.columns` columns.
+  void line(int64_t row, const float* x, float* out, void* const* extras) const {
+    const int64_t tileRows = tileGeometry().rows;
+    for (int64_t first = 0; first < width_; first += tileRows) {
+      const auto count = static_cast<int>(std::min<int64_t>(tileRows, width_ - first));
+      const float* sources[kMaxTileRows];
+      for (int i = 0; i < count; ++i) sources[i] = x + (row * width_ + first + i) * channels_;
+      for (int64_t r = 0; r < kernel_.weights[2]; ++r) tile(sources, count, r, (row * kernel_.weights[2] + r) * width_ + first, out, extras);
+    }
+    if (!isLate_) return;
+    const int64_t floats = kernel_.weights[2] * width_ * kernel_.columns;
+    epilogue_.finishInPlace(out + row * floats, floats, extras);
+  }
+
+  void tile(const float* const* sources, int count, int64_t windowRow, int64_t outRow, float* out, void* const* extras) const {
+    const int64_t tileColumns = tileGeometry().columns;
+    const auto function = tileFunctions()[static_cast<size_t>(count)];
+    const int64_t panels = panelCount(kernel_.columns);
+    for (int64_t p = 0; p < panels; ++p) {
+      TileCall call;
+      call.sources = sources;
+      call.depth = channels_;
+      call.panel = kernel_.panels.data() + (windowRow * panels + p) * channels_ * tileColumns;
+      call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + p * tileColumns;
+      call.width = std::min<int64_t>(tileColumns, kernel_.columns - p * tileColumns);
+      if (!isLate_) {
+        epilogue_.run(function, count, call, out, extras, outRow, p * tileColumns, kernel_.columns);
+        continue;
+      }
+      call.out = out + outRow * kernel_.columns;
+      call.outStride = kernel_.columns;
+      function(call);
+    }
+  }
+
+  const UpsampleKernel& kernel_;
+  TileEpilogue epilogue_;
+  std::vector<TileEpilogue::Operand> operands_;
+  int64_t rows_ = 0, width_ = 0, channels_ = 0, outChannels_ = 0;
+  bool isLate_ = false;  // the epilogue runs over whole lines, because a tile would be mostly columns that do not exist
+};
+
+std::unique_ptr<runtime::KernelInstance> UpsampleKernel::instantiate() const { return std::make_unique<UpsampleInstance>(*this); }
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::Deconvolution>();
+  if (description == nullptr) throw Unsupported("cpu.upsample cannot compute {}", op.name());
+  return std::make_unique<UpsampleKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_upsample() { return {"upsample", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,221 @@
+// Convolution by 3x3 windows of stride 1 over channels-last images, by Winograd's F(4x4, 3x3): transform patches, 36
+// matrix products, transform back with bias and epilogue.
+#include <cstring>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/tile_epilogue.h"
+#include "backends/cpu/kernels/common/window.h"
+#include "backends/cpu/kernels/simd/winograd_simd.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "core/error.h"
+#include "ops/op/convolution.h"
+#include "runtime/keeper.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
+
+struct WinogradKernel final : runtime::Kernel, runtime::Keeper {
+  WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  runtime::Hold holds(size_t input) const override { return input == 1 ? runtime::Hold::kCopy : runtime::Hold::kNothing; }
+
+  ops::Convolution op;
+  Dims weights;
+  Panels panels;              // [product][panel][channel][column]
+  std::vector<float> bias;    // filled up to whole panels; empty without
+};
+
+WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
+  const auto& w = load.constants[1];
+  if (w.data == nullptr || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3 || op.groups != 1) {
+    throw Unsupported("cpu.winograd needs constant 3x3 weights and one group");
+  }
+  if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.winograd needs a bias that is a constant");
+  weights = w.dims;
+  if (load.sizesOnly) return;
+  const int64_t columns = w.dims[0];
+  const int64_t channels = w.dims[1];
+  const int64_t width = tileGeometry().columns;
+  const int64_t size = panelCount(columns) * channels * width;
+  panels.assign(static_cast<size_t>(kWinogradProducts * size), 0.f);
+  const auto* const data = static_cast<const float*>(w.data);
+  for (int64_t k = 0; k < columns; ++k) {
+    for (int64_t c = 0; c < channels; ++c) {
+      double window[9];
+      double products[kWinogradProducts];
+      for (int i = 0; i < 9; ++i) window[i] = static_cast<double>(data[(k * channels + c) * 9 + i]);
+      winogradWeights(window, products);
+      float* const to = panels.data() + (k / width * channels + c) * width + k % width;
+      for (int p = 0; p < kWinogradProducts; ++p) to[p * size] = static_cast<float>(products[p]);
+    }
+  }
+  if (!op.hasBias) return;
+  const auto* const values = static_cast<const float*>(load.constants[2].data);
+  bias.assign(values, values + columns);
+  bias.resize(static_cast<size_t>(panelCount(columns) * width), 0.f);
+}
+
+class WinogradInstance final : public runtime::KernelInstance {
+ public:
+  explicit WinogradInstance(const WinogradKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+  size_t configure(const runtime::Shapes& shapes) override;
+  void launch(const runtime::LaunchArguments& arguments) override;
+
+ private:
+  struct Block {
+    int64_t first;     // patch
+    int64_t count;
+    float* inputs;     // [product][patch][channel]
+    float* products;   // [product][patch][padded column]
+  };
+  void transformInput(const Block& block, int64_t patch, const float* x) const;
+  void multiply(const Block& block, int64_t product) const;
+  void transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const;
+
+  const WinogradKernel& kernel_;
+  TileEpilogue epilogue_;
+  size_t firstExtra_ = 2;
+  Window window_;
+  int64_t down_ = 0, across_ = 0;   // patches of an image
+  int64_t patches_ = 0, blockPatches_ = 0, blocks_ = 0;
+  int64_t columns_ = 0;             // padded
+  int64_t blockFloats_ = 0;
+  bool together_ = false;           // all threads share one block after another
+  std::vector<float> zeros_;
+};
+
+std::unique_ptr<runtime::KernelInstance> WinogradKernel::instantiate() const { return std::make_unique<WinogradInstance>(*this); }
+
+size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
+  const auto& op = kernel_.op;
+  const auto& y = shapes.outputs[0];
+  firstExtra_ = op.hasBias ? 3 : 2;
+  epilogue_.configure("cpu.winograd", y.dims, shapes.inputs.subspan(firstExtra_), 1);
+  epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
+  window_ = makeWindow(op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
+  down_ = (window_.out[0] + kWinogradOut - 1) / kWinogradOut;
+  across_ = (window_.out[1] + kWinogradOut - 1) / kWinogradOut;
+  patches_ = window_.batch * down_ * across_;
+  if (patches_ == 0 || window_.outChannels == 0) return 0;
+  const auto [rows, width] = tileGeometry();
+  columns_ = panelCount(window_.outChannels) * width;
+  const int64_t floatsPerPatch = kWinogradProducts * (window_.channels + columns_);
+  const int64_t fitting = std::max<int64_t>(rows, kBlockFloats / floatsPerPatch / rows * rows);
+  blockPatches_ = std::min(patches_, fitting);
+  blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
+  blockFloats_ = blockPatches_ * floatsPerPatch;
+  zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
+  const int64_t threads = platform::coreCount();
+  together_ = blocks_ < 3 * threads;
+  return static_cast<size_t>(blockFloats_ * (together_ ? 1 : threads)) * sizeof(float);
+}
+
+void WinogradInstance::transformInput(const Block& block, int64_t patch, const float* x) const {
+  const int64_t at = block.first + patch;
+  const int64_t left = at % across_ * kWinogradOut - window_.before[1];
+  const int64_t top = at / across_ % down_ * kWinogradOut - window_.before[0];
+  const float* const image = x + at / across_ / down_ * window_.extent[0] * window_.extent[1] * window_.step;
+  const float* pixels[kWinogradProducts];
+  for (int64_t i = 0; i < kWinogradIn; ++i) {
+    for (int64_t j = 0; j < kWinogradIn; ++j) {
+      const int64_t row = top + i;
+      const int64_t column = left + j;
+      const bool inside = row >= 0 && row < window_.extent[0] && column >= 0 && column < window_.extent[1];
+      pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
+    }
+  }
+  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels, block.count * window_.channels);
+}
+
+void WinogradInstance::multiply(const Block& block, int64_t product) const {
+  const auto [rows, width] = tileGeometry();
+  const float* const inputs = block.inputs + product * block.count * window_.channels;
+  float* const products = block.products + product * block.count * columns_;
+  const int64_t panels = columns_ / width;
+  const auto& functions = tileFunctions();
+  for (int64_t p = 0; p < panels; ++p) {
+    TileCall call;
+    call.depth = window_.channels;
+    call.panel = kernel_.panels.data() + (product * panels + p) * window_.channels * width;
+    call.width = width;
+    call.outStride = columns_;
+    for (int64_t patch = 0; patch < block.count; patch += rows) {
+      const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
+      const float* sources[kMaxTileRows];
+      for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
+      call.sources = sources;
+      call.out = products + patch * columns_ + p * width;
+      functions[static_cast<size_t>(count)](call);
+    }
+  }
+}
+
+void WinogradInstance::transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const {
+  const int64_t width = tileGeometry().columns;
+  const int64_t at = block.first + patch;
+  const int64_t left = at % across_ * kWinogradOut;
+  const int64_t top = at / across_ % down_ * kWinogradOut;
+  const int64_t image = at / across_ / down_;
+  const int64_t down = std::min<int64_t>(kWinogradOut, window_.out[0] - top);
+  const int64_t across = std::min<int64_t>(kWinogradOut, window_.out[1] - left);
+  alignas(64) float results[kWinogradOut * kWinogradOut * kMaxTileColumns];
+  for (int64_t column = 0; column < window_.outChannels; column += width) {
+    winogradTransforms().output(block.products + patch * columns_ + column, block.count * columns_, width,
+                                kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
+    for (int64_t i = 0; i < down; ++i) {
+      const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
+      epilogue_.finish(results + i * kWinogradOut * width, static_cast<int>(across), width, std::min(width, window_.outChannels - column), out,
+                       extras, row, column, window_.outChannels);
+    }
+  }
+}
+
+void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
+  if (patches_ == 0 || window_.outChannels == 0) return;
+  const auto* const x = static_cast<const float*>(arguments.inputs[0]);
+  auto* const out = static_cast<float*>(arguments.outputs[0]);
+  auto* const memory = static_cast<float*>(arguments.workspace);
+  void* const* const extras = arguments.inputs + firstExtra_;
+  const auto blockAt = [&](int64_t index, float* place) {
+    Block block{index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), place, nullptr};
+    block.products = place + kWinogradProducts * block.count * window_.channels;
+    return block;
+  };
+  const int64_t transform = kWinogradProducts * 4;
+  if (together_) {
+    for (int64_t index = 0; index < blocks_; ++index) {
+      const Block block = blockAt(index, memory);
+      runJobs(block.count, block.count * window_.channels * transform, [&](int64_t patch) { transformInput(block, patch, x); });
+      runJobs(kWinogradProducts, kWinogradProducts * block.count * window_.channels * columns_, [&](int64_t p) { multiply(block, p); });
+      runJobs(block.count, block.count * columns_ * transform, [&](int64_t patch) { transformOutput(block, patch, out, extras); });
+    }
+    return;
+  }
+  // Each thread has a block's memory of its own.
+  std::atomic<int64_t> nextPlace{0};
+  std::atomic<int64_t> nextBlock{0};
+  platform::parallelFor(platform::teamSize(), 1, [&](int64_t, int64_t) {
+    float* const place = memory + nextPlace.fetch_add(1) * blockFloats_;
+    for (int64_t index = nextBlock.fetch_add(1); index < blocks_; index = nextBlock.fetch_add(1)) {
+      const Block block = blockAt(index, place);
+      for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
+      for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p);
+      for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
+    }
+  });
+}
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::Convolution>();
+  if (description == nullptr) throw Unsupported("cpu.winograd cannot compute {}", op.name());
+  return std::make_unique<WinogradKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_winograd() { return {"winograd", 1, &load}; }
+
+}  // namespace tenon::backends::cpu

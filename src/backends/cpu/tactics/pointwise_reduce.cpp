@@ -1,0 +1,63 @@
+// When the reduction with scalar work in front can be used.
+#include "backends/cpu/kernels/common/pointwise_reduce.h"
+
+#include "backends/cpu/tactics/common/scalar_work.h"
+#include "backends/cpu/tactics/common/simple_tactic.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kShortRun = 64;  // values below which two kernels, each along its own axes, do better
+
+class PointwiseReduceTactic final : public SimpleTactic {
+ public:
+  PointwiseReduceTactic() : SimpleTactic("cpu.pointwise_reduce", true, 10) {}
+
+  compile::Support supports(const compile::Problem& problem) const override {
+    const auto* op = problem.op.as<ops::PointwiseReduce>();
+    if (op == nullptr) return compile::no("it reduces what pointwise operators compute");
+    if (problem.outputs[0].dtype != DataType::kF32)
+      return compile::no("a result of {}", tenon::name(problem.outputs[0].dtype));
+    constexpr size_t kBuffers = 47;  // of a block; the loops take one more
+    const auto support = scalarWorkSupport(op->expr, problem, kBuffers);
+    if (!support) return support;
+    if (candidates(problem).empty()) return compile::no("no run of {} values lies along one axis", kShortRun);
+    return compile::yes();
+  }
+
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto all = SimpleTactic::candidates(problem);
+    const int rank = problem.inputs[0].dims.rank;
+    if (rank >= 4 && rank <= 5 && problem.outputs[0].dims.rank < 4) {
+      auto last = all[0];
+      for (size_t i = 0; i < problem.inputs.size(); ++i) {
+        const auto& input = problem.inputs[i];
+        if (input.constant == nullptr && input.dims.rank >= 4) last.inputs[i] = Format::kChannelsLast;
+      }
+      all.push_back(last);
+    }
+    std::erase_if(all, [&](const compile::Candidate& candidate) { return runOf(problem, candidate) < kShortRun; });
+    return all;
+  }
+
+ private:
+  // An empty tensor has no runs, and any form will do.
+  static int64_t runOf(const compile::Problem& problem, const compile::Candidate& candidate) {
+    const auto* op = problem.op.as<ops::PointwiseReduce>();
+    std::vector<runtime::TensorShape> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
+    }
+    const auto& output = problem.outputs[0];
+    return PointwiseReduceLoops(*op, inputs, {output.dtype, output.dims, candidate.outputs[0]}).run;
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_pointwise_reduce() {
+  static const PointwiseReduceTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,38 @@
+// When the reduction kernels can be used.
+#include "backends/cpu/tactics/common/simple_tactic.h"
+#include "ops/op/reduce.h"
+#include "ops/op/softmax.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+class ReductionTactic final : public SimpleTactic {
+ public:
+  ReductionTactic() : SimpleTactic("cpu.reduction", true, 10) {}
+
+  compile::Support supports(const compile::Problem& problem) const override {
+    if (problem.op.as<ops::Reduce>() == nullptr && problem.op.as<ops::Softmax>() == nullptr) {
+      return compile::no("it computes reduce and softmax");
+    }
+    return onlyF32(problem);
+  }
+
+  // A reduced result without its axes has fewer than four; its input may still be channels-last.
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    const int in = problem.inputs[0].dims.rank;
+    if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4) {
+      result.push_back({std::string(name()), "", {Format::kChannelsLast}, {Format::kLinear}});
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_reduction() {
+  static const ReductionTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,34 @@
+// When the axis-by-axis resize can be used.
+#include "ops/op/resize.h"
+
+#include "backends/cpu/tactics/common/simple_tactic.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+class ResizeTactic final : public SimpleTactic {
+ public:
+  ResizeTactic() : SimpleTactic("cpu.resize", true, 10) {}
+  compile::Support supports(const compile::Problem& problem) const override {
+    if (problem.op.as<ops::Resize>() == nullptr) return compile::no("it resizes");
+    return onlyF32(problem);
+  }
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto result = SimpleTactic::candidates(problem);
+    allowPitch(result);
+    for (auto& candidate : result) {
+      candidate.pitchedInputs = 0;
+      if (problem.inputs[0].dims[1] != problem.outputs[0].dims[1]) candidate.pitchedOutputs = 0;
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_resize() {
+  static const ResizeTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,354 @@
+// Builds graphs, asks the heuristics, keeps plans.
+#include "backends/cuda/cudnn/cudnn_graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/made_once.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace tenon::backends::cuda::dnn {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // bytes that every address of a tensor is a multiple of
+constexpr size_t kMostKnobs = 64;
+constexpr size_t kMostPlans = 2048;
+
+// Handles that no thread uses; a handle is expensive to make.
+struct HandlePool {
+  std::mutex mutex;
+  std::vector<Handle> resting;
+};
+
+HandlePool& handlePool() {
+  static auto* const kPool = new HandlePool;
+  return *kPool;
+}
+
+struct HandleLease {
+  Handle handle = nullptr;
+  void* stream = nullptr;
+  bool streamIsSet = false;
+  ~HandleLease() {
+    if (handle == nullptr) return;
+    auto& pool = handlePool();
+    const std::lock_guard lock(pool.mutex);
+    pool.resting.push_back(handle);
+  }
+};
+
+HandleLease& lease() {
+  thread_local HandleLease kLease;
+  if (kLease.handle != nullptr) return kLease;
+  if (!library().missing.empty()) throw Unsupported("{}", library().missing);
+  makeCurrent();
+  auto& pool = handlePool();
+  const std::lock_guard lock(pool.mutex);
+  if (!pool.resting.empty()) {
+    kLease.handle = pool.resting.back();
+    pool.resting.pop_back();
+  } else {
+    check(library().create(&kLease.handle), "cudnnCreate");
+  }
+  return kLease;
+}
+
+MadeOnce<ExecutionPlan>& planCache() {
+  static auto* const kCache = new MadeOnce<ExecutionPlan>(kMostPlans);
+  return *kCache;
+}
+
+std::string words(const std::vector<int64_t>& values) { return fmt::format("{}", fmt::join(values, ",")); }
+
+}  // namespace
+
+Chip Chip::here() {
+  Chip chip;
+  chip.handle_ = lease().handle;
+  return chip;
+}
+
+Chip Chip::described(std::string_view properties) {
+  if (!library().missing.empty()) throw Unsupported("{}", library().missing);
+  auto descriptor = std::make_shared<Descriptor>(Kind::kDeviceProperties);
+  descriptor->set(Attribute::kDevicePropertiesJson, std::span<const char>(properties.data(), properties.size()));
+  descriptor->finalize("properties of a chip");
+  Chip chip;
+  chip.properties_ = std::move(descriptor);
+  return chip;
+}
+
+Handle threadHandle(void* stream) {
+  auto& own = lease();
+  if (!own.streamIsSet || own.stream != stream) {
+    check(library().setStream(own.handle, stream), "cudnnSetStream");
+    own.stream = stream;
+    own.streamIsSet = true;
+  }
+  return own.handle;
+}
+
+std::string EngineChoice::text() const {
+  std::string result = fmt::format("{}", engine);
+  for (size_t i = 0; i < knobs.size(); ++i) result += fmt::format("{}{}={}", i == 0 ? ":" : ",", knobs[i].first, knobs[i].second);
+  return result;
+}
+
+EngineChoice EngineChoice::parse(std::string_view text) {
+  TextReader in(text, "an engine of cuDNN");
+  EngineChoice choice;
+  choice.engine = in.integer();
+  if (in.accept(":")) {
+    do {
+      const int64_t type = in.integer();
+      in.expect("=");
+      choice.knobs.emplace_back(type, in.integer());
+    } while (in.accept(","));
+  }
+  return choice;
+}
+
+OperationGraph::Id OperationGraph::tensor(const Tensor& tensor) {
+  const auto id = static_cast<Id>(tensors_.size());
+  auto& descriptor = tensors_.emplace_back(Kind::kTensor);
+  descriptor.set(Attribute::kTensorType, tensor.type);
+  descriptor.set(Attribute::kTensorExtents, std::span<const int64_t>(tensor.dims));
+  descriptor.set(Attribute::kTensorStrides, std::span<const int64_t>(tensor.strides));
+  descriptor.set(Attribute::kTensorId, id + 1);  // zero is no identifier
+  descriptor.set(Attribute::kTensorAlignment, tensor.byValue ? int64_t{4} : kAlignment);
+  if (tensor.isVirtual) descriptor.set(Attribute::kTensorIsVirtual, true);
+  if (tensor.byValue) descriptor.set(Attribute::kTensorIsByValue, true);
+  descriptor.finalize("a tensor");
+  text_ += fmt::format("t{}:{}[{}][{}]{}{} ", id, static_cast<int>(tensor.type), words(tensor.dims), words(tensor.strides),
+                       tensor.isVirtual ? "v" : "", tensor.byValue ? "s" : "");
+  return id;
+}
+
+Descriptor OperationGraph::convolutionDescriptor(const Window& window) {
+  Descriptor descriptor(Kind::kConvolution);
+  descriptor.set(Attribute::kConvolutionSpatialAxes, static_cast<int64_t>(window.strides.size()));
+  descriptor.set(Attribute::kConvolutionComputeType, ElementType::kF32);
+  descriptor.set(Attribute::kConvolutionMode, ConvolutionMode::kCrossCorrelation);
+  descriptor.set(Attribute::kConvolutionStrides, std::span<const int64_t>(window.strides));
+  descriptor.set(Attribute::kConvolutionDilations, std::span<const int64_t>(window.dilations));
+  descriptor.set(Attribute::kConvolutionPrePaddings, std::span<const int64_t>(window.pre));
+  descriptor.set(Attribute::kConvolutionPostPaddings, std::span<const int64_t>(window.post));
+  descriptor.finalize("a convolution");
+  text_ += fmt::format("({};{};{};{}) ", words(window.strides), words(window.dilations), words(window.pre), words(window.post));
+  return descriptor;
+}
+
+void OperationGraph::convolution(const Window& window, Id x, Id w, Id y) {
+  text_ += fmt::format("conv{},{},{}", x, w, y);
+  parts_.push_back(convolutionDescriptor(window));
+  Descriptor operation(Kind::kConvolutionForward);
+  operation.set(Attribute::kForwardConvolution, parts_.back());
+  operation.set(Attribute::kForwardX, at(x));
+  operation.set(Attribute::kForwardW, at(w));
+  operation.set(Attribute::kForwardY, at(y));
+  operation.set(Attribute::kForwardAlpha, 1.0f);
+  operation.set(Attribute::kForwardBeta, 0.0f);
+  operation.finalize("a convolution's operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::convolutionBackwardData(const Window& window, Id dy, Id w, Id dx) {
+  text_ += fmt::format("dgrad{},{},{}", dy, w, dx);
+  parts_.push_back(convolutionDescriptor(window));
+  Descriptor operation(Kind::kConvolutionBackwardData);
+  operation.set(Attribute::kBackwardConvolution, parts_.back());
+  operation.set(Attribute::kBackwardDy, at(dy));
+  operation.set(Attribute::kBackwardW, at(w));
+  operation.set(Attribute::kBackwardDx, at(dx));
+  operation.set(Attribute::kBackwardAlpha, 1.0f);
+  operation.set(Attribute::kBackwardBeta, 0.0f);
+  operation.finalize("a deconvolution's operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::matmul(Id a, Id b, Id c) {
+  text_ += fmt::format("matmul{},{},{} ", a, b, c);
+  Descriptor descriptor(Kind::kMatMul);
+  descriptor.set(Attribute::kMatMulComputeType, ElementType::kF32);
+  descriptor.finalize("a matrix product");
+  parts_.push_back(std::move(descriptor));
+  Descriptor operation(Kind::kMatMulOperation);
+  operation.set(Attribute::kMatMulDescriptor, parts_.back());
+  operation.set(Attribute::kMatMulA, at(a));
+  operation.set(Attribute::kMatMulB, at(b));
+  operation.set(Attribute::kMatMulC, at(c));
+  operation.finalize("a matrix product's operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::reduce(ReductionOperator op, Id x, Id y) {
+  text_ += fmt::format("reduce{},{},{} ", static_cast<int>(op), x, y);
+  Descriptor descriptor(Kind::kReduction);
+  descriptor.set(Attribute::kReductionComputeType, ElementType::kF32);
+  descriptor.set(Attribute::kReductionOperator, op);
+  descriptor.finalize("a reduction");
+  parts_.push_back(std::move(descriptor));
+  Descriptor operation(Kind::kReductionOperation);
+  operation.set(Attribute::kReductionDescriptor, parts_.back());
+  operation.set(Attribute::kReductionX, at(x));
+  operation.set(Attribute::kReductionY, at(y));
+  operation.finalize("a reduction's operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::pointwise(const PointwiseSettings& settings, Id x, std::optional<Id> b, Id y) {
+  Descriptor descriptor(Kind::kPointwise);
+  descriptor.set(Attribute::kPointwiseMode, settings.mode);
+  descriptor.set(Attribute::kPointwiseMathType, ElementType::kF32);
+  text_ += fmt::format("pw{}(", static_cast<int>(settings.mode));
+  const auto option = [&](Attribute name, const std::optional<double>& value) {
+    if (!value) return;
+    descriptor.set(name, *value);
+    text_ += fmt::format("{}={},", static_cast<int>(name), *value);
+  };
+  option(Attribute::kReluLowerClip, settings.lowerClip);
+  option(Attribute::kReluUpperClip, settings.upperClip);
+  option(Attribute::kReluLowerClipSlope, settings.slope);
+  option(Attribute::kEluAlpha, settings.alpha);
+  descriptor.finalize("a pointwise function");
+  text_ += fmt::format("){},{},{} ", x, b.value_or(-1), y);
+  parts_.push_back(std::move(descriptor));
+  Descriptor operation(Kind::kPointwiseOperation);
+  operation.set(Attribute::kPointwiseDescriptor, parts_.back());
+  operation.set(Attribute::kPointwiseX, at(x));
+  if (b) operation.set(Attribute::kPointwiseB, at(*b));
+  operation.set(Attribute::kPointwiseY, at(y));
+  operation.finalize("a pointwise operation");
+  operations_.push_back(std::move(operation));
+}
+
+void OperationGraph::finish() {
+  graph_ = Descriptor(Kind::kOperationGraph);
+  if (chip_.handle() != nullptr) graph_.setHandle(Attribute::kGraphHandle, chip_.handle());
+  graph_.set(Attribute::kGraphOperations, operations_);
+  graph_.finalize("a graph of operations");
+}
+
+Descriptor OperationGraph::engine(const Chip& chip, int64_t index) const {
+  Descriptor engine(Kind::kEngine);
+  engine.set(Attribute::kEngineGraph, graph_);
+  engine.set(Attribute::kEngineIndex, index);
+  if (chip.properties() != nullptr) engine.set(Attribute::kEngineDevice, *chip.properties());
+  engine.finalize("an engine");
+  return engine;
+}
+
+std::vector<EngineChoice> OperationGraph::propose(HeuristicMode mode, Math math, size_t most) const {
+  std::vector<EngineChoice> result;
+  std::vector<Descriptor> configs;
+  try {
+    Descriptor heuristic(Kind::kHeuristic);
+    heuristic.set(Attribute::kHeuristicGraph, graph_);
+    heuristic.set(Attribute::kHeuristicMode, mode);
+    if (chip_.properties() != nullptr) heuristic.set(Attribute::kHeuristicDevice, *chip_.properties());
+    heuristic.finalize("heuristics");
+    configs = heuristic.descriptors(Attribute::kHeuristicResults, Kind::kEngineConfig, most + 16);
+  } catch (const Unsupported&) {
+    return result;  // the graph is of no pattern that an engine takes
+  }
+  for (const auto& config : configs) {
+    if (result.size() >= most) break;
+    const auto engines = config.descriptors(Attribute::kConfigEngine, Kind::kEngine, 1);
+    if (engines.empty()) continue;
+    if (math == Math::kNoTensorCores) {
+      const auto notes = engines[0].list<NumericalNote>(Attribute::kEngineNumericalNotes, 16);
+      const auto rounds = [](NumericalNote note) {
+        return note == NumericalNote::kTensorCores || note == NumericalNote::kDownConvertsInputs ||
+               note == NumericalNote::kReducedPrecisionReduction;
+      };
+      if (std::any_of(notes.begin(), notes.end(), rounds)) continue;
+    }
+    EngineChoice choice;
+    choice.engine = engines[0].get<int64_t>(Attribute::kEngineIndex);
+    for (const auto& knob : config.descriptors(Attribute::kConfigKnobs, Kind::kKnobChoice, kMostKnobs)) {
+      choice.knobs.emplace_back(static_cast<int64_t>(knob.get<KnobType>(Attribute::kKnobType)), knob.get<int64_t>(Attribute::kKnobValue));
+    }
+    std::sort(choice.knobs.begin(), choice.knobs.end());
+    const auto same = [&](const EngineChoice& other) { return other.engine == choice.engine && other.knobs == choice.knobs; };
+    if (std::none_of(result.begin(), result.end(), same)) result.push_back(std::move(choice));
+  }
+  return result;
+}
+
+Descriptor OperationGraph::configuration(const Chip& chip, const EngineChoice& choice) const {
+  const auto chosen = engine(chip, choice.engine);
+  Descriptor config(Kind::kEngineConfig);
+  config.set(Attribute::kConfigEngine, chosen);
+  std::vector<Descriptor> knobs;
+  for (const auto& [type, value] : choice.knobs) {
+    auto& knob = knobs.emplace_back(Kind::kKnobChoice);
+    knob.set(Attribute::kKnobType, static_cast<KnobType>(type));
+    knob.set(Attribute::kKnobValue, value);
+    knob.finalize("a knob");
+  }
+  if (!knobs.empty()) config.set(Attribute::kConfigKnobs, knobs);
+  config.finalize("an engine's configuration");
+  return config;
+}
+
+std::string OperationGraph::key(const EngineChoice& choice) const {
+  return fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
+}
+
+std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
+  return planCache().get(key(choice), [&] {
+    // Some engines are compiled here, which takes long, also when it fails. A handle belongs to its thread.
+    const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
+    return std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+  });
+}
+
+bool OperationGraph::mustCompile(const EngineChoice& choice) const {
+  if (planCache().knows(key(choice))) return false;
+  const auto notes = engine(chip_, choice.engine).list<BehaviorNote>(Attribute::kEngineBehaviorNotes, 16);
+  return std::find(notes.begin(), notes.end(), BehaviorNote::kCompiledAtRunTime) != notes.end();
+}
+
+void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
+  constexpr size_t kMostThreads = 12;
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < choices.size(); i = next++) {
+      try {
+        plan(choices[i]);
+      } catch (const Error&) {
+        // Whoever asks for this one alone is told why.
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  for (size_t i = 1; i < std::min({choices.size(), cores, kMostThreads}); ++i) threads.emplace_back(work);
+  work();
+  for (auto& thread : threads) thread.join();
+}
+
+ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config) : config_(std::move(config)), plan_(Kind::kExecutionPlan) {
+  if (chip.handle() != nullptr) plan_.setHandle(Attribute::kPlanHandle, chip.handle());
+  if (chip.properties() != nullptr) plan_.set(Attribute::kPlanDevice, *chip.properties());
+  plan_.set(Attribute::kPlanConfig, config_);
+  plan_.finalize("a plan of execution");
+  workspaceBytes_ = static_cast<uint64_t>(std::max<int64_t>(plan_.get<int64_t>(Attribute::kPlanWorkspaceBytes), 0));
+}
+
+void ExecutionPlan::execute(const Descriptor& pack, void* stream) const {
+  check(library().execute(threadHandle(stream), plan_.raw(), pack.raw()), "cudnnBackendExecute");
+}
+
+ElementType elementType(DataType type) {
+  if (type == DataType::kF32) return ElementType::kF32;
+  if (type == DataType::kF16) return ElementType::kF16;
+  if (type == DataType::kBF16) return ElementType::kBF16;
+  throw Unsupported("cuDNN: values of {}; it computes f32, f16 and bf16", name(type));
+}
+
+}  // namespace tenon::backends::cuda::dnn

@@ -1,0 +1,31 @@
+// Asked once.
+#include "backends/cuda/driver/chip.h"
+
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/libraries.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+// An attribute of device 0, or the other number where nobody says.
+int64_t attribute(CUdevice_attribute which, int64_t otherwise) {
+  if (!unavailableReason().empty()) return otherwise;
+  CUdevice device = 0;
+  int value = 0;
+  const bool answered = driver().deviceGet(&device, 0) == CUDA_SUCCESS && driver().deviceGetAttribute(&value, which, device) == CUDA_SUCCESS;
+  return answered && value > 0 ? value : otherwise;
+}
+
+}  // namespace
+
+int64_t multiprocessors() {
+  static const int64_t kCount = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132);
+  return kCount;
+}
+
+int64_t sharedBytesOfMultiprocessor() {
+  static const int64_t kBytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10);
+  return kBytes;
+}
+
+}  // namespace tenon::backends::cuda

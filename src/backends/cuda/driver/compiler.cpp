@@ -1,0 +1,184 @@
+// Compilation, and modules.
+#include "backends/cuda/driver/compiler.h"
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/driver/code_cache.h"
+#include "backends/cuda/driver/cuda_device.h"
+#include "core/environment.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+// Whether a kernel is set up while the one in front of it still runs: it waits by itself then (intrinsics.cuh).
+// TENON_CUDA_OVERLAP=0 switches this off.
+bool mayOverlap() {
+  static const bool kMay = [] {
+    return switchedOn("TENON_CUDA_OVERLAP", true) && driver().launchKernelEx != nullptr && computeCapability() >= 90;
+  }();
+  return kMay;
+}
+
+thread_local bool inOrderNext = false;
+
+std::string architecture(int capability) {
+  return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
+}
+
+// What decides the machine code beside the source: compiler, chip, included files.
+std::string cacheKey(const std::string& source, int capability) {
+  int major = 0;
+  int minor = 0;
+  nvrtc().version(&major, &minor);
+  std::string key = fmt::format("nvrtc {}.{} {}\n", major, minor, architecture(capability));
+  for (const auto& file : embeddedFiles()) {
+    if (std::string_view(file.name).ends_with(".cuh")) key += file.text;
+  }
+  return key + source;
+}
+
+std::vector<std::byte> compileNow(const std::string& source, int capability) {
+  const auto& n = nvrtc();
+  std::vector<const char*> names;
+  std::vector<const char*> texts;
+  for (const auto& file : embeddedFiles()) {
+    names.push_back(file.name);
+    texts.push_back(file.text);
+  }
+  nvrtcProgram program = nullptr;
+  if (n.createProgram(&program, source.c_str(), "tenon.cu", static_cast<int>(names.size()), texts.data(), names.data()) != NVRTC_SUCCESS) {
+    throw InternalError("nvrtcCreateProgram failed");
+  }
+  const auto chip = architecture(capability);
+  const char* options[] = {chip.c_str(), "--std=c++17", "--fmad=true", "--extra-device-vectorization"};
+  const auto status = n.compileProgram(program, 4, options);
+  std::vector<std::byte> code;
+  std::string log;
+  size_t size = 0;
+  if (status == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
+    code.resize(size);
+    n.getCubin(program, reinterpret_cast<char*>(code.data()));
+  } else if (n.getProgramLogSize(program, &size) == NVRTC_SUCCESS) {
+    log.resize(size);
+    n.getProgramLog(program, log.data());
+  }
+  n.destroyProgram(&program);
+  if (code.empty()) throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
+  return code;
+}
+
+}  // namespace
+
+std::string Code::source() const {
+  std::string result;
+  for (const auto& define : defines) {
+    const auto equals = define.find('=');
+    result += fmt::format("#define {} {}\n", define.substr(0, equals), equals == std::string::npos ? "" : define.substr(equals + 1));
+  }
+  if (file.empty()) return result + text;
+  for (const auto& embedded : embeddedFiles()) {
+    if (file == embedded.name) return result + embedded.text;
+  }
+  throw InternalError("there is no kernel file '{}'", file);
+}
+
+std::vector<std::byte> compile(const std::string& source, int capability) {
+  if (!nvrtc().missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", nvrtc().missing);
+  // Threads that want the same code wait for the one that makes it; the last ones stay for the tactics of a build.
+  struct Made {
+    std::once_flag once;
+    std::vector<std::byte> code;
+  };
+  struct Known {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<Made>> made;
+  };
+  static auto* const kKnown = new Known;
+  constexpr size_t kMost = 512;
+  const auto key = cacheKey(source, capability);
+  std::shared_ptr<Made> made;
+  {
+    const std::lock_guard lock(kKnown->mutex);
+    if (kKnown->made.size() >= kMost) kKnown->made.clear();
+    auto& place = kKnown->made[fmt::format("{} {}", capability, source)];
+    if (place == nullptr) place = std::make_shared<Made>();
+    made = place;
+  }
+  std::call_once(made->once, [&] {
+    made->code = readCachedCode(key);
+    if (!made->code.empty()) return;
+    made->code = compileNow(source, capability);
+    writeCachedCode(key, made->code);
+  });
+  return made->code;
+}
+
+Module::Module(std::span<const std::byte> code, const Code& source) {
+  makeCurrent();
+  std::vector<std::byte> own;
+  if (code.empty()) {
+    own = compile(source.source(), computeCapability());
+    code = own;
+  }
+  check(driver().moduleLoadData(&module_, code.data()), "cuModuleLoadData");
+}
+
+Module::~Module() { driver().moduleUnload(module_); }
+
+CUfunction Module::function(const std::string& name) const {
+  CUfunction result = nullptr;
+  check(driver().moduleGetFunction(&result, module_, name.c_str()), name.c_str());
+  return result;
+}
+
+void allowSharedBytes(CUfunction function, size_t bytes) {
+  constexpr size_t kAlways = 48 << 10;
+  if (bytes <= kAlways) return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)), "cuFuncSetAttribute");
+}
+
+void launchNextInOrder() noexcept { inOrderNext = true; }
+
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes) {
+  void* arguments[] = {parameters};
+  if (std::exchange(inOrderNext, false) || !mayOverlap()) {
+    check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments, nullptr),
+          "cuLaunchKernel");
+    return;
+  }
+  CUlaunchAttribute overlap{};
+  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlap.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = x;
+  config.gridDimY = y;
+  config.gridDimZ = z;
+  config.blockDimX = block;
+  config.blockDimY = 1;
+  config.blockDimZ = 1;
+  config.sharedMemBytes = sharedBytes;
+  config.hStream = static_cast<CUstream>(stream);
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  check(driver().launchKernelEx(&config, function, arguments, nullptr), "cuLaunchKernelEx");
+}
+
+unsigned blockSize(int64_t threads, unsigned least) {
+  unsigned size = 256;
+  while (size > least && threads < fewBlocks() * size) size /= 2;
+  return size;
+}
+
+void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block) {
+  if (threads <= 0) return;
+  const int64_t blocks = (threads + block - 1) / block;
+  checkInternal(blocks < int64_t{1} << 31, "a launch of {} threads", threads);
+  launchGrid(function, static_cast<unsigned>(blocks), 1, 1, block, parameters, stream);
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,60 @@
+// CUDA C++ to machine code by NVRTC, with a cache on disk, and loaded code.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/driver/libraries.h"
+
+namespace tenon::backends::cuda {
+
+// A file of kernels/, or generated text that includes those, with the macros that make it one of its variants.
+struct Code {
+  std::string_view file;                      // "reduce.cu", or empty
+  std::vector<std::string> defines;           // "X=f16"
+  std::string text;                           // where `file` is empty
+  std::string source() const;                 // deterministic
+};
+
+// The embedded files, in a table made by the build.
+struct EmbeddedFile {
+  const char* name;
+  const char* text;
+};
+std::span<const EmbeddedFile> embeddedFiles();
+
+// Machine code for compute capability `capability` (for example 90), from the cache where that has it. Throws
+// Unsupported with the compiler's log. The cache is the folder TENON_CACHE_DIR (default ~/.cache/tenon); one that cannot
+// be used, or that is empty text, is no error.
+std::vector<std::byte> compile(const std::string& source, int capability);
+
+// Machine code on the device. `code` for this chip, or empty: then `source` is compiled.
+class Module {
+ public:
+  Module(std::span<const std::byte> code, const Code& source);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  CUfunction function(const std::string& name) const;  // throws InternalError when there is none
+
+ private:
+  CUmodule module_ = nullptr;
+};
+
+// Threads of a block, so that a small launch still reaches every multiprocessor of a large chip: 256, or fewer down to
+// `least`.
+unsigned blockSize(int64_t threads, unsigned least = 64);
+
+// One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a block
+// takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
+void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes = 0);
+// The next launch of this thread is not set up while the one before it on its stream still runs: between the two the
+// stream waits for another one.
+void launchNextInOrder() noexcept;
+void allowSharedBytes(CUfunction function, size_t bytes);  // throws Error where the chip has less
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,35 @@
+// Attention where the tensor cores' kernel has none: odd heads, keys and values of different widths.
+#include "backends/cuda/tactics/own_tactic.h"
+#include "backends/cuda/kernels/attention/attention_problem.h"
+#include "ops/op/attention.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kWidest = 1024;  // columns of a head that the kernel has room for
+
+class AttentionTactic final : public OwnTacticOf<ops::Attention> {
+ public:
+  AttentionTactic() : OwnTacticOf("cuda.attention", Formats::kLinear, 50) {}
+
+ protected:
+  compile::Support acceptsOp(const ops::Attention& op, const compile::Problem& problem) const override {
+    const auto& q = problem.inputs[0].dims;
+    const auto& y = problem.outputs[0].dims;
+    const int64_t heads = std::max<int64_t>(op.heads, 1);
+    const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
+    if (std::max(width, y[y.rank - 1] / heads) > kWidest) return compile::no("heads of more than {} columns", kWidest);
+    const LinearOperands operands(problem);
+    if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder) return compile::no("{}", dnn::kMaskRefusal);
+    return compile::yes();
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_attention() {
+  static const AttentionTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

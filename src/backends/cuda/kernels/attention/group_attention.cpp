@@ -1,0 +1,102 @@
+// Attention of few keys by groups of four warps: which forms, and their shared memory (group_attention.cu).
+#include <algorithm>
+
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/kernels/attention/flash_attention.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int kColumns = 64;       // of a head
+constexpr int kGroupRows = 64;
+constexpr int kMostOwnKeys = 208;  // of a group: their scores are in registers
+constexpr int64_t kMostTiles = 32; // of a block, one after another
+constexpr int kMostThreads = 1024;
+constexpr int kRegisters = 65536;  // of a multiprocessor
+
+// Shared memory of a block; 96 KiB on chips that have least, as on one that is not known.
+size_t mostSharedBytes() {
+  const int chip = computeCapability();
+  if (chip == 80 || chip == 87) return 160 << 10;
+  return chip >= 90 && chip < 120 ? 224 << 10 : 96 << 10;
+}
+
+// Of a thread, as the kernel is compiled.
+int registersFor(const FlashChoice& choice) {
+  const int keys = choice.form.keys;
+  if (keys <= 64) return keys <= 32 ? 72 : 96;
+  return keys <= (choice.mask == FlashMask::kOfRows ? 112 : 128) ? 128 : 168;
+}
+
+bool fits(const FlashChoice& choice) {
+  return choice.form.keys <= kMostOwnKeys && choice.threads() <= kMostThreads &&
+         choice.threads() * registersFor(choice) <= kRegisters;
+}
+
+FlashMask maskOf(const dnn::AttentionProblem& p) {
+  if (!p.hasMask) return FlashMask::kNone;
+  return p.mask[2] == 1 ? FlashMask::kOfKeys : FlashMask::kOfRows;
+}
+
+bool takes(const dnn::AttentionProblem& p) {
+  const bool halves = p.type == DataType::kF16 || p.type == DataType::kBF16;
+  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0;
+}
+
+}  // namespace
+
+size_t groupSharedBytes(const FlashChoice& choice) {
+  const auto keys = static_cast<size_t>(choice.mostKeys());
+  const auto rows = static_cast<size_t>(choice.rows());
+  const auto results = rows * static_cast<size_t>(choice.form.keyWarps);  // of all groups
+  const size_t loaded = (rows + 2 * keys) * kColumns * 2;
+  const size_t joined = choice.form.keyWarps == 1 ? 0 : results * (kColumns + 8) * sizeof(float);
+  return std::max(loaded, joined) + (keys + 2 * results) * sizeof(float);
+}
+
+std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& p) {
+  if (!takes(p) && p.keys > 0) return fmt::format("heads of {} columns; it was made for {}", p.width, kColumns);
+  if (p.keys > choice.mostKeys()) return fmt::format("{} keys; it was made for {}", p.keys, choice.mostKeys());
+  if (maskOf(p) != choice.mask) return "a mask of another kind than it was made for";
+  return {};
+}
+
+void parseGroups(FlashChoice& choice, TextReader& in) {
+  in.expect("groups");
+  const int64_t mask = in.integer();
+  if (mask < 0 || mask > 2) in.fail("there are masks of kind 0, 1 and 2");
+  choice.groups = true;
+  choice.mask = static_cast<FlashMask>(mask);
+  const bool halves = choice.math == FlashMath::kF16 || choice.math == FlashMath::kBF16;
+  const bool walks = choice.form.splits == 1 || choice.form.keyWarps == 1;
+  const bool known = halves && walks && choice.width == kColumns && choice.form.keys % 16 == 0 && fits(choice);
+  if (!in.atEnd() || !known) in.fail("there is no such form of groups");
+}
+
+std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& p) {
+  const int64_t manyHeads = multiprocessors();  // a block for each uses the chip
+  constexpr size_t kMostChoices = 3;
+  std::vector<FlashChoice> choices;
+  if (!takes(p) || p.queries <= kGroupRows / 4) return choices;  // few rows are work for single warps
+  for (int parts = 1; parts <= 4 && (parts - 1) * 16 < p.keys; ++parts) {
+    const auto share = (p.keys + parts - 1) / parts;
+    if (share > kMostOwnKeys) continue;
+    FlashChoice choice;
+    choice.math = p.type == DataType::kF16 ? FlashMath::kF16 : FlashMath::kBF16;
+    choice.width = kColumns;
+    choice.form = {1, parts, static_cast<int>((share + 15) / 16 * 16), 1};
+    choice.groups = true;
+    choice.mask = maskOf(p);
+    if (!fits(choice) || groupSharedBytes(choice) > mostSharedBytes()) continue;
+    choices.push_back(choice);
+    const int64_t tiles = (p.queries + kGroupRows - 1) / kGroupRows;
+    if (parts > 1 || tiles == 1 || tiles > kMostTiles || p.batch * p.heads < manyHeads) continue;
+    choice.form.splits = static_cast<int>(tiles);
+    choices.push_back(choice);
+  }
+  if (choices.size() > kMostChoices) choices.resize(kMostChoices);
+  return choices;
+}
+
+}  // namespace tenon::backends::cuda

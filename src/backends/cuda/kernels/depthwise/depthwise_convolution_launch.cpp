@@ -1,0 +1,172 @@
+// Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is made.
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "backends/cuda/kernels/depthwise/depthwise_rows.h"
+#include "ops/op/convolution.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr size_t kPackBytes = 16;
+constexpr int kAnyWindow = 0;   // the variant of depthwise.cuh for those; others are forms that work down the rows
+constexpr int64_t kPlaces = 2;  // of its threads
+
+// Params are "tile types": a tile's text (depthwise_rows.h), "any" for the form for any window, or "" where the likely fastest
+// tile is taken at each shape.
+struct Record {
+  std::string tile;
+  Types types;
+  explicit Record(const plan::KernelRecord& record) {
+    const auto split = record.params.find('[');
+    auto rest = record;
+    rest.params = split == std::string::npos ? std::string() : record.params.substr(split);
+    tile = record.params.substr(0, split);
+    types = Types::read(rest);
+  }
+};
+
+// The stride of both axes where there are forms for windows of known extent; else 0.
+int knownStride(const ops::Convolution& op) {
+  const auto all = [](const std::vector<int64_t>& values, int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+  };
+  if (!all(op.dilations, 1)) return 0;
+  return all(op.strides, 1) ? 1 : all(op.strides, 2) ? 2 : 0;
+}
+
+std::vector<int> variantsOf(const ops::Convolution& op) {
+  std::vector<int> result{kAnyWindow};
+  for (const int kernel : {3, 5}) {
+    for (const auto& form : depthwiseForms(kernel, knownStride(op))) result.push_back(form.variant());
+  }
+  return result;
+}
+
+Code codeOf(const ops::Convolution& op, const Types& types) {
+  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2, variantsOf(op));
+}
+
+// [K,1,kernel...] to [kernel...,K].
+std::vector<std::byte> byTap(const TensorView& w) {
+  const int64_t channels = w.dims[0];
+  const int64_t taps = w.dims.count(1, w.dims.rank);
+  const auto size = static_cast<size_t>(bits(w.dtype) / 8);
+  std::vector<std::byte> result(w.bytes());
+  const auto* from = w.as<std::byte>();
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t t = 0; t < taps; ++t) {
+      std::memcpy(result.data() + static_cast<size_t>(t * channels + c) * size, from + static_cast<size_t>(c * taps + t) * size, size);
+    }
+  }
+  return result;
+}
+
+bool allFinite(const TensorView& w) {
+  const auto none = [&](auto ones) {
+    const auto values = std::span(w.as<decltype(ones)>(), static_cast<size_t>(w.dims.count()));
+    return std::none_of(values.begin(), values.end(), [&](auto bits) { return (bits & ones) == ones; });
+  };
+  if (w.dtype == DataType::kF32) return none(uint32_t{0x7f800000});
+  return w.dtype == DataType::kF16 ? none(uint16_t{0x7c00}) : none(uint16_t{0x7f80});
+}
+
+// Weights on the device.
+struct DepthwiseWeights {
+  DeviceTable table;
+  bool finite = false;
+};
+
+class DepthwiseInstance final : public runtime::KernelInstance {
+ public:
+  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module, const DepthwiseWeights& weights)
+      : op_(op), tile_(tile), module_(module), weights_(weights) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    parameters_.set(op_, shapes, y, x);
+    blocks_ = 0;
+    if (y.dims.count() == 0) return 0;
+    if (!configureRows(y.dims, bits(x.dtype) / 8)) configureAnyWindow(y.dims, bits(x.dtype) == 16 ? 8 : 4);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (blocks_ == 0) return;
+    parameters_.bind(op_.hasBias, arguments);
+    parameters_.w = weights_.table.data();
+    checkUser(isAligned(parameters_.x, kPackBytes) && isAligned(parameters_.data[0], kPackBytes),
+              "depthwise convolution: a tensor does not begin at a multiple of {} bytes", kPackBytes);
+    launchGrid(function_, blocks_, 1, 1, block_, &parameters_, arguments.stream, shared_);
+  }
+
+ private:
+  // Whether the form that works down the rows serves.
+  bool configureRows(const Dims& y, int64_t elementBytes) {
+    if (tile_ == "any" || !weights_.finite || !worksDownRows(parameters_)) return false;
+    const auto choices = tile_.empty() ? depthwiseChoices(parameters_, y[0], elementBytes, 1)
+                                       : std::vector{parseDepthwise(tile_, parameters_, elementBytes)};
+    if (choices.empty()) return false;
+    const auto& choice = choices[0];
+    const auto& tile = parameters_.tile = choice.tile;
+    function_ = module_.function(fmt::format("tenon_direct_{}", choice.form.variant()));
+    block_ = static_cast<unsigned>(choice.form.threads(tile));
+    shared_ = static_cast<unsigned>(choice.form.sharedBytes(tile, elementBytes));
+    allowSharedBytes(function_, shared_);
+    setBlocks(y[0] * tile.blocks());
+    return true;
+  }
+
+  void configureAnyWindow(const Dims& y, int64_t pack) {
+    parameters_.count = y[0] * y[2] * ((y[3] + kPlaces - 1) / kPlaces) * (y[1] / pack);
+    function_ = module_.function(fmt::format("tenon_direct_{}", kAnyWindow));
+    block_ = std::min(blockSize(parameters_.count), 128u);
+    shared_ = 0;
+    setBlocks((parameters_.count + block_ - 1) / block_);
+  }
+
+  void setBlocks(int64_t blocks) {
+    checkUser(blocks < int64_t{1} << 31, "depthwise convolution: a launch of {} blocks; a chip takes 2^31 - 1", blocks);
+    blocks_ = static_cast<unsigned>(blocks);
+  }
+
+  const ops::Convolution& op_;
+  const std::string& tile_;
+  const Module& module_;
+  const DepthwiseWeights& weights_;
+  CUfunction function_ = nullptr;
+  unsigned blocks_ = 0, block_ = 0, shared_ = 0;
+  WindowParameters parameters_;
+};
+
+class DepthwiseKernel final : public runtime::Kernel {
+ public:
+  explicit DepthwiseKernel(const runtime::KernelLoad& load)
+      : op_(descriptionOf<ops::Convolution>(load)), record_(load.record), module_(load.nativeCode, codeOf(op_, record_.types)) {
+    if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
+    const auto weights = byTap(load.constants[1]);
+    weights_.table.write(weights.data(), weights.size());
+    weights_.finite = allFinite(load.constants[1]);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, weights_);
+  }
+
+ private:
+  ops::Convolution op_;
+  Record record_;
+  Module module_;
+  DepthwiseWeights weights_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_depthwise_convolution() {
+  return {"depthwise_convolution", 3,
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<DepthwiseKernel>(load); },
+          [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Record(record).types); }};
+}
+
+}  // namespace tenon::backends::cuda

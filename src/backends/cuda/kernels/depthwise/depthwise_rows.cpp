@@ -1,0 +1,156 @@
+// The shapes of blocks for depthwise convolutions that work down the rows.
+#include "backends/cuda/kernels/depthwise/depthwise_rows.h"
+
+#include <algorithm>
+
+#include "backends/cuda/driver/chip.h"
+#include "core/text.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kMostThreads = 256;
+constexpr int64_t kMostSharedBytes = 96 << 10;  // of a block, as depthwise_rows.cuh says
+constexpr int64_t kCopyBytes = 16;
+constexpr double kMostCost = 2;                 // times the least: more is not worth a trial
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Rows of x in shared memory.
+int64_t rowsHeld(const DepthwiseForm& form) { return form.stride == 1 ? 4 : 6; }
+int64_t pixelsOf(const DepthwiseForm& form, int64_t strips) {
+  return (strips * form.places - 1) * form.stride + form.kernel;
+}
+
+// Cycles, fitted to measurements of an H200: an order in which tiles are measured. What holds a step up is arithmetic, requests (one for the
+// channels of a pixel, or for a line of memory), bytes, or that the next step needs it.
+double estimate(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t images, int64_t channels,
+                int64_t elementBytes) {
+  constexpr int64_t kRegisters = 65536;
+  constexpr double kLineBytes = 128;
+  const int64_t taps = int64_t{form.kernel} * form.kernel;
+  const int64_t threads = form.threads(tile);
+  const int64_t sharedBytes = form.sharedBytes(tile, elementBytes) + 1024;
+  const int64_t fitting = std::clamp<int64_t>(
+      std::min(kRegisters / (threads * form.registers), sharedBytesOfMultiprocessor() / sharedBytes), 1, 32);
+  const int64_t blocks = images * tile.blocks();
+  const auto resident = static_cast<double>(std::clamp<int64_t>(ceilDiv(blocks, multiprocessors()), 1, fitting));
+  const int64_t results = int64_t{tile.strips} * form.places;
+  const auto pixels = static_cast<double>(form.stride * pixelsOf(form, tile.strips) + results);
+  const auto pixelBytes = static_cast<double>(tile.channels * elementBytes);
+
+  const double instructions = 2.1 * static_cast<double>(taps * form.places * form.width) + 50 + 9.7 * form.places;
+  const double issue = resident * static_cast<double>(threads) / 128 * 1.28 * instructions;
+  const double requests = 9.1 * resident * pixels * (tile.channels == channels ? pixelBytes / kLineBytes : 1.0);
+  const double memory = resident * pixels * pixelBytes / 16.5;
+  const double step = std::max({issue, requests, memory, 250 + 1.7 * instructions});
+
+  double waves = static_cast<double>(blocks) / (static_cast<double>(multiprocessors()) * resident);
+  waves = waves > 1 ? waves + 0.4 : 1;
+  const double steps = tile.rows + static_cast<double>(ceilDiv(form.kernel, form.stride)) - 1;
+  return 2000 + waves * (steps * step + 630 + 50 * static_cast<double>(taps));
+}
+
+DepthwiseTile tileOf(const WindowParameters& p, const DepthwiseForm& form, int64_t channels, int64_t strips, int64_t rows) {
+  DepthwiseTile tile;
+  tile.channels = int32Of(channels);
+  tile.strips = int32Of(strips);
+  tile.rows = int32Of(rows);
+  tile.channelTiles = int32Of(ceilDiv(p.channels, channels));
+  tile.columnTiles = int32Of(ceilDiv(ceilDiv(p.window[2].small, form.places), strips));
+  tile.heights = int32Of(ceilDiv(p.window[1].small, rows));
+  return tile;
+}
+
+bool fits(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t elementBytes) {
+  return form.threads(tile) <= kMostThreads && form.sharedBytes(tile, elementBytes) <= kMostSharedBytes;
+}
+
+// Whether measuring one says what the other would.
+bool isLike(const DepthwiseChoice& a, const DepthwiseChoice& b) {
+  const auto close = [](int64_t x, int64_t y) { return 2 * std::max(x, y) < 3 * std::min(x, y); };
+  return a.form.variant() == b.form.variant() && close(a.tile.channels, b.tile.channels) && close(a.tile.strips, b.tile.strips) &&
+         close(a.tile.rows, b.tile.rows);
+}
+
+}  // namespace
+
+int64_t DepthwiseForm::threads(const DepthwiseTile& tile) const {
+  return ceilDiv(int64_t{tile.channels} / width * tile.strips, 32) * 32;
+}
+
+int64_t DepthwiseForm::sharedBytes(const DepthwiseTile& tile, int64_t elementBytes) const {
+  return rowsHeld(*this) * pixelsOf(*this, tile.strips) * tile.channels * elementBytes;
+}
+
+// Few places keep small launches busy and waste little at the right edge; many spare work where sums are long.
+std::vector<DepthwiseForm> depthwiseForms(int kernel, int stride) {
+  if (stride != 1 && stride != 2) return {};
+  if (kernel == 3) return {{3, stride, 2, 4, 96}};
+  if (kernel == 5) return {{5, stride, 2, 2, 116}, {5, stride, 7, 2, 168}};
+  return {};
+}
+
+std::string DepthwiseChoice::text() const {
+  return fmt::format("{}x{}:{},{},{}", form.places, form.width, tile.channels, tile.strips, tile.rows);
+}
+
+bool worksDownRows(const WindowParameters& p) {
+  const auto& rows = p.window[1];
+  const auto& columns = p.window[2];
+  return rows.kernel == columns.kernel && rows.stride == columns.stride && rows.dilation == 1 && columns.dilation == 1 &&
+         rows.before < rows.kernel && int64_t{rows.small - 1} * rows.stride - rows.before < rows.large;
+}
+
+std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes, size_t most) {
+  std::vector<DepthwiseChoice> all;
+  const int64_t channels = p.channels;
+  const int64_t height = p.window[1].small;
+  for (const auto& form : depthwiseForms(p.window[1].kernel, p.window[1].stride)) {
+    const int64_t unit = kCopyBytes / elementBytes;
+    const int64_t strips = ceilDiv(p.window[2].small, form.places);
+    for (int64_t across = 1;; across = std::min(2 * across, strips)) {
+      for (int64_t width = unit; width < channels + unit; width += unit) {
+        auto tile = tileOf(p, form, width, ceilDiv(strips, across), height);
+        if (!fits(form, tile, elementBytes)) break;
+        for (int64_t down = 1; down <= height; down += 1 + down / 8) {
+          tile = tileOf(p, form, width, ceilDiv(strips, across), ceilDiv(height, down));
+          all.push_back({form, tile, estimate(form, tile, images, channels, elementBytes)});
+        }
+      }
+      if (across == strips) break;
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const DepthwiseChoice& a, const DepthwiseChoice& b) { return a.cost < b.cost; });
+  std::vector<DepthwiseChoice> result;
+  for (const auto& one : all) {
+    if (result.size() == most || one.cost > kMostCost * all[0].cost) break;
+    if (std::none_of(result.begin(), result.end(), [&](const DepthwiseChoice& other) { return isLike(one, other); })) result.push_back(one);
+  }
+  return result;
+}
+
+DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p, int64_t elementBytes) {
+  TextReader in(text, "a tile of a depthwise convolution");
+  const auto number = [&](const char* behind) {
+    const int64_t value = in.integer();
+    if (value < 1 || value > (1 << 20)) in.fail("a number that no tile has");
+    if (behind != nullptr) in.expect(behind);
+    return value;
+  };
+  const int64_t places = number("x");
+  const int64_t width = number(":");
+  DepthwiseChoice choice;
+  const int64_t channels = number(",");
+  const int64_t strips = number(",");
+  const int64_t rows = number(nullptr);
+  for (const auto& form : depthwiseForms(p.window[1].kernel, p.window[1].stride)) {
+    if (form.places == places && form.width == width) choice.form = form;
+  }
+  if (choice.form.kernel == 0 || !in.atEnd()) in.fail("there is no such form for these windows");
+  choice.tile = tileOf(p, choice.form, channels, strips, rows);
+  if (channels % (kCopyBytes / elementBytes) != 0 || !fits(choice.form, choice.tile, elementBytes)) in.fail("no block can take it");
+  return choice;
+}
+
+}  // namespace tenon::backends::cuda

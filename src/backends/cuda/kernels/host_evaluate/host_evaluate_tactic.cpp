@@ -1,0 +1,29 @@
+// The last resort for every problem: the operator's reference on the host, between copies.
+#include "backends/cuda/tactics/tactic_util.h"
+#include "ops/op/reformat.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+class HostTactic final : public compile::Tactic {
+ public:
+  std::string_view name() const override { return "cuda.host_evaluate"; }
+  int version() const override { return 1; }
+  compile::Support supports(const compile::Problem& problem) const override {
+    return problem.op.as<ops::Reformat>() != nullptr ? compile::no("the reference knows one format") : compile::yes();
+  }
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override { return {linearCandidate(name(), problem)}; }
+  plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate&) const override {
+    return {"cuda", "host_evaluate", 1, problem.op.text(), "", -1};
+  }
+  int rank(const compile::Problem&, const compile::Candidate&) const override { return 1000; }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_host_evaluate() {
+  static const HostTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,155 @@
+// Convolution of images of few channels; the weights are laid out for tensor cores when the kernel is made.
+#include <algorithm>
+#include <limits>
+
+#include "backends/cuda/kernels/image_convolution/image_convolution.h"
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/common/window.h"
+#include "core/text.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kTileH = 8;
+constexpr int64_t kTileW = 16;
+constexpr size_t kPackBytes = 16;
+
+// Parameters are "[K,C,R,S] types".
+struct Record {
+  explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
+    if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
+    const auto end = record.params.find(' ');
+    if (end == std::string::npos) throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the weights' extents", record.params);
+    TextReader in(std::string_view(record.params).substr(0, end), "parameters of a kernel of backend cuda");
+    for (int axis = 0; axis < 4; ++axis) {
+      in.expect(axis == 0 ? "[" : ",");
+      w.push(in.integer());
+    }
+    in.expect("]");
+    auto rest = record;
+    rest.params = record.params.substr(end + 1);
+    types = Types::read(rest);
+    checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(), "parameters of a kernel of backend cuda: '{}' are wrong types for {}",
+              record.params, record.op);
+  }
+  ImageForm form() const {
+    ImageForm result(op.convolution, w);
+    if (!result.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", result.refusal);
+    return result;
+  }
+
+  ImageOp op;
+  Dims w;
+  Types types;
+};
+
+struct ImageParameters {  // mirrors image_convolution.cuh
+  const void* x = nullptr;
+  const void* w = nullptr;
+  const void* bias = nullptr;
+  void* y = nullptr;
+  int32_t height = 0, width = 0;
+  int32_t rows = 0, columns = 0;
+  int32_t outputs = 0;
+  int32_t top = 0, left = 0;
+  int32_t pairs = 0;
+  int32_t tiles = 0;
+  Divider across, down;
+  int64_t image = 0;
+  int32_t channel = 0, line = 0;
+};
+
+class ImageInstance final : public runtime::KernelInstance {
+ public:
+  ImageInstance(const ops::Convolution& op, const ImageForm& form, CUfunction function, const void* weights)
+      : op_(op), form_(form), function_(function) {
+    parameters_.w = weights;
+  }
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    auto& p = parameters_;
+    blocks_ = 0;
+    if (y.dims.count() == 0) return 0;
+    const auto windows = ops::makeWindows({{}, {}, shapes.symbols}, ops::spatialAttributes(op_, 2), y.dims, x.dims, {form_.rows, form_.columns});
+    p.height = int32Of(x.dims[2]);
+    p.width = int32Of(x.dims[3]);
+    p.rows = int32Of(y.dims[2]);
+    p.columns = int32Of(y.dims[3]);
+    p.outputs = int32Of(y.dims[1]);
+    p.top = int32Of(windows[1].before);
+    p.left = int32Of(windows[2].before + form_.lead);
+    const auto strides = stridesOf(x.dims, x.format);
+    p.image = strides[0];
+    checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(), "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);
+    p.channel = int32Of(strides[1]);
+    p.line = int32Of(strides[2]);
+    columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
+    even_ = x.dims[3] % 2 == 0;
+    const int64_t across = (y.dims[3] + kTileW - 1) / kTileW;
+    const int64_t down = (y.dims[2] + kTileH - 1) / kTileH;
+    p.across = Divider(across);
+    p.down = Divider(down);
+    p.tiles = int32Of(y.dims[0] * across * down);
+    // As many tiles for each block; the fewer its sums, the more blocks fit.
+    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * multiprocessors();
+    const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
+    blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (blocks_ == 0) return;
+    auto& p = parameters_;
+    p.x = arguments.inputs[0];
+    p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
+    p.y = arguments.outputs[0];
+    p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
+    checkUser(isAligned(p.y, kPackBytes), "convolution of an image: the result does not begin at a multiple of {} bytes", kPackBytes);
+    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream, static_cast<unsigned>(form_.sharedBytes()));
+  }
+
+ private:
+  const ops::Convolution& op_;
+  const ImageForm& form_;
+  CUfunction function_;
+  bool even_ = false;        // columns of the image
+  size_t columnsBytes_ = 0;  // of two neighbouring columns
+  unsigned blocks_ = 0;
+  ImageParameters parameters_;
+};
+
+class ImageKernel final : public runtime::Kernel {
+ public:
+  explicit ImageKernel(const runtime::KernelLoad& load)
+      : record_(load.record), form_(record_.form()), module_(load.nativeCode, imageCode(form_, record_.op, record_.types)) {
+    if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.image_convolution: the weights are no constant");
+    const auto& w = load.constants[1];
+    checkUser(w.dims == record_.w, "cuda.image_convolution: parameters {} do not fit weights {}", load.record.params, w.dims.text());
+    const auto weights = form_.pack(w);
+    weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"), weights_.data());
+  }
+
+ private:
+  Record record_;
+  ImageForm form_;
+  Module module_;
+  DeviceTable weights_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_image_convolution() {
+  return {"image_convolution", 2,
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<ImageKernel>(load); },
+          [](const plan::KernelRecord& row) {
+            const Record record(row);
+            return imageCode(record.form(), record.op, record.types);
+          }};
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,47 @@
+// First convolutions of half networks, of images of up to four channels as they lie, to channels-last results.
+#include "backends/cuda/tactics/own_tactic.h"
+#include "backends/cuda/kernels/direct/direct.h"
+#include "backends/cuda/kernels/image_convolution/image_convolution.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+class ImageTactic final : public OwnTactic {
+ public:
+  ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
+  int version() const override { return 2; }
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto candidate = linearCandidate(name(), problem);
+    candidate.outputs[0] = Format::kChannelsLast;
+    return {candidate};
+  }
+  plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
+    auto record = OwnTactic::build(problem, candidate);
+    const auto& w = problem.inputs[1].dims;
+    record.params = fmt::format("[{},{},{},{}] {}", w[0], w[1], w[2], w[3], record.params);
+    return record;
+  }
+
+ protected:
+  compile::Support accepts(const compile::Problem& problem) const override {
+    const ImageOp op(problem.op);
+    if (!op.refusal.empty()) return compile::no("{}", op.refusal);
+    const auto types = inputTypes(problem);
+    if (const auto refusal = op.typesRefusal(types); !refusal.empty()) return compile::no("{}", refusal);
+    const auto& w = problem.inputs[1];
+    if (w.constant == nullptr) return compile::no("the weights are no constant");
+    if (types.size() > (op.convolution.hasBias ? 3u : 2u)) return compile::no("an epilogue that reads other tensors");
+    const ImageForm form(op.convolution, w.dims);
+    if (!form.refusal.empty()) return compile::no("{}", form.refusal);
+    return {directUnsupported(op.convolution.epilogue, std::span(types).subspan(1), types.size() - 1)};
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_image_convolution() {
+  static const ImageTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

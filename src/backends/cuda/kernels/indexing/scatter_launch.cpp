@@ -1,0 +1,108 @@
+// Scatter in both modes: a copy of the data, unless it is there already, and the updates over it.
+#include "ops/op/scatter.h"
+
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/kernels/common/own_kernel.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+struct RowParameters {
+  void* y = nullptr;
+  const void* indices = nullptr;
+  const void* updates = nullptr;
+  int64_t count = 0;
+  int64_t inner = 1;
+  int32_t length = 0;
+  int64_t axisExtent[kMaxRank] = {};
+  int64_t axisRows[kMaxRank] = {};
+};
+struct ElementParameters {
+  void* y = nullptr;
+  const void* indices = nullptr;
+  const void* updates = nullptr;
+  int64_t extent = 1;
+  int64_t axisStride = 1;
+  Space<2> space;
+};
+
+class ScatterInstance final : public runtime::KernelInstance {
+ public:
+  static Code code(const ops::Scatter&, const Types& types) { return {"scatter.cu", {typeDefine("I", types.inputs.at(1))}, {}}; }
+  ScatterInstance(const ops::Scatter& op, const Types& types, const Module& module)
+      : op_(op), module_(module), elementBytes_(bits(types.inputs.at(0)) / 8) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const Dims& data = shapes.outputs[0].dims;
+    const Dims& indices = shapes.inputs[1].dims;
+    bytes_ = data.count() * elementBytes_;
+    updates_ = shapes.inputs[2].dims.count();
+    if (updates_ == 0) return 0;
+    if (op_.mode == ops::ScatterMode::kElement) {
+      configureElements(data, indices);
+      return 0;
+    }
+    rows_ = {};
+    rows_.length = static_cast<int32_t>(indices[indices.rank - 1]);
+    for (int k = 0; k < rows_.length; ++k) {
+      rows_.axisExtent[k] = data[k];
+      rows_.axisRows[k] = data.count(k + 1, rows_.length);
+    }
+    inner_ = data.count(rows_.length, data.rank);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    void* const y = arguments.outputs[0];
+    if (bytes_ > 0 && arguments.inputs[0] != y) {
+      cudaDevice().copy(y, arguments.inputs[0], static_cast<size_t>(bytes_), runtime::CopyKind::kDeviceToDevice, arguments.stream);
+    }
+    if (updates_ == 0) return;
+    if (op_.mode == ops::ScatterMode::kElement) {
+      elements_.y = y;
+      elements_.indices = arguments.inputs[1];
+      elements_.updates = arguments.inputs[2];
+      launchThreads(function_, updates_, &elements_, arguments.stream);
+      return;
+    }
+    const int64_t unit = unitOf(inner_ * elementBytes_, elementBytes_, y, arguments.inputs[2]);
+    rows_.inner = inner_ * elementBytes_ / unit;
+    rows_.count = updates_ * elementBytes_ / unit;
+    rows_.y = y;
+    rows_.indices = arguments.inputs[1];
+    rows_.updates = arguments.inputs[2];
+    if (unit != unit_) function_ = module_.function(fmt::format("tenon_scatter_{}", unit));
+    unit_ = unit;
+    launchThreads(function_, rows_.count, &rows_, arguments.stream, blockSize(rows_.count));
+  }
+
+ private:
+  void configureElements(const Dims& data, const Dims& indices) {
+    const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data.rank : op_.axis);
+    const auto strides = stridesOf(data, Format::kLinear);
+    Strides still = strides;
+    still[static_cast<size_t>(axis)] = 0;
+    elements_.space.set(collapse(indices, {stridesOf(indices, Format::kLinear), still}));
+    elements_.extent = data[axis];
+    elements_.axisStride = strides[static_cast<size_t>(axis)];
+    checkUser(!elements_.space.wide(), "scatter: {} updates are too many", updates_);
+    function_ = module_.function(fmt::format("tenon_scatter_element_{}", elementBytes_));
+  }
+
+  const ops::Scatter& op_;
+  const Module& module_;
+  int64_t elementBytes_;
+  int64_t bytes_ = 0;
+  int64_t updates_ = 0;
+  int64_t inner_ = 1;
+  int64_t unit_ = 0;
+  CUfunction function_ = nullptr;
+  RowParameters rows_;
+  ElementParameters elements_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_scatter() { return ownRow<ops::Scatter, ScatterInstance>("scatter"); }
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,34 @@
+// Changes between the formats that are strided layouts.
+#include "ops/op/reformat.h"
+
+#include "backends/cuda/tactics/own_tactic.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+bool isStrided(Format format) { return format == Format::kLinear || format == Format::kChannelsLast; }
+
+class ReformatTactic final : public OwnTacticOf<ops::Reformat> {
+ public:
+  ReformatTactic() : OwnTacticOf("cuda.reformat", Formats::kLinear, 10) {}
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    const auto* op = problem.op.as<ops::Reformat>();
+    return {{std::string(name()), "", {op->from}, {op->to}}};
+  }
+
+ protected:
+  compile::Support acceptsOp(const ops::Reformat& op, const compile::Problem& problem) const override {
+    if (!isStrided(op.from) || !isStrided(op.to)) return compile::no("a blocked format");
+    if (problem.inputs[0].dims.rank < 3) return compile::no("{} axes have no channels-last form", problem.inputs[0].dims.rank);
+    return compile::yes();
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_reformat() {
+  static const ReformatTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,153 @@
+// Convolution of points between few channels; the weights are laid out for tensor cores when the kernel is made.
+#include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
+
+#include "core/text.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr size_t kPackBytes = 16;
+
+size_t bytesOfPart(DataType type) { return static_cast<size_t>(bits(type)); }  // of 8 channels
+
+// Parameters are "[K,C,group]kinds types".
+struct Record {
+  explicit Record(const plan::KernelRecord& record) : op(descriptionOf<ops::Convolution>(record)) {
+    const auto& params = record.params;
+    const auto bracket = params.find(']');
+    const auto end = params.find(' ');
+    if (bracket == std::string::npos || end == std::string::npos || end < bracket) {
+      throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the form", params);
+    }
+    TextReader in(std::string_view(params).substr(0, bracket), "parameters of a kernel of backend cuda");
+    in.expect("[");
+    outputs = in.integer();
+    in.expect(",");
+    inputs = in.integer();
+    in.expect(",");
+    group = in.integer();
+    kinds = params.substr(bracket + 1, end - bracket - 1);
+    auto rest = record;
+    rest.params = params.substr(end + 1);
+    types = Types::read(rest);
+    if (types.outputs.size() != 1 || types.inputs.size() != (op.hasBias ? 3u : 2u) + kinds.size() ||
+        kinds.find_first_not_of("wcs") != std::string::npos) {
+      throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a convolution", params);
+    }
+  }
+  NarrowForm form() const {
+    NarrowForm result(op, {outputs, inputs, 1, 1}, group, kinds, types.outputs[0]);
+    if (!result.refusal.empty()) throw Unsupported("cuda.narrow_convolution: {}", result.refusal);
+    return result;
+  }
+
+  ops::Convolution op;
+  int64_t outputs = 0, inputs = 0, group = 0;
+  std::string kinds;
+  Types types;
+};
+
+class NarrowInstance final : public runtime::KernelInstance {
+ public:
+  NarrowInstance(const ops::Convolution& op, const NarrowForm& form, CUfunction function, const void* weights)
+      : op_(op), form_(form), function_(function), weights_(weights) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    const int64_t rows = y.dims.count() == 0 ? 0 : y.dims[0] * y.dims.count(2, y.dims.rank);
+    if (rows != y.dims[0] && (x.format != Format::kChannelsLast || y.format != Format::kChannelsLast)) {
+      throw Unsupported("cuda.narrow_convolution: tensors that are not channels-last");
+    }
+    checkUser(rows < int64_t{1} << 30, "cuda.narrow_convolution: {} places", rows);
+    parameters_.rows = static_cast<int32_t>(rows);
+    for (size_t k = 0; k < form_.kinds.size(); ++k) {
+      const auto& extra = shapes.inputs[first() + k];
+      if (rows != 0 && !narrowFits(form_.kinds[k], extra, y)) {
+        throw Unsupported("cuda.narrow_convolution: an operand of {} in the epilogue, for which it was not built",
+                          extra.dims.text());
+      }
+    }
+    blocks_ = static_cast<unsigned>(form_.blocksFor(rows));
+    alignment_.clear();
+    for (size_t k = 0; k < form_.kinds.size(); ++k) {
+      const auto type = shapes.inputs[first() + k].dtype;
+      alignment_.push_back(form_.kinds[k] == 's' ? 1 : bytesOfPart(type));
+    }
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (blocks_ == 0) return;
+    auto& p = parameters_;
+    p.x = arguments.inputs[0];
+    p.w = weights_;
+    p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
+    p.data[0] = arguments.outputs[0];
+    bool aligned = isAligned(p.x, kPackBytes) && isAligned(p.data[0], kPackBytes);
+    for (size_t k = 0; k < alignment_.size(); ++k) {
+      p.data[k + 1] = arguments.inputs[first() + k];
+      aligned = aligned && isAligned(p.data[k + 1], alignment_[k]);
+    }
+    checkUser(aligned, "convolution of points: a tensor does not begin at a multiple of the bytes of 8 channels");
+    const auto threads = static_cast<unsigned>(32 * form_.warps);
+    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, threads, &p, arguments.stream,
+               static_cast<unsigned>(form_.sharedBytes()));
+  }
+
+ private:
+  size_t first() const { return op_.hasBias ? 3 : 2; }  // of the epilogue's inputs
+
+  const ops::Convolution& op_;
+  const NarrowForm& form_;
+  CUfunction function_;
+  const void* weights_;
+  unsigned blocks_ = 0;
+  std::vector<size_t> alignment_;  // of the epilogue's inputs
+  NarrowParameters parameters_;
+};
+
+class NarrowKernel final : public runtime::Kernel {
+ public:
+  explicit NarrowKernel(const runtime::KernelLoad& load)
+      : record_(load.record),
+        form_(record_.form()),
+        module_(load.nativeCode, narrowCode(form_, record_.op, record_.types)) {
+    if (load.constants.size() < 2 || load.constants[1].data == nullptr) {
+      throw Unsupported("cuda.narrow_convolution: the weights are no constant");
+    }
+    const auto& w = load.constants[1];
+    const bool fits = w.dims.rank >= 2 && w.dims[0] == record_.outputs && w.dims[1] == record_.inputs;
+    checkUser(fits && w.dims.count() == w.dims[0] * w.dims[1],
+              "cuda.narrow_convolution: parameters {} do not fit weights {}", load.record.params, w.dims.text());
+    const auto weights = form_.pack(w);
+    weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
+    function_ = module_.function("tenon_narrow");
+    allowSharedBytes(function_, form_.sharedBytes());
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<NarrowInstance>(record_.op, form_, function_, weights_.data());
+  }
+
+ private:
+  Record record_;
+  NarrowForm form_;
+  Module module_;
+  CUfunction function_ = nullptr;
+  DeviceTable weights_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_narrow_convolution() {
+  return {"narrow_convolution", 1,
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<NarrowKernel>(load);
+          },
+          [](const plan::KernelRecord& row) {
+            const Record record(row);
+            return narrowCode(record.form(), record.op, record.types);
+          }};
+}
+
+}  // namespace tenon::backends::cuda

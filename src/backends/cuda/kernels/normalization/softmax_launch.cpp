@@ -1,0 +1,102 @@
+// Softmax: lines by warps, blocks or threads, as long and as close as they are.
+#include "ops/op/softmax.h"
+
+#include "backends/cuda/kernels/common/axes.h"
+#include "backends/cuda/kernels/common/own_kernel.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+struct Parameters {
+  const void* x = nullptr;
+  void* y = nullptr;
+  int64_t extent = 0;
+  int64_t stride = 0;
+  Space<1> lines;
+};
+
+class SoftmaxInstance final : public runtime::KernelInstance {
+ public:
+  static Code code(const ops::Softmax&, const Types& types) { return {"softmax.cu", {typeDefine("X", types.inputs.at(0))}, {}}; }
+  SoftmaxInstance(const ops::Softmax& op, const Types&, const Module& module) : op_(op), module_(module) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto mask = axisMask({op_.axis}, x.dims.rank);
+    const auto strides = stridesOf(x.dims, x.format);
+    const auto lines = splitAxes(x.dims, mask, {strides}).kept;
+    const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
+    parameters_.extent = x.dims[static_cast<int>(axis)];
+    parameters_.stride = strides[axis];
+    parameters_.lines.set(lines);
+    count_ = x.dims.count();
+    checkUser(!parameters_.lines.wide(), "softmax: {} lines are too many", parameters_.lines.count);
+    threads_ = 256;
+    configurePacks(lines, 16 / (bits(x.dtype) / 8));
+    const int64_t extent = parameters_.extent;
+    const int64_t count = parameters_.lines.count;
+    if (parameters_.stride != 1 && lines.strides[0].back() == 1 && lines.inner() >= 8) {
+      function_ = module_.function("tenon_softmax_columns");
+      blocks_ = (count + threads_ - 1) / threads_;
+    } else if (extent <= 1024) {
+      function_ = module_.function(fmt::format("tenon_softmax_warp_{}", extent <= 128 ? 4 : extent <= 512 ? 16 : 32));
+      threads_ = blockSize(count * 32, 32);
+      blocks_ = (count * 32 + threads_ - 1) / threads_;
+    } else {
+      function_ = module_.function("tenon_softmax_block");
+      blocks_ = count;
+    }
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (count_ == 0) return;
+    parameters_.x = arguments.inputs[0];
+    parameters_.y = arguments.outputs[0];
+    if (packed_ != nullptr && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16)) {
+      const int64_t lines = parameters_.lines.count;
+      if (packedThreads_ > 32) {
+        launchGrid(packed_, static_cast<unsigned>(lines), 1, 1, packedThreads_, &parameters_, arguments.stream);
+      } else {
+        launchThreads(packed_, lines * 32, &parameters_, arguments.stream, blockSize(lines * 32, 32));
+      }
+      return;
+    }
+    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
+  }
+
+ private:
+  // Lines in one piece that a warp or a block keeps in registers.
+  void configurePacks(const LoopSpace& lines, int64_t pack) {
+    packed_ = nullptr;
+    if (parameters_.stride != 1 || parameters_.extent % pack != 0) return;
+    for (const int64_t stride : lines.strides[0]) {
+      if (parameters_.lines.count > 1 && stride % pack != 0) return;
+    }
+    const int64_t perLane = (parameters_.extent / pack + 31) / 32;
+    constexpr int64_t kMost = 4;  // packs of a thread
+    packedThreads_ = 32;
+    if (perLane <= kMost) {
+      packed_ = module_.function(fmt::format("tenon_softmax_packs_{}", perLane <= 1 ? 1 : perLane <= 2 ? 2 : 4));
+    } else if (perLane <= 32 * kMost) {
+      packed_ = module_.function("tenon_softmax_block_packs");
+      packedThreads_ = static_cast<unsigned>((perLane + kMost - 1) / kMost) * 32;
+    }
+  }
+
+  const ops::Softmax& op_;
+  const Module& module_;
+  CUfunction function_ = nullptr;
+  CUfunction packed_ = nullptr;
+  unsigned packedThreads_ = 32;
+  int64_t count_ = 0;
+  int64_t blocks_ = 0;
+  unsigned threads_ = 256;
+  Parameters parameters_;
+};
+
+}  // namespace
+
+KernelRow kernelRow_softmax() { return ownRow<ops::Softmax, SoftmaxInstance>("softmax"); }
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,73 @@
+// Launches generated pointwise code over a collapsed index space.
+#include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
+
+#include "core/error.h"
+#include "core/strided.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+Code codeOf(const PointwiseForm& form) { return {"", {}, pointwiseSource(form)}; }
+
+}  // namespace
+
+GeneratedPointwise::GeneratedPointwise(const PointwiseForm& form, std::span<const std::byte> code)
+    : module_(code, codeOf(form)),
+      packed_(module_.function("tenon_pointwise_packed")),
+      single_(module_.function("tenon_pointwise")),
+      wide_(module_.function("tenon_pointwise_wide")),
+      pack_(pointwisePack(form)) {}
+
+void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
+                                  std::span<const runtime::TensorShape> outputs) {
+  const auto& output = outputs[0];
+  std::vector<Strides> operands;
+  for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.format));
+  for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.format, output.dims));
+  space_ = collapse(output.dims, operands);
+  count_ = output.dims.count();
+  parameters_ = {};
+  const int pack = code_->pack();
+  // Where all of it is one line, the elements behind the last whole pack are computed singly.
+  tail_ = space_.extents.size() == 1 && count_ >= pack ? count_ % pack : 0;
+  packs_ = space_;
+  packs_.extents.back() -= tail_;
+  packable_ = packWidth(packs_, pack) == pack && count_ / pack < int64_t{1} << 31;
+  packed_ = packable_;
+  setSpace();
+  outputs_ = outputs.size();
+  packBytes_.clear();
+  for (const auto& each : outputs) packBytes_.push_back(static_cast<size_t>(pack * bits(each.dtype) / 8));
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const bool still = space_.strides[outputs_ + k].back() == 0;
+    packBytes_.push_back(still ? 1 : static_cast<size_t>(pack * bits(inputs[k].dtype) / 8));
+  }
+}
+
+void PointwiseLauncher::setSpace() {
+  parameters_.space.set(packed_ ? packs_ : space_, packed_ ? code_->pack() : 1);
+  parameters_.tail = packed_ ? tail_ : 0;
+}
+
+bool PointwiseLauncher::packs() const {
+  if (!packable_) return false;
+  for (size_t k = 0; k < packBytes_.size(); ++k) {
+    if (!isAligned(parameters_.data[k], packBytes_[k])) return false;
+  }
+  return true;
+}
+
+void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream) {
+  if (count_ == 0) return;
+  for (size_t k = 0; k < packBytes_.size(); ++k) parameters_.data[k] = k < outputs_ ? outputs[k] : inputs[k - outputs_];
+  const bool packed = packs();
+  if (packed != packed_) {
+    packed_ = packed;
+    setSpace();
+  }
+  const auto function = packed ? code_->packed() : parameters_.space.wide() ? code_->wide() : code_->single();
+  const int64_t threads = parameters_.space.count + parameters_.tail;
+  launchThreads(function, threads, &parameters_, stream, blockSize(threads));
+}
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,58 @@
+// Generated pointwise code on the device, and its launches: for pointwise nodes and for epilogues in place.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "backends/cuda/kernels/pointwise/pointwise_form.h"
+#include "runtime/kernel.h"
+
+namespace tenon::backends::cuda {
+
+// A loaded module. `code` is machine code for this chip, or empty: then it is compiled here.
+class GeneratedPointwise {
+ public:
+  GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output, std::span<const std::byte> code)
+      : GeneratedPointwise({expr, {}, inputs, std::span(&output, 1)}, code) {}
+  GeneratedPointwise(const PointwiseForm& form, std::span<const std::byte> code);
+  CUfunction packed() const noexcept { return packed_; }
+  CUfunction single() const noexcept { return single_; }
+  CUfunction wide() const noexcept { return wide_; }
+  int pack() const noexcept { return pack_; }
+
+ private:
+  Module module_;
+  CUfunction packed_;
+  CUfunction single_;
+  CUfunction wide_;
+  int pack_;
+};
+
+class PointwiseLauncher {
+ public:
+  explicit PointwiseLauncher(std::shared_ptr<const GeneratedPointwise> code) : code_(std::move(code)) {}
+  // Outputs have one shape and format.
+  void configure(std::span<const runtime::TensorShape> inputs, std::span<const runtime::TensorShape> outputs);
+  void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
+    configure(inputs, std::span(&output, 1));
+  }
+  void launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream);
+  void launch(void* const* inputs, void* output, runtime::StreamHandle stream) { launch(inputs, &output, stream); }
+
+ private:
+  bool packs() const;  // the addresses allow whole packs
+  void setSpace();     // for what packed_ says
+
+  std::shared_ptr<const GeneratedPointwise> code_;
+  PointwiseParameters parameters_{};
+  size_t outputs_ = 1;
+  LoopSpace space_;
+  LoopSpace packs_;      // the part of it that is whole packs
+  int64_t tail_ = 0;     // and what is left
+  bool packable_ = false;
+  bool packed_ = false;  // what parameters_.space is set for
+  int64_t count_ = 0;
+  std::vector<size_t> packBytes_;  // by operand: bytes to which its address must be aligned
+};
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,42 @@
+// When a reduction can compute the scalar work in front of it.
+#include "ops/op/pointwise_reduce.h"
+
+#include "backends/cuda/tactics/own_tactic.h"
+#include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/kernels/reduction/pointwise_reduce.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+class PointwiseReduceTactic final : public OwnTacticOf<ops::PointwiseReduce> {
+ public:
+  PointwiseReduceTactic() : OwnTacticOf("cuda.pointwise_reduce", Formats::kAlsoChannelsLast, 10) {}
+
+  // A result without its axes has fewer than four; its inputs may still be channels-last.
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto result = OwnTacticOf::candidates(problem);
+    const int in = problem.inputs[0].dims.rank;
+    if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4)
+      result.push_back(channelsLastCandidate(name(), problem));
+    return result;
+  }
+
+ protected:
+  compile::Support acceptsOp(const ops::PointwiseReduce& op, const compile::Problem& problem) const override {
+    if (problem.inputs.size() > kMaxReducedInputs) {
+      return compile::no("{} inputs; it takes {}", problem.inputs.size(), kMaxReducedInputs);
+    }
+    const auto output = problem.outputs[0].dtype;
+    if (!isFloating(output)) return compile::no("a result of {}; it computes in f32", tenon::name(output));
+    return {pointwiseUnsupported(op.expr, inputTypes(problem), output)};
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_pointwise_reduce() {
+  static const PointwiseReduceTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

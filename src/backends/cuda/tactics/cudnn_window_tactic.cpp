@@ -1,0 +1,150 @@
+// Asks cuDNN's heuristics format by format.
+#include "backends/cuda/tactics/cudnn_window_tactic.h"
+
+#include <algorithm>
+#include <map>
+
+#include "backends/cuda/tactics/direct_tactic.h"
+#include "backends/cuda/tactics/tactic_util.h"
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+using compile::Candidate;
+using compile::Problem;
+using dnn::Fusion;
+
+constexpr size_t kMostFused = 8;    // engines to try per format
+constexpr size_t kMostCompiled = 5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
+constexpr size_t kMostFlat = 2;     // of few images of one element per channel, for which our own kernels are better
+constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
+constexpr size_t kReadyMade = 3;    // operations of bias, residual and activation
+constexpr size_t kMostBare = 3;     // where the fused ones stand as well
+constexpr size_t kMostLinear = 2;   // of half types in rows, which the tensor cores do not read as they are
+
+Candidate formatsOf(std::string_view tactic, const Problem& problem, Format format) {
+  Candidate candidate{std::string(tactic), "", {}, {format}};
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const auto& input = problem.inputs[i];
+    candidate.inputs.push_back(i == 1 || input.constant != nullptr || input.dims.rank < 4 ? Format::kLinear : format);
+  }
+  return candidate;
+}
+
+bool hasFormat(const Problem& problem, Format format) {
+  if (format == Format::kLinear) return true;
+  const auto& w = problem.inputs[1];
+  return problem.outputs[0].dims.rank >= 4 && (w.constant != nullptr || !dnn::needsPacking(w.dims));
+}
+
+std::vector<DataType> epilogueTypes(const ops::ScalarExpr& epilogue, DataType type) {
+  return std::vector<DataType>(static_cast<size_t>(epilogue.inputCount()), type);
+}
+
+// Whether the generated epilogue can stand behind a bare product.
+std::string bareRefusal(const ops::ScalarExpr& epilogue, DataType type) {
+  if (epilogue.empty()) return {};
+  if (!nvrtc().missing.empty()) return nvrtc().missing;
+  return pointwiseUnsupported(epilogue, epilogueTypes(epilogue, type), type);
+}
+
+}  // namespace
+
+compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) {
+  if (!dnn::library().missing.empty()) return compile::no("{}", dnn::library().missing);
+  std::vector<runtime::TensorShape> inputs;
+  std::vector<runtime::TensorShape> outputs;
+  for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
+  for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+  const auto refusal = dnn::windowRefusal(op, {inputs, outputs, &problem.symbols});
+  if (!refusal.empty()) return compile::no("{}", refusal);
+  const auto epilogue = op.wholeEpilogue();
+  const auto whole = dnn::fusionRefusal(epilogue);
+  const auto bare = bareRefusal(epilogue, problem.outputs[0].dtype);
+  if (!whole.empty() && !bare.empty()) return compile::no("the epilogue is neither fused ({}) nor generated ({})", whole, bare);
+  return compile::yes();
+}
+
+std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::WindowOp& op, const Problem& problem) {
+  std::vector<Candidate> result;
+  const auto chip = dnn::Chip::here();
+  const auto type = problem.outputs[0].dtype;
+  const auto epilogue = op.wholeEpilogue();
+  const bool half = type != DataType::kF32;
+  const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
+  const auto& x = problem.inputs[0].dims;
+  const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
+  for (const Format format : {Format::kChannelsLast, Format::kLinear}) {
+    if (!hasFormat(problem, format) || (flat && format != Format::kLinear)) continue;
+    const auto formats = formatsOf(tactic, problem, format);
+    std::vector<runtime::TensorShape> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
+    const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
+    size_t most = kMostFused;
+    if (half && !flat && format == Format::kLinear && hasFormat(problem, Format::kChannelsLast)) most = kMostLinear;
+    if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
+    if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
+    const auto ask = [&](Fusion fusion) {
+      size_t found = 0;
+      try {
+        const auto graph = dnn::windowGraph(chip, op, shapes, fusion);
+        if (fusion == Fusion::kWhole && half && epilogue.instructions.size() > kReadyMade) most = std::min(most, kMostCompiled);
+        auto engines = graph.graph.propose(dnn::HeuristicMode::kA, math, most);
+        if (engines.empty()) engines = graph.graph.propose(dnn::HeuristicMode::kFallback, math, most);
+        for (auto& engine : engines) {
+          auto candidate = formats;
+          candidate.variant = dnn::Choice{fusion, math, std::move(engine)}.text();
+          result.push_back(std::move(candidate));
+          ++found;
+        }
+      } catch (const Unsupported&) {
+        // No engine takes this graph; the others remain.
+      }
+      return found;
+    };
+    const bool fused = dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
+    if (fused) most = std::min(most, kMostBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
+  }
+  return result;
+}
+
+// Engines that are compiled at run time take a good part of a second each.
+void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<const Candidate> candidates) {
+  const auto chip = dnn::Chip::here();
+  std::map<std::pair<Format, Fusion>, std::vector<dnn::EngineChoice>> wanted;
+  for (const auto& candidate : candidates) {
+    auto choice = dnn::Choice::parse(candidate.variant);
+    wanted[{candidate.outputs[0], choice.fusion}].push_back(std::move(choice.engine));
+  }
+  for (const auto& [key, engines] : wanted) {
+    const auto formats = formatsOf("", problem, key.first);
+    std::vector<runtime::TensorShape> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    const std::vector<runtime::TensorShape> outputs{{problem.outputs[0].dtype, problem.outputs[0].dims, key.first}};
+    try {
+      dnn::windowGraph(chip, op, {inputs, outputs, &problem.symbols}, key.second).graph.planAll(engines);
+    } catch (const Unsupported&) {
+      // The measurement of each will say so.
+    }
+  }
+}
+
+std::vector<std::byte> windowCode(const dnn::WindowOp& op, const Problem& problem, const Candidate& candidate) {
+  const auto epilogue = op.wholeEpilogue();
+  if (epilogue.empty() || dnn::Choice::parse(candidate.variant).fusion == Fusion::kWhole) return {};
+  const auto type = problem.outputs[0].dtype;
+  return compile(pointwiseSource(epilogue, epilogueTypes(epilogue, type), type), computeCapability());
+}
+
+int windowRank(const Candidate& candidate) {
+  const bool bare = candidate.variant.rfind("bare", 0) == 0;
+  return (candidate.outputs[0] == Format::kChannelsLast ? 10 : 14) + (bare ? 2 : 0);
+}
+
+}  // namespace tenon::backends::cuda

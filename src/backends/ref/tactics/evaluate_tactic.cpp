@@ -1,0 +1,39 @@
+// The tactic that every problem has: the operator's own reference, on linear tensors, after all others.
+#include <algorithm>
+
+#include "compile/tactics/tactic.h"
+
+namespace tenon::backends {
+namespace {
+
+using compile::Candidate;
+using compile::Problem;
+using compile::Support;
+
+class EvaluateTactic final : public compile::Tactic {
+ public:
+  std::string_view name() const override { return "ref.evaluate"; }
+  int version() const override { return 1; }
+  Support supports(const Problem&) const override { return compile::yes(); }
+
+  std::vector<Candidate> candidates(const Problem& problem) const override {
+    return {{std::string(name()), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
+             std::vector<Format>(problem.outputs.size(), Format::kLinear)}};
+  }
+
+  plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
+    return {"ref", "evaluate", 1, problem.op.text(), "", -1};
+  }
+
+  int rank(const Problem&, const Candidate&) const override { return 1000; }
+};
+
+}  // namespace
+
+compile::TacticSource tacticSource_ref() {
+  static const EvaluateTactic kEvaluate;
+  static const compile::Tactic* const kTactics[] = {&kEvaluate};
+  return {"ref", kTactics};
+}
+
+}  // namespace tenon::backends

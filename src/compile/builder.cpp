@@ -1,0 +1,283 @@
+// The build in order: passes, one program per profile (formats and tactics, steps, memory), the plan's facts.
+#include "compile/builder.h"
+
+#include <chrono>
+
+#include "compile/assignment.h"
+#include "compile/computes.h"
+#include "compile/extents.h"
+#include "compile/joins.h"
+#include "compile/phase.h"
+#include "compile/profiles.h"
+#include "compile/refine.h"
+#include "compile/schedule/kernel_needs.h"
+#include "compile/schedule/steps.h"
+#include "compile/stages.h"
+#include "compile/tune/self_check.h"
+#include "compile/tune/timing_cache.h"
+#include "core/error.h"
+#include "core/version.h"
+#include "ops/op/reformat.h"
+#include "passes/pipeline.h"
+#include "runtime/branching.h"
+#include "runtime/kernel.h"
+
+namespace tenon::compile {
+namespace {
+
+runtime::Device& findDevice(const std::string& kind) {
+  std::string known;
+  for (auto* backend : runtime::backends()) {
+    const auto reason = backend->unavailable();
+    known += fmt::format("\n  {}: {}", backend->name(), reason.empty() ? "works" : reason);
+    if (reason.empty() && backend->device().kind() == kind) return backend->device();
+  }
+  throw Unsupported("no backend for device '{}':{}", kind, known);
+}
+
+// What the passes may ask and assume of the device, at the opt shapes of a profile.
+passes::Options passOptions(const BuildOptions& options, const runtime::Device& device, const SymbolValues& symbols) {
+  return {options.refittable, options.log, device.kind(), [&device, symbols](const ops::Operator& op, std::span<const ops::TensorType> inputs) {
+            return computes(device, op, inputs, symbols);
+          }};
+}
+
+// Half precision where the device has it; the casts then join their neighbours.
+graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, const runtime::Device& device,
+                    const std::map<std::string, plan::InputRange>& profile) {
+  auto precision = options.precision;
+  precision.keepRecipes = options.refittable;
+  const auto sources = tacticSources();
+  const auto supported = [&](const graph::Node& node, const Problem& problem) {
+    if (isView(node)) return true;
+    for (const auto& source : sources) {
+      if (runtime::backend(source.backend).device().kind() != device.kind()) continue;
+      if (!node.device.empty() && node.device != source.backend) continue;
+      for (const auto* tactic : source.tactics) {
+        // The last resort computes on the host: on another device it is no reason to change the type.
+        const Candidate rows{std::string(tactic->name()), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
+                             std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+        if (tactic->supports(problem) && (device.isHost() || tactic->rank(problem, rows) < 1000)) return true;
+      }
+    }
+    options.log->verbose("{} stays in f32: the device has no implementation in {}", node.name, name(*precision.half));
+    return false;
+  };
+  auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
+  graph::verify(lowered);
+  passes::run(lowered, passOptions(options, device, bindProfile(graph, profile).opt));
+  return lowered;
+}
+
+// Every symbol that an input's extent or content stands for, with the place it is read from.
+std::vector<plan::Symbol> symbolsOf(const graph::Graph& graph) {
+  std::vector<plan::Symbol> symbols;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const auto& type = graph.value(graph.inputs()[i]).type;
+    const auto add = [&](const Extent& extent, bool contents, size_t index) {
+      if (extent.isConstant()) return;
+      std::set<std::string> names;
+      extent.collectSymbols(names);
+      symbols.push_back({*names.begin(), contents, static_cast<int32_t>(i), static_cast<int32_t>(index)});
+    };
+    for (size_t axis = 0; axis < type.shape.size(); ++axis) add(type.shape[axis], false, axis);
+    if (type.contents) {
+      for (size_t k = 0; k < type.contents->size(); ++k) add((*type.contents)[k], true, k);
+    }
+  }
+  return symbols;
+}
+
+std::vector<plan::Io> ioOf(const graph::Graph& graph) {
+  std::vector<plan::Io> result;
+  const auto add = [&](const graph::Value& value, std::string name, bool isInput) {
+    plan::Io io;
+    io.name = std::move(name);
+    io.isInput = isInput;
+    io.dtype = value.type.dtype;
+    io.shape = value.type.shape;
+    for (const auto& extent : value.type.shape) {
+      // Symbols that the facade made up hold a dot; the user's names are the rest.
+      std::set<std::string> names;
+      extent.collectSymbols(names);
+      const bool named = names.size() == 1 && extent == Extent::symbol(*names.begin()) && names.begin()->find('.') == std::string::npos;
+      io.dimensionNames.push_back(named ? *names.begin() : std::string());
+    }
+    for (uint32_t f = 0; f < 4 && value.constraints.formats != 0; ++f) {
+      if ((value.constraints.formats & (1u << f)) != 0) {
+        io.format = static_cast<Format>(f);
+        break;
+      }
+    }
+    io.isShapeTensor = value.constraints.hostShape;
+    result.push_back(std::move(io));
+  };
+  for (const auto id : graph.inputs()) add(graph.value(id), graph.value(id).name, true);
+  for (size_t i = 0; i < graph.outputs().size(); ++i) add(graph.value(graph.outputs()[i]), graph.outputName(i), false);
+  return result;
+}
+
+// The metadata of the layers that a step computes, in TensorRT's form: one behind the other, U+001E between them.
+void addMetadata(plan::Program& program, const std::map<std::string, std::string>& byLayer) {
+  for (auto& step : program.steps) {
+    const std::string* last = nullptr;  // several layers of one ONNX node say the same
+    for (const auto& origin : step.origins) {
+      const auto found = byLayer.find(origin);
+      if (found == byLayer.end() || (last != nullptr && found->second == *last)) continue;
+      step.metadata += (last == nullptr ? "" : "\x1e") + found->second;
+      last = &found->second;
+    }
+  }
+}
+
+// What the nodes take, for an editable timing cache. Reformats go with the choices around them.
+void reportChoices(const graph::Graph& graph, const Assignment& assignment, const Placement& placement, const SymbolValues& symbols,
+                   OptionSource& source, const BuildOptions& options) {
+  if (!options.editableTimingCache) return;
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    if (assignment.isView[id] || placement.shared.contains(id) || node.op.as<ops::Reformat>() != nullptr) continue;
+    source.report(node, makeProblem(graph, node, symbols, options), assignment.choice[id]);
+  }
+}
+
+// Each chosen candidate against its reference; InternalError names the first that differs.
+void checkChoices(const graph::Graph& graph, const Assignment& assignment, const SymbolValues& symbols, runtime::Device& device, Log& log) {
+  std::set<std::string> checked;
+  for (const auto id : graph.order()) {
+    if (assignment.isView[id]) continue;
+    const auto& node = graph.node(id);
+    const auto& choice = assignment.choice[id];
+    const auto problem = makeProblem(graph, node, symbols);
+    const auto key = choice.candidate.text() + "|" + problem.text();
+    const bool hasConstants = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const auto& x) { return x.constant != nullptr; });
+    if (!hasConstants && !checked.insert(key).second) continue;
+    const auto difference = selfCheck(device, problem, choice.candidate, choice.record, choice.nativeCode, log);
+    if (!difference.empty()) throw InternalError("self-check: node '{}' by {}: {}; the problem is {}", node.name, choice.candidate.text(), difference, problem.text());
+  }
+  log.info("Self-check: the chosen tactics of {} nodes agree with the reference.", graph.order().size());
+}
+
+// A graph with a kernel for each node that takes every shape of a profile.
+struct Chosen {
+  graph::Graph graph;
+  Assignment assignment;
+  Placement placement;
+  std::vector<KernelNeeds> needs;  // by node
+};
+
+// What the choice of kernels works with.
+struct Chooser {
+  OptionSource& source;
+  TimingCache& cache;
+  runtime::Device& device;
+  Stages& stages;
+  const Phase& whole;
+  const BuildOptions& options;
+};
+
+// Kernels are measured at the opt shapes; what does not take the others is chosen again without them. `facts`: the plan
+// without programs.
+Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile, const ProfileSymbols& symbols, const Chooser& by) {
+  for (;;) {
+    Chosen chosen{graph, {}, {}, {}};
+    {
+      const Phase phase(by.options.progress, "Tactic selection", &by.whole, static_cast<int>(graph.order().size()));
+      by.source.watch(&phase);
+      const auto running = by.stages.run("tactic selection, all of it");
+      chosen.assignment = assign(chosen.graph, symbols.opt, by.source, by.options);
+      by.source.watch(nullptr);
+    }
+    chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, by.device.isHost());
+    refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache, by.options);
+    const auto running = by.stages.run("shapes of the profile");
+    chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
+    bool refused = false;
+    for (const auto id : chosen.graph.order()) {
+      const auto& needs = chosen.needs[id];
+      if (needs.refused.empty()) continue;
+      refused = true;
+      const auto& node = chosen.graph.node(id);
+      by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), chosen.assignment.choice[id].candidate,
+                        fmt::format("does not take the {} shapes of optimization profile {}: {}", needs.refused, profile, needs.refusal));
+    }
+    if (!refused) return chosen;
+  }
+}
+
+}  // namespace
+
+plan::Plan build(graph::Graph graph, const BuildOptions& options) {
+  checkInternal(options.log != nullptr, "a build needs a log");
+  auto& log = *options.log;
+  const auto start = std::chrono::steady_clock::now();
+  auto& device = findDevice(options.device);
+  auto profiles = options.profiles;
+  if (profiles.empty()) profiles.emplace_back();
+  const auto bindAll = [&] {
+    std::vector<ProfileSymbols> bound;
+    for (const auto& profile : profiles) bound.push_back(bindProfile(graph, profile));
+    return bound;
+  };
+  checkExtents(graph, bindAll());  // refused before any work
+  passes::reportUnknownNames(log);
+
+  const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
+  Stages stages;
+  {
+    const Phase phase(options.progress, "Graph optimization", &whole, 1);
+    const auto running = stages.run("graph optimization");
+    passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
+    if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
+    checkMemory(graph, bindAll(), device);
+    phase.step(0);
+  }
+  whole.step(0);
+
+  plan::Plan plan;
+  plan.name = graph.name();
+  plan.tenonVersion = kVersion;
+  plan.target.device = device.kind();
+  plan.target.deviceName = device.name();
+  plan.io = ioOf(graph);
+  plan.symbols = symbolsOf(graph);
+  plan.profiles = profiles;
+  plan.profilingVerbosity = options.profilingVerbosity;
+  plan.refittable = options.refittable;
+
+  TimingCache own;
+  TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
+  OptionSource source(device, options, cache, stages);
+  const int32_t mostStreams = dynamic_cast<runtime::Branching*>(&device) != nullptr ? options.auxStreams : 0;
+  ConstantPool constants(plan);
+  NativeCodePool native(plan);
+  {
+    const Phase phase(options.progress, "Joining nodes", &whole, 1);
+    source.watch(&phase);
+    const auto running = stages.run("joining nodes, all of it");
+    joinNodes(graph, bindProfile(graph, profiles[0]).opt, device, source, options);
+    source.watch(nullptr);
+    phase.step(0);
+  }
+  whole.step(1);
+  for (size_t p = 0; p < profiles.size(); ++p) {
+    const auto symbols = bindProfile(graph, profiles[p]);
+    const auto chosen = choose(graph, plan, p, symbols, {source, cache, device, stages, whole, options});
+    reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
+    if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
+    const auto running = stages.run("steps and memory");
+    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan, constants, native,
+                                        mostStreams, log));
+    addMetadata(plan.programs.back(), options.layerMetadata);
+    whole.step(static_cast<int>(2 + p));
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  constexpr double kLong = 3;  // seconds after which anybody wants to know where they went
+  log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());
+  log.info("Tactics: {} timed, {} from the timing cache.", source.measured(), source.cached());
+  log.write(seconds.count() >= kLong ? Severity::kInfo : Severity::kVerbose, fmt::format("Time by stage:{}", stages.table()).c_str());
+  log.info("Engine generation completed in {:.3f} seconds.", seconds.count());
+  return plan;
+}
+
+}  // namespace tenon::compile

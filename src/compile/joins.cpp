@@ -1,0 +1,98 @@
+// The tuner asked which composites pay.
+#include "compile/joins.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "passes/composites.h"
+#include "runtime/kernel.h"
+
+namespace tenon::compile {
+namespace {
+
+constexpr int kReferenceRank = 1000;
+constexpr double kClearly = 0.9;  // of the time apart: in a network what is joined gains less than by itself
+
+class Judge {
+ public:
+  Judge(const SymbolValues& symbols, const runtime::Device& device, OptionSource& source, const BuildOptions& options)
+      : symbols_(symbols), device_(device), source_(source), options_(options) {}
+
+  bool pays(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
+    if (!hasKernel(problemOf(graph, joint))) return false;
+    announce(graph, joint, instead);
+    if (!isFaster(graph, joint, instead)) return false;
+    if (options_.optimizationLevel == 0) return true;
+    // What other programs do to the machine would often pass for a gain: it must be there a second time.
+    measureAgain(graph, joint);
+    for (const auto id : instead) measureAgain(graph, graph.node(id));
+    return isFaster(graph, joint, instead);
+  }
+
+ private:
+  Problem problemOf(const graph::Graph& graph, const graph::Node& node) const {
+    return makeProblem(graph, node, symbols_, options_);
+  }
+
+  // The kernels of all are made at once.
+  void announce(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
+    std::vector<const graph::Node*> nodes{&joint};
+    for (const auto id : instead) nodes.push_back(&graph.node(id));
+    std::vector<Problem> problems;
+    for (const auto* node : nodes) problems.push_back(problemOf(graph, *node));
+    std::vector<Asked> asked;
+    for (size_t i = 0; i < nodes.size(); ++i) asked.push_back({nodes[i], &problems[i]});
+    source_.announce(asked);
+  }
+
+  // One that is no reference.
+  bool hasKernel(const Problem& problem) const {
+    for (const auto& tactics : tacticSources()) {
+      if (runtime::backend(tactics.backend).device().kind() != device_.kind()) continue;
+      for (const auto* tactic : tactics.tactics) {
+        if (!tactic->supports(problem)) continue;
+        const auto candidates = tactic->candidates(problem);
+        if (!candidates.empty() && tactic->rank(problem, candidates[0]) < kReferenceRank) return true;
+      }
+    }
+    return false;
+  }
+
+  double seconds(const graph::Graph& graph, const graph::Node& node) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& option : source_.options(node, problemOf(graph, node))) best = std::min(best, option.seconds);
+    return best;
+  }
+
+  bool isFaster(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
+    double apart = 0;
+    for (const auto id : instead) apart += seconds(graph, graph.node(id));
+    const double together = seconds(graph, joint);
+    options_.log->verbose("{} ({} nodes): {:.3f} us apart, {:.3f} us together", joint.op.name(), instead.size(),
+                          apart * 1e6, together * 1e6);
+    return together < kClearly * apart;
+  }
+
+  void measureAgain(const graph::Graph& graph, const graph::Node& node) {
+    source_.measureAgain(node, problemOf(graph, node), false);
+  }
+
+  const SymbolValues& symbols_;
+  const runtime::Device& device_;
+  OptionSource& source_;
+  const BuildOptions& options_;
+};
+
+}  // namespace
+
+void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
+               const BuildOptions& options) {
+  if (options.filter) return;
+  Judge judge(symbols, device, source, options);
+  passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
+                   [&](const graph::Graph& whole, const graph::Node& node, std::span<const graph::NodeId> instead) {
+                     return judge.pays(whole, node, instead);
+                   });
+}
+
+}  // namespace tenon::compile

@@ -1,0 +1,13 @@
+// Composites in the graph of a build, where they are measured to pay.
+#pragma once
+
+#include "compile/assignment.h"
+
+namespace tenon::compile {
+
+// Nodes become one where the device has a kernel for it that is clearly faster, each by its fastest candidate in
+// whichever formats. Not where a filter chooses candidates: it is asked about the network's own nodes alone.
+void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
+               const BuildOptions& options);
+
+}  // namespace tenon::compile

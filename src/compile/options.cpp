@@ -1,0 +1,373 @@
+// Candidates of a problem with their times: from the cache where it knows them, else measured.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "compile/assignment.h"
+#include "compile/phase.h"
+#include "compile/proposals.h"
+#include "compile/refine.h"
+#include "compile/tune/selections.h"
+#include "compile/tune/timing_cache.h"
+#include "core/error.h"
+#include "ops/op/matmul.h"
+#include "ops/op/reformat.h"
+#include "runtime/configure.h"
+
+namespace tenon::compile {
+namespace {
+
+constexpr int kLastResort = 1000;     // ranks of references
+constexpr double kUntried = 1e6;      // seconds of what is not measured
+constexpr double kNever = 1e9;        // of what cannot be used: computes something else, or is refused
+
+// Whether there is anything to compute.
+bool runs(const Problem& problem) {
+  return std::any_of(problem.outputs.begin(), problem.outputs.end(), [](const auto& output) { return output.dims.count() != 0; });
+}
+
+// What a candidate asks for at the problem's shapes, whether it was measured or not.
+uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
+  std::vector<TensorView> constants;
+  std::vector<runtime::TensorShape> inputs, outputs;
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const auto& in = problem.inputs[i];
+    constants.push_back(in.constant != nullptr ? in.constant->view() : TensorView{});
+    inputs.push_back({in.dtype, in.dims, option.candidate.inputs[i]});
+  }
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    outputs.push_back({problem.outputs[i].dtype, problem.outputs[i].dims, option.candidate.outputs[i]});
+  }
+  try {
+    const auto kernel = runtime::backend(option.record.backend).load({option.record, constants, option.nativeCode, log, true});
+    return runtime::configure(*kernel->instantiate(), {inputs, outputs, &problem.symbols});
+  } catch (const Error&) {
+    return option.workspaceBytes;  // who chooses it will hear the reason
+  }
+}
+
+}  // namespace
+
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols) {
+  Problem problem{node.op, {}, {}, symbols};
+  const auto desc = [&](graph::ValueId id) {
+    const auto& value = graph.value(id);
+    return TensorDesc{value.type.dtype, evaluate(value.type.shape, symbols), value.constant};
+  };
+  for (const auto id : node.inputs) problem.inputs.push_back(desc(id));
+  for (const auto id : node.outputs) problem.outputs.push_back(desc(id));
+  return problem;
+}
+
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options) {
+  // By level. A network has few different products and many convolutions, whose trials would double the time of a build.
+  constexpr size_t kMoreProducts[] = {0, 0, 0, 32, 96, 256};
+  constexpr size_t kMoreOthers[] = {0, 0, 0, 0, 96, 256};
+  auto problem = makeProblem(graph, node, symbols);
+  problem.tf32 = options.tf32;
+  const auto& more = node.op.as<ops::MatMul>() != nullptr ? kMoreProducts : kMoreOthers;
+  if (options.maxTactics < 0) problem.more = more[std::clamp(options.optimizationLevel, 0, 5)];
+  return problem;
+}
+
+OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages)
+    : device_(device), options_(options), cache_(cache), stages_(stages) {
+  profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, stages, *options.log);
+  selections_ = std::make_unique<Selections>(device.name(), options, cache);
+}
+
+OptionSource::~OptionSource() = default;
+
+bool OptionSource::measures(const Proposals& proposals) const { return options_.optimizationLevel > 0 && proposals.list.size() > 1; }
+
+bool OptionSource::triesBlocks() const {
+  return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.filter;
+}
+
+size_t OptionSource::announce(std::span<const Asked> asked) {
+  constexpr size_t kMostProblems = 48;
+  if (device_.isHost() || options_.filter) return asked.size();  // nothing takes long to make there; filters are no thread's
+  std::vector<std::pair<const Asked*, Proposals*>> fresh;
+  size_t seen = 0;
+  for (; seen < asked.size() && fresh.size() < kMostProblems; ++seen) {
+    const auto key = keyOf(*asked[seen].node, *asked[seen].problem);
+    if (known_.contains(key) || announced_.contains(key)) continue;
+    fresh.emplace_back(&asked[seen], (announced_[key] = std::make_unique<Proposals>()).get());
+  }
+  {
+    const auto running = stages_.run("tactics: proposals");
+    inParallel(fresh.size(), [&](size_t i) { *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_); });
+  }
+  const auto running = stages_.run("tactics: machine code and library plans");
+  std::vector<std::pair<const Problem*, Proposal*>> wanted;
+  for (const auto& [which, proposals] : fresh) {
+    if (!measures(*proposals)) continue;
+    for (auto& proposal : proposals->list) {
+      if (proposal.option.rank < kLastResort && !cache_.find(proposal.key)) wanted.emplace_back(which->problem, &proposal);
+    }
+  }
+  inParallel(wanted.size(), [&](size_t i) { makeReady(*wanted[i].first, *wanted[i].second); });
+  options_.log->verbose("prepared {} candidates of {} problems", wanted.size(), fresh.size());
+  return seen;
+}
+
+const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem, bool blocks) {
+  const auto key = keyOf(node, problem) + (blocks ? "|blocks" : "");
+  const auto found = known_.find(key);
+  if (found != known_.end() && !options_.filter) return found->second;
+  return known_.insert_or_assign(key, collect(node, problem, blocks || options_.filter)).first->second;
+}
+
+void OptionSource::measureAgain(const graph::Node& node, const Problem& problem, bool blocks) {
+  again_ = true;
+  known_.insert_or_assign(keyOf(node, problem) + (blocks ? "|blocks" : ""), collect(node, problem, blocks));
+  again_ = false;
+}
+
+std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem, bool blocks) {
+  Proposals proposals;
+  if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
+    proposals = std::move(*found->second);
+    announced_.erase(found);
+  } else {
+    const auto running = stages_.run("tactics: proposals");
+    proposals = propose(node, problem, device_, options_);
+  }
+  const auto& excluded = excluded_[keyOf(node, problem)];
+  std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
+  for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
+  if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
+  if (runs(problem) && measures(proposals)) {
+    time(problem, proposals);
+    selections_->note(problem, proposals.list);
+  }
+  return usableOf(node, problem, proposals);
+}
+
+std::vector<Option> OptionSource::selected(const graph::Node& node, const Problem& problem) {
+  const auto selection = selections_->find(node, problem);
+  if (!selection) return {};
+  auto proposals = propose(node, problem, device_, options_);
+  selections_->keepOnly(*selection, node, problem, proposals);
+  return usableOf(node, problem, proposals);
+}
+
+void OptionSource::report(const graph::Node& node, const Problem& problem, const Option& choice) { selections_->report(node, problem, choice); }
+
+// Without those that need too much workspace or failed; of each combination of formats the best.
+std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals) {
+  auto& refusals = proposals.refusals;
+  if (runs(problem) && device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
+    for (auto& proposal : proposals.list) {
+      auto& option = proposal.option;
+      option.workspaceBytes = std::max(option.workspaceBytes, workspaceOf(problem, option, *options_.log));
+    }
+  }
+  std::vector<const Option*> usable;
+  for (const auto& [option, tactic, key, failure] : proposals.list) {
+    if (option.workspaceBytes > options_.workspaceLimit) {
+      refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(), option.workspaceBytes,
+                              options_.workspaceLimit);
+    } else if (!(option.seconds < kNever)) {
+      refusals += fmt::format("\n  {}: failed when it was tried", option.candidate.text());
+    } else {
+      usable.push_back(&option);
+    }
+  }
+  if (usable.empty()) {
+    throw Unsupported("could not find any implementation for node '{}' ({}). Candidates:{}", node.name, problem.text(),
+                      refusals.empty() ? "\n  none: no tactic of the device was asked" : refusals);
+  }
+  std::vector<Option> result;
+  for (const size_t i : winners(usable)) {
+    result.push_back(*usable[i]);
+    if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
+    if (!runs(problem) || !measures(proposals) || !finishesWithWhole(device_, options_)) continue;
+    for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
+  }
+  return result;
+}
+
+void OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason) {
+  const auto key = keyOf(node, problem);
+  const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
+  if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
+  options_.log->verbose("node '{}': {} {}; another is chosen", node.name, candidate.text(), reason);
+  known_.erase(key);
+  known_.erase(key + "|blocks");
+}
+
+// On devices whose kernels come from libraries, results are compared before a candidate may win; a time in the cache
+// says that they were. The one of the highest rank is the plainest code, and trusted.
+void OptionSource::trust(const Problem& problem, Proposals& proposals) {
+  trusted_.clear();
+  if (device_.isHost() || !problem.op.facts().deterministic) return;
+  Proposal* best = nullptr;
+  int compared = 0;
+  for (auto& proposal : proposals.list) {
+    const auto& option = proposal.option;
+    if (option.rank >= kLastResort) continue;
+    if (!cache_.find(proposal.key)) ++compared;
+    const auto linear = [](Format format) { return format == Format::kLinear; };
+    if (!std::all_of(option.candidate.inputs.begin(), option.candidate.inputs.end(), linear)) continue;
+    if (!std::all_of(option.candidate.outputs.begin(), option.candidate.outputs.end(), linear)) continue;
+    if (best == nullptr || option.rank > best->option.rank) best = &proposal;
+  }
+  if (best == nullptr || compared == 0) return;
+  makeReady(problem, *best);
+  if (!best->failure.empty()) return;
+  const auto& option = best->option;
+  trustedSeconds_ = profiler_->trust(problem, option.candidate, option.record, option.nativeCode);
+  trusted_ = best->key;
+}
+
+void OptionSource::step(int index) const {
+  if (phase_ != nullptr) phase_->step(index);
+}
+
+void OptionSource::time(const Problem& problem, Proposals& proposals) {
+  auto& list = proposals.list;
+  std::vector<size_t> order(list.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return list[a].option.rank < list[b].option.rank; });
+  trust(problem, proposals);
+  const auto glanced = glance(problem, proposals);
+  double best = std::numeric_limits<double>::infinity();
+  int timed = 0;
+  std::optional<Phase> phase;  // only where something is measured
+  for (const size_t i : order) {
+    auto& proposal = list[i];
+    auto& option = proposal.option;
+    // The last resort is slow to time and needs it only when nothing else stands.
+    if (option.rank >= kLastResort && best < kNever) {
+      option.seconds = kUntried;
+      continue;
+    }
+    const auto seconds = cache_.find(proposal.key);
+    if (glanced.contains(proposal.key)) {
+      // Its time is that of one run.
+    } else if (seconds && !(again_ && fresh_.contains(proposal.key))) {
+      option.seconds = *seconds;
+      if (!fresh_.contains(proposal.key)) ++cached_;
+    } else {
+      checkUser(!options_.errorOnTimingCacheMiss, "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
+      if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
+        option.seconds = kUntried;
+        continue;
+      }
+      if (!phase) phase.emplace(options_.progress, fmt::format("Timing {}", problem.op.name()), phase_, static_cast<int>(order.size()));
+      measure(problem, proposal, best);
+      phase->step(timed++);
+    }
+    best = std::min(best, option.seconds);
+  }
+}
+
+// Of the many candidates of a tactic, one run of each says which are worth a measurement; the time of that run is what the
+// others have. Returns their keys.
+std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& proposals) {
+  constexpr size_t kMany = 32;
+  constexpr size_t kWorthwhile = 8;
+  std::map<std::string_view, std::vector<Proposal*>> unknown;
+  for (auto& proposal : proposals.list) {
+    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResort) unknown[proposal.tactic->name()].push_back(&proposal);
+  }
+  std::set<std::string> keys;
+  for (auto& [tactic, several] : unknown) {
+    if (several.size() < kMany || options_.errorOnTimingCacheMiss || options_.maxTactics >= 0) continue;
+    std::map<const Proposal*, Measurement> seen;
+    for (auto* proposal : several) {
+      const auto& option = proposal->option;
+      makeReady(problem, *proposal);
+      seen[proposal] = proposal->failure.empty() ? profiler_->glance(problem, option.candidate, option.record, option.nativeCode)
+                                                 : Measurement{std::numeric_limits<double>::infinity(), 0, proposal->failure, true, true};
+    }
+    std::stable_sort(several.begin(), several.end(), [&](const Proposal* a, const Proposal* b) { return seen[a].seconds < seen[b].seconds; });
+    for (size_t i = kWorthwhile; i < several.size(); ++i) {
+      remember(*several[i], seen[several[i]]);
+      keys.insert(several[i]->key);
+    }
+  }
+  return keys;
+}
+
+void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
+  constexpr double kSlow = 1e-3;     // seconds of a first run whose set-up no longer counts
+  constexpr double kHopeless = 3;
+  auto& option = proposal.option;
+  Measurement measurement;
+  if (proposal.key == trusted_ && trustedSeconds_ > kSlow && trustedSeconds_ > kHopeless * best) {
+    measurement.seconds = trustedSeconds_;
+  } else {
+    makeReady(problem, proposal);
+    measurement = proposal.failure.empty() ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
+                                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true, true};
+  }
+  if (remember(proposal, measurement)) fresh_.insert(proposal.key);
+}
+
+// What was measured, for the log, the cache and the choice. Whether it is a time.
+bool OptionSource::remember(Proposal& proposal, const Measurement& measurement) {
+  auto& option = proposal.option;
+  ++measured_;
+  if (!measurement.failure.empty()) {
+    // A refusal is one candidate less; anything else is worth knowing.
+    const auto message = fmt::format("tactic {}: {}", option.candidate.text(), measurement.failure);
+    measurement.refused ? options_.log->verbose("{}", message) : options_.log->warning("{}", message);
+  }
+  option.workspaceBytes = measurement.workspaceBytes;
+  option.seconds = measurement.lasting ? kNever : measurement.seconds;
+  const bool isTime = option.seconds < std::numeric_limits<double>::infinity();
+  if (isTime) {
+    cache_.insert(proposal.key, std::min(option.seconds, cache_.find(proposal.key).value_or(option.seconds)));
+  }
+  option.seconds = cache_.find(proposal.key).value_or(option.seconds);
+  options_.log->verbose("timed {}: {:.3f} us", option.candidate.text(), option.seconds * 1e6);
+  return isTime;
+}
+
+void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
+  const auto running = stages_.run("chosen kernels: machine code and library plans");
+  std::map<std::string, const Tactic*> tactics;
+  for (const auto& source : tacticSources()) {
+    for (const auto* tactic : source.tactics) tactics.emplace(tactic->name(), tactic);
+  }
+  std::map<std::string, std::vector<size_t>> alike;  // made once
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const auto& [problem, option] = chosen[i];
+    if (!option->ready) alike[option->candidate.text() + problem.text()].push_back(i);
+  }
+  std::vector<const std::vector<size_t>*> groups;
+  for (const auto& [text, group] : alike) groups.push_back(&group);
+  const auto make = [&](size_t g) {
+    const auto& [problem, option] = chosen[groups[g]->front()];
+    Proposal proposal{*option, tactics.at(option->candidate.tactic), "", ""};
+    makeReady(problem, proposal);
+    if (!proposal.failure.empty()) throw Unsupported("{} was chosen, but now: {}", option->candidate.text(), proposal.failure);
+    for (const size_t i : *groups[g]) *chosen[i].second = proposal.option;
+  };
+  if (!device_.isHost()) return inParallel(groups.size(), make);
+  for (size_t g = 0; g < groups.size(); ++g) make(g);
+}
+
+const Option& OptionSource::reformat(DataType dtype, const Dims& dims, Format from, Format to) {
+  const auto key = fmt::format("{} {} {} {}", name(dtype), dims.text(), name(from), name(to));
+  const auto found = reformats_.find(key);
+  if (found != reformats_.end()) return found->second;
+  Option best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  const ops::Operator op = ops::Reformat{from, to};
+  const Problem problem{op, {{dtype, dims, nullptr}}, {{dtype, dims, nullptr}}, {}};
+  const graph::Node node{op, "reformat", {}, {}, {}, {}};
+  try {
+    for (const auto& option : collect(node, problem, true)) {
+      if (option.candidate.inputs[0] != from || option.candidate.outputs[0] != to) continue;
+      if (option.seconds < best.seconds) best = option;
+    }
+  } catch (const Unsupported&) {
+    // No tactic: the infinite time says so.
+  }
+  return reformats_.emplace(key, std::move(best)).first->second;
+}
+
+}  // namespace tenon::compile

@@ -1,0 +1,353 @@
+// Runs candidates on the device.
+#include "compile/tune/profiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "compile/tune/result_check.h"
+#include "compile/tune/rotation.h"
+#include "compile/tune/test_data.h"
+#include "core/error.h"
+#include "core/storage.h"
+#include "graph/bad_constant.h"
+#include "runtime/configure.h"
+#include "runtime/device_cache.h"
+#include "runtime/trial.h"
+
+namespace tenon::compile {
+namespace {
+
+constexpr size_t kRedZone = 256;
+constexpr unsigned char kRedByte = 0xb7;
+constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
+constexpr double kHopeless = 3;          // stop after a few runs when this many times slower than the best
+constexpr int kTries = 2;                // more runs before a candidate is given up
+constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
+constexpr double kCandidateSeconds = 0.15;  // no more samples of one candidate after this
+
+using runtime::CopyKind;
+
+// Device memory with red zones on both sides of the payload.
+class GuardedBuffer {
+ public:
+  GuardedBuffer(runtime::Device& device, size_t bytes) : device_(device), bytes_(bytes) {
+    base_ = static_cast<char*>(device.allocate(addBytes(bytes, 2 * kRedZone), kRedZone));
+    const std::vector<unsigned char> red(kRedZone, kRedByte);
+    put(base_, red.data(), kRedZone);
+    put(base_ + kRedZone + bytes_, red.data(), kRedZone);
+  }
+  ~GuardedBuffer() { device_.free(base_); }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  size_t bytes() const { return bytes_; }
+  void* data() const { return base_ + kRedZone; }
+  void write(const void* from) { put(base_ + kRedZone, from, bytes_); }
+  // The pattern over and over.
+  void fill(const std::vector<char>& pattern) {
+    for (size_t done = 0; done < bytes_; done += pattern.size()) {
+      device_.copy(base_ + kRedZone + done, pattern.data(), std::min(pattern.size(), bytes_ - done), CopyKind::kHostToDevice, nullptr);
+    }
+    device_.synchronize(nullptr);
+  }
+  bool intact() const {
+    std::vector<unsigned char> zones(2 * kRedZone);
+    device_.copy(zones.data(), base_, kRedZone, CopyKind::kDeviceToHost, nullptr);
+    device_.copy(zones.data() + kRedZone, base_ + kRedZone + bytes_, kRedZone, CopyKind::kDeviceToHost, nullptr);
+    device_.synchronize(nullptr);
+    return std::all_of(zones.begin(), zones.end(), [](unsigned char c) { return c == kRedByte; });
+  }
+
+ private:
+  void put(void* to, const void* from, size_t bytes) {
+    device_.copy(to, from, bytes, CopyKind::kHostToDevice, nullptr);
+    device_.synchronize(nullptr);
+  }
+  runtime::Device& device_;
+  size_t bytes_;
+  char* base_ = nullptr;
+};
+
+// Beyond a megabyte it repeats.
+std::vector<char> testData(DataType dtype, size_t size, uint64_t seed, int64_t below) {
+  std::vector<char> bytes(std::min(size, size_t{1} << 20));
+  fillWithTestData(dtype, bytes.data(), static_cast<int64_t>(bytes.size()) * 8 / bits(dtype), seed, below);
+  return bytes;
+}
+
+// A candidate's kernel with everything a launch takes.
+struct Trial {
+  std::unique_ptr<runtime::Kernel> kernel;
+  std::unique_ptr<runtime::KernelInstance> instance;
+  std::vector<void*> inputs;
+  std::vector<std::vector<void*>> turns;  // what launches take as inputs in turn; empty: always the same
+  std::unique_ptr<Rotation> laidOut;      // copies of weights that the instance has laid out for itself, in turn as well
+  std::vector<void*> outputs;
+  std::unique_ptr<GuardedBuffer> workspace;
+  bool comparable = true;  // its inputs hold what those of the others do
+};
+
+class DeviceProfiler final : public Profiler {
+ public:
+  DeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log)
+      : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {
+    if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
+    order_ = dynamic_cast<runtime::LaunchOrder*>(&device);
+  }
+
+  double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) override {
+    const auto running = stages_.run("tuning: the trusted candidates");
+    try {
+      const auto trial = prepare(problem, candidate, record, nativeCode);
+      if (!trial.comparable) return std::numeric_limits<double>::infinity();
+      poison();
+      const auto start = std::chrono::steady_clock::now();
+      runOnce(trial);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      check_.expect(problem, candidate, trial.outputs);
+      return seconds.count();
+    } catch (const graph::BadConstant&) {
+      throw;
+    } catch (const Error& error) {
+      log_.verbose("nothing to compare with: {}: {}", candidate.text(), error.what());
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+
+  Measurement measure(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                      std::span<const std::byte> nativeCode, double best) override {
+    return attempt([&] { return run(problem, candidate, record, nativeCode, best, false); });
+  }
+  Measurement glance(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                     std::span<const std::byte> nativeCode) override {
+    return attempt([&] { return run(problem, candidate, record, nativeCode, std::numeric_limits<double>::infinity(), true); });
+  }
+
+ private:
+  template <typename Run>
+  static Measurement attempt(Run&& run) {
+    try {
+      return run();
+    } catch (const graph::BadConstant&) {
+      throw;  // no candidate is to blame
+    } catch (const OutOfMemory& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
+    } catch (const Unsupported& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), true, true};
+    } catch (const Error& error) {
+      return {std::numeric_limits<double>::infinity(), 0, error.what(), false};
+    }
+  }
+
+  struct Call {
+    runtime::KernelInstance* instance;
+    runtime::LaunchArguments arguments;
+    int repeats;
+    const Trial* trial;
+    runtime::LaunchOrder* order;
+    runtime::LaidOutWeights* weights;
+    size_t turn = 0;
+  };
+
+  static void launch(void* argument, runtime::StreamHandle stream) {
+    auto* call = static_cast<Call*>(argument);
+    call->arguments.stream = stream;
+    const auto& turns = call->trial->turns;
+    for (int i = 0; i < call->repeats; ++i, ++call->turn) {
+      if (!turns.empty()) call->arguments.inputs = turns[call->turn % turns.size()].data();
+      if (call->trial->laidOut != nullptr) call->weights->readLaidOut(call->trial->laidOut->copy(call->turn));
+      if (call->order != nullptr) call->order->launchNextInOrder();
+      call->instance->launch(call->arguments);
+    }
+  }
+
+  Call callOf(const Trial& trial) const {
+    auto* const instance = trial.instance.get();
+    return {instance, {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial, order_, dynamic_cast<runtime::LaidOutWeights*>(instance)};
+  }
+
+  void runOnce(const Trial& trial) {
+    auto call = callOf(trial);
+    launch(&call, nullptr);
+    device_.synchronize(nullptr);
+  }
+
+  // Buffers of one candidate serve the next one of the same problem.
+  void select(const Problem& problem) {
+    auto text = problem.text();
+    if (text == selected_) return;
+    inputs_.clear();
+    outputs_.clear();
+    rotations_.clear();
+    rotations_.resize(problem.inputs.size());
+    check_.clear();
+    inputs_.resize(problem.inputs.size());
+    outputs_.resize(problem.outputs.size());
+    selected_ = std::move(text);
+  }
+
+  Trial prepare(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) {
+    select(problem);
+    Trial trial;
+    std::vector<TensorView> constants;
+    for (const auto& input : problem.inputs) constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
+    trial.kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log_, false, true});
+    trial.instance = trial.kernel->instantiate();
+    std::vector<runtime::TensorShape> inputShapes;
+    std::vector<runtime::TensorShape> outputShapes;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      const auto& desc = problem.inputs[i];
+      inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
+      trial.inputs.push_back(input(problem, i, candidate.inputs[i], trial.comparable));
+    }
+    trial.turns = turns(problem, candidate, trial.inputs);
+    for (size_t i = 0; i < problem.outputs.size(); ++i) {
+      const auto& desc = problem.outputs[i];
+      outputShapes.push_back({desc.dtype, desc.dims, candidate.outputs[i]});
+      const auto bytes = storageBytes(desc.dtype, desc.dims, candidate.outputs[i]);
+      auto& buffer = outputs_[i];
+      if (buffer == nullptr || buffer->bytes() != bytes) buffer = std::make_unique<GuardedBuffer>(device_, bytes);
+      trial.outputs.push_back(buffer->data());
+    }
+    const size_t workspaceBytes = runtime::configure(*trial.instance, {inputShapes, outputShapes, &problem.symbols});
+    trial.laidOut = laidOutTurns(problem, *trial.instance);
+    trial.workspace = std::make_unique<GuardedBuffer>(device_, workspaceBytes);
+    return trial;
+  }
+
+  // Address of an operand in a format. On a host device each format holds random data of its own; elsewhere all hold
+  // the same tensor, so that results can be compared.
+  void* input(const Problem& problem, size_t index, Format format, bool& comparable) {
+    const auto& desc = problem.inputs[index];
+    if (desc.constant != nullptr && device_.isHost() && format == Format::kLinear) {
+      return const_cast<void*>(desc.constant->view().data);  // weights are large: no copy
+    }
+    auto& byFormat = inputs_[index];
+    if (const auto found = byFormat.find(format); found != byFormat.end()) return found->second->data();
+    if (device_.isHost()) byFormat.clear();
+    const auto bytes = storageBytes(desc.dtype, desc.dims, format);
+    auto buffer = std::make_unique<GuardedBuffer>(device_, bytes);
+    const auto random = [&] {
+      if (bytes > 0) buffer->fill(testData(desc.dtype, bytes, index, integersBelow(problem, index)));
+    };
+    if (desc.constant != nullptr && (device_.isHost() || format == Format::kLinear)) {
+      buffer->write(desc.constant->view().data);
+    } else if (device_.isHost() || format == Format::kLinear || bytes == 0) {
+      random();
+    } else {
+      const auto* linear = input(problem, index, Format::kLinear, comparable);
+      if (!check_.convert(desc, Format::kLinear, format, linear, buffer->data())) {
+        comparable = false;
+        random();
+      }
+    }
+    return (byFormat[format] = std::move(buffer))->data();
+  }
+
+  // The inputs of successive launches, with weights in the place of which copies stand in turn.
+  std::vector<std::vector<void*>> turns(const Problem& problem, const Candidate& candidate, const std::vector<void*>& inputs) {
+    size_t most = 1;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto copies = candidate.inputs[i] == Format::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
+      if (copies == 1) continue;
+      const auto bytes = problem.inputs[i].constant->view().bytes();
+      if (rotations_[i] == nullptr) rotations_[i] = std::make_unique<Rotation>(device_, inputs[i], bytes, copies);
+      most = std::max(most, copies);
+    }
+    std::vector<std::vector<void*>> result;
+    for (size_t turn = 0; most > 1 && turn < most; ++turn) {
+      result.push_back(inputs);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (rotations_[i] != nullptr && candidate.inputs[i] == Format::kLinear) result.back()[i] = rotations_[i]->copy(turn);
+      }
+    }
+    return result;
+  }
+
+  std::unique_ptr<Rotation> laidOutTurns(const Problem& problem, runtime::KernelInstance& instance) {
+    const auto* weights = dynamic_cast<runtime::LaidOutWeights*>(&instance);
+    if (weights == nullptr || weights->laidOut() == nullptr) return nullptr;
+    const auto copies = rotatedCopies(problem, weights->laidOutInput(), cacheBytes_);
+    const auto& operand = problem.inputs[weights->laidOutInput()];
+    return copies == 1 ? nullptr : std::make_unique<Rotation>(device_, weights->laidOut(), operand.constant->view().bytes(), copies);
+  }
+
+  // No number stands where a kernel leaves its output as it was.
+  void poison() {
+    for (const auto& output : outputs_) {
+      const auto bytes = output->bytes();
+      if (bytes > 0) output->fill(std::vector<char>(std::min<size_t>(bytes, size_t{1} << 20), static_cast<char>(0xff)));
+    }
+  }
+
+  Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                  std::span<const std::byte> nativeCode, double best, bool once) {
+    auto trial = [&] {
+      const auto running = stages_.run("tuning: making kernels");
+      return prepare(problem, candidate, record, nativeCode);
+    }();
+    const auto workspaceBytes = trial.workspace->bytes();
+    {
+      const auto running = stages_.run("tuning: checking results");
+      const bool compared = trial.comparable && check_.expects();
+      if (compared) poison();
+      runOnce(trial);  // first touch, lazy set-up
+      for (const auto& output : outputs_) {
+        if (output->intact()) continue;
+        for (auto& buffer : outputs_) buffer.reset();
+        return refuse(candidate, "it writes outside its output");
+      }
+      if (!trial.workspace->intact()) return refuse(candidate, "it writes outside its workspace");
+      if (compared) {
+        if (const auto difference = check_.compare(problem, candidate, trial.outputs); !difference.empty()) {
+          return refuse(candidate, fmt::format("it computes something else than the trusted candidate for {}: {}", problem.text(), difference));
+        }
+      }
+    }
+    const auto running = stages_.run("tuning: measuring");
+    auto call = callOf(trial);
+    double single = device_.measure(&launch, &call);
+    // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
+    for (int i = 0; i < kTries && (once || single > kHopeless * best); ++i) single = std::min(single, device_.measure(&launch, &call));
+    if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
+
+    call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
+    double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
+    double spent = single;
+    for (int i = 0; i < 2 * iterations_; ++i) {
+      const double seconds = device_.measure(&launch, &call);
+      spent += seconds;
+      fastest = std::min(fastest, seconds / call.repeats);
+      if (spent > kCandidateSeconds && i > 0) break;
+      if (i + 1 >= iterations_ && fastest > kBehind * best) break;
+    }
+    return {fastest, workspaceBytes, {}, false};
+  }
+
+  static Measurement refuse(const Candidate& candidate, std::string_view why) {
+    return {std::numeric_limits<double>::infinity(), 0, fmt::format("{} is left out: {}", candidate.text(), why), true};
+  }
+
+  runtime::Device& device_;
+  ResultCheck check_;
+  int iterations_;
+  Stages& stages_;
+  Log& log_;
+  std::string selected_;
+  std::vector<std::map<Format, std::unique_ptr<GuardedBuffer>>> inputs_;
+  std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
+  std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
+  size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
+  runtime::LaunchOrder* order_ = nullptr;  // null: launches always wait for each other
+};
+
+}  // namespace
+
+std::unique_ptr<Profiler> makeDeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log) {
+  return std::make_unique<DeviceProfiler>(device, iterations, stages, log);
+}
+
+}  // namespace tenon::compile

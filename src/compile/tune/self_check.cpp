@@ -1,0 +1,199 @@
+// The comparison of a kernel with the reference, in whatever formats the candidate has.
+#include "compile/tune/self_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compile/tune/test_data.h"
+#include "core/environment.h"
+#include "core/error.h"
+#include "core/storage.h"
+#include "core/strided.h"
+#include "ops/check.h"
+#include "runtime/configure.h"
+
+namespace tenon::compile {
+namespace {
+
+using runtime::CopyKind;
+
+// Element offset in memory of an index.
+int64_t offsetOf(const Dims& dims, Format format, const Dims& index) {
+  const int64_t block = channelBlock(format);
+  int64_t offset = 0;
+  if (block == 1) {
+    const auto strides = stridesOf(dims, format);
+    for (int axis = 0; axis < dims.rank; ++axis) offset += index[axis] * strides[static_cast<size_t>(axis)];
+    return offset;
+  }
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    const int64_t extent = axis == 1 ? (dims[1] + block - 1) / block : dims[axis];
+    offset = offset * extent + (axis == 1 ? index[1] / block : index[axis]);
+  }
+  return offset * block + (dims.rank > 1 ? index[1] % block : 0);
+}
+
+template <typename Body>
+void eachIndex(const Dims& dims, Body&& body) {
+  Dims index;
+  for (int axis = 0; axis < dims.rank; ++axis) index.push(0);
+  for (int64_t i = 0; i < dims.count(); ++i) {
+    body(i, index);
+    for (int axis = dims.rank - 1; axis >= 0 && ++index[axis] == dims[axis]; --axis) index[axis] = 0;
+  }
+}
+
+// Device memory that holds a tensor in a format, zero where the format pads.
+class FormattedTensor {
+ public:
+  FormattedTensor(runtime::Device& device, DataType dtype, const Dims& dims, Format format)
+      : device_(device), dtype_(dtype), dims_(dims), format_(format), host_(storageBytes(dtype, dims, format)) {
+    data_ = device_.allocate(std::max<size_t>(host_.size(), 1), 256);
+    upload();
+  }
+  ~FormattedTensor() { device_.free(data_); }
+  FormattedTensor(const FormattedTensor&) = delete;
+  FormattedTensor& operator=(const FormattedTensor&) = delete;
+
+  void* data() const { return data_; }
+  void put(const TensorView& from) {
+    if (format_ == Format::kLinear) {
+      std::memcpy(host_.data(), from.data, host_.size());
+    } else {
+      const TensorView to{host_.data(), dtype_, dims_};
+      eachIndex(dims_, [&](int64_t i, const Dims& index) { move(from, i, to, offsetOf(dims_, format_, index)); });
+    }
+    upload();
+  }
+  HostTensor take() {
+    device_.copy(host_.data(), data_, host_.size(), CopyKind::kDeviceToHost, nullptr);
+    device_.synchronize(nullptr);
+    HostTensor result(dtype_, dims_);
+    const TensorView from{host_.data(), dtype_, dims_};
+    eachIndex(dims_, [&](int64_t i, const Dims& index) { move(from, offsetOf(dims_, format_, index), result.view(), i); });
+    return result;
+  }
+
+ private:
+  void move(const TensorView& from, int64_t source, const TensorView& to, int64_t target) const {
+    if (isFloating(dtype_)) {
+      to.storeDouble(target, from.loadDouble(source));
+    } else {
+      to.storeInt(target, from.loadInt(source));
+    }
+  }
+  void upload() {
+    device_.copy(data_, host_.data(), host_.size(), CopyKind::kHostToDevice, nullptr);
+    device_.synchronize(nullptr);
+  }
+  runtime::Device& device_;
+  DataType dtype_;
+  Dims dims_;
+  Format format_;
+  std::vector<char> host_;
+  void* data_ = nullptr;
+};
+
+}  // namespace
+
+Tolerance Tolerance::ofReference(DataType dtype) {
+  if (!isFloating(dtype)) return {};
+  return {bits(dtype) >= 32 ? 1e-4 : 2e-2, 0, 0};
+}
+
+Tolerance Tolerance::ofCandidates(DataType dtype, bool tf32) {
+  constexpr double kElement = 10;  // times what all together may differ
+  if (!isFloating(dtype)) return {0, 0, 1e-3};
+  const double norm = bits(dtype) >= 32 ? (tf32 ? 5e-3 : 1e-3) : dtype == DataType::kF16 ? 2e-2 : bits(dtype) == 16 ? 5e-2 : 0.3;
+  return {norm, kElement * norm, 0};
+}
+
+std::string compareResults(const TensorView& got, const TensorView& expected, size_t output, const Tolerance& tolerance) {
+  const int64_t count = expected.count();
+  const double largest = expected.dtype == DataType::kF16 ? 3e4 : INFINITY;  // beyond it another order of sums may overflow
+  double norm = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double b = expected.loadDouble(i);
+    norm += std::isfinite(b) ? b * b : 0;
+  }
+  norm = std::sqrt(norm);
+  const double root = norm / std::sqrt(static_cast<double>(std::max<int64_t>(count, 1)));
+  double difference = 0;
+  int64_t differing = 0;
+  int64_t worst = 0;
+  double worstDifference = -1;
+  bool elementFails = false;
+  for (int64_t i = 0; i < count; ++i) {
+    const double a = got.loadDouble(i);
+    const double b = expected.loadDouble(i);
+    if (a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(b) && tolerance.element > 0)) continue;
+    if (tolerance.element > 0 && std::isinf(a) && std::abs(b) > largest) continue;
+    const double d = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : INFINITY;
+    difference += d * d;
+    ++differing;
+    elementFails = elementFails || (tolerance.element > 0 && d > tolerance.element * (std::abs(b) + root));
+    if (d > worstDifference) {
+      worstDifference = d;
+      worst = i;
+    }
+  }
+  const bool agree = isFloating(expected.dtype) ? !elementFails && std::sqrt(difference) <= tolerance.norm * std::max(norm, 1e-6)
+                                                : static_cast<double>(differing) <= tolerance.integers * static_cast<double>(count);
+  if (agree) return {};
+  return fmt::format("output {} differs, most at element {} of {}: got {}, expected {}", output, worst, expected.dims.text(), got.loadDouble(worst),
+                     expected.loadDouble(worst));
+}
+
+bool selfCheckWanted() {
+  return switchedOn("TENON_SELF_CHECK", false);
+}
+
+std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                      std::span<const std::byte> nativeCode, Log& log) {
+  std::vector<TensorView> constants;
+  std::vector<HostTensor> values;
+  std::vector<TensorView> inputs;
+  std::vector<std::unique_ptr<FormattedTensor>> memory;
+  std::vector<void*> pointers[2];
+  std::vector<runtime::TensorShape> shapes[2];
+  const auto place = [&](size_t side, const TensorDesc& desc, Format format) -> FormattedTensor& {
+    memory.push_back(std::make_unique<FormattedTensor>(device, desc.dtype, desc.dims, format));
+    pointers[side].push_back(memory.back()->data());
+    shapes[side].push_back({desc.dtype, desc.dims, format});
+    return *memory.back();
+  };
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const auto& desc = problem.inputs[i];
+    constants.push_back(desc.constant != nullptr ? desc.constant->view() : TensorView{});
+    if (desc.constant == nullptr) {
+      values.emplace_back(desc.dtype, desc.dims);
+      fillWithTestData(desc.dtype, values.back().view().data, desc.dims.count(), i + 1, integersBelow(problem, i));
+    }
+    inputs.push_back(desc.constant != nullptr ? constants.back() : values.back().view());
+    place(0, desc, candidate.inputs[i]).put(inputs.back());
+  }
+  std::vector<HostTensor> expected;
+  std::vector<TensorView> expectedViews;
+  for (size_t i = 0; i < problem.outputs.size(); ++i) {
+    expected.emplace_back(problem.outputs[i].dtype, problem.outputs[i].dims);
+    expectedViews.push_back(expected.back().view());
+    place(1, problem.outputs[i], candidate.outputs[i]);
+  }
+  ops::evaluateWhatIsThere(problem.op, {inputs, expectedViews, &problem.symbols});
+
+  const auto kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log});
+  const auto instance = kernel->instantiate();
+  const size_t workspaceBytes = runtime::configure(*instance, {shapes[0], shapes[1], &problem.symbols});
+  FormattedTensor workspace(device, DataType::kI8, {static_cast<int64_t>(workspaceBytes)}, Format::kLinear);
+  instance->launch({pointers[0].data(), pointers[1].data(), workspace.data(), nullptr});
+  device.synchronize(nullptr);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto got = memory[problem.inputs.size() + i]->take();
+    auto difference = compareResults(got.view(), expectedViews[i], i, Tolerance::ofReference(expectedViews[i].dtype));
+    if (!difference.empty()) return difference;
+  }
+  return {};
+}
+
+}  // namespace tenon::compile

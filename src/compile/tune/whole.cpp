@@ -1,0 +1,216 @@
+// Two versions of one program over the same memory, recorded where the device records.
+#include "compile/tune/whole.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "compile/tune/test_data.h"
+#include "core/error.h"
+#include "core/storage.h"
+#include "runtime/binding.h"
+#include "runtime/device_memory.h"
+#include "runtime/engine_parts.h"
+#include "runtime/recording.h"
+
+namespace tenon::compile {
+namespace {
+
+constexpr double kTurnSeconds = 4e-3;  // of the executions between two changes of the version
+constexpr int kTurns = 4;              // of each version in a race
+constexpr int kFewest = 4;             // executions of a turn
+constexpr int kMost = 40;
+
+}  // namespace
+
+struct Whole::State {
+  // The steps' kernels in one of the versions.
+  struct Version {
+    std::vector<runtime::KernelInstance*> instances;
+    std::vector<void*> workspaces;
+    std::unique_ptr<runtime::Recording> recording;
+  };
+
+  State(plan::Plan plan, const SymbolValues& itsSymbols, Log& itsLog)
+      : symbols(itsSymbols),
+        log(itsLog),
+        engine(runtime::Engine::make(std::move(plan), {}, log)),
+        device(engine->device()),
+        recorder(dynamic_cast<runtime::Recorder*>(&device)),
+        binding(engine, 0),
+        timer(device.makeTimer(kMost + 2)) {
+    binding.configure(symbols);
+    arena = own(std::max(engine->arenaBytes(0), uint64_t{1}));
+    const auto& program = binding.program();
+    for (size_t i = 0; i < program.tensors.size(); ++i) addresses.push_back(place(static_cast<int32_t>(i)));
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      const auto& step = program.steps[i];
+      first.push_back(operands.size());
+      for (const int32_t input : step.inputs) operands.push_back(input < 0 ? nullptr : addresses[static_cast<size_t>(input)]);
+      for (const int32_t output : step.outputs) operands.push_back(addresses[static_cast<size_t>(output)]);
+      present.instances.push_back(binding.instance(i));
+      void* const extra = binding.extraWorkspace(i);
+      present.workspaces.push_back(extra != nullptr ? extra : static_cast<std::byte*>(arena) + step.workspaceOffset);
+    }
+    prepare(present);
+  }
+
+  void* own(uint64_t bytes) {
+    memory.emplace_back(device, nullptr, bytes, "memory to measure the whole engine in");
+    return memory.back().data();
+  }
+
+  void* place(int32_t tensor) {
+    const int32_t base = binding.base(tensor);
+    const auto& record = binding.program().tensors[static_cast<size_t>(base)];
+    void* address = engine->parts().programs[0].constants[static_cast<size_t>(tensor)];
+    if (record.storage == plan::Storage::kArena) address = static_cast<std::byte*>(arena) + record.offset;
+    if (record.storage == plan::Storage::kInput || record.storage == plan::Storage::kOutput) {
+      if (base != tensor) return static_cast<std::byte*>(ioAddress(base)) + binding.viewOffset(tensor);
+      return ioAddress(tensor);
+    }
+    return static_cast<std::byte*>(address) + binding.viewOffset(tensor);
+  }
+
+  // Memory of a network input or output, whichever of its views is asked for first.
+  void* ioAddress(int32_t tensor) {
+    const auto& record = binding.program().tensors[static_cast<size_t>(tensor)];
+    ios.resize(engine->io().size());
+    auto& address = ios[static_cast<size_t>(record.index)];
+    if (address != nullptr) return address;
+    const uint64_t bytes = std::max(binding.bytes(tensor), uint64_t{1});
+    address = own(bytes);
+    if (record.storage != plan::Storage::kInput) return address;
+    constexpr int64_t kBelow = 2;  // of integers
+    std::vector<std::byte> data(std::min<uint64_t>(bytes, uint64_t{1} << 20));
+    fillWithTestData(record.dtype, data.data(), static_cast<int64_t>(data.size()) * 8 / bits(record.dtype), static_cast<uint64_t>(record.index) + 1, kBelow);
+    for (uint64_t done = 0; done < bytes; done += data.size()) {
+      device.copy(static_cast<std::byte*>(address) + done, data.data(), std::min<uint64_t>(data.size(), bytes - done), runtime::CopyKind::kHostToDevice, nullptr);
+    }
+    device.synchronize(nullptr);
+    return address;
+  }
+
+  void run(const Version& version, runtime::StreamHandle stream) {
+    const auto& steps = binding.program().steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (binding.skipped(i)) continue;
+      void* const* const inputs = operands.data() + first[i];
+      void* const* const outputs = inputs + steps[i].inputs.size();
+      if (steps[i].kind == plan::StepKind::kCopy) {
+        device.copy(outputs[0], inputs[0], binding.bytes(steps[i].outputs[0]), runtime::CopyKind::kDeviceToDevice, stream);
+      } else {
+        version.instances[i]->launch({inputs, outputs, version.workspaces[i], stream});
+      }
+    }
+  }
+
+  void execute(const Version& version) { version.recording != nullptr ? version.recording->replay(nullptr) : run(version, nullptr); }
+
+  // Runs it once, so that nothing is loaded later, and records it.
+  void prepare(Version& version) {
+    run(version, nullptr);
+    device.synchronize(nullptr);
+    if (recorder == nullptr) return;
+    struct Call {
+      State* state;
+      Version* version;
+    } call{this, &version};
+    const auto record = [](void* argument, runtime::StreamHandle stream) {
+      const auto* c = static_cast<Call*>(argument);
+      c->state->run(*c->version, stream);
+    };
+    // A new one: a graph of CUDA whose executable is updated with other kernels ran a tenth slower, or quicker, than one made
+    // for them.
+    version.recording.reset();
+    version.recording = recorder->record(record, &call, nullptr);
+    execute(version);
+    device.synchronize(nullptr);
+  }
+
+  // Seconds of each of so many executions; the first of the queue, which waits for the host, is left out.
+  void sample(const Version& version, int runs, std::vector<double>& seconds) {
+    timer->mark(0, nullptr);
+    for (int i = 0; i <= runs; ++i) {
+      execute(version);
+      timer->mark(static_cast<size_t>(i) + 1, nullptr);
+    }
+    device.synchronize(nullptr);
+    for (int i = 1; i <= runs; ++i) seconds.push_back(1e-3 * timer->milliseconds(static_cast<size_t>(i), static_cast<size_t>(i) + 1));
+  }
+
+  const SymbolValues& symbols;
+  Log& log;
+  std::shared_ptr<const runtime::Engine> engine;
+  runtime::Device& device;
+  runtime::Recorder* recorder;
+  runtime::Binding binding;
+  std::unique_ptr<runtime::StepTimer> timer;
+  std::vector<runtime::DeviceMemory> memory;
+  void* arena = nullptr;
+  std::vector<void*> ios;        // by io
+  std::vector<void*> addresses;  // by tensor
+  std::vector<void*> operands;   // inputs, then outputs of each step
+  std::vector<size_t> first;     // where a step's operands begin
+  std::vector<std::unique_ptr<runtime::Kernel>> kernels;
+  std::vector<std::unique_ptr<runtime::KernelInstance>> instances;
+  uint64_t workspaceBytes = 0;   // of what is offered, one after the other
+  void* workspace = nullptr;
+  Version present, offered;
+};
+
+Whole::Whole(plan::Plan plan, const SymbolValues& symbols, Log& log) : state_(std::make_unique<State>(std::move(plan), symbols, log)) {}
+Whole::~Whole() = default;
+
+void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) {
+  auto& s = *state_;
+  const auto& program = s.binding.program();
+  s.offered.instances = s.present.instances;
+  s.offered.workspaces = s.present.workspaces;
+  uint64_t most = 0;
+  for (const int32_t step : steps) {
+    std::vector<TensorView> constants;
+    for (const int32_t input : program.steps[static_cast<size_t>(step)].inputs) {
+      const auto& tensor = program.tensors[static_cast<size_t>(s.binding.base(input))];
+      const bool isConstant = tensor.storage == plan::Storage::kConstant;
+      void* const data = isConstant ? const_cast<void*>(s.engine->plan().constants[static_cast<size_t>(tensor.index)].data.get()) : nullptr;
+      constants.push_back({data, tensor.dtype, isConstant ? s.binding.dims(input) : Dims{}});
+    }
+    s.kernels.push_back(runtime::backend(record.backend).load({record, constants, nativeCode, s.log, false, true}));
+    s.instances.push_back(s.kernels.back()->instantiate());
+    s.offered.instances[static_cast<size_t>(step)] = s.instances.back().get();
+    const auto shapes = s.binding.shapesOf(program.steps[static_cast<size_t>(step)]);
+    most = std::max<uint64_t>(most, s.instances.back()->configure({shapes.inputs, shapes.outputs, &s.symbols}));
+  }
+  if (most > s.workspaceBytes) {
+    s.workspace = s.own(most);  // what stands elsewhere keeps the earlier one
+    s.workspaceBytes = most;
+  }
+  for (const int32_t step : steps) s.offered.workspaces[static_cast<size_t>(step)] = s.workspace;
+  s.prepare(s.offered);
+}
+
+Whole::Race Whole::race() {
+  auto& s = *state_;
+  const auto median = [](std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  std::vector<double> once;
+  s.sample(s.present, 1, once);
+  const int runs = static_cast<int>(std::clamp(kTurnSeconds / std::max(once[0], 1e-9), double{kFewest}, double{kMost}));
+  std::array<std::vector<double>, 2> seconds;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    s.sample(s.present, runs, seconds[0]);
+    s.sample(s.offered, runs, seconds[1]);
+  }
+  return {median(seconds[0]), median(seconds[1])};
+}
+
+void Whole::accept() {
+  auto& s = *state_;
+  std::swap(s.present, s.offered);
+}
+
+}  // namespace tenon::compile

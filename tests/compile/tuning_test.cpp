@@ -1,0 +1,99 @@
+// The comparison of candidates' results: what it lets pass, and what it does not.
+#include <atomic>
+#include <cstring>
+
+#include "compile/proposals.h"
+#include "compile/stages.h"
+#include "compile/tune/rotation.h"
+#include "compile/tune/self_check.h"
+#include "runtime/host_device.h"
+#include "support/build_and_run.h"
+
+namespace tenon::test {
+namespace {
+
+std::string compare(DataType dtype, const std::vector<double>& got, const std::vector<double>& expected) {
+  HostTensor a(dtype, {static_cast<int64_t>(got.size())});
+  HostTensor b(dtype, {static_cast<int64_t>(expected.size())});
+  for (size_t i = 0; i < got.size(); ++i) {
+    a.view().storeDouble(static_cast<int64_t>(i), got[i]);
+    b.view().storeDouble(static_cast<int64_t>(i), expected[i]);
+  }
+  return compile::compareResults(a.view(), b.view(), 0, compile::Tolerance::ofCandidates(dtype, false));
+}
+
+TEST(CandidatesResults, RoundingPasses) {
+  EXPECT_EQ(compare(DataType::kF32, {1, 2, 3.0001}, {1, 2, 3}), "");
+  EXPECT_EQ(compare(DataType::kF16, {1.001, 2, 3.004}, {1, 2, 3}), "");
+  EXPECT_EQ(compare(DataType::kF16, {INFINITY, 1}, {60000, 1}), "");  // another order of sums overflows
+  EXPECT_EQ(compare(DataType::kF32, {NAN, 1}, {NAN, 1}), "");
+  EXPECT_EQ(compare(DataType::kF32, {}, {}), "");
+}
+
+TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
+  constexpr size_t kCache = 1 << 20;
+  const auto copies = [&](const std::string& op, std::vector<Dims> dims, bool constant) {
+    const auto parsed = ops::Operator::parse(op);
+    compile::Problem problem{parsed, {}, {}, {}};
+    for (const auto& extents : dims) problem.inputs.push_back({DataType::kF16, extents, nullptr});
+    if (constant) problem.inputs[1].constant = graph::Constant::own(HostTensor(DataType::kF16, dims[1]));
+    return compile::rotatedCopies(problem, 1, kCache);
+  };
+  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, true), 14u);
+  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, false), 1u);
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 64}}, true), 1u);   // 8 KiB of 1 MiB
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 128}}, true), 64u);
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 0}}, true), 1u);
+  EXPECT_EQ(copies("matmul{}", {{8, 2048}, {2048, 2048}}, true), 2u);  // larger than the cache
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 1, 1}}, true), 14u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 3, 3}}, true), 3u);
+  EXPECT_EQ(copies("convolution{}", {{1, 256, 8}, {256, 256, 3}}, true), 6u);
+  EXPECT_EQ(copies("convolution{}", {{1, 64, 8, 8}, {8, 64, 3, 3}}, true), 1u);  // 9 KiB
+}
+
+TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {
+  HostTensor original(DataType::kF32, {257});
+  for (int64_t i = 0; i < 257; ++i) original.view().storeDouble(i, static_cast<double>(i));
+  const compile::Rotation rotation(runtime::hostDevice(), original.view().data, original.view().bytes(), 5);
+  EXPECT_EQ(rotation.count(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(std::memcmp(rotation.copy(i), original.view().data, original.view().bytes()), 0) << i;
+    EXPECT_EQ(rotation.copy(i), rotation.copy(i + 5));
+    if (i > 0) {
+      EXPECT_GE(static_cast<char*>(rotation.copy(i)) - static_cast<char*>(rotation.copy(i - 1)), 257 * 4);
+    }
+  }
+}
+
+TEST(CandidatesResults, OneWrongElementOfManyIsSeen) {
+  std::vector<double> expected(10007, 1.0);
+  auto got = expected;
+  EXPECT_EQ(compare(DataType::kF16, got, expected), "");
+  got[10006] = 0;
+  EXPECT_NE(compare(DataType::kF16, got, expected).find("element 10006"), std::string::npos);
+  got[10006] = NAN;
+  EXPECT_NE(compare(DataType::kF16, got, expected), "");
+  EXPECT_NE(compare(DataType::kI32, {1, 2, 3}, {1, 2, 4}), "");
+}
+
+TEST(Stages, AddUpUnderTheirNames) {
+  compile::Stages stages;
+  for (int i = 0; i < 2; ++i) {
+    const auto outer = stages.run("outer");
+    const auto inner = stages.run("inner");
+  }
+  const auto table = stages.table();
+  EXPECT_LT(table.find("outer"), table.find("inner"));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
+}
+
+TEST(InParallel, RunsAllAndRethrows) {
+  std::vector<std::atomic<int>> runs(1000);
+  compile::inParallel(runs.size(), [&](size_t i) { ++runs[i]; });
+  for (const auto& count : runs) EXPECT_EQ(count, 1);
+  compile::inParallel(0, [](size_t) { FAIL(); });
+  EXPECT_THROW(compile::inParallel(5, [](size_t i) { if (i == 3) throw UserError("three"); }), UserError);
+}
+
+}  // namespace
+}  // namespace tenon::test
