@@ -165,9 +165,9 @@ class IParser {
   //! Output `i` of the node with the name; nullptr if there is none. Only after a model has been converted.
   virtual const nvinfer1::ITensor* getLayerOutputTensor(const char* name, int64_t i) noexcept = 0;
 
-  //! Whether a model can be converted as a whole. The functions about subgraphs then tell about its parts: the nodes that
-  //! can be converted, in as few parts as can be; others stand in no part. Why is told by getError(); nothing is logged as
-  //! an error. A part cut out as a model of its own is answered better than here, so ask again for it.
+  //! Whether a model can be converted as a whole. The functions about subgraphs then tell about its parts: the nodes
+  //! that can be converted, in as few parts as can be; others stand in no part. Why is told by getError(); nothing is
+  //! logged as an error. A part cut out as a model of its own is answered better than here, so ask again for it.
   virtual bool supportsModelV2(const void* serializedOnnxModel, size_t serializedOnnxModelSize,
                                const char* modelPath = nullptr) noexcept = 0;
 

@@ -1,5 +1,5 @@
-// Bytes a clock into a multiprocessor by bulk copies, all multiprocessors at it: different pieces of a footprint, or all the
-// same; pieces cut up among the blocks of a cluster and sent to each of them.
+// Bytes a clock into a multiprocessor by bulk copies, all multiprocessors at it: different pieces of a footprint, or
+// all the same; pieces cut up among the blocks of a cluster and sent to each of them.
 #include "limits.h"
 
 namespace {
@@ -8,13 +8,16 @@ __device__ __forceinline__ void waitFor(unsigned barrier, unsigned parity) {
   asm volatile(
       "{.reg .pred p;\n"
       "wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n"
-      "@!p bra wait;}" ::"r"(barrier), "r"(parity) : "memory");
+      "@!p bra wait;}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
 }
 
-// Thread 0 keeps `depth` pieces on their way; a second warp takes them and tells all blocks of the cluster so, a lane each.
-// Full barriers count bytes; empty ones the blocks that have seen a piece.
+// Thread 0 keeps `depth` pieces on their way; a second warp takes them and tells all blocks of the cluster so, a lane
+// each. Full barriers count bytes; empty ones the blocks that have seen a piece.
 template <int kCluster>
-__global__ void __launch_bounds__(64) fetch(const char* source, unsigned pieces, unsigned pieceBytes, int depth, int rounds, bool same, double* rate) {
+__global__ void __launch_bounds__(64)
+    fetch(const char* source, unsigned pieces, unsigned pieceBytes, int depth, int rounds, bool same, double* rate) {
   extern __shared__ __align__(1024) char ring[];
   __shared__ __align__(8) unsigned long long full[16], empty[16];
   const unsigned rank = kCluster > 1 ? clusterRank() : 0;
@@ -41,17 +44,23 @@ __global__ void __launch_bounds__(64) fetch(const char* source, unsigned pieces,
     for (int i = 0; i < rounds; ++i, next()) {
       if (i >= depth) waitFor(sharedAddress(&empty[slot]), parity ^ 1);
       const unsigned barrier = sharedAddress(&full[slot]);
-      asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(pieceBytes) : "memory");
+      asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(pieceBytes)
+                   : "memory");
       const char* from = source + static_cast<size_t>(piece) * pieceBytes + rank * part;
       const unsigned to = sharedAddress(ring + static_cast<size_t>(slot) * pieceBytes + rank * part);
       piece += step;
       if (piece >= pieces) piece -= pieces;
       if (kCluster > 1) {
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to), "l"(from),
-                     "r"(part), "r"(barrier), "h"(static_cast<unsigned short>((1 << kCluster) - 1)) : "memory");
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::
+                "r"(to),
+            "l"(from), "r"(part), "r"(barrier), "h"(static_cast<unsigned short>((1 << kCluster) - 1))
+            : "memory");
       } else {
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(part),
-                     "r"(barrier) : "memory");
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+            "l"(from), "r"(part), "r"(barrier)
+            : "memory");
       }
     }
   } else if (threadIdx.x >= 32) {
@@ -78,7 +87,8 @@ void measure(const char* source, size_t footprint, unsigned pieceBytes, int dept
   const auto pieces = static_cast<unsigned>(footprint / pieceBytes);
   const int rounds = static_cast<int>((size_t{8} << 20) / pieceBytes);
   const double time = milliseconds(nullptr, [&] {
-    launch(fetch<kCluster>, blocks, 64, shared, kCluster, false, nullptr, source, pieces, pieceBytes, depth, rounds, same, rate);
+    launch(fetch<kCluster>, blocks, 64, shared, kCluster, false, nullptr, source, pieces, pieceBytes, depth, rounds,
+           same, rate);
   });
   CHECK(cudaDeviceSynchronize());
   std::vector<double> rates(static_cast<size_t>(blocks));
@@ -86,8 +96,8 @@ void measure(const char* source, size_t footprint, unsigned pieceBytes, int dept
   CHECK(cudaFree(rate));
   const double bytes = static_cast<double>(blocks) * rounds * pieceBytes;
   char what[128], remark[96];
-  std::snprintf(what, sizeof what, "%s of %zu MB, %u KB x %d on their way, cluster %d", same ? "the same" : "different", footprint >> 20,
-                pieceBytes >> 10, depth, kCluster);
+  std::snprintf(what, sizeof what, "%s of %zu MB, %u KB x %d on their way, cluster %d", same ? "the same" : "different",
+                footprint >> 20, pieceBytes >> 10, depth, kCluster);
   std::snprintf(remark, sizeof remark, "%d blocks, %.2f TB/s into them", blocks, bytes / time / 1e9);
   report(what, median(rates), "B/clock", remark);
 }

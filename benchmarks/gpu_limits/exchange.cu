@@ -1,5 +1,5 @@
-// Between blocks: sums of 64 x 96 floats joined over a cluster through shared memory, and a counter in global memory from all
-// blocks to all.
+// Between blocks: sums of 64 x 96 floats joined over a cluster through shared memory, and a counter in global memory
+// from all blocks to all.
 #include "limits.h"
 
 namespace {
@@ -36,7 +36,10 @@ __global__ void __launch_bounds__(kThreads) join(float* out, double* cycles) {
 #pragma unroll
       for (unsigned other = 0; other < kCluster; ++other) {
         auto& p = parts[other];
-        asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(p.x), "=f"(p.y), "=f"(p.z), "=f"(p.w) : "r"(remote(address, other)) : "memory");
+        asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(p.x), "=f"(p.y), "=f"(p.z), "=f"(p.w)
+                     : "r"(remote(address, other))
+                     : "memory");
       }
 #pragma unroll
       for (unsigned other = 0; other < kCluster; ++other) {
@@ -61,15 +64,18 @@ void measureJoin(const char* name) {
   double* cycles;
   CHECK(cudaMalloc(&out, sizeof(float) * kTile * static_cast<size_t>(blocks)));
   CHECK(cudaMalloc(&cycles, sizeof(double) * static_cast<size_t>(blocks)));
-  for (int i = 0; i < 3; ++i) launch(join<kCluster, kJoin>, blocks, kThreads, kShared, kCluster, false, nullptr, out, cycles);
+  for (int i = 0; i < 3; ++i)
+    launch(join<kCluster, kJoin>, blocks, kThreads, kShared, kCluster, false, nullptr, out, cycles);
   std::vector<double> each(static_cast<size_t>(blocks));
   CHECK(cudaMemcpy(each.data(), cycles, sizeof(double) * each.size(), cudaMemcpyDeviceToHost));
   CHECK(cudaFree(out));
   CHECK(cudaFree(cycles));
-  report(std::string(name) + ", cluster of " + std::to_string(kCluster), median(each), "cycles", std::to_string(blocks) + " blocks");
+  report(std::string(name) + ", cluster of " + std::to_string(kCluster), median(each), "cycles",
+         std::to_string(blocks) + " blocks");
 }
 
-// A barrier of all blocks: each adds one, then waits until all have. With kData a value of another block is read behind it.
+// A barrier of all blocks: each adds one, then waits until all have. With kData a value of another block is read behind
+// it.
 template <bool kData>
 __global__ void __launch_bounds__(kThreads) meet(unsigned* counter, float* values, double* nanoseconds) {
   unsigned long long begin, end;

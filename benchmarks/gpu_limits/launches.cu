@@ -1,5 +1,5 @@
-// From one kernel to the next: chains of kernels in a graph, plain and with programmatic dependent launch, and products of
-// cuBLASLt between them. A kernel occupies every multiprocessor for about a microsecond.
+// From one kernel to the next: chains of kernels in a graph, plain and with programmatic dependent launch, and products
+// of cuBLASLt between them. A kernel occupies every multiprocessor for about a microsecond.
 #include <algorithm>
 
 #include <cublasLt.h>
@@ -18,7 +18,7 @@ struct Moments {
 constexpr int kThreads = 128;
 constexpr int kShared = 100 << 10;  // so that two blocks fit a multiprocessor
 constexpr int kLinks = 200;
-constexpr long long kWork = 2000;   // cycles
+constexpr long long kWork = 2000;  // cycles
 
 template <Chain kChain>
 __global__ void __launch_bounds__(kThreads) link(const float* in, float* out, Moments* moments) {
@@ -44,10 +44,13 @@ __global__ void __launch_bounds__(kThreads) weighted(const float* in, float* out
   const unsigned barrier = sharedAddress(&full);
   const auto ask = [&] {
     if (threadIdx.x != 0) return;
-    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(kBytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(kBytes)
+                 : "memory");
     for (unsigned at = 0; at < kBytes; at += kBytes / 8) {
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(sharedAddress(copy) + at),
-                   "l"(weights + static_cast<size_t>(blockIdx.x) * kBytes + at), "r"(kBytes / 8), "r"(barrier) : "memory");
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                       sharedAddress(copy) + at),
+                   "l"(weights + static_cast<size_t>(blockIdx.x) * kBytes + at), "r"(kBytes / 8), "r"(barrier)
+                   : "memory");
     }
   };
   asm volatile("griddepcontrol.launch_dependents;");
@@ -64,7 +67,8 @@ __global__ void __launch_bounds__(kThreads) weighted(const float* in, float* out
   asm volatile(
       "{.reg .pred p;\n"
       "wait: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], 0;\n"
-      "@!p bra wait;}" ::"r"(barrier) : "memory");
+      "@!p bra wait;}" ::"r"(barrier)
+      : "memory");
   value += static_cast<float>(copy[threadIdx.x]);
   const long long loaded = clock64();
   while (clock64() - loaded < kWork) value = value * 1.0001f + 1e-6f;
@@ -106,11 +110,13 @@ struct Product {
     const size_t workspaceBytes = size_t{32} << 20;
     cublasLtMatmulPreference_t preference = nullptr;
     int count = 0;
-    const bool made = Create(&handle) == 0 && MatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F) == 0 &&
-                      MatrixLayoutCreate(&a, CUDA_R_16F, n, k, n) == 0 && MatrixLayoutCreate(&b, CUDA_R_16F, k, m, k) == 0 &&
-                      MatrixLayoutCreate(&c, CUDA_R_16F, n, m, n) == 0 && MatmulPreferenceCreate(&preference) == 0 &&
-                      MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes, sizeof workspaceBytes) == 0 &&
-                      MatmulAlgoGetHeuristic(handle, operation, a, b, c, c, preference, 1, &found, &count) == 0 && count == 1;
+    const bool made =
+        Create(&handle) == 0 && MatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F) == 0 &&
+        MatrixLayoutCreate(&a, CUDA_R_16F, n, k, n) == 0 && MatrixLayoutCreate(&b, CUDA_R_16F, k, m, k) == 0 &&
+        MatrixLayoutCreate(&c, CUDA_R_16F, n, m, n) == 0 && MatmulPreferenceCreate(&preference) == 0 &&
+        MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes,
+                                     sizeof workspaceBytes) == 0 &&
+        MatmulAlgoGetHeuristic(handle, operation, a, b, c, c, preference, 1, &found, &count) == 0 && count == 1;
     x = randomHalves(static_cast<size_t>(m) * k);
     w = randomHalves(static_cast<size_t>(k) * n);
     y = randomHalves(static_cast<size_t>(m) * n);
@@ -119,7 +125,9 @@ struct Product {
   }
   void run(cudaStream_t stream) {
     const float one = 1, zero = 0;
-    if (matmul(handle, operation, &one, w, a, x, b, &zero, y, c, y, c, &found.algo, workspace, found.workspaceSize, stream) != 0) std::exit(1);
+    if (matmul(handle, operation, &one, w, a, x, b, &zero, y, c, y, c, &found.algo, workspace, found.workspaceSize,
+               stream) != 0)
+      std::exit(1);
   }
 };
 
@@ -133,7 +141,8 @@ double graphMicroseconds(cudaStream_t stream, Work&& work) {
   CHECK(cudaStreamEndCapture(stream, &graph));
   CHECK(cudaGraphInstantiate(&executable, graph, 0));
   std::vector<double> times;
-  for (int i = 0; i < 15; ++i) times.push_back(1e3 * milliseconds(stream, [&] { CHECK(cudaGraphLaunch(executable, stream)); }));
+  for (int i = 0; i < 15; ++i)
+    times.push_back(1e3 * milliseconds(stream, [&] { CHECK(cudaGraphLaunch(executable, stream)); }));
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));
   return median(times);
@@ -155,14 +164,17 @@ void measureLaunches() {
   CHECK(cudaMalloc(&moments, sizeof(Moments) * kLinks * static_cast<size_t>(blocks)));
   std::vector<Moments> seen(static_cast<size_t>(kLinks) * static_cast<size_t>(blocks));
   const auto put = [&](const Chained& chain, int i) {
-    launch(chain.kernel, blocks, kThreads, kShared, 1, chain.attribute, stream, buffers[i % 2], buffers[(i + 1) % 2], moments + static_cast<long>(i) * blocks);
+    launch(chain.kernel, blocks, kThreads, kShared, 1, chain.attribute, stream, buffers[i % 2], buffers[(i + 1) % 2],
+           moments + static_cast<long>(i) * blocks);
   };
   double alone[3] = {};
   for (int c = 0; c < 3; ++c) {
     const auto& chain = kChains[c];
-    alone[c] = graphMicroseconds(stream, [&] {
-      for (int i = 0; i < kLinks; ++i) put(chain, i);
-    }) / kLinks;
+    alone[c] = graphMicroseconds(stream,
+                                 [&] {
+                                   for (int i = 0; i < kLinks; ++i) put(chain, i);
+                                 }) /
+               kLinks;
     CHECK(cudaMemcpy(seen.data(), moments, sizeof(Moments) * seen.size(), cudaMemcpyDeviceToHost));
     std::vector<double> toBegin, toLoaded;
     for (size_t i = 1; i < kLinks; ++i) {
@@ -182,13 +194,18 @@ void measureLaunches() {
   const auto* weights = static_cast<const char*>(randomHalves(kWeights / 2));
   const size_t each = static_cast<size_t>(blocks) << 16;
   for (const bool ahead : {false, true}) {
-    const double one = graphMicroseconds(stream, [&] {
-      for (int i = 0; i < kLinks; ++i) {
-        const char* from = weights + static_cast<size_t>(i) % (kWeights / each) * each;
-        launch(ahead ? weighted<true> : weighted<false>, blocks, kThreads, kShared, 1, true, stream, buffers[i % 2], buffers[(i + 1) % 2], from);
-      }
-    }) / kLinks;
-    report(std::string("64 KB of weights a block from memory, ") + (ahead ? "ahead of the wait" : "behind the wait"), one, "us");
+    const double one = graphMicroseconds(stream,
+                                         [&] {
+                                           for (int i = 0; i < kLinks; ++i) {
+                                             const char* from =
+                                                 weights + static_cast<size_t>(i) % (kWeights / each) * each;
+                                             launch(ahead ? weighted<true> : weighted<false>, blocks, kThreads, kShared,
+                                                    1, true, stream, buffers[i % 2], buffers[(i + 1) % 2], from);
+                                           }
+                                         }) /
+                       kLinks;
+    report(std::string("64 KB of weights a block from memory, ") + (ahead ? "ahead of the wait" : "behind the wait"),
+           one, "us");
   }
   Product product;
   if (!product.make(128, 768, 768)) {
@@ -196,17 +213,22 @@ void measureLaunches() {
     return;
   }
   product.run(stream);
-  const double vendor = graphMicroseconds(stream, [&] {
-    for (int i = 0; i < kLinks; ++i) product.run(stream);
-  }) / kLinks;
+  const double vendor = graphMicroseconds(stream,
+                                          [&] {
+                                            for (int i = 0; i < kLinks; ++i) product.run(stream);
+                                          }) /
+                        kLinks;
   report("cuBLASLt 128 x 768 x 768 f16 behind itself", vendor, "us");
   for (int c = 0; c < 3; ++c) {
-    const double pair = graphMicroseconds(stream, [&] {
-      for (int i = 0; i < kLinks; ++i) {
-        product.run(stream);
-        put(kChains[c], i);
-      }
-    }) / kLinks;
-    report(std::string("cuBLASLt and one kernel, ") + kChains[c].name, pair, "us", "more than both apart: " + std::to_string(pair - vendor - alone[c]));
+    const double pair = graphMicroseconds(stream,
+                                          [&] {
+                                            for (int i = 0; i < kLinks; ++i) {
+                                              product.run(stream);
+                                              put(kChains[c], i);
+                                            }
+                                          }) /
+                        kLinks;
+    report(std::string("cuBLASLt and one kernel, ") + kChains[c].name, pair, "us",
+           "more than both apart: " + std::to_string(pair - vendor - alone[c]));
   }
 }

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                                                          \
-  do {                                                                                                       \
-    const cudaError_t status = (call);                                                                       \
-    if (status != cudaSuccess) {                                                                             \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status));        \
-      std::exit(1);                                                                                          \
-    }                                                                                                        \
+#define CHECK(call)                                                                                   \
+  do {                                                                                                \
+    const cudaError_t status = (call);                                                                \
+    if (status != cudaSuccess) {                                                                      \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)); \
+      std::exit(1);                                                                                   \
+    }                                                                                                 \
   } while (false)
 
 struct Chip {
@@ -33,8 +33,8 @@ double median(std::vector<double> values);
 void* randomHalves(size_t count);
 
 template <typename... Parameters, typename... Arguments>
-void launch(void (*kernel)(Parameters...), int blocks, int threads, int sharedBytes, int cluster, bool chained, cudaStream_t stream,
-            Arguments... arguments) {
+void launch(void (*kernel)(Parameters...), int blocks, int threads, int sharedBytes, int cluster, bool chained,
+            cudaStream_t stream, Arguments... arguments) {
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sharedBytes));
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
@@ -100,7 +100,9 @@ void measureExchange();
 void measureProducts();
 
 #ifdef __CUDACC__
-__device__ __forceinline__ unsigned sharedAddress(const void* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
+__device__ __forceinline__ unsigned sharedAddress(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
 __device__ __forceinline__ unsigned multiprocessor() {
   unsigned id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id));

@@ -1,4 +1,5 @@
-// gpu_limits: what a Hopper GPU gives at most between kernels, into a multiprocessor, between blocks and to wgmma. Alone:
+// gpu_limits: what a Hopper GPU gives at most between kernels, into a multiprocessor, between blocks and to wgmma.
+// Alone:
 //
 //     nvcc -std=c++17 -O3 -gencode=arch=compute_90a,code=sm_90a benchmarks/gpu_limits/*.cu -o gpu_limits -ldl
 //     ./gpu_limits [launches] [copies] [exchange] [products]
@@ -39,7 +40,8 @@ void* randomHalves(size_t count) {
   char* result = nullptr;
   CHECK(cudaMalloc(&result, count * sizeof(__half)));
   for (size_t done = 0; done < count; done += values.size()) {
-    CHECK(cudaMemcpy(result + done * sizeof(__half), values.data(), std::min(values.size(), count - done) * sizeof(__half), cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(result + done * sizeof(__half), values.data(),
+                     std::min(values.size(), count - done) * sizeof(__half), cudaMemcpyHostToDevice));
   }
   return result;
 }
@@ -50,9 +52,11 @@ int main(int argc, char** argv) {
   };
   cudaDeviceProp properties{};
   CHECK(cudaGetDeviceProperties(&properties, 0));
-  std::printf("%s, %d multiprocessors, %d MB of L2\n", properties.name, properties.multiProcessorCount, properties.l2CacheSize >> 20);
+  std::printf("%s, %d multiprocessors, %d MB of L2\n", properties.name, properties.multiProcessorCount,
+              properties.l2CacheSize >> 20);
   if (properties.major != 9) {
-    std::fprintf(stderr, "gpu_limits is compiled for compute capability 9.0, this is %d.%d\n", properties.major, properties.minor);
+    std::fprintf(stderr, "gpu_limits is compiled for compute capability 9.0, this is %d.%d\n", properties.major,
+                 properties.minor);
     return 1;
   }
   if (wanted("launches")) measureLaunches();

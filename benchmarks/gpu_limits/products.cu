@@ -6,9 +6,9 @@
 
 namespace {
 
-constexpr int kStages = 4;       // pieces of 64 along K that products go through in turn
-constexpr int kRow = 128;        // bytes: 64 halves, swizzled
-constexpr int kTiles = 4000;     // each of kStages * 64 along K
+constexpr int kStages = 4;    // pieces of 64 along K that products go through in turn
+constexpr int kRow = 128;     // bytes: 64 halves, swizzled
+constexpr int kTiles = 4000;  // each of kStages * 64 along K
 
 __device__ __forceinline__ unsigned long long operand(unsigned address) {
   return 1ull << 62 | (1024ull >> 4) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
@@ -19,17 +19,23 @@ __device__ __forceinline__ unsigned long long operand(unsigned address) {
 #define F4(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
 #define F24(i) F4(i), F4(i + 4), F4(i + 8), F4(i + 12), F4(i + 16), F4(i + 20)
 #define F64(i) F24(i), F24(i + 24), F4(i + 48), F4(i + 52), F4(i + 56), F4(i + 60)
-#define WGMMA(n, registers, a, b, more) \
-  "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" n "k16.f32.f16.f16 {" registers "}, " a ", " b ", p, 1, 1, 0, 0;}"
+#define WGMMA(n, registers, a, b, more)                                                                          \
+  "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" n "k16.f32.f16.f16 {" registers \
+  "}, " a ", " b ", p, 1, 1, 0, 0;}"
 
 template <int kColumns>
 __device__ __forceinline__ void multiply(float* c, unsigned long long a, unsigned long long b, int more) {
   if constexpr (kColumns == 48) {
-    asm volatile(WGMMA("48", FIRST_9 "," R8(1) ",%20,%21,%22,%23", "%24", "%25", "%26") : F24(0) : "l"(a), "l"(b), "r"(more));
+    asm volatile(WGMMA("48", FIRST_9 "," R8(1) ",%20,%21,%22,%23", "%24", "%25", "%26")
+                 : F24(0)
+                 : "l"(a), "l"(b), "r"(more));
   } else {
-    asm volatile(WGMMA("256", FIRST_9 "," R8(1) "," R8(2) "," R8(3) "," R8(4) "," R8(5) "," R8(6) "," R8(7) "," R8(8) "," R8(9) "," R8(10) "," R8(11)
-                       ",%120,%121,%122,%123,%124,%125,%126,%127", "%128", "%129", "%130")
-                 : F64(0), F64(64) : "l"(a), "l"(b), "r"(more));
+    asm volatile(WGMMA("256",
+                       FIRST_9 "," R8(1) "," R8(2) "," R8(3) "," R8(4) "," R8(5) "," R8(6) "," R8(7) "," R8(8) "," R8(
+                           9) "," R8(10) "," R8(11) ",%120,%121,%122,%123,%124,%125,%126,%127",
+                       "%128", "%129", "%130")
+                 : F64(0), F64(64)
+                 : "l"(a), "l"(b), "r"(more));
   }
 }
 
@@ -56,7 +62,8 @@ __global__ void __launch_bounds__(128 * kGroups) products(const uint4* data, flo
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        multiply<kColumns>(c, operand(rows + stage * kStageBytes + k * 32), operand(base + stage * kStageBytes + kRowsBytes + k * 32), stage + k > 0);
+        multiply<kColumns>(c, operand(rows + stage * kStageBytes + k * 32),
+                           operand(base + stage * kStageBytes + kRowsBytes + k * 32), stage + k > 0);
       }
       asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
       asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
@@ -64,7 +71,8 @@ __global__ void __launch_bounds__(128 * kGroups) products(const uint4* data, flo
   }
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(later));
-  if (threadIdx.x == 0) clock[blockIdx.x] = static_cast<double>(clock64() - begin) / static_cast<double>(later - nanoseconds);
+  if (threadIdx.x == 0)
+    clock[blockIdx.x] = static_cast<double>(clock64() - begin) / static_cast<double>(later - nanoseconds);
   float sum = 0;
   for (float value : c) sum += value;
   if (sum == 12345.f) out[0] = sum;
@@ -85,12 +93,15 @@ template <int kColumns, int kGroups>
 void measure(int perMultiprocessor) {
   constexpr int kShared = kStages * (64 * kGroups + kColumns) * kRow;
   const int blocks = perMultiprocessor * chip().multiprocessors;
-  const auto* data = static_cast<const uint4*>(randomHalves(8u * (1000u * static_cast<unsigned>(blocks) + kShared / 16)));
+  const auto* data =
+      static_cast<const uint4*>(randomHalves(8u * (1000u * static_cast<unsigned>(blocks) + kShared / 16)));
   float* out;
   double* clock;
   CHECK(cudaMalloc(&out, sizeof(float)));
   CHECK(cudaMalloc(&clock, sizeof(double) * static_cast<size_t>(blocks)));
-  const auto run = [&] { launch(products<kColumns, kGroups>, blocks, 128 * kGroups, kShared, 1, false, nullptr, data, out, clock); };
+  const auto run = [&] {
+    launch(products<kColumns, kGroups>, blocks, 128 * kGroups, kShared, 1, false, nullptr, data, out, clock);
+  };
   const double once = milliseconds(nullptr, run);
   const int launches = static_cast<int>(1500 / once) + 1;
   cudaEvent_t start, stop;
@@ -110,9 +121,11 @@ void measure(int perMultiprocessor) {
   const double rate = operations / time / 1e9;
   const double gigahertz = median(clocks);
   char what[128], remark[160];
-  std::snprintf(what, sizeof what, "%d x %d, %d block%s a multiprocessor", 64 * kGroups, kColumns, perMultiprocessor, perMultiprocessor > 1 ? "s" : "");
+  std::snprintf(what, sizeof what, "%d x %d, %d block%s a multiprocessor", 64 * kGroups, kColumns, perMultiprocessor,
+                perMultiprocessor > 1 ? "s" : "");
   const double perClock = rate * 1e3 / 2 / gigahertz / chip().multiprocessors;
-  std::snprintf(remark, sizeof remark, "%.0f multiply-adds a clock and multiprocessor at %.2f GHz; nvidia-smi: %s", perClock, gigahertz, drawn.c_str());
+  std::snprintf(remark, sizeof remark, "%.0f multiply-adds a clock and multiprocessor at %.2f GHz; nvidia-smi: %s",
+                perClock, gigahertz, drawn.c_str());
   report(what, rate, "TFLOP/s", remark);
   CHECK(cudaFree(const_cast<uint4*>(data)));
   CHECK(cudaFree(out));

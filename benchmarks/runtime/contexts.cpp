@@ -1,7 +1,8 @@
 // What the runtime itself costs, and how contexts share the cores.
 //
-//   runtime_contexts overhead [calls]           microseconds of an enqueue of one tiny layer, through the public interface
-//   runtime_contexts scale CONTEXTS [seconds]   inferences per second of a convolutional network, a thread for each context
+//   runtime_contexts overhead [calls]           microseconds of an enqueue of one tiny layer, through the public
+//   interface runtime_contexts scale CONTEXTS [seconds]   inferences per second of a convolutional network, a thread
+//   for each context
 //
 // One core's worth is `TENON_THREADS=1 runtime_contexts scale 1`.
 #include <NvInfer.h>
@@ -52,7 +53,8 @@ void addConvolutions(nv::INetworkDefinition& network, nv::ITensor& x) {
   static const std::vector<float> weights(32 * 32 * 9, 0.01f);
   nv::ITensor* last = &x;
   for (int i = 0; i < 8; ++i) {
-    auto* const convolution = network.addConvolutionNd(*last, 32, dims({3, 3}), {nv::DataType::kFLOAT, weights.data(), 32 * 32 * 9}, {});
+    auto* const convolution =
+        network.addConvolutionNd(*last, 32, dims({3, 3}), {nv::DataType::kFLOAT, weights.data(), 32 * 32 * 9}, {});
     convolution->setPaddingNd(dims({1, 1}));
     last = network.addActivation(*convolution->getOutput(0), nv::ActivationType::kRELU)->getOutput(0);
   }
@@ -156,7 +158,8 @@ void measureScale(nv::IRuntime& runtime, int contexts, double seconds) {
   isOver = true;
   for (auto& thread : threads) thread.join();
   const std::chrono::duration<double> passed = Clock::now() - start;
-  std::printf("%d contexts: %.1f inferences/s, %d threads in the process\n", contexts, static_cast<double>(done) / passed.count(), threadCount);
+  std::printf("%d contexts: %.1f inferences/s, %d threads in the process\n", contexts,
+              static_cast<double>(done) / passed.count(), threadCount);
 }
 
 }  // namespace

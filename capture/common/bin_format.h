@@ -38,23 +38,18 @@ inline std::string baseName(const std::string& path) {
 // Bits of one element; 0 for a value that is no type.
 constexpr int bitsOf(nvinfer1::DataType type) {
   switch (type) {
-    case nvinfer1::DataType::kINT64:
-      return 64;
+    case nvinfer1::DataType::kINT64: return 64;
     case nvinfer1::DataType::kFLOAT:
-    case nvinfer1::DataType::kINT32:
-      return 32;
+    case nvinfer1::DataType::kINT32: return 32;
     case nvinfer1::DataType::kHALF:
-    case nvinfer1::DataType::kBF16:
-      return 16;
+    case nvinfer1::DataType::kBF16: return 16;
     case nvinfer1::DataType::kINT8:
     case nvinfer1::DataType::kUINT8:
     case nvinfer1::DataType::kBOOL:
     case nvinfer1::DataType::kFP8:
-    case nvinfer1::DataType::kE8M0:
-      return 8;
+    case nvinfer1::DataType::kE8M0: return 8;
     case nvinfer1::DataType::kINT4:
-    case nvinfer1::DataType::kFP4:
-      return 4;
+    case nvinfer1::DataType::kFP4: return 4;
   }
   return 0;
 }

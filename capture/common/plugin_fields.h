@@ -14,22 +14,16 @@ inline size_t fieldBytes(nvinfer1::PluginFieldType type, int32_t length) {
   const size_t count = length > 0 ? static_cast<size_t>(length) : 0;
   switch (type) {
     case PluginFieldType::kFLOAT64:
-    case PluginFieldType::kINT64:
-      return count * 8;
+    case PluginFieldType::kINT64: return count * 8;
     case PluginFieldType::kFLOAT32:
-    case PluginFieldType::kINT32:
-      return count * 4;
+    case PluginFieldType::kINT32: return count * 4;
     case PluginFieldType::kFLOAT16:
     case PluginFieldType::kINT16:
-    case PluginFieldType::kBF16:
-      return count * 2;
-    case PluginFieldType::kDIMS:
-      return count * sizeof(nvinfer1::Dims);
+    case PluginFieldType::kBF16: return count * 2;
+    case PluginFieldType::kDIMS: return count * sizeof(nvinfer1::Dims);
     case PluginFieldType::kINT4:
-    case PluginFieldType::kFP4:
-      return (count + 1) / 2;
-    default:
-      return count;
+    case PluginFieldType::kFP4: return (count + 1) / 2;
+    default: return count;
   }
 }
 

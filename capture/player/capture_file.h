@@ -1,8 +1,9 @@
-// Reads a capture: the JSON file line by line, and the file of weights, both mapped. Whatever is wrong is named with its line.
+// Reads a capture: the JSON file line by line, and the file of weights, both mapped. Whatever is wrong is named with
+// its line.
 #pragma once
 
-#include <cstdint>
 #include <files/input_file.h>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>

@@ -15,9 +15,7 @@
 namespace tenon::capture {
 
 // The number that stands there; 0 when none does.
-inline uint64_t idOf(const Json& value) {
-  return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
-}
+inline uint64_t idOf(const Json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; }
 
 class Emitter {
  public:

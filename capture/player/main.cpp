@@ -72,7 +72,8 @@ class ProgressBar {
     const int percent = lines_ > 0 ? line * 100 / lines_ : 0;
     if (isShown_ && percent != shown_) {
       shown_ = percent;
-      fmt::print(stderr, "\r[{:<{}}] {:3} %", std::string(static_cast<size_t>(percent * cells_ / 100), '#'), cells_, percent);
+      fmt::print(stderr, "\r[{:<{}}] {:3} %", std::string(static_cast<size_t>(percent * cells_ / 100), '#'), cells_,
+                 percent);
     }
   }
 
@@ -92,24 +93,24 @@ int report(const Replay& replay) {
   for (const BuildResult& build : replay.builds()) {
     if (!build.file.empty()) {
       say("build {} (line {}): {} bytes{}{}\n", build.build, build.line, build.bytes,
-                 build.file == "-" ? "" : fmt::format(" in '{}'", printable(build.file)),
-                 !build.comparable ? ""
-                 : build.identical ? ", the application's engine"
-                                   : ", not the application's bytes");
+          build.file == "-" ? "" : fmt::format(" in '{}'", printable(build.file)),
+          !build.comparable ? ""
+          : build.identical ? ", the application's engine"
+                            : ", not the application's bytes");
       code = build.failedThen ? kDiffers : code;
     } else if (build.failedThen) {
-      say("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line,
-                 build.method, printable(build.error, LineBreaks::kIndented));
+      say("build {} (line {}): {} fails as it did in the application: {}\n", build.build, build.line, build.method,
+          printable(build.error, LineBreaks::kIndented));
       code = code == kDone ? kFailedAgain : code;
     } else {
-      say("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line,
-                 build.method, printable(build.error, LineBreaks::kIndented));
+      say("build {} (line {}): {} fails, but not in the application: {}\n", build.build, build.line, build.method,
+          printable(build.error, LineBreaks::kIndented));
       code = kDiffers;
     }
   }
   if (replay.failures() > 0) {
     say("{} calls fail as they did in the application; the first: {}\n", replay.failures(),
-               printable(replay.firstFailure(), LineBreaks::kIndented));
+        printable(replay.firstFailure(), LineBreaks::kIndented));
   }
   if (replay.builds().empty()) {
     say("the capture holds no build\n");

@@ -15,9 +15,7 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 20;  // of a list in a line: more is damage
 
-int digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 bool fromHex(const std::string& text, std::string& bytes) {
   if (text.size() % 2 != 0) {
@@ -54,9 +52,7 @@ Step::Step(Replay& replay, const Line& line, const MethodInfo& method) : replay_
   }
 }
 
-const Json& Step::argument(int index) const {
-  return line_.value["a"][static_cast<size_t>(index)];
-}
+const Json& Step::argument(int index) const { return line_.value["a"][static_cast<size_t>(index)]; }
 
 void Step::wrong(int index, const std::string& expected) const {
   throw CaptureError(fmt::format("line {}: {}, argument {} ({}): expected {}, got {}", line_.number, method_.name,
@@ -350,9 +346,7 @@ uint64_t Step::userAt(int index) const {
   return value.is_null() ? 0 : value.get<uint64_t>();
 }
 
-void Step::standIn(int, nvinfer1::ILogger*& result) {
-  result = &replay_.users().logger();
-}
+void Step::standIn(int, nvinfer1::ILogger*& result) { result = &replay_.users().logger(); }
 void Step::standIn(int index, nvinfer1::IErrorRecorder*& result) {
   result = userAt(index) != 0 ? replay_.users().errorRecorder(userAt(index)) : nullptr;
 }

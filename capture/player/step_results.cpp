@@ -48,9 +48,7 @@ void Step::enumerationResult(int type, int64_t value) {
   resultIs(name.empty() ? Json(value) : Json(name));
 }
 
-void Step::dimsResult(const nvinfer1::Dims& value) {
-  resultIs(dimsJson(value));
-}
+void Step::dimsResult(const nvinfer1::Dims& value) { resultIs(dimsJson(value)); }
 
 void Step::permutationResult(const nvinfer1::Permutation& value) {
   resultIs(Json(std::vector<int32_t>(std::begin(value.order), std::end(value.order))));

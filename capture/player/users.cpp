@@ -213,18 +213,14 @@ nvinfer1::IErrorRecorder* Users::errorRecorder(uint64_t id) {
   return made(objects_->recorders, id, answers_[id], logger_);
 }
 
-nvinfer1::IProgressMonitor* Users::progressMonitor(uint64_t id) {
-  return made(objects_->monitors, id, answers_[id]);
-}
+nvinfer1::IProgressMonitor* Users::progressMonitor(uint64_t id) { return made(objects_->monitors, id, answers_[id]); }
 
 nvinfer1::IGpuAllocator* Users::allocator(uint64_t id) {
   const Answers& answers = answers_[id];
   return answers.refusedRequests.empty() ? nullptr : made(objects_->allocators, id, answers.refusedRequests);
 }
 
-nvinfer1::IAlgorithmSelector* Users::selector(uint64_t id) {
-  return made(objects_->selectors, id, answers_[id]);
-}
+nvinfer1::IAlgorithmSelector* Users::selector(uint64_t id) { return made(objects_->selectors, id, answers_[id]); }
 
 nvinfer1::IStreamWriter* Users::streamWriter(uint64_t id) {
   writer_.refusals = answers_[id].refusedWrites;

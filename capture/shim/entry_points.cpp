@@ -75,21 +75,11 @@ TENSORRTAPI nvinfer1::ILogger* getLogger() noexcept {
   return originalOf(forwarded<nvinfer1::ILogger*>("getLogger"), id);
 }
 
-TENSORRTAPI int32_t getInferLibVersion() noexcept {
-  return forwarded<int32_t>("getInferLibVersion");
-}
-TENSORRTAPI int32_t getInferLibMajorVersion() noexcept {
-  return forwarded<int32_t>("getInferLibMajorVersion");
-}
-TENSORRTAPI int32_t getInferLibMinorVersion() noexcept {
-  return forwarded<int32_t>("getInferLibMinorVersion");
-}
-TENSORRTAPI int32_t getInferLibPatchVersion() noexcept {
-  return forwarded<int32_t>("getInferLibPatchVersion");
-}
-TENSORRTAPI int32_t getInferLibBuildVersion() noexcept {
-  return forwarded<int32_t>("getInferLibBuildVersion");
-}
+TENSORRTAPI int32_t getInferLibVersion() noexcept { return forwarded<int32_t>("getInferLibVersion"); }
+TENSORRTAPI int32_t getInferLibMajorVersion() noexcept { return forwarded<int32_t>("getInferLibMajorVersion"); }
+TENSORRTAPI int32_t getInferLibMinorVersion() noexcept { return forwarded<int32_t>("getInferLibMinorVersion"); }
+TENSORRTAPI int32_t getInferLibPatchVersion() noexcept { return forwarded<int32_t>("getInferLibPatchVersion"); }
+TENSORRTAPI int32_t getInferLibBuildVersion() noexcept { return forwarded<int32_t>("getInferLibBuildVersion"); }
 
 }  // extern "C"
 

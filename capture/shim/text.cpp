@@ -65,18 +65,10 @@ bool isUtf8(std::string_view text) {
 
 }  // namespace
 
-void appendInteger(std::string& out, int64_t value) {
-  appendNumber(out, value);
-}
-void appendUnsigned(std::string& out, uint64_t value) {
-  appendNumber(out, value);
-}
-void appendReal(std::string& out, float value) {
-  appendFloating(out, value);
-}
-void appendReal(std::string& out, double value) {
-  appendFloating(out, value);
-}
+void appendInteger(std::string& out, int64_t value) { appendNumber(out, value); }
+void appendUnsigned(std::string& out, uint64_t value) { appendNumber(out, value); }
+void appendReal(std::string& out, float value) { appendFloating(out, value); }
+void appendReal(std::string& out, double value) { appendFloating(out, value); }
 
 void appendHex(std::string& out, const void* bytes, size_t size) {
   static constexpr char kDigits[] = "0123456789abcdef";

@@ -101,13 +101,9 @@ std::string takeStreamedEngine() {
   return writer != nullptr ? writer->take() : std::string();
 }
 
-#define TENON_USER(I, S)                                        \
-  nvinfer1::I* standInFor(nvinfer1::I* user, uint64_t& id) {    \
-    return room<nvinfer1::I, S>().standIn(user, id, #I);        \
-  }                                                             \
-  nvinfer1::I* originalOf(nvinfer1::I* standIn, uint64_t& id) { \
-    return room<nvinfer1::I, S>().original(standIn, id);        \
-  }
+#define TENON_USER(I, S)                                                                                            \
+  nvinfer1::I* standInFor(nvinfer1::I* user, uint64_t& id) { return room<nvinfer1::I, S>().standIn(user, id, #I); } \
+  nvinfer1::I* originalOf(nvinfer1::I* standIn, uint64_t& id) { return room<nvinfer1::I, S>().original(standIn, id); }
 TENON_USER(ILogger, LoggerStandIn)
 TENON_USER(IErrorRecorder, RecorderStandIn)
 TENON_USER(IGpuAllocator, AllocatorStandIn)

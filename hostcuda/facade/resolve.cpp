@@ -19,9 +19,7 @@ constexpr const char* kNames[] = {
 #include "names.inc"
 };
 
-bool beginsWith(const char* name, const char* prefix) {
-  return std::strncmp(name, prefix, std::strlen(prefix)) == 0;
-}
+bool beginsWith(const char* name, const char* prefix) { return std::strncmp(name, prefix, std::strlen(prefix)) == 0; }
 
 // Programs with kernels register them before main. That must not start the driver: the process may want to fork, and
 // the choice of the device may not be made yet. The same side serves all registrations.
@@ -39,9 +37,7 @@ bool isAlwaysHost(const char* name) {
   return isRegistration(name);
 }
 
-void* hostFunction(const char* name) {
-  return tenon_hostcuda_symbol(name, TENON_CUDART_MAJOR);
-}
+void* hostFunction(const char* name) { return tenon_hostcuda_symbol(name, TENON_CUDART_MAJOR); }
 
 void* orUnsupported(void* function) {
   return function != nullptr ? function : reinterpret_cast<void*>(&tenon_hostcuda_unsupported);
@@ -63,12 +59,9 @@ bool registersWithReal() {
 void* functionFor(const char* name) {
   if (isRegistration(name)) return registersWithReal() ? realFunction(name) : orUnsupported(hostFunction(name));
   switch (hostcuda::mode()) {
-    case Mode::kHost:
-      return orUnsupported(hostFunction(name));
-    case Mode::kCuda:
-      return realFunction(name);
-    case Mode::kNoDevice:
-      break;
+    case Mode::kHost: return orUnsupported(hostFunction(name));
+    case Mode::kCuda: return realFunction(name);
+    case Mode::kNoDevice: break;
   }
   if (std::strcmp(name, "cudaGetDeviceCount") == 0) return reinterpret_cast<void*>(&tenon_hostcuda_no_device_count);
   return isAlwaysHost(name) ? orUnsupported(hostFunction(name)) : reinterpret_cast<void*>(&tenon_hostcuda_no_device);

@@ -44,9 +44,7 @@ Copy checkedCopy(void* destination, const void* source, size_t count, cudaMemcpy
   return linearCopy(destination, source, count, kind);
 }
 
-void requireDevices(int destination, int source) {
-  require(destination == 0 && source == 0, cudaErrorInvalidDevice);
-}
+void requireDevices(int destination, int source) { require(destination == 0 && source == 0, cudaErrorInvalidDevice); }
 
 Copy checkedCopy2D(void* destination, size_t destinationPitch, const void* source, size_t sourcePitch, size_t width,
                    size_t height, cudaMemcpyKind kind) {

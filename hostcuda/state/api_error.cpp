@@ -39,9 +39,7 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 
-cudaError_t cudaPeekAtLastError() {
-  return lastError();
-}
+cudaError_t cudaPeekAtLastError() { return lastError(); }
 
 const char* cudaGetErrorName(cudaError_t error) {
   const ErrorText* text = findError(error);

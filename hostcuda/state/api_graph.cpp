@@ -184,26 +184,16 @@ cudaError_t graphRemoveDependencies12(cudaGraph_t graph, const cudaGraphNode_t* 
 
 const char* typeName(cudaGraphNodeType type) {
   switch (type) {
-    case cudaGraphNodeTypeKernel:
-      return "WORK";
-    case cudaGraphNodeTypeMemcpy:
-      return "MEMCPY";
-    case cudaGraphNodeTypeMemset:
-      return "MEMSET";
-    case cudaGraphNodeTypeHost:
-      return "HOST";
-    case cudaGraphNodeTypeGraph:
-      return "GRAPH";
-    case cudaGraphNodeTypeWaitEvent:
-      return "EVENT_WAIT";
-    case cudaGraphNodeTypeEventRecord:
-      return "EVENT_RECORD";
-    case cudaGraphNodeTypeMemAlloc:
-      return "MEM_ALLOC";
-    case cudaGraphNodeTypeMemFree:
-      return "MEM_FREE";
-    default:
-      return "EMPTY";
+    case cudaGraphNodeTypeKernel: return "WORK";
+    case cudaGraphNodeTypeMemcpy: return "MEMCPY";
+    case cudaGraphNodeTypeMemset: return "MEMSET";
+    case cudaGraphNodeTypeHost: return "HOST";
+    case cudaGraphNodeTypeGraph: return "GRAPH";
+    case cudaGraphNodeTypeWaitEvent: return "EVENT_WAIT";
+    case cudaGraphNodeTypeEventRecord: return "EVENT_RECORD";
+    case cudaGraphNodeTypeMemAlloc: return "MEM_ALLOC";
+    case cudaGraphNodeTypeMemFree: return "MEM_FREE";
+    default: return "EMPTY";
   }
 }
 

@@ -26,22 +26,14 @@ cudaError_t refuseKernel() {
   return guarded([] { failKernel(); });
 }
 
-cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
-  return refuseKernel();
-}
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) { return refuseKernel(); }
 cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
   return refuseKernel();
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) {
-  return refuseKernel();
-}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) { return refuseKernel(); }
 
-cudaError_t noFunction() {
-  return report(cudaErrorInvalidDeviceFunction);
-}
-cudaError_t noSymbol() {
-  return report(cudaErrorInvalidSymbol);
-}
+cudaError_t noFunction() { return report(cudaErrorInvalidDeviceFunction); }
+cudaError_t noSymbol() { return report(cudaErrorInvalidSymbol); }
 
 // Entry points of the driver: there is none.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
@@ -58,12 +50,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return api::cudaGetDriverEntryPoint(symbol, function, flags, status);
 }
 
-cudaError_t cudaProfilerStart() {
-  return cudaSuccess;
-}
-cudaError_t cudaProfilerStop() {
-  return cudaSuccess;
-}
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 // The code that nvcc adds to a program registers its kernels before main. What it gets is a handle that it gives back.
 void** registerFatBinary(void*) {
@@ -71,9 +59,7 @@ void** registerFatBinary(void*) {
   return &handle;
 }
 void registerNothing() {}
-char initModule(void**) {
-  return 1;
-}
+char initModule(void**) { return 1; }
 
 struct CallConfiguration {
   dim3 grid;

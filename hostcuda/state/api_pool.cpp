@@ -10,9 +10,7 @@ namespace tenon::hostcuda {
 namespace api {
 namespace {
 
-void requireDevice(int device) {
-  require(device == 0, cudaErrorInvalidDevice);
-}
+void requireDevice(int device) { require(device == 0, cudaErrorInvalidDevice); }
 
 // Memory is there at once: a later stream position than the program may use it from does no harm.
 void* allocateAsync(size_t size, const std::shared_ptr<MemoryPool>& pool, cudaStream_t handle) {
@@ -157,25 +155,16 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
     const std::shared_ptr<MemoryPool> pool = MemoryPools::instance().get(handle);
     require(value != nullptr);
     switch (attribute) {
-      case cudaMemPoolReuseFollowEventDependencies:
-        pool->followEvents = read<int>(value);
-        return;
-      case cudaMemPoolReuseAllowOpportunistic:
-        pool->allowOpportunistic = read<int>(value);
-        return;
-      case cudaMemPoolReuseAllowInternalDependencies:
-        pool->allowInternal = read<int>(value);
-        return;
-      case cudaMemPoolAttrReleaseThreshold:
-        pool->releaseThreshold = read<uint64_t>(value);
-        return;
+      case cudaMemPoolReuseFollowEventDependencies: pool->followEvents = read<int>(value); return;
+      case cudaMemPoolReuseAllowOpportunistic: pool->allowOpportunistic = read<int>(value); return;
+      case cudaMemPoolReuseAllowInternalDependencies: pool->allowInternal = read<int>(value); return;
+      case cudaMemPoolAttrReleaseThreshold: pool->releaseThreshold = read<uint64_t>(value); return;
       case cudaMemPoolAttrReservedMemHigh:
       case cudaMemPoolAttrUsedMemHigh:
         require(read<uint64_t>(value) == 0);  // a high-water mark can only be reset
         pool->usedHigh = pool->used.load();
         return;
-      default:
-        fail(cudaErrorInvalidValue);
+      default: fail(cudaErrorInvalidValue);
     }
   });
 }
@@ -185,28 +174,15 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attrib
     const std::shared_ptr<MemoryPool> pool = MemoryPools::instance().get(handle);
     require(value != nullptr);
     switch (attribute) {
-      case cudaMemPoolReuseFollowEventDependencies:
-        write(value, pool->followEvents.load());
-        return;
-      case cudaMemPoolReuseAllowOpportunistic:
-        write(value, pool->allowOpportunistic.load());
-        return;
-      case cudaMemPoolReuseAllowInternalDependencies:
-        write(value, pool->allowInternal.load());
-        return;
-      case cudaMemPoolAttrReleaseThreshold:
-        write(value, pool->releaseThreshold.load());
-        return;
+      case cudaMemPoolReuseFollowEventDependencies: write(value, pool->followEvents.load()); return;
+      case cudaMemPoolReuseAllowOpportunistic: write(value, pool->allowOpportunistic.load()); return;
+      case cudaMemPoolReuseAllowInternalDependencies: write(value, pool->allowInternal.load()); return;
+      case cudaMemPoolAttrReleaseThreshold: write(value, pool->releaseThreshold.load()); return;
       case cudaMemPoolAttrReservedMemCurrent:
-      case cudaMemPoolAttrUsedMemCurrent:
-        write(value, pool->used.load());
-        return;
+      case cudaMemPoolAttrUsedMemCurrent: write(value, pool->used.load()); return;
       case cudaMemPoolAttrReservedMemHigh:
-      case cudaMemPoolAttrUsedMemHigh:
-        write(value, pool->usedHigh.load());
-        return;
-      default:
-        fail(cudaErrorInvalidValue);
+      case cudaMemPoolAttrUsedMemHigh: write(value, pool->usedHigh.load()); return;
+      default: fail(cudaErrorInvalidValue);
     }
   });
 }

@@ -20,9 +20,7 @@ std::vector<std::shared_ptr<Capture>>& activeCaptures() {
   fail(code);
 }
 
-void requireValid(const Capture& capture) {
-  require(!capture.isInvalidated, cudaErrorStreamCaptureInvalidated);
-}
+void requireValid(const Capture& capture) { require(!capture.isInvalidated, cudaErrorStreamCaptureInvalidated); }
 
 void mergeTails(std::vector<Node*>& tails, const std::vector<Node*>& more) {
   for (Node* node : more) {

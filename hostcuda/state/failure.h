@@ -12,9 +12,7 @@ struct Failure {
   cudaError_t code;
 };
 
-[[noreturn]] inline void fail(cudaError_t code) {
-  throw Failure{code};
-}
+[[noreturn]] inline void fail(cudaError_t code) { throw Failure{code}; }
 
 inline void require(bool condition, cudaError_t code = cudaErrorInvalidValue) {
   if (!condition) fail(code);

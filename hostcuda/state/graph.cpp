@@ -71,9 +71,7 @@ std::shared_ptr<Graph> Graphs::create() {
   return graph;
 }
 
-void Graphs::registerGraph(const std::shared_ptr<Graph>& graph) {
-  graphs_.emplace(graph->handle(), graph);
-}
+void Graphs::registerGraph(const std::shared_ptr<Graph>& graph) { graphs_.emplace(graph->handle(), graph); }
 
 std::shared_ptr<Graph> Graphs::get(cudaGraph_t handle) const {
   const auto found = graphs_.find(handle);

@@ -70,14 +70,11 @@ void* allocateAligned(size_t size) {
 cudaMemoryType Allocation::type() const {
   switch (origin) {
     case Origin::kHostAlloc:
-    case Origin::kRegistered:
-      return cudaMemoryTypeHost;
-    case Origin::kManaged:
-      return cudaMemoryTypeManaged;
+    case Origin::kRegistered: return cudaMemoryTypeHost;
+    case Origin::kManaged: return cudaMemoryTypeManaged;
     case Origin::kMalloc:
     case Origin::kPool:
-    case Origin::kGraph:
-      break;
+    case Origin::kGraph: break;
   }
   return cudaMemoryTypeDevice;
 }

@@ -18,7 +18,9 @@ Wish readWish() {
   const std::string_view wish = text;
   if (wish == "cpu") return Wish::kHost;
   if (wish == "cuda") return Wish::kCuda;
-  std::fprintf(stderr, "Tenon: TENON_DEVICE is '%s', expected 'cpu' or 'cuda'; CUDA calls go where they would without it.\n", text);
+  std::fprintf(stderr,
+               "Tenon: TENON_DEVICE is '%s', expected 'cpu' or 'cuda'; CUDA calls go where they would without it.\n",
+               text);
   return Wish::kAny;
 }
 
@@ -55,8 +57,6 @@ Mode currentMode() {
   return mode;
 }
 
-bool driverPresent() {
-  return wish() != Wish::kHost && driverLibrary() != nullptr;
-}
+bool driverPresent() { return wish() != Wish::kHost && driverLibrary() != nullptr; }
 
 }  // namespace tenon::hostcuda

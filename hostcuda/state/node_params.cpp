@@ -38,20 +38,14 @@ WorkItem childWork(cudaGraph_t child) {
   return ChildGraph{std::move(copy)};
 }
 
-WorkItem recordWork(cudaEvent_t event) {
-  return RecordEvent{Scheduler::instance().event(event)};
-}
-WorkItem awaitWork(cudaEvent_t event) {
-  return AwaitEvent{Scheduler::instance().event(event)};
-}
+WorkItem recordWork(cudaEvent_t event) { return RecordEvent{Scheduler::instance().event(event)}; }
+WorkItem awaitWork(cudaEvent_t event) { return AwaitEvent{Scheduler::instance().event(event)}; }
 
 WorkItem generalWork(cudaGraphNodeParams* params) {
   require(params != nullptr);
   switch (params->type) {
-    case cudaGraphNodeTypeKernel:
-      failKernel();
-    case cudaGraphNodeTypeMemcpy:
-      return copyWork(&params->memcpy.copyParams);
+    case cudaGraphNodeTypeKernel: failKernel();
+    case cudaGraphNodeTypeMemcpy: return copyWork(&params->memcpy.copyParams);
     case cudaGraphNodeTypeMemset: {
       const cudaMemsetParamsV2& p = params->memset;
       const cudaMemsetParams same{p.dst, p.pitch, p.value, p.elementSize, p.width, p.height};
@@ -61,25 +55,18 @@ WorkItem generalWork(cudaGraphNodeParams* params) {
       const cudaHostNodeParams same{params->host.fn, params->host.userData};
       return hostWork(&same);
     }
-    case cudaGraphNodeTypeGraph:
-      return childWork(params->graph.graph);
-    case cudaGraphNodeTypeEmpty:
-      return Nothing{};
-    case cudaGraphNodeTypeWaitEvent:
-      return awaitWork(params->eventWait.event);
-    case cudaGraphNodeTypeEventRecord:
-      return recordWork(params->eventRecord.event);
+    case cudaGraphNodeTypeGraph: return childWork(params->graph.graph);
+    case cudaGraphNodeTypeEmpty: return Nothing{};
+    case cudaGraphNodeTypeWaitEvent: return awaitWork(params->eventWait.event);
+    case cudaGraphNodeTypeEventRecord: return recordWork(params->eventRecord.event);
     case cudaGraphNodeTypeMemAlloc: {
       require(params->alloc.bytesize > 0);
       auto allocation = std::make_shared<GraphAllocation>(params->alloc.bytesize);
       params->alloc.dptr = allocation->pointer;
       return Allocate{std::move(allocation)};
     }
-    case cudaGraphNodeTypeMemFree:
-      require(params->free.dptr != nullptr);
-      return Deallocate{params->free.dptr};
-    default:
-      fail(cudaErrorNotSupported);
+    case cudaGraphNodeTypeMemFree: require(params->free.dptr != nullptr); return Deallocate{params->free.dptr};
+    default: fail(cudaErrorNotSupported);
   }
 }
 

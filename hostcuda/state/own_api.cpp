@@ -57,28 +57,16 @@ void* tenon_hostcuda_symbol(const char* name, int major) {
   return found != table.end() ? found->second : nullptr;
 }
 
-size_t tenon_hostcuda_symbol_count(int major) {
-  return tableOf(major).size();
-}
-int tenon_hostcuda_unsupported() {
-  return report(cudaErrorNotSupported);
-}
-int tenon_hostcuda_no_device() {
-  return report(cudaErrorNoDevice);
-}
+size_t tenon_hostcuda_symbol_count(int major) { return tableOf(major).size(); }
+int tenon_hostcuda_unsupported() { return report(cudaErrorNotSupported); }
+int tenon_hostcuda_no_device() { return report(cudaErrorNoDevice); }
 int tenon_hostcuda_no_device_count(int* count) {
   if (count != nullptr) *count = 0;
   return report(cudaErrorNoDevice);
 }
-int tenon_hostcuda_no_runtime() {
-  return report(cudaErrorSharedObjectInitFailed);
-}
-int tenon_hostcuda_driver_present() {
-  return driverPresent() ? 1 : 0;
-}
-int tenon_hostcuda_mode() {
-  return static_cast<int>(currentMode());
-}
+int tenon_hostcuda_no_runtime() { return report(cudaErrorSharedObjectInitFailed); }
+int tenon_hostcuda_driver_present() { return driverPresent() ? 1 : 0; }
+int tenon_hostcuda_mode() { return static_cast<int>(currentMode()); }
 
 int tenon_hostcuda_enqueue(CUstream_st* handle, void (*work)(void*), void* arg, void (*release)(void*), int kind) {
   auto task = std::shared_ptr<Task>();
@@ -113,9 +101,7 @@ int tenon_hostcuda_stream_is_capturing(CUstream_st* handle, int* capturing) {
 int tenon_hostcuda_stream_synchronize(CUstream_st* stream) {
   return call(TENON_HOST_FUNCTION("cudaStreamSynchronize"), stream);
 }
-int tenon_hostcuda_stream_query(CUstream_st* stream) {
-  return call(TENON_HOST_FUNCTION("cudaStreamQuery"), stream);
-}
+int tenon_hostcuda_stream_query(CUstream_st* stream) { return call(TENON_HOST_FUNCTION("cudaStreamQuery"), stream); }
 int tenon_hostcuda_stream_wait_event(CUstream_st* stream, CUevent_st* event) {
   return call(TENON_HOST_FUNCTION("cudaStreamWaitEvent"), stream, event, 0U);
 }
@@ -128,15 +114,11 @@ int tenon_hostcuda_stream_destroy(CUstream_st* stream) {
 int tenon_hostcuda_event_create(CUevent_st** event, unsigned flags) {
   return call(TENON_HOST_FUNCTION("cudaEventCreateWithFlags"), event, flags);
 }
-int tenon_hostcuda_event_destroy(CUevent_st* event) {
-  return call(TENON_HOST_FUNCTION("cudaEventDestroy"), event);
-}
+int tenon_hostcuda_event_destroy(CUevent_st* event) { return call(TENON_HOST_FUNCTION("cudaEventDestroy"), event); }
 int tenon_hostcuda_event_record(CUevent_st* event, CUstream_st* stream) {
   return call(TENON_HOST_FUNCTION("cudaEventRecord"), event, stream);
 }
-int tenon_hostcuda_event_query(CUevent_st* event) {
-  return call(TENON_HOST_FUNCTION("cudaEventQuery"), event);
-}
+int tenon_hostcuda_event_query(CUevent_st* event) { return call(TENON_HOST_FUNCTION("cudaEventQuery"), event); }
 int tenon_hostcuda_event_synchronize(CUevent_st* event) {
   return call(TENON_HOST_FUNCTION("cudaEventSynchronize"), event);
 }

@@ -52,9 +52,7 @@ bool& PerThreadDefault::active() noexcept {
   return isActive;
 }
 
-void Scheduler::refuseInsideUserCode() {
-  require(innermost == nullptr || !innermost->isUser, cudaErrorNotPermitted);
-}
+void Scheduler::refuseInsideUserCode() { require(innermost == nullptr || !innermost->isUser, cudaErrorNotPermitted); }
 
 StreamPtr Scheduler::addStream(unsigned flags, int priority, bool isLegacy) {
   auto stream = std::make_shared<Stream>();
@@ -249,21 +247,16 @@ Scheduler::Progress Scheduler::advance(Lock& lock, const Point& point) {
   return Progress::kRan;
 }
 
-void Scheduler::drain(Lock& lock, const Point& point) {
-  require(tryDrain(lock, point), cudaErrorNotPermitted);
-}
+void Scheduler::drain(Lock& lock, const Point& point) { require(tryDrain(lock, point), cudaErrorNotPermitted); }
 
 // False where the point waits for the work that this thread is running.
 bool Scheduler::tryDrain(Lock& lock, const Point& point) {
   refuseInsideUserCode();
   while (true) {
     switch (advance(lock, point)) {
-      case Progress::kReached:
-        return true;
-      case Progress::kRan:
-        break;
-      case Progress::kOwnThread:
-        return false;
+      case Progress::kReached: return true;
+      case Progress::kRan: break;
+      case Progress::kOwnThread: return false;
       case Progress::kBusy:
         ++waiters_;
         progress_.wait(lock);

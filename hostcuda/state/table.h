@@ -51,20 +51,14 @@ struct PerThread<kFunction> {
         reinterpret_cast<void*>(&api::f)                                                                 \
   }
 // With its _ptsz twin.
-#define TENON_STREAM_ENTRY(f)                                         \
-  TENON_ENTRY(f), Entry {                                             \
-#f "_ptsz", reinterpret_cast < void*>(&PerThread <&api::f>::call) \
-  }
+#define TENON_STREAM_ENTRY(f) \
+  TENON_ENTRY(f), Entry { #f "_ptsz", reinterpret_cast < void*>(&PerThread <&api::f>::call) }
 // With its _ptds twin.
-#define TENON_DEFAULT_STREAM_ENTRY(f)                                 \
-  TENON_ENTRY(f), Entry {                                             \
-#f "_ptds", reinterpret_cast < void*>(&PerThread <&api::f>::call) \
-  }
+#define TENON_DEFAULT_STREAM_ENTRY(f) \
+  TENON_ENTRY(f), Entry { #f "_ptds", reinterpret_cast < void*>(&PerThread <&api::f>::call) }
 // Under a name of some majors only.
-#define TENON_ENTRY_AS(name, f, first, last)            \
-  Entry {                                               \
-    name, reinterpret_cast<void*>(&api::f), first, last \
-  }
+#define TENON_ENTRY_AS(name, f, first, last) \
+  Entry { name, reinterpret_cast<void*>(&api::f), first, last }
 #define TENON_STREAM_ENTRY_AS(name, f, first, last)                               \
   TENON_ENTRY_AS(name, f, first, last), Entry {                                   \
     name "_ptsz", reinterpret_cast<void*>(&PerThread<&api::f>::call), first, last \

@@ -52,22 +52,14 @@ void run(const Fill& fill) {
 }
 
 void run(const Nothing&) {}
-void run(const HostCall& call) {
-  call.params.fn(call.params.userData);
-}
-void run(const OwnCall& call) {
-  call.task->run(call.task->arg);
-}
+void run(const HostCall& call) { call.params.fn(call.params.userData); }
+void run(const OwnCall& call) { call.task->run(call.task->arg); }
 void run(const ChildGraph&) {}  // instantiation turns it into RunProgram
-void run(const RunProgram& item) {
-  runProgram(*item.program);
-}
+void run(const RunProgram& item) { runProgram(*item.program); }
 void run(const AwaitEvent&) {}  // the launch waited for it
 void run(const Allocate&) {}    // the memory lives as long as the graph
 void run(const Deallocate&) {}
-void run(const ReleaseMemory& item) {
-  MemoryRegistry::instance().finishAsyncRelease(item.pointer);
-}
+void run(const ReleaseMemory& item) { MemoryRegistry::instance().finishAsyncRelease(item.pointer); }
 
 void run(const RecordEvent& item) {
   const Lock lock = Scheduler::instance().lock();

@@ -131,9 +131,7 @@ void Scheduler::afterForkInChild() {
 namespace {
 
 // At exit queued work stays undone: the objects that it refers to are being destroyed.
-__attribute__((destructor)) void stopAtExit() {
-  Scheduler::instance().stopWorkers();
-}
+__attribute__((destructor)) void stopAtExit() { Scheduler::instance().stopWorkers(); }
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Text that may come from a model or another file, made safe for a log and a terminal. Needs C++11 only, as the headers of
-// the interface do, so that any program's logger can use it.
+// Text that may come from a model or another file, made safe for a log and a terminal. Needs C++11 only, as the headers
+// of the interface do, so that any program's logger can use it.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tenon {
 
-//! What becomes of a line break: a single line shows it as \n; in a message of several lines the next one is indented, so
-//! that no text can begin a line.
+//! What becomes of a line break: a single line shows it as \n; in a message of several lines the next one is indented,
+//! so that no text can begin a line.
 enum class LineBreaks { kShown, kIndented };
 
 namespace detail {
@@ -43,8 +43,9 @@ inline bool isPlain(const char* text) noexcept {
   return true;
 }
 
-//! Control characters (those of ASCII, U+0080 to U+009F, and bytes that are no UTF-8) are written as \n, \r, \t or \xNN; all
-//! else stays. Every text of others (names, attributes, paths) goes through here before it is part of a log line or error.
+//! Control characters (those of ASCII, U+0080 to U+009F, and bytes that are no UTF-8) are written as \n, \r, \t or
+//! \xNN; all else stays. Every text of others (names, attributes, paths) goes through here before it is part of a log
+//! line or error.
 inline std::string printable(const std::string& text, LineBreaks breaks = LineBreaks::kShown) {
   std::string result;
   result.reserve(text.size());

@@ -10,7 +10,8 @@ void refuseVersion(nvinfer1::ILogger* logger, int version) {
   if (logger != nullptr) {
     logger->log(nvinfer1::ILogger::Severity::kERROR,
                 fmt::format("[onnx] the program was compiled for parser interface {}, this library has {}", version,
-                            NV_ONNX_PARSER_VERSION).c_str());
+                            NV_ONNX_PARSER_VERSION)
+                    .c_str());
   }
 }
 

@@ -11,16 +11,17 @@ std::string factorName(const std::string& output) { return output + "_factor"; }
 std::string shiftName(const std::string& output) { return output + "_shift"; }
 
 FoldedNormalization foldBatchNormalization(WeightStore& store, const Constant& scale, const Constant& bias,
-                                           const Constant& mean, const Constant& variance, double epsilon, DataType type,
-                                           const std::string& output) {
+                                           const Constant& mean, const Constant& variance, double epsilon,
+                                           DataType type, const std::string& output) {
   std::vector<double> factor = toReals(scale);
   std::vector<double> shift = toReals(bias);
   const std::vector<double> means = toReals(mean);
   const std::vector<double> variances = toReals(variance);
   if (shift.size() != factor.size() || means.size() != factor.size() || variances.size() != factor.size()) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("scale, bias, mean and variance have {}, {}, {} and {} elements; expected "
-                                               "one for each channel", factor.size(), shift.size(), means.size(),
-                                               variances.size()));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("scale, bias, mean and variance have {}, {}, {} and {} elements; expected "
+                     "one for each channel",
+                     factor.size(), shift.size(), means.size(), variances.size()));
   }
   for (size_t i = 0; i < factor.size(); ++i) {
     factor[i] /= std::sqrt(variances[i] + epsilon);
@@ -29,7 +30,8 @@ FoldedNormalization foldBatchNormalization(WeightStore& store, const Constant& s
   const Shape shape{static_cast<int64_t>(factor.size())};
   const Constant& first = store.ofReals(type, shape, factor);
   const Constant& second = store.ofReals(type, shape, shift);
-  return {&store.add(type, shape, first.data, factorName(output)), &store.add(type, shape, second.data, shiftName(output))};
+  return {&store.add(type, shape, first.data, factorName(output)),
+          &store.add(type, shape, second.data, shiftName(output))};
 }
 
 }  // namespace tenon::onnxparser

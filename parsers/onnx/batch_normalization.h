@@ -13,8 +13,8 @@ struct FoldedNormalization {
 
 // The results have `type` and are named after `output`, the node's first output. Fails when the lengths differ.
 FoldedNormalization foldBatchNormalization(WeightStore& store, const Constant& scale, const Constant& bias,
-                                           const Constant& mean, const Constant& variance, double epsilon, DataType type,
-                                           const std::string& output);
+                                           const Constant& mean, const Constant& variance, double epsilon,
+                                           DataType type, const std::string& output);
 
 std::string factorName(const std::string& output);
 std::string shiftName(const std::string& output);

@@ -110,8 +110,9 @@ Extents Emitter::elements(const Value& value) {
   }
   const Shape shape = shapeOf(value);
   if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 0)) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
-         fmt::format("a list of integers has shape {}; expected rank 0 or 1 with an extent known now", toString(shape)));
+    fail(
+        ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+        fmt::format("a list of integers has shape {}; expected rank 0 or 1 with an extent known now", toString(shape)));
   }
   if (!isInteger(typeOf(value))) {
     fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,

@@ -49,8 +49,8 @@ class Emitter {
   Shape shapeOf(const Value& value) const;
   DataType typeOf(const Value& value) const;
   int64_t rankOf(const Value& value) const { return static_cast<int64_t>(shapeOf(value).size()); }
-  Extents dims(const Value& value) const;   // the shape
-  Extents elements(const Value& value);     // the contents of a list of integers (rank 0 or 1)
+  Extents dims(const Value& value) const;  // the shape
+  Extents elements(const Value& value);    // the contents of a list of integers (rank 0 or 1)
   // The same without emitting layers: false where the contents are those of a tensor.
   bool asList(const Value& value, Extents& list) const;
 
@@ -108,7 +108,8 @@ class Emitter {
   std::unordered_map<std::string, int64_t> nextSuffix_;
   std::unordered_map<const void*, nvinfer1::ITensor*> constantTensors_;
   std::unordered_map<const nvinfer1::ITensor*, nvinfer1::ITensor*> shapes_;
-  std::unordered_map<const void*, std::pair<Value, nvinfer1::ITensor*>> extentTensors_;  // the value keeps the key alive
+  std::unordered_map<const void*, std::pair<Value, nvinfer1::ITensor*>>
+      extentTensors_;  // the value keeps the key alive
   std::map<std::tuple<const nvinfer1::ITensor*, int64_t, int64_t>, nvinfer1::ITensor*> runs_;
   std::set<std::string> namedWeights_;
   std::set<const nvinfer1::ITensor*> namedTensors_;

@@ -194,8 +194,8 @@ Value Emitter::concat(const Values& values, int32_t axis) {
   for (const Value& value : values) {
     tensors.push_back(&tensor(value));
   }
-  auto& layer = added(network_.addConcatenation(tensors.data(), static_cast<int32_t>(tensors.size())),
-                      "addConcatenation");
+  auto& layer =
+      added(network_.addConcatenation(tensors.data(), static_cast<int32_t>(tensors.size())), "addConcatenation");
   layer.setAxis(axis);
   return output(layer);
 }
@@ -203,7 +203,8 @@ Value Emitter::concat(const Values& values, int32_t axis) {
 Value Emitter::slice(const Value& value, const Extents& start, const Extents& size, const Extents& stride) {
   const bool fixed = allKnown(start) && allKnown(size) && allKnown(stride);
   if (fixed && value.isConstant()) {
-    if (const Constant* folded = foldSlice(store_, value.constant(), numbersOf(start), numbersOf(size), numbersOf(stride))) {
+    if (const Constant* folded =
+            foldSlice(store_, value.constant(), numbersOf(start), numbersOf(size), numbersOf(stride))) {
       return *folded;
     }
   }
@@ -212,7 +213,8 @@ Value Emitter::slice(const Value& value, const Extents& start, const Extents& si
     for (int64_t i = 0; i < size[0].value; ++i) {
       const int64_t at = start[0].value + i * stride[0].value;
       if (at < 0 || at >= static_cast<int64_t>(value.extents().size())) {
-        fail(ErrorCode::kINVALID_NODE, fmt::format("slice reads element {} of a list of {}", at, value.extents().size()));
+        fail(ErrorCode::kINVALID_NODE,
+             fmt::format("slice reads element {} of a list of {}", at, value.extents().size()));
       }
       picked.push_back(value.extents()[static_cast<size_t>(at)]);
     }
@@ -224,8 +226,9 @@ Value Emitter::slice(const Value& value, const Extents& start, const Extents& si
 Value Emitter::slice(const Value& value, const Extents& start, const Extents& size, const Extents& stride,
                      SampleMode mode, const Value& fill) {
   nvinfer1::ITensor& input = tensor(value);
-  auto& layer = added(network_.addSlice(input, toDims(numbersOf(start)), toDims(numbersOf(size)),
-                                        toDims(numbersOf(stride))), "addSlice");
+  auto& layer =
+      added(network_.addSlice(input, toDims(numbersOf(start)), toDims(numbersOf(size)), toDims(numbersOf(stride))),
+            "addSlice");
   layer.setMode(mode);
   const Extents* parts[] = {&start, &size, &stride};
   for (int32_t i = 0; i < 3; ++i) {

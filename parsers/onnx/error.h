@@ -21,7 +21,8 @@ struct Where {
   const char* function = "";
 };
 
-// Thrown by everything below the entry points; caught once per node (to collect all faults of a graph) and once per call.
+// Thrown by everything below the entry points; caught once per node (to collect all faults of a graph) and once per
+// call.
 class ParseError : public std::runtime_error {
  public:
   ParseError(ErrorCode code, const std::string& reason, Where where)
@@ -72,7 +73,7 @@ class ErrorList {
  public:
   explicit ErrorList(nvinfer1::ILogger* logger);
 
-  void add(std::unique_ptr<ErrorRecord> record);          // logs it too
+  void add(std::unique_ptr<ErrorRecord> record);  // logs it too
   void addModelError(const ParseError& error);
   void addModelError(ErrorCode code, const std::string& reason);
   void addOutOfMemory() noexcept;  // with what was put aside for it

@@ -114,8 +114,10 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
   int64_t& total = bytesRead_[location];
   total += length;
   if ((total - kOverlapAllowed) / kTimesRead > facts.st_size) {
-    refuse(location, fmt::format("tensors overlap: they ask for {} bytes and more of a file of {}; expected each byte in one "
-                                 "tensor", total, static_cast<int64_t>(facts.st_size)));
+    refuse(location,
+           fmt::format("tensors overlap: they ask for {} bytes and more of a file of {}; expected each byte in one "
+                       "tensor",
+                       total, static_cast<int64_t>(facts.st_size)));
   }
   std::byte* bytes = store.allocate(length);
   for (int64_t done = 0; done < length;) {

@@ -5,8 +5,8 @@
 
 namespace tenon::onnxparser {
 
-// Each returns nullptr when it does not fold (too large, or a type without a numeric reading); the caller then emits the
-// layer. Results follow the definition of the TensorRT operation of the same name.
+// Each returns nullptr when it does not fold (too large, or a type without a numeric reading); the caller then emits
+// the layer. Results follow the definition of the TensorRT operation of the same name.
 constexpr int64_t kArithmeticLimit = int64_t{1} << 20;  // elements: beyond, the builder folds faster than this
 constexpr int64_t kMovementLimit = int64_t{1} << 26;
 

@@ -147,8 +147,8 @@ Shape broadcastShape(const Shape& a, const Shape& b) {
     const int64_t da = fromEnd <= a.size() ? a[a.size() - fromEnd] : 1;
     const int64_t db = fromEnd <= b.size() ? b[b.size() - fromEnd] : 1;
     if (da != db && da != 1 && db != 1) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("shapes {} and {} do not broadcast: extents {} and {}", toString(a),
-                                                 toString(b), da, db));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("shapes {} and {} do not broadcast: extents {} and {}", toString(a), toString(b), da, db));
     }
     out[i] = da == 1 ? db : da;
   }
@@ -159,8 +159,8 @@ const Constant* foldUnary(WeightStore& store, const Constant& input, UnaryOperat
   if (!numeric(input.type) || input.count() > kArithmeticLimit || !store.allows(input.bytes())) {
     return nullptr;
   }
-  const bool toBool = operation == UnaryOperation::kNOT || operation == UnaryOperation::kISINF ||
-                      operation == UnaryOperation::kISNAN;
+  const bool toBool =
+      operation == UnaryOperation::kNOT || operation == UnaryOperation::kISINF || operation == UnaryOperation::kISNAN;
   if (isInteger(input.type) && (operation == UnaryOperation::kABS || operation == UnaryOperation::kNEG)) {
     std::vector<int64_t> values = toInts(input);
     for (int64_t& value : values) {
@@ -236,8 +236,10 @@ const Constant* foldCast(WeightStore& store, const Constant& input, DataType typ
   }
   std::vector<double> values = toReals(input);
   if (!isFloating(type) && type != DataType::kBOOL) {
-    for (double& value : values) {  // out of range has no defined result in ONNX; clamp, so that none is undefined in C++
-      value = std::isnan(value) ? 0.0 : std::min(std::max(std::trunc(value), -9223372036854775808.0), 9223372036854774784.0);
+    for (double& value :
+         values) {  // out of range has no defined result in ONNX; clamp, so that none is undefined in C++
+      value = std::isnan(value) ? 0.0
+                                : std::min(std::max(std::trunc(value), -9223372036854775808.0), 9223372036854774784.0);
     }
     std::vector<int64_t> integers(values.begin(), values.end());
     return &store.ofInts(type, input.shape, integers);

@@ -69,8 +69,8 @@ const Constant* foldSlice(WeightStore& store, const Constant& input, const Shape
   for (size_t i = 0; i < size.size(); ++i) {
     const int64_t last = start[i] + (size[i] - 1) * stride[i];
     if (size[i] > 0 && (start[i] < 0 || start[i] >= input.shape[i] || last < 0 || last >= input.shape[i])) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("slice of axis {} from {} to {} leaves the extent {}", i, start[i], last,
-                                                 input.shape[i]));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("slice of axis {} from {} to {} leaves the extent {}", i, start[i], last, input.shape[i]));
     }
     first += start[i] * strides[i];
     step[i] = stride[i] * strides[i];

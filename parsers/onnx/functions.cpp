@@ -89,13 +89,14 @@ void FunctionTable::measure(FunctionFacts& function) {
 
 void FunctionTable::checkInlinable(const FunctionFacts& function) {
   if (function.recursive) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("function '{}' reaches itself through its calls; does '{}' call itself?",
-                                                function.proto->name(), function.proto->name()));
+    fail(ErrorCode::kINVALID_GRAPH,
+         fmt::format("function '{}' reaches itself through its calls; does '{}' call itself?", function.proto->name(),
+                     function.proto->name()));
   }
   if (function.depth > kMaxFunctionDepth) {
     fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("the calls within function '{}' nest {} deep; expected {} at most. "
-                                                    "Inline the functions before export", function.proto->name(),
-                                                    function.depth, kMaxFunctionDepth));
+                                                    "Inline the functions before export",
+                                                    function.proto->name(), function.depth, kMaxFunctionDepth));
   }
 }
 

@@ -30,7 +30,8 @@ std::optional<Shape> declaredShape(const pb::ValueInfoProto& info) {
 
 // Equal names promise equal extents. Exporters that know no name write one of these for every dynamic extent alike.
 bool isDimensionName(const std::string& name) {
-  const bool letter = !name.empty() && (std::isalpha(static_cast<unsigned char>(name.front())) != 0 || name.front() == '_');
+  const bool letter =
+      !name.empty() && (std::isalpha(static_cast<unsigned char>(name.front())) != 0 || name.front() == '_');
   return letter && name != "None" && name != "unknown" && name != "unk";
 }
 
@@ -61,9 +62,11 @@ void GraphImport::log(Severity severity, const std::string& text) const {
 // Other opsets are tried: most operators mean the same in them. A node that does not is refused by its own version.
 void GraphImport::warnOfOpset(int64_t opset) const {
   if (opset != 0 && opset < kOldestOpset) {
-    log(Severity::kWARNING, fmt::format("opset {} is older than {}, the oldest this parser knows as a whole; nodes whose "
-                                        "operators have not changed since are imported, others refused. If that fails, convert the "
-                                        "model with the ONNX version converter", opset, kOldestOpset));
+    log(Severity::kWARNING,
+        fmt::format("opset {} is older than {}, the oldest this parser knows as a whole; nodes whose "
+                    "operators have not changed since are imported, others refused. If that fails, convert the "
+                    "model with the ONNX version converter",
+                    opset, kOldestOpset));
   }
   if (opset > kNewestOpset) {
     log(Severity::kWARNING, fmt::format("opset {} is newer than {}, the newest this parser knows; read as {}", opset,
@@ -74,10 +77,10 @@ void GraphImport::warnOfOpset(int64_t opset) const {
 bool GraphImport::run() {
   const int64_t opset = functions_.modelOpsets().of("");
   warnOfOpset(opset);
-  log(Severity::kINFO, fmt::format("model '{}' of {} {}: IR version {}, opset {}, {} nodes, {} initializers",
-                                   model_.graph().name(), model_.producer_name(), model_.producer_version(),
-                                   model_.ir_version(), opset, model_.graph().node_size(),
-                                   model_.graph().initializer_size()));
+  log(Severity::kINFO,
+      fmt::format("model '{}' of {} {}: IR version {}, opset {}, {} nodes, {} initializers", model_.graph().name(),
+                  model_.producer_name(), model_.producer_version(), model_.ir_version(), opset,
+                  model_.graph().node_size(), model_.graph().initializer_size()));
   order_ = topologicalOrder(model_.graph());
   if (!checkOperators() && !environment_.probe) {
     return false;
@@ -98,7 +101,8 @@ bool GraphImport::run() {
     complete = complete && status == NodeStatus::kIMPORTED;
   }
   if (loader_.clampedDoubles() > 0) {
-    log(Severity::kWARNING, fmt::format("{} DOUBLE weights lie outside FLOAT and were clamped", loader_.clampedDoubles()));
+    log(Severity::kWARNING,
+        fmt::format("{} DOUBLE weights lie outside FLOAT and were clamped", loader_.clampedDoubles()));
   }
   if (!complete) {
     return false;
@@ -143,22 +147,24 @@ void GraphImport::addInputs() {
 
 void GraphImport::addInput(const pb::ValueInfoProto& info) {
   if (!info.type().has_tensor_type()) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("graph input '{}' is no tensor (a sequence, map or optional)",
-                                                    info.name()));
+    fail(ErrorCode::kUNSUPPORTED_GRAPH,
+         fmt::format("graph input '{}' is no tensor (a sequence, map or optional)", info.name()));
   }
   const auto type = toDataType(info.type().tensor_type().elem_type());
   if (!type) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE, fmt::format("graph input '{}' has elements of {}, which TensorRT lacks",
-                                                            info.name(), onnxTypeName(info.type().tensor_type().elem_type())));
+    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+         fmt::format("graph input '{}' has elements of {}, which TensorRT lacks", info.name(),
+                     onnxTypeName(info.type().tensor_type().elem_type())));
   }
   const auto shape = declaredShape(info);
   if (!shape) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("graph input '{}' has no declared rank; declare its shape", info.name()));
+    fail(ErrorCode::kUNSUPPORTED_GRAPH,
+         fmt::format("graph input '{}' has no declared rank; declare its shape", info.name()));
   }
   ITensor* tensor = environment_.network.addInput(info.name().c_str(), *type, toDims(*shape));
   if (tensor == nullptr) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}{}", info.name(), typeName(*type),
-                                                toString(*shape), emitter_.networkReason()));
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}{}", info.name(),
+                                                typeName(*type), toString(*shape), emitter_.networkReason()));
   }
   for (int i = 0; i < info.type().tensor_type().shape().dim_size(); ++i) {
     const auto& dim = info.type().tensor_type().shape().dim(i);
@@ -213,7 +219,8 @@ Values GraphImport::gatherInputs(const pb::NodeProto& proto, const Scope& scope)
     }
     const auto found = scope.values.find(name);
     if (found == scope.values.end()) {
-      fail(ErrorCode::kINVALID_GRAPH, fmt::format("input '{}' is no graph input, initializer or output of a node", name));
+      fail(ErrorCode::kINVALID_GRAPH,
+           fmt::format("input '{}' is no graph input, initializer or output of a node", name));
     }
     inputs.push_back(found->second);
   }
@@ -236,8 +243,8 @@ void GraphImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const Va
       continue;
     }
     if (value.isNone()) {
-      fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("output {} '{}' of {} cannot be computed; remove its uses", i, name,
-                                                     proto.op_type()));
+      fail(ErrorCode::kUNSUPPORTED_NODE,
+           fmt::format("output {} '{}' of {} cannot be computed; remove its uses", i, name, proto.op_type()));
     }
     scope.values[name] = value;
     const bool folded = value.isConstant() || value.isExtents();

@@ -36,10 +36,11 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
     fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty: got 0 bytes, expected a serialized ONNX model");
   }
   if (size > kProtobufLimit) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
-         fmt::format("the model has {} bytes; a protobuf message ends at 2 GiB ({} bytes). Save the weights as external "
-                     "data",
-                     size, kProtobufLimit));
+    fail(
+        ErrorCode::kMODEL_DESERIALIZE_FAILED,
+        fmt::format("the model has {} bytes; a protobuf message ends at 2 GiB ({} bytes). Save the weights as external "
+                    "data",
+                    size, kProtobufLimit));
   }
   const WireFault fault = checkWire(static_cast<const uint8_t*>(data), size);
   if (fault.found) {
@@ -74,8 +75,9 @@ std::string readFile(const std::string& path) {
   }
   const int64_t size = facts.st_size;
   if (static_cast<uint64_t>(size) > kProtobufLimit) {
-    refuse(fmt::format("it has {} bytes; expected {} at most, where a protobuf message ends. Save the weights as external data",
-                       size, kProtobufLimit));
+    refuse(fmt::format(
+        "it has {} bytes; expected {} at most, where a protobuf message ends. Save the weights as external data", size,
+        kProtobufLimit));
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {

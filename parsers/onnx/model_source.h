@@ -10,8 +10,8 @@
 
 namespace tenon::onnxparser {
 
-// Owns every model it read, because weights point into them. What fails is an entry of the error list; `use(model, path)`
-// says whether its own part succeeded.
+// Owns every model it read, because weights point into them. What fails is an entry of the error list; `use(model,
+// path)` says whether its own part succeeded.
 class ModelSource {
  public:
   explicit ModelSource(ErrorList& errors) : errors_(errors) {}

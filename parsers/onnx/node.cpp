@@ -11,8 +11,8 @@ enum AttributeType : int32_t { kFLOAT = 1, kINT = 2, kSTRING = 3, kFLOATS = 6, k
 
 const Value& Node::input(size_t index) const {
   if (!hasInput(index)) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("input {} is required, but the node has {} inputs{}", index, inputs_.size(),
-                                               index < inputs_.size() ? " and this one is empty" : ""));
+    fail(ErrorCode::kINVALID_NODE, fmt::format("input {} is required, but the node has {} inputs{}", index,
+                                               inputs_.size(), index < inputs_.size() ? " and this one is empty" : ""));
   }
   return inputs_[index];
 }
@@ -21,9 +21,10 @@ const Constant& Node::constant(size_t index, const char* what) const {
   const Value& value = input(index);
   if (!value.isConstant()) {
     fail(ErrorCode::kUNSUPPORTED_NODE_INPUT,
-         fmt::format("{} (input {} '{}') is computed at run time; expected an initializer or a value that can be computed "
-                     "while parsing. Simplify the model, or fix the input shapes it depends on",
-                     what, index, proto_.input(static_cast<int>(index))));
+         fmt::format(
+             "{} (input {} '{}') is computed at run time; expected an initializer or a value that can be computed "
+             "while parsing. Simplify the model, or fix the input shapes it depends on",
+             what, index, proto_.input(static_cast<int>(index))));
   }
   return value.constant();
 }

@@ -35,7 +35,9 @@ class Node {
   size_t inputCount() const { return inputs_.size(); }
   size_t outputCount() const { return static_cast<size_t>(proto_.output_size()); }
   bool hasInput(size_t index) const { return index < inputs_.size() && !inputs_[index].isNone(); }
-  bool usesOutput(size_t index) const { return index < outputCount() && !proto_.output(static_cast<int>(index)).empty(); }
+  bool usesOutput(size_t index) const {
+    return index < outputCount() && !proto_.output(static_cast<int>(index)).empty();
+  }
   // Fails when the input is absent.
   const Value& input(size_t index) const;
   Value optional(size_t index) const { return hasInput(index) ? inputs_[index] : Value(); }

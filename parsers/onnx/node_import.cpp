@@ -1,5 +1,5 @@
-// Imports single nodes: by the table of operators, as an inlined function of the model, or as a plugin; and the check of
-// all operators before anything is built.
+// Imports single nodes: by the table of operators, as an inlined function of the model, or as a plugin; and the check
+// of all operators before anything is built.
 #include <algorithm>
 
 #include "graph_import.h"
@@ -21,19 +21,25 @@ std::string opsetsOf(const std::string& name) {
 std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
   const std::string& type = proto.op_type();
   if (!isStandardDomain(proto.domain())) {
-    return fmt::format("operator '{}' of domain '{}' has no importer, no function in the model and no plugin creator of that "
-                       "name. Register a plugin '{}', or export with standard operators", type, proto.domain(), type);
+    return fmt::format(
+        "operator '{}' of domain '{}' has no importer, no function in the model and no plugin creator of that "
+        "name. Register a plugin '{}', or export with standard operators",
+        type, proto.domain(), type);
   }
   if (hasImporter(type)) {
     return fmt::format("operator {} is imported for opsets {}, but the model uses opset {}. Convert the model", type,
                        opsetsOf(type), opset);
   }
   if (type == "If" || type == "Loop" || type == "Scan") {
-    return fmt::format("{} holds a subgraph, which is not supported yet. Export with constant control flow, or fold the "
-                       "model with its input shapes fixed", type);
+    return fmt::format(
+        "{} holds a subgraph, which is not supported yet. Export with constant control flow, or fold the "
+        "model with its input shapes fixed",
+        type);
   }
-  return fmt::format("operator {} has no importer and no plugin creator of that name. Register a plugin '{}', or export with "
-                     "supported operators (docs/onnx.md)", type, type);
+  return fmt::format(
+      "operator {} has no importer and no plugin creator of that name. Register a plugin '{}', or export with "
+      "supported operators (docs/onnx.md)",
+      type, type);
 }
 
 }  // namespace
@@ -53,8 +59,8 @@ void GraphImport::report(const pb::NodeProto& proto, const Scope& scope, const P
   for (const std::string& function : scope.functions) {
     path += fmt::format(" in function {}", function);
   }
-  record->description = fmt::format("node {} '{}' ({}, opset {}){}: {}", scope.topLevelNode, proto.name(), proto.op_type(),
-                                    scope.opsets->of(proto.domain()), path, error.what());
+  record->description = fmt::format("node {} '{}' ({}, opset {}){}: {}", scope.topLevelNode, proto.name(),
+                                    proto.op_type(), scope.opsets->of(proto.domain()), path, error.what());
   record->setFunctionStack(scope.functions);
   environment_.errors.add(std::move(record));
 }
@@ -92,18 +98,21 @@ void GraphImport::checkNode(const pb::NodeProto& proto, Scope& scope) {
 // Each function is looked into once, at its first call.
 void GraphImport::checkFunction(const FunctionFacts& function, const Node& call, const Scope& scope) {
   FunctionTable::checkInlinable(function);
-  if (scope.functions.empty() && (__builtin_add_overflow(inlinedNodes_, function.nodes, &inlinedNodes_) ||
-                                  inlinedNodes_ > kMaxInlinedNodes)) {
+  if (scope.functions.empty() &&
+      (__builtin_add_overflow(inlinedNodes_, function.nodes, &inlinedNodes_) || inlinedNodes_ > kMaxInlinedNodes)) {
     inlinedNodes_ -= function.nodes;
     fail(ErrorCode::kUNSUPPORTED_GRAPH,
-         fmt::format("function '{}' stands for {}{} nodes when inlined, besides {} of the calls before; expected {} in all. "
-                     "Let functions call each other less often", function.proto->name(), function.nodes,
-                     function.nodes == INT64_MAX ? " or more" : "", inlinedNodes_, kMaxInlinedNodes));
+         fmt::format(
+             "function '{}' stands for {}{} nodes when inlined, besides {} of the calls before; expected {} in all. "
+             "Let functions call each other less often",
+             function.proto->name(), function.nodes, function.nodes == INT64_MAX ? " or more" : "", inlinedNodes_,
+             kMaxInlinedNodes));
   }
   const auto [known, isNew] = refusedFunctions_.try_emplace(&function, 0);
   if (!isNew) {
     if (known->second > 0) {
-      fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("function '{}' is refused, as at its first call", function.proto->name()));
+      fail(ErrorCode::kUNSUPPORTED_NODE,
+           fmt::format("function '{}' is refused, as at its first call", function.proto->name()));
     }
     return;
   }
@@ -115,7 +124,8 @@ void GraphImport::checkFunction(const FunctionFacts& function, const Node& call,
   refusedFunctions_[&function] = static_cast<int>(environment_.errors.size() - errors);
 }
 
-GraphImport::Scope GraphImport::functionScope(const FunctionFacts& function, const Node& call, const Scope& scope) const {
+GraphImport::Scope GraphImport::functionScope(const FunctionFacts& function, const Node& call,
+                                              const Scope& scope) const {
   const pb::FunctionProto& proto = *function.proto;
   Scope inner;
   inner.opsets = &function.opsets;

@@ -17,7 +17,8 @@ bool Parser::parse(const void* data, size_t size, const char* path) noexcept {
 }
 
 bool Parser::parseFromFile(const char* file, int /*verbosity: the logger filters*/) noexcept {
-  return source_.useFile("parseFromFile", file, [&](const auto& model, const char* from) { return import(model, from); });
+  return source_.useFile("parseFromFile", file,
+                         [&](const auto& model, const char* from) { return import(model, from); });
 }
 
 bool Parser::parseModelProto() noexcept {

@@ -19,7 +19,9 @@ class Parser final : public nvonnxparser::IParser {
   bool parse(const void* data, size_t size, const char* path) noexcept override;
   bool parseFromFile(const char* file, int verbosity) noexcept override;
   bool supportsModel(const void* data, size_t size, SubGraphCollection_t& parts, const char* path) noexcept override;
-  bool parseWithWeightDescriptors(const void* data, size_t size) noexcept override { return parse(data, size, nullptr); }
+  bool parseWithWeightDescriptors(const void* data, size_t size) noexcept override {
+    return parse(data, size, nullptr);
+  }
   bool supportsOperator(const char* name) const noexcept override;
   int getNbErrors() const noexcept override { return static_cast<int>(errors_.size()); }
   const nvonnxparser::IParserError* getError(int index) const noexcept override {
@@ -29,7 +31,9 @@ class Parser final : public nvonnxparser::IParser {
   const char* const* getUsedVCPluginLibraries(int64_t& count) const noexcept override;
   void setFlags(nvonnxparser::OnnxParserFlags flags) noexcept override { flags_ = flags; }
   nvonnxparser::OnnxParserFlags getFlags() const noexcept override { return flags_; }
-  void clearFlag(nvonnxparser::OnnxParserFlag flag) noexcept override { flags_ &= ~(1u << static_cast<uint32_t>(flag)); }
+  void clearFlag(nvonnxparser::OnnxParserFlag flag) noexcept override {
+    flags_ &= ~(1u << static_cast<uint32_t>(flag));
+  }
   void setFlag(nvonnxparser::OnnxParserFlag flag) noexcept override { flags_ |= 1u << static_cast<uint32_t>(flag); }
   bool getFlag(nvonnxparser::OnnxParserFlag flag) const noexcept override {
     return (flags_ >> static_cast<uint32_t>(flag)) & 1u;
@@ -64,7 +68,8 @@ class Parser final : public nvonnxparser::IParser {
   ErrorList errors_;
   WeightStore store_;
   ModelSource source_{errors_};
-  nvonnxparser::OnnxParserFlags flags_ = 1u << static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kNATIVE_INSTANCENORM);
+  nvonnxparser::OnnxParserFlags flags_ = 1u
+                                         << static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kNATIVE_INSTANCENORM);
   std::unordered_map<std::string, std::vector<nvinfer1::ITensor*>> nodeOutputs_;
   std::vector<Subgraph> subgraphs_;
 };

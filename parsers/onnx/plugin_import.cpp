@@ -49,8 +49,10 @@ void addField(Fields& fields, const Node& node, const pb::AttributeProto& attrib
       const bool real = tensor.type == DataType::kFLOAT;
       const bool half = tensor.type == DataType::kHALF;
       const bool integer = tensor.type == DataType::kINT32;
-      const auto type = real ? PluginFieldType::kFLOAT32 : half ? PluginFieldType::kFLOAT16
-                        : integer ? PluginFieldType::kINT32 : PluginFieldType::kINT64;
+      const auto type = real      ? PluginFieldType::kFLOAT32
+                        : half    ? PluginFieldType::kFLOAT16
+                        : integer ? PluginFieldType::kINT32
+                                  : PluginFieldType::kINT64;
       if (!real && !half && !integer && tensor.type != DataType::kINT64) {
         break;
       }
@@ -61,7 +63,8 @@ void addField(Fields& fields, const Node& node, const pb::AttributeProto& attrib
   }
   fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
        fmt::format("attribute '{}' cannot become a plugin field: AttributeProto type {}; expected FLOAT, INT, STRING, "
-                   "TENSOR, FLOATS or INTS", name, attribute.type()));
+                   "TENSOR, FLOATS or INTS",
+                   name, attribute.type()));
 }
 
 }  // namespace
@@ -98,21 +101,24 @@ Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator) {
   nvinfer1::ILayer* layer = nullptr;
   if (kind == "PLUGIN CREATOR_V1") {
     auto* plugin = static_cast<nvinfer1::IPluginCreator&>(creator).createPlugin(name.c_str(), &collection);
-    layer = plugin == nullptr ? nullptr
-                              : network.addPluginV2(inputs.data(), static_cast<int32_t>(inputs.size()), *plugin);
+    layer =
+        plugin == nullptr ? nullptr : network.addPluginV2(inputs.data(), static_cast<int32_t>(inputs.size()), *plugin);
   } else if (kind == "PLUGIN CREATOR_V3ONE") {
     auto* plugin = static_cast<nvinfer1::IPluginCreatorV3One&>(creator).createPlugin(name.c_str(), &collection,
-                                                                                      nvinfer1::TensorRTPhase::kBUILD);
+                                                                                     nvinfer1::TensorRTPhase::kBUILD);
     layer = plugin == nullptr
                 ? nullptr
                 : network.addPluginV3(inputs.data(), static_cast<int32_t>(inputs.size()), nullptr, 0, *plugin);
   } else {
     fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("the plugin creator of '{}' has interface '{}'; expected PLUGIN "
-                                                   "CREATOR_V1 or PLUGIN CREATOR_V3ONE", node.type(), kind));
+                                                   "CREATOR_V1 or PLUGIN CREATOR_V3ONE",
+                                                   node.type(), kind));
   }
   if (layer == nullptr) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("plugin '{}' was not created from the node's {} attributes, or the network "
-                                               "refused it; the log says why", node.type(), fields.list.size()));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("plugin '{}' was not created from the node's {} attributes, or the network "
+                     "refused it; the log says why",
+                     node.type(), fields.list.size()));
   }
   node.emit().added(layer, "addPlugin");
   Values outputs;

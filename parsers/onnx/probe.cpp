@@ -48,17 +48,19 @@ class Quietly {
 
 }  // namespace
 
-// Clients build each subgraph as a model of its own and ask again, until the answer is that a model is supported as a whole.
-// So a node that cannot be imported stands in no subgraph: asking again must get somewhere.
+// Clients build each subgraph as a model of its own and ask again, until the answer is that a model is supported as a
+// whole. So a node that cannot be imported stands in no subgraph: asking again must get somewhere.
 bool Parser::probe(const void* data, size_t size, const char* path) {
   errors_.clear();
   subgraphs_.clear();
   const auto model = loadModel(data, size);
-  // A network of its own, so that the caller's stays as it is. Weights and messages are declared first: they outlive it.
+  // A network of its own, so that the caller's stays as it is. Weights and messages are declared first: they outlive
+  // it.
   WeightStore store;
   NetworkMessages messages;
   const ExternalFiles files(path);
-  const std::unique_ptr<nvinfer1::INetworkDefinition> scratch(network_.getBuilder().createNetworkV2(network_.getFlags()));
+  const std::unique_ptr<nvinfer1::INetworkDefinition> scratch(
+      network_.getBuilder().createNetworkV2(network_.getFlags()));
   if (scratch == nullptr) {
     fail(ErrorCode::kINTERNAL_ERROR, "the builder made no network to try the model on");
   }

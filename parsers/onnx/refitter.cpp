@@ -24,9 +24,10 @@ std::set<std::string> refittableNames(nvinfer1::IRefitter& refitter) {
 
 void Refitter::give(const Constant& constant) {
   if (!refitter_.setNamedWeights(constant.name.c_str(), constant.weights())) {
-    fail(ErrorCode::kREFIT_FAILED, fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
-                                               "count it was built with", constant.name, typeName(constant.type),
-                                               toString(constant.shape)));
+    fail(ErrorCode::kREFIT_FAILED,
+         fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
+                     "count it was built with",
+                     constant.name, typeName(constant.type), toString(constant.shape)));
   }
 }
 
@@ -84,7 +85,8 @@ bool Refitter::refitFromBytes(const void* data, size_t size, const char* path) n
 }
 
 bool Refitter::refitFromFile(const char* file) noexcept {
-  return source_.useFile("refitFromFile", file, [&](const auto& model, const char* from) { return refit(model, from); });
+  return source_.useFile("refitFromFile", file,
+                         [&](const auto& model, const char* from) { return refit(model, from); });
 }
 
 bool Refitter::refitModelProto() noexcept {

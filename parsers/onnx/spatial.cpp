@@ -10,14 +10,14 @@ Shape listOf(const Node& node, const char* name, size_t size, int64_t fallback) 
     list.assign(size, fallback);
   }
   if (list.size() != size) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("attribute '{}' = {} has {} entries; expected {}", name, toString(list),
-                                               list.size(), size));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("attribute '{}' = {} has {} entries; expected {}", name, toString(list), list.size(), size));
   }
   for (const int64_t number : list) {
     if (number < fallback || number > INT32_MAX) {
-      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("attribute '{}' = {}: entry {} is too {}; expected {} to {}", name,
-                                                          toString(list), number, number < fallback ? "small" : "large",
-                                                          fallback, INT32_MAX));
+      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+           fmt::format("attribute '{}' = {}: entry {} is too {}; expected {} to {}", name, toString(list), number,
+                       number < fallback ? "small" : "large", fallback, INT32_MAX));
     }
   }
   return list;
@@ -39,8 +39,8 @@ Spatial readSpatial(const Node& node, Shape kernel) {
   const size_t rank = spatial.kernel.size();
   const Shape declared = node.integers("kernel_shape");
   if (!declared.empty() && declared != spatial.kernel) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("kernel_shape = {} disagrees with the weights' {}", toString(declared),
-                                               toString(spatial.kernel)));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("kernel_shape = {} disagrees with the weights' {}", toString(declared), toString(spatial.kernel)));
   }
   spatial.strides = listOf(node, "strides", rank, 1);
   spatial.dilations = listOf(node, "dilations", rank, 1);

@@ -13,10 +13,11 @@ namespace {
 DataType typeOf(const pb::TensorProto& tensor, const std::string& name) {
   const auto type = toDataType(tensor.data_type());
   if (!type) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
-         fmt::format("tensor '{}' has elements of {}; TensorRT has FLOAT, FLOAT16, BFLOAT16, INT32, INT64, INT8, UINT8, "
-                     "BOOL, FLOAT8E4M3FN, INT4 and FLOAT4E2M1 (DOUBLE becomes FLOAT). Cast it before export",
-                     name, onnxTypeName(tensor.data_type())));
+    fail(
+        ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+        fmt::format("tensor '{}' has elements of {}; TensorRT has FLOAT, FLOAT16, BFLOAT16, INT32, INT64, INT8, UINT8, "
+                    "BOOL, FLOAT8E4M3FN, INT4 and FLOAT4E2M1 (DOUBLE becomes FLOAT). Cast it before export",
+                    name, onnxTypeName(tensor.data_type())));
   }
   return *type;
 }
@@ -26,8 +27,8 @@ int64_t numberOption(const pb::StringStringEntryProto& entry, const std::string&
   errno = 0;
   const long long number = std::strtoll(entry.value().c_str(), &end, 10);
   if (entry.value().empty() || *end != '\0' || errno != 0 || number < 0) {
-    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}': external_data {} = '{}' is no byte count", name, entry.key(),
-                                                entry.value()));
+    fail(ErrorCode::kINVALID_VALUE,
+         fmt::format("tensor '{}': external_data {} = '{}' is no byte count", name, entry.key(), entry.value()));
   }
   return number;
 }
@@ -73,8 +74,8 @@ const Constant& TensorLoader::external(const pb::TensorProto& tensor, const std:
   const bool isDouble = tensor.data_type() == static_cast<int32_t>(OnnxType::kDOUBLE);
   const int64_t expected = bytesFor(typeOf(tensor, name), elementCount(shape)) * (isDouble ? 2 : 1);
   if (length >= 0 && length != expected) {
-    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' of shape {} needs {} bytes, but external_data gives {}", name,
-                                                toString(shape), expected, length));
+    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' of shape {} needs {} bytes, but external_data gives {}",
+                                                name, toString(shape), expected, length));
   }
   length = expected;
   const std::byte* bytes = files_.read(location, offset, length, store_);
@@ -106,7 +107,8 @@ const Constant& TensorLoader::fromDoubles(const std::string& name, Shape shape, 
   for (int64_t i = 0; i < count; ++i) {
     const bool outside = std::isfinite(data[i]) && std::fabs(data[i]) > FLT_MAX;
     clampedDoubles_ += outside ? 1 : 0;
-    floats[i] = outside ? std::copysign(FLT_MAX, static_cast<float>(data[i] < 0 ? -1 : 1)) : static_cast<float>(data[i]);
+    floats[i] =
+        outside ? std::copysign(FLT_MAX, static_cast<float>(data[i] < 0 ? -1 : 1)) : static_cast<float>(data[i]);
   }
   return store_.add(DataType::kFLOAT, std::move(shape), floats, name);
 }
@@ -116,8 +118,9 @@ const Constant& TensorLoader::fromNumbers(const pb::TensorProto& tensor, const s
   const int64_t count = elementCount(shape);
   const auto check = [&](int64_t got, int64_t expected, const char* field) {
     if (got != expected) {
-      fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' of {}{} needs {} numbers in {}, but has {}", name,
-                                                  onnxTypeName(tensor.data_type()), toString(shape), expected, field, got));
+      fail(ErrorCode::kINVALID_VALUE,
+           fmt::format("tensor '{}' of {}{} needs {} numbers in {}, but has {}", name, onnxTypeName(tensor.data_type()),
+                       toString(shape), expected, field, got));
     }
   };
   switch (static_cast<OnnxType>(tensor.data_type())) {

@@ -62,8 +62,9 @@ Dependencies dependenciesOf(const pb::GraphProto& graph) {
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& name : graph.node(i).output()) {
       if (!name.empty() && !producer.emplace(name, i).second) {
-        fail(ErrorCode::kINVALID_GRAPH, fmt::format("tensor '{}' is an output of node {} and of node {}; names must be unique",
-                                                    name, producer[name], i));
+        fail(ErrorCode::kINVALID_GRAPH,
+             fmt::format("tensor '{}' is an output of node {} and of node {}; names must be unique", name,
+                         producer[name], i));
       }
     }
   }
@@ -84,7 +85,8 @@ Dependencies dependenciesOf(const pb::GraphProto& graph) {
   return result;
 }
 
-using Ready = std::priority_queue<int, std::vector<int>, std::greater<>>;  // the lowest index first keeps the file's order
+using Ready =
+    std::priority_queue<int, std::vector<int>, std::greater<>>;  // the lowest index first keeps the file's order
 
 }  // namespace
 
@@ -108,15 +110,16 @@ std::vector<int> topologicalOrder(const pb::GraphProto& graph) {
   }
   if (order.size() != dependencies.waiting.size()) {
     const auto& waiting = dependencies.waiting;
-    const auto index = static_cast<int>(std::find_if(waiting.begin(), waiting.end(), [](int n) { return n > 0; }) - waiting.begin());
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output", index,
-                                                graph.node(index).name(), graph.node(index).op_type()));
+    const auto index =
+        static_cast<int>(std::find_if(waiting.begin(), waiting.end(), [](int n) { return n > 0; }) - waiting.begin());
+    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output",
+                                                index, graph.node(index).name(), graph.node(index).op_type()));
   }
   return order;
 }
 
-// Takes all supported nodes that can run, then all others that can, and so on: the groups are intervals of a topological
-// order, hence convex, and putting off every change as long as possible makes the fewest of them.
+// Takes all supported nodes that can run, then all others that can, and so on: the groups are intervals of a
+// topological order, hence convex, and putting off every change as long as possible makes the fewest of them.
 std::vector<std::vector<int64_t>> supportedRuns(const pb::GraphProto& graph, const std::vector<bool>& supported) {
   Dependencies dependencies = dependenciesOf(graph);
   Ready ready[2];  // by whether the node is supported

@@ -10,8 +10,8 @@ namespace tenon::onnxparser {
 
 namespace pb = tenon::onnx;
 
-// Stable topological order of nodes; fails when the graph has a cycle. What a graph within an attribute (a branch, a loop's
-// body) reads from outside counts as read by the node that holds it.
+// Stable topological order of nodes; fails when the graph has a cycle. What a graph within an attribute (a branch, a
+// loop's body) reads from outside counts as read by the node that holds it.
 std::vector<int> topologicalOrder(const pb::GraphProto& graph);
 
 // The supported nodes in as few groups as can be. No path from one node of a group to another leaves the group, and the

@@ -11,9 +11,10 @@ namespace tenon::onnxparser {
 
 std::string onnxTypeName(int32_t type) {
   static constexpr std::array<const char*, 25> kNames{
-      "UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16",
-      "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ",
-      "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4", "FLOAT4E2M1", "FLOAT8E8M0"};
+      "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+      "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+      "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+      "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0"};
   if (type >= 0 && type < static_cast<int32_t>(kNames.size())) {
     return kNames[static_cast<size_t>(type)];
   }
@@ -21,8 +22,8 @@ std::string onnxTypeName(int32_t type) {
 }
 
 std::string typeName(DataType type) {
-  static constexpr std::array<const char*, 12> kNames{"FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8",
-                                                      "FP8", "BF16", "INT64", "INT4", "FP4", "E8M0"};
+  static constexpr std::array<const char*, 12> kNames{"FLOAT", "HALF", "INT8",  "INT32", "BOOL", "UINT8",
+                                                      "FP8",   "BF16", "INT64", "INT4",  "FP4",  "E8M0"};
   const auto index = static_cast<size_t>(type);
   return index < kNames.size() ? kNames[index] : fmt::format("type number {}", index);
 }
@@ -69,7 +70,8 @@ int64_t elementCount(const Shape& shape) {
   int64_t count = 1;
   for (const int64_t extent : shape) {
     if (extent < 0) {
-      fail(ErrorCode::kINVALID_VALUE, fmt::format("shape {} has a negative extent; expected 0 or more", toString(shape)));
+      fail(ErrorCode::kINVALID_VALUE,
+           fmt::format("shape {} has a negative extent; expected 0 or more", toString(shape)));
     }
     if (__builtin_mul_overflow(count, extent, &count)) {
       fail(ErrorCode::kINVALID_VALUE, fmt::format("shape {} has more elements than 2^63", toString(shape)));
@@ -90,9 +92,8 @@ std::string toString(const Shape& shape) { return fmt::format("[{}]", fmt::join(
 
 nvinfer1::Dims toDims(const Shape& shape) {
   if (shape.size() > nvinfer1::Dims::MAX_DIMS) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
-         fmt::format("shape {} has rank {}; TensorRT tensors have rank {} at most", toString(shape), shape.size(),
-                     nvinfer1::Dims::MAX_DIMS + 0));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("shape {} has rank {}; TensorRT tensors have rank {} at most",
+                                                         toString(shape), shape.size(), nvinfer1::Dims::MAX_DIMS + 0));
   }
   nvinfer1::Dims dims{};
   dims.nbDims = static_cast<int32_t>(shape.size());

@@ -44,8 +44,8 @@ using Extents = std::vector<Extent>;
 class Value {
  public:
   Value() = default;
-  Value(nvinfer1::ITensor& tensor) : tensor_(&tensor) {}        // NOLINT: a tensor is a value
-  Value(const Constant& constant) : constant_(&constant) {}     // NOLINT: a constant is a value
+  Value(nvinfer1::ITensor& tensor) : tensor_(&tensor) {}     // NOLINT: a tensor is a value
+  Value(const Constant& constant) : constant_(&constant) {}  // NOLINT: a constant is a value
   static Value ofExtents(Extents extents, bool scalar, DataType type) {
     Value value;
     value.extents_ = std::make_shared<const ExtentList>(ExtentList{std::move(extents), scalar, type});

@@ -28,8 +28,8 @@ class WeightStore {
   const Constant& ofInts(DataType type, Shape shape, const std::vector<int64_t>& values);
   const Constant& ofReals(DataType type, Shape shape, const std::vector<double>& values);
   // Whether a constant of that size may be computed while parsing. A few nodes can ask for any number of them: what is
-  // beyond kComputedLimit and four times the model's initializers in all is left to the builder, except for lists as shape
-  // arithmetic needs them.
+  // beyond kComputedLimit and four times the model's initializers in all is left to the builder, except for lists as
+  // shape arithmetic needs them.
   bool allows(int64_t bytes);
   void countInitializer(int64_t bytes) { computable_ += 4 * bytes; }
   // One value everywhere. Constants of one value share the bytes of the largest.
@@ -60,8 +60,8 @@ class ExternalFiles {
  public:
   // Without the path of a model every external tensor is an error that says so.
   explicit ExternalFiles(const char* modelPath);
-  // The bytes [offset, offset + length) of `location`; length -1: to the end of the file. Read once, whoever shares them.
-  // Fails when tensors overlap so that a file would be read more than four times.
+  // The bytes [offset, offset + length) of `location`; length -1: to the end of the file. Read once, whoever shares
+  // them. Fails when tensors overlap so that a file would be read more than four times.
   const std::byte* read(const std::string& location, int64_t offset, int64_t& length, WeightStore& store) const;
 
  private:

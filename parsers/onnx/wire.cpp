@@ -23,19 +23,29 @@ struct FieldRow {
   const char* name;
 };
 
-constexpr std::array kFields{
-    FieldRow{kModel, 7, kGraph, "graph"},          FieldRow{kModel, 8, kLeaf, "opset_import"},
-    FieldRow{kModel, 25, kFunction, "functions"},  FieldRow{kModel, 14, kLeaf, "metadata_props"},
-    FieldRow{kGraph, 1, kNode, "node"},            FieldRow{kGraph, 5, kTensor, "initializer"},
-    FieldRow{kGraph, 11, kValueInfo, "input"},     FieldRow{kGraph, 12, kValueInfo, "output"},
-    FieldRow{kGraph, 13, kValueInfo, "value_info"}, FieldRow{kGraph, 15, kSparse, "sparse_initializer"},
-    FieldRow{kNode, 5, kAttribute, "attribute"},   FieldRow{kAttribute, 5, kTensor, "t"},
-    FieldRow{kAttribute, 6, kGraph, "g"},          FieldRow{kAttribute, 10, kTensor, "tensors"},
-    FieldRow{kAttribute, 11, kGraph, "graphs"},    FieldRow{kAttribute, 22, kSparse, "sparse_tensor"},
-    FieldRow{kFunction, 7, kNode, "node"},         FieldRow{kFunction, 11, kAttribute, "attribute_proto"},
-    FieldRow{kTensor, 9, kLeaf, "raw_data"},       FieldRow{kValueInfo, 2, kType, "type"},
-    FieldRow{kType, 1, kLeaf, "tensor_type"},      FieldRow{kSparse, 1, kTensor, "values"},
-    FieldRow{kSparse, 2, kTensor, "indices"}};
+constexpr std::array kFields{FieldRow{kModel, 7, kGraph, "graph"},
+                             FieldRow{kModel, 8, kLeaf, "opset_import"},
+                             FieldRow{kModel, 25, kFunction, "functions"},
+                             FieldRow{kModel, 14, kLeaf, "metadata_props"},
+                             FieldRow{kGraph, 1, kNode, "node"},
+                             FieldRow{kGraph, 5, kTensor, "initializer"},
+                             FieldRow{kGraph, 11, kValueInfo, "input"},
+                             FieldRow{kGraph, 12, kValueInfo, "output"},
+                             FieldRow{kGraph, 13, kValueInfo, "value_info"},
+                             FieldRow{kGraph, 15, kSparse, "sparse_initializer"},
+                             FieldRow{kNode, 5, kAttribute, "attribute"},
+                             FieldRow{kAttribute, 5, kTensor, "t"},
+                             FieldRow{kAttribute, 6, kGraph, "g"},
+                             FieldRow{kAttribute, 10, kTensor, "tensors"},
+                             FieldRow{kAttribute, 11, kGraph, "graphs"},
+                             FieldRow{kAttribute, 22, kSparse, "sparse_tensor"},
+                             FieldRow{kFunction, 7, kNode, "node"},
+                             FieldRow{kFunction, 11, kAttribute, "attribute_proto"},
+                             FieldRow{kTensor, 9, kLeaf, "raw_data"},
+                             FieldRow{kValueInfo, 2, kType, "type"},
+                             FieldRow{kType, 1, kLeaf, "tensor_type"},
+                             FieldRow{kSparse, 1, kTensor, "values"},
+                             FieldRow{kSparse, 2, kTensor, "indices"}};
 
 const FieldRow* findField(Message message, uint32_t number) {
   for (const FieldRow& row : kFields) {

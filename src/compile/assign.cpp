@@ -21,7 +21,7 @@ using graph::NodeId;
 using graph::ValueId;
 
 constexpr int kSweeps = 20;
-constexpr double kLess = 0.001;        // part of the time that a start must save to win over those before it
+constexpr double kLess = 0.001;  // part of the time that a start must save to win over those before it
 // The same with blocks of channels: they bring more reformats, whose times here are those of warm caches.
 constexpr double kMuchLess = 0.05;
 
@@ -93,7 +93,8 @@ class Assigner {
       std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
       if (const auto view = transposedView(*node); view && !isSelected) options.push_back(*view);
       if (options.empty()) {
-        throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed", node->name);
+        throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed",
+                          node->name);
       }
     }
   }
@@ -117,11 +118,13 @@ class Assigner {
     return view;
   }
 
-  // A transpose that moves the channels behind the pixels, or back, leaves every byte in place where one side is channels-last.
-  // Constants are row-major whatever format is asked for, so those are copied, and so is what a debug listener wants to see.
+  // A transpose that moves the channels behind the pixels, or back, leaves every byte in place where one side is
+  // channels-last. Constants are row-major whatever format is asked for, so those are copied, and so is what a debug
+  // listener wants to see.
   std::optional<Option> transposedView(const graph::Node& node) const {
     const auto* transpose = node.op.as<ops::Transpose>();
-    if (transpose == nullptr || options_.filter != nullptr || graph_.value(node.inputs[0]).constant != nullptr) return std::nullopt;
+    if (transpose == nullptr || options_.filter != nullptr || graph_.value(node.inputs[0]).constant != nullptr)
+      return std::nullopt;
     const auto& output = graph_.value(node.outputs[0]);
     const size_t axes = output.type.shape.size();
     if (axes < 4 || axes > 5 || bits(output.type.dtype) < 8 || output.constraints.debug) return std::nullopt;
@@ -175,7 +178,8 @@ class Assigner {
     const auto [known, isNew] = reformats_.try_emplace({id, from, to}, 0.0);
     if (!isNew) return known->second;
     const auto& type = graph_.value(id).type;
-    if (!coincide(type.shape, from, to)) known->second = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to).seconds;
+    if (!coincide(type.shape, from, to))
+      known->second = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to).seconds;
     return known->second;
   }
 
@@ -267,10 +271,12 @@ class Assigner {
       if (const auto found = reformatted.find({id, to}); found != reformatted.end()) return found->second;
       const auto& type = graph_.value(id).type;
       auto choice = viewOption(1, 1);
-      if (!coincide(type.shape, from, to)) choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
+      if (!coincide(type.shape, from, to))
+        choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
       graph::Patch patch(graph_);
       const NodeId producer = graph_.value(id).producer;
-      const std::vector<NodeId> origin = producer == graph::kNone ? std::vector<NodeId>{} : std::vector<NodeId>{producer};
+      const std::vector<NodeId> origin =
+          producer == graph::kNone ? std::vector<NodeId>{} : std::vector<NodeId>{producer};
       const auto name = fmt::format("Reformatting CopyNode for {} to {}", graph_.value(id).name, tenon::name(to));
       const NodeId node = patch.addNode(ops::Reformat{from, to}, name, {id}, origin);
       choices[node] = std::move(choice);

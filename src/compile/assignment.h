@@ -24,9 +24,10 @@ struct Option {
   double seconds = 0;
   uint64_t workspaceBytes = 0;  // at opt shapes
   int rank = 0;
-  bool ready = false;           // the machine code, where it has any, is there
-  std::vector<Option> spare;    // at most one: in the same formats, slower, with operands that may be pitched
-  std::vector<Option> rivals;   // the next ones, best first, that can stand in its place: kMostRivals at most, hardly slower
+  bool ready = false;         // the machine code, where it has any, is there
+  std::vector<Option> spare;  // at most one: in the same formats, slower, with operands that may be pitched
+  std::vector<Option>
+      rivals;  // the next ones, best first, that can stand in its place: kMostRivals at most, hardly slower
 };
 constexpr size_t kMostRivals = 4;
 
@@ -40,7 +41,8 @@ struct Assignment {
 // The problem of a node at the given symbols.
 Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols);
 // With what the build allows and asks for.
-Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options);
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols,
+                    const BuildOptions& options);
 
 // Whether the node's output is its input's memory under another shape (no kernel needed in linear format).
 bool isView(const graph::Node& node);
@@ -64,8 +66,8 @@ class OptionSource {
   // Tells of problems whose options are asked for next, so that the machine code of all is made at once. Returns how
   // many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
-  // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none. Formats
-  // in blocks of channels only with `blocks`, or where a filter chooses.
+  // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
+  // Formats in blocks of channels only with `blocks`, or where a filter chooses.
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
   // The one option that an editable timing cache selects for a node; none where it says nothing.
   std::vector<Option> selected(const graph::Node& node, const Problem& problem);
@@ -75,7 +77,8 @@ class OptionSource {
   bool triesBlocks() const;
   // Measures what this build measured for a problem once more; the smaller time counts.
   void measureAgain(const graph::Node& node, const Problem& problem, bool blocks);
-  // Leaves a candidate out from now on, for a reason that the refusals then list. Throws Unsupported when that was of no use.
+  // Leaves a candidate out from now on, for a reason that the refusals then list. Throws Unsupported when that was of
+  // no use.
   void exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
@@ -90,7 +93,9 @@ class OptionSource {
   Stages& stages() noexcept { return stages_; }
 
  private:
-  std::string keyOf(const graph::Node& node, const Problem& problem) const { return node.device + "|" + problem.text(); }
+  std::string keyOf(const graph::Node& node, const Problem& problem) const {
+    return node.device + "|" + problem.text();
+  }
   bool measures(const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
@@ -111,10 +116,10 @@ class OptionSource {
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
   std::map<std::string, std::map<std::string, std::string>> excluded_;  // by problem: candidates with the reason
-  std::set<std::string> fresh_;  // keys of candidates that this build measured
+  std::set<std::string> fresh_;                                         // keys of candidates that this build measured
   bool again_ = false;
-  std::string trusted_;          // key of the candidate whose results others are compared with, while one problem is timed
-  double trustedSeconds_ = 0;    // of its first run
+  std::string trusted_;  // key of the candidate whose results others are compared with, while one problem is timed
+  double trustedSeconds_ = 0;  // of its first run
   int measured_ = 0;
   int cached_ = 0;
 };
@@ -122,8 +127,8 @@ class OptionSource {
 // Whether an operand or a result is in blocks of channels.
 bool hasBlocks(const Candidate& candidate);
 
-// Blocks of channels pay only where many neighbours agree, and measuring them for all takes long. They are measured for the
-// contractions with the most work; true when a good part of the time of those would be saved.
+// Blocks of channels pay only where many neighbours agree, and measuring them for all takes long. They are measured for
+// the contractions with the most work; true when a good part of the time of those would be saved.
 bool mayGainByBlocks(std::span<const Asked> asked, OptionSource& source, Log& log);
 
 // Chooses candidates and inserts reformat nodes where neighbours disagree.

@@ -9,7 +9,7 @@
 namespace tenon::compile {
 namespace {
 
-constexpr size_t kTrials = 4;       // problems
+constexpr size_t kTrials = 4;        // problems
 constexpr double kMoved = 16;        // multiply-adds in the time of an element that is read or written
 constexpr double kWorthwhile = 0.1;  // part of their time
 

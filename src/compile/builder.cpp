@@ -37,7 +37,8 @@ runtime::Device& findDevice(const std::string& kind) {
 
 // What the passes may ask and assume of the device, at the opt shapes of a profile.
 passes::Options passOptions(const BuildOptions& options, const runtime::Device& device, const SymbolValues& symbols) {
-  return {options.refittable, options.log, device.kind(), [&device, symbols](const ops::Operator& op, std::span<const ops::TensorType> inputs) {
+  return {options.refittable, options.log, device.kind(),
+          [&device, symbols](const ops::Operator& op, std::span<const ops::TensorType> inputs) {
             return computes(device, op, inputs, symbols);
           }};
 }
@@ -55,7 +56,8 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
       if (!node.device.empty() && node.device != source.backend) continue;
       for (const auto* tactic : source.tactics) {
         // The last resort computes on the host: on another device it is no reason to change the type.
-        const Candidate rows{std::string(tactic->name()), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
+        const Candidate rows{std::string(tactic->name()), "",
+                             std::vector<Format>(problem.inputs.size(), Format::kLinear),
                              std::vector<Format>(problem.outputs.size(), Format::kLinear)};
         if (tactic->supports(problem) && (device.isHost() || tactic->rank(problem, rows) < 1000)) return true;
       }
@@ -100,7 +102,8 @@ std::vector<plan::Io> ioOf(const graph::Graph& graph) {
       // Symbols that the facade made up hold a dot; the user's names are the rest.
       std::set<std::string> names;
       extent.collectSymbols(names);
-      const bool named = names.size() == 1 && extent == Extent::symbol(*names.begin()) && names.begin()->find('.') == std::string::npos;
+      const bool named = names.size() == 1 && extent == Extent::symbol(*names.begin()) &&
+                         names.begin()->find('.') == std::string::npos;
       io.dimensionNames.push_back(named ? *names.begin() : std::string());
     }
     for (uint32_t f = 0; f < 4 && value.constraints.formats != 0; ++f) {
@@ -131,8 +134,8 @@ void addMetadata(plan::Program& program, const std::map<std::string, std::string
 }
 
 // What the nodes take, for an editable timing cache. Reformats go with the choices around them.
-void reportChoices(const graph::Graph& graph, const Assignment& assignment, const Placement& placement, const SymbolValues& symbols,
-                   OptionSource& source, const BuildOptions& options) {
+void reportChoices(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
+                   const SymbolValues& symbols, OptionSource& source, const BuildOptions& options) {
   if (!options.editableTimingCache) return;
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
@@ -142,7 +145,8 @@ void reportChoices(const graph::Graph& graph, const Assignment& assignment, cons
 }
 
 // Each chosen candidate against its reference; InternalError names the first that differs.
-void checkChoices(const graph::Graph& graph, const Assignment& assignment, const SymbolValues& symbols, runtime::Device& device, Log& log) {
+void checkChoices(const graph::Graph& graph, const Assignment& assignment, const SymbolValues& symbols,
+                  runtime::Device& device, Log& log) {
   std::set<std::string> checked;
   for (const auto id : graph.order()) {
     if (assignment.isView[id]) continue;
@@ -150,10 +154,13 @@ void checkChoices(const graph::Graph& graph, const Assignment& assignment, const
     const auto& choice = assignment.choice[id];
     const auto problem = makeProblem(graph, node, symbols);
     const auto key = choice.candidate.text() + "|" + problem.text();
-    const bool hasConstants = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const auto& x) { return x.constant != nullptr; });
+    const bool hasConstants =
+        std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const auto& x) { return x.constant != nullptr; });
     if (!hasConstants && !checked.insert(key).second) continue;
     const auto difference = selfCheck(device, problem, choice.candidate, choice.record, choice.nativeCode, log);
-    if (!difference.empty()) throw InternalError("self-check: node '{}' by {}: {}; the problem is {}", node.name, choice.candidate.text(), difference, problem.text());
+    if (!difference.empty())
+      throw InternalError("self-check: node '{}' by {}: {}; the problem is {}", node.name, choice.candidate.text(),
+                          difference, problem.text());
   }
   log.info("Self-check: the chosen tactics of {} nodes agree with the reference.", graph.order().size());
 }
@@ -178,7 +185,8 @@ struct Chooser {
 
 // Kernels are measured at the opt shapes; what does not take the others is chosen again without them. `facts`: the plan
 // without programs.
-Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile, const ProfileSymbols& symbols, const Chooser& by) {
+Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile, const ProfileSymbols& symbols,
+              const Chooser& by) {
   for (;;) {
     Chosen chosen{graph, {}, {}, {}};
     {
@@ -189,7 +197,8 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       by.source.watch(nullptr);
     }
     chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, by.device.isHost());
-    refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache, by.options);
+    refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache,
+           by.options);
     const auto running = by.stages.run("shapes of the profile");
     chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
     bool refused = false;
@@ -198,8 +207,10 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       if (needs.refused.empty()) continue;
       refused = true;
       const auto& node = chosen.graph.node(id);
-      by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), chosen.assignment.choice[id].candidate,
-                        fmt::format("does not take the {} shapes of optimization profile {}: {}", needs.refused, profile, needs.refusal));
+      by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options),
+                        chosen.assignment.choice[id].candidate,
+                        fmt::format("does not take the {} shapes of optimization profile {}: {}", needs.refused,
+                                    profile, needs.refusal));
     }
     if (!refused) return chosen;
   }
@@ -266,8 +277,8 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
-    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan, constants, native,
-                                        mostStreams, log));
+    plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan,
+                                        constants, native, mostStreams, log));
     addMetadata(plan.programs.back(), options.layerMetadata);
     whole.step(static_cast<int>(2 + p));
   }
@@ -275,7 +286,8 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());
   log.info("Tactics: {} timed, {} from the timing cache.", source.measured(), source.cached());
-  log.write(seconds.count() >= kLong ? Severity::kInfo : Severity::kVerbose, fmt::format("Time by stage:{}", stages.table()).c_str());
+  log.write(seconds.count() >= kLong ? Severity::kInfo : Severity::kVerbose,
+            fmt::format("Time by stage:{}", stages.table()).c_str());
   log.info("Engine generation completed in {:.3f} seconds.", seconds.count());
   return plan;
 }

@@ -27,26 +27,27 @@ class Progress {
 };
 
 struct BuildOptions {
-  std::string device;                 // "cpu" or "cuda": which device the engine is for
-  int optimizationLevel = 3;          // 0: nothing is measured
+  std::string device;                    // "cpu" or "cuda": which device the engine is for
+  int optimizationLevel = 3;             // 0: nothing is measured
   uint64_t workspaceLimit = UINT64_MAX;  // bytes per step
   int averageTimingIterations = 4;
-  int maxTactics = -1;                // most candidates to time per node; -1: all
-  int wholeTrials = -1;  // problems whose next best candidates are tried in the whole engine; -1: as level and device ask
-  int auxStreams = -1;  // most streams beside the caller's for independent steps; -1: what pays, which is none
-  int profilingVerbosity = 0;         // as plan::Plan::profilingVerbosity
+  int maxTactics = -1;  // most candidates to time per node; -1: all
+  int wholeTrials =
+      -1;  // problems whose next best candidates are tried in the whole engine; -1: as level and device ask
+  int auxStreams = -1;         // most streams beside the caller's for independent steps; -1: what pays, which is none
+  int profilingVerbosity = 0;  // as plan::Plan::profilingVerbosity
   std::map<std::string, std::string> layerMetadata;  // for the inspector, by name of the network layer
   bool refittable = false;
-  bool tf32 = false;                  // f32 operands of contractions may be rounded to TF32, on devices that have it
+  bool tf32 = false;  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
-  bool editableTimingCache = false;   // nodes' choices are logged, stand in the cache, and are taken from it
-  PrecisionOptions precision;         // what of a weakly typed network may be in half precision
+  bool editableTimingCache = false;  // nodes' choices are logged, stand in the cache, and are taken from it
+  PrecisionOptions precision;        // what of a weakly typed network may be in half precision
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
   // Keeps only some candidates of a node; null keeps all. (Algorithm selectors, tactic sources.)
   std::function<std::vector<Candidate>(const graph::Node& node, std::vector<Candidate> candidates)> filter;
   TimingCache* timingCache = nullptr;  // read and added to; null: the build keeps its own
   Progress* progress = nullptr;
-  Log* log = nullptr;                  // required
+  Log* log = nullptr;  // required
 };
 
 // Builds a plan. The graph's outputs and inputs become Plan::io in order (inputs first). Throws UserError for profiles

@@ -19,10 +19,12 @@ std::vector<TensorDesc> bound(std::span<const ops::TensorType> types, const Symb
 
 }  // namespace
 
-bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs, const SymbolValues& symbols) {
+bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs,
+              const SymbolValues& symbols) {
   const auto outputs = op.infer("question", inputs);
   const Problem problem{op, bound(inputs, symbols), bound(outputs, symbols), symbols};
-  const Candidate rows{"", "", std::vector<Format>(problem.inputs.size(), Format::kLinear), std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+  const Candidate rows{"", "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
+                       std::vector<Format>(problem.outputs.size(), Format::kLinear)};
   std::vector<std::pair<int, const Tactic*>> supporting;
   for (const auto& source : tacticSources()) {
     if (runtime::backend(source.backend).device().kind() != device.kind()) continue;
@@ -31,7 +33,8 @@ bool computes(const runtime::Device& device, const ops::Operator& op, std::span<
     }
   }
   // Plain code answers at once, and has the highest ranks below the reference's; libraries ask their heuristics.
-  std::stable_sort(supporting.begin(), supporting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(supporting.begin(), supporting.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   return std::any_of(supporting.begin(), supporting.end(), [&](const auto& entry) {
     if (entry.first >= kReferenceRank) return false;
     const auto candidates = entry.second->candidates(problem);

@@ -1,4 +1,5 @@
-// Whether the kernels of a device compute an operator: what passes ask before they make one that the network does not have.
+// Whether the kernels of a device compute an operator: what passes ask before they make one that the network does not
+// have.
 #pragma once
 
 #include <span>
@@ -10,6 +11,7 @@ namespace tenon::compile {
 
 // True when a tactic of the device other than the reference takes the operator on operands of the given types, at the
 // given values of the symbols.
-bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs, const SymbolValues& symbols);
+bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs,
+              const SymbolValues& symbols);
 
 }  // namespace tenon::compile

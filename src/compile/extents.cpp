@@ -32,7 +32,8 @@ std::vector<Point> pointsOf(std::span<const ProfileSymbols> profiles) {
     }
     std::vector<std::pair<std::string, const SymbolValues*>> named;
     const auto add = [&](const char* name, const SymbolValues& symbols) {
-      const auto same = std::find_if(named.begin(), named.end(), [&](const auto& entry) { return *entry.second == symbols; });
+      const auto same =
+          std::find_if(named.begin(), named.end(), [&](const auto& entry) { return *entry.second == symbols; });
       if (same != named.end()) {
         same->first += fmt::format(", {}", name);
       } else {
@@ -42,7 +43,8 @@ std::vector<Point> pointsOf(std::span<const ProfileSymbols> profiles) {
     add("min", profiles[p].min);
     add("opt", profiles[p].opt);
     add("max", profiles[p].max);
-    for (const auto& [names, symbols] : named) points.push_back({fmt::format(" at the {} shapes of optimization profile {}", names, p), symbols});
+    for (const auto& [names, symbols] : named)
+      points.push_back({fmt::format(" at the {} shapes of optimization profile {}", names, p), symbols});
   }
   return points;
 }
@@ -83,7 +85,8 @@ class ExtentCheck {
   // The operator once more, now with numbers.
   void infer(const Node& node) const {
     std::vector<ops::TensorType> types;
-    for (const ValueId id : node.inputs) types.push_back({graph_.value(id).type.dtype, toShape(dims_[id]), std::nullopt});
+    for (const ValueId id : node.inputs)
+      types.push_back({graph_.value(id).type.dtype, toShape(dims_[id]), std::nullopt});
     try {
       (void)node.op.bind(*point_.symbols).infer(fmt::format("{}{}", nameOf(node), point_.where), types);
     } catch (const Unsupported&) {
@@ -109,16 +112,19 @@ class ExtentCheck {
     const uint64_t bytes = storageBytes(value.type.dtype, dims, Format::kLinear);
     if (bytes <= kMostBytes) return;
     const bool negative = std::any_of(dims.begin(), dims.end(), [](int64_t extent) { return extent < 0; });
-    const auto shape = isConstant(value.type.shape) ? dims.text() : fmt::format("{} = {}", dims.text(), text(value.type.shape));
+    const auto shape =
+        isConstant(value.type.shape) ? dims.text() : fmt::format("{} = {}", dims.text(), text(value.type.shape));
     refuse(negative ? fmt::format("tensor '{}' would have a negative extent: {}", value.name, shape)
-                    : fmt::format("tensor '{}' of {} {} would have more than {} bytes, all that can be addressed", value.name,
-                                  name(value.type.dtype), shape, kMostBytes));
+                    : fmt::format("tensor '{}' of {} {} would have more than {} bytes, all that can be addressed",
+                                  value.name, name(value.type.dtype), shape, kMostBytes));
   }
 
   std::string advice() const {
     if (point_.symbols->empty()) return "change the layer, or the shapes of the network's inputs";
-    return fmt::format("the network's inputs are {} there: change the profile (IOptimizationProfile::setDimensions; trtexec --minShapes, "
-                       "--optShapes, --maxShapes), or the layer", inputsOf(graph_, *point_.symbols));
+    return fmt::format(
+        "the network's inputs are {} there: change the profile (IOptimizationProfile::setDimensions; trtexec --minShapes, "
+        "--optShapes, --maxShapes), or the layer",
+        inputsOf(graph_, *point_.symbols));
   }
 
   const Graph& graph_;
@@ -127,7 +133,8 @@ class ExtentCheck {
 };
 
 // `limit` is what operands and results of a node may take together, `memory` what the machine has.
-void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit, uint64_t memory, const std::string& where) {
+void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit, uint64_t memory,
+                 const std::string& where) {
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
     uint64_t sum = 0;
@@ -142,9 +149,11 @@ void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit
     }
     if (sum <= limit) continue;
     const auto& value = graph.value(largest.second);
-    throw UserError("{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or build on a "
-                    "machine with more memory", nameOf(node), where, sum, memory, value.name, name(value.type.dtype),
-                    evaluate(value.type.shape, symbols).text());
+    throw UserError(
+        "{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or build on a "
+        "machine with more memory",
+        nameOf(node), where, sum, memory, value.name, name(value.type.dtype),
+        evaluate(value.type.shape, symbols).text());
   }
 }
 
@@ -161,9 +170,11 @@ void checkMemory(const Graph& graph, std::span<const ProfileSymbols> profiles, c
   const uint64_t memory = capacity->memoryBytes();
   for (size_t p = 0; p < profiles.size(); ++p) {
     const bool isStatic = profiles[p].opt.empty();
-    checkMemory(graph, profiles[p].opt, memory, memory, isStatic ? "" : fmt::format(" at the opt shapes of optimization profile {}", p));
+    checkMemory(graph, profiles[p].opt, memory, memory,
+                isStatic ? "" : fmt::format(" at the opt shapes of optimization profile {}", p));
     if (isStatic) continue;
-    checkMemory(graph, profiles[p].max, multiplyBytes(memory, kMargin), memory, fmt::format(" at the max shapes of optimization profile {}", p));
+    checkMemory(graph, profiles[p].max, multiplyBytes(memory, kMargin), memory,
+                fmt::format(" at the max shapes of optimization profile {}", p));
   }
 }
 

@@ -13,8 +13,9 @@ namespace tenon::compile {
 // profile and which of its shapes, and what to change.
 void checkExtents(const graph::Graph& graph, std::span<const ProfileSymbols> profiles);
 
-// The operands and results of each node at the opt shapes, for which kernels are tried, fit into the device's memory, and
-// those at the max shapes into twice that. For a graph that was optimized: what kernels keep to themselves no longer stands in it.
+// The operands and results of each node at the opt shapes, for which kernels are tried, fit into the device's memory,
+// and those at the max shapes into twice that. For a graph that was optimized: what kernels keep to themselves no
+// longer stands in it.
 void checkMemory(const graph::Graph& graph, std::span<const ProfileSymbols> profiles, const runtime::Device& device);
 
 }  // namespace tenon::compile

@@ -17,13 +17,14 @@
 namespace tenon::compile {
 namespace {
 
-constexpr int kLastResort = 1000;     // ranks of references
-constexpr double kUntried = 1e6;      // seconds of what is not measured
-constexpr double kNever = 1e9;        // of what cannot be used: computes something else, or is refused
+constexpr int kLastResort = 1000;  // ranks of references
+constexpr double kUntried = 1e6;   // seconds of what is not measured
+constexpr double kNever = 1e9;     // of what cannot be used: computes something else, or is refused
 
 // Whether there is anything to compute.
 bool runs(const Problem& problem) {
-  return std::any_of(problem.outputs.begin(), problem.outputs.end(), [](const auto& output) { return output.dims.count() != 0; });
+  return std::any_of(problem.outputs.begin(), problem.outputs.end(),
+                     [](const auto& output) { return output.dims.count() != 0; });
 }
 
 // What a candidate asks for at the problem's shapes, whether it was measured or not.
@@ -39,7 +40,8 @@ uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
     outputs.push_back({problem.outputs[i].dtype, problem.outputs[i].dims, option.candidate.outputs[i]});
   }
   try {
-    const auto kernel = runtime::backend(option.record.backend).load({option.record, constants, option.nativeCode, log, true});
+    const auto kernel =
+        runtime::backend(option.record.backend).load({option.record, constants, option.nativeCode, log, true});
     return runtime::configure(*kernel->instantiate(), {inputs, outputs, &problem.symbols});
   } catch (const Error&) {
     return option.workspaceBytes;  // who chooses it will hear the reason
@@ -59,8 +61,10 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
   return problem;
 }
 
-Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols, const BuildOptions& options) {
-  // By level. A network has few different products and many convolutions, whose trials would double the time of a build.
+Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols,
+                    const BuildOptions& options) {
+  // By level. A network has few different products and many convolutions, whose trials would double the time of a
+  // build.
   constexpr size_t kMoreProducts[] = {0, 0, 0, 32, 96, 256};
   constexpr size_t kMoreOthers[] = {0, 0, 0, 0, 96, 256};
   auto problem = makeProblem(graph, node, symbols);
@@ -78,7 +82,9 @@ OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options,
 
 OptionSource::~OptionSource() = default;
 
-bool OptionSource::measures(const Proposals& proposals) const { return options_.optimizationLevel > 0 && proposals.list.size() > 1; }
+bool OptionSource::measures(const Proposals& proposals) const {
+  return options_.optimizationLevel > 0 && proposals.list.size() > 1;
+}
 
 bool OptionSource::triesBlocks() const {
   return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.filter;
@@ -86,7 +92,8 @@ bool OptionSource::triesBlocks() const {
 
 size_t OptionSource::announce(std::span<const Asked> asked) {
   constexpr size_t kMostProblems = 48;
-  if (device_.isHost() || options_.filter) return asked.size();  // nothing takes long to make there; filters are no thread's
+  if (device_.isHost() || options_.filter)
+    return asked.size();  // nothing takes long to make there; filters are no thread's
   std::vector<std::pair<const Asked*, Proposals*>> fresh;
   size_t seen = 0;
   for (; seen < asked.size() && fresh.size() < kMostProblems; ++seen) {
@@ -96,14 +103,17 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   }
   {
     const auto running = stages_.run("tactics: proposals");
-    inParallel(fresh.size(), [&](size_t i) { *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_); });
+    inParallel(fresh.size(), [&](size_t i) {
+      *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
+    });
   }
   const auto running = stages_.run("tactics: machine code and library plans");
   std::vector<std::pair<const Problem*, Proposal*>> wanted;
   for (const auto& [which, proposals] : fresh) {
     if (!measures(*proposals)) continue;
     for (auto& proposal : proposals->list) {
-      if (proposal.option.rank < kLastResort && !cache_.find(proposal.key)) wanted.emplace_back(which->problem, &proposal);
+      if (proposal.option.rank < kLastResort && !cache_.find(proposal.key))
+        wanted.emplace_back(which->problem, &proposal);
     }
   }
   inParallel(wanted.size(), [&](size_t i) { makeReady(*wanted[i].first, *wanted[i].second); });
@@ -134,9 +144,11 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     proposals = propose(node, problem, device_, options_);
   }
   const auto& excluded = excluded_[keyOf(node, problem)];
-  std::erase_if(proposals.list, [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
+  std::erase_if(proposals.list,
+                [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
   for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
-  if (!blocks) std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
+  if (!blocks)
+    std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
   if (runs(problem) && measures(proposals)) {
     time(problem, proposals);
     selections_->note(problem, proposals.list);
@@ -152,7 +164,9 @@ std::vector<Option> OptionSource::selected(const graph::Node& node, const Proble
   return usableOf(node, problem, proposals);
 }
 
-void OptionSource::report(const graph::Node& node, const Problem& problem, const Option& choice) { selections_->report(node, problem, choice); }
+void OptionSource::report(const graph::Node& node, const Problem& problem, const Option& choice) {
+  selections_->report(node, problem, choice);
+}
 
 // Without those that need too much workspace or failed; of each combination of formats the best.
 std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals) {
@@ -166,8 +180,8 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
   std::vector<const Option*> usable;
   for (const auto& [option, tactic, key, failure] : proposals.list) {
     if (option.workspaceBytes > options_.workspaceLimit) {
-      refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(), option.workspaceBytes,
-                              options_.workspaceLimit);
+      refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(),
+                              option.workspaceBytes, options_.workspaceLimit);
     } else if (!(option.seconds < kNever)) {
       refusals += fmt::format("\n  {}: failed when it was tried", option.candidate.text());
     } else {
@@ -181,14 +195,16 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
     result.push_back(*usable[i]);
-    if (const size_t other = pitchedWinner(usable, i); other < usable.size()) result.back().spare.push_back(*usable[other]);
+    if (const size_t other = pitchedWinner(usable, i); other < usable.size())
+      result.back().spare.push_back(*usable[other]);
     if (!runs(problem) || !measures(proposals) || !finishesWithWhole(device_, options_)) continue;
     for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
   }
   return result;
 }
 
-void OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason) {
+void OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate,
+                           const std::string& reason) {
   const auto key = keyOf(node, problem);
   const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
   if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
@@ -229,7 +245,8 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
   auto& list = proposals.list;
   std::vector<size_t> order(list.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return list[a].option.rank < list[b].option.rank; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return list[a].option.rank < list[b].option.rank; });
   trust(problem, proposals);
   const auto glanced = glance(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
@@ -250,12 +267,15 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
       option.seconds = *seconds;
       if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
-      checkUser(!options_.errorOnTimingCacheMiss, "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
+      checkUser(!options_.errorOnTimingCacheMiss,
+                "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
       if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
         option.seconds = kUntried;
         continue;
       }
-      if (!phase) phase.emplace(options_.progress, fmt::format("Timing {}", problem.op.name()), phase_, static_cast<int>(order.size()));
+      if (!phase)
+        phase.emplace(options_.progress, fmt::format("Timing {}", problem.op.name()), phase_,
+                      static_cast<int>(order.size()));
       measure(problem, proposal, best);
       phase->step(timed++);
     }
@@ -263,14 +283,15 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
   }
 }
 
-// Of the many candidates of a tactic, one run of each says which are worth a measurement; the time of that run is what the
-// others have. Returns their keys.
+// Of the many candidates of a tactic, one run of each says which are worth a measurement; the time of that run is what
+// the others have. Returns their keys.
 std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& proposals) {
   constexpr size_t kMany = 32;
   constexpr size_t kWorthwhile = 8;
   std::map<std::string_view, std::vector<Proposal*>> unknown;
   for (auto& proposal : proposals.list) {
-    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResort) unknown[proposal.tactic->name()].push_back(&proposal);
+    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResort)
+      unknown[proposal.tactic->name()].push_back(&proposal);
   }
   std::set<std::string> keys;
   for (auto& [tactic, several] : unknown) {
@@ -279,10 +300,12 @@ std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& pr
     for (auto* proposal : several) {
       const auto& option = proposal->option;
       makeReady(problem, *proposal);
-      seen[proposal] = proposal->failure.empty() ? profiler_->glance(problem, option.candidate, option.record, option.nativeCode)
-                                                 : Measurement{std::numeric_limits<double>::infinity(), 0, proposal->failure, true, true};
+      seen[proposal] = proposal->failure.empty()
+                           ? profiler_->glance(problem, option.candidate, option.record, option.nativeCode)
+                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal->failure, true, true};
     }
-    std::stable_sort(several.begin(), several.end(), [&](const Proposal* a, const Proposal* b) { return seen[a].seconds < seen[b].seconds; });
+    std::stable_sort(several.begin(), several.end(),
+                     [&](const Proposal* a, const Proposal* b) { return seen[a].seconds < seen[b].seconds; });
     for (size_t i = kWorthwhile; i < several.size(); ++i) {
       remember(*several[i], seen[several[i]]);
       keys.insert(several[i]->key);
@@ -292,7 +315,7 @@ std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& pr
 }
 
 void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
-  constexpr double kSlow = 1e-3;     // seconds of a first run whose set-up no longer counts
+  constexpr double kSlow = 1e-3;  // seconds of a first run whose set-up no longer counts
   constexpr double kHopeless = 3;
   auto& option = proposal.option;
   Measurement measurement;
@@ -300,8 +323,9 @@ void OptionSource::measure(const Problem& problem, Proposal& proposal, double be
     measurement.seconds = trustedSeconds_;
   } else {
     makeReady(problem, proposal);
-    measurement = proposal.failure.empty() ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
-                                           : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true, true};
+    measurement = proposal.failure.empty()
+                      ? profiler_->measure(problem, option.candidate, option.record, option.nativeCode, best)
+                      : Measurement{std::numeric_limits<double>::infinity(), 0, proposal.failure, true, true};
   }
   if (remember(proposal, measurement)) fresh_.insert(proposal.key);
 }
@@ -343,7 +367,8 @@ void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
     const auto& [problem, option] = chosen[groups[g]->front()];
     Proposal proposal{*option, tactics.at(option->candidate.tactic), "", ""};
     makeReady(problem, proposal);
-    if (!proposal.failure.empty()) throw Unsupported("{} was chosen, but now: {}", option->candidate.text(), proposal.failure);
+    if (!proposal.failure.empty())
+      throw Unsupported("{} was chosen, but now: {}", option->candidate.text(), proposal.failure);
     for (const size_t i : *groups[g]) *chosen[i].second = proposal.option;
   };
   if (!device_.isHost()) return inParallel(groups.size(), make);

@@ -11,7 +11,8 @@ namespace tenon::compile {
 class Phase {
  public:
   // `progress` may be null, when nobody watches, and `parent` when the phase is in no other.
-  Phase(Progress* progress, std::string name, const Phase* parent, int steps) : progress_(progress), name_(std::move(name)) {
+  Phase(Progress* progress, std::string name, const Phase* parent, int steps)
+      : progress_(progress), name_(std::move(name)) {
     if (progress_ != nullptr) progress_->begin(name_, parent != nullptr ? parent->name_ : "", steps);
   }
   ~Phase() {
@@ -22,7 +23,8 @@ class Phase {
 
   // Throws Cancelled when the user wants the build to stop.
   void step(int index) const {
-    if (progress_ != nullptr && !progress_->step(name_, index)) throw Cancelled("the build was cancelled by the progress monitor");
+    if (progress_ != nullptr && !progress_->step(name_, index))
+      throw Cancelled("the build was cancelled by the progress monitor");
   }
 
  private:

@@ -26,20 +26,24 @@ constexpr double kGreatestHalf = 65504;
 
 // Operators whose results leave the range or the accuracy of a half for ordinary operands.
 bool isSensitive(const ops::Operator& op) {
-  if (op.as<ops::Cumulative>() != nullptr || op.as<ops::Quantize>() != nullptr || op.as<ops::Dequantize>() != nullptr) return true;
-  if (const auto* reduce = op.as<ops::Reduce>()) return reduce->op == ops::ReduceOp::kSum || reduce->op == ops::ReduceOp::kProd;
+  if (op.as<ops::Cumulative>() != nullptr || op.as<ops::Quantize>() != nullptr || op.as<ops::Dequantize>() != nullptr)
+    return true;
+  if (const auto* reduce = op.as<ops::Reduce>())
+    return reduce->op == ops::ReduceOp::kSum || reduce->op == ops::ReduceOp::kProd;
   const auto* pointwise = op.as<ops::Pointwise>();
   if (pointwise == nullptr) return false;
-  constexpr ScalarOp kSensitive[] = {ScalarOp::k_exp, ScalarOp::k_pow, ScalarOp::k_log, ScalarOp::k_rsqrt, ScalarOp::k_recip,
-                                     ScalarOp::k_tan, ScalarOp::k_sinh, ScalarOp::k_cosh, ScalarOp::k_mod, ScalarOp::k_fmod};
-  return std::any_of(pointwise->expr.instructions.begin(), pointwise->expr.instructions.end(), [&](const auto& instruction) {
-    return std::find(std::begin(kSensitive), std::end(kSensitive), instruction.op) != std::end(kSensitive);
-  });
+  constexpr ScalarOp kSensitive[] = {ScalarOp::k_exp,   ScalarOp::k_pow, ScalarOp::k_log,  ScalarOp::k_rsqrt,
+                                     ScalarOp::k_recip, ScalarOp::k_tan, ScalarOp::k_sinh, ScalarOp::k_cosh,
+                                     ScalarOp::k_mod,   ScalarOp::k_fmod};
+  return std::any_of(
+      pointwise->expr.instructions.begin(), pointwise->expr.instructions.end(), [&](const auto& instruction) {
+        return std::find(std::begin(kSensitive), std::end(kSensitive), instruction.op) != std::end(kSensitive);
+      });
 }
 
-// Casts to f32 inside an expression mean "to the type of the network's floating values". A product's gelu takes its form by
-// tanh, which libraries compute within the product: they differ by 5e-4 at most, and the form by erf would read the product
-// rounded to a half, which costs as much.
+// Casts to f32 inside an expression mean "to the type of the network's floating values". A product's gelu takes its
+// form by tanh, which libraries compute within the product: they differ by 5e-4 at most, and the form by erf would read
+// the product rounded to a half, which costs as much.
 ops::Operator inHalf(const ops::Operator& op, DataType half) {
   if (const auto* product = op.as<ops::MatMul>()) {
     ops::MatMul changed = *product;
@@ -60,11 +64,12 @@ ops::Operator inHalf(const ops::Operator& op, DataType half) {
 ops::ScalarExpr castExpression(DataType to, bool keepInfinities = false) {
   if (to != DataType::kF16) return ops::ScalarExpr::castTo(to);
   using ops::ScalarArgument;
-  auto expr = ops::ScalarExpr::of(
-      ScalarOp::k_clip, {ScalarArgument::input(0), ScalarArgument::constant(-kGreatestHalf), ScalarArgument::constant(kGreatestHalf)});
+  auto expr = ops::ScalarExpr::of(ScalarOp::k_clip, {ScalarArgument::input(0), ScalarArgument::constant(-kGreatestHalf),
+                                                     ScalarArgument::constant(kGreatestHalf)});
   if (keepInfinities) {
     expr.instructions.push_back({ScalarOp::k_isinf, {ScalarArgument::input(0)}});
-    expr.instructions.push_back({ScalarOp::k_select, {ScalarArgument::result(1), ScalarArgument::input(0), ScalarArgument::result(0)}});
+    expr.instructions.push_back(
+        {ScalarOp::k_select, {ScalarArgument::result(1), ScalarArgument::input(0), ScalarArgument::result(0)}});
   }
   auto cast = ops::ScalarExpr::castTo(to).instructions[0];
   cast.arguments[0] = ScalarArgument::result(static_cast<int>(expr.instructions.size()) - 1);
@@ -76,7 +81,12 @@ class Lowering {
  public:
   Lowering(const Graph& graph, const PrecisionOptions& options, const SymbolValues& symbols,
            const std::function<bool(const Node&, const Problem&)>& supported)
-      : old_(graph), options_(options), half_(*options.half), symbols_(symbols), supported_(supported), result_(graph.name()) {}
+      : old_(graph),
+        options_(options),
+        half_(*options.half),
+        symbols_(symbols),
+        supported_(supported),
+        result_(graph.name()) {}
 
   Graph run() {
     own_.assign(old_.valueCount(), graph::kNone);
@@ -116,7 +126,8 @@ class Lowering {
     return place = cast(own_[id], half_, value.name, isMask);
   }
   ValueId cast(ValueId id, DataType to, const std::string& name, bool keepInfinities = false) {
-    return result_.add(ops::Pointwise{castExpression(to, keepInfinities)}, fmt::format("Cast {} to {}", name, tenon::name(to)), {id});
+    return result_.add(ops::Pointwise{castExpression(to, keepInfinities)},
+                       fmt::format("Cast {} to {}", name, tenon::name(to)), {id});
   }
 
   graph::ConstantPtr halfConstant(const graph::ConstantPtr& constant) {
@@ -150,7 +161,8 @@ class Lowering {
     result_.node(id).device = node.device;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       auto& value = result_.value(result_.node(id).outputs[i]);
-      if (value.type.dtype == old_.value(node.outputs[i]).type.dtype) value.constraints = old_.value(node.outputs[i]).constraints;
+      if (value.type.dtype == old_.value(node.outputs[i]).type.dtype)
+        value.constraints = old_.value(node.outputs[i]).constraints;
     }
     return id;
   }
@@ -204,9 +216,11 @@ class Lowering {
     }
     Problem problem{op, {}, {}, symbols_};
     for (size_t i = 0; i < types.size(); ++i) {
-      problem.inputs.push_back({types[i].dtype, evaluate(types[i].shape, symbols_), old_.value(node.inputs[i]).constant});
+      problem.inputs.push_back(
+          {types[i].dtype, evaluate(types[i].shape, symbols_), old_.value(node.inputs[i]).constant});
     }
-    for (const auto& output : outputs) problem.outputs.push_back({output.dtype, evaluate(output.shape, symbols_), nullptr});
+    for (const auto& output : outputs)
+      problem.outputs.push_back({output.dtype, evaluate(output.shape, symbols_), nullptr});
     if (!supported_(node, problem)) return false;
     std::vector<ValueId> inputs;
     const auto* attention = node.op.as<ops::Attention>();

@@ -13,9 +13,10 @@ namespace tenon::compile {
 
 struct PrecisionOptions {
   std::optional<DataType> half;  // f16 or bf16; nothing: every type stays
-  // What the user demands of layers, by name: f32 keeps a layer as it is, the half type computes in it whatever is around.
+  // What the user demands of layers, by name: f32 keeps a layer as it is, the half type computes in it whatever is
+  // around.
   std::map<std::string, DataType, std::less<>> layers;
-  bool keepRecipes = false;      // constants stay recipes over the weights they were made from
+  bool keepRecipes = false;  // constants stay recipes over the weights they were made from
 };
 
 // The same graph with nodes in the half type and casts between: contractions, gathers from constant tables, and what

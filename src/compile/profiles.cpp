@@ -15,15 +15,18 @@ struct Range {
 
 void bind(ProfileSymbols& symbols, const Extent& extent, const Range& range, const std::string& where) {
   checkUser(range.min <= range.opt && range.opt <= range.max,
-            "optimization profile: {}: min {}, opt {} and max {} must not decrease", where, range.min, range.opt, range.max);
+            "optimization profile: {}: min {}, opt {} and max {} must not decrease", where, range.min, range.opt,
+            range.max);
   if (extent.isConstant()) {
     checkUser(range.min == extent.constant() && range.max == extent.constant(),
-              "optimization profile: {} is {} in the network, the profile says {} to {}", where, extent.constant(), range.min, range.max);
+              "optimization profile: {} is {} in the network, the profile says {} to {}", where, extent.constant(),
+              range.min, range.max);
     return;
   }
   std::set<std::string> names;
   extent.collectSymbols(names);
-  checkInternal(names.size() == 1 && extent == Extent::symbol(*names.begin()), "{}: the extent {} is no symbol", where, extent.text());
+  checkInternal(names.size() == 1 && extent == Extent::symbol(*names.begin()), "{}: the extent {} is no symbol", where,
+                extent.text());
   const auto& name = *names.begin();
   const auto [place, fresh] = symbols.bounds.emplace(name, Interval{range.min, range.max});
   if (fresh) {
@@ -47,17 +50,20 @@ ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string
     const auto& shape = value.type.shape;
     const auto found = profile.find(value.name);
     if (found == profile.end()) {
-      checkUser(isConstant(shape), "network has dynamic input '{}' {}, but the optimization profile has no shapes for it",
-                value.name, text(shape));
+      checkUser(isConstant(shape),
+                "network has dynamic input '{}' {}, but the optimization profile has no shapes for it", value.name,
+                text(shape));
     } else if (!found->second.max.rank && found->second.maxValues.empty()) {
       checkUser(shape.empty(), "optimization profile: input '{}' has no shapes", value.name);
     } else if (found->second.maxValues.empty()) {
       const auto& range = found->second;
       const auto rank = static_cast<int>(shape.size());
       checkUser(range.min.rank == rank && range.opt.rank == rank && range.max.rank == rank,
-                "optimization profile: input '{}' has {} dimensions, the profile gives {}", value.name, rank, range.max.rank);
+                "optimization profile: input '{}' has {} dimensions, the profile gives {}", value.name, rank,
+                range.max.rank);
       for (int axis = 0; axis < rank; ++axis) {
-        checkUser(range.min[axis] >= 0, "optimization profile: input '{}', axis {}: min {} is negative", value.name, axis, range.min[axis]);
+        checkUser(range.min[axis] >= 0, "optimization profile: input '{}', axis {}: min {} is negative", value.name,
+                  axis, range.min[axis]);
         bind(symbols, shape[static_cast<size_t>(axis)], {range.min[axis], range.opt[axis], range.max[axis]},
              fmt::format("input '{}', axis {}", value.name, axis));
       }

@@ -11,9 +11,9 @@
 namespace tenon::compile {
 
 struct ProfileSymbols {
-  SymbolValues min;         // every symbol at its lower bound
+  SymbolValues min;  // every symbol at its lower bound
   SymbolValues opt;
-  SymbolValues max;         // every symbol at its upper bound
+  SymbolValues max;  // every symbol at its upper bound
   SymbolIntervals bounds;
 };
 

@@ -21,7 +21,8 @@ constexpr double kPlace = 0.05;       // more for each candidate that a tactic n
 
 }  // namespace
 
-Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device, const BuildOptions& options) {
+Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device,
+                  const BuildOptions& options) {
   Proposals result;
   std::vector<Candidate> candidates;
   std::map<std::string, const Tactic*> tactics;
@@ -36,7 +37,8 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
         continue;
       }
       auto proposed = tactic->candidates(problem);
-      if (proposed.empty()) result.refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
+      if (proposed.empty())
+        result.refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
       for (auto& candidate : proposed) {
         tactics[candidate.tactic] = tactic;
         candidates.push_back(std::move(candidate));
@@ -46,7 +48,8 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
   if (options.filter) {
     const size_t before = candidates.size();
     candidates = options.filter(node, std::move(candidates));
-    if (candidates.empty() && before > 0) result.refusals += fmt::format("\n  the selection filter left none of {} candidates", before);
+    if (candidates.empty() && before > 0)
+      result.refusals += fmt::format("\n  the selection filter left none of {} candidates", before);
   }
   const auto text = problem.text();
   const auto name = device.name();
@@ -118,7 +121,8 @@ size_t bestOf(std::span<const Option* const> options, const std::vector<size_t>&
 
 std::vector<size_t> winners(std::span<const Option* const> options) {
   std::map<std::pair<std::vector<Format>, std::vector<Format>>, std::vector<size_t>> groups;
-  for (size_t i = 0; i < options.size(); ++i) groups[{options[i]->candidate.inputs, options[i]->candidate.outputs}].push_back(i);
+  for (size_t i = 0; i < options.size(); ++i)
+    groups[{options[i]->candidate.inputs, options[i]->candidate.outputs}].push_back(i);
   std::vector<size_t> result;
   for (const auto& [formats, group] : groups) result.push_back(bestOf(options, group));
   return result;
@@ -131,12 +135,17 @@ std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winn
   std::vector<size_t> result;
   for (size_t i = 0; i < options.size(); ++i) {
     const auto& [a, b] = std::tie(options[i]->candidate, best.candidate);
-    if (i == winner || a.inputs != b.inputs || a.outputs != b.outputs || options[i]->seconds > kHardlySlower * best.seconds) continue;
-    const bool fits = has(a.pitchedInputs, b.pitchedInputs) && has(a.pitchedOutputs, b.pitchedOutputs) && has(a.overwritten, b.overwritten);
+    if (i == winner || a.inputs != b.inputs || a.outputs != b.outputs ||
+        options[i]->seconds > kHardlySlower * best.seconds)
+      continue;
+    const bool fits = has(a.pitchedInputs, b.pitchedInputs) && has(a.pitchedOutputs, b.pitchedOutputs) &&
+                      has(a.overwritten, b.overwritten);
     if (fits) result.push_back(i);
   }
   std::sort(result.begin(), result.end(), [&](size_t i, size_t j) {
-    const auto order = [&](size_t k) { return std::tuple(options[k]->seconds, options[k]->rank, options[k]->candidate.text()); };
+    const auto order = [&](size_t k) {
+      return std::tuple(options[k]->seconds, options[k]->rank, options[k]->candidate.text());
+    };
     return order(i) < order(j);
   });
   result.resize(std::min(result.size(), kMostRivals));
@@ -148,7 +157,8 @@ size_t pitchedWinner(std::span<const Option* const> options, size_t winner) {
   std::vector<size_t> group;
   for (size_t i = 0; i < options.size(); ++i) {
     const auto& candidate = options[i]->candidate;
-    const bool gains = (candidate.pitchedInputs & ~best.pitchedInputs) != 0 || (candidate.pitchedOutputs & ~best.pitchedOutputs) != 0;
+    const bool gains =
+        (candidate.pitchedInputs & ~best.pitchedInputs) != 0 || (candidate.pitchedOutputs & ~best.pitchedOutputs) != 0;
     if (gains && candidate.inputs == best.inputs && candidate.outputs == best.outputs) group.push_back(i);
   }
   return group.empty() ? options.size() : bestOf(options, group);

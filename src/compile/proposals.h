@@ -13,19 +13,20 @@ namespace tenon::compile {
 class TimingCache;
 
 struct Proposal {
-  Option option;               // without machine code until that is wanted
+  Option option;  // without machine code until that is wanted
   const Tactic* tactic = nullptr;
-  std::string key;             // in timing caches
-  std::string failure;         // why its machine code could not be made
+  std::string key;      // in timing caches
+  std::string failure;  // why its machine code could not be made
 };
 
 struct Proposals {
   std::vector<Proposal> list;
-  std::string refusals;        // of the tactics that have none, a line each
+  std::string refusals;  // of the tactics that have none, a line each
 };
 
 // Asks every tactic. Thread-safe where options.filter is null.
-Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device, const BuildOptions& options);
+Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device,
+                  const BuildOptions& options);
 
 // Makes the machine code of a proposal, and what its tactic prepares. Thread-safe for different proposals; does nothing
 // the second time. A refusal ends in `failure`.

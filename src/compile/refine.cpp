@@ -26,8 +26,8 @@ struct Group {
 
 struct Effort {
   size_t problems = 0;
-  size_t rivals = 0;    // of each
-  double seconds = 0;   // after which nothing more is tried
+  size_t rivals = 0;   // of each
+  double seconds = 0;  // after which nothing more is tried
 };
 
 Effort effortOf(const runtime::Device& device, const BuildOptions& options) {
@@ -41,10 +41,20 @@ Effort effortOf(const runtime::Device& device, const BuildOptions& options) {
 
 class Refiner {
  public:
-  Refiner(const graph::Graph& graph, Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols, const plan::Plan& facts,
-          size_t profile, runtime::Device& device, OptionSource& source, TimingCache& cache, const BuildOptions& options)
-      : graph_(graph), assignment_(assignment), placement_(placement), symbols_(symbols), facts_(facts), profile_(profile), device_(device), source_(source),
-        cache_(cache), options_(options), effort_(effortOf(device, options)) {}
+  Refiner(const graph::Graph& graph, Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
+          const plan::Plan& facts, size_t profile, runtime::Device& device, OptionSource& source, TimingCache& cache,
+          const BuildOptions& options)
+      : graph_(graph),
+        assignment_(assignment),
+        placement_(placement),
+        symbols_(symbols),
+        facts_(facts),
+        profile_(profile),
+        device_(device),
+        source_(source),
+        cache_(cache),
+        options_(options),
+        effort_(effortOf(device, options)) {}
 
   void run() {
     if (effort_.problems == 0) return;
@@ -67,7 +77,8 @@ class Refiner {
       const auto& choice = assignment_.choice[id];
       const auto problem = problemOf(id).text();
       identity_ += fmt::format("{} v{} | {}\n", choice.candidate.text(), choice.record.version, problem);
-      for (const auto& rival : rivalsOf(choice)) identity_ += fmt::format("  {} v{}\n", rival.candidate.text(), rival.record.version);
+      for (const auto& rival : rivalsOf(choice))
+        identity_ += fmt::format("  {} v{}\n", rival.candidate.text(), rival.record.version);
       if (choice.rivals.empty()) continue;
       auto& group = groups[choice.candidate.text() + problem];
       group.problem = problem;
@@ -75,14 +86,19 @@ class Refiner {
       group.seconds += choice.seconds;
     }
     for (auto& [text, group] : groups) groups_.push_back(std::move(group));
-    std::stable_sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) { return a.seconds > b.seconds; });
+    std::stable_sort(groups_.begin(), groups_.end(),
+                     [](const Group& a, const Group& b) { return a.seconds > b.seconds; });
     groups_.resize(std::min(groups_.size(), effort_.problems));
     identity_ = fmt::format("{} | whole {:016x} | ", device_.name(), hashBytes(identity_));
   }
 
   Problem problemOf(graph::NodeId id) const { return makeProblem(graph_, graph_.node(id), symbols_.opt, options_); }
-  std::span<const Option> rivalsOf(const Option& choice) const { return std::span(choice.rivals).first(std::min(choice.rivals.size(), effort_.rivals)); }
-  std::string keyOf(const Group& group, const Option& option) const { return fmt::format("{}{} | {}", identity_, option.candidate.text(), group.problem); }
+  std::span<const Option> rivalsOf(const Option& choice) const {
+    return std::span(choice.rivals).first(std::min(choice.rivals.size(), effort_.rivals));
+  }
+  std::string keyOf(const Group& group, const Option& option) const {
+    return fmt::format("{}{} | {}", identity_, option.candidate.text(), group.problem);
+  }
 
   void take(const Group& group, size_t rival) {
     for (const auto id : group.nodes) {
@@ -98,14 +114,17 @@ class Refiner {
       const auto& choice = assignment_.choice[group.nodes[0]];
       if (cache_.find(keyOf(group, choice))) continue;
       const auto rivals = rivalsOf(choice);
-      const auto found = std::find_if(rivals.begin(), rivals.end(), [&](const Option& rival) { return cache_.find(keyOf(group, rival)).has_value(); });
+      const auto found = std::find_if(rivals.begin(), rivals.end(), [&](const Option& rival) {
+        return cache_.find(keyOf(group, rival)).has_value();
+      });
       if (found == rivals.end()) return false;
       exchanges.emplace_back(&group, static_cast<size_t>(found - rivals.begin()));
     }
     for (const auto& [group, rival] : exchanges) take(*group, rival);
     makeReady(exchanges.size());
-    options_.log->info("Whole engine: {} of {} problems have another kernel than the one that is fastest alone, from the timing cache.",
-                       exchanges.size(), groups_.size());
+    options_.log->info(
+        "Whole engine: {} of {} problems have another kernel than the one that is fastest alone, from the timing cache.",
+        exchanges.size(), groups_.size());
     return true;
   }
 
@@ -141,8 +160,8 @@ class Refiner {
         const bool once = race.offered < race.present * kGain;
         if (once) race = whole.race();
         const bool wins = once && race.offered < race.present * kGain;
-        options_.log->verbose("whole engine {:.3f} us, {:.3f} us with {} for {} of {}", race.present * 1e6, race.offered * 1e6,
-                              rivals[r].candidate.text(), group.nodes.size(), group.problem);
+        options_.log->verbose("whole engine {:.3f} us, {:.3f} us with {} for {} of {}", race.present * 1e6,
+                              race.offered * 1e6, rivals[r].candidate.text(), group.nodes.size(), group.problem);
         if (!wins) continue;
         whole.accept();
         last = race.offered;
@@ -155,8 +174,9 @@ class Refiner {
     }
     for (const auto& group : groups_) cache_.insert(keyOf(group, assignment_.choice[group.nodes[0]]), last);
     makeReady(exchanged);
-    options_.log->info("Whole engine: {} of {} problems have another kernel than the one that is fastest alone, {:.4f} ms, {:.1f} % less.",
-                       exchanged, groups_.size(), last * 1e3, 100 * (1 - part));
+    options_.log->info(
+        "Whole engine: {} of {} problems have another kernel than the one that is fastest alone, {:.4f} ms, {:.1f} % less.",
+        exchanged, groups_.size(), last * 1e3, 100 * (1 - part));
   }
 
   bool offer(Whole& whole, const Group& group, std::span<const int32_t> steps, Option rival) {
@@ -184,9 +204,11 @@ class Refiner {
     ConstantPool constants(plan);
     NativeCodePool native(plan);
     const auto needs = askKernels(graph_, assignment_, placement_, symbols_, silent);
-    plan.programs.push_back(makeProgram(graph_, assignment_, placement_, needs, symbols_, facts_, constants, native, 0, silent, &stepOf));
+    plan.programs.push_back(
+        makeProgram(graph_, assignment_, placement_, needs, symbols_, facts_, constants, native, 0, silent, &stepOf));
     const auto& tensors = plan.programs[0].tensors;
-    const bool onHost = !device_.isHost() && std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.onHost; });
+    const bool onHost = !device_.isHost() &&
+                        std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.onHost; });
     if (onHost) throw Unsupported("it has tensors on the host");
     return plan;
   }
@@ -208,10 +230,13 @@ class Refiner {
 
 }  // namespace
 
-bool finishesWithWhole(const runtime::Device& device, const BuildOptions& options) { return effortOf(device, options).problems != 0; }
+bool finishesWithWhole(const runtime::Device& device, const BuildOptions& options) {
+  return effortOf(device, options).problems != 0;
+}
 
-void refine(const graph::Graph& graph, Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols, const plan::Plan& facts,
-            size_t profile, runtime::Device& device, OptionSource& source, TimingCache& cache, const BuildOptions& options) {
+void refine(const graph::Graph& graph, Assignment& assignment, const Placement& placement,
+            const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, runtime::Device& device,
+            OptionSource& source, TimingCache& cache, const BuildOptions& options) {
   Refiner(graph, assignment, placement, symbols, facts, profile, device, source, cache, options).run();
 }
 

@@ -1,5 +1,5 @@
-// The choice finished with the whole engine: candidates that alone were nearly as fast take the place of the chosen ones in
-// turn, and stay where the whole is faster.
+// The choice finished with the whole engine: candidates that alone were nearly as fast take the place of the chosen
+// ones in turn, and stay where the whole is faster.
 #pragma once
 
 #include "compile/assignment.h"
@@ -16,7 +16,8 @@ bool finishesWithWhole(const runtime::Device& device, const BuildOptions& option
 
 // Changes choices of the assignment; formats and places stay. `facts` has io, symbols, target and the profiles. What is
 // decided is in the cache afterwards, and a build that finds it there measures nothing.
-void refine(const graph::Graph& graph, Assignment& assignment, const Placement& placement, const ProfileSymbols& symbols,
-            const plan::Plan& facts, size_t profile, runtime::Device& device, OptionSource& source, TimingCache& cache, const BuildOptions& options);
+void refine(const graph::Graph& graph, Assignment& assignment, const Placement& placement,
+            const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, runtime::Device& device,
+            OptionSource& source, TimingCache& cache, const BuildOptions& options);
 
 }  // namespace tenon::compile

@@ -8,7 +8,8 @@
 namespace tenon::compile {
 
 double& Stages::at(std::string_view name) {
-  const auto found = std::find_if(stages_.begin(), stages_.end(), [&](const auto& stage) { return stage->name == name; });
+  const auto found =
+      std::find_if(stages_.begin(), stages_.end(), [&](const auto& stage) { return stage->name == name; });
   if (found != stages_.end()) return (*found)->seconds;
   stages_.push_back(std::make_unique<Stage>(Stage{std::string(name), 0}));
   return stages_.back()->seconds;

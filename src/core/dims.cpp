@@ -26,9 +26,7 @@ int64_t Dims::count(int first, int last) const noexcept {
   return overflow ? std::numeric_limits<int64_t>::max() : result;
 }
 
-int64_t Dims::count() const noexcept {
-  return count(0, rank);
-}
+int64_t Dims::count() const noexcept { return count(0, rank); }
 
 std::array<int64_t, kMaxRank> Dims::strides() const noexcept {
   std::array<int64_t, kMaxRank> result{};
@@ -40,9 +38,7 @@ std::array<int64_t, kMaxRank> Dims::strides() const noexcept {
   return result;
 }
 
-std::string Dims::text() const {
-  return rank == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x"));
-}
+std::string Dims::text() const { return rank == 0 ? "scalar" : fmt::format("{}", fmt::join(begin(), end(), "x")); }
 
 bool Dims::operator==(const Dims& other) const noexcept {
   return std::equal(begin(), end(), other.begin(), other.end());
@@ -54,9 +50,7 @@ Dims evaluate(const Shape& shape, const SymbolValues& values) {
   return dims;
 }
 
-Shape toShape(const Dims& dims) {
-  return Shape(dims.begin(), dims.end());
-}
+Shape toShape(const Dims& dims) { return Shape(dims.begin(), dims.end()); }
 
 void IndexIterator::next() noexcept {
   --left;
@@ -75,9 +69,7 @@ int64_t IndexIterator::dot(const std::array<int64_t, kMaxRank>& strides) const n
   return offset;
 }
 
-void HostTensor::Free::operator()(void* p) const noexcept {
-  freeLarge(p);
-}
+void HostTensor::Free::operator()(void* p) const noexcept { freeLarge(p); }
 
 HostTensor::HostTensor(DataType dtype, const Dims& dims) {
   checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t e) { return e >= 0; }),

@@ -38,10 +38,10 @@ struct Dims {
   int64_t& operator[](int axis) { return extent[static_cast<size_t>(axis)]; }
   const int64_t* begin() const { return extent.data(); }
   const int64_t* end() const { return extent.data() + rank; }
-  int64_t count() const noexcept;                             // product of all extents; the highest int64 when it overflows
-  int64_t count(int first, int last) const noexcept;          // product of [first, last)
-  std::array<int64_t, kMaxRank> strides() const noexcept;     // row-major, in elements
-  std::string text() const;                                   // 1x3x224x224
+  int64_t count() const noexcept;                     // product of all extents; the highest int64 when it overflows
+  int64_t count(int first, int last) const noexcept;  // product of [first, last)
+  std::array<int64_t, kMaxRank> strides() const noexcept;  // row-major, in elements
+  std::string text() const;                                // 1x3x224x224
   bool operator==(const Dims& other) const noexcept;
 };
 
@@ -61,7 +61,9 @@ struct TensorView {
   void storeDouble(int64_t index, double value) const noexcept { tenon::storeDouble(dtype, data, index, value); }
   void storeInt(int64_t index, int64_t value) const noexcept { tenon::storeInt(dtype, data, index, value); }
   template <typename T>
-  T* as() const noexcept { return static_cast<T*>(data); }
+  T* as() const noexcept {
+    return static_cast<T*>(data);
+  }
 };
 
 // Walks the indices of a row-major space in order: for (IndexIterator i(dims); i.valid(); i.next()) use i.index.

@@ -32,9 +32,7 @@ constexpr std::array<Row, 12> kRows{{{"f32", 32, true, false},
                                      {"i4", 4, false, true},
                                      {"bool", 8, false, false}}};
 
-const Row& row(DataType type) noexcept {
-  return kRows[static_cast<size_t>(type)];
-}
+const Row& row(DataType type) noexcept { return kRows[static_cast<size_t>(type)]; }
 
 template <typename T>
 T load(const void* data, int64_t index) noexcept {
@@ -116,18 +114,10 @@ T clampInt(int64_t value) noexcept {
 
 }  // namespace
 
-std::string_view name(DataType type) noexcept {
-  return row(type).name;
-}
-int bits(DataType type) noexcept {
-  return row(type).bits;
-}
-bool isFloating(DataType type) noexcept {
-  return row(type).floating;
-}
-bool isInteger(DataType type) noexcept {
-  return row(type).integer;
-}
+std::string_view name(DataType type) noexcept { return row(type).name; }
+int bits(DataType type) noexcept { return row(type).bits; }
+bool isFloating(DataType type) noexcept { return row(type).floating; }
+bool isInteger(DataType type) noexcept { return row(type).integer; }
 
 DataType parseDataType(std::string_view text) {
   for (size_t i = 0; i < kRows.size(); ++i) {
@@ -191,79 +181,51 @@ uint8_t floatToFp8(float value) noexcept {
 
 double loadDouble(DataType type, const void* data, int64_t index) noexcept {
   switch (type) {
-    case DataType::kF32:
-      return load<float>(data, index);
-    case DataType::kF16:
-      return halfToFloat(load<uint16_t>(data, index));
-    case DataType::kBF16:
-      return bfloatToFloat(load<uint16_t>(data, index));
-    case DataType::kF8E4M3:
-      return fp8ToFloat(load<uint8_t>(data, index));
-    case DataType::kF4E2M1:
-      return fp4ToFloat(nibble(data, index));
-    case DataType::kE8M0:
-      return e8m0ToDouble(load<uint8_t>(data, index));
-    default:
-      return static_cast<double>(loadInt(type, data, index));
+    case DataType::kF32: return load<float>(data, index);
+    case DataType::kF16: return halfToFloat(load<uint16_t>(data, index));
+    case DataType::kBF16: return bfloatToFloat(load<uint16_t>(data, index));
+    case DataType::kF8E4M3: return fp8ToFloat(load<uint8_t>(data, index));
+    case DataType::kF4E2M1: return fp4ToFloat(nibble(data, index));
+    case DataType::kE8M0: return e8m0ToDouble(load<uint8_t>(data, index));
+    default: return static_cast<double>(loadInt(type, data, index));
   }
 }
 
 int64_t loadInt(DataType type, const void* data, int64_t index) noexcept {
   switch (type) {
-    case DataType::kI64:
-      return load<int64_t>(data, index);
-    case DataType::kI32:
-      return load<int32_t>(data, index);
-    case DataType::kI8:
-      return load<int8_t>(data, index);
-    case DataType::kU8:
-      return load<uint8_t>(data, index);
-    case DataType::kBool:
-      return load<uint8_t>(data, index) != 0;
-    case DataType::kI4:
-      return static_cast<int8_t>(nibble(data, index) << 4) >> 4;
-    default:
-      return saturate<int64_t>(loadDouble(type, data, index));
+    case DataType::kI64: return load<int64_t>(data, index);
+    case DataType::kI32: return load<int32_t>(data, index);
+    case DataType::kI8: return load<int8_t>(data, index);
+    case DataType::kU8: return load<uint8_t>(data, index);
+    case DataType::kBool: return load<uint8_t>(data, index) != 0;
+    case DataType::kI4: return static_cast<int8_t>(nibble(data, index) << 4) >> 4;
+    default: return saturate<int64_t>(loadDouble(type, data, index));
   }
 }
 
 void storeDouble(DataType type, void* data, int64_t index, double value) noexcept {
   switch (type) {
-    case DataType::kF32:
-      return store(data, index, static_cast<float>(value));
-    case DataType::kF16:
-      return store(data, index, floatToHalf(toOddFloat(value)));
-    case DataType::kBF16:
-      return store(data, index, floatToBfloat(toOddFloat(value)));
-    case DataType::kF8E4M3:
-      return store(data, index, floatToFp8(toOddFloat(value)));
-    case DataType::kF4E2M1:
-      return storeNibble(data, index, floatToFp4(toOddFloat(value)));
-    case DataType::kE8M0:
-      return store(data, index, doubleToE8m0(value));
-    case DataType::kBool:
-      return store<uint8_t>(data, index, value != 0);
-    default:
-      return storeInt(type, data, index, saturate<int64_t>(value));
+    case DataType::kF32: return store(data, index, static_cast<float>(value));
+    case DataType::kF16: return store(data, index, floatToHalf(toOddFloat(value)));
+    case DataType::kBF16: return store(data, index, floatToBfloat(toOddFloat(value)));
+    case DataType::kF8E4M3: return store(data, index, floatToFp8(toOddFloat(value)));
+    case DataType::kF4E2M1: return storeNibble(data, index, floatToFp4(toOddFloat(value)));
+    case DataType::kE8M0: return store(data, index, doubleToE8m0(value));
+    case DataType::kBool: return store<uint8_t>(data, index, value != 0);
+    default: return storeInt(type, data, index, saturate<int64_t>(value));
   }
 }
 
 void storeInt(DataType type, void* data, int64_t index, int64_t value) noexcept {
   switch (type) {
-    case DataType::kI64:
-      return store(data, index, value);
-    case DataType::kI32:
-      return store(data, index, clampInt<int32_t>(value));
-    case DataType::kI8:
-      return store(data, index, clampInt<int8_t>(value));
-    case DataType::kU8:
-      return store(data, index, clampInt<uint8_t>(value));
-    case DataType::kBool:
-      return store<uint8_t>(data, index, value != 0);
+    case DataType::kI64: return store(data, index, value);
+    case DataType::kI32: return store(data, index, clampInt<int32_t>(value));
+    case DataType::kI8: return store(data, index, clampInt<int8_t>(value));
+    case DataType::kU8: return store(data, index, clampInt<uint8_t>(value));
+    case DataType::kBool: return store<uint8_t>(data, index, value != 0);
     case DataType::kI4:
       return storeNibble(data, index, static_cast<uint8_t>(std::min<int64_t>(7, std::max<int64_t>(-8, value))));
-    default:
-      return storeDouble(type, data, index, static_cast<double>(value));
+    default: return storeDouble(type, data, index, static_cast<double>(value));
   }
 }
 

@@ -26,9 +26,9 @@ inline size_t bytesOf(DataType type, int64_t count) noexcept {
 float halfToFloat(uint16_t bits) noexcept;
 uint16_t floatToHalf(float value) noexcept;  // round to nearest even; overflow to infinity
 inline float bfloatToFloat(uint16_t half) noexcept { return std::bit_cast<float>(static_cast<uint32_t>(half) << 16); }
-uint16_t floatToBfloat(float value) noexcept;      // round to nearest even
-float fp8ToFloat(uint8_t bits) noexcept;           // E4M3 (no infinity, NaN 0x7f)
-uint8_t floatToFp8(float value) noexcept;          // round to nearest even, saturating to +-448
+uint16_t floatToBfloat(float value) noexcept;  // round to nearest even
+float fp8ToFloat(uint8_t bits) noexcept;       // E4M3 (no infinity, NaN 0x7f)
+uint8_t floatToFp8(float value) noexcept;      // round to nearest even, saturating to +-448
 
 // Element `index` of a packed buffer as double (integers of 64 bits lose precision beyond 2^53) or as int64 (floating
 // values truncate towards zero), and the way back (saturating for integers, != 0 for Bool).

@@ -32,7 +32,8 @@ std::optional<long> read(const Variable& variable) noexcept {
   const std::string_view text = given(variable);
   long number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool fits = error == std::errc() && end == text.data() + text.size() && number >= variable.low && number <= variable.high;
+  const bool fits =
+      error == std::errc() && end == text.data() + text.size() && number >= variable.low && number <= variable.high;
   return fits ? std::optional(number) : std::nullopt;
 }
 
@@ -45,11 +46,14 @@ std::optional<long> numberSetting(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-bool switchedOn(std::string_view name, bool otherwise) noexcept { return numberSetting(name).value_or(otherwise ? 1 : 0) != 0; }
+bool switchedOn(std::string_view name, bool otherwise) noexcept {
+  return numberSetting(name).value_or(otherwise ? 1 : 0) != 0;
+}
 
 namespace {
 
-// Folders that TENON_CUDA_LIBS names, files that TENON_CUDART and TENON_CACHE_DIR name: what is not there is not looked into.
+// Folders that TENON_CUDA_LIBS names, files that TENON_CUDART and TENON_CACHE_DIR name: what is not there is not looked
+// into.
 void addMissingPaths(std::vector<std::string>& result) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -60,15 +64,18 @@ void addMissingPaths(std::vector<std::string>& result) {
   std::istringstream folders(value("TENON_CUDA_LIBS"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (folder.empty() || fs::is_directory(folder, error)) continue;
-    result.push_back(fmt::format("TENON_CUDA_LIBS names '{}', expected folders with colons between them; it is ignored", folder));
+    result.push_back(
+        fmt::format("TENON_CUDA_LIBS names '{}', expected folders with colons between them; it is ignored", folder));
   }
   const auto runtime = value("TENON_CUDART");
   if (!runtime.empty() && !fs::is_regular_file(runtime, error)) {
-    result.push_back(fmt::format("TENON_CUDART is '{}', expected the path of NVIDIA's libcudart; it is ignored", runtime));
+    result.push_back(
+        fmt::format("TENON_CUDART is '{}', expected the path of NVIDIA's libcudart; it is ignored", runtime));
   }
   const auto cache = value("TENON_CACHE_DIR");
   if (!cache.empty() && fs::exists(cache, error) && !fs::is_directory(cache, error)) {
-    result.push_back(fmt::format("TENON_CACHE_DIR is '{}', expected a folder, or the name of a new one; nothing is kept", cache));
+    result.push_back(
+        fmt::format("TENON_CACHE_DIR is '{}', expected a folder, or the name of a new one; nothing is kept", cache));
   }
 }
 
@@ -79,8 +86,9 @@ std::vector<std::string> ignoredSettings() {
   for (const auto& variable : kVariables) {
     if (given(variable).empty() || read(variable)) continue;
     const bool isSwitch = variable.low == 0 && variable.high == 1;
-    result.push_back(fmt::format("{} is '{}', expected {}; it is ignored", variable.name, given(variable),
-                                 isSwitch ? "0 or 1" : fmt::format("a whole number from {} to {}", variable.low, variable.high)));
+    result.push_back(
+        fmt::format("{} is '{}', expected {}; it is ignored", variable.name, given(variable),
+                    isSwitch ? "0 or 1" : fmt::format("a whole number from {} to {}", variable.low, variable.high)));
   }
   addMissingPaths(result);
   return result;

@@ -1,4 +1,5 @@
-// The three kinds of error that Tenon throws inside; the facade translates them once (docs/architecture.md, decision 11).
+// The three kinds of error that Tenon throws inside; the facade translates them once (docs/architecture.md, decision
+// 11).
 #pragma once
 
 #include <fmt/format.h>

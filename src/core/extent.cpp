@@ -35,20 +35,13 @@ int64_t ceilDivide(int64_t a, int64_t b) {
 
 int64_t apply(Function function, int64_t a, int64_t b) {
   switch (function) {
-    case Function::kFloorDiv:
-      return floorDivide(a, b);
-    case Function::kCeilDiv:
-      return ceilDivide(a, b);
-    case Function::kMin:
-      return std::min(a, b);
-    case Function::kMax:
-      return std::max(a, b);
-    case Function::kEqual:
-      return a == b;
-    case Function::kLess:
-      return a < b;
-    case Function::kSymbol:
-      break;
+    case Function::kFloorDiv: return floorDivide(a, b);
+    case Function::kCeilDiv: return ceilDivide(a, b);
+    case Function::kMin: return std::min(a, b);
+    case Function::kMax: return std::max(a, b);
+    case Function::kEqual: return a == b;
+    case Function::kLess: return a < b;
+    case Function::kSymbol: break;
   }
   throw InternalError("extent: a symbol has no arguments");
 }
@@ -90,8 +83,11 @@ constexpr size_t kMostProducts = size_t{1} << 14;
 constexpr int kMostDepth = 48;
 
 void checkLength(bool fits) {
-  checkUser(fits, "an extent is an expression of more than {} characters over the dynamic dimensions; give some of these dimensions fixed "
-            "extents, or compute fewer extents from one another", kMostText);
+  checkUser(
+      fits,
+      "an extent is an expression of more than {} characters over the dynamic dimensions; give some of these dimensions fixed "
+      "extents, or compute fewer extents from one another",
+      kMostText);
 }
 
 // Functions within functions, by the parentheses of the text; the reader of plans follows a few more.
@@ -136,19 +132,16 @@ Interval multiply(Interval a, Interval b) {
 
 Interval boundsOf(Function function, Interval a, Interval b) {
   switch (function) {
-    case Function::kMin:
-      return {std::min(a.low, b.low), std::min(a.high, b.high)};
-    case Function::kMax:
-      return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case Function::kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Function::kMax: return {std::max(a.low, b.low), std::max(a.high, b.high)};
     case Function::kEqual:
-    case Function::kLess:
-      return {0, 1};
-    default:
-      break;
+    case Function::kLess: return {0, 1};
+    default: break;
   }
   // On either side of zero a quotient is monotone in both; zero itself has none.
   std::vector<int64_t> corners;
-  for (const auto& [low, high] : {Interval{std::max<int64_t>(b.low, 1), b.high}, Interval{b.low, std::min<int64_t>(b.high, -1)}}) {
+  for (const auto& [low, high] :
+       {Interval{std::max<int64_t>(b.low, 1), b.high}, Interval{b.low, std::min<int64_t>(b.high, -1)}}) {
     if (low > high) continue;
     for (const int64_t divisor : {low, high}) {
       corners.push_back(apply(function, a.low, divisor));
@@ -202,8 +195,10 @@ Extent Extent::fromTerms(std::vector<Term> terms) {
 Extent Extent::function(Function function, const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return Extent(apply(function, a.constant_, b.constant_));
   auto key = fmt::format("{}({},{})", kFunctionNames[static_cast<size_t>(function)], a.text(), b.text());
-  checkUser(depthOf(key) <= kMostDepth, "an extent nests more than {} divisions, minima and maxima over the dynamic dimensions; give some of "
-            "these dimensions fixed extents", kMostDepth);
+  checkUser(depthOf(key) <= kMostDepth,
+            "an extent nests more than {} divisions, minima and maxima over the dynamic dimensions; give some of "
+            "these dimensions fixed extents",
+            kMostDepth);
   auto arguments = std::make_shared<const std::array<Extent, 2>>(std::array<Extent, 2>{a, b});
   auto atom = std::make_shared<const Atom>(Atom{function, std::move(key), std::move(arguments)});
   return fromTerms({{1, {std::move(atom)}}});
@@ -223,9 +218,7 @@ Extent operator+(const Extent& a, const Extent& b) {
   return Extent::fromTerms(std::move(terms));
 }
 
-Extent operator-(const Extent& a, const Extent& b) {
-  return a + b * Extent(-1);
-}
+Extent operator-(const Extent& a, const Extent& b) { return a + b * Extent(-1); }
 
 Extent operator*(const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return saturatingMultiply(a.constant_, b.constant_);
@@ -244,15 +237,16 @@ Extent operator*(const Extent& a, const Extent& b) {
   return Extent::fromTerms(std::move(terms));
 }
 
-// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division. A divisor of one term has a positive coefficient,
-// and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c).
+// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division. A divisor of one term has a positive
+// coefficient, and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c).
 Extent floorDiv(const Extent& a, const Extent& b) {
   checkUser(!b.isConstant(0), "division of extent {} by 0: the divisor must not be zero", a.text());
   if (b.isConstant(1)) return a;
   if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
   if (a.isConstant(0)) return 0;
   const auto divisor = b.terms();
-  if (divisor.size() == 1 && divisor[0].coefficient < 0 && divisor[0].coefficient > std::numeric_limits<int64_t>::min()) {
+  if (divisor.size() == 1 && divisor[0].coefficient < 0 &&
+      divisor[0].coefficient > std::numeric_limits<int64_t>::min()) {
     return floorDiv(Extent(0) - a, Extent(0) - b);
   }
   if (divisor.size() != 1) return a == b ? Extent(1) : Extent::function(Function::kFloorDiv, a, b);
@@ -276,7 +270,8 @@ Extent floorDiv(const Extent& a, const Extent& b) {
 
 Extent ceilDiv(const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return ceilDivide(a.constant_, b.constant_);
-  if (b.isConstant() && b.constant_ < 0 && b.constant_ > std::numeric_limits<int64_t>::min()) return ceilDiv(Extent(0) - a, -b.constant_);
+  if (b.isConstant() && b.constant_ < 0 && b.constant_ > std::numeric_limits<int64_t>::min())
+    return ceilDiv(Extent(0) - a, -b.constant_);
   if (b.isConstant() && b.constant_ > 0) return floorDiv(a + b - Extent(1), b);
   const Extent floored = floorDiv(a, b);
   if (floored * b == a) return floored;
@@ -349,24 +344,12 @@ Extent Extent::substitute(const std::map<std::string, Extent, std::less<>>& symb
       const Extent a = (*atom->arguments)[0].substitute(symbols);
       const Extent b = (*atom->arguments)[1].substitute(symbols);
       switch (atom->function) {
-        case Function::kFloorDiv:
-          product = product * floorDiv(a, b);
-          break;
-        case Function::kCeilDiv:
-          product = product * ceilDiv(a, b);
-          break;
-        case Function::kMin:
-          product = product * min(a, b);
-          break;
-        case Function::kMax:
-          product = product * max(a, b);
-          break;
-        case Function::kEqual:
-          product = product * equal(a, b);
-          break;
-        default:
-          product = product * less(a, b);
-          break;
+        case Function::kFloorDiv: product = product * floorDiv(a, b); break;
+        case Function::kCeilDiv: product = product * ceilDiv(a, b); break;
+        case Function::kMin: product = product * min(a, b); break;
+        case Function::kMax: product = product * max(a, b); break;
+        case Function::kEqual: product = product * equal(a, b); break;
+        default: product = product * less(a, b); break;
       }
     }
     sum = sum + product;

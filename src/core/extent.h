@@ -25,8 +25,8 @@ using SymbolIntervals = std::map<std::string, Interval, std::less<>>;
 
 // An integer expression in canonical form: a sum of products of symbols and of floordiv, ceildiv, min, max, equal and
 // less of two expressions. Two extents that compare equal are equal for all values of their symbols; unequal ones may
-// still be equal for some. Values are immutable and cheap to copy. Division rounds to the lower or higher integer, whatever
-// the signs are. Absurd lengths are a UserError.
+// still be equal for some. Values are immutable and cheap to copy. Division rounds to the lower or higher integer,
+// whatever the signs are. Absurd lengths are a UserError.
 class Extent {
  public:
   Extent(int64_t value = 0) : constant_(value) {}  // NOLINT: an integer is an extent
@@ -83,7 +83,7 @@ class Extent {
 using Shape = std::vector<Extent>;
 
 Extent product(const Shape& shape, size_t first = 0, size_t last = SIZE_MAX);
-std::string text(const Shape& shape);              // [N,3,224,224]
+std::string text(const Shape& shape);  // [N,3,224,224]
 bool isConstant(const Shape& shape) noexcept;
 
 }  // namespace tenon

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kMostOperands = 40;  // each is compared with all others, and with theirs
 
 const Atom* soleAtom(const std::vector<Extent::Term>& terms) {
-  return terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1 ? terms[0].factors[0].get() : nullptr;
+  return terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1 ? terms[0].factors[0].get()
+                                                                                        : nullptr;
 }
 
 // What the friends of Extent lend to the functions here.
@@ -41,8 +42,8 @@ std::vector<Extent> flattened(Function function, const Extent& extent, const Acc
   return operands;
 }
 
-// Whether operand `at` of a minimum or maximum says nothing beside the others: max(x, x - 1) = x, max(x, min(x, z)) = x,
-// max(min(x, y), min(x, y, z)) = min(x, y), max(x, y, min(max(x, y), z)) = max(x, y).
+// Whether operand `at` of a minimum or maximum says nothing beside the others: max(x, x - 1) = x, max(x, min(x, z)) =
+// x, max(min(x, y), min(x, y, z)) = min(x, y), max(x, y, min(max(x, y), z)) = max(x, y).
 bool isCovered(Function function, const std::vector<Extent>& operands, size_t at, const Access& access) {
   const bool isMax = function == Function::kMax;
   const Function dual = isMax ? Function::kMin : Function::kMax;
@@ -61,18 +62,19 @@ bool isCovered(Function function, const std::vector<Extent>& operands, size_t at
     });
   });
   return byOne || std::any_of(parts.begin(), parts.end(), [&](const Extent& part) {
-    const auto pieces = flattened(function, part, access);
-    return std::all_of(pieces.begin(), pieces.end(), [&](const Extent& piece) {
-      return someOther([&](const Extent& other) { return beats(other, piece); });
-    });
-  });
+           const auto pieces = flattened(function, part, access);
+           return std::all_of(pieces.begin(), pieces.end(), [&](const Extent& piece) {
+             return someOther([&](const Extent& other) { return beats(other, piece); });
+           });
+         });
 }
 
 // Minimum or maximum: nested ones flat, without operands that others cover, in order of their text.
 Extent lattice(Function function, const Extent& a, const Extent& b, const Access& access) {
   auto operands = flattened(function, a, access);
   flatten(function, b, access, operands);
-  checkUser(operands.size() <= kMostOperands, "an extent is the {} of more than {} extents; give some of the dynamic dimensions fixed extents",
+  checkUser(operands.size() <= kMostOperands,
+            "an extent is the {} of more than {} extents; give some of the dynamic dimensions fixed extents",
             function == Function::kMax ? "maximum" : "minimum", kMostOperands);
   for (size_t i = operands.size(); i-- > 0;) {
     if (isCovered(function, operands, i, access)) operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));

@@ -32,9 +32,7 @@ class Parser {
     return true;
   }
 
-  void expect(char c) {
-    checkUser(accept(c), "extent '{}': expected '{}' at position {}", text_, c, position_);
-  }
+  void expect(char c) { checkUser(accept(c), "extent '{}': expected '{}' at position {}", text_, c, position_); }
 
   Extent sum(int depth) {
     checkUser(depth < kMaxDepth, "extent '{}': nested deeper than {}", text_, kMaxDepth);

@@ -10,7 +10,9 @@ uint64_t storageBytes(DataType dtype, const Dims& dims, Format format) noexcept 
   for (int axis = 0; axis < dims.rank; ++axis) {
     uint64_t extent = static_cast<uint64_t>(dims[axis]);
     if (dims[axis] < 0 || dims[axis] > INT64_MAX - block) return UINT64_MAX;
-    if (axis == 1) extent = (extent + static_cast<uint64_t>(block) - 1) / static_cast<uint64_t>(block) * static_cast<uint64_t>(block);
+    if (axis == 1)
+      extent =
+          (extent + static_cast<uint64_t>(block) - 1) / static_cast<uint64_t>(block) * static_cast<uint64_t>(block);
     if (extent == 0) {
       zero = true;
     } else if (__builtin_mul_overflow(count, extent, &count)) {

@@ -21,7 +21,9 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 47;
 
 // Sums and products of sizes; UINT64_MAX, which no allocation grants, where they do not fit.
 constexpr uint64_t addBytes(uint64_t a, uint64_t b) noexcept { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-constexpr uint64_t multiplyBytes(uint64_t a, uint64_t b) noexcept { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
+constexpr uint64_t multiplyBytes(uint64_t a, uint64_t b) noexcept {
+  return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
 // The next multiple of an alignment that is a power of two.
 constexpr uint64_t alignBytes(uint64_t bytes, uint64_t alignment) noexcept {
   return bytes > UINT64_MAX - (alignment - 1) ? UINT64_MAX : (bytes + alignment - 1) & ~(alignment - 1);

@@ -36,7 +36,8 @@ Strides stridesWithin(const Dims& operand, Format format, const Dims& space) {
 
 Dims splitChannels(const Dims& space, int64_t block) {
   if (block == 1) return space;
-  checkInternal(space.rank >= 2 && space.rank < kMaxRank && space[1] % block == 0, "{} in blocks of {} channels", space.text(), block);
+  checkInternal(space.rank >= 2 && space.rank < kMaxRank && space[1] % block == 0, "{} in blocks of {} channels",
+                space.text(), block);
   Dims result{space[0], space[1] / block, block};
   for (int axis = 2; axis < space.rank; ++axis) result.push(space[axis]);
   return result;

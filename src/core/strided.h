@@ -18,8 +18,8 @@ Strides stridesOf(const Dims& dims, Format format);
 // Strides of an operand within the axes of `space` (aligned at the right): 0 where it broadcasts.
 Strides stridesWithin(const Dims& operand, Format format, const Dims& space);
 
-// Blocked formats have strides once axis 1 is two axes, blocks and channels of a block: [N,C/b,b,H,W]. With a block of 1
-// both functions are those of the space itself. Channels must fill whole blocks, else InternalError is thrown.
+// Blocked formats have strides once axis 1 is two axes, blocks and channels of a block: [N,C/b,b,H,W]. With a block of
+// 1 both functions are those of the space itself. Channels must fill whole blocks, else InternalError is thrown.
 Dims splitChannels(const Dims& space, int64_t block);
 // Strides of an operand, in a format of this block or in a strided one, within the axes of splitChannels(space, block).
 Strides stridesWithinSplit(const Dims& operand, Format format, const Dims& space, int64_t block);
@@ -28,11 +28,11 @@ Strides stridesWithinSplit(const Dims& operand, Format format, const Dims& space
 // memory as far as possible, and neighbours that all operands walk as one are merged; extents of one vanish. At least
 // one axis remains.
 struct LoopSpace {
-  std::vector<int64_t> extents;                // outermost first
-  std::vector<std::vector<int64_t>> strides;   // per operand, per axis
+  std::vector<int64_t> extents;               // outermost first
+  std::vector<std::vector<int64_t>> strides;  // per operand, per axis
 
   int64_t inner() const { return extents.back(); }
-  int64_t outer() const;                       // product of all but the innermost
+  int64_t outer() const;  // product of all but the innermost
   // Offset of each operand at the outer index (row-major over all axes but the innermost).
   void offsets(int64_t outerIndex, int64_t* result) const;
 };

@@ -11,15 +11,15 @@ class TextReader {
  public:
   explicit TextReader(std::string_view text, std::string_view what = "text") : text_(text), what_(what) {}
 
-  bool atEnd();                          // after white space and # comments
-  char peek();                           // next character after white space, 0 at the end
-  bool accept(std::string_view token);   // consumes the token when it comes next
-  void expect(std::string_view token);   // throws UserError when something else comes next
+  bool atEnd();                            // after white space and # comments
+  char peek();                             // next character after white space, 0 at the end
+  bool accept(std::string_view token);     // consumes the token when it comes next
+  void expect(std::string_view token);     // throws UserError when something else comes next
   bool acceptWord(std::string_view word);  // like accept, but not when the word goes on
-  std::string identifier();              // [A-Za-z_][A-Za-z0-9_.]*
-  std::string quoted();                  // "..." with \" \\ \n escapes
+  std::string identifier();                // [A-Za-z_][A-Za-z0-9_.]*
+  std::string quoted();                    // "..." with \" \\ \n escapes
   int64_t integer();
-  double number();                       // also inf, -inf, nan
+  double number();                                 // also inf, -inf, nan
   std::string_view until(std::string_view stops);  // up to one of the characters outside () and quotes; trimmed
   [[noreturn]] void fail(std::string_view message);
   size_t position() const { return position_; }

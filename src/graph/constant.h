@@ -22,8 +22,8 @@ class Constant {
   static ConstantPtr own(HostTensor tensor, std::string weights = {});
   // Bytes that somebody else keeps alive as long as the constant lives (the caller's weights during a build).
   static ConstantPtr borrow(const TensorView& view, std::string weights = {});
-  static ConstantPtr scalar(DataType dtype, double value);           // rank 0
-  static ConstantPtr ofInts(const std::vector<int64_t>& values);     // rank 1, i64
+  static ConstantPtr scalar(DataType dtype, double value);        // rank 0
+  static ConstantPtr ofInts(const std::vector<int64_t>& values);  // rank 1, i64
   // Output `output` of op over sources; bytes are computed on first use.
   static ConstantPtr recipe(ops::Operator op, std::vector<ConstantPtr> sources, int output = 0);
 
@@ -32,7 +32,7 @@ class Constant {
   int64_t count() const noexcept { return dims_.count(); }
   size_t bytes() const noexcept { return bytesOf(dtype_, dims_.count()); }
   ops::TensorType type() const;  // with contents when it is a small tensor that is followed
-  TensorView view() const;  // evaluates a recipe on first use; thread-safe; do not write through it
+  TensorView view() const;       // evaluates a recipe on first use; thread-safe; do not write through it
   // The bytes with what keeps them alive, which is neither the recipe nor its sources. Borrowed ones have no owner
   // (use_count() is 0): they go when the caller's do.
   std::shared_ptr<const void> share() const;

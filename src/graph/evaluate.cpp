@@ -16,8 +16,8 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
       const int64_t value = source.kind == SymbolSource::Kind::kInputExtent ? inputs[i].dims[source.index]
                                                                             : inputs[i].loadInt(source.index);
       const auto [place, fresh] = values.emplace(symbol, value);
-      checkUser(fresh || place->second == value, "dimension '{}' is {} and {} (axis {} of input '{}')", symbol, place->second,
-                value, source.index, source.input);
+      checkUser(fresh || place->second == value, "dimension '{}' is {} and {} (axis {} of input '{}')", symbol,
+                place->second, value, source.index, source.input);
     }
   }
   // An extent of an input that is a plain symbol binds it even where no source was declared.
@@ -35,16 +35,16 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
 }
 
 std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView> inputs) {
-  checkUser(inputs.size() == graph.inputs().size(), "graph '{}' has {} inputs, got {}", graph.name(), graph.inputs().size(),
-            inputs.size());
+  checkUser(inputs.size() == graph.inputs().size(), "graph '{}' has {} inputs, got {}", graph.name(),
+            graph.inputs().size(), inputs.size());
   const SymbolValues symbols = bindSymbols(graph, inputs);
   std::vector<HostTensor> owned(graph.valueCount());
   std::vector<TensorView> views(graph.valueCount());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto& value = graph.value(graph.inputs()[i]);
     const Dims expected = evaluate(value.type.shape, symbols);
-    checkUser(expected == inputs[i].dims && value.type.dtype == inputs[i].dtype, "input '{}' must be {} {}, got {} {}", value.name,
-              name(value.type.dtype), expected.text(), name(inputs[i].dtype), inputs[i].dims.text());
+    checkUser(expected == inputs[i].dims && value.type.dtype == inputs[i].dtype, "input '{}' must be {} {}, got {} {}",
+              value.name, name(value.type.dtype), expected.text(), name(inputs[i].dtype), inputs[i].dims.text());
     views[graph.inputs()[i]] = inputs[i];
   }
   for (ValueId id = 0; id < graph.valueCount(); ++id) {

@@ -66,7 +66,8 @@ NodeId Graph::addNode(ops::Operator op, std::string_view name, std::vector<Value
   return id;
 }
 
-ValueId Graph::add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::vector<std::string> origins) {
+ValueId Graph::add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
+                   std::vector<std::string> origins) {
   const NodeId id = addNode(std::move(op), name, std::move(inputs), std::move(origins));
   return nodes_[id].outputs.at(0);
 }

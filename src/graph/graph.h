@@ -21,20 +21,20 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 // What the user or a pass demands of a value; carried through every patch.
 struct Constraints {
-  std::optional<DataType> dtype;        // required storage type
-  uint32_t formats = 0;                 // allowed formats as a mask of 1 << tenon::Format; 0: any
-  bool hostShape = false;               // a shape tensor: lives in host memory
-  bool debug = false;                   // marked by the user: stays materialized
+  std::optional<DataType> dtype;  // required storage type
+  uint32_t formats = 0;           // allowed formats as a mask of 1 << tenon::Format; 0: any
+  bool hostShape = false;         // a shape tensor: lives in host memory
+  bool debug = false;             // marked by the user: stays materialized
   std::optional<std::pair<double, double>> dynamicRange;
   bool operator==(const Constraints&) const = default;
 };
 
 struct Value {
-  std::string name;          // unique in the graph; names of network inputs and outputs are the user's
+  std::string name;  // unique in the graph; names of network inputs and outputs are the user's
   ops::TensorType type;
-  NodeId producer = kNone;   // kNone for inputs and constants
+  NodeId producer = kNone;  // kNone for inputs and constants
   int producerOutput = 0;
-  ConstantPtr constant;      // set for constants
+  ConstantPtr constant;  // set for constants
   bool isInput = false;
   Constraints constraints;
 };
@@ -45,7 +45,7 @@ struct Node {
   std::vector<std::string> origins;  // names of the network layers it computes, in order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::string device;                // backend that must run it; empty: any
+  std::string device;  // backend that must run it; empty: any
 };
 
 // Where a symbol's value comes from at run time.
@@ -73,7 +73,8 @@ class Graph {
   NodeId addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
                  std::vector<std::string> origins = {}, std::vector<std::string> outputNames = {});
   // addNode for operators with one output.
-  ValueId add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::vector<std::string> origins = {});
+  ValueId add(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
+              std::vector<std::string> origins = {});
   void addOutput(ValueId value, std::string_view name = {});  // name for the user; default: the value's
   // Another value becomes the output and takes the name and constraints of the old one.
   void replaceOutput(ValueId old, ValueId replacement);
@@ -92,8 +93,8 @@ class Graph {
   const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
   const std::string& outputName(size_t i) const { return outputNames_.at(i); }
   bool isOutput(ValueId id) const;
-  std::vector<Use> uses(ValueId id) const;          // in order of nodes
-  std::vector<std::vector<Use>> allUses() const;    // indexed by value, one walk
+  std::vector<Use> uses(ValueId id) const;        // in order of nodes
+  std::vector<std::vector<Use>> allUses() const;  // indexed by value, one walk
   const std::multimap<std::string, SymbolSource>& symbols() const noexcept { return symbols_; }
   std::optional<ValueId> findValue(std::string_view name) const;
 
@@ -106,7 +107,7 @@ class Graph {
   std::string uniqueName(std::string_view wanted);
   std::string name_;
   // By id, in deques: a reference to a node or value stays good while others are added.
-  std::deque<Node> nodes_;      // removed nodes stay as empty slots, out of order_
+  std::deque<Node> nodes_;  // removed nodes stay as empty slots, out of order_
   std::deque<Value> values_;
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_;
@@ -130,7 +131,8 @@ class Patch {
   void replace(ValueId old, ValueId replacement);
   // Replaces one use only.
   void replaceUse(Use use, ValueId replacement);
-  void commit();  // throws InternalError when a replacement does not fit (the graph then keeps its edges) or makes a cycle
+  void
+  commit();  // throws InternalError when a replacement does not fit (the graph then keeps its edges) or makes a cycle
 
  private:
   void reorder();

@@ -30,9 +30,8 @@ Constraints mergeConstraints(const Constraints& old, Constraints fresh) {
 
 // Whether an extent may take the place of another: equal, or one of them only known at run time.
 bool compatible(const Shape& a, const Shape& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Extent& x, const Extent& y) {
-    return x == y || !x.isConstant() || !y.isConstant();
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Extent& x, const Extent& y) { return x == y || !x.isConstant() || !y.isConstant(); });
 }
 
 // Nodes without a use, those whose only users they were, and so on; side effects stay.
@@ -46,7 +45,8 @@ std::vector<bool> findDead(const Graph& graph) {
   std::vector<NodeId> stack;
   const auto visit = [&](NodeId id) {
     const auto& node = graph.node(id);
-    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) { return uses[output] != 0; });
+    const bool used =
+        std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) { return uses[output] != 0; });
     if (used || dead[id] || node.op.facts().sideEffects) return;
     dead[id] = true;
     stack.push_back(id);
@@ -84,7 +84,8 @@ ValueId Patch::addConstant(ConstantPtr constant, std::string_view name) {
   return graph_.addConstant(std::move(constant), name);
 }
 
-NodeId Patch::addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs, std::span<const NodeId> from) {
+NodeId Patch::addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
+                      std::span<const NodeId> from) {
   const NodeId id = graph_.addNode(std::move(op), name, std::move(inputs), mergedOrigins(graph_, from));
   added_.push_back(id);
   return id;
@@ -105,8 +106,9 @@ void Patch::commit() {
     const auto& b = g.value(replacement);
     if (a.type.dtype == b.type.dtype && compatible(a.type.shape, b.type.shape)) continue;
     std::erase_if(g.order_, [&](NodeId id) { return std::find(added_.begin(), added_.end(), id) != added_.end(); });
-    throw InternalError("patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name, tenon::name(b.type.dtype),
-                        tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
+    throw InternalError("patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name,
+                        tenon::name(b.type.dtype), tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype),
+                        tenon::text(a.type.shape));
   }
   const std::set<NodeId> added(added_.begin(), added_.end());
   // What takes a value's place in the end: replacements follow one another, the first of a value counts.
@@ -125,7 +127,8 @@ void Patch::commit() {
     if (g.isOutput(old)) {
       g.takeOutput(old, replacement);
     } else {
-      g.values_[replacement].constraints = mergeConstraints(g.values_[old].constraints, g.values_[replacement].constraints);
+      g.values_[replacement].constraints =
+          mergeConstraints(g.values_[old].constraints, g.values_[replacement].constraints);
     }
   }
   for (const auto& [use, replacement] : useReplacements_) {
@@ -137,8 +140,9 @@ void Patch::commit() {
   added_.clear();
 }
 
-// Dead nodes go; then a stable topological order: old nodes keep their relative places, new ones come as early as their users
-// need them. What reads what it read before is in its place; only nodes of the patch and readers of its values are looked at.
+// Dead nodes go; then a stable topological order: old nodes keep their relative places, new ones come as early as their
+// users need them. What reads what it read before is in its place; only nodes of the patch and readers of its values
+// are looked at.
 void Patch::reorder() {
   auto& g = graph_;
   const auto dead = findDead(g);

@@ -46,7 +46,8 @@ std::string constraintText(const Constraints& constraints) {
   if (constraints.formats != 0) result += fmt::format(" formats({})", constraints.formats);
   if (constraints.hostShape) result += " host";
   if (constraints.debug) result += " debug";
-  if (constraints.dynamicRange) result += fmt::format(" range({},{})", constraints.dynamicRange->first, constraints.dynamicRange->second);
+  if (constraints.dynamicRange)
+    result += fmt::format(" range({},{})", constraints.dynamicRange->first, constraints.dynamicRange->second);
   return result;
 }
 
@@ -201,7 +202,7 @@ class Parser {
   void node(Graph& graph) {
     std::vector<std::string> outputNames;
     std::vector<ops::TensorType> declared;
-      do {
+    do {
       outputNames.push_back(name());
       in_.expect(":");
       declared.push_back(type());
@@ -230,7 +231,8 @@ class Parser {
     for (size_t i = 0; i < declared.size(); ++i) {
       const auto& inferred = graph.value(graph.node(id).outputs.at(i)).type;
       if (inferred.dtype != declared[i].dtype || inferred.shape.size() != declared[i].shape.size()) {
-        in_.fail(fmt::format("'{}' is declared {}, its operator gives {}", outputNames[i], typeText(declared[i]), typeText(inferred)));
+        in_.fail(fmt::format("'{}' is declared {}, its operator gives {}", outputNames[i], typeText(declared[i]),
+                             typeText(inferred)));
       }
       constraints(graph, graph.node(id).outputs[i]);
     }
@@ -245,7 +247,8 @@ std::string text(const Graph& graph, int64_t maxElements) {
   std::string result = fmt::format("graph {} {{\n", quote(graph.name()));
   for (const auto& [symbol, source] : graph.symbols()) {
     result += fmt::format("  symbol {} = {}({}, {})\n", quote(symbol),
-                          source.kind == SymbolSource::Kind::kInputExtent ? "extent" : "contents", valueName(source.input), source.index);
+                          source.kind == SymbolSource::Kind::kInputExtent ? "extent" : "contents",
+                          valueName(source.input), source.index);
   }
   for (const ValueId id : graph.inputs()) {
     const auto& value = graph.value(id);
@@ -278,7 +281,8 @@ std::string text(const Graph& graph, int64_t maxElements) {
   }
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     const auto& name = graph.value(graph.outputs()[i]).name;
-    result += fmt::format("  output {}{}\n", valueName(name), name == graph.outputName(i) ? "" : " as " + quote(graph.outputName(i)));
+    result += fmt::format("  output {}{}\n", valueName(name),
+                          name == graph.outputName(i) ? "" : " as " + quote(graph.outputName(i)));
   }
   return result + "}\n";
 }

@@ -13,14 +13,15 @@ namespace {
 // Extents may differ where one is symbolic.
 bool fits(const ops::TensorType& have, const ops::TensorType& want) {
   const auto agree = [](const Extent& a, const Extent& b) { return a == b || !a.isConstant() || !b.isConstant(); };
-  return have.dtype == want.dtype && std::equal(have.shape.begin(), have.shape.end(), want.shape.begin(), want.shape.end(), agree);
+  return have.dtype == want.dtype &&
+         std::equal(have.shape.begin(), have.shape.end(), want.shape.begin(), want.shape.end(), agree);
 }
 
 void verifyNode(const Graph& graph, NodeId id, const std::vector<bool>& known) {
   const Node& node = graph.node(id);
   for (const ValueId input : node.inputs) {
-    checkInternal(input < known.size() && known[input], "verify: node '{}' ({}) reads '{}' before it is computed", node.name,
-                  node.op.name(), input < graph.valueCount() ? graph.value(input).name : "?");
+    checkInternal(input < known.size() && known[input], "verify: node '{}' ({}) reads '{}' before it is computed",
+                  node.name, node.op.name(), input < graph.valueCount() ? graph.value(input).name : "?");
   }
   std::vector<ops::TensorType> types;
   try {
@@ -28,8 +29,8 @@ void verifyNode(const Graph& graph, NodeId id, const std::vector<bool>& known) {
   } catch (const Error& error) {
     throw InternalError("verify: node '{}' ({}): {}", node.name, node.op.text(), error.what());
   }
-  checkInternal(types.size() == node.outputs.size(), "verify: node '{}' has {} outputs, its operator gives {}", node.name,
-                node.outputs.size(), types.size());
+  checkInternal(types.size() == node.outputs.size(), "verify: node '{}' has {} outputs, its operator gives {}",
+                node.name, node.outputs.size(), types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     const Value& value = graph.value(node.outputs[i]);
     checkInternal(value.producer == id && value.producerOutput == static_cast<int>(i),
@@ -59,7 +60,8 @@ void verify(const Graph& graph) {
     }
   }
   for (const ValueId output : graph.outputs()) {
-    checkInternal(output < known.size() && known[output], "verify: output '{}' is not computed", graph.value(output).name);
+    checkInternal(output < known.size() && known[output], "verify: output '{}' is not computed",
+                  graph.value(output).name);
   }
 }
 

@@ -24,11 +24,14 @@ void check(std::span<const Block> blocks) {
   uint64_t sum = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto& block = blocks[i];
-    checkUser(block.firstStep <= block.lastStep, "memory block {}: lives from step {} to step {}, expected an end after the start",
-              i, block.firstStep, block.lastStep);
+    checkUser(block.firstStep <= block.lastStep,
+              "memory block {}: lives from step {} to step {}, expected an end after the start", i, block.firstStep,
+              block.lastStep);
     const uint64_t a = block.alignment;
-    checkUser(a != 0 && (a & (a - 1)) == 0 && a <= (1u << 30), "memory block {}: alignment {}, expected a power of two up to 2^30", i, a);
-    checkUser(block.bytes <= kMaxBytes && sum + block.bytes + a <= kMaxBytes, "memory block {}: {} bytes make more than 2^62 in sum", i, block.bytes);
+    checkUser(a != 0 && (a & (a - 1)) == 0 && a <= (1u << 30),
+              "memory block {}: alignment {}, expected a power of two up to 2^30", i, a);
+    checkUser(block.bytes <= kMaxBytes && sum + block.bytes + a <= kMaxBytes,
+              "memory block {}: {} bytes make more than 2^62 in sum", i, block.bytes);
     sum += block.bytes + a;
   }
 }
@@ -115,7 +118,12 @@ std::vector<Order> startingOrders(std::span<const Block> blocks) {
 class Climber {
  public:
   Climber(std::span<const Block> blocks, Placer& placer, Fit fit, Order order, Layout start)
-      : blocks_(blocks), placer_(placer), fit_(fit), order_(std::move(order)), current_(start), best_(std::move(start)) {}
+      : blocks_(blocks),
+        placer_(placer),
+        fit_(fit),
+        order_(std::move(order)),
+        current_(start),
+        best_(std::move(start)) {}
 
   const Layout& best() const { return best_; }
 
@@ -212,7 +220,8 @@ Layout layout(std::span<const Block> blocks, Effort effort) {
   const uint64_t pairs = std::max<uint64_t>(1, static_cast<uint64_t>(blocks.size()) * blocks.size() / 2);
   const uint64_t rounds = effort == Effort::kQuick ? 0 : std::min(kMaxRounds, kClimbWork / pairs);
   Climber climber(blocks, placer, bestFit, std::move(bestOrder), std::move(best));
-  for (int i = 0; i < kClimbs && climber.best().bytes > bound + bound / 25; ++i) climber.climb(bound + bound / 100, rounds);
+  for (int i = 0; i < kClimbs && climber.best().bytes > bound + bound / 25; ++i)
+    climber.climb(bound + bound / 100, rounds);
   return climber.best();
 }
 

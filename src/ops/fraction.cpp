@@ -28,7 +28,8 @@ int64_t denominatorOf(std::string_view symbol) {
 Fraction reduced(const Extent& numerator, int64_t denominator) {
   if (denominator == 1) return {numerator, 1};
   if (numerator.isConstant()) {
-    const int64_t common = std::gcd(numerator.constant() % denominator, denominator);  // of the lowest integer there is no gcd
+    const int64_t common =
+        std::gcd(numerator.constant() % denominator, denominator);  // of the lowest integer there is no gcd
     return {numerator.constant() / common, denominator / common};
   }
   const Extent quotient = floorDiv(numerator, denominator);
@@ -42,7 +43,8 @@ std::optional<Fraction> fractionOf(double value) {
   if (!(std::abs(value) <= kLargest)) return std::nullopt;
   for (int64_t denominator = 1; denominator <= kFinest; denominator *= 2) {
     const double scaled = value * static_cast<double>(denominator);
-    if (scaled == std::trunc(scaled) && std::abs(scaled) <= kLargest) return Fraction{static_cast<int64_t>(scaled), denominator};
+    if (scaled == std::trunc(scaled) && std::abs(scaled) <= kLargest)
+      return Fraction{static_cast<int64_t>(scaled), denominator};
   }
   return std::nullopt;
 }

@@ -7,8 +7,9 @@
 
 namespace tenon::ops {
 
-// numerator / denominator, exactly; the denominator is at least 1. In TensorType::contents it is one Extent, the numerator
-// times a symbol that stands for 1 / denominator, so that operators which only move elements move it as it is.
+// numerator / denominator, exactly; the denominator is at least 1. In TensorType::contents it is one Extent, the
+// numerator times a symbol that stands for 1 / denominator, so that operators which only move elements move it as it
+// is.
 struct Fraction {
   Extent numerator;
   int64_t denominator = 1;

@@ -25,8 +25,8 @@ ScalarOperands scalarOperands(const InferContext& context, const ScalarExpr& exp
     result.types.push_back(context.input(i).dtype);
     if (i > 0) result.shape = context.broadcast(result.shape, context.input(i).shape);
   }
-  context.check(expr.inputCount() <= static_cast<int>(context.inputCount()), "expression {} needs {} inputs, got {}", text(expr),
-                expr.inputCount(), context.inputCount());
+  context.check(expr.inputCount() <= static_cast<int>(context.inputCount()), "expression {} needs {} inputs, got {}",
+                text(expr), expr.inputCount(), context.inputCount());
   return result;
 }
 

@@ -26,8 +26,6 @@ std::vector<bool> axisMask(const InferContext& context, const std::vector<int64_
 // The same for an evaluation, where they have been checked.
 std::vector<bool> axisMask(const std::vector<int64_t>& axes, int rank);
 
-inline int positiveAxis(int64_t axis, int rank) noexcept {
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
+inline int positiveAxis(int64_t axis, int rank) noexcept { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
 }  // namespace tenon::ops

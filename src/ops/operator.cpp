@@ -11,8 +11,10 @@ const TensorType& InferContext::input(size_t i) const {
 }
 
 void InferContext::output(DataType dtype, Shape shape, std::optional<std::vector<Extent>> contents) {
-  check(shape.size() <= static_cast<size_t>(kMaxRank), "output has {} dimensions, at most {} are possible", shape.size(), kMaxRank);
-  const bool negative = std::any_of(shape.begin(), shape.end(), [](const Extent& e) { return e.isConstant() && e.constant() < 0; });
+  check(shape.size() <= static_cast<size_t>(kMaxRank), "output has {} dimensions, at most {} are possible",
+        shape.size(), kMaxRank);
+  const bool negative =
+      std::any_of(shape.begin(), shape.end(), [](const Extent& e) { return e.isConstant() && e.constant() < 0; });
   if (negative) check(false, "output shape {} has a negative extent", tenon::text(shape));  // text is made only then
   outputs_.push_back({dtype, std::move(shape), std::move(contents)});
 }
@@ -20,7 +22,8 @@ void InferContext::output(DataType dtype, Shape shape, std::optional<std::vector
 const std::vector<Extent>& InferContext::contents(size_t i, std::string_view role) const {
   const auto& type = input(i);
   if (!type.contents) {
-    throw Unsupported("{}: {} (input {}) depends on computed data; it must follow from shapes and constants", node_, role, i);
+    throw Unsupported("{}: {} (input {}) depends on computed data; it must follow from shapes and constants", node_,
+                      role, i);
   }
   check(!isFloating(type.dtype), "{} (input {}) has type {}, expected integers", role, i, name(type.dtype));
   return *type.contents;
@@ -95,7 +98,8 @@ Operator Operator::parse(std::string_view text) {
 
 const OperatorInfo* findOperator(std::string_view name) {
   const auto table = operatorTable();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const OperatorInfo& info) { return info.name == name; });
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const OperatorInfo& info) { return info.name == name; });
   return found == table.end() ? nullptr : &*found;
 }
 

@@ -73,7 +73,9 @@ struct EvalContext {
   std::span<const TensorView> outputs;
   const SymbolValues* symbols = nullptr;
 
-  int64_t value(const Extent& extent) const { return extent.isConstant() ? extent.constant() : extent.evaluate(*symbols); }
+  int64_t value(const Extent& extent) const {
+    return extent.isConstant() ? extent.constant() : extent.evaluate(*symbols);
+  }
 };
 
 // An output that may live in the memory of an input (`view`: always the same bytes in the same order).
@@ -91,10 +93,10 @@ struct Indices {
 };
 
 struct Facts {
-  bool pointwise = false;   // one output element per index of the broadcast inputs
-  bool movement = false;    // copies elements, computes nothing
+  bool pointwise = false;  // one output element per index of the broadcast inputs
+  bool movement = false;   // copies elements, computes nothing
   bool reduction = false;
-  bool contraction = false;  // convolution, deconvolution, matmul: has a multiply-add core and takes an epilogue
+  bool contraction = false;   // convolution, deconvolution, matmul: has a multiply-add core and takes an epilogue
   bool deterministic = true;  // same inputs, same outputs: may be folded and merged
   bool sideEffects = false;   // may not be removed
   std::vector<Alias> aliases;
@@ -135,8 +137,8 @@ class Operator {
   // The same operator with the values of symbols in place of them; kernels ask it for the extents of one execution.
   Operator bind(const SymbolValues& symbols) const { return Operator(model_->bind(symbols)); }
 
-  std::string text() const;                              // name{field=value ...}, or name alone
-  static Operator parse(std::string_view text);          // throws UserError
+  std::string text() const;                      // name{field=value ...}, or name alone
+  static Operator parse(std::string_view text);  // throws UserError
   static Operator parse(TextReader& in);
   uint64_t hash() const { return hashBytes(text()); }
   friend bool operator==(const Operator& a, const Operator& b) { return a.model_->equals(*b.model_); }

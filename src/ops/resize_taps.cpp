@@ -20,14 +20,10 @@ double coordinate(const Resize& op, size_t axis, int64_t o, int64_t in, int64_t 
 
 int64_t nearestIndex(NearestRounding rounding, double x) {
   switch (rounding) {
-    case NearestRounding::kHalfUp:
-      return static_cast<int64_t>(std::floor(x + 0.5));
-    case NearestRounding::kHalfDown:
-      return static_cast<int64_t>(std::ceil(x - 0.5));
-    case NearestRounding::kFloor:
-      return static_cast<int64_t>(std::floor(x));
-    default:
-      return static_cast<int64_t>(std::ceil(x));
+    case NearestRounding::kHalfUp: return static_cast<int64_t>(std::floor(x + 0.5));
+    case NearestRounding::kHalfDown: return static_cast<int64_t>(std::ceil(x - 0.5));
+    case NearestRounding::kFloor: return static_cast<int64_t>(std::floor(x));
+    default: return static_cast<int64_t>(std::ceil(x));
   }
 }
 

@@ -77,12 +77,9 @@ std::optional<DataType> operandType(const ScalarInstruction& instruction, int fi
 
 std::string text(const ScalarArgument& argument) {
   switch (argument.kind) {
-    case ScalarArgument::Kind::kInput:
-      return fmt::format("x{}", argument.index);
-    case ScalarArgument::Kind::kResult:
-      return fmt::format("t{}", argument.index);
-    default:
-      return fmt::format("{}", argument.literal);
+    case ScalarArgument::Kind::kInput: return fmt::format("x{}", argument.index);
+    case ScalarArgument::Kind::kResult: return fmt::format("t{}", argument.index);
+    default: return fmt::format("{}", argument.literal);
   }
 }
 
@@ -100,9 +97,7 @@ ScalarArgument readArgument(TextReader& in, size_t instructionCount) {
 
 }  // namespace
 
-std::span<const ScalarRow> scalarTable() {
-  return kTable;
-}
+std::span<const ScalarRow> scalarTable() { return kTable; }
 
 std::optional<ScalarOp> findScalarOp(std::string_view name) {
   const auto found =
@@ -185,9 +180,7 @@ std::vector<DataType> instructionTypes(const ScalarExpr& expr, std::span<const D
   std::vector<DataType> results;
   for (const auto& instruction : expr.instructions) {
     switch (row(instruction.op).result) {
-      case ScalarResult::kCast:
-        results.push_back(instruction.castTo);
-        break;
+      case ScalarResult::kCast: results.push_back(instruction.castTo); break;
       case ScalarResult::kBool:
         operandType(instruction, 0, inputs, results);
         results.push_back(DataType::kBool);

@@ -16,14 +16,14 @@ using Loop = void (*)(const double* a, const double* b, const double* c, double*
 namespace loops {
 using namespace scalar_math;  // NOLINT: the rows name these functions
 using T = double;
-#define ROW(name, arity, result, expression)                                                                  \
-  void l_##name(const double* pa, const double* pb, const double* pc, double* out, int64_t count) {          \
-    for (int64_t i = 0; i < count; ++i) {                                                                     \
-      [[maybe_unused]] const T a = pa[i];                                                                     \
-      [[maybe_unused]] const T b = pb[i];                                                                     \
-      [[maybe_unused]] const T c = pc[i];                                                                     \
-      out[i] = static_cast<T>(expression);                                                                    \
-    }                                                                                                         \
+#define ROW(name, arity, result, expression)                                                        \
+  void l_##name(const double* pa, const double* pb, const double* pc, double* out, int64_t count) { \
+    for (int64_t i = 0; i < count; ++i) {                                                           \
+      [[maybe_unused]] const T a = pa[i];                                                           \
+      [[maybe_unused]] const T b = pb[i];                                                           \
+      [[maybe_unused]] const T c = pc[i];                                                           \
+      out[i] = static_cast<T>(expression);                                                          \
+    }                                                                                               \
   }
 #include "ops/pointwise.table"
 #undef ROW
@@ -37,7 +37,9 @@ constexpr Loop kLoops[] = {
 bool isFloat(const TensorView& tensor) { return tensor.dtype == DataType::kF32; }
 
 bool applies(const ScalarExpr& expr, const EvalContext& context) {
-  if (expr.empty() || !isFloat(context.outputs[0]) || !std::all_of(context.inputs.begin(), context.inputs.end(), isFloat)) return false;
+  if (expr.empty() || !isFloat(context.outputs[0]) ||
+      !std::all_of(context.inputs.begin(), context.inputs.end(), isFloat))
+    return false;
   return std::all_of(expr.instructions.begin(), expr.instructions.end(), [](const ScalarInstruction& instruction) {
     return instruction.op != ScalarOp::k_cast && row(instruction.op).result == ScalarResult::kSame;
   });
@@ -54,7 +56,8 @@ class Blocks {
       }
     }
     std::vector<tenon::Strides> operands{stridesOf(context.outputs[0].dims, Format::kLinear)};
-    for (const auto& in : context.inputs) operands.push_back(stridesWithin(in.dims, Format::kLinear, context.outputs[0].dims));
+    for (const auto& in : context.inputs)
+      operands.push_back(stridesWithin(in.dims, Format::kLinear, context.outputs[0].dims));
     space_ = collapse(context.outputs[0].dims, operands);
   }
 
@@ -68,7 +71,8 @@ class Blocks {
         evaluate(count);
         auto* const out = context_.outputs[0].as<float>() + offsets[0] + first * space_.strides[0].back();
         const int64_t stride = space_.strides[0].back();
-        for (int64_t i = 0; i < count; ++i) out[i * stride] = static_cast<float>(results_.back()[static_cast<size_t>(i)]);
+        for (int64_t i = 0; i < count; ++i)
+          out[i * stride] = static_cast<float>(results_.back()[static_cast<size_t>(i)]);
       }
     }
   }
@@ -94,7 +98,8 @@ class Blocks {
         if (argument.kind == ScalarArgument::Kind::kLiteral) operands[k] = literals_[literal++].data();
       }
       for (int k = 1; k < 3; ++k) operands[k] = operands[k] == nullptr ? operands[0] : operands[k];
-      loops::kLoops[static_cast<size_t>(instruction.op)](operands[0], operands[1], operands[2], results_[i].data(), count);
+      loops::kLoops[static_cast<size_t>(instruction.op)](operands[0], operands[1], operands[2], results_[i].data(),
+                                                         count);
     }
   }
 

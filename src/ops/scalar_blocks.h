@@ -1,5 +1,5 @@
-// Scalar expressions over f32 evaluated block by block: the reference's arithmetic in the reference's order, for weights
-// that folding goes through.
+// Scalar expressions over f32 evaluated block by block: the reference's arithmetic in the reference's order, for
+// weights that folding goes through.
 #pragma once
 
 #include "ops/operator.h"

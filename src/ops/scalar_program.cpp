@@ -28,16 +28,11 @@ int64_t saturatedInteger(double value) {
 
 int64_t wrapped(int64_t value, DataType type) {
   switch (type) {
-    case DataType::kI32:
-      return static_cast<int32_t>(value);
-    case DataType::kI8:
-      return static_cast<int8_t>(value);
-    case DataType::kU8:
-      return static_cast<uint8_t>(value);
-    case DataType::kI4:
-      return static_cast<int8_t>(static_cast<uint8_t>(value) << 4) >> 4;
-    default:
-      return value;
+    case DataType::kI32: return static_cast<int32_t>(value);
+    case DataType::kI8: return static_cast<int8_t>(value);
+    case DataType::kU8: return static_cast<uint8_t>(value);
+    case DataType::kI4: return static_cast<int8_t>(static_cast<uint8_t>(value) << 4) >> 4;
+    default: return value;
   }
 }
 
@@ -72,12 +67,9 @@ ScalarProgram::ScalarProgram(const ScalarExpr& expr, std::span<const DataType> i
 
 Number ScalarProgram::operand(const ScalarArgument& argument, const Step& step, std::span<const Number> inputs) const {
   switch (argument.kind) {
-    case ScalarArgument::Kind::kInput:
-      return inputs[static_cast<size_t>(argument.index)];
-    case ScalarArgument::Kind::kResult:
-      return results_[static_cast<size_t>(argument.index)];
-    default:
-      break;
+    case ScalarArgument::Kind::kInput: return inputs[static_cast<size_t>(argument.index)];
+    case ScalarArgument::Kind::kResult: return results_[static_cast<size_t>(argument.index)];
+    default: break;
   }
   return step.floating ? Number::ofReal(argument.literal, DataType::kF32)
                        : Number::ofInteger(saturatedInteger(argument.literal), DataType::kI64);

@@ -23,7 +23,8 @@ struct Number {
 };
 
 // Intermediate results of floating types are not rounded to their type (the reference is more exact than any kernel);
-// casts are. Results of integer types wrap, as in ONNX and C; casts saturate. Not thread-safe: operator() uses scratch memory of the object.
+// casts are. Results of integer types wrap, as in ONNX and C; casts saturate. Not thread-safe: operator() uses scratch
+// memory of the object.
 class ScalarProgram {
  public:
   ScalarProgram(const ScalarExpr& expr, std::span<const DataType> inputs);  // throws UserError as resultType does
@@ -43,7 +44,8 @@ class ScalarProgram {
   DataType result_;
 };
 
-// What an integer type keeps of a value: the lowest bits. So it makes no difference whether instructions share a kernel.
+// What an integer type keeps of a value: the lowest bits. So it makes no difference whether instructions share a
+// kernel.
 int64_t wrapped(int64_t value, DataType type);
 
 // A literal among integers: truncated towards zero, saturated.

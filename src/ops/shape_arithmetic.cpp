@@ -1,5 +1,5 @@
-// One function per class of values: integers exactly as the reference computes them, fractions as long as floating point
-// would give the same integers.
+// One function per class of values: integers exactly as the reference computes them, fractions as long as floating
+// point would give the same integers.
 #include "ops/shape_arithmetic.h"
 
 #include <array>
@@ -50,7 +50,8 @@ Extent truncatedDivide(const Extent& a, const Extent& b) {
 }
 
 void refuseZero(const Extent& a, const Extent& b) {
-  checkUser(!b.isConstant(0) || a.isConstant(), "the shape computation divides {} by 0; the divisor must not be zero", a.text());
+  checkUser(!b.isConstant(0) || a.isConstant(), "the shape computation divides {} by 0; the divisor must not be zero",
+            a.text());
 }
 
 std::optional<Extent> integers(ScalarOp op, const std::array<Extent, 3>& v) {
@@ -58,62 +59,35 @@ std::optional<Extent> integers(ScalarOp op, const std::array<Extent, 3>& v) {
     case ScalarOp::k_identity:
     case ScalarOp::k_ceil:
     case ScalarOp::k_floor:
-    case ScalarOp::k_round:
-      return v[0];
-    case ScalarOp::k_relu:
-      return max(v[0], 0);
-    case ScalarOp::k_abs:
-      return isNonNegative(v[0]) ? v[0] : max(v[0], Extent(0) - v[0]);
-    case ScalarOp::k_sign:
-      return isLess(0, v[0]) - isLess(v[0], 0);
-    case ScalarOp::k_add:
-      return v[0] + v[1];
-    case ScalarOp::k_sub:
-      return v[0] - v[1];
-    case ScalarOp::k_mul:
-      return v[0] * v[1];
-    case ScalarOp::k_fma:
-      return v[0] * v[1] + v[2];
-    case ScalarOp::k_neg:
-      return Extent(0) - v[0];
-    case ScalarOp::k_min:
-      return min(v[0], v[1]);
-    case ScalarOp::k_max:
-      return max(v[0], v[1]);
+    case ScalarOp::k_round: return v[0];
+    case ScalarOp::k_relu: return max(v[0], 0);
+    case ScalarOp::k_abs: return isNonNegative(v[0]) ? v[0] : max(v[0], Extent(0) - v[0]);
+    case ScalarOp::k_sign: return isLess(0, v[0]) - isLess(v[0], 0);
+    case ScalarOp::k_add: return v[0] + v[1];
+    case ScalarOp::k_sub: return v[0] - v[1];
+    case ScalarOp::k_mul: return v[0] * v[1];
+    case ScalarOp::k_fma: return v[0] * v[1] + v[2];
+    case ScalarOp::k_neg: return Extent(0) - v[0];
+    case ScalarOp::k_min: return min(v[0], v[1]);
+    case ScalarOp::k_max: return max(v[0], v[1]);
     case ScalarOp::k_clip:
       if (isNonNegative(v[2] - v[1])) return min(max(v[0], v[1]), v[2]);
       return less(v[0], v[1]) * v[1] + (Extent(1) - less(v[0], v[1])) * min(v[0], v[2]);
-    case ScalarOp::k_equal:
-      return isEqual(v[0], v[1]);
-    case ScalarOp::k_less:
-      return isLess(v[0], v[1]);
-    case ScalarOp::k_greater:
-      return isLess(v[1], v[0]);
-    case ScalarOp::k_not:
-      return equal(v[0], 0);
-    case ScalarOp::k_and:
-      return (Extent(1) - equal(v[0], 0)) * (Extent(1) - equal(v[1], 0));
-    case ScalarOp::k_or:
-      return Extent(1) - equal(v[0], 0) * equal(v[1], 0);
-    case ScalarOp::k_xor:
-      return equal(v[0], 0) + equal(v[1], 0) - equal(v[0], 0) * equal(v[1], 0) * Extent(2);
-    case ScalarOp::k_floor_div:
-      refuseZero(v[0], v[1]);
-      return floorDiv(v[0], v[1]);
-    case ScalarOp::k_div:
-      refuseZero(v[0], v[1]);
-      return truncatedDivide(v[0], v[1]);
-    case ScalarOp::k_mod:
-      refuseZero(v[0], v[1]);
-      return v[0] - floorDiv(v[0], v[1]) * v[1];
-    case ScalarOp::k_fmod:
-      refuseZero(v[0], v[1]);
-      return v[0] - truncatedDivide(v[0], v[1]) * v[1];
+    case ScalarOp::k_equal: return isEqual(v[0], v[1]);
+    case ScalarOp::k_less: return isLess(v[0], v[1]);
+    case ScalarOp::k_greater: return isLess(v[1], v[0]);
+    case ScalarOp::k_not: return equal(v[0], 0);
+    case ScalarOp::k_and: return (Extent(1) - equal(v[0], 0)) * (Extent(1) - equal(v[1], 0));
+    case ScalarOp::k_or: return Extent(1) - equal(v[0], 0) * equal(v[1], 0);
+    case ScalarOp::k_xor: return equal(v[0], 0) + equal(v[1], 0) - equal(v[0], 0) * equal(v[1], 0) * Extent(2);
+    case ScalarOp::k_floor_div: refuseZero(v[0], v[1]); return floorDiv(v[0], v[1]);
+    case ScalarOp::k_div: refuseZero(v[0], v[1]); return truncatedDivide(v[0], v[1]);
+    case ScalarOp::k_mod: refuseZero(v[0], v[1]); return v[0] - floorDiv(v[0], v[1]) * v[1];
+    case ScalarOp::k_fmod: refuseZero(v[0], v[1]); return v[0] - truncatedDivide(v[0], v[1]) * v[1];
     case ScalarOp::k_select:
       if (v[0].isConstant()) return v[0].constant() != 0 ? v[1] : v[2];
       return v[1] == v[2] ? std::optional(v[1]) : std::optional(v[0] * v[1] + (Extent(1) - v[0]) * v[2]);
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -127,14 +101,18 @@ bool align(Fraction& a, Fraction& b) {
   return true;
 }
 
-// Sums of thirds might be rounded across an integer. A sum of a third and an integer is not: a third is never nearer to an
-// integer than floating point sees.
-bool sumIsExact(const Fraction& a, const Fraction& b) { return a.isBinary() == b.isBinary() ? a.isBinary() : a.isInteger() || b.isInteger(); }
+// Sums of thirds might be rounded across an integer. A sum of a third and an integer is not: a third is never nearer to
+// an integer than floating point sees.
+bool sumIsExact(const Fraction& a, const Fraction& b) {
+  return a.isBinary() == b.isBinary() ? a.isBinary() : a.isInteger() || b.isInteger();
+}
 
 constexpr int64_t kFinest = int64_t{1} << 30;  // products of two denominators below stay whole
 
 // Denominators beyond are no longer followed.
-std::optional<Fraction> bounded(const Fraction& fraction) { return fraction.denominator < kFinest ? std::optional(fraction) : std::nullopt; }
+std::optional<Fraction> bounded(const Fraction& fraction) {
+  return fraction.denominator < kFinest ? std::optional(fraction) : std::nullopt;
+}
 
 std::optional<Fraction> quotient(const Fraction& a, const Fraction& b) {
   if (!b.numerator.isConstant() || b.numerator.isConstant(0) || !a.isBinary() || !b.isBinary()) return std::nullopt;
@@ -145,7 +123,9 @@ std::optional<Fraction> quotient(const Fraction& a, const Fraction& b) {
 }
 
 std::optional<Fraction> product(const Fraction& a, const Fraction& b) {
-  const auto isSign = [](const Fraction& x) { return x.isInteger() && (x.numerator.isConstant(1) || x.numerator.isConstant(-1)); };
+  const auto isSign = [](const Fraction& x) {
+    return x.isInteger() && (x.numerator.isConstant(1) || x.numerator.isConstant(-1));
+  };
   const bool isExact = (a.isBinary() && b.isBinary()) || isSign(a) || isSign(b);
   if (!isExact) return std::nullopt;
   return bounded(reduced(a.numerator * b.numerator, a.denominator * b.denominator));
@@ -153,27 +133,21 @@ std::optional<Fraction> product(const Fraction& a, const Fraction& b) {
 
 std::optional<Fraction> fractions(ScalarOp op, Values v) {
   const auto whole = [](Extent value) { return Fraction{std::move(value), 1}; };
-  const auto floor = [](const Fraction& x) { return x.isInteger() ? x.numerator : floorDiv(x.numerator, x.denominator); };
+  const auto floor = [](const Fraction& x) {
+    return x.isInteger() ? x.numerator : floorDiv(x.numerator, x.denominator);
+  };
   auto& [a, b, c] = v;
   switch (op) {
-    case ScalarOp::k_identity:
-      return a;
-    case ScalarOp::k_floor:
-      return whole(floor(a));
-    case ScalarOp::k_ceil:
-      return whole(a.isInteger() ? a.numerator : ceilDiv(a.numerator, a.denominator));
-    case ScalarOp::k_round:
-      return a.isInteger() ? std::optional(a) : std::nullopt;
+    case ScalarOp::k_identity: return a;
+    case ScalarOp::k_floor: return whole(floor(a));
+    case ScalarOp::k_ceil: return whole(a.isInteger() ? a.numerator : ceilDiv(a.numerator, a.denominator));
+    case ScalarOp::k_round: return a.isInteger() ? std::optional(a) : std::nullopt;
     case ScalarOp::k_neg:
     case ScalarOp::k_abs:
-    case ScalarOp::k_relu:
-      return Fraction{*integers(op, {a.numerator, 0, 0}), a.denominator};
-    case ScalarOp::k_sign:
-      return whole(*integers(op, {a.numerator, 0, 0}));
-    case ScalarOp::k_mul:
-      return product(a, b);
-    case ScalarOp::k_div:
-      return quotient(a, b);
+    case ScalarOp::k_relu: return Fraction{*integers(op, {a.numerator, 0, 0}), a.denominator};
+    case ScalarOp::k_sign: return whole(*integers(op, {a.numerator, 0, 0}));
+    case ScalarOp::k_mul: return product(a, b);
+    case ScalarOp::k_div: return quotient(a, b);
     case ScalarOp::k_floor_div: {
       const auto result = quotient(a, b);
       return result ? std::optional(whole(floor(*result))) : std::nullopt;
@@ -194,18 +168,19 @@ std::optional<Fraction> fractions(ScalarOp op, Values v) {
     case ScalarOp::k_select:
       if (!align(b, c)) return std::nullopt;
       return reduced(*integers(op, {a.numerator, b.numerator, c.numerator}), b.denominator);
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
-// A cast keeps the value in the wide types and cuts fractions off; narrow ones saturate, which only constants can follow.
+// A cast keeps the value in the wide types and cuts fractions off; narrow ones saturate, which only constants can
+// follow.
 std::optional<Fraction> cast(const Fraction& value, DataType type) {
   if (type == DataType::kF32) return value;
   if (isFloating(type)) return std::nullopt;
   if (type == DataType::kBool) return Fraction{Extent(1) - equal(value.numerator, 0), 1};
   const Extent integer = value.isInteger() ? value.numerator : truncatedDivide(value.numerator, value.denominator);
-  if (integer.isConstant()) return Fraction{castNumber(Number::ofInteger(integer.constant(), DataType::kI64), type).integer, 1};
+  if (integer.isConstant())
+    return Fraction{castNumber(Number::ofInteger(integer.constant(), DataType::kI64), type).integer, 1};
   if (type == DataType::kI64 || type == DataType::kI32) return Fraction{integer, 1};
   return std::nullopt;
 }
@@ -214,7 +189,8 @@ std::optional<Fraction> cast(const Fraction& value, DataType type) {
 
 bool followsType(DataType type) noexcept { return !isFloating(type) || type == DataType::kF32; }
 
-std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Extent> inputs, std::span<const DataType> types) {
+std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Extent> inputs,
+                                   std::span<const DataType> types) {
   if (expr.empty()) return inputs[0];
   const auto resultTypes = instructionTypes(expr, types);
   std::vector<Fraction> results;
@@ -231,15 +207,17 @@ std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Exten
       const DataType type = isInput ? types[index] : resultTypes[index];
       if (!followsType(type)) return std::nullopt;
       isFloat = isFloat || isFloating(type);
-      const auto value = !isInput ? std::optional(results[index])
-                         : isFloating(type) ? fromContents(inputs[index]) : std::optional(Fraction{inputs[index], 1});
+      const auto value = !isInput           ? std::optional(results[index])
+                         : isFloating(type) ? fromContents(inputs[index])
+                                            : std::optional(Fraction{inputs[index], 1});
       if (!value || value->denominator >= kFinest) return std::nullopt;
       values[k] = *value;
     }
     for (size_t k = 0; k < arity; ++k) {
       const auto& argument = instruction.arguments[k];
       if (argument.kind != ScalarArgument::Kind::kLiteral) continue;
-      const auto value = isFloat ? fractionOf(argument.literal) : std::optional(Fraction{saturatedInteger(argument.literal), 1});
+      const auto value =
+          isFloat ? fractionOf(argument.literal) : std::optional(Fraction{saturatedInteger(argument.literal), 1});
       if (!value) return std::nullopt;
       values[k] = *value;
     }
@@ -252,8 +230,10 @@ std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Exten
     } else {
       const std::array<Extent, 3> v{values[0].numerator, values[1].numerator, values[2].numerator};
       const bool isConstant = v[0].isConstant() && v[1].isConstant() && v[2].isConstant();
-      const auto integer = isConstant ? std::optional(Extent(evaluateScalar(instruction.op, v[0].constant(), v[1].constant(), v[2].constant())))
-                                      : integers(instruction.op, v);
+      const auto integer =
+          isConstant
+              ? std::optional(Extent(evaluateScalar(instruction.op, v[0].constant(), v[1].constant(), v[2].constant())))
+              : integers(instruction.op, v);
       const bool isNarrow = resultTypes[i] != DataType::kBool && bits(resultTypes[i]) < 32;
       if (!integer || (isNarrow && !integer->isConstant())) return std::nullopt;  // narrow ones might wrap
       result = Fraction{integer->isConstant() ? Extent(wrapped(integer->constant(), resultTypes[i])) : *integer, 1};
@@ -264,7 +244,8 @@ std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Exten
   // A dimension of the user may be called like the symbol of a denominator; then it cannot be told apart.
   const Extent contents = isFloating(resultTypes.back()) ? toContents(results.back()) : results.back().numerator;
   const auto back = isFloating(resultTypes.back()) ? fromContents(contents) : std::optional(results.back());
-  if (!back || back->numerator != results.back().numerator || back->denominator != results.back().denominator) return std::nullopt;
+  if (!back || back->numerator != results.back().numerator || back->denominator != results.back().denominator)
+    return std::nullopt;
   return contents;
 }
 

@@ -18,6 +18,7 @@ constexpr int64_t kMaxFractions = 16;
 // rounds or saturates, a function that leaves the fractions, a chain whose result floating point might round across an
 // integer. Integer division truncates, floor_div and mod round down, whatever the signs are; symbols count as extents,
 // which are never negative, unless they are elements of a tensor: x[0]. UserError for a division of a shape by zero.
-std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Extent> inputs, std::span<const DataType> types);
+std::optional<Extent> followScalar(const ScalarExpr& expr, std::span<const Extent> inputs,
+                                   std::span<const DataType> types);
 
 }  // namespace tenon::ops

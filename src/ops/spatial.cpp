@@ -21,14 +21,16 @@ void checkSpatial(const InferContext& context, const SpatialAttributes& attribut
   checkCount(attributes.dilations.size(), "dilations");
   checkCount(attributes.prePadding.size(), "pre-padding");
   checkCount(attributes.postPadding.size(), "post-padding");
-  for (const auto stride : attributes.strides) context.check(stride > 0 && stride <= kMostSteps, "stride {} is not in 1 to {}", stride, kMostSteps);
+  for (const auto stride : attributes.strides)
+    context.check(stride > 0 && stride <= kMostSteps, "stride {} is not in 1 to {}", stride, kMostSteps);
   for (const auto dilation : attributes.dilations)
     context.check(dilation > 0 && dilation <= kMostSteps, "dilation {} is not in 1 to {}", dilation, kMostSteps);
   for (const auto* padding : {&attributes.prePadding, &attributes.postPadding}) {
     for (const auto& extent : *padding) {
       if (!extent.isConstant()) continue;
       const int64_t value = extent.constant();
-      context.check(value >= -kMostSteps && value <= kMostSteps, "padding {} is not in {} to {}", value, -kMostSteps, kMostSteps);
+      context.check(value >= -kMostSteps && value <= kMostSteps, "padding {} is not in {} to {}", value, -kMostSteps,
+                    kMostSteps);
     }
   }
 }
@@ -83,12 +85,8 @@ Windows makeWindows(const EvalContext& context, const SpatialAttributes& attribu
   return windows;
 }
 
-int64_t smallCount(const Windows& windows) noexcept {
-  return windows[0].small * windows[1].small * windows[2].small;
-}
-int64_t largeCount(const Windows& windows) noexcept {
-  return windows[0].large * windows[1].large * windows[2].large;
-}
+int64_t smallCount(const Windows& windows) noexcept { return windows[0].small * windows[1].small * windows[2].small; }
+int64_t largeCount(const Windows& windows) noexcept { return windows[0].large * windows[1].large * windows[2].large; }
 int64_t kernelCount(const Windows& windows) noexcept {
   return windows[0].kernel * windows[1].kernel * windows[2].kernel;
 }

@@ -14,7 +14,8 @@ using ops::ScalarArgument;
 using ops::ScalarOp;
 
 // Applies one instruction whose running operand is at `at`; false when it is not affine.
-bool apply(Affine& affine, const ops::ScalarInstruction& instruction, int at, const std::vector<ConstantPtr>& others, DataType type) {
+bool apply(Affine& affine, const ops::ScalarInstruction& instruction, int at, const std::vector<ConstantPtr>& others,
+           DataType type) {
   const auto minusOne = Constant::scalar(type, -1);
   const auto& other = others[static_cast<size_t>(1 - std::min(at, 1))];
   switch (instruction.op) {
@@ -56,12 +57,14 @@ void Affine::multiply(const ConstantPtr& by) {
 
 void Affine::add(const ConstantPtr& by) { shift = shift ? combineConstants(ScalarOp::k_add, shift, by) : by; }
 
-size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::ValueId running, int axis, Affine& affine) {
-  return readAffine(graph, node.op.as<ops::Pointwise>()->expr, node.inputs, graph.value(node.outputs[0]).type, running, axis, affine);
+size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::ValueId running, int axis,
+                  Affine& affine) {
+  return readAffine(graph, node.op.as<ops::Pointwise>()->expr, node.inputs, graph.value(node.outputs[0]).type, running,
+                    axis, affine);
 }
 
-size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs, const ops::TensorType& type,
-                  graph::ValueId running, int axis, Affine& affine) {
+size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs,
+                  const ops::TensorType& type, graph::ValueId running, int axis, Affine& affine) {
   for (size_t k = 0; k < expr.instructions.size(); ++k) {
     const auto& instruction = expr.instructions[k];
     int at = -1;
@@ -73,7 +76,8 @@ size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::s
         operands[static_cast<size_t>(i)] = Constant::scalar(type.dtype, argument.literal);
       } else if (isInput && inputs[static_cast<size_t>(argument.index)] != running) {
         const auto& constant = graph.value(inputs[static_cast<size_t>(argument.index)]).constant;
-        if (constant == nullptr || constant->dtype() != type.dtype || !variesAlong(constant->dims(), type.shape, axis)) return k;
+        if (constant == nullptr || constant->dtype() != type.dtype || !variesAlong(constant->dims(), type.shape, axis))
+          return k;
         operands[static_cast<size_t>(i)] = asVector(constant);
       } else {
         const bool current = k == 0 ? isInput : !isInput && argument.index == static_cast<int>(k) - 1;
@@ -86,12 +90,14 @@ size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::s
   return expr.instructions.size();
 }
 
-bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs, graph::ValueId running) {
+bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs,
+                 graph::ValueId running) {
   for (size_t k = first; k < expr.instructions.size(); ++k) {
     for (int i = 0; i < row(expr.instructions[k].op).arity; ++i) {
       const auto& argument = expr.instructions[k].arguments[static_cast<size_t>(i)];
       if (argument.kind == ScalarArgument::Kind::kResult && argument.index + 1 < static_cast<int>(first)) return true;
-      if (argument.kind == ScalarArgument::Kind::kInput && inputs[static_cast<size_t>(argument.index)] == running) return true;
+      if (argument.kind == ScalarArgument::Kind::kInput && inputs[static_cast<size_t>(argument.index)] == running)
+        return true;
     }
   }
   return false;

@@ -8,8 +8,8 @@
 
 namespace tenon::passes {
 
-// scale * x + shift, as constants of rank 0 or 1 with one element or one for each index of the axis; null scale is 1, null
-// shift 0.
+// scale * x + shift, as constants of rank 0 or 1 with one element or one for each index of the axis; null scale is 1,
+// null shift 0.
 struct Affine {
   graph::ConstantPtr scale;
   graph::ConstantPtr shift;
@@ -22,11 +22,12 @@ struct Affine {
 // along `axis`; `affine` becomes what the chain is.
 size_t readAffine(const graph::Graph& graph, const graph::Node& node, graph::ValueId running, int axis, Affine& affine);
 // The same of an expression over these inputs, whose result has this type.
-size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs, const ops::TensorType& type,
-                  graph::ValueId running, int axis, Affine& affine);
+size_t readAffine(const graph::Graph& graph, const ops::ScalarExpr& expr, std::span<const graph::ValueId> inputs,
+                  const ops::TensorType& type, graph::ValueId running, int axis, Affine& affine);
 
 // Whether instructions from `first` on read a result of the chain before its last, or the chain's own input.
-bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs, graph::ValueId running);
+bool looksInside(const ops::ScalarExpr& expr, size_t first, std::span<const graph::ValueId> inputs,
+                 graph::ValueId running);
 
 graph::ConstantPtr combineConstants(ops::ScalarOp op, const graph::ConstantPtr& a, const graph::ConstantPtr& b);
 

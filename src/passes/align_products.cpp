@@ -1,5 +1,5 @@
-// matmul(x, w) => matmul{transposeB}(x, w^T) for constant w whose rows are no multiple of 16 bytes and whose columns are, on GPUs: a
-// vocabulary of 50257 words would be read element by element.
+// matmul(x, w) => matmul{transposeB}(x, w^T) for constant w whose rows are no multiple of 16 bytes and whose columns
+// are, on GPUs: a vocabulary of 50257 words would be read element by element.
 #include "passes/align_products.h"
 
 #include <numeric>

@@ -1,6 +1,6 @@
-// attention(heads(q), heads(k), heads(v)) => heads(attention{heads}(q, k, v)), where heads() is any chain of reshapes, transposes and
-// slices that splits columns into heads and moves these to the front; with q, k, v side by side in one tensor,
-// attention{packed}. Factors of q and k on the way become the attention's scale.
+// attention(heads(q), heads(k), heads(v)) => heads(attention{heads}(q, k, v)), where heads() is any chain of reshapes,
+// transposes and slices that splits columns into heads and moves these to the front; with q, k, v side by side in one
+// tensor, attention{packed}. Factors of q and k on the way become the attention's scale.
 #include "passes/attention_heads.h"
 
 #include <algorithm>
@@ -32,11 +32,13 @@ std::optional<std::pair<ValueId, double>> scaledValue(const Graph& graph, ValueI
   const Terms terms(graph);
   const Term term = terms.of(id);
   auto product = terms.withLiteral(term, ScalarOp::k_mul);
-  if (const auto quotient = terms.pair(term, ScalarOp::k_div); quotient && quotient->second.kind == Term::Kind::kLiteral && quotient->second.literal != 0) {
+  if (const auto quotient = terms.pair(term, ScalarOp::k_div);
+      quotient && quotient->second.kind == Term::Kind::kLiteral && quotient->second.literal != 0) {
     product = std::pair(quotient->first, 1 / quotient->second.literal);
   }
   const auto value = product ? terms.value(product->first) : std::nullopt;
-  if (!value || graph.value(*value).type.shape != graph.value(id).type.shape || graph.value(*value).type.dtype != graph.value(id).type.dtype) {
+  if (!value || graph.value(*value).type.shape != graph.value(id).type.shape ||
+      graph.value(*value).type.dtype != graph.value(id).type.dtype) {
     return std::nullopt;
   }
   return std::pair(*value, product->second);
@@ -99,7 +101,8 @@ std::optional<Columns> columnsOf(const Source& source) {
   } else {
     return std::nullopt;
   }
-  if (columns.heads.empty() || joined({columns.batch(), columns.rows, columns.heads, columns.width}) != seen) return std::nullopt;
+  if (columns.heads.empty() || joined({columns.batch(), columns.rows, columns.heads, columns.width}) != seen)
+    return std::nullopt;
   return source.view.extent(columns.heads).isConstant() ? std::optional(columns) : std::nullopt;
 }
 
@@ -117,7 +120,9 @@ bool arePacked(const std::array<Columns, 3>& parts) {
     const auto& view = part.source.view;
     const auto line = view.stored();
     const auto at = part.batch().size() + part.rows.size();
-    if (view.source() != parts[0].source.view.source() || line.size() != view.seen().size() + 1 || part.shape() != parts[0].shape()) return false;
+    if (view.source() != parts[0].source.view.source() || line.size() != view.seen().size() + 1 ||
+        part.shape() != parts[0].shape())
+      return false;
     if (line.size() != parts[0].source.view.stored().size()) return false;
     const auto& factor = view.factor(line[at]);
     if (!factor.index || *factor.index != i || !factor.extent.isConstant(3)) return false;
@@ -159,7 +164,8 @@ bool byColumns(Graph& graph, NodeId id, const std::array<Columns, 3>& parts, con
   const auto type = graph.value(node.inputs[0]).type.dtype;
   const Shape packedShape = q.shape(3);
   std::vector<ops::TensorType> types;
-  for (size_t i = 0; i < (op.packed ? 1 : 3); ++i) types.push_back({type, op.packed ? packedShape : parts[i].shape(), std::nullopt});
+  for (size_t i = 0; i < (op.packed ? 1 : 3); ++i)
+    types.push_back({type, op.packed ? packedShape : parts[i].shape(), std::nullopt});
   std::optional<Shape> mask;
   if (op.hasMask) {
     mask = maskShape(graph, node.inputs[3], rank, q);
@@ -178,7 +184,9 @@ bool byColumns(Graph& graph, NodeId id, const std::array<Columns, 3>& parts, con
   std::vector<ValueId> operands;
   if (op.packed) {
     const ValueId source = q.source.view.source();
-    operands.push_back(graph.value(source).type.shape == packedShape ? source : patch.add(ops::Reshape{packedShape}, name + "_packed", {source}, {}));
+    operands.push_back(graph.value(source).type.shape == packedShape
+                           ? source
+                           : patch.add(ops::Reshape{packedShape}, name + "_packed", {source}, {}));
   } else {
     for (const auto& part : parts) {
       const auto& view = part.source.view;

@@ -11,7 +11,8 @@ std::optional<Shape> throughReshape(const Shape& operand, const Shape& before, c
   Shape result;
   size_t from = 0;
   while (from < before.size()) {
-    // The shortest runs of both shapes that hold as many elements. Extents of one in the way belong to the run behind them.
+    // The shortest runs of both shapes that hold as many elements. Extents of one in the way belong to the run behind
+    // them.
     const size_t to = result.size();
     size_t fromEnd = 0;
     size_t toEnd = 0;

@@ -81,9 +81,7 @@ const ops::Convolution* convolutionOf(const Graph& graph, NodeId id) {
   return graph.value(node.inputs[1]).constant->dims().rank == 4 ? op : nullptr;
 }
 
-const Dims& windowOf(const Graph& graph, NodeId id) {
-  return graph.value(graph.node(id).inputs[1]).constant->dims();
-}
+const Dims& windowOf(const Graph& graph, NodeId id) { return graph.value(graph.node(id).inputs[1]).constant->dims(); }
 
 // Whether the epilogue reads constants alone, so that nothing computed behind one part is needed by another.
 bool readsConstants(const Graph& graph, NodeId id) {

@@ -20,7 +20,8 @@ int joinBranches(graph::Graph& graph, const Pays& pays);
 int joinCast(graph::Graph& graph, const Pays& pays);
 
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
-// TENON_DISABLE leaves them out by the names join_branches (CPU) and join_cast (GPU), TENON_DUMP writes what they leave.
+// TENON_DISABLE leaves them out by the names join_branches (CPU) and join_cast (GPU), TENON_DUMP writes what they
+// leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
 
 }  // namespace tenon::passes

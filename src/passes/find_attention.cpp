@@ -1,5 +1,5 @@
-// matmul(softmax(scale * matmul(q, transpose(k)) + mask), v) => attention(q, k, v, mask), as exporters write it: the mask added or
-// chosen by a condition, rows without a key set to 0 behind the softmax, casts around it.
+// matmul(softmax(scale * matmul(q, transpose(k)) + mask), v) => attention(q, k, v, mask), as exporters write it: the
+// mask added or chosen by a condition, rows without a key set to 0 behind the softmax, casts around it.
 #include "passes/find_attention.h"
 
 #include <algorithm>
@@ -89,13 +89,17 @@ bool keepsRows(const Graph& graph, ValueId value) {
 std::optional<Scores> matchScores(const Graph& graph, const Terms& terms, const Term& outer) {
   const Term term = withoutCasts(terms, outer);
   if (term.kind == Term::Kind::kValue) {
-    if (keepsRows(graph, term.value)) return matchScores(graph, terms, terms.of(graph.node(graph.value(term.value).producer).inputs[0]));
+    if (keepsRows(graph, term.value))
+      return matchScores(graph, terms, terms.of(graph.node(graph.value(term.value).producer).inputs[0]));
     const auto* op = producerOp<ops::MatMul>(graph, term.value);
     return op != nullptr && op->epilogue.empty() && !op->transposeA ? std::optional(Scores{term.value}) : std::nullopt;
   }
-  if (const auto product = terms.withLiteral(term, ScalarOp::k_mul)) return scaled(graph, terms, product->first, product->second);
-  if (const auto quotient = terms.pair(term, ScalarOp::k_div); quotient && quotient->second.kind == Term::Kind::kLiteral) {
-    return quotient->second.literal == 0 ? std::nullopt : scaled(graph, terms, quotient->first, 1 / quotient->second.literal);
+  if (const auto product = terms.withLiteral(term, ScalarOp::k_mul))
+    return scaled(graph, terms, product->first, product->second);
+  if (const auto quotient = terms.pair(term, ScalarOp::k_div);
+      quotient && quotient->second.kind == Term::Kind::kLiteral) {
+    return quotient->second.literal == 0 ? std::nullopt
+                                         : scaled(graph, terms, quotient->first, 1 / quotient->second.literal);
   }
   if (terms.is(term, ScalarOp::k_select)) return chosen(graph, terms, term);
   const auto sum = terms.pair(term, ScalarOp::k_add);
@@ -117,7 +121,8 @@ std::optional<ValueId> matchSoftmax(const Graph& graph, const Terms& terms, Term
     const Term test = terms.operand(term, 0);
     const Term otherwise = withoutCasts(terms, terms.operand(term, 2));
     const Term zero = terms.operand(term, 1);
-    if (!terms.is(test, ScalarOp::k_isnan) || zero.kind != Term::Kind::kLiteral || zero.literal != 0) return std::nullopt;
+    if (!terms.is(test, ScalarOp::k_isnan) || zero.kind != Term::Kind::kLiteral || zero.literal != 0)
+      return std::nullopt;
     if (!(withoutCasts(terms, terms.operand(test, 0)) == otherwise)) return std::nullopt;
     emptyIsZero = true;
     term = otherwise;
@@ -125,7 +130,8 @@ std::optional<ValueId> matchSoftmax(const Graph& graph, const Terms& terms, Term
   if (term.kind != Term::Kind::kValue) return std::nullopt;
   const auto* softmax = producerOp<ops::Softmax>(graph, term.value);
   const int rank = graph.value(term.value).type.rank();
-  return softmax != nullptr && (softmax->axis == -1 || softmax->axis == rank - 1) ? std::optional(term.value) : std::nullopt;
+  return softmax != nullptr && (softmax->axis == -1 || softmax->axis == rank - 1) ? std::optional(term.value)
+                                                                                  : std::nullopt;
 }
 
 struct Found {
@@ -138,7 +144,8 @@ struct Found {
   std::vector<NodeId> from;
 };
 
-// The masks' shapes where the scores are those of the product, or else where they have most axes; false where neither can be.
+// The masks' shapes where the scores are those of the product, or else where they have most axes; false where neither
+// can be.
 bool findSpace(const Graph& graph, Found& found) {
   const Shape& product = graph.value(found.scores.product).type.shape;
   std::vector<Shape> spaces{product};
@@ -163,8 +170,9 @@ bool isClosed(const Graph& graph, const Uses& uses, const std::vector<NodeId>& n
     if (id == last) return true;
     return std::all_of(graph.node(id).outputs.begin(), graph.node(id).outputs.end(), [&](ValueId output) {
       if (graph.isOutput(output) || graph.value(output).constraints != graph::Constraints{}) return false;
-      return std::all_of(uses[output].begin(), uses[output].end(),
-                         [&](const graph::Use& use) { return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end(); });
+      return std::all_of(uses[output].begin(), uses[output].end(), [&](const graph::Use& use) {
+        return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end();
+      });
     });
   });
 }
@@ -196,7 +204,8 @@ std::optional<Found> match(const Graph& graph, NodeId id, const Uses& uses) {
   if (!haveEqualLeads(graph, found)) return std::nullopt;
   const auto type = graph.value(found.q).type.dtype;
   const auto otherType = [&](const Mask& mask) { return graph.value(mask.value).type.dtype != type; };
-  if (std::any_of(written->masks.begin(), written->masks.end(), otherType) || !findSpace(graph, found)) return std::nullopt;
+  if (std::any_of(written->masks.begin(), written->masks.end(), otherType) || !findSpace(graph, found))
+    return std::nullopt;
   if (written->condition != graph::kNone && written->conditional != graph.value(scores).type.shape) return std::nullopt;
   if (graph.value(node.outputs[0]).type.dtype != type || !isFloating(type)) return std::nullopt;
   found.op.scale = written->scale;
@@ -213,8 +222,9 @@ std::optional<Found> match(const Graph& graph, NodeId id, const Uses& uses) {
 ops::Pointwise addedFor(const Scores& scores, DataType type) {
   const auto closed = ops::ScalarArgument::constant(scores.closed);
   const auto open = ops::ScalarArgument::constant(0);
-  auto expr = ops::ScalarExpr::of(ScalarOp::k_select,
-                                  {ops::ScalarArgument::input(0), scores.closedWhere ? closed : open, scores.closedWhere ? open : closed});
+  auto expr = ops::ScalarExpr::of(
+      ScalarOp::k_select,
+      {ops::ScalarArgument::input(0), scores.closedWhere ? closed : open, scores.closedWhere ? open : closed});
   if (type != DataType::kF32) {
     auto cast = ops::ScalarExpr::castTo(type).instructions[0];
     cast.arguments[0] = ops::ScalarArgument::result(0);
@@ -230,8 +240,10 @@ ValueId addMasks(const Graph& graph, graph::Patch& patch, const Found& found, co
     ValueId mask = found.scores.masks[i].value;
     const Shape& shape = graph.value(mask).type.shape;
     const bool broadcasts = found.scores.masks[i].scores == found.space;
-    if (!broadcasts && !(shape == found.masks[i])) mask = patch.add(ops::Reshape{found.masks[i]}, name + "_mask", {mask}, {});
-    sum = i == 0 ? mask : patch.add(ops::Pointwise{ops::ScalarExpr::of(ScalarOp::k_add)}, name + "_masks", {sum, mask}, {});
+    if (!broadcasts && !(shape == found.masks[i]))
+      mask = patch.add(ops::Reshape{found.masks[i]}, name + "_mask", {mask}, {});
+    sum = i == 0 ? mask
+                 : patch.add(ops::Pointwise{ops::ScalarExpr::of(ScalarOp::k_add)}, name + "_masks", {sum, mask}, {});
   }
   return sum;
 }
@@ -267,7 +279,8 @@ bool findOne(Graph& graph, NodeId id, const Uses& uses, const Options& options) 
     inputs[1] = patch.add(rows, name + "_keys", {found->k}, {});
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!(graph.value(inputs[i]).type.shape == operands[i].shape)) inputs[i] = patch.add(ops::Reshape{operands[i].shape}, name + "_split", {inputs[i]}, {});
+    if (!(graph.value(inputs[i]).type.shape == operands[i].shape))
+      inputs[i] = patch.add(ops::Reshape{operands[i].shape}, name + "_split", {inputs[i]}, {});
   }
   if (conditional) {
     inputs.push_back(patch.add(addedFor(found->scores, type), name + "_mask", {found->scores.condition}, {}));
@@ -275,7 +288,8 @@ bool findOne(Graph& graph, NodeId id, const Uses& uses, const Options& options) 
     inputs.push_back(addMasks(graph, patch, *found, name));
   }
   ValueId result = patch.add(found->op, name, std::move(inputs), found->from);
-  if (!(graph.value(result).type.shape == outShape)) result = patch.add(ops::Reshape{outShape}, name + "_joined", {result}, found->from);
+  if (!(graph.value(result).type.shape == outShape))
+    result = patch.add(ops::Reshape{outShape}, name + "_joined", {result}, found->from);
   patch.replace(output, result);
   patch.commit();
   return true;

@@ -1,6 +1,6 @@
-// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) => normalization(x, 1, 0), and x / sqrt(mean(x^2) + epsilon) the same
-// without a mean; a scale and a shift behind it become its own, casts around it go; and reshape(normalization(reshape(x))) over
-// groups of channels is a normalization with groups.
+// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) => normalization(x, 1, 0), and x / sqrt(mean(x^2) + epsilon)
+// the same without a mean; a scale and a shift behind it become its own, casts around it go; and
+// reshape(normalization(reshape(x))) over groups of channels is a normalization with groups.
 #include "passes/find_normalizations.h"
 
 #include <algorithm>
@@ -43,18 +43,21 @@ const ops::Reduce* meanOf(const Graph& graph, const Terms& terms, const Term& te
 std::optional<Term> underRoot(const Terms& terms, const Term& term) {
   if (terms.is(term, ScalarOp::k_sqrt)) return terms.operand(term, 0);
   const auto power = terms.pair(term, ScalarOp::k_pow);
-  return power && power->second == Term{Term::Kind::kLiteral, graph::kNone, 0, 0.5} ? std::optional(power->first) : std::nullopt;
+  return power && power->second == Term{Term::Kind::kLiteral, graph::kNone, 0, 0.5} ? std::optional(power->first)
+                                                                                    : std::nullopt;
 }
 
 // 1 / sqrt(v) as a term; v.
 std::optional<Term> underInverseRoot(const Terms& terms, const Term& term) {
   if (terms.is(term, ScalarOp::k_rsqrt)) return terms.operand(term, 0);
   if (terms.is(term, ScalarOp::k_recip)) return underRoot(terms, terms.operand(term, 0));
-  if (const auto quotient = terms.pair(term, ScalarOp::k_div); quotient && quotient->first == Term{Term::Kind::kLiteral, graph::kNone, 0, 1}) {
+  if (const auto quotient = terms.pair(term, ScalarOp::k_div);
+      quotient && quotient->first == Term{Term::Kind::kLiteral, graph::kNone, 0, 1}) {
     return underRoot(terms, quotient->second);
   }
   const auto power = terms.pair(term, ScalarOp::k_pow);
-  return power && power->second == Term{Term::Kind::kLiteral, graph::kNone, 0, -0.5} ? std::optional(power->first) : std::nullopt;
+  return power && power->second == Term{Term::Kind::kLiteral, graph::kNone, 0, -0.5} ? std::optional(power->first)
+                                                                                     : std::nullopt;
 }
 
 // Axes in ascending order, none negative.
@@ -74,7 +77,8 @@ std::optional<Written> matchParts(const Graph& graph, const Terms& terms, const 
   const auto* mean = meanOf(graph, terms, difference->second, meanInput);
   const auto* meanOfSquares = meanOf(graph, terms, sum->first, squares);
   const auto x = terms.value(difference->first);
-  if (mean == nullptr || meanOfSquares == nullptr || !x || !(terms.of(meanInput) == difference->first)) return std::nullopt;
+  if (mean == nullptr || meanOfSquares == nullptr || !x || !(terms.of(meanInput) == difference->first))
+    return std::nullopt;
   const auto squared = terms.square(terms.of(squares));
   if (!squared || !(*squared == deviation) || !isFloating(graph.value(*x).type.dtype)) return std::nullopt;
   const int rank = graph.value(*x).type.rank();
@@ -84,7 +88,8 @@ std::optional<Written> matchParts(const Graph& graph, const Terms& terms, const 
 }
 
 // `term` must be x and `meanSquare` the mean of its square plus epsilon.
-std::optional<Written> matchRootMeanSquare(const Graph& graph, const Terms& terms, const Term& term, const Term& meanSquare) {
+std::optional<Written> matchRootMeanSquare(const Graph& graph, const Terms& terms, const Term& term,
+                                           const Term& meanSquare) {
   const auto sum = terms.withLiteral(meanSquare, ScalarOp::k_add);
   const auto x = terms.value(term);
   if (!sum || sum->second < 0 || !x || !isFloating(graph.value(*x).type.dtype)) return std::nullopt;
@@ -96,7 +101,8 @@ std::optional<Written> matchRootMeanSquare(const Graph& graph, const Terms& term
   return Written{*x, normalAxes(mean->axes, graph.value(*x).type.rank()), sum->second, false};
 }
 
-std::optional<Written> matchQuotient(const Graph& graph, const Terms& terms, const Term& dividend, const Term& underRoot) {
+std::optional<Written> matchQuotient(const Graph& graph, const Terms& terms, const Term& dividend,
+                                     const Term& underRoot) {
   const auto found = matchParts(graph, terms, dividend, underRoot);
   return found ? found : matchRootMeanSquare(graph, terms, dividend, underRoot);
 }
@@ -104,7 +110,8 @@ std::optional<Written> matchQuotient(const Graph& graph, const Terms& terms, con
 // The term as (x - mean) / root or x / root, in either way of dividing.
 std::optional<Written> matchNormal(const Graph& graph, const Terms& terms, const Term& term) {
   if (const auto quotient = terms.pair(term, ScalarOp::k_div)) {
-    if (const auto variance = underRoot(terms, quotient->second)) return matchQuotient(graph, terms, quotient->first, *variance);
+    if (const auto variance = underRoot(terms, quotient->second))
+      return matchQuotient(graph, terms, quotient->first, *variance);
   }
   const auto product = terms.pair(term, ScalarOp::k_mul);
   if (!product) return std::nullopt;
@@ -149,10 +156,12 @@ bool isAll(const graph::Value& value, double number) {
   return value.constant != nullptr && value.constant->count() == 1 && value.constant->view().loadDouble(0) == number;
 }
 
-// Whether an operand may be a scale of x: it stretches x nowhere, and no rank of x's own gives its channels a second meaning.
+// Whether an operand may be a scale of x: it stretches x nowhere, and no rank of x's own gives its channels a second
+// meaning.
 bool fitsScale(const graph::Value& operand, const graph::Value& x, int64_t groups) {
   const int rank = operand.type.rank();
-  if (rank > x.type.rank() || (groups > 1 && rank == x.type.rank() && operand.type.shape[1].isConstant(groups))) return false;
+  if (rank > x.type.rank() || (groups > 1 && rank == x.type.rank() && operand.type.shape[1].isConstant(groups)))
+    return false;
   for (int i = 0; i < rank; ++i) {
     const auto& extent = operand.type.shape[static_cast<size_t>(i)];
     if (!extent.isConstant(1) && !(extent == x.type.shape[static_cast<size_t>(i + x.type.rank() - rank)])) return false;
@@ -170,7 +179,8 @@ bool takeScale(Graph& graph, NodeId id, const Uses& uses) {
   const auto* pointwise = next.op.as<ops::Pointwise>();
   if (pointwise == nullptr || next.inputs.size() != 2 || pointwise->expr.instructions.size() != 1) return false;
   const auto kind = pointwise->expr.instructions[0].op;
-  const bool product = kind == ScalarOp::k_mul && isAll(graph.value(node.inputs[1]), 1) && isAll(graph.value(node.inputs[2]), 0);
+  const bool product =
+      kind == ScalarOp::k_mul && isAll(graph.value(node.inputs[1]), 1) && isAll(graph.value(node.inputs[2]), 0);
   const bool sum = kind == ScalarOp::k_add && isAll(graph.value(node.inputs[2]), 0);
   const ValueId other = next.inputs[next.inputs[0] == node.outputs[0] ? 1 : 0];
   if ((!product && !sum) || !fitsScale(graph.value(other), graph.value(node.inputs[0]), op->groups)) return false;
@@ -201,9 +211,13 @@ bool takeScale(Graph& graph, NodeId id, const Uses& uses) {
 bool takeGroups(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto* op = node.op.as<ops::Normalization>();
-  if (op == nullptr || op->groups != 1 || op->skip || !isAll(graph.value(node.inputs[1]), 1) || !isAll(graph.value(node.inputs[2]), 0)) return false;
+  if (op == nullptr || op->groups != 1 || op->skip || !isAll(graph.value(node.inputs[1]), 1) ||
+      !isAll(graph.value(node.inputs[2]), 0))
+    return false;
   const auto use = onlyUse(graph, uses, node.outputs[0]);
-  if (!use || graph.node(use->node).op.as<ops::Reshape>() == nullptr || producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr) return false;
+  if (!use || graph.node(use->node).op.as<ops::Reshape>() == nullptr ||
+      producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr)
+    return false;
   const NodeId before = graph.value(node.inputs[0]).producer;
   const ValueId x = graph.node(before).inputs[0];
   const ValueId output = graph.node(use->node).outputs[0];
@@ -242,8 +256,10 @@ bool takeCasts(Graph& graph, NodeId id, const Uses& uses, const Options& options
   const auto& wide = graph.value(node.inputs[0]);
   const ValueId x = graph.node(wide.producer).inputs[0];
   const auto& type = graph.value(x).type;
-  if (wide.type.dtype != DataType::kF32 || (type.dtype != DataType::kF16 && type.dtype != DataType::kBF16)) return false;
-  if (before->expr != ops::ScalarExpr::castTo(wide.type.dtype) || behind->expr != ops::ScalarExpr::castTo(type.dtype)) return false;
+  if (wide.type.dtype != DataType::kF32 || (type.dtype != DataType::kF16 && type.dtype != DataType::kBF16))
+    return false;
+  if (before->expr != ops::ScalarExpr::castTo(wide.type.dtype) || behind->expr != ops::ScalarExpr::castTo(type.dtype))
+    return false;
   const ops::TensorType types[] = {type, graph.value(node.inputs[1]).type, graph.value(node.inputs[2]).type};
   if (wide.constraints != graph::Constraints{} || (options.computes && !options.computes(node.op, types))) return false;
   const NodeId from[] = {wide.producer, id, use->node};

@@ -28,9 +28,12 @@ bool foldInto(Graph& graph, NodeId id, const graph::Use& use, int channelAxis) {
   const auto& next = graph.node(use.node);
   if (next.op.as<ops::Pointwise>() == nullptr) return false;
   const auto& type = graph.value(node.outputs[0]).type;
-  if (graph.value(next.outputs[0]).type.shape != type.shape || graph.value(next.outputs[0]).type.dtype != type.dtype) return false;
+  if (graph.value(next.outputs[0]).type.shape != type.shape || graph.value(next.outputs[0]).type.dtype != type.dtype)
+    return false;
   Affine affine;
-  if (!isFloating(type.dtype) || readAffine(graph, next, node.outputs[0], 1, affine) != next.op.as<ops::Pointwise>()->expr.instructions.size()) return false;
+  if (!isFloating(type.dtype) ||
+      readAffine(graph, next, node.outputs[0], 1, affine) != next.op.as<ops::Pointwise>()->expr.instructions.size())
+    return false;
   if (affine.scale && channelAxis == 1 && op->groups != 1) return false;
 
   Op merged = *op;
@@ -43,7 +46,8 @@ bool foldInto(Graph& graph, NodeId id, const graph::Use& use, int channelAxis) {
   ConstantPtr newBias = bias;
   if (affine.scale) {
     const auto laid = laidAlong(affine.scale, affine.scale->count() == 1 ? 0 : channelAxis, weights->dims().rank);
-    inputs[1] = patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
+    inputs[1] =
+        patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
     if (newBias) newBias = combineConstants(ScalarOp::k_mul, newBias, affine.scale);
   }
   if (affine.shift) newBias = newBias ? combineConstants(ScalarOp::k_add, newBias, affine.shift) : affine.shift;
@@ -98,7 +102,9 @@ bool foldIntoProduct(Graph& graph, NodeId id) {
   const auto product = node.outputs[0];
   const auto type = graph.value(product).type;
   const auto weights = graph.value(node.inputs[1]).constant;
-  if (weights == nullptr || !isFloating(type.dtype) || weights->dtype() != type.dtype || graph.value(node.inputs[0]).type.dtype != type.dtype) return false;
+  if (weights == nullptr || !isFloating(type.dtype) || weights->dtype() != type.dtype ||
+      graph.value(node.inputs[0]).type.dtype != type.dtype)
+    return false;
   std::vector<graph::ValueId> operands{product};
   operands.insert(operands.end(), node.inputs.begin() + 2, node.inputs.end());
   Affine affine;
@@ -110,12 +116,18 @@ bool foldIntoProduct(Graph& graph, NodeId id) {
   const int rank = weights->dims().rank;
   const NodeId from[] = {id};
   graph::Patch patch(graph);
-  const auto laid = laidAlong(affine.scale, affine.scale->count() == 1 ? 0 : op->transposeB ? rank - 2 : rank - 1, rank);
-  inputs[1] = patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
+  const auto laid = laidAlong(affine.scale,
+                              affine.scale->count() == 1 ? 0
+                              : op->transposeB           ? rank - 2
+                                                         : rank - 1,
+                              rank);
+  inputs[1] =
+      patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
   merged.epilogue = restOf(op->epilogue, length);
   if (affine.shift) {
     const int place = static_cast<int>(inputs.size()) - 1;
-    const auto sum = ops::ScalarExpr::of(ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(place)});
+    const auto sum =
+        ops::ScalarExpr::of(ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(place)});
     merged.epilogue = merged.epilogue.empty() ? sum : merged.epilogue.compose(0, sum);
     inputs.push_back(patch.addConstant(affine.shift, node.name + "_bias"));
   }
@@ -134,8 +146,8 @@ int foldAffine(Graph& graph, const Options& options) {
   };
   const int products = editUntilDone(graph, [&](NodeId id, const auto&) { return foldIntoProduct(graph, id); });
   return products + mergePairs(graph, begins, [&](NodeId id, const graph::Use& use) {
-    return foldInto<ops::Convolution>(graph, id, use, 0) || foldInto<ops::Deconvolution>(graph, id, use, 1);
-  });
+           return foldInto<ops::Convolution>(graph, id, use, 0) || foldInto<ops::Deconvolution>(graph, id, use, 1);
+         });
 }
 
 }  // namespace tenon::passes

@@ -12,8 +12,9 @@ namespace tenon::passes {
 namespace {
 
 constexpr uint64_t kMaxFoldedBytes = uint64_t{1} << 28;  // a constant that grows beyond this stays a computation
-constexpr uint64_t kMaxGrownBytes = uint64_t{1} << 30;   // as do others where all together are larger by this than their sources
-constexpr int kMaxDepth = 1000;                          // and recipes of recipes: each asks the one before
+constexpr uint64_t kMaxGrownBytes = uint64_t{1}
+                                    << 30;  // as do others where all together are larger by this than their sources
+constexpr int kMaxDepth = 1000;             // and recipes of recipes: each asks the one before
 
 using graph::Constant;
 using graph::ConstantPtr;
@@ -92,7 +93,8 @@ class Folder {
       }
       if (open.size() != before) continue;
       open.pop_back();
-      if (depth_.emplace(recipe, depth + 1).second) grown_ = addBytes(grown_, growthOf(recipe->bytes(), recipe->sources()));
+      if (depth_.emplace(recipe, depth + 1).second)
+        grown_ = addBytes(grown_, growthOf(recipe->bytes(), recipe->sources()));
     }
   }
 
@@ -105,11 +107,13 @@ class Folder {
     for (const auto id : node.inputs) {
       sources.push_back(constantOf(id));
       if (sources.back() == nullptr) return nullptr;
-      if (const auto found = depth_.find(sources.back().get()); found != depth_.end()) depth = std::max(depth, found->second);
+      if (const auto found = depth_.find(sources.back().get()); found != depth_.end())
+        depth = std::max(depth, found->second);
     }
     const uint64_t bytes = storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Format::kLinear);
     if (bytes > kMaxFoldedBytes || depth >= kMaxDepth) return nullptr;
-    if (refittable_ && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); })) return nullptr;
+    if (refittable_ && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); }))
+      return nullptr;
     if (addBytes(grown_, growthOf(bytes, sources)) > kMaxGrownBytes) return nullptr;
     try {
       auto constant = Constant::recipe(node.op, std::move(sources), static_cast<int>(output));
@@ -123,7 +127,7 @@ class Folder {
   graph::Graph& graph_;
   bool refittable_;
   uint64_t grown_ = 0;
-  std::unordered_map<const Constant*, int> depth_;            // of recipes
+  std::unordered_map<const Constant*, int> depth_;  // of recipes
   std::unordered_map<graph::ValueId, ConstantPtr> folded_;
 };
 

@@ -15,7 +15,8 @@ using graph::NodeId;
 template <typename T>
 NodeId before(const Graph& graph, NodeId id) {
   const auto& value = graph.value(graph.node(id).inputs[0]);
-  if (value.producer == graph::kNone || value.constraints.debug || graph.isOutput(graph.node(id).inputs[0])) return graph::kNone;
+  if (value.producer == graph::kNone || value.constraints.debug || graph.isOutput(graph.node(id).inputs[0]))
+    return graph::kNone;
   return graph.node(value.producer).op.as<T>() != nullptr ? value.producer : graph::kNone;
 }
 
@@ -39,7 +40,8 @@ bool foldOne(Graph& graph, NodeId id) {
   const Shape shape = graph.value(input).type.shape;
   const Shape split = graph.value(graph.node(first).outputs[0]).type.shape;
   if (shape != graph.value(output).type.shape || split.size() != shape.size() + 1) return false;
-  if (!(split[0] == shape[0]) || !split[1].isConstant() || !split[2].isConstant() || !shape[1].isConstant()) return false;
+  if (!(split[0] == shape[0]) || !split[1].isConstant() || !split[2].isConstant() || !shape[1].isConstant())
+    return false;
   for (size_t axis = 2; axis < shape.size(); ++axis) {
     if (!(split[axis + 1] == shape[axis])) return false;
   }

@@ -34,7 +34,9 @@ bool fuse(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   std::vector<int> places;
   for (const ValueId input : next.inputs) {
     const auto& constant = graph.value(input).constant;
-    if (input != whole && (constant == nullptr || constant->dtype() != type.dtype || !variesAlong(constant->dims(), type.shape, axis))) return false;
+    if (input != whole &&
+        (constant == nullptr || constant->dtype() != type.dtype || !variesAlong(constant->dims(), type.shape, axis)))
+      return false;
     places.push_back(input == whole ? 0 : static_cast<int>(inputs.size() - node.inputs.size()) + 1);
     if (input != whole) inputs.push_back(input);
   }

@@ -21,7 +21,8 @@ using graph::ValueId;
 bool keepsSums(const Graph& graph, NodeId id, const ops::Pointwise& consumer, const Options& options) {
   const auto& node = graph.node(id);
   const auto* product = node.op.as<ops::MatMul>();
-  if (product == nullptr || !product->epilogue.empty() || consumer.expr != ops::ScalarExpr::castTo(DataType::kF32)) return false;
+  if (product == nullptr || !product->epilogue.empty() || consumer.expr != ops::ScalarExpr::castTo(DataType::kF32))
+    return false;
   auto merged = *product;
   merged.epilogue = consumer.expr;
   return options.device == "cuda" && options.computes && options.computes(merged, graph.inputTypes(node.inputs));
@@ -57,7 +58,8 @@ bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs, 
     }
   }
   const auto before = op->epilogue.empty() ? ops::ScalarExpr::of(ops::ScalarOp::k_identity) : op->epilogue;
-  auto expr = op->epilogue.empty() ? pointwise->expr.withInputs(outerMap) : pointwise->expr.withInputs(outerMap).compose(255, before);
+  auto expr = op->epilogue.empty() ? pointwise->expr.withInputs(outerMap)
+                                   : pointwise->expr.withInputs(outerMap).compose(255, before);
   if (op->epilogue.empty()) {
     for (auto& instruction : expr.instructions) {
       for (auto& argument : instruction.arguments) {

@@ -14,13 +14,14 @@ using graph::NodeId;
 using graph::ValueId;
 using ops::ScalarOp;
 
-constexpr size_t kMaxInputs = 8;   // operands that a generated kernel takes
+constexpr size_t kMaxInputs = 8;    // operands that a generated kernel takes
 constexpr size_t kMaxBuffers = 40;  // inputs, literals and results, of the 48 that a block of the CPU's kernel holds
 
 // The expression of `outer` over a common list of inputs, with its operand `joined` computed by `inner` over the same
 // list. Equal operands become one.
 ops::ScalarExpr compose(const ops::ScalarExpr& outer, const std::vector<ValueId>& outerInputs, ValueId joined,
-                        const ops::ScalarExpr& inner, const std::vector<ValueId>& innerInputs, std::vector<ValueId>& inputs) {
+                        const ops::ScalarExpr& inner, const std::vector<ValueId>& innerInputs,
+                        std::vector<ValueId>& inputs) {
   const auto place = [&](ValueId id) {
     const auto found = std::find(inputs.begin(), inputs.end(), id);
     if (found != inputs.end()) return static_cast<int>(found - inputs.begin());
@@ -39,11 +40,13 @@ ops::ScalarExpr compose(const ops::ScalarExpr& outer, const std::vector<ValueId>
 // What costs less to compute again for each element of a larger tensor than to store, wait for and load.
 bool isCheap(const ops::ScalarExpr& expr) {
   constexpr size_t kFew = 2;
-  return expr.instructions.size() <= kFew && std::all_of(expr.instructions.begin(), expr.instructions.end(), [](const auto& i) {
-    constexpr ScalarOp kCheap[] = {ScalarOp::k_identity, ScalarOp::k_cast, ScalarOp::k_add, ScalarOp::k_sub, ScalarOp::k_mul, ScalarOp::k_neg,
-                                   ScalarOp::k_abs, ScalarOp::k_relu, ScalarOp::k_clip, ScalarOp::k_min, ScalarOp::k_max, ScalarOp::k_fma};
-    return std::find(std::begin(kCheap), std::end(kCheap), i.op) != std::end(kCheap);
-  });
+  return expr.instructions.size() <= kFew &&
+         std::all_of(expr.instructions.begin(), expr.instructions.end(), [](const auto& i) {
+           constexpr ScalarOp kCheap[] = {ScalarOp::k_identity, ScalarOp::k_cast, ScalarOp::k_add, ScalarOp::k_sub,
+                                          ScalarOp::k_mul,      ScalarOp::k_neg,  ScalarOp::k_abs, ScalarOp::k_relu,
+                                          ScalarOp::k_clip,     ScalarOp::k_min,  ScalarOp::k_max, ScalarOp::k_fma};
+           return std::find(std::begin(kCheap), std::end(kCheap), i.op) != std::end(kCheap);
+         });
 }
 
 bool fuse(Graph& graph, NodeId id, const graph::Use& use) {

@@ -1,4 +1,5 @@
-// transpose(reshape(slice{wrap}(x))) and the like, where rows along the last axis stay whole => gather(x, where each row comes from).
+// transpose(reshape(slice{wrap}(x))) and the like, where rows along the last axis stay whole => gather(x, where each
+// row comes from).
 #include "passes/gather_rows.h"
 
 #include <algorithm>
@@ -21,24 +22,31 @@ using Uses = std::vector<std::vector<graph::Use>>;
 
 constexpr int64_t kMostRows = 1 << 20;  // of a table
 
-// The operator on the first element of each row, where it moves whole rows of a tensor of known shape; nothing where it does not.
+// The operator on the first element of each row, where it moves whole rows of a tensor of known shape; nothing where it
+// does not.
 std::optional<ops::Operator> onRows(const Graph& graph, NodeId id) {
   const auto& node = graph.node(id);
   if (node.inputs.size() != 1 || node.outputs.size() != 1) return std::nullopt;
   const Shape& before = graph.value(node.inputs[0]).type.shape;
   const Shape& after = graph.value(node.outputs[0]).type.shape;
-  if (!isConstant(before) || !isConstant(after) || before.size() < 2 || after.size() < 2 || !(before.back() == after.back())) return std::nullopt;
+  if (!isConstant(before) || !isConstant(after) || before.size() < 2 || after.size() < 2 ||
+      !(before.back() == after.back()))
+    return std::nullopt;
   if (node.op.as<ops::Reshape>() != nullptr) {
     Shape shape = after;
     shape.back() = 1;
     return ops::Reshape{shape};
   }
   if (const auto* transpose = node.op.as<ops::Transpose>()) {
-    return transpose->permutation.back() + 1 == static_cast<int64_t>(before.size()) ? std::optional<ops::Operator>(*transpose) : std::nullopt;
+    return transpose->permutation.back() + 1 == static_cast<int64_t>(before.size())
+               ? std::optional<ops::Operator>(*transpose)
+               : std::nullopt;
   }
   const auto* slice = node.op.as<ops::Slice>();
-  const bool copies = slice != nullptr && (slice->mode == ops::SliceMode::kStrict || slice->mode == ops::SliceMode::kWrap);
-  if (!copies || !slice->start.back().isConstant(0) || (!slice->stride.empty() && !slice->stride.back().isConstant(1))) return std::nullopt;
+  const bool copies =
+      slice != nullptr && (slice->mode == ops::SliceMode::kStrict || slice->mode == ops::SliceMode::kWrap);
+  if (!copies || !slice->start.back().isConstant(0) || (!slice->stride.empty() && !slice->stride.back().isConstant(1)))
+    return std::nullopt;
   auto rows = *slice;
   rows.size.back() = 1;
   return rows;
@@ -88,8 +96,12 @@ int64_t periodOf(const std::vector<int64_t>& rows, int64_t sourceRows, int64_t b
 
 bool gather(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto chain = chainTo(graph, id, uses);
-  const auto count = [&](auto wanted) { return std::count_if(chain.begin(), chain.end(), [&](NodeId node) { return wanted(graph.node(node).op); }); };
-  const auto rolls = count([](const ops::Operator& op) { return op.as<ops::Slice>() != nullptr && op.as<ops::Slice>()->mode == ops::SliceMode::kWrap; });
+  const auto count = [&](auto wanted) {
+    return std::count_if(chain.begin(), chain.end(), [&](NodeId node) { return wanted(graph.node(node).op); });
+  };
+  const auto rolls = count([](const ops::Operator& op) {
+    return op.as<ops::Slice>() != nullptr && op.as<ops::Slice>()->mode == ops::SliceMode::kWrap;
+  });
   const auto copies = count([](const ops::Operator& op) { return op.as<ops::Reshape>() == nullptr; });
   if (rolls == 0 || copies < 2) return false;
   const ValueId source = graph.node(chain[0]).inputs[0];
@@ -97,14 +109,17 @@ bool gather(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const Dims dims = evaluate(type.shape, {});
   const Shape out = graph.value(graph.node(id).outputs[0]).type.shape;
   const int64_t sourceRows = dims.count(0, dims.rank - 1);
-  if (graph.value(source).constant != nullptr || bits(type.dtype) < 8 || dims.count() == 0 || product(out).constant() == 0) return false;
+  if (graph.value(source).constant != nullptr || bits(type.dtype) < 8 || dims.count() == 0 ||
+      product(out).constant() == 0)
+    return false;
   if (sourceRows > kMostRows || product(out, 0, out.size() - 1).constant() > kMostRows) return false;
   const auto rows = rowsOf(graph, chain);
   const int64_t period = periodOf(rows, sourceRows, dims[0]);
   const int64_t picks = period == sourceRows ? static_cast<int64_t>(rows.size()) : period;
   const Shape columns{Extent(sourceRows / period), Extent(period), type.shape.back()};
   const ops::Gather op{ops::GatherMode::kDefault, 1, 0};
-  const ops::TensorType types[] = {{type.dtype, columns, std::nullopt}, {DataType::kI32, {Extent(picks)}, std::nullopt}};
+  const ops::TensorType types[] = {{type.dtype, columns, std::nullopt},
+                                   {DataType::kI32, {Extent(picks)}, std::nullopt}};
   if (options.computes && !options.computes(op, types)) return false;
   HostTensor table(DataType::kI32, {picks});
   for (int64_t i = 0; i < picks; ++i) table.view().storeInt(i, rows[static_cast<size_t>(i)]);

@@ -17,16 +17,19 @@ using Uses = std::vector<std::vector<graph::Use>>;
 
 // What is repeated, and how often.
 struct Repeated {
-  ValueId source;   // [..,G,1,T,D], of as many elements as [..,G,T,D]
-  Shape shape;      // [..,G,T,D]
+  ValueId source;  // [..,G,1,T,D], of as many elements as [..,G,T,D]
+  Shape shape;     // [..,G,T,D]
   Extent times;
 };
 
 std::optional<Repeated> repeated(const Graph& graph, ValueId value) {
-  if (producerOp<ops::Reshape>(graph, value) == nullptr || graph.value(value).constraints != graph::Constraints{}) return std::nullopt;
+  if (producerOp<ops::Reshape>(graph, value) == nullptr || graph.value(value).constraints != graph::Constraints{})
+    return std::nullopt;
   const ValueId stretched = graph.node(graph.value(value).producer).inputs[0];
   const auto* slice = producerOp<ops::Slice>(graph, stretched);
-  if (slice == nullptr || slice->mode != ops::SliceMode::kStrict || slice->stride.empty() || graph.value(stretched).constraints != graph::Constraints{}) return std::nullopt;
+  if (slice == nullptr || slice->mode != ops::SliceMode::kStrict || slice->stride.empty() ||
+      graph.value(stretched).constraints != graph::Constraints{})
+    return std::nullopt;
   const ValueId source = graph.node(graph.value(stretched).producer).inputs[0];
   const Shape& heads = graph.value(value).type.shape;
   const Shape& before = graph.value(source).type.shape;
@@ -51,11 +54,13 @@ bool group(Graph& graph, NodeId id, const Options& options) {
   if (attention == nullptr || attention->heads != 0) return false;
   const auto keys = repeated(graph, node.inputs[1]);
   const auto values = repeated(graph, node.inputs[2]);
-  if (!keys || !values || !(keys->times == values->times) || !keys->times.isConstant() || keys->times.constant() < 2) return false;
+  if (!keys || !values || !(keys->times == values->times) || !keys->times.isConstant() || keys->times.constant() < 2)
+    return false;
   auto types = graph.inputTypes(node.inputs);
   types[1].shape = keys->shape;
   types[2].shape = values->shape;
-  if (!keys->shape[keys->shape.size() - 3].isConstant() || (options.computes && !options.computes(*attention, types))) return false;
+  if (!keys->shape[keys->shape.size() - 3].isConstant() || (options.computes && !options.computes(*attention, types)))
+    return false;
   auto inputs = node.inputs;
   const auto op = *attention;
   const auto name = node.name;

@@ -1,4 +1,5 @@
-// p(reshape(x)) => reshape(p(x)); p(concat(x, y)) => concat(p(x), p(y)) where each piece can take p into what computes it.
+// p(reshape(x)) => reshape(p(x)); p(concat(x, y)) => concat(p(x), p(y)) where each piece can take p into what computes
+// it.
 #include "passes/hoist_pointwise.h"
 
 #include <algorithm>
@@ -19,8 +20,8 @@ using Uses = std::vector<std::vector<graph::Use>>;
 
 bool isScalar(const graph::Value& value) { return value.constant != nullptr && value.constant->count() == 1; }
 
-// Every operand a reshape that only this node reads, of tensors of one shape, or a constant of one element or along the last axis,
-// where the reshape keeps that.
+// Every operand a reshape that only this node reads, of tensors of one shape, or a constant of one element or along the
+// last axis, where the reshape keeps that.
 bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const Shape outShape = graph.value(node.outputs[0]).type.shape;
@@ -28,9 +29,12 @@ bool aboveReshape(Graph& graph, NodeId id, const Uses& uses) {
   std::optional<Shape> source;
   for (const auto input : node.inputs) {
     const auto& value = graph.value(input);
-    if (value.constant != nullptr && (isScalar(value) || variesAlong(value.constant->dims(), outShape, static_cast<int>(outShape.size()) - 1))) continue;
+    if (value.constant != nullptr &&
+        (isScalar(value) || variesAlong(value.constant->dims(), outShape, static_cast<int>(outShape.size()) - 1)))
+      continue;
     const auto user = onlyUser(graph, uses, input);
-    if (producerOp<ops::Reshape>(graph, input) == nullptr || !user || user->node != id || value.type.shape != outShape) return false;
+    if (producerOp<ops::Reshape>(graph, input) == nullptr || !user || user->node != id || value.type.shape != outShape)
+      return false;
     const ValueId before = graph.node(value.producer).inputs[0];
     if (graph.value(before).producer == graph::kNone) return false;  // nothing there that could take it
     const Shape& shape = graph.value(before).type.shape;
@@ -79,15 +83,18 @@ graph::ConstantPtr partOf(const graph::ConstantPtr& constant, int rank, int64_t 
   return graph::Constant::recipe(slice, {constant});
 }
 
-// The operand that is a concatenation only this node reads, beside constants that do not stretch it; nothing where there is none.
+// The operand that is a concatenation only this node reads, beside constants that do not stretch it; nothing where
+// there is none.
 std::optional<size_t> concatOperand(const Graph& graph, const graph::Node& node, const Uses& uses) {
   std::optional<size_t> found;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (graph.value(node.inputs[i]).constant != nullptr) continue;
-    if (found || producerOp<ops::Concat>(graph, node.inputs[i]) == nullptr || !onlyUse(graph, uses, node.inputs[i])) return std::nullopt;
+    if (found || producerOp<ops::Concat>(graph, node.inputs[i]) == nullptr || !onlyUse(graph, uses, node.inputs[i]))
+      return std::nullopt;
     found = i;
   }
-  if (!found || graph.value(node.inputs[*found]).type.shape != graph.value(node.outputs[0]).type.shape) return std::nullopt;
+  if (!found || graph.value(node.inputs[*found]).type.shape != graph.value(node.outputs[0]).type.shape)
+    return std::nullopt;
   if (node.inputs.size() == 1) return found;
   // Pieces that stand somewhere known.
   const auto& concat = graph.node(graph.value(node.inputs[*found]).producer);
@@ -111,7 +118,8 @@ bool aboveConcat(Graph& graph, NodeId id, const Uses& uses) {
   int fused = 0;
   const bool taken = std::all_of(pieces.begin(), pieces.end(), [&](ValueId piece) {
     const NodeId producer = graph.value(piece).producer;
-    const bool fuses = producer != graph::kNone && graph.node(producer).op.facts().contraction && onlyUse(graph, uses, piece);
+    const bool fuses =
+        producer != graph::kNone && graph.node(producer).op.facts().contraction && onlyUse(graph, uses, piece);
     fused += fuses ? 1 : 0;
     return fuses || (relu && isNonNegative(graph, piece)) || graph.value(piece).constant != nullptr;
   });
@@ -154,7 +162,8 @@ bool aboveConcat(Graph& graph, NodeId id, const Uses& uses) {
 
 int hoistPointwise(Graph& graph, const Options&) {
   return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
-    return graph.node(id).op.as<ops::Pointwise>() != nullptr && (aboveReshape(graph, id, uses) || aboveConcat(graph, id, uses));
+    return graph.node(id).op.as<ops::Pointwise>() != nullptr &&
+           (aboveReshape(graph, id, uses) || aboveConcat(graph, id, uses));
   });
 }
 

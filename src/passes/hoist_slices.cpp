@@ -1,5 +1,6 @@
-// slice(matmul(x, w)) => matmul(slice(x), w), slice(normalization(x)) => normalization(slice(x)), slice(p(x, y)) => p(slice(x), slice(y)) on the
-// way to one of these: rows that nobody reads are not computed, as those of all tokens but the class token.
+// slice(matmul(x, w)) => matmul(slice(x), w), slice(normalization(x)) => normalization(slice(x)), slice(p(x, y)) =>
+// p(slice(x), slice(y)) on the way to one of these: rows that nobody reads are not computed, as those of all tokens but
+// the class token.
 #include "passes/hoist_slices.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ bool isPartial(const ops::Slice& slice, const Shape& shape, size_t axis) {
   return !(slice.start[axis].isConstant(0) && slice.size[axis] == shape[axis] && steps);
 }
 
-// What the slice of a result needs of an operand that broadcasts to it, aligned at the right: nothing where that is all of it.
+// What the slice of a result needs of an operand that broadcasts to it, aligned at the right: nothing where that is all
+// of it.
 std::optional<ops::Slice> ofOperand(const ops::Slice& slice, const Shape& result, const Shape& operand) {
   ops::Slice part;
   bool whole = true;
@@ -51,7 +53,8 @@ bool isRowwise(const Graph& graph, const Node& node, const ops::Slice& slice) {
   const auto cuts = [&](size_t axis) { return isPartial(slice, shape, axis); };
   if (const auto* product = node.op.as<ops::MatMul>()) {
     const auto& rows = graph.value(node.inputs[0]).type;
-    return !product->transposeA && isMatrix(graph.value(node.inputs[1])) && rows.shape.size() == shape.size() && !cuts(shape.size() - 1);
+    return !product->transposeA && isMatrix(graph.value(node.inputs[1])) && rows.shape.size() == shape.size() &&
+           !cuts(shape.size() - 1);
   }
   const auto* normalization = node.op.as<ops::Normalization>();
   if (normalization == nullptr || normalization->groups != 1) return false;
@@ -81,14 +84,16 @@ class Hoist {
     return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) { return onlySliced(output, slice); });
   }
   bool onlySliced(ValueId value, const ops::Slice& slice) const {
-    if (graph_.isOutput(value) || graph_.value(value).constraints != graph::Constraints{} || uses_[value].empty()) return false;
+    if (graph_.isOutput(value) || graph_.value(value).constraints != graph::Constraints{} || uses_[value].empty())
+      return false;
     const auto named = std::count_if(uses_[value].begin(), uses_[value].end(), [&](const graph::Use& use) {
       return graph_.isOutput(graph_.node(use.node).outputs[0]);
     });
     if (named > 1) return false;  // outputs of the network are tensors of their own
     return std::all_of(uses_[value].begin(), uses_[value].end(), [&](const graph::Use& use) {
       const auto* other = graph_.node(use.node).op.as<ops::Slice>();
-      return other != nullptr && ops::Operator(*other) == ops::Operator(slice) && graph_.node(use.node).inputs.size() == 1;
+      return other != nullptr && ops::Operator(*other) == ops::Operator(slice) &&
+             graph_.node(use.node).inputs.size() == 1;
     });
   }
 
@@ -107,7 +112,8 @@ class Hoist {
     if (node.op.as<ops::Pointwise>() == nullptr) return false;
     const Shape& shape = graph_.value(value).type.shape;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-      return graph_.value(input).type.shape == shape && onlyUser(graph_, uses_, input) && computesRows(input, slice, depth - 1);
+      return graph_.value(input).type.shape == shape && onlyUser(graph_, uses_, input) &&
+             computesRows(input, slice, depth - 1);
     });
   }
 
@@ -136,7 +142,8 @@ class Hoist {
       const auto part = ofOperand(wanted, seen, graph_.value(inputs[i]).type.shape);
       if (!part) continue;
       const auto constant = graph_.value(inputs[i]).constant;
-      inputs[i] = constant != nullptr ? patch.addConstant(graph::Constant::recipe(*part, {constant}), graph_.value(inputs[i]).name + "_rows")
+      inputs[i] = constant != nullptr ? patch.addConstant(graph::Constant::recipe(*part, {constant}),
+                                                          graph_.value(inputs[i]).name + "_rows")
                                       : patch.add(*part, name, {inputs[i]}, slices);
     }
     const NodeId self[] = {id};

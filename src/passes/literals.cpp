@@ -60,7 +60,8 @@ bool rewriteNode(Graph& graph, NodeId id, const Options& options) {
   std::vector<ops::TensorType> types;
   const ops::Operator op = ops::Pointwise{expr};
   try {
-    if (instructionTypes(expr, dtypesOf(kept)) != instructionTypes(pointwise->expr, dtypesOf(node.inputs))) return false;
+    if (instructionTypes(expr, dtypesOf(kept)) != instructionTypes(pointwise->expr, dtypesOf(node.inputs)))
+      return false;
     types = op.infer(node.name, graph.inputTypes(kept));
   } catch (const UserError&) {
     return false;

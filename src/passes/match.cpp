@@ -39,7 +39,8 @@ using ops::ScalarOp;
 bool endsNonNegative(const ops::ScalarExpr& expr) {
   if (expr.empty()) return false;
   const auto& last = expr.instructions.back();
-  constexpr ScalarOp kOps[] = {ScalarOp::k_relu, ScalarOp::k_sigmoid, ScalarOp::k_abs, ScalarOp::k_exp, ScalarOp::k_sqrt, ScalarOp::k_hard_sigmoid};
+  constexpr ScalarOp kOps[] = {ScalarOp::k_relu, ScalarOp::k_sigmoid, ScalarOp::k_abs,
+                               ScalarOp::k_exp,  ScalarOp::k_sqrt,    ScalarOp::k_hard_sigmoid};
   if (std::find(std::begin(kOps), std::end(kOps), last.op) != std::end(kOps)) return true;
   const auto& low = last.arguments[1];
   return last.op == ScalarOp::k_clip && low.kind == ops::ScalarArgument::Kind::kLiteral && low.literal >= 0;
@@ -66,13 +67,17 @@ bool isNonNegative(const graph::Graph& graph, graph::ValueId value, int depth) {
   if (const auto* op = node.op.as<ops::Convolution>()) return endsNonNegative(op->epilogue);
   if (const auto* op = node.op.as<ops::MatMul>()) return endsNonNegative(op->epilogue);
   if (const auto* op = node.op.as<ops::Pooling>()) {
-    return (op->type == ops::PoolingType::kAverage || (op->type == ops::PoolingType::kMax && everyWindowHasACell(*op))) && input();
+    return (op->type == ops::PoolingType::kAverage ||
+            (op->type == ops::PoolingType::kMax && everyWindowHasACell(*op))) &&
+           input();
   }
-  if (const auto* op = node.op.as<ops::Slice>()) return (op->mode != ops::SliceMode::kFill || node.inputs.size() == 1) && input();
+  if (const auto* op = node.op.as<ops::Slice>())
+    return (op->mode != ops::SliceMode::kFill || node.inputs.size() == 1) && input();
   if (node.op.as<ops::Softmax>() != nullptr) return true;
   if (node.op.as<ops::Reshape>() != nullptr || node.op.as<ops::Transpose>() != nullptr) return input();
   if (node.op.as<ops::Concat>() == nullptr) return false;
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId id) { return isNonNegative(graph, id, depth - 1); });
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](graph::ValueId id) { return isNonNegative(graph, id, depth - 1); });
 }
 
 bool variesAlong(const Dims& constant, const Shape& shape, int axis) {

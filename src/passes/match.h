@@ -17,10 +17,12 @@ const T* producerOp(const graph::Graph& graph, graph::ValueId value) {
 }
 
 // The only use of a value that is no output and carries no demand of the user; nothing otherwise.
-std::optional<graph::Use> onlyUse(const graph::Graph& graph, const std::vector<std::vector<graph::Use>>& uses, graph::ValueId value);
+std::optional<graph::Use> onlyUse(const graph::Graph& graph, const std::vector<std::vector<graph::Use>>& uses,
+                                  graph::ValueId value);
 
 // The first of the uses when one node makes them all: x * sigmoid(x) reads x twice.
-std::optional<graph::Use> onlyUser(const graph::Graph& graph, const std::vector<std::vector<graph::Use>>& uses, graph::ValueId value);
+std::optional<graph::Use> onlyUser(const graph::Graph& graph, const std::vector<std::vector<graph::Use>>& uses,
+                                   graph::ValueId value);
 
 // Whether no element of a value can be below zero, as far as the nodes that compute it tell.
 bool isNonNegative(const graph::Graph& graph, graph::ValueId value, int depth = 8);
@@ -32,8 +34,8 @@ bool variesAlong(const Dims& constant, const Shape& shape, int axis);
 // The constant as a vector: rank 1, of 1 or `extent` elements. A reshape recipe.
 graph::ConstantPtr asVector(const graph::ConstantPtr& constant);
 
-// Gives the nodes in order, with the uses of all values, to `edit`, and begins again whenever it says that it changed the
-// graph, until it changes nothing; returns how often it did.
+// Gives the nodes in order, with the uses of all values, to `edit`, and begins again whenever it says that it changed
+// the graph, until it changes nothing; returns how often it did.
 template <typename Edit>
 int editUntilDone(graph::Graph& graph, Edit edit) {
   for (int edits = 0;; ++edits) {

@@ -22,7 +22,8 @@ using ops::ScalarArgument;
 using ops::ScalarOp;
 using Uses = std::vector<std::vector<graph::Use>>;
 
-// The input that the first instruction's chain can run over: the only one that is no constant, of the shape of the result.
+// The input that the first instruction's chain can run over: the only one that is no constant, of the shape of the
+// result.
 std::optional<ValueId> runningInput(const Graph& graph, const graph::Node& node) {
   std::optional<ValueId> running;
   for (const auto input : node.inputs) {
@@ -36,7 +37,8 @@ std::optional<ValueId> runningInput(const Graph& graph, const graph::Node& node)
 
 bool isFloatNode(const Graph& graph, const graph::Node& node) {
   const auto dtype = graph.value(node.outputs[0]).type.dtype;
-  return isFloating(dtype) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return graph.value(id).type.dtype == dtype; });
+  return isFloating(dtype) && std::all_of(node.inputs.begin(), node.inputs.end(),
+                                          [&](ValueId id) { return graph.value(id).type.dtype == dtype; });
 }
 
 // The instructions from `first` on over x0 = the chain's result, other inputs in their places behind it.
@@ -71,7 +73,8 @@ bool mergeChain(Graph& graph, NodeId id, int axis) {
   const auto append = [&](ScalarOp op, const ConstantPtr& constant, std::string_view suffix) {
     const auto laid = constant->count() == 1 ? constant : laidAlong(constant, axis, rank);
     const auto last = merged.empty() ? ScalarArgument::input(0) : ScalarArgument::result(0);
-    merged.instructions.push_back(ops::ScalarExpr::of(op, {last, ScalarArgument::input(static_cast<int>(inputs.size()))}).instructions[0]);
+    merged.instructions.push_back(
+        ops::ScalarExpr::of(op, {last, ScalarArgument::input(static_cast<int>(inputs.size()))}).instructions[0]);
     inputs.push_back(patch.addConstant(laid, name + std::string(suffix)));
   };
   if (affine.scale) append(ScalarOp::k_mul, affine.scale, "_scale");
@@ -109,33 +112,42 @@ bool mergeChain(Graph& graph, NodeId id, int axis) {
 
 // The weights of a product as a matrix: rank 2, or more with leading extents of 1.
 bool isMatrix(const ConstantPtr& weights) {
-  return weights != nullptr && weights->count() == weights->dims()[weights->dims().rank - 1] * weights->dims()[weights->dims().rank - 2];
+  return weights != nullptr &&
+         weights->count() == weights->dims()[weights->dims().rank - 1] * weights->dims()[weights->dims().rank - 2];
 }
 
 bool takesScale(const Graph& graph, const graph::Use& use) {
   const auto& node = graph.node(use.node);
   const auto* op = node.op.as<ops::MatMul>();
   return op != nullptr && use.input == 0 && !op->transposeA && isMatrix(graph.value(node.inputs[1]).constant) &&
-         graph.value(node.inputs[1]).type.dtype == graph.value(node.inputs[0]).type.dtype && hasRoom(op->epilogue, node.inputs.size());
+         graph.value(node.inputs[1]).type.dtype == graph.value(node.inputs[0]).type.dtype &&
+         hasRoom(op->epilogue, node.inputs.size());
 }
 
-// Adds a bias to the product in front of its epilogue: to the bias that the epilogue begins with, or as one more operand.
-void addBias(const Graph& graph, graph::Patch& patch, ops::MatMul& op, std::vector<ValueId>& inputs, const ConstantPtr& bias,
-             const ops::TensorType& type, const std::string& name) {
+// Adds a bias to the product in front of its epilogue: to the bias that the epilogue begins with, or as one more
+// operand.
+void addBias(const Graph& graph, graph::Patch& patch, ops::MatMul& op, std::vector<ValueId>& inputs,
+             const ConstantPtr& bias, const ops::TensorType& type, const std::string& name) {
   const int own = 2;  // operand x1 of the epilogue is input 2 of the node
   const auto& first = op.epilogue.empty() ? ops::ScalarInstruction{} : op.epilogue.instructions[0];
   for (size_t i = 0; i < 2 && first.op == ScalarOp::k_add; ++i) {
     const auto& other = first.arguments[1 - i];
-    if (!(first.arguments[i] == ScalarArgument::input(0)) || other.kind != ScalarArgument::Kind::kInput || other.index == 0) continue;
+    if (!(first.arguments[i] == ScalarArgument::input(0)) || other.kind != ScalarArgument::Kind::kInput ||
+        other.index == 0)
+      continue;
     const auto constant = graph.value(inputs[static_cast<size_t>(other.index + own - 1)]).constant;
     const auto rest = ops::ScalarExpr{{op.epilogue.instructions.begin() + 1, op.epilogue.instructions.end()}};
-    const bool again = std::any_of(rest.instructions.begin(), rest.instructions.end(), [&](const ops::ScalarInstruction& instruction) {
-      return std::any_of(instruction.arguments.begin(), instruction.arguments.begin() + row(instruction.op).arity, [&](const ScalarArgument& argument) {
-        return argument.kind == ScalarArgument::Kind::kInput && (argument.index == 0 || argument.index == other.index);
-      });
-    });
+    const bool again =
+        std::any_of(rest.instructions.begin(), rest.instructions.end(), [&](const ops::ScalarInstruction& instruction) {
+          return std::any_of(instruction.arguments.begin(), instruction.arguments.begin() + row(instruction.op).arity,
+                             [&](const ScalarArgument& argument) {
+                               return argument.kind == ScalarArgument::Kind::kInput &&
+                                      (argument.index == 0 || argument.index == other.index);
+                             });
+        });
     if (again || constant == nullptr || !variesAlong(constant->dims(), type.shape, type.rank() - 1)) continue;
-    inputs[static_cast<size_t>(other.index + own - 1)] = patch.addConstant(combineConstants(ScalarOp::k_add, bias, asVector(constant)), name + "_bias");
+    inputs[static_cast<size_t>(other.index + own - 1)] =
+        patch.addConstant(combineConstants(ScalarOp::k_add, bias, asVector(constant)), name + "_bias");
     return;
   }
   const int place = static_cast<int>(inputs.size()) - own + 1;
@@ -158,7 +170,8 @@ void foldIntoProduct(Graph& graph, NodeId id, NodeId pointwise, ValueId x, const
   inputs[0] = x;
   if (affine.scale) {
     const auto laid = laidAlong(affine.scale, affine.scale->count() == 1 ? 0 : depthAxis, rank);
-    inputs[1] = patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
+    inputs[1] =
+        patch.addConstant(combineConstants(ScalarOp::k_mul, weights, laid), graph.value(inputs[1]).name + "_scaled");
   }
   if (affine.shift) {
     const auto row = laidAlong(stretchedTo(affine.shift, weights->dims()[depthAxis], weights->dtype()), rank - 1, rank);
@@ -173,17 +186,23 @@ bool foldForward(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto running = runningInput(graph, node);
   const ValueId output = node.outputs[0];
-  if (!running || graph.isOutput(output) || graph.value(output).constraints != graph::Constraints{} || uses[output].empty()) return false;
+  if (!running || graph.isOutput(output) || graph.value(output).constraints != graph::Constraints{} ||
+      uses[output].empty())
+    return false;
   const int rank = graph.value(output).type.rank();
   Affine affine;
-  if (rank < 2 || readAffine(graph, node, *running, rank - 1, affine) != node.op.as<ops::Pointwise>()->expr.instructions.size()) return false;
+  if (rank < 2 ||
+      readAffine(graph, node, *running, rank - 1, affine) != node.op.as<ops::Pointwise>()->expr.instructions.size())
+    return false;
   if (!affine.scale && !affine.shift) return false;
   // One number costs nothing in the expression that it ends, which may be an activation as a whole.
   const NodeId before = graph.value(*running).producer;
-  const bool ends = before != graph::kNone && onlyUser(graph, uses, *running) &&
-                    (graph.node(before).op.as<ops::Pointwise>() != nullptr || graph.node(before).op.facts().contraction);
+  const bool ends =
+      before != graph::kNone && onlyUser(graph, uses, *running) &&
+      (graph.node(before).op.as<ops::Pointwise>() != nullptr || graph.node(before).op.facts().contraction);
   if (ends && !affine.shift && affine.scale->count() == 1) return false;
-  const bool all = std::all_of(uses[output].begin(), uses[output].end(), [&](const graph::Use& use) { return takesScale(graph, use); });
+  const bool all = std::all_of(uses[output].begin(), uses[output].end(),
+                               [&](const graph::Use& use) { return takesScale(graph, use); });
   if (!all) return false;
   const ValueId x = *running;
   std::vector<NodeId> products;

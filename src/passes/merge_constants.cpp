@@ -1,5 +1,5 @@
-// (x + c) + d => x + (c + d) for constants that are more than vectors: tables of positions and segments are then one, and
-// x + table is a sum of two, which a normalization behind it takes.
+// (x + c) + d => x + (c + d) for constants that are more than vectors: tables of positions and segments are then one,
+// and x + table is a sum of two, which a normalization behind it takes.
 #include "passes/merge_constants.h"
 
 #include <algorithm>

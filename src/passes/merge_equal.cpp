@@ -10,7 +10,8 @@ namespace {
 // Numbers that each layer has a constant of its own for are what they hold.
 std::string operandText(const graph::Value& value, graph::ValueId id, const Options& options) {
   const auto& constant = value.constant;
-  if (constant == nullptr || constant->count() != 1 || (options.refittable && !constant->weights().empty())) return fmt::format("%{}", id);
+  if (constant == nullptr || constant->count() != 1 || (options.refittable && !constant->weights().empty()))
+    return fmt::format("%{}", id);
   const auto view = constant->view();
   std::string bytes;
   for (size_t i = 0; i < view.bytes(); ++i) bytes += fmt::format("{:02x}", static_cast<const uint8_t*>(view.data)[i]);

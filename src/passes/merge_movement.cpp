@@ -1,5 +1,5 @@
-// Merging of movement: reshape of reshape, transpose of transpose, transposes that only move extents of one, and chains of both
-// kinds, which are one transpose between two reshapes at most.
+// Merging of movement: reshape of reshape, transpose of transpose, transposes that only move extents of one, and chains
+// of both kinds, which are one transpose between two reshapes at most.
 #include "passes/merge_movement.h"
 
 #include "ops/op/reshape.h"
@@ -60,7 +60,8 @@ bool mergeNode(Graph& graph, NodeId id) {
   const auto* before = producerOf<ops::Transpose>(graph, node, producer);
   if (before == nullptr || graph.value(node.inputs[0]).constraints.debug) return false;
   ops::Transpose merged;
-  for (const int64_t axis : transpose->permutation) merged.permutation.push_back(before->permutation[static_cast<size_t>(axis)]);
+  for (const int64_t axis : transpose->permutation)
+    merged.permutation.push_back(before->permutation[static_cast<size_t>(axis)]);
   const NodeId from[] = {producer, id};
   return replaceBy(graph, id, merged, graph.node(producer).inputs[0], from);
 }

@@ -7,8 +7,8 @@
 
 namespace tenon::passes {
 
-// Offers each node that `begins` to the only node that reads it, until `merge(id, use)` merges no more; returns how many
-// it merged. Uses are counted anew after each round over the graph, in which a node takes part in one merger.
+// Offers each node that `begins` to the only node that reads it, until `merge(id, use)` merges no more; returns how
+// many it merged. Uses are counted anew after each round over the graph, in which a node takes part in one merger.
 template <typename Begins, typename Merge>
 int mergePairs(graph::Graph& graph, Begins begins, Merge merge) {
   int edits = 0;

@@ -23,7 +23,8 @@ void replace(Graph& graph, NodeId id, ops::Operator op, graph::ValueId input, st
 
 std::vector<bool> reducedAxes(const ops::Reduce& reduce, size_t rank) {
   std::vector<bool> result(rank, false);
-  for (const int64_t axis : reduce.axes) result[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  for (const int64_t axis : reduce.axes)
+    result[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   return result;
 }
 

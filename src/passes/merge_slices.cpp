@@ -21,7 +21,9 @@ using Uses = std::vector<std::vector<graph::Use>>;
 
 Extent strideOf(const ops::Slice& slice, size_t axis) { return slice.stride.empty() ? Extent(1) : slice.stride[axis]; }
 
-size_t axisOf(const ops::Concat& concat, size_t rank) { return static_cast<size_t>(concat.axis < 0 ? concat.axis + static_cast<int64_t>(rank) : concat.axis); }
+size_t axisOf(const ops::Concat& concat, size_t rank) {
+  return static_cast<size_t>(concat.axis < 0 ? concat.axis + static_cast<int64_t>(rank) : concat.axis);
+}
 
 bool isFree(const Graph& graph, ValueId value) { return graph.value(value).constraints == graph::Constraints{}; }
 
@@ -36,8 +38,11 @@ void replace(Graph& graph, NodeId id, ops::Operator op, std::vector<ValueId> inp
 // What leaves an axis at its end comes back at its beginning.
 bool isRoll(const Graph& graph, NodeId id) {
   const auto* slice = graph.node(id).op.as<ops::Slice>();
-  if (slice == nullptr || slice->mode != ops::SliceMode::kWrap || !(slice->size == graph.value(graph.node(id).inputs[0]).type.shape)) return false;
-  return std::all_of(slice->stride.begin(), slice->stride.end(), [](const Extent& stride) { return stride.isConstant(1); });
+  if (slice == nullptr || slice->mode != ops::SliceMode::kWrap ||
+      !(slice->size == graph.value(graph.node(id).inputs[0]).type.shape))
+    return false;
+  return std::all_of(slice->stride.begin(), slice->stride.end(),
+                     [](const Extent& stride) { return stride.isConstant(1); });
 }
 
 bool sliceOfSlice(Graph& graph, NodeId id, const Uses&) {
@@ -61,9 +66,11 @@ bool sliceOfSlice(Graph& graph, NodeId id, const Uses&) {
 bool sliceOfConcat(Graph& graph, NodeId id, const Uses&) {
   const auto* slice = graph.node(id).op.as<ops::Slice>();
   const auto* concat = slice == nullptr ? nullptr : producerOp<ops::Concat>(graph, graph.node(id).inputs[0]);
-  if (concat == nullptr || slice->mode != ops::SliceMode::kStrict || !isFree(graph, graph.node(id).inputs[0])) return false;
+  if (concat == nullptr || slice->mode != ops::SliceMode::kStrict || !isFree(graph, graph.node(id).inputs[0]))
+    return false;
   const size_t axis = axisOf(*concat, slice->start.size());
-  if (!slice->start[axis].isConstant() || !slice->size[axis].isConstant() || !strideOf(*slice, axis).isConstant()) return false;
+  if (!slice->start[axis].isConstant() || !slice->size[axis].isConstant() || !strideOf(*slice, axis).isConstant())
+    return false;
   const int64_t first = slice->start[axis].constant();
   const int64_t count = slice->size[axis].constant();
   const int64_t last = first + (count - 1) * strideOf(*slice, axis).constant();
@@ -157,14 +164,18 @@ bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
   if (concat == nullptr || node.inputs.size() != 2 || options.device != "cuda") return false;
   const auto* last = producerOp<ops::Slice>(graph, node.inputs[0]);
   const auto* first = producerOp<ops::Slice>(graph, node.inputs[1]);
-  if (last == nullptr || first == nullptr || !isFree(graph, node.inputs[0]) || !isFree(graph, node.inputs[1])) return false;
+  if (last == nullptr || first == nullptr || !isFree(graph, node.inputs[0]) || !isFree(graph, node.inputs[1]))
+    return false;
   const NodeId from[] = {graph.value(node.inputs[0]).producer, graph.value(node.inputs[1]).producer, id};
   const auto source = graph.node(from[0]).inputs;
   const auto& type = graph.value(source[0]).type;
   const size_t axis = axisOf(*concat, type.shape.size());
-  if (source.size() != 1 || graph.node(from[1]).inputs != source || !continues(*first, *last, axis) || !first->start[axis].isConstant(0)) return false;
+  if (source.size() != 1 || graph.node(from[1]).inputs != source || !continues(*first, *last, axis) ||
+      !first->start[axis].isConstant(0))
+    return false;
   for (size_t i = 0; i < type.shape.size(); ++i) {
-    if (!strideOf(*first, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i])) return false;
+    if (!strideOf(*first, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i]))
+      return false;
     if (i != axis && !first->start[i].isConstant(0)) return false;
   }
   ops::Slice roll{Shape(type.shape.size(), 0), type.shape, {}, ops::SliceMode::kWrap};
@@ -181,7 +192,8 @@ struct Stepped {
   int64_t weight;  // piece k begins at index k / weight % step
 };
 
-// The axes over which the pieces of a concatenation step, in descending weight, where together they have every element once.
+// The axes over which the pieces of a concatenation step, in descending weight, where together they have every element
+// once.
 std::vector<Stepped> steppedAxes(const Graph& graph, const graph::Node& node) {
   const Shape& shape = graph.value(graph.node(graph.value(node.inputs[0]).producer).inputs[0]).type.shape;
   const auto slice = [&](size_t k) -> const ops::Slice& { return *producerOp<ops::Slice>(graph, node.inputs[k]); };
@@ -211,7 +223,8 @@ std::vector<Stepped> steppedAxes(const Graph& graph, const graph::Node& node) {
   return weight == 1 ? axes : std::vector<Stepped>{};
 }
 
-// Pieces that step over one tensor, side by side: its blocks become rows of the axis, by one copy instead of one for each piece.
+// Pieces that step over one tensor, side by side: its blocks become rows of the axis, by one copy instead of one for
+// each piece.
 bool concatOfSteps(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto node = graph.node(id);
   const auto* concat = node.op.as<ops::Concat>();
@@ -260,8 +273,9 @@ bool concatOfSteps(Graph& graph, NodeId id, const Uses& uses, const Options& opt
 
 int mergeSlices(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
-    return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) || concatOfConcat(graph, id, uses) ||
-           concatToRoll(graph, id, options) || concatOfSteps(graph, id, uses, options);
+    return sliceOfSlice(graph, id, uses) || sliceOfConcat(graph, id, uses) || concatOfSlices(graph, id, uses) ||
+           concatOfConcat(graph, id, uses) || concatToRoll(graph, id, options) ||
+           concatOfSteps(graph, id, uses, options);
   });
 }
 

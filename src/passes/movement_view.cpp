@@ -67,9 +67,11 @@ void MovementView::split(int id, const Extent& outer, const Extent& inner) {
 }
 
 // The factors line[first..first + count) as these extents, whose product theirs is.
-bool MovementView::divide(std::vector<int>& line, size_t first, std::span<const Extent> extents, size_t count, std::vector<std::vector<int>>& groups) {
+bool MovementView::divide(std::vector<int>& line, size_t first, std::span<const Extent> extents, size_t count,
+                          std::vector<std::vector<int>>& groups) {
   if (extents.size() == 1) {
-    groups[0].assign(line.begin() + static_cast<std::ptrdiff_t>(first), line.begin() + static_cast<std::ptrdiff_t>(first + count));
+    groups[0].assign(line.begin() + static_cast<std::ptrdiff_t>(first),
+                     line.begin() + static_cast<std::ptrdiff_t>(first + count));
     return true;
   }
   const auto cut = [&](const Extent& outer, const Extent& inner) {
@@ -122,7 +124,8 @@ bool MovementView::regroup(const Shape& shape) {
     for (size_t total = 2; axes == 0 && total <= shape.size() - axis + line.size() - at; ++total) {
       for (size_t n = 1; n < total && axes == 0; ++n) {
         if (axis + n > shape.size() || at + total - n > line.size()) continue;
-        const std::vector<int> some(line.begin() + static_cast<std::ptrdiff_t>(at), line.begin() + static_cast<std::ptrdiff_t>(at + total - n));
+        const std::vector<int> some(line.begin() + static_cast<std::ptrdiff_t>(at),
+                                    line.begin() + static_cast<std::ptrdiff_t>(at + total - n));
         if (product(shape, axis, axis + n) == extent(some)) {
           axes = n;
           count = total - n;
@@ -158,7 +161,8 @@ bool MovementView::backThroughSlice(const Shape& whole, const Shape& start, cons
 
 bool MovementView::stepBack(const Graph& graph) {
   const auto& value = graph.value(source_);
-  return value.producer != graph::kNone && value.constraints == graph::Constraints{} && stepBackFrom(graph, value.producer);
+  return value.producer != graph::kNone && value.constraints == graph::Constraints{} &&
+         stepBackFrom(graph, value.producer);
 }
 
 bool MovementView::stepBackFrom(const Graph& graph, graph::NodeId producer) {
@@ -170,10 +174,14 @@ bool MovementView::stepBackFrom(const Graph& graph, graph::NodeId producer) {
   if (node.op.as<ops::Reshape>() != nullptr) {
     if (!stepped.regroup(before)) return false;
   } else if (const auto* transpose = node.op.as<ops::Transpose>()) {
-    for (size_t i = 0; i < before.size(); ++i) stepped.stored_[static_cast<size_t>(transpose->permutation[i])] = stored_[i];
+    for (size_t i = 0; i < before.size(); ++i)
+      stepped.stored_[static_cast<size_t>(transpose->permutation[i])] = stored_[i];
   } else if (const auto* slice = node.op.as<ops::Slice>()) {
-    const bool steps = std::all_of(slice->stride.begin(), slice->stride.end(), [](const Extent& e) { return e.isConstant(1); });
-    if (!steps || slice->mode != ops::SliceMode::kStrict || !stepped.backThroughSlice(before, slice->start, slice->size)) return false;
+    const bool steps =
+        std::all_of(slice->stride.begin(), slice->stride.end(), [](const Extent& e) { return e.isConstant(1); });
+    if (!steps || slice->mode != ops::SliceMode::kStrict ||
+        !stepped.backThroughSlice(before, slice->start, slice->size))
+      return false;
   } else {
     return false;
   }
@@ -198,7 +206,8 @@ MovementView::Runs MovementView::longestRuns(const std::vector<int>& order) cons
 MovementView::Runs MovementView::wholeAxes(const std::vector<int>& order) const {
   Runs result;
   for (size_t at = 0; at < order.size(); at += result.back().size()) {
-    const auto axis = std::find_if(stored_.begin(), stored_.end(), [&](const auto& group) { return !group.empty() && group[0] == order[at]; });
+    const auto axis = std::find_if(stored_.begin(), stored_.end(),
+                                   [&](const auto& group) { return !group.empty() && group[0] == order[at]; });
     if (axis == stored_.end() || axis->size() > order.size() - at) return {};
     if (!std::equal(axis->begin(), axis->end(), order.begin() + static_cast<std::ptrdiff_t>(at))) return {};
     result.push_back(*axis);
@@ -229,13 +238,15 @@ MovementView::Cost MovementView::costOf(const Runs& runs, const Shape& before, c
 // The runs in the order of memory.
 MovementView::Runs MovementView::asStored(Runs runs) const {
   const auto line = seen();
-  const auto place = [&](const std::vector<int>& run) { return std::find(line.begin(), line.end(), run[0]) - line.begin(); };
+  const auto place = [&](const std::vector<int>& run) {
+    return std::find(line.begin(), line.end(), run[0]) - line.begin();
+  };
   std::sort(runs.begin(), runs.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return runs;
 }
 
-ValueId MovementView::build(graph::Patch& patch, const Graph& graph, const std::vector<int>& order, const Shape& shape, const std::string& name,
-                            std::span<const graph::NodeId> from) const {
+ValueId MovementView::build(graph::Patch& patch, const Graph& graph, const std::vector<int>& order, const Shape& shape,
+                            const std::string& name, std::span<const graph::NodeId> from) const {
   ValueId value = source_;
   const auto shapeOf = [&](ValueId id) { return graph.value(id).type.shape; };
   const auto reshape = [&](const Shape& wanted) {
@@ -244,7 +255,8 @@ ValueId MovementView::build(graph::Patch& patch, const Graph& graph, const std::
   if (!isWhole()) {
     // Parts that stand first in their axes are cut where they are.
     const bool first = std::all_of(stored_.begin(), stored_.end(), [&](const auto& group) {
-      return std::none_of(group.begin() + (group.empty() ? 0 : 1), group.end(), [&](int id) { return factor(id).index.has_value(); });
+      return std::none_of(group.begin() + (group.empty() ? 0 : 1), group.end(),
+                          [&](int id) { return factor(id).index.has_value(); });
     });
     const auto line = stored();
     std::vector<std::vector<int>> groups = stored_;
@@ -271,7 +283,8 @@ ValueId MovementView::build(graph::Patch& patch, const Graph& graph, const std::
   const auto inMemory = asStored(moved);
   if (moved != inMemory) {
     ops::Transpose transpose;
-    for (const auto& run : moved) transpose.permutation.push_back(std::find(inMemory.begin(), inMemory.end(), run) - inMemory.begin());
+    for (const auto& run : moved)
+      transpose.permutation.push_back(std::find(inMemory.begin(), inMemory.end(), run) - inMemory.begin());
     reshape(extentsOf(inMemory));
     value = patch.add(std::move(transpose), name, {value}, from);
   }

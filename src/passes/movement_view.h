@@ -1,4 +1,5 @@
-// How a tensor is seen through reshapes, transposes and slices: which factors of the extents it is stored in make up each axis.
+// How a tensor is seen through reshapes, transposes and slices: which factors of the extents it is stored in make up
+// each axis.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,8 @@ class MovementView {
 
   MovementView(const graph::Graph& graph, graph::ValueId value);  // the value as it is
 
-  // From the source to what it is computed from: through a reshape, transpose or slice of whole factors. False, and nothing
-  // changes, where anything else computes the source, or extents cannot be taken apart.
+  // From the source to what it is computed from: through a reshape, transpose or slice of whole factors. False, and
+  // nothing changes, where anything else computes the source, or extents cannot be taken apart.
   bool stepBack(const graph::Graph& graph);
   // The same through the given node, which computes the source, whatever is demanded of the source.
   bool stepBackFrom(const graph::Graph& graph, graph::NodeId producer);
@@ -38,8 +39,8 @@ class MovementView {
   bool isWhole() const { return seen().size() == stored().size(); }
 
   // The nodes that compute the tensor with its factors in this order and under this shape from the source.
-  graph::ValueId build(graph::Patch& patch, const graph::Graph& graph, const std::vector<int>& order, const Shape& shape, const std::string& name,
-                       std::span<const graph::NodeId> from) const;
+  graph::ValueId build(graph::Patch& patch, const graph::Graph& graph, const std::vector<int>& order,
+                       const Shape& shape, const std::string& name, std::span<const graph::NodeId> from) const;
   // How many transposes and nodes build() makes.
   struct Cost {
     int transposes = 0;
@@ -49,7 +50,8 @@ class MovementView {
 
  private:
   bool regroup(const Shape& shape);
-  bool divide(std::vector<int>& line, size_t first, std::span<const Extent> extents, size_t count, std::vector<std::vector<int>>& groups);
+  bool divide(std::vector<int>& line, size_t first, std::span<const Extent> extents, size_t count,
+              std::vector<std::vector<int>>& groups);
   void split(int id, const Extent& outer, const Extent& inner);
   bool backThroughSlice(const Shape& whole, const Shape& start, const Shape& size);
   using Runs = std::vector<std::vector<int>>;  // factors that move together

@@ -1,5 +1,6 @@
 // attention(q, k, v, p(m, c)) => attention(q, k, v, p(m, c0)) where all elements of the constant c are c0, and
-// attention(q, k, v, p(expand(m))) => attention(q, k, v, p(m)): what only stretched the mask goes, since attention broadcasts it.
+// attention(q, k, v, p(expand(m))) => attention(q, k, v, p(m)): what only stretched the mask goes, since attention
+// broadcasts it.
 #include "passes/narrow_masks.h"
 
 #include <algorithm>
@@ -30,7 +31,9 @@ bool isUniform(const graph::Constant& constant) {
 // The tensor that a slice only repeats along axes of one element; the value itself where none does.
 ValueId unstretched(const Graph& graph, ValueId value) {
   const auto* slice = producerOp<ops::Slice>(graph, value);
-  if (slice == nullptr || slice->stride.empty() || slice->mode != ops::SliceMode::kStrict || graph.value(value).constraints != graph::Constraints{}) return value;
+  if (slice == nullptr || slice->stride.empty() || slice->mode != ops::SliceMode::kStrict ||
+      graph.value(value).constraints != graph::Constraints{})
+    return value;
   const ValueId source = graph.node(graph.value(value).producer).inputs[0];
   const Shape& shape = graph.value(source).type.shape;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -66,14 +69,17 @@ bool isMaskOnly(const Graph& graph, const Uses& uses, ValueId value) {
 
 bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto& node = graph.node(id);
-  if (node.op.as<ops::Pointwise>() == nullptr || uses[node.outputs[0]].empty() || !isMaskOnly(graph, uses, node.outputs[0])) return false;
+  if (node.op.as<ops::Pointwise>() == nullptr || uses[node.outputs[0]].empty() ||
+      !isMaskOnly(graph, uses, node.outputs[0]))
+    return false;
   auto inputs = node.inputs;
   for (auto& input : inputs) input = unstretched(graph, input);
   auto types = graph.inputTypes(inputs);
   std::vector<bool> uniform;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const auto& constant = graph.value(inputs[i]).constant;
-    uniform.push_back(constant != nullptr && !(options.refittable && !constant->weights().empty()) && isUniform(*constant));
+    uniform.push_back(constant != nullptr && !(options.refittable && !constant->weights().empty()) &&
+                      isUniform(*constant));
     if (uniform.back()) types[i].shape.assign(types[i].shape.size(), 1);
   }
   const auto narrowed = node.op.infer(node.name, types);
@@ -99,7 +105,8 @@ bool narrow(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
 }  // namespace
 
 int narrowMasks(Graph& graph, const Options& options) {
-  return editUntilDone(graph, [&](NodeId id, const Uses& uses) { return dropStretch(graph, id) || narrow(graph, id, uses, options); });
+  return editUntilDone(
+      graph, [&](NodeId id, const Uses& uses) { return dropStretch(graph, id) || narrow(graph, id, uses, options); });
 }
 
 }  // namespace tenon::passes

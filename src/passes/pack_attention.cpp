@@ -25,7 +25,8 @@ bool pack(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto* attention = node.op.as<ops::Attention>();
   if (attention == nullptr || attention->packed || attention->heads < 1) return false;
   const std::vector<ValueId> parts(node.inputs.begin(), node.inputs.begin() + 3);
-  if (!std::all_of(parts.begin(), parts.end(), [&](ValueId part) { return isProjection(graph, part, uses); })) return false;
+  if (!std::all_of(parts.begin(), parts.end(), [&](ValueId part) { return isProjection(graph, part, uses); }))
+    return false;
   std::vector<NodeId> products;
   for (const auto part : parts) products.push_back(graph.value(part).producer);
   const auto& type = graph.value(parts[0]).type;

@@ -1,5 +1,6 @@
-// conv{strides = kernel}(x, w) whose pixels become rows => product of rows: each patch of x a row, each filter a column. A
-// library's convolution has few channels to work on there (three, of pictures), the product has all of a patch's elements.
+// conv{strides = kernel}(x, w) whose pixels become rows => product of rows: each patch of x a row, each filter a
+// column. A library's convolution has few channels to work on there (three, of pictures), the product has all of a
+// patch's elements.
 #include "passes/patch_products.h"
 
 #include <algorithm>
@@ -28,7 +29,9 @@ bool allZero(const Shape& padding) {
 // Two spatial axes, cut into whole patches.
 bool hasPatches(const Graph& graph, const graph::Node& node) {
   const auto* op = node.op.as<ops::Convolution>();
-  if (op == nullptr || op->groups != 1 || !op->epilogue.empty() || !allZero(op->prePadding) || !allZero(op->postPadding)) return false;
+  if (op == nullptr || op->groups != 1 || !op->epilogue.empty() || !allZero(op->prePadding) ||
+      !allZero(op->postPadding))
+    return false;
   const auto& weights = graph.value(node.inputs[1]);
   const Shape& x = graph.value(node.inputs[0]).type.shape;
   if (weights.constant == nullptr || x.size() != 4 || op->strides.size() != 2) return false;
@@ -72,15 +75,18 @@ void replace(Graph& graph, NodeId id) {
   const auto add = [&](ops::Operator op, const char* part, std::vector<ValueId> inputs) {
     return patch.add(std::move(op), node.name + part, std::move(inputs), self);
   };
-  const ValueId cut = add(ops::Reshape{{x[0], x[1], y[2], Extent(w[2]), y[3], Extent(w[3])}}, " (cut)", {node.inputs[0]});
+  const ValueId cut =
+      add(ops::Reshape{{x[0], x[1], y[2], Extent(w[2]), y[3], Extent(w[3])}}, " (cut)", {node.inputs[0]});
   const ValueId sorted = add(ops::Transpose{{0, 2, 4, 1, 3, 5}}, " (patches)", {cut});
   const ValueId rows = add(ops::Reshape{{x[0], patches, elements}}, " (rows)", {sorted});
-  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{Extent(w[0]), elements}}, {weights}), weightsName + " as rows");
+  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{Extent(w[0]), elements}}, {weights}),
+                                            weightsName + " as rows");
   ops::MatMul product;
   product.transposeB = true;
   ValueId result = add(product, "", {rows, filters});
   if (hasBias) {
-    const auto sum = ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
+    const auto sum =
+        ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
     result = add(ops::Pointwise{sum}, " (bias)", {result, node.inputs[2]});
   }
   const ValueId pixels = add(ops::Transpose{{0, 2, 1}}, " (pixels)", {result});

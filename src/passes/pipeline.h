@@ -12,8 +12,8 @@
 namespace tenon::passes {
 
 struct Options {
-  bool refittable = false;  // rewrites that depend on the values of weights are then off
-  Log* log = nullptr;       // may be null
+  bool refittable = false;     // rewrites that depend on the values of weights are then off
+  Log* log = nullptr;          // may be null
   std::string device = "cpu";  // kind of the device that the engine is for
   // Whether kernels of the device compute an operator on operands of these types; null: all do. Passes ask before they
   // make an operator of a kind that the network does not have there.
@@ -29,7 +29,8 @@ struct Pass {
 std::span<const Pass> pipeline();
 
 // Runs one pass, verifies and returns the number of edits. When the pass throws or breaks the graph, InternalError: the
-// graph before it is then in a file (in TENON_DUMP or the folder for temporary files), and the error says how to repeat it.
+// graph before it is then in a file (in TENON_DUMP or the folder for temporary files), and the error says how to repeat
+// it.
 int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
 
 // Whether TENON_DISABLE names the pass, or a stage of the build that may be left out like one.
@@ -38,7 +39,8 @@ bool isDisabled(std::string_view pass);
 // A warning for each name in TENON_DISABLE that is none.
 void reportUnknownNames(Log& log);
 
-// Writes the graph as <label>.graph into the folder TENON_DUMP, where that is set; UserError where it cannot be written.
+// Writes the graph as <label>.graph into the folder TENON_DUMP, where that is set; UserError where it cannot be
+// written.
 void dump(const graph::Graph& graph, std::string_view label);
 
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass

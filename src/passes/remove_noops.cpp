@@ -22,8 +22,10 @@ bool isIdentityExpr(const ops::ScalarExpr& expr, DataType in, DataType out) {
 }
 
 bool isWhole(const ops::Slice& slice, const Shape& in) {
-  const bool starts = std::all_of(slice.start.begin(), slice.start.end(), [](const Extent& e) { return e.isConstant(0); });
-  const bool steps = std::all_of(slice.stride.begin(), slice.stride.end(), [](const Extent& e) { return e.isConstant(1); });
+  const bool starts =
+      std::all_of(slice.start.begin(), slice.start.end(), [](const Extent& e) { return e.isConstant(0); });
+  const bool steps =
+      std::all_of(slice.stride.begin(), slice.stride.end(), [](const Extent& e) { return e.isConstant(1); });
   return starts && steps && slice.size == in;
 }
 
@@ -37,7 +39,8 @@ bool changesNothing(const graph::Graph& graph, const graph::Node& node) {
   if (isView) return true;  // a reshape to the same shape
   if (const auto* pointwise = node.op.as<ops::Pointwise>()) {
     if (node.inputs.size() != 1) return false;
-    const bool relu = pointwise->expr == ops::ScalarExpr::of(ops::ScalarOp::k_relu) && isNonNegative(graph, node.inputs[0]);
+    const bool relu =
+        pointwise->expr == ops::ScalarExpr::of(ops::ScalarOp::k_relu) && isNonNegative(graph, node.inputs[0]);
     return relu || isIdentityExpr(pointwise->expr, in.dtype, out.dtype);
   }
   if (const auto* transpose = node.op.as<ops::Transpose>()) {

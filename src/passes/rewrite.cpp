@@ -85,7 +85,8 @@ class Matcher {
 
  private:
   bool match(const ScalarArgument& want, const ScalarArgument& have, Bindings& bindings) const {
-    if (want.kind == ScalarArgument::Kind::kLiteral) return have.kind == ScalarArgument::Kind::kLiteral && equal(want.literal, have.literal);
+    if (want.kind == ScalarArgument::Kind::kLiteral)
+      return have.kind == ScalarArgument::Kind::kLiteral && equal(want.literal, have.literal);
     if (want.kind == ScalarArgument::Kind::kInput) {
       if (want.index == kLiteralVariable && have.kind != ScalarArgument::Kind::kLiteral) return false;
       auto& bound = bindings[static_cast<size_t>(want.index)];
@@ -105,14 +106,17 @@ class Matcher {
     return matchOperands(p, e, {1, 0, 2}, bindings);
   }
 
-  bool matchOperands(const ScalarInstruction& p, const ScalarInstruction& e, std::array<size_t, 3> order, Bindings& bindings) const {
+  bool matchOperands(const ScalarInstruction& p, const ScalarInstruction& e, std::array<size_t, 3> order,
+                     Bindings& bindings) const {
     for (size_t i = 0; i < static_cast<size_t>(row(p.op).arity); ++i) {
       if (!match(p.arguments[i], e.arguments[order[i]], bindings)) return false;
     }
     return true;
   }
 
-  bool equal(double want, double have) const { return want == have || std::abs(want - have) <= tolerance_ * std::abs(want); }
+  bool equal(double want, double have) const {
+    return want == have || std::abs(want - have) <= tolerance_ * std::abs(want);
+  }
 
   const ScalarExpr& pattern_;
   const ScalarExpr& expr_;
@@ -233,7 +237,8 @@ bool simplifyPointwise(graph::Graph& graph, graph::NodeId id) {
   if (pointwise == nullptr) return false;
   const auto& out = graph.value(node.outputs[0]).type;
   auto expr = simplify(pointwise->expr);
-  const bool oneType = std::all_of(node.inputs.begin(), node.inputs.end(), [&](graph::ValueId input) { return graph.value(input).type.dtype == out.dtype; });
+  const bool oneType = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](graph::ValueId input) { return graph.value(input).type.dtype == out.dtype; });
   if (oneType) expr = simplifyActivations(expr, out.dtype);
   if (expr == pointwise->expr) return false;
   // A rule may drop an operand that made the shape or the type; then the node stays as it is.

@@ -1,5 +1,5 @@
-// gather(x, constant index) => slice(x); gather(x, all indices in order) => reshape(x); gather(x, i < 0 ? i + extent : i) =>
-// gather(x, i), since a negative index counts from the end; slice(gather(x, i)) => gather(x, some of i).
+// gather(x, constant index) => slice(x); gather(x, all indices in order) => reshape(x); gather(x, i < 0 ? i + extent :
+// i) => gather(x, i), since a negative index counts from the end; slice(gather(x, i)) => gather(x, some of i).
 #include "passes/simplify_gathers.h"
 
 #include <algorithm>
@@ -127,9 +127,11 @@ bool ofWrapped(Graph& graph, NodeId id, const Options& options) {
   return true;
 }
 
-// The positions along the axis that a slice takes when it leaves the other axes whole; none where it does something else.
+// The positions along the axis that a slice takes when it leaves the other axes whole; none where it does something
+// else.
 std::vector<int64_t> positions(const ops::Slice& slice, const Shape& in, size_t axis) {
-  if (slice.mode != ops::SliceMode::kStrict || !slice.start[axis].isConstant() || !slice.size[axis].isConstant()) return {};
+  if (slice.mode != ops::SliceMode::kStrict || !slice.start[axis].isConstant() || !slice.size[axis].isConstant())
+    return {};
   for (size_t i = 0; i < in.size(); ++i) {
     const bool steps = !slice.stride.empty() && !slice.stride[i].isConstant(1);
     if (steps || (i != axis && !(slice.start[i].isConstant(0) && slice.size[i] == in[i]))) return {};
@@ -163,7 +165,8 @@ bool ofSlices(Graph& graph, NodeId id, const Options& options) {
   graph::Patch patch(graph);
   for (const auto& [slice, picks] : slices) {
     HostTensor some(indices->dtype(), {static_cast<int64_t>(picks.size())});
-    for (size_t i = 0; i < picks.size(); ++i) some.view().storeInt(static_cast<int64_t>(i), indices->view().loadInt(picks[i]));
+    for (size_t i = 0; i < picks.size(); ++i)
+      some.view().storeInt(static_cast<int64_t>(i), indices->view().loadInt(picks[i]));
     const ValueId kept = patch.addConstant(graph::Constant::own(std::move(some)));
     const NodeId from[] = {id, slice};
     patch.replace(graph.node(slice).outputs[0], patch.add(op, graph.node(slice).name, {data, kept}, from));
@@ -176,7 +179,8 @@ bool ofSlices(Graph& graph, NodeId id, const Options& options) {
 
 int simplifyGathers(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id, const auto&) {
-    return ofWrapped(graph, id, options) || ofOne(graph, id, options) || ofAll(graph, id, options) || ofSlices(graph, id, options);
+    return ofWrapped(graph, id, options) || ofOne(graph, id, options) || ofAll(graph, id, options) ||
+           ofSlices(graph, id, options);
   });
 }
 

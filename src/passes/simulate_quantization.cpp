@@ -1,5 +1,5 @@
-// dequantize(quantize(x, s, z), t, u)  =>  (clip(round(x / s) + z) - u) * t, as scalar work that joins its neighbours and
-// epilogues: what a network trained for integers does behind each of its layers. A NaN stays one.
+// dequantize(quantize(x, s, z), t, u)  =>  (clip(round(x / s) + z) - u) * t, as scalar work that joins its neighbours
+// and epilogues: what a network trained for integers does behind each of its layers. A NaN stays one.
 #include "passes/simulate_quantization.h"
 
 #include "ops/op/dequantize.h"
@@ -39,7 +39,8 @@ ConstantPtr operandOf(const Graph& graph, ValueId value, int rank, int64_t axis)
   ops::Reshape shape;
   for (int64_t i = 0; i < rank; ++i) shape.shape.emplace_back(i == along ? constant->count() : 1);
   auto result = Constant::recipe(std::move(shape), {constant});
-  if (constant->dtype() != DataType::kF32) result = Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kF32)}, {result});
+  if (constant->dtype() != DataType::kF32)
+    result = Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kF32)}, {result});
   return result;
 }
 
@@ -59,8 +60,12 @@ bool simulate(Graph& graph, NodeId id) {
 
   std::vector<ConstantPtr> operands;
   std::vector<ops::ScalarInstruction> steps;
-  const auto here = [&] { return steps.empty() ? ScalarArgument::input(0) : ScalarArgument::result(static_cast<int>(steps.size()) - 1); };
-  const auto apply = [&](ScalarOp op, ScalarArgument b = {}, ScalarArgument c = {}) { steps.push_back({op, {here(), b, c}, DataType::kF32}); };
+  const auto here = [&] {
+    return steps.empty() ? ScalarArgument::input(0) : ScalarArgument::result(static_cast<int>(steps.size()) - 1);
+  };
+  const auto apply = [&](ScalarOp op, ScalarArgument b = {}, ScalarArgument c = {}) {
+    steps.push_back({op, {here(), b, c}, DataType::kF32});
+  };
   const auto withOperand = [&](ScalarOp op, ValueId value, int64_t axis) {
     auto operand = operandOf(graph, value, rank, axis);
     if (operand == nullptr) return false;

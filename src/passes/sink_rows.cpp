@@ -1,6 +1,6 @@
-// matmul(reshape(x), w) => reshape(matmul(x, w)) and matmul(transpose(x), w) => transpose(matmul(x, w)) where w is one matrix
-// and the rows stay whole: reshapes into [batch * rows, columns] and back meet, and so do transposes of batch and rows.
-// Between products also normalization(reshape(x)) => reshape(normalization(x)).
+// matmul(reshape(x), w) => reshape(matmul(x, w)) and matmul(transpose(x), w) => transpose(matmul(x, w)) where w is one
+// matrix and the rows stay whole: reshapes into [batch * rows, columns] and back meet, and so do transposes of batch
+// and rows. Between products also normalization(reshape(x)) => reshape(normalization(x)).
 #include "passes/sink_rows.h"
 
 #include <algorithm>
@@ -35,7 +35,8 @@ bool isProductOfRows(const Graph& graph, NodeId id) {
   if (op == nullptr || op->transposeA || type.rank() < 2 || !isMatrix(graph.value(node.inputs[1]))) return false;
   return std::all_of(node.inputs.begin() + 2, node.inputs.end(), [&](ValueId extra) {
     const auto& constant = graph.value(extra).constant;
-    return constant != nullptr && (constant->count() == 1 || variesAlong(constant->dims(), type.shape, type.rank() - 1));
+    return constant != nullptr &&
+           (constant->count() == 1 || variesAlong(constant->dims(), type.shape, type.rank() - 1));
   });
 }
 
@@ -54,7 +55,8 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const ValueId rows = node.inputs[0];
   const NodeId movement = graph.value(rows).producer;
-  if (movement == graph::kNone || graph.value(rows).constraints != graph::Constraints{} || !onlyUse(graph, uses, rows)) return false;
+  if (movement == graph::kNone || graph.value(rows).constraints != graph::Constraints{} || !onlyUse(graph, uses, rows))
+    return false;
   if (graph.node(movement).inputs.empty()) return false;
   const ValueId source = graph.node(movement).inputs[0];
   const Shape before = graph.value(source).type.shape;
@@ -67,7 +69,8 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
     moved = ops::Reshape{out};
   } else if (const auto* transpose = moved.as<ops::Transpose>()) {
     const bool wholeRows = transpose->permutation.back() + 1 == static_cast<int64_t>(before.size());
-    const bool grows = !out.back().isConstant() || !after.back().isConstant() || out.back().constant() > after.back().constant();
+    const bool grows =
+        !out.back().isConstant() || !after.back().isConstant() || out.back().constant() > after.back().constant();
     if (!wholeRows || (grows && !leadsToTranspose(graph, uses, node.outputs[0]))) return false;
   } else {
     return false;
@@ -101,7 +104,8 @@ bool sinkBehindNormalization(Graph& graph, NodeId id) {
   const auto* op = node.op.as<ops::Normalization>();
   if (op == nullptr || op->skip || op->groups != 1 || op->axes.size() != 1) return false;
   const auto& rows = graph.value(node.inputs[0]);
-  if (producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || rows.constraints != graph::Constraints{}) return false;
+  if (producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || rows.constraints != graph::Constraints{})
+    return false;
   const int rank = rows.type.rank();
   const ValueId source = graph.node(rows.producer).inputs[0];
   const Shape& before = graph.value(source).type.shape;
@@ -138,9 +142,8 @@ bool sinkBehindNormalization(Graph& graph, NodeId id) {
 }  // namespace
 
 int sinkRows(Graph& graph, const Options&) {
-  return editUntilDone(graph, [&](NodeId id, const Uses& uses) {
-    return sink(graph, id, uses) || sinkBehindNormalization(graph, id);
-  });
+  return editUntilDone(
+      graph, [&](NodeId id, const Uses& uses) { return sink(graph, id, uses) || sinkBehindNormalization(graph, id); });
 }
 
 }  // namespace tenon::passes

@@ -1,5 +1,5 @@
-// p(transpose(x), transpose(y), c) => transpose(p(x, y, transposed c)), reduce(transpose(x)) => reduce(x), and the like: one transpose
-// where there were several, next to others that it cancels, or none.
+// p(transpose(x), transpose(y), c) => transpose(p(x, y, transposed c)), reduce(transpose(x)) => reduce(x), and the
+// like: one transpose where there were several, next to others that it cancels, or none.
 #include "passes/sink_transposes.h"
 
 #include <algorithm>
@@ -54,8 +54,8 @@ bool constantsFit(const Graph& graph, const graph::Node& node, const Permutation
   });
 }
 
-// The pointwise node on what its inputs are in front of this transpose, and one transpose behind it. Inputs that are no such
-// transpose become the inverse one of themselves. `gone`: the transposes that nobody needs any more, at least one.
+// The pointwise node on what its inputs are in front of this transpose, and one transpose behind it. Inputs that are no
+// such transpose become the inverse one of themselves. `gone`: the transposes that nobody needs any more, at least one.
 void moveBelow(Graph& graph, NodeId id, const Permutation& moved, const std::vector<NodeId>& gone) {
   const auto node = graph.node(id);
   const auto name = graph.node(gone[0]).name;
@@ -66,7 +66,8 @@ void moveBelow(Graph& graph, NodeId id, const Permutation& moved, const std::vec
     const auto constant = graph.value(input).constant;
     const auto* transpose = transposeBehind(graph, input);
     if (constant != nullptr) {
-      if (constant->count() != 1) input = patch.addConstant(transposedBack(constant, moved), graph.value(input).name + "_transposed");
+      if (constant->count() != 1)
+        input = patch.addConstant(transposedBack(constant, moved), graph.value(input).name + "_transposed");
     } else if (transpose != nullptr && transpose->permutation == moved) {
       input = inputOf(graph, input);
     } else {
@@ -91,7 +92,8 @@ bool belowPointwise(Graph& graph, NodeId id, const Uses& uses) {
     if (value.constant != nullptr) continue;
     const auto* transpose = transposeBehind(graph, input);
     const auto user = onlyUser(graph, uses, input);
-    if (transpose == nullptr || !user || user->node != id || transpose->permutation.size() != outShape.size()) return false;
+    if (transpose == nullptr || !user || user->node != id || transpose->permutation.size() != outShape.size())
+      return false;
     if (permutation != nullptr && *permutation != transpose->permutation) return false;
     permutation = &transpose->permutation;
     from.push_back(value.producer);
@@ -112,7 +114,8 @@ bool movesChannelsForward(const Permutation& permutation) {
   return true;
 }
 
-// A product that only one transpose reads, which only the node reads, and that has room for the node behind its epilogue.
+// A product that only one transpose reads, which only the node reads, and that has room for the node behind its
+// epilogue.
 bool endsProduct(const Graph& graph, NodeId id, ValueId input, const Uses& uses) {
   const auto* transpose = transposeBehind(graph, input);
   const auto user = onlyUser(graph, uses, input);
@@ -125,13 +128,14 @@ bool endsProduct(const Graph& graph, NodeId id, ValueId input, const Uses& uses)
   return hasRoom(joined, graph.node(graph.value(x).producer).inputs.size() + graph.node(id).inputs.size());
 }
 
-// p(transpose(product), transpose(y)) => transpose(p(product, y)), so that the product takes p, whoever else reads the transposed y.
-// On GPUs, where convolutions are channels-last, y may also be what one computes.
+// p(transpose(product), transpose(y)) => transpose(p(product, y)), so that the product takes p, whoever else reads the
+// transposed y. On GPUs, where convolutions are channels-last, y may also be what one computes.
 bool intoProduct(Graph& graph, NodeId id, const Uses& uses, const Options& options) {
   const auto& node = graph.node(id);
   if (node.op.as<ops::Pointwise>() == nullptr) return false;
   const auto& type = graph.value(node.outputs[0]).type;
-  const auto product = std::find_if(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return endsProduct(graph, id, input, uses); });
+  const auto product = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId input) { return endsProduct(graph, id, input, uses); });
   if (product == node.inputs.end()) return false;
   const Permutation permutation = transposeBehind(graph, *product)->permutation;
   for (const auto input : node.inputs) {
@@ -139,7 +143,8 @@ bool intoProduct(Graph& graph, NodeId id, const Uses& uses, const Options& optio
     if (value.constant != nullptr) continue;
     const auto* transpose = transposeBehind(graph, input);
     const bool same = transpose != nullptr && transpose->permutation == permutation;
-    const bool convolved = options.device == "cuda" && movesChannelsForward(permutation) && value.constraints == graph::Constraints{} &&
+    const bool convolved = options.device == "cuda" && movesChannelsForward(permutation) &&
+                           value.constraints == graph::Constraints{} &&
                            producerOp<ops::Convolution>(graph, input) != nullptr;
     if (!(value.type.shape == type.shape) || value.type.dtype != type.dtype || (!same && !convolved)) return false;
   }
@@ -235,7 +240,9 @@ int64_t swappedAxis(const Permutation& permutation) {
 bool intoConcat(Graph& graph, NodeId id, const Uses& uses) {
   const auto& node = graph.node(id);
   const auto* transpose = node.op.as<ops::Transpose>();
-  if (transpose == nullptr || producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || !onlyUse(graph, uses, node.inputs[0])) return false;
+  if (transpose == nullptr || producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr ||
+      !onlyUse(graph, uses, node.inputs[0]))
+    return false;
   const NodeId reshapeId = graph.value(node.inputs[0]).producer;
   const ValueId joined = graph.node(reshapeId).inputs[0];
   const auto* concat = producerOp<ops::Concat>(graph, joined);
@@ -264,7 +271,8 @@ bool intoConcat(Graph& graph, NodeId id, const Uses& uses) {
     Shape shape = graph.value(piece).type.shape;
     shape.insert(shape.begin() + axis + 1, Extent(1));
     columns.push_back(patch.add(ops::Reshape{shape}, "", {piece}, std::span(from + 1, 1)));
-    graph.node(graph.value(columns.back()).producer).name = fmt::format("{}_{}", graph.node(reshapeId).name, columns.size());
+    graph.node(graph.value(columns.back()).producer).name =
+        fmt::format("{}_{}", graph.node(reshapeId).name, columns.size());
   }
   patch.replace(output, patch.add(ops::Concat{axis + 1}, name, std::move(columns), from));
   patch.commit();
@@ -282,7 +290,9 @@ int sinkTransposes(Graph& graph, const Options& options) {
     auto uses = graph.allUses();
     for (const auto id : order) {
       if (graph.node(id).outputs.size() != 1) continue;
-      if (!belowPointwise(graph, id, uses) && !intoProduct(graph, id, uses, options) && !belowReduce(graph, id) && !intoMatMul(graph, id) && !intoConcat(graph, id, uses)) continue;
+      if (!belowPointwise(graph, id, uses) && !intoProduct(graph, id, uses, options) && !belowReduce(graph, id) &&
+          !intoMatMul(graph, id) && !intoConcat(graph, id, uses))
+        continue;
       changed = true;
       ++edits;
       break;

@@ -1,5 +1,6 @@
-// p(resize{nearest}(x), c) => resize{nearest}(p(x, c)) where the resize makes more of x, and p(maximum of windows of x) =>
-// maximum of windows of p(x) where p never falls and x is a contraction's result: p becomes its epilogue. Both are exact.
+// p(resize{nearest}(x), c) => resize{nearest}(p(x, c)) where the resize makes more of x, and p(maximum of windows of x)
+// => maximum of windows of p(x) where p never falls and x is a contraction's result: p becomes its epilogue. Both are
+// exact.
 #include "passes/sink_windows.h"
 
 #include <algorithm>
@@ -59,14 +60,10 @@ bool neverFalls(const ops::ScalarExpr& expr) {
   switch (step.op) {
     case ScalarOp::k_relu:
     case ScalarOp::k_sigmoid:
-    case ScalarOp::k_tanh:
-      return true;
-    case ScalarOp::k_clip:
-      return isNumber(1) && isNumber(2) && step.arguments[1].literal <= step.arguments[2].literal;
-    case ScalarOp::k_leaky_relu:
-      return isNumber(1) && step.arguments[1].literal >= 0;
-    default:
-      return false;
+    case ScalarOp::k_tanh: return true;
+    case ScalarOp::k_clip: return isNumber(1) && isNumber(2) && step.arguments[1].literal <= step.arguments[2].literal;
+    case ScalarOp::k_leaky_relu: return isNumber(1) && step.arguments[1].literal >= 0;
+    default: return false;
   }
 }
 
@@ -74,14 +71,17 @@ bool neverFalls(const ops::ScalarExpr& expr) {
 bool hasCells(const ops::Pooling& pooling) {
   const auto isLess = [&](const Shape& padding) {
     for (size_t axis = 0; axis < padding.size(); ++axis) {
-      if (!padding[axis].isConstant() || padding[axis].constant() < 0 || padding[axis].constant() >= pooling.window[axis]) return false;
+      if (!padding[axis].isConstant() || padding[axis].constant() < 0 ||
+          padding[axis].constant() >= pooling.window[axis])
+        return false;
     }
     return true;
   };
   return !pooling.ceilMode && isLess(pooling.prePadding) && isLess(pooling.postPadding);
 }
 
-bool behindMaximum(const Graph& graph, const graph::Node& node, const Uses& uses, const ops::Pooling& pooling, ValueId x) {
+bool behindMaximum(const Graph& graph, const graph::Node& node, const Uses& uses, const ops::Pooling& pooling,
+                   ValueId x) {
   const NodeId producer = graph.value(x).producer;
   return pooling.type == ops::PoolingType::kMax && hasCells(pooling) && node.inputs.size() == 1 &&
          neverFalls(node.op.as<ops::Pointwise>()->expr) && producer != graph::kNone &&
@@ -94,7 +94,8 @@ bool sink(Graph& graph, NodeId id, const Uses& uses) {
   for (const ValueId moved : node.inputs) {
     const auto& value = graph.value(moved);
     const auto user = onlyUser(graph, uses, moved);
-    if (value.producer == graph::kNone || !user || value.type.dtype != graph.value(node.outputs[0]).type.dtype) continue;
+    if (value.producer == graph::kNone || !user || value.type.dtype != graph.value(node.outputs[0]).type.dtype)
+      continue;
     const auto window = graph.node(value.producer);
     const auto* resize = window.op.as<ops::Resize>();
     const auto* pooling = window.op.as<ops::Pooling>();

@@ -22,7 +22,8 @@ Term Terms::of(ValueId id) const {
   if (value.constant != nullptr && value.constant->count() == 1 && isFloating(value.type.dtype)) {
     return {Term::Kind::kLiteral, graph::kNone, 0, value.constant->view().loadDouble(0)};
   }
-  const auto* pointwise = value.producer == graph::kNone ? nullptr : graph_.node(value.producer).op.as<ops::Pointwise>();
+  const auto* pointwise =
+      value.producer == graph::kNone ? nullptr : graph_.node(value.producer).op.as<ops::Pointwise>();
   if (pointwise == nullptr || pointwise->expr.empty()) return {Term::Kind::kValue, id, 0, 0};
   return {Term::Kind::kInstruction, id, static_cast<int>(pointwise->expr.instructions.size()) - 1, 0};
 }
@@ -33,7 +34,8 @@ std::optional<ScalarOp> Terms::op(const Term& term) const {
 }
 
 Term Terms::operand(const Term& term, int i) const {
-  const auto& argument = expr(term).instructions[static_cast<size_t>(term.instruction)].arguments[static_cast<size_t>(i)];
+  const auto& argument =
+      expr(term).instructions[static_cast<size_t>(term.instruction)].arguments[static_cast<size_t>(i)];
   switch (argument.kind) {
     case ScalarArgument::Kind::kLiteral: return {Term::Kind::kLiteral, graph::kNone, 0, argument.literal};
     case ScalarArgument::Kind::kResult: return {Term::Kind::kInstruction, term.value, argument.index, 0};
@@ -43,7 +45,8 @@ Term Terms::operand(const Term& term, int i) const {
 
 std::optional<ValueId> Terms::value(const Term& term) const {
   if (term.kind == Term::Kind::kLiteral) return std::nullopt;
-  if (term.kind == Term::Kind::kInstruction && term.instruction + 1 != static_cast<int>(expr(term).instructions.size())) return std::nullopt;
+  if (term.kind == Term::Kind::kInstruction && term.instruction + 1 != static_cast<int>(expr(term).instructions.size()))
+    return std::nullopt;
   return term.value;
 }
 
@@ -74,7 +77,9 @@ std::vector<NodeId> Terms::nodesBetween(const graph::Graph& graph, ValueId last,
     const ValueId id = stack.back();
     stack.pop_back();
     const NodeId producer = graph.value(id).producer;
-    if (producer == graph::kNone || std::find(sources.begin(), sources.end(), id) != sources.end() || !found.insert(producer).second) continue;
+    if (producer == graph::kNone || std::find(sources.begin(), sources.end(), id) != sources.end() ||
+        !found.insert(producer).second)
+      continue;
     for (const auto input : graph.node(producer).inputs) stack.push_back(input);
   }
   std::vector<NodeId> result;

@@ -1,4 +1,5 @@
-// Scalar computations as terms, whichever pointwise nodes they are spread over: what recognisers of longer patterns match.
+// Scalar computations as terms, whichever pointwise nodes they are spread over: what recognisers of longer patterns
+// match.
 #pragma once
 
 #include <optional>
@@ -23,10 +24,12 @@ class Terms {
  public:
   explicit Terms(const graph::Graph& graph) : graph_(graph) {}
 
-  Term of(graph::ValueId value) const;  // looks into the pointwise node that computes it; constants of one element are literals
+  Term of(graph::ValueId value)
+      const;  // looks into the pointwise node that computes it; constants of one element are literals
   std::optional<ops::ScalarOp> op(const Term& term) const;  // nothing for values and literals
   Term operand(const Term& term, int i) const;
-  // The value of the graph that a term is: itself, or the last instruction's; nothing for literals and steps inside a node.
+  // The value of the graph that a term is: itself, or the last instruction's; nothing for literals and steps inside a
+  // node.
   std::optional<graph::ValueId> value(const Term& term) const;
 
   bool is(const Term& term, ops::ScalarOp wanted) const { return op(term) == wanted; }
@@ -37,9 +40,10 @@ class Terms {
   // `term` squared: term * term or term ^ 2.
   std::optional<Term> square(const Term& term) const;
 
-  // The nodes from the sources (not included) to a value, in order of the graph: the origins of what replaces them. Every path
-  // from the value must end at a source, a constant or an input.
-  static std::vector<graph::NodeId> nodesBetween(const graph::Graph& graph, graph::ValueId last, const std::vector<graph::ValueId>& sources);
+  // The nodes from the sources (not included) to a value, in order of the graph: the origins of what replaces them.
+  // Every path from the value must end at a source, a constant or an input.
+  static std::vector<graph::NodeId> nodesBetween(const graph::Graph& graph, graph::ValueId last,
+                                                 const std::vector<graph::ValueId>& sources);
 
  private:
   const ops::ScalarExpr& expr(const Term& term) const;

@@ -16,7 +16,8 @@ struct Place {
   uint64_t end = 0;
 };
 
-// `tensorPlace` of tensors that are no constants, with the one whose memory a view is (or itself); `workspacePlace` by step.
+// `tensorPlace` of tensors that are no constants, with the one whose memory a view is (or itself); `workspacePlace` by
+// step.
 std::vector<memory::BranchStep> branchSteps(const Program& program,
                                             const std::function<Place(int32_t tensor, int32_t base)>& tensorPlace,
                                             const std::function<Place(size_t step)>& workspacePlace);

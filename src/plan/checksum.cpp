@@ -6,6 +6,8 @@
 
 namespace tenon::plan {
 
-uint64_t checksum(const void* data, size_t bytes) noexcept { return bytes == 0 ? XXH3_64bits("", 0) : XXH3_64bits(data, bytes); }
+uint64_t checksum(const void* data, size_t bytes) noexcept {
+  return bytes == 0 ? XXH3_64bits("", 0) : XXH3_64bits(data, bytes);
+}
 
 }  // namespace tenon::plan

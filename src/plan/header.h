@@ -24,7 +24,9 @@ struct Header {
 };
 
 constexpr uint64_t kSectionAlignment = 64;
-constexpr uint64_t alignSection(uint64_t value) { return (value + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment; }
+constexpr uint64_t alignSection(uint64_t value) {
+  return (value + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
 
 std::array<std::byte, kHeaderBytes> encode(const Header& header);
 // Checks magic, format version and the header's own checksum; throws UserError.

@@ -35,17 +35,20 @@ std::string quoted(std::string_view text) { return "\"" + escaped(text, true) + 
 std::string_view location(const TensorRecord& tensor) { return tensor.onHost ? "Host" : "Device"; }
 
 bool isKnown(const Shape& shape, const SymbolValues* symbols) {
-  return std::all_of(shape.begin(), shape.end(), [&](const Extent& extent) { return extent.isConstant() || knownExtent(extent, symbols) != -1; });
+  return std::all_of(shape.begin(), shape.end(),
+                     [&](const Extent& extent) { return extent.isConstant() || knownExtent(extent, symbols) != -1; });
 }
 
 std::string description(const TensorRecord& tensor, const SymbolValues* symbols) {
-  return isKnown(tensor.shape, symbols) ? formatDescription(tensor.dtype, tensor.format, tensor.shape.size()) : "N/A due to dynamic shapes";
+  return isKnown(tensor.shape, symbols) ? formatDescription(tensor.dtype, tensor.format, tensor.shape.size())
+                                        : "N/A due to dynamic shapes";
 }
 
 // Writes the tensors of one program.
 class Tensors {
  public:
-  Tensors(const Program& program, const SymbolValues* symbols) : program_(program), symbols_(symbols), written_(program.tensors.size(), false) {
+  Tensors(const Program& program, const SymbolValues* symbols)
+      : program_(program), symbols_(symbols), written_(program.tensors.size(), false) {
     for (const auto& step : program.steps) {
       for (const int32_t output : step.outputs) {
         if (output >= 0) written_[static_cast<size_t>(output)] = true;
@@ -55,15 +58,20 @@ class Tensors {
 
   // Those that are constants, or the others.
   std::string json(const std::vector<int32_t>& indices, bool constants) const {
-    return "[" + all(indices, constants, ",", [&](const TensorRecord& tensor, const std::string& name) { return json(tensor, name); }) + "]";
+    return "[" +
+           all(indices, constants, ",",
+               [&](const TensorRecord& tensor, const std::string& name) { return json(tensor, name); }) +
+           "]";
   }
   std::string text(const std::vector<int32_t>& indices) const {
-    const auto list = all(indices, false, ", ", [&](const TensorRecord& tensor, const std::string& name) { return text(tensor, name); });
+    const auto list = all(indices, false, ", ",
+                          [&](const TensorRecord& tensor, const std::string& name) { return text(tensor, name); });
     return list.empty() ? "[]" : "[ " + list + "]";
   }
 
  private:
-  // A view that no step makes goes by the name of the tensor whose memory it is, so that names lead from layer to layer.
+  // A view that no step makes goes by the name of the tensor whose memory it is, so that names lead from layer to
+  // layer.
   const std::string& nameOf(int32_t index) const {
     const auto& tensor = program_.tensors[static_cast<size_t>(index)];
     const bool isMade = written_[static_cast<size_t>(index)] || tensor.storage != Storage::kView;
@@ -84,19 +92,22 @@ class Tensors {
   }
 
   std::string json(const TensorRecord& tensor, const std::string& shown) const {
-    std::string ours = fmt::format(",\n    \"Datatype\": {},\n    \"Format\": {}", quoted(name(tensor.dtype)), quoted(name(tensor.format)));
+    std::string ours = fmt::format(",\n    \"Datatype\": {},\n    \"Format\": {}", quoted(name(tensor.dtype)),
+                                   quoted(name(tensor.format)));
     if (!isConstant(tensor.shape)) {
       std::vector<std::string> extents;
       for (const auto& extent : tensor.shape) extents.push_back(quoted(extent.text()));
       ours += fmt::format(",\n    \"Extents\": [{}]", fmt::join(extents, ","));
     }
     if (shown != tensor.name) ours += ",\n    \"View\": " + quoted(tensor.name);
-    return fmt::format("\n  {{\n    \"Name\": {},\n    \"Location\": \"{}\",\n    \"Dimensions\": {},\n    \"Format/Datatype\": {}{}\n  }}",
-                       quoted(shown), location(tensor), knownExtents(tensor.shape, symbols_), quoted(description(tensor, symbols_)), ours);
+    return fmt::format(
+        "\n  {{\n    \"Name\": {},\n    \"Location\": \"{}\",\n    \"Dimensions\": {},\n    \"Format/Datatype\": {}{}\n  }}",
+        quoted(shown), location(tensor), knownExtents(tensor.shape, symbols_), quoted(description(tensor, symbols_)),
+        ours);
   }
   std::string text(const TensorRecord& tensor, const std::string& shown) const {
-    return fmt::format("{{ Name: {}, Location: {}, Dimensions: {}, Format/Datatype: {} }}", escaped(shown, false), location(tensor),
-                       knownExtents(tensor.shape, symbols_), description(tensor, symbols_));
+    return fmt::format("{{ Name: {}, Location: {}, Dimensions: {}, Format/Datatype: {} }}", escaped(shown, false),
+                       location(tensor), knownExtents(tensor.shape, symbols_), description(tensor, symbols_));
   }
 
   const Program& program_;
@@ -129,7 +140,8 @@ int32_t streamOf(const Program& program, size_t step) {
     return Place{inArena ? 0 : base + 1, start + offset, start + offset + (known ? part.bytes : whole.bytes)};
   };
   const auto workspace = [&](size_t s) {
-    return Place{0, program.steps[s].workspaceOffset, program.steps[s].workspaceOffset + program.steps[s].workspaceBytes};
+    return Place{0, program.steps[s].workspaceOffset,
+                 program.steps[s].workspaceOffset + program.steps[s].workspaceBytes};
   };
   return memory::branch(branchSteps(program, place, workspace), program.auxStreams + 1).steps[step].stream;
 }
@@ -138,19 +150,18 @@ int32_t streamOf(const Program& program, size_t step) {
 
 std::string formatDescription(DataType type, Format format, size_t rank) {
   // In the order of DataType.
-  static constexpr std::string_view kNames[] = {"FP32", "FP16", "BFloat16", "FP8", "FP4", "E8M0", "Int64", "Int32", "Int8", "UInt8", "Int4", "BOOL"};
+  static constexpr std::string_view kNames[] = {"FP32",  "FP16",  "BFloat16", "FP8",   "FP4",  "E8M0",
+                                                "Int64", "Int32", "Int8",     "UInt8", "Int4", "BOOL"};
   static_assert(std::size(kNames) == static_cast<size_t>(DataType::kBool) + 1);
   const auto typeName = kNames[static_cast<size_t>(type)];
   const auto spatial = rank == 5 ? " with 3 spatial dimensions" : "";
   switch (format) {
-    case Format::kChannelsLast:
-      return fmt::format("Channel major {} format{}", typeName, spatial);
+    case Format::kChannelsLast: return fmt::format("Channel major {} format{}", typeName, spatial);
     case Format::kBlocked8:
       return fmt::format("Eight wide channel vectorized row major {} format{}", typeName, spatial);
     case Format::kBlocked16:
       return fmt::format("Sixteen wide channel vectorized row major {} format{}", typeName, spatial);
-    case Format::kLinear:
-      break;
+    case Format::kLinear: break;
   }
   // The first types that TensorRT had go without the last word, and Int8 without "linear".
   const bool first = type == DataType::kF32 || type == DataType::kI32 || type == DataType::kBool;
@@ -164,12 +175,15 @@ std::string layerText(const Plan& plan, size_t program, size_t layer, const Symb
   if (plan.profilingVerbosity == kNamesOnly) return escaped(step.name, false);
   const Tensors tensors(p, symbols);
   const auto parameters = layerParameters(p, step, symbols);
-  auto result = fmt::format("Name: {}, LayerType: {}, Inputs: {}, Outputs: {}", escaped(step.name, false), escaped(parameters.layerType, false),
-                            tensors.text(step.inputs), tensors.text(step.outputs));
+  auto result =
+      fmt::format("Name: {}, LayerType: {}, Inputs: {}, Outputs: {}", escaped(step.name, false),
+                  escaped(parameters.layerType, false), tensors.text(step.inputs), tensors.text(step.outputs));
   if (!parameters.parameterType.empty()) result += ", ParameterType: " + escaped(parameters.parameterType, false);
-  for (const auto& field : parameters.fields) result += fmt::format(", {}: {}", field.name, field.isText ? escaped(field.value, false) : field.value);
-  return result + fmt::format(", TacticName: {}, TacticValue: {:#018x}, StreamId: {}, Metadata: {}", escaped(step.tactic, false), step.tacticValue,
-                              streamOf(p, layer), escaped(step.metadata, false));
+  for (const auto& field : parameters.fields)
+    result += fmt::format(", {}: {}", field.name, field.isText ? escaped(field.value, false) : field.value);
+  return result + fmt::format(", TacticName: {}, TacticValue: {:#018x}, StreamId: {}, Metadata: {}",
+                              escaped(step.tactic, false), step.tacticValue, streamOf(p, layer),
+                              escaped(step.metadata, false));
 }
 
 std::string layerJson(const Plan& plan, size_t program, size_t layer, const SymbolValues* symbols) {
@@ -179,20 +193,26 @@ std::string layerJson(const Plan& plan, size_t program, size_t layer, const Symb
   if (plan.profilingVerbosity == kNamesOnly) return quoted(step.name);
   const Tensors tensors(p, symbols);
   const auto parameters = layerParameters(p, step, symbols);
-  auto result = fmt::format("{{\n  \"Name\": {},\n  \"LayerType\": {},\n  \"Inputs\": {},\n  \"Outputs\": {}", quoted(step.name),
-                            quoted(parameters.layerType), tensors.json(step.inputs, false), tensors.json(step.outputs, false));
+  auto result =
+      fmt::format("{{\n  \"Name\": {},\n  \"LayerType\": {},\n  \"Inputs\": {},\n  \"Outputs\": {}", quoted(step.name),
+                  quoted(parameters.layerType), tensors.json(step.inputs, false), tensors.json(step.outputs, false));
   if (!parameters.parameterType.empty()) result += ",\n  \"ParameterType\": " + quoted(parameters.parameterType);
-  for (const auto& field : parameters.fields) result += fmt::format(",\n  {}: {}", quoted(field.name), field.isText ? quoted(field.value) : field.value);
-  result += fmt::format(",\n  \"TacticName\": {},\n  \"TacticValue\": \"{:#018x}\",\n  \"StreamId\": {},\n  \"Metadata\": {}", quoted(step.tactic),
-                        step.tacticValue, streamOf(p, layer), quoted(step.metadata));
-  return result + fmt::format(",\n  \"Operator\": {},\n  \"WorkspaceBytes\": {},\n  \"Constants\": {},\n  \"Origins\": [{}]\n}}", quoted(step.kernel.op),
-                              step.workspaceBytes, tensors.json(step.inputs, true), names(step.origins, ", "));
+  for (const auto& field : parameters.fields)
+    result += fmt::format(",\n  {}: {}", quoted(field.name), field.isText ? quoted(field.value) : field.value);
+  result +=
+      fmt::format(",\n  \"TacticName\": {},\n  \"TacticValue\": \"{:#018x}\",\n  \"StreamId\": {},\n  \"Metadata\": {}",
+                  quoted(step.tactic), step.tacticValue, streamOf(p, layer), quoted(step.metadata));
+  return result +
+         fmt::format(",\n  \"Operator\": {},\n  \"WorkspaceBytes\": {},\n  \"Constants\": {},\n  \"Origins\": [{}]\n}}",
+                     quoted(step.kernel.op), step.workspaceBytes, tensors.json(step.inputs, true),
+                     names(step.origins, ", "));
 }
 
 std::string engineText(const Plan& plan, size_t program, const SymbolValues* symbols) {
   if (plan.profilingVerbosity == kNone) return {};
   std::string result = "Layers:\n";
-  for (size_t i = 0; i < plan.programs.at(program).steps.size(); ++i) result += layerText(plan, program, i, symbols) + "\n";
+  for (size_t i = 0; i < plan.programs.at(program).steps.size(); ++i)
+    result += layerText(plan, program, i, symbols) + "\n";
   result += "\nBindings:\n";
   for (const auto& io : bindings(plan)) result += escaped(io, false) + "\n";
   return result;

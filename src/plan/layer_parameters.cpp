@@ -32,7 +32,9 @@ namespace tenon::plan {
 namespace {
 
 Shape orZeros(const Shape& shape, size_t count) { return shape.empty() ? Shape(count, Extent(0)) : shape; }
-std::vector<int64_t> orOnes(const std::vector<int64_t>& values, size_t count) { return values.empty() ? std::vector<int64_t>(count, 1) : values; }
+std::vector<int64_t> orOnes(const std::vector<int64_t>& values, size_t count) {
+  return values.empty() ? std::vector<int64_t>(count, 1) : values;
+}
 
 // Of convolutions and deconvolutions, whose weights are [K, C / groups, ...] and [C, K / groups, ...].
 template <typename Op>
@@ -47,7 +49,8 @@ void contraction(const Op& op, ParameterWriter& out, bool transposed) {
   out.extents("PostPadding", orZeros(op.postPadding, axes));
   out.json("Stride", jsonList(orOnes(op.strides, axes)));
   out.json("Dilation", jsonList(orOnes(op.dilations, axes)));
-  out.number("OutMaps", knownExtent(transposed ? weights->shape[1] * Extent(op.groups) : weights->shape[0], out.symbols()));
+  out.number("OutMaps",
+             knownExtent(transposed ? weights->shape[1] * Extent(op.groups) : weights->shape[0], out.symbols()));
   out.number("Groups", op.groups);
   if (out.isConstantInput(1)) out.constant("Weights", *weights);
   if (op.hasBias && out.isConstantInput(2)) out.constant("Bias", *out.input(2));
@@ -172,7 +175,8 @@ struct Row {
 
 template <typename T>
 Row row(std::string_view layerType, std::string_view parameterType) {
-  return {T::kName, layerType, parameterType, [](const ops::Operator& op, ParameterWriter& out) { fieldsOf(*op.as<T>(), out); }};
+  return {T::kName, layerType, parameterType,
+          [](const ops::Operator& op, ParameterWriter& out) { fieldsOf(*op.as<T>(), out); }};
 }
 template <typename T>
 Row row(std::string_view type) {
@@ -208,7 +212,9 @@ const Row* findRow(std::string_view op) {
 
 // A step whose result is where its input was.
 bool isNoOp(const Program& program, const Step& step) {
-  const auto isTensor = [&](int32_t i) { return i >= 0 && program.tensors[static_cast<size_t>(i)].storage != Storage::kConstant; };
+  const auto isTensor = [&](int32_t i) {
+    return i >= 0 && program.tensors[static_cast<size_t>(i)].storage != Storage::kConstant;
+  };
   return step.kind == StepKind::kView && std::count_if(step.inputs.begin(), step.inputs.end(), isTensor) == 1;
 }
 
@@ -218,7 +224,8 @@ int64_t knownExtent(const Extent& extent, const SymbolValues* symbols) {
   if (extent.isConstant()) return extent.constant();
   std::set<std::string> names;
   extent.collectSymbols(names);
-  const bool bound = symbols != nullptr && std::all_of(names.begin(), names.end(), [&](const auto& name) { return symbols->contains(name); });
+  const bool bound = symbols != nullptr &&
+                     std::all_of(names.begin(), names.end(), [&](const auto& name) { return symbols->contains(name); });
   return bound ? extent.evaluate(*symbols) : -1;
 }
 
@@ -230,7 +237,8 @@ std::string knownExtents(const Shape& shape, const SymbolValues* symbols) {
 
 std::string_view inspectorName(DataType type) noexcept {
   // In the order of DataType.
-  static constexpr std::string_view kNames[] = {"Float", "Half", "BFloat16", "FP8", "FP4", "E8M0", "Int64", "Int32", "Int8", "UInt8", "Int4", "Bool"};
+  static constexpr std::string_view kNames[] = {"Float", "Half",  "BFloat16", "FP8",   "FP4",  "E8M0",
+                                                "Int64", "Int32", "Int8",     "UInt8", "Int4", "Bool"};
   static_assert(std::size(kNames) == static_cast<size_t>(DataType::kBool) + 1);
   return kNames[static_cast<size_t>(type)];
 }

@@ -11,7 +11,8 @@ using ops::ScalarOp;
 
 std::string upperCase(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
   return result;
 }
 
@@ -41,11 +42,12 @@ void ParameterWriter::axes(const std::vector<int64_t>& axes) {
 }
 
 void ParameterWriter::constant(std::string name, const TensorRecord& tensor) {
-  json(std::move(name),
-       fmt::format("{{\"Type\": \"{}\", \"Count\": {}}}", inspectorName(tensor.dtype), knownExtent(product(tensor.shape), symbols_)));
+  json(std::move(name), fmt::format("{{\"Type\": \"{}\", \"Count\": {}}}", inspectorName(tensor.dtype),
+                                    knownExtent(product(tensor.shape), symbols_)));
 }
 
-void ParameterWriter::expression(const ScalarExpr& expr, const std::vector<int64_t>& results, const std::string& prefix) {
+void ParameterWriter::expression(const ScalarExpr& expr, const std::vector<int64_t>& results,
+                                 const std::string& prefix) {
   std::vector<std::string> arguments, literals, operations, variables;
   for (int i = 0; i < expr.inputCount(); ++i) arguments.push_back(fmt::format("\"arg{}\"", i));
   for (const auto& instruction : expr.instructions) {
@@ -58,14 +60,18 @@ void ParameterWriter::expression(const ScalarExpr& expr, const std::vector<int64
         const auto quoted = fmt::format("\"{}\"", operands.back());
         if (std::find(literals.begin(), literals.end(), quoted) == literals.end()) literals.push_back(quoted);
       } else {
-        operands.push_back(fmt::format("{}{}", argument.kind == ScalarArgument::Kind::kInput ? "arg" : "var", argument.index));
+        operands.push_back(
+            fmt::format("{}{}", argument.kind == ScalarArgument::Kind::kInput ? "arg" : "var", argument.index));
       }
     }
-    const auto type = instruction.op == ScalarOp::k_cast ? fmt::format("<{}>", inspectorName(instruction.castTo)) : std::string();
-    operations.push_back(fmt::format("\"auto const var{} = {}{}({});\"", operations.size(), row.name, type, fmt::join(operands, ", ")));
+    const auto type =
+        instruction.op == ScalarOp::k_cast ? fmt::format("<{}>", inspectorName(instruction.castTo)) : std::string();
+    operations.push_back(
+        fmt::format("\"auto const var{} = {}{}({});\"", operations.size(), row.name, type, fmt::join(operands, ", ")));
   }
   for (const int64_t result : results) variables.push_back(fmt::format("\"var{}\"", result));
-  if (results.empty()) variables.push_back(operations.empty() ? "\"arg0\"" : fmt::format("\"var{}\"", operations.size() - 1));
+  if (results.empty())
+    variables.push_back(operations.empty() ? "\"arg0\"" : fmt::format("\"var{}\"", operations.size() - 1));
   text("ParameterSubType", "PointWiseExpression");
   number(prefix + "NbInputArgs", arguments.size());
   json(prefix + "InputArgs", jsonList(arguments));
@@ -81,9 +87,12 @@ void ParameterWriter::expression(const ScalarExpr& expr, const std::vector<int64
 
 std::string activationOf(const ScalarExpr& epilogue, bool& adds) {
   auto rest = epilogue.instructions;
-  const auto isX = [](const ScalarArgument& a, int i) { return a.kind == ScalarArgument::Kind::kInput && a.index == i; };
+  const auto isX = [](const ScalarArgument& a, int i) {
+    return a.kind == ScalarArgument::Kind::kInput && a.index == i;
+  };
   const auto isSum = [&](const auto& i) {
-    return i.op == ScalarOp::k_add && ((isX(i.arguments[0], 0) && isX(i.arguments[1], 1)) || (isX(i.arguments[0], 1) && isX(i.arguments[1], 0)));
+    return i.op == ScalarOp::k_add &&
+           ((isX(i.arguments[0], 0) && isX(i.arguments[1], 1)) || (isX(i.arguments[0], 1) && isX(i.arguments[1], 0)));
   };
   adds = !rest.empty() && isSum(rest[0]);
   if (adds) rest.erase(rest.begin());
@@ -92,7 +101,9 @@ std::string activationOf(const ScalarExpr& epilogue, bool& adds) {
   const auto& x = last.arguments[0];
   const bool onSum = adds ? x.kind == ScalarArgument::Kind::kResult && x.index == 0 : isX(x, 0);
   if (rest.size() > 1 || !onSum) return "GENERIC";
-  const auto isZero = [&](size_t i) { return last.arguments[i].kind == ScalarArgument::Kind::kLiteral && last.arguments[i].literal == 0; };
+  const auto isZero = [&](size_t i) {
+    return last.arguments[i].kind == ScalarArgument::Kind::kLiteral && last.arguments[i].literal == 0;
+  };
   if (last.op == ScalarOp::k_relu || (last.op == ScalarOp::k_max && isZero(1))) return "RELU";
   if (last.op == ScalarOp::k_clip && isZero(1)) return "CLIPPED_RELU";
   return "GENERIC";

@@ -26,7 +26,8 @@ std::string upperName(E value) {
 
 class ParameterWriter {
  public:
-  ParameterWriter(const Program& program, const Step& step, const SymbolValues* symbols) : program_(program), step_(step), symbols_(symbols) {}
+  ParameterWriter(const Program& program, const Step& step, const SymbolValues* symbols)
+      : program_(program), step_(step), symbols_(symbols) {}
 
   template <typename T>
   void number(std::string name, T value) {
@@ -40,11 +41,11 @@ class ParameterWriter {
   void axes(const std::vector<int64_t>& axes);
   // {"Type": "Float", "Count": 135}
   void constant(std::string name, const TensorRecord& tensor);
-  // A scalar program in the form of generated pointwise code; `results` are the instructions whose values are outputs, the
-  // last one where there are none.
+  // A scalar program in the form of generated pointwise code; `results` are the instructions whose values are outputs,
+  // the last one where there are none.
   void expression(const ops::ScalarExpr& expr, const std::vector<int64_t>& results, const std::string& prefix);
-  // HasResidual and Activation of an epilogue over x0, and its code where it is none of TensorRT's. `first`: the input that
-  // is its x1; a constant there is no residual.
+  // HasResidual and Activation of an epilogue over x0, and its code where it is none of TensorRT's. `first`: the input
+  // that is its x1; a constant there is no residual.
   void epilogue(const ops::ScalarExpr& epilogue, size_t first);
   // The fields that an operator's text holds: {name=value name=value}.
   void ownFields(std::string_view text);

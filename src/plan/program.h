@@ -22,8 +22,8 @@ struct KernelRecord {
   std::string backend;  // ref, cpu, cuda, null
   std::string name;     // kernel within the backend, for example "dnnl.convolution"
   int32_t version = 1;
-  std::string op;       // text of the operator that it computes
-  std::string params;   // backend's own
+  std::string op;      // text of the operator that it computes
+  std::string params;  // backend's own
   int32_t nativeCode = -1;
 };
 
@@ -38,37 +38,37 @@ enum class Storage : uint8_t {
 struct TensorRecord {
   std::string name;
   DataType dtype = DataType::kF32;
-  Shape shape;                      // over the program's symbols
+  Shape shape;  // over the program's symbols
   Format format = Format::kLinear;
   Storage storage = Storage::kArena;
   int32_t index = -1;
-  uint64_t offset = 0;              // kArena: bytes from the arena's start, for the program's upper bounds
-  uint64_t bytes = 0;               // upper bound over the profile
-  int32_t firstStep = -1;           // lifetime, inclusive: written by firstStep, last used by lastStep
+  uint64_t offset = 0;     // kArena: bytes from the arena's start, for the program's upper bounds
+  uint64_t bytes = 0;      // upper bound over the profile
+  int32_t firstStep = -1;  // lifetime, inclusive: written by firstStep, last used by lastStep
   int32_t lastStep = -1;
-  bool onHost = false;              // shape tensors of a device engine
-  bool debug = false;               // marked by the user: shown to the context's debug hook
-  Extent viewOffset = 0;            // kView: bytes from the start of the tensor whose memory it is
-  Extent pitch = 0;                 // kView in kChannelsLast: elements from pixel to pixel; 0: as many as channels
+  bool onHost = false;    // shape tensors of a device engine
+  bool debug = false;     // marked by the user: shown to the context's debug hook
+  Extent viewOffset = 0;  // kView: bytes from the start of the tensor whose memory it is
+  Extent pitch = 0;       // kView in kChannelsLast: elements from pixel to pixel; 0: as many as channels
 };
 
 enum class StepKind : uint8_t { kLaunch, kCopy, kView };
 
-// One step of a program. kLaunch runs a kernel on its tensors; kCopy copies inputs[0] to outputs[0], same bytes; kView does
-// nothing, because its tensors share memory: profiler and inspector show the layer.
+// One step of a program. kLaunch runs a kernel on its tensors; kCopy copies inputs[0] to outputs[0], same bytes; kView
+// does nothing, because its tensors share memory: profiler and inspector show the layer.
 struct Step {
   StepKind kind = StepKind::kLaunch;
   KernelRecord kernel;
-  std::string name;                     // layer name as profiler and inspector show it
-  std::vector<std::string> origins;     // network layers computed here
-  std::string layerType;                // for the inspector: operator's name
-  std::string tactic;                   // for the inspector: "<backend>.<kernel>" and variant
-  uint64_t tacticValue = 0;             // for the inspector: of the candidate; what logs of a build and timing caches call it
-  std::string metadata;                 // for the inspector: of the network layers computed here
-  std::vector<int32_t> inputs;          // tensors; -1 where an optional one is absent
+  std::string name;                  // layer name as profiler and inspector show it
+  std::vector<std::string> origins;  // network layers computed here
+  std::string layerType;             // for the inspector: operator's name
+  std::string tactic;                // for the inspector: "<backend>.<kernel>" and variant
+  uint64_t tacticValue = 0;     // for the inspector: of the candidate; what logs of a build and timing caches call it
+  std::string metadata;         // for the inspector: of the network layers computed here
+  std::vector<int32_t> inputs;  // tensors; -1 where an optional one is absent
   std::vector<int32_t> outputs;
-  uint64_t workspaceOffset = 0;         // within the arena
-  uint64_t workspaceBytes = 0;          // upper bound over the profile
+  uint64_t workspaceOffset = 0;  // within the arena
+  uint64_t workspaceBytes = 0;   // upper bound over the profile
 };
 
 struct Symbol {
@@ -83,10 +83,10 @@ struct Io {
   std::string name;
   bool isInput = true;
   DataType dtype = DataType::kF32;
-  Shape shape;                             // over symbols; constant extents are fixed
+  Shape shape;                              // over symbols; constant extents are fixed
   std::vector<std::string> dimensionNames;  // per axis, empty where unnamed
   Format format = Format::kLinear;
-  bool isShapeTensor = false;              // host memory, contents bound symbols
+  bool isShapeTensor = false;  // host memory, contents bound symbols
 };
 
 // Bounds of one input in one profile; shape tensors have `values` instead of extents.
@@ -100,7 +100,7 @@ struct Program {
   std::vector<Step> steps;
   std::vector<int32_t> ioTensors;  // tensor of each Plan::io
   uint64_t arenaBytes = 0;
-  int32_t auxStreams = 0;          // beside the caller's, that independent steps may run on; lifetimes allow for them
+  int32_t auxStreams = 0;  // beside the caller's, that independent steps may run on; lifetimes allow for them
 };
 
 constexpr int32_t kMaxAuxStreams = 31;
@@ -108,31 +108,31 @@ constexpr int32_t kMaxAuxStreams = 31;
 struct ConstantRecord {
   DataType dtype = DataType::kF32;
   Dims dims;
-  uint64_t hash = 0;                  // of the bytes (XXH3-64); set by the plan writer
-  std::string weights;                // refit name, or empty
-  std::shared_ptr<const void> data;   // aligned to 64 bytes; in the loaded plan or in the builder's memory
+  uint64_t hash = 0;                 // of the bytes (XXH3-64); set by the plan writer
+  std::string weights;               // refit name, or empty
+  std::shared_ptr<const void> data;  // aligned to 64 bytes; in the loaded plan or in the builder's memory
   uint64_t bytes = 0;
 };
 
 // Facts about the machine and libraries that built the plan, checked before use.
 struct Target {
-  std::string device;                       // "cpu" or "cuda"
-  std::string deviceName;                   // for messages
-  std::vector<std::string> requirements;    // for example "isa:avx2"; each must hold on the loading machine
+  std::string device;                     // "cpu" or "cuda"
+  std::string deviceName;                 // for messages
+  std::vector<std::string> requirements;  // for example "isa:avx2"; each must hold on the loading machine
 };
 
 struct Plan {
-  std::string name;                         // of the network
-  int32_t tenonVersion = 0;                 // major * 10000 + minor * 100 + patch
-  int32_t apiVersion = 0;                   // as reported to getPlanVersionOnly
+  std::string name;          // of the network
+  int32_t tenonVersion = 0;  // major * 10000 + minor * 100 + patch
+  int32_t apiVersion = 0;    // as reported to getPlanVersionOnly
   Target target;
   std::vector<Io> io;
-  std::vector<Symbol> symbols;              // several entries of one name: all must agree
+  std::vector<Symbol> symbols;  // several entries of one name: all must agree
   std::vector<std::map<std::string, InputRange>> profiles;
-  std::vector<Program> programs;            // one per profile
+  std::vector<Program> programs;  // one per profile
   std::vector<ConstantRecord> constants;
   std::vector<std::vector<std::byte>> nativeCode;
-  int32_t profilingVerbosity = 0;           // 0 names, 1 none, 2 detailed
+  int32_t profilingVerbosity = 0;  // 0 names, 1 none, 2 detailed
   bool refittable = false;
   std::map<std::string, std::string> facts;  // more for the inspector (build options, library versions); sorted
 };

@@ -25,22 +25,26 @@ void checkZeros(std::span<const std::byte> file, uint64_t from, uint64_t to) {
 void checkSection(std::span<const std::byte> file, const Section& section, uint64_t at, const char* what) {
   checkUser(section.offset == at, "plan: its section of {} begins at byte {}, expected {}", what, section.offset, at);
   checkUser(section.offset <= file.size() && section.bytes <= file.size() - section.offset,
-            "plan: its section of {} ({} bytes at {}) reaches beyond the file of {} bytes", what, section.bytes, section.offset, file.size());
-  checkUser(checksum(file.data() + section.offset, section.bytes) == section.checksum, "plan: its section of {} is damaged (checksum)", what);
+            "plan: its section of {} ({} bytes at {}) reaches beyond the file of {} bytes", what, section.bytes,
+            section.offset, file.size());
+  checkUser(checksum(file.data() + section.offset, section.bytes) == section.checksum,
+            "plan: its section of {} is damaged (checksum)", what);
 }
 
 Header checkFile(std::span<const std::byte> file) {
   const Header header = decode(file);
-  checkUser(header.facts.fileBytes == file.size(), "plan: it has {} bytes, its header says {}{}", file.size(), header.facts.fileBytes,
-            file.size() < header.facts.fileBytes ? "; the file is cut off" : "");
+  checkUser(header.facts.fileBytes == file.size(), "plan: it has {} bytes, its header says {}{}", file.size(),
+            header.facts.fileBytes, file.size() < header.facts.fileBytes ? "; the file is cut off" : "");
   checkSection(file, header.manifest, kHeaderBytes, "the manifest");
-  checkUser(header.manifest.bytes < (1ull << 31), "plan: its manifest has {} bytes, at most 2 GiB are possible", header.manifest.bytes);
+  checkUser(header.manifest.bytes < (1ull << 31), "plan: its manifest has {} bytes, at most 2 GiB are possible",
+            header.manifest.bytes);
   const uint64_t manifestEnd = header.manifest.offset + header.manifest.bytes;
   checkUser(alignSection(manifestEnd) <= file.size(), "plan: it ends within the padding after the manifest");
   checkZeros(file, manifestEnd, alignSection(manifestEnd));
   checkSection(file, header.constants, alignSection(manifestEnd), "constants");
   checkSection(file, header.nativeCode, header.constants.offset + header.constants.bytes, "native code");
-  checkUser(header.nativeCode.offset + header.nativeCode.bytes == file.size(), "plan: it goes on after its last section");
+  checkUser(header.nativeCode.offset + header.nativeCode.bytes == file.size(),
+            "plan: it goes on after its last section");
   checkUser(header.constants.bytes % kSectionAlignment == 0 && header.nativeCode.bytes % kSectionAlignment == 0,
             "plan: a section does not end at a multiple of {} bytes", kSectionAlignment);
   return header;
@@ -50,7 +54,8 @@ Header checkFile(std::span<const std::byte> file) {
 // manifest itself, so that reading stays as cheap as the file is small.
 class ManifestReader {
  public:
-  ManifestReader(const Blob& blob, const Header& header) : blob_(blob), header_(header), budget_(header.manifest.bytes) {}
+  ManifestReader(const Blob& blob, const Header& header)
+      : blob_(blob), header_(header), budget_(header.manifest.bytes) {}
 
   Plan read() {
     const auto* bytes = reinterpret_cast<const uint8_t*>(blob_.data() + header_.manifest.offset);
@@ -63,7 +68,9 @@ class ManifestReader {
     plan.name = text(manifest->name());
     plan.target = {text(manifest->device()), text(manifest->device_name()), texts(manifest->requirements())};
     all(manifest->io(), [&](const fbs::Io& x) { plan.io.push_back(one(x)); });
-    all(manifest->symbols(), [&](const fbs::Symbol& x) { plan.symbols.push_back({text(x.name()), x.from_contents(), x.io(), x.index()}); });
+    all(manifest->symbols(), [&](const fbs::Symbol& x) {
+      plan.symbols.push_back({text(x.name()), x.from_contents(), x.io(), x.index()});
+    });
     all(manifest->profiles(), [&](const fbs::Profile& x) { plan.profiles.push_back(one(x)); });
     all(manifest->programs(), [&](const fbs::Program& x) { plan.programs.push_back(one(x)); });
     all(manifest->constants(), [&](const fbs::Constant& x) { plan.constants.push_back(one(x)); });
@@ -122,7 +129,8 @@ class ManifestReader {
 
   Dims dims(const flatbuffers::Vector<int64_t>* values) {
     const auto extents = numbers(values);
-    checkUser(extents.size() <= static_cast<size_t>(kMaxRank), "plan: a tensor has {} dimensions, at most {} are possible", extents.size(), kMaxRank);
+    checkUser(extents.size() <= static_cast<size_t>(kMaxRank),
+              "plan: a tensor has {} dimensions, at most {} are possible", extents.size(), kMaxRank);
     return Dims::of(extents);
   }
 
@@ -144,13 +152,14 @@ class ManifestReader {
   }
 
   Io one(const fbs::Io& x) {
-    return {text(x.name()), x.is_input(), dtype(x.dtype()), shape(x.shape()), texts(x.dimension_names()), format(x.format()), x.is_shape_tensor()};
+    return {text(x.name()),     x.is_input(),       dtype(x.dtype()), shape(x.shape()), texts(x.dimension_names()),
+            format(x.format()), x.is_shape_tensor()};
   }
 
   std::map<std::string, InputRange> one(const fbs::Profile& x) {
     std::map<std::string, InputRange> result;
     all(x.ranges(), [&](const fbs::Range& r) {
-      result[text(r.input())] = {dims(r.min()), dims(r.opt()), dims(r.max()),
+      result[text(r.input())] = {dims(r.min()),           dims(r.opt()),           dims(r.max()),
                                  numbers(r.min_values()), numbers(r.opt_values()), numbers(r.max_values())};
     });
     return result;

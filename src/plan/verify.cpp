@@ -17,59 +17,71 @@ void verifyIo(const Plan& plan) {
   std::set<std::string_view> names;
   for (size_t i = 0; i < plan.io.size(); ++i) {
     const auto& io = plan.io[i];
-    checkUser(!io.name.empty() && names.insert(io.name).second, "plan: input or output {} has the name '{}', which is empty or taken", i, io.name);
+    checkUser(!io.name.empty() && names.insert(io.name).second,
+              "plan: input or output {} has the name '{}', which is empty or taken", i, io.name);
     verifyShape(plan, io.shape, io.name);
     checkUser(io.dimensionNames.empty() || io.dimensionNames.size() == io.shape.size(),
               "plan: '{}' has {} names for {} dimensions", io.name, io.dimensionNames.size(), io.shape.size());
     checkUser(!io.isShapeTensor || (io.shape.size() <= 1 && isConstant(io.shape)),
-              "plan: shape tensor '{}' has the shape {}, expected a scalar or one dimension of fixed extent", io.name, text(io.shape));
+              "plan: shape tensor '{}' has the shape {}, expected a scalar or one dimension of fixed extent", io.name,
+              text(io.shape));
   }
 }
 
 void verifySymbols(const Plan& plan) {
   for (const auto& symbol : plan.symbols) {
     checkUser(!symbol.name.empty(), "plan: a symbol has no name");
-    checkUser(symbol.io >= 0 && static_cast<size_t>(symbol.io) < plan.io.size() && plan.io[static_cast<size_t>(symbol.io)].isInput,
+    checkUser(symbol.io >= 0 && static_cast<size_t>(symbol.io) < plan.io.size() &&
+                  plan.io[static_cast<size_t>(symbol.io)].isInput,
               "plan: symbol '{}' comes from input {}, which does not exist", symbol.name, symbol.io);
     const auto& io = plan.io[static_cast<size_t>(symbol.io)];
-    checkUser(!symbol.fromContents || io.isShapeTensor, "plan: symbol '{}' is a value of '{}', which is no shape tensor", symbol.name, io.name);
-    const int64_t count = !symbol.fromContents ? static_cast<int64_t>(io.shape.size()) : io.shape.empty() ? 1 : io.shape[0].constant();
-    checkUser(symbol.index >= 0 && symbol.index < count, "plan: symbol '{}' is number {} of '{}', which has {}", symbol.name, symbol.index, io.name, count);
+    checkUser(!symbol.fromContents || io.isShapeTensor,
+              "plan: symbol '{}' is a value of '{}', which is no shape tensor", symbol.name, io.name);
+    const int64_t count = !symbol.fromContents ? static_cast<int64_t>(io.shape.size())
+                          : io.shape.empty()   ? 1
+                                               : io.shape[0].constant();
+    checkUser(symbol.index >= 0 && symbol.index < count, "plan: symbol '{}' is number {} of '{}', which has {}",
+              symbol.name, symbol.index, io.name, count);
   }
 }
 
 void verifyExtents(const Io& io, const InputRange& range, size_t profile) {
   const auto rank = static_cast<int>(io.shape.size());
   checkUser(range.min.rank == rank && range.opt.rank == rank && range.max.rank == rank,
-            "plan: profile {} gives '{}' {}, {} and {} dimensions, expected {}", profile, io.name, range.min.rank, range.opt.rank, range.max.rank, rank);
+            "plan: profile {} gives '{}' {}, {} and {} dimensions, expected {}", profile, io.name, range.min.rank,
+            range.opt.rank, range.max.rank, rank);
   for (int axis = 0; axis < rank; ++axis) {
     const auto& extent = io.shape[static_cast<size_t>(axis)];
     checkUser(range.min[axis] >= 0 && range.min[axis] <= range.opt[axis] && range.opt[axis] <= range.max[axis],
-              "plan: profile {} gives axis {} of '{}' min {}, opt {}, max {}, expected 0 <= min <= opt <= max", profile, axis, io.name,
-              range.min[axis], range.opt[axis], range.max[axis]);
+              "plan: profile {} gives axis {} of '{}' min {}, opt {}, max {}, expected 0 <= min <= opt <= max", profile,
+              axis, io.name, range.min[axis], range.opt[axis], range.max[axis]);
     checkUser(!extent.isConstant() || (range.min[axis] == extent.constant() && range.max[axis] == extent.constant()),
-              "plan: profile {} gives axis {} of '{}' another extent than the fixed {}", profile, axis, io.name, extent.text());
+              "plan: profile {} gives axis {} of '{}' another extent than the fixed {}", profile, axis, io.name,
+              extent.text());
   }
-  checkUser(storageBytes(io.dtype, range.max, io.format) < UINT64_MAX / 4, "plan: profile {} gives '{}' the size {}, which is too large", profile, io.name, range.max.text());
+  checkUser(storageBytes(io.dtype, range.max, io.format) < UINT64_MAX / 4,
+            "plan: profile {} gives '{}' the size {}, which is too large", profile, io.name, range.max.text());
 }
 
 void verifyValues(const Io& io, const InputRange& range, size_t profile) {
   const size_t count = range.minValues.size();
   const int64_t expected = io.shape.empty() ? 1 : io.shape[0].constant();
-  checkUser(static_cast<int64_t>(count) == expected && range.optValues.size() == count && range.maxValues.size() == count && count <= kMaxShapeValues,
-            "plan: profile {} gives shape tensor '{}' {}, {} and {} values, expected {}", profile, io.name, count, range.optValues.size(),
-            range.maxValues.size(), expected);
+  checkUser(static_cast<int64_t>(count) == expected && range.optValues.size() == count &&
+                range.maxValues.size() == count && count <= kMaxShapeValues,
+            "plan: profile {} gives shape tensor '{}' {}, {} and {} values, expected {}", profile, io.name, count,
+            range.optValues.size(), range.maxValues.size(), expected);
   for (size_t i = 0; i < count; ++i) {
     checkUser(range.minValues[i] <= range.optValues[i] && range.optValues[i] <= range.maxValues[i],
-              "plan: profile {} gives value {} of '{}' min {}, opt {}, max {}, expected min <= opt <= max", profile, i, io.name,
-              range.minValues[i], range.optValues[i], range.maxValues[i]);
+              "plan: profile {} gives value {} of '{}' min {}, opt {}, max {}, expected min <= opt <= max", profile, i,
+              io.name, range.minValues[i], range.optValues[i], range.maxValues[i]);
   }
 }
 
 void verifyProfile(const Plan& plan, size_t index) {
   const auto& profile = plan.profiles[index];
   for (const auto& [input, range] : profile) {
-    const auto io = std::find_if(plan.io.begin(), plan.io.end(), [&, &name = input](const Io& x) { return x.isInput && x.name == name; });
+    const auto io = std::find_if(plan.io.begin(), plan.io.end(),
+                                 [&, &name = input](const Io& x) { return x.isInput && x.name == name; });
     checkUser(io != plan.io.end(), "plan: profile {} speaks of the input '{}', which does not exist", index, input);
     if (range.minValues.empty() && range.maxValues.empty() && range.optValues.empty()) {
       verifyExtents(*io, range, index);
@@ -79,7 +91,8 @@ void verifyProfile(const Plan& plan, size_t index) {
     }
   }
   for (const auto& io : plan.io) {
-    checkUser(!io.isInput || isConstant(io.shape) || profile.count(io.name) != 0, "plan: profile {} lacks the input '{}' of shape {}", index, io.name, text(io.shape));
+    checkUser(!io.isInput || isConstant(io.shape) || profile.count(io.name) != 0,
+              "plan: profile {} lacks the input '{}' of shape {}", index, io.name, text(io.shape));
   }
 }
 
@@ -87,8 +100,8 @@ void verifyConstants(const Plan& plan) {
   for (size_t i = 0; i < plan.constants.size(); ++i) {
     const auto& constant = plan.constants[i];
     const uint64_t bytes = storageBytes(constant.dtype, constant.dims, Format::kLinear);
-    checkUser(bytes <= constant.bytes, "plan: constant {} ({} {}) has {} bytes, expected at least {}", i, name(constant.dtype),
-              constant.dims.text(), constant.bytes, bytes);
+    checkUser(bytes <= constant.bytes, "plan: constant {} ({} {}) has {} bytes, expected at least {}", i,
+              name(constant.dtype), constant.dims.text(), constant.bytes, bytes);
     checkUser(constant.bytes == 0 || constant.data != nullptr, "plan: constant {} has no bytes", i);
   }
 }
@@ -96,15 +109,19 @@ void verifyConstants(const Plan& plan) {
 }  // namespace
 
 void verifyShape(const Plan& plan, const Shape& shape, const std::string& name) {
-  checkUser(shape.size() <= static_cast<size_t>(kMaxRank), "plan: '{}' has {} dimensions, at most {} are possible", name, shape.size(), kMaxRank);
+  checkUser(shape.size() <= static_cast<size_t>(kMaxRank), "plan: '{}' has {} dimensions, at most {} are possible",
+            name, shape.size(), kMaxRank);
   std::set<std::string> symbols;
   for (const auto& extent : shape) {
-    checkUser(!extent.isConstant() || extent.constant() >= 0, "plan: '{}' has the shape {} with a negative extent", name, text(shape));
+    checkUser(!extent.isConstant() || extent.constant() >= 0, "plan: '{}' has the shape {} with a negative extent",
+              name, text(shape));
     extent.collectSymbols(symbols);
   }
   for (const auto& symbol : symbols) {
-    const bool known = std::any_of(plan.symbols.begin(), plan.symbols.end(), [&](const Symbol& s) { return s.name == symbol; });
-    checkUser(known, "plan: '{}' has the shape {}, and nothing gives the symbol '{}' a value", name, text(shape), symbol);
+    const bool known =
+        std::any_of(plan.symbols.begin(), plan.symbols.end(), [&](const Symbol& s) { return s.name == symbol; });
+    checkUser(known, "plan: '{}' has the shape {}, and nothing gives the symbol '{}' a value", name, text(shape),
+              symbol);
   }
 }
 
@@ -115,7 +132,8 @@ void verify(const Plan& plan) {
   for (size_t i = 0; i < plan.profiles.size(); ++i) verifyProfile(plan, i);
   verifyConstants(plan);
   const size_t expected = std::max<size_t>(1, plan.profiles.size());
-  checkUser(plan.programs.size() == expected, "plan: it has {} programs, expected {}, one per profile", plan.programs.size(), expected);
+  checkUser(plan.programs.size() == expected, "plan: it has {} programs, expected {}, one per profile",
+            plan.programs.size(), expected);
   for (size_t i = 0; i < plan.programs.size(); ++i) verifyProgram(plan, i);
 }
 

@@ -19,9 +19,9 @@ void verifyProgram(const Plan& plan, size_t programIndex);
 
 // What the loading machine offers.
 struct Machine {
-  std::string device;                                   // "cpu", "cuda", ...
+  std::string device;  // "cpu", "cuda", ...
   std::string deviceName;
-  std::vector<std::string> properties;                  // in the form of requirements
+  std::vector<std::string> properties;  // in the form of requirements
   std::function<bool(const std::string&)> meets;
 };
 

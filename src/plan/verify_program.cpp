@@ -17,14 +17,15 @@ class ProgramVerifier {
 
   void run() {
     checkUser(program_.auxStreams >= 0 && program_.auxStreams <= kMaxAuxStreams,
-              "plan, program {}: {} streams beside the caller's, expected a number up to {}", index_, program_.auxStreams,
-              kMaxAuxStreams);
+              "plan, program {}: {} streams beside the caller's, expected a number up to {}", index_,
+              program_.auxStreams, kMaxAuxStreams);
     verifyIoTensors();
     for (const auto& tensor : program_.tensors) verifyTensor(tensor);
     written_.assign(program_.tensors.size(), false);
     for (size_t i = 0; i < program_.steps.size(); ++i) verifyStep(static_cast<int32_t>(i));
     for (size_t i = 0; i < plan_.io.size(); ++i) {
-      checkUser(plan_.io[i].isInput || written_[static_cast<size_t>(program_.ioTensors[i])], "plan, program {}: no step writes the output '{}'", index_, plan_.io[i].name);
+      checkUser(plan_.io[i].isInput || written_[static_cast<size_t>(program_.ioTensors[i])],
+                "plan, program {}: no step writes the output '{}'", index_, plan_.io[i].name);
     }
   }
 
@@ -39,30 +40,37 @@ class ProgramVerifier {
   int32_t base(int32_t index) const { return tensor(index).storage == Storage::kView ? tensor(index).index : index; }
 
   void verifyIoTensors() const {
-    checkUser(program_.ioTensors.size() == plan_.io.size(), "plan, program {}: {} tensors for {} inputs and outputs", index_, program_.ioTensors.size(), plan_.io.size());
+    checkUser(program_.ioTensors.size() == plan_.io.size(), "plan, program {}: {} tensors for {} inputs and outputs",
+              index_, program_.ioTensors.size(), plan_.io.size());
     for (size_t i = 0; i < plan_.io.size(); ++i) {
       const int32_t at = program_.ioTensors[i];
       const auto& io = plan_.io[i];
-      checkUser(inRange(at, program_.tensors), "plan, program {}: '{}' is tensor {} of {}", index_, io.name, at, program_.tensors.size());
+      checkUser(inRange(at, program_.tensors), "plan, program {}: '{}' is tensor {} of {}", index_, io.name, at,
+                program_.tensors.size());
       const auto& record = tensor(at);
       const Storage expected = io.isInput ? Storage::kInput : Storage::kOutput;
       checkUser(record.storage == expected && record.index == static_cast<int32_t>(i) && record.dtype == io.dtype &&
                     record.format == io.format && record.shape == io.shape,
-                "plan, program {}: '{}' and its tensor {} do not agree in storage, type, shape or format", index_, io.name, at);
+                "plan, program {}: '{}' and its tensor {} do not agree in storage, type, shape or format", index_,
+                io.name, at);
     }
   }
 
   void verifyTensor(const TensorRecord& t) const {
     verifyShape(plan_, t.shape, t.name);
     const auto steps = static_cast<int32_t>(program_.steps.size());
-    checkUser(t.firstStep >= -1 && t.firstStep <= t.lastStep && t.lastStep < steps, "plan, program {}: tensor '{}' lives from step {} to {} of {}",
-              index_, t.name, t.firstStep, t.lastStep, steps);
-    checkUser(t.format == Format::kLinear || t.shape.size() >= 2, "plan, program {}: tensor '{}' of shape {} has the format {}", index_, t.name, text(t.shape), name(t.format));
+    checkUser(t.firstStep >= -1 && t.firstStep <= t.lastStep && t.lastStep < steps,
+              "plan, program {}: tensor '{}' lives from step {} to {} of {}", index_, t.name, t.firstStep, t.lastStep,
+              steps);
+    checkUser(t.format == Format::kLinear || t.shape.size() >= 2,
+              "plan, program {}: tensor '{}' of shape {} has the format {}", index_, t.name, text(t.shape),
+              name(t.format));
     verifyView(t);
     switch (t.storage) {
       case Storage::kInput:
       case Storage::kOutput:
-        checkUser(inRange(t.index, plan_.io) && inRange(program_.ioTensors[static_cast<size_t>(t.index)], program_.tensors) &&
+        checkUser(inRange(t.index, plan_.io) &&
+                      inRange(program_.ioTensors[static_cast<size_t>(t.index)], program_.tensors) &&
                       &tensor(program_.ioTensors[static_cast<size_t>(t.index)]) == &t,
                   "plan, program {}: tensor '{}' is no tensor of input or output {}", index_, t.name, t.index);
         break;
@@ -70,7 +78,8 @@ class ProgramVerifier {
       case Storage::kConstant: verifyConstant(t); break;
       case Storage::kView:
         checkUser(inRange(t.index, program_.tensors) && tensor(t.index).storage != Storage::kView,
-                  "plan, program {}: tensor '{}' is a view of tensor {}, which is none or a view", index_, t.name, t.index);
+                  "plan, program {}: tensor '{}' is a view of tensor {}, which is none or a view", index_, t.name,
+                  t.index);
         break;
     }
   }
@@ -79,58 +88,71 @@ class ProgramVerifier {
   void verifyView(const TensorRecord& t) const {
     if (t.viewOffset.isConstant(0) && t.pitch.isConstant(0)) return;
     verifyShape(plan_, {t.viewOffset, t.pitch}, t.name);
-    checkUser(t.storage == Storage::kView && inRange(t.index, program_.tensors) && tensor(t.index).storage != Storage::kConstant,
-              "plan, program {}: tensor '{}' has a place within another one's memory, but is no view of a tensor that is computed", index_, t.name);
+    checkUser(
+        t.storage == Storage::kView && inRange(t.index, program_.tensors) &&
+            tensor(t.index).storage != Storage::kConstant,
+        "plan, program {}: tensor '{}' has a place within another one's memory, but is no view of a tensor that is computed",
+        index_, t.name);
     checkUser(t.pitch.isConstant(0) || (t.format == Format::kChannelsLast && t.shape.size() >= 3),
-              "plan, program {}: tensor '{}' of shape {} in the format {} has rows of its own", index_, t.name, text(t.shape), name(t.format));
+              "plan, program {}: tensor '{}' of shape {} in the format {} has rows of its own", index_, t.name,
+              text(t.shape), name(t.format));
   }
 
   void verifyPlace(const std::string& what, uint64_t offset, uint64_t bytes) const {
     checkUser(offset <= program_.arenaBytes && bytes <= program_.arenaBytes - offset && offset % 64 == 0,
-              "plan, program {}: '{}' takes {} bytes at {} of an arena of {} bytes", index_, what, bytes, offset, program_.arenaBytes);
+              "plan, program {}: '{}' takes {} bytes at {} of an arena of {} bytes", index_, what, bytes, offset,
+              program_.arenaBytes);
   }
 
   void verifyConstant(const TensorRecord& t) const {
-    checkUser(inRange(t.index, plan_.constants), "plan, program {}: tensor '{}' is constant {} of {}", index_, t.name, t.index, plan_.constants.size());
+    checkUser(inRange(t.index, plan_.constants), "plan, program {}: tensor '{}' is constant {} of {}", index_, t.name,
+              t.index, plan_.constants.size());
     const auto& constant = plan_.constants[static_cast<size_t>(t.index)];
-    checkUser(isConstant(t.shape) && t.dtype == constant.dtype && storageBytes(t.dtype, evaluate(t.shape, {}), t.format) <= constant.bytes,
-              "plan, program {}: tensor '{}' ({} {}) does not fit constant {} ({} {})", index_, t.name, name(t.dtype), text(t.shape),
-              t.index, name(constant.dtype), constant.dims.text());
+    checkUser(isConstant(t.shape) && t.dtype == constant.dtype &&
+                  storageBytes(t.dtype, evaluate(t.shape, {}), t.format) <= constant.bytes,
+              "plan, program {}: tensor '{}' ({} {}) does not fit constant {} ({} {})", index_, t.name, name(t.dtype),
+              text(t.shape), t.index, name(constant.dtype), constant.dims.text());
   }
 
   // A base tensor in use at a step must be alive there.
   void verifyUse(const Step& step, int32_t stepIndex, int32_t index, bool writes) {
     const auto& owner = tensor(base(index));
     if (owner.storage == Storage::kArena) {
-      checkUser(owner.firstStep <= stepIndex && stepIndex <= owner.lastStep, "plan, program {}, step '{}': tensor '{}' lives from step {} to {}, used at {}",
-                index_, step.name, owner.name, owner.firstStep, owner.lastStep, stepIndex);
+      checkUser(owner.firstStep <= stepIndex && stepIndex <= owner.lastStep,
+                "plan, program {}, step '{}': tensor '{}' lives from step {} to {}, used at {}", index_, step.name,
+                owner.name, owner.firstStep, owner.lastStep, stepIndex);
     }
     if (writes) {
-      checkUser(owner.storage == Storage::kArena || owner.storage == Storage::kOutput, "plan, program {}, step '{}': it writes '{}', which may only be read",
-                index_, step.name, owner.name);
+      checkUser(owner.storage == Storage::kArena || owner.storage == Storage::kOutput,
+                "plan, program {}, step '{}': it writes '{}', which may only be read", index_, step.name, owner.name);
       written_[static_cast<size_t>(base(index))] = true;
       return;
     }
-    const bool filled = owner.storage == Storage::kInput || owner.storage == Storage::kConstant || written_[static_cast<size_t>(base(index))];
-    checkUser(filled, "plan, program {}, step '{}': it reads '{}' before any step writes it", index_, step.name, owner.name);
+    const bool filled = owner.storage == Storage::kInput || owner.storage == Storage::kConstant ||
+                        written_[static_cast<size_t>(base(index))];
+    checkUser(filled, "plan, program {}, step '{}': it reads '{}' before any step writes it", index_, step.name,
+              owner.name);
   }
 
   void verifyStep(int32_t stepIndex) {
     const auto& step = program_.steps[static_cast<size_t>(stepIndex)];
     verifyPlace(step.name, step.workspaceOffset, step.workspaceBytes);
     for (const int32_t input : step.inputs) {
-      checkUser(input == -1 || inRange(input, program_.tensors), "plan, program {}, step '{}': input tensor {} of {}", index_, step.name, input, program_.tensors.size());
+      checkUser(input == -1 || inRange(input, program_.tensors), "plan, program {}, step '{}': input tensor {} of {}",
+                index_, step.name, input, program_.tensors.size());
       if (input != -1) verifyUse(step, stepIndex, input, false);
     }
     checkUser(!step.outputs.empty(), "plan, program {}, step '{}': it has no outputs", index_, step.name);
     if (step.kind == StepKind::kView) return verifyShared(step, stepIndex);
     for (const int32_t output : step.outputs) {
-      checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_, step.name, output, program_.tensors.size());
+      checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_,
+                step.name, output, program_.tensors.size());
       verifyUse(step, stepIndex, output, true);
     }
     if (step.kind == StepKind::kCopy) {
-      checkUser(step.inputs.size() == 1 && step.inputs[0] >= 0 && step.outputs.size() == 1, "plan, program {}, step '{}': a copy has {} inputs and {} outputs, expected one each",
-                index_, step.name, step.inputs.size(), step.outputs.size());
+      checkUser(step.inputs.size() == 1 && step.inputs[0] >= 0 && step.outputs.size() == 1,
+                "plan, program {}, step '{}': a copy has {} inputs and {} outputs, expected one each", index_,
+                step.name, step.inputs.size(), step.outputs.size());
       return;
     }
     verifyKernel(step);
@@ -139,19 +161,23 @@ class ProgramVerifier {
   // A step of views writes nothing: what it gives stands already where its operands do.
   void verifyShared(const Step& step, int32_t stepIndex) {
     for (const int32_t output : step.outputs) {
-      checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_, step.name, output, program_.tensors.size());
+      checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_,
+                step.name, output, program_.tensors.size());
       verifyUse(step, stepIndex, output, false);
       for (const int32_t input : step.inputs) {
-        checkUser(input != -1 && base(input) == base(output), "plan, program {}, step '{}': it is a view of tensors in other memory", index_, step.name);
+        checkUser(input != -1 && base(input) == base(output),
+                  "plan, program {}, step '{}': it is a view of tensors in other memory", index_, step.name);
       }
     }
   }
 
   void verifyKernel(const Step& step) {
     const auto& kernel = step.kernel;
-    checkUser(!kernel.backend.empty() && !kernel.name.empty(), "plan, program {}, step '{}': it names no kernel", index_, step.name);
-    checkUser(kernel.nativeCode == -1 || inRange(kernel.nativeCode, plan_.nativeCode), "plan, program {}, step '{}': native code {} of {}", index_, step.name,
-              kernel.nativeCode, plan_.nativeCode.size());
+    checkUser(!kernel.backend.empty() && !kernel.name.empty(), "plan, program {}, step '{}': it names no kernel",
+              index_, step.name);
+    checkUser(kernel.nativeCode == -1 || inRange(kernel.nativeCode, plan_.nativeCode),
+              "plan, program {}, step '{}': native code {} of {}", index_, step.name, kernel.nativeCode,
+              plan_.nativeCode.size());
     if (!parsed_.insert(kernel.op).second) return;
     try {
       (void)ops::Operator::parse(kernel.op);
@@ -163,7 +189,7 @@ class ProgramVerifier {
   const Plan& plan_;
   const Program& program_;
   size_t index_;
-  std::vector<bool> written_;      // by base tensor
+  std::vector<bool> written_;  // by base tensor
   std::set<std::string_view> parsed_;
 };
 

@@ -68,10 +68,10 @@ class ManifestWriter {
     const auto profiles = all<fbs::Profile>(plan_.profiles, [&](const auto& x) { return one(x); });
     const auto programs = all<fbs::Program>(plan_.programs, [&](const Program& x) { return one(x); });
     size_t index = 0;
-    const auto constants = all<fbs::Constant>(plan_.constants, [&](const ConstantRecord& x) { return one(x, index++); });
-    const auto native = all<fbs::NativeCode>(nativePlaces, [&](const Place& x) {
-      return fbs::CreateNativeCode(fb_, x.offset, x.bytes);
-    });
+    const auto constants =
+        all<fbs::Constant>(plan_.constants, [&](const ConstantRecord& x) { return one(x, index++); });
+    const auto native = all<fbs::NativeCode>(
+        nativePlaces, [&](const Place& x) { return fbs::CreateNativeCode(fb_, x.offset, x.bytes); });
     const auto facts = all<fbs::Fact>(plan_.facts, [&](const auto& x) {
       const auto key = text(x.first);
       return fbs::CreateFact(fb_, key, text(x.second));
@@ -80,8 +80,8 @@ class ManifestWriter {
     const auto device = text(plan_.target.device);
     const auto deviceName = text(plan_.target.deviceName);
     const auto requirements = texts(plan_.target.requirements);
-    fb_.Finish(fbs::CreateManifest(fb_, name, device, deviceName, requirements, io, symbols, profiles, programs, constants,
-                                   native, plan_.profilingVerbosity, plan_.refittable, facts),
+    fb_.Finish(fbs::CreateManifest(fb_, name, device, deviceName, requirements, io, symbols, profiles, programs,
+                                   constants, native, plan_.profilingVerbosity, plan_.refittable, facts),
                fbs::ManifestIdentifier());
     return {fb_.GetBufferPointer(), fb_.GetSize()};
   }
@@ -91,7 +91,8 @@ class ManifestWriter {
 
   // FlatBuffers ends at 2 GiB without a word; what is written so far is looked at before each table.
   void checkSize() const {
-    checkUser(fb_.GetSize() < (1u << 30), "plan '{}': its manifest exceeds 1 GiB; the network has too many layers for one engine", plan_.name);
+    checkUser(fb_.GetSize() < (1u << 30),
+              "plan '{}': its manifest exceeds 1 GiB; the network has too many layers for one engine", plan_.name);
   }
 
   Offset<flatbuffers::String> text(const std::string& value) {
@@ -153,12 +154,14 @@ class ManifestWriter {
     const auto dtype = text(std::string(tenon::name(tensor.dtype)));
     const auto shape = texts(tensor.shape);
     const auto format = text(std::string(tenon::name(tensor.format)));
-    const auto extent = [&](const Extent& value) { return value.isConstant(0) ? Offset<flatbuffers::String>() : text(value.text()); };
+    const auto extent = [&](const Extent& value) {
+      return value.isConstant(0) ? Offset<flatbuffers::String>() : text(value.text());
+    };
     const auto viewOffset = extent(tensor.viewOffset);
     const auto pitch = extent(tensor.pitch);
     return fbs::CreateTensor(fb_, itsName, dtype, shape, format, static_cast<uint8_t>(tensor.storage), tensor.index,
-                             tensor.offset, tensor.bytes, tensor.firstStep, tensor.lastStep, tensor.onHost, tensor.debug,
-                             viewOffset, pitch);
+                             tensor.offset, tensor.bytes, tensor.firstStep, tensor.lastStep, tensor.onHost,
+                             tensor.debug, viewOffset, pitch);
   }
 
   Offset<fbs::Kernel> one(const KernelRecord& kernel) {

@@ -31,7 +31,9 @@ Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
   layHostArena();
 }
 
-int32_t Binding::base(int32_t tensor) const { return engine_->parts().programs[programIndex_].base[static_cast<size_t>(tensor)]; }
+int32_t Binding::base(int32_t tensor) const {
+  return engine_->parts().programs[programIndex_].base[static_cast<size_t>(tensor)];
+}
 
 bool Binding::inHostArena(int32_t tensor) const {
   const auto& record = program_.tensors[static_cast<size_t>(tensor)];
@@ -71,8 +73,10 @@ void Binding::measureTensors() {
     shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.format};
     bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.format);
     if (bytes_[i] > kMostBytes) {
-      throw UserError("tensor '{}' would have the shape {} = {}: an extent is negative, or it is larger than can be addressed. The inputs are{}; give "
-                      "them other shapes", record.name, shapes_[i].dims.text(), text(record.shape), inputShapes());
+      throw UserError(
+          "tensor '{}' would have the shape {} = {}: an extent is negative, or it is larger than can be addressed. The inputs are{}; give "
+          "them other shapes",
+          record.name, shapes_[i].dims.text(), text(record.shape), inputShapes());
     }
     placeView(i);
   }
@@ -82,14 +86,17 @@ void Binding::measureTensors() {
 std::string Binding::inputShapes() const {
   std::string result;
   for (const auto& record : program_.tensors) {
-    if (record.storage == Storage::kInput) result += fmt::format(" '{}' {}", record.name, evaluate(record.shape, symbols_).text());
+    if (record.storage == Storage::kInput)
+      result += fmt::format(" '{}' {}", record.name, evaluate(record.shape, symbols_).text());
   }
   return result;
 }
 
 void Binding::placeView(size_t tensor) {
   const auto& record = program_.tensors[tensor];
-  const auto value = [&](const Extent& extent) { return extent.isConstant() ? extent.constant() : extent.evaluate(symbols_); };
+  const auto value = [&](const Extent& extent) {
+    return extent.isConstant() ? extent.constant() : extent.evaluate(symbols_);
+  };
   const int64_t offset = value(record.viewOffset);
   const int64_t pitch = value(record.pitch);
   auto& shape = shapes_[tensor];
@@ -122,14 +129,16 @@ void Binding::checkCapacity(size_t tensor) const {
   const auto& record = program_.tensors[owner];
   uint64_t capacity = bytes_[owner];
   if (record.storage == Storage::kArena) capacity = record.bytes;
-  if (record.storage == Storage::kConstant) capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
-  checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}", program_.tensors[tensor].name,
-            shapes_[tensor].dims.text(), reach(tensor), capacity);
+  if (record.storage == Storage::kConstant)
+    capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
+  checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}",
+            program_.tensors[tensor].name, shapes_[tensor].dims.text(), reach(tensor), capacity);
 }
 
 Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
   StepShapes result;
-  for (const int32_t input : step.inputs) result.inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
+  for (const int32_t input : step.inputs)
+    result.inputs.push_back(input < 0 ? TensorShape{} : shapes_[static_cast<size_t>(input)]);
   for (const int32_t output : step.outputs) result.outputs.push_back(shapes_[static_cast<size_t>(output)]);
   return result;
 }
@@ -141,7 +150,8 @@ void Binding::prepareSteps() {
     auto* const preparable = dynamic_cast<Preparable*>(instances_[i].get());
     if (preparable == nullptr) continue;
     const auto shapes = shapesOf(program_.steps[i]);
-    if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &symbols_})) pieces.push_back(std::move(piece));
+    if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &symbols_}))
+      pieces.push_back(std::move(piece));
   }
   if (pieces.size() > 1) runTogether(std::move(pieces));
 }
@@ -158,8 +168,8 @@ void Binding::configureStep(size_t index) {
   if (step.kind == plan::StepKind::kCopy) {
     const auto from = static_cast<size_t>(step.inputs[0]);
     const auto to = static_cast<size_t>(step.outputs[0]);
-    checkUser(bytes_[from] == bytes_[to], "step '{}' copies {} bytes of '{}' to {} bytes of '{}'", step.name, bytes_[from],
-              program_.tensors[from].name, bytes_[to], program_.tensors[to].name);
+    checkUser(bytes_[from] == bytes_[to], "step '{}' copies {} bytes of '{}' to {} bytes of '{}'", step.name,
+              bytes_[from], program_.tensors[from].name, bytes_[to], program_.tensors[to].name);
     return;
   }
   const auto [inputs, outputs] = shapesOf(step);
@@ -217,7 +227,8 @@ memory::Branches Binding::findBranches(const ArenaLayout& layout) const {
     const bool inArena = program_.tensors[i].storage == Storage::kArena && !inHostArena(owner);
     const uint64_t start = inArena ? layout.tensors[i] : 0;
     const auto at = static_cast<size_t>(tensor);
-    return plan::Place{inArena ? 0 : owner + 1, start + viewOffset(tensor), start + std::max(viewOffset(tensor), reach(at))};
+    return plan::Place{inArena ? 0 : owner + 1, start + viewOffset(tensor),
+                       start + std::max(viewOffset(tensor), reach(at))};
   };
   const auto workspacePlace = [&](size_t step) {
     return plan::Place{0, layout.workspaces[step], layout.workspaces[step] + workspaceBytes_[step]};

@@ -50,10 +50,14 @@ class Binding {
   // Which streams the steps run on with one of the two layouts; null: all on the caller's.
   const memory::Branches* branches(const ArenaLayout& layout);
   // Workspace beyond the arena's, where a kernel needs more here than when the plan was built; null elsewhere.
-  void* extraWorkspace(size_t step) const { return workspaceBytes_[step] > program_.steps[step].workspaceBytes ? extraWorkspace_.data() : nullptr; }
+  void* extraWorkspace(size_t step) const {
+    return workspaceBytes_[step] > program_.steps[step].workspaceBytes ? extraWorkspace_.data() : nullptr;
+  }
   uint64_t workspaceBytes(size_t step) const { return workspaceBytes_[step]; }
   // Host memory of a shape tensor of a device that is not the host.
-  void* hostAddress(int32_t tensor) const { return static_cast<std::byte*>(hostArena_.data()) + hostOffsets_[static_cast<size_t>(tensor)]; }
+  void* hostAddress(int32_t tensor) const {
+    return static_cast<std::byte*>(hostArena_.data()) + hostOffsets_[static_cast<size_t>(tensor)];
+  }
   bool inHostArena(int32_t tensor) const;
 
   StepTimer& timer();  // marks: before each step and at the end

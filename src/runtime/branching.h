@@ -13,7 +13,8 @@ class StreamSet {
  public:
   virtual ~StreamSet() = default;
   virtual StreamHandle stream(size_t index) const = 0;
-  // The event stands for what is on the stream now; an event may be used again as soon as those that wait have been told.
+  // The event stands for what is on the stream now; an event may be used again as soon as those that wait have been
+  // told.
   virtual void signal(size_t event, StreamHandle stream) = 0;
   virtual void wait(size_t event, StreamHandle stream) = 0;
 };

@@ -5,8 +5,8 @@
 
 namespace tenon::runtime {
 
-// The other face of an instance whose configure() chooses an implementation; asked for by dynamic_cast. What was chosen when
-// the engine was built stands in the kernel's record as its params, and is wanted wherever the plan is loaded.
+// The other face of an instance whose configure() chooses an implementation; asked for by dynamic_cast. What was chosen
+// when the engine was built stands in the kernel's record as its params, and is wanted wherever the plan is loaded.
 class Chosen {
  public:
   virtual ~Chosen() = default;

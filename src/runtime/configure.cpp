@@ -11,7 +11,8 @@ void check(std::span<const TensorShape> operands, std::string_view side) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto& operand = operands[i];
     checkUser(storageBytes(operand.dtype, operand.dims, operand.format) <= kMostBytes,
-              "{} {} would have the shape {}: expected no negative extent and at most {} bytes", side, i, operand.dims.text(), kMostBytes);
+              "{} {} would have the shape {}: expected no negative extent and at most {} bytes", side, i,
+              operand.dims.text(), kMostBytes);
   }
 }
 

@@ -45,7 +45,8 @@ Constants::Constants(plan::Plan& plan, const PlanSource* source, bool onHost) : 
 void Constants::count(const plan::Program& program) {
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const auto& tensor = program.tensors[i];
-    if (auto* group = groupOf(program, static_cast<int32_t>(i)); group != nullptr && (tensor.debug || tensor.onHost || tensor.storage == plan::Storage::kView)) {
+    if (auto* group = groupOf(program, static_cast<int32_t>(i));
+        group != nullptr && (tensor.debug || tensor.onHost || tensor.storage == plan::Storage::kView)) {
       group->stays = true;
     }
   }
@@ -63,7 +64,8 @@ Constants::Group* Constants::groupOf(const plan::Program& program, int32_t tenso
   if (source_ == nullptr || tensor < 0) return nullptr;
   const auto* record = &program.tensors[static_cast<size_t>(tensor)];
   if (record->storage == plan::Storage::kView) record = &program.tensors[static_cast<size_t>(record->index)];
-  return record->storage == plan::Storage::kConstant ? &groups_[groupOfRecord_[static_cast<size_t>(record->index)]] : nullptr;
+  return record->storage == plan::Storage::kConstant ? &groups_[groupOfRecord_[static_cast<size_t>(record->index)]]
+                                                     : nullptr;
 }
 
 const Constants::Group* Constants::groupOf(const plan::Program& program, int32_t tensor) const {
@@ -77,7 +79,8 @@ bool Constants::mayRelease(const plan::Program& program, const plan::Step& step)
   });
 }
 
-bool Constants::settle(const plan::Program& program, const plan::Step& step, const std::shared_ptr<const Kernel>& kernel) {
+bool Constants::settle(const plan::Program& program, const plan::Step& step,
+                       const std::shared_ptr<const Kernel>& kernel) {
   const auto* const keeper = dynamic_cast<const Keeper*>(kernel.get());
   std::vector<std::pair<Group*, size_t>> holds;
   bool moved = false;

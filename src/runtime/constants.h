@@ -24,8 +24,8 @@ struct HeldConstant {
   size_t input = 0;
 };
 
-// Large constants stay where they are until all kernels that read them are loaded. Those that all hold restorably are let go;
-// others, and all small ones, stay or, where the memory is lent, are copied.
+// Large constants stay where they are until all kernels that read them are loaded. Those that all hold restorably are
+// let go; others, and all small ones, stay or, where the memory is lent, are copied.
 class Constants {
  public:
   // Without a source everything stays as it is.
@@ -33,8 +33,8 @@ class Constants {
 
   // Whether an operand of the step may yet be let go.
   bool mayRelease(const plan::Program& program, const plan::Step& step) const;
-  // After the step's kernel was loaded and, where mayRelease() said so, configured. False: operands have moved and the kernel
-  // must be loaded again.
+  // After the step's kernel was loaded and, where mayRelease() said so, configured. False: operands have moved and the
+  // kernel must be loaded again.
   bool settle(const plan::Program& program, const plan::Step& step, const std::shared_ptr<const Kernel>& kernel);
   // After all of that; once per step.
   void done(const plan::Program& program, const plan::Step& step);

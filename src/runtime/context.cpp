@@ -10,24 +10,32 @@
 namespace tenon::runtime {
 
 Context::State::State(std::shared_ptr<const Engine> itsEngine, const ContextOptions& options, Log& itsLog)
-    : engine(std::move(itsEngine)), strategy(options.strategy), log(itsLog), profile(options.profile), shapes(*engine, options.profile), replays(engine->device()) {
+    : engine(std::move(itsEngine)),
+      strategy(options.strategy),
+      log(itsLog),
+      profile(options.profile),
+      shapes(*engine, options.profile),
+      replays(engine->device()) {
   addresses.assign(engine->io().size(), nullptr);
   outputAllocators.assign(engine->io().size(), nullptr);
   if (strategy == MemoryStrategy::kStatic) {
-    arena = std::make_shared<const DeviceMemory>(engine->device(), engine->allocator(), engine->arenaBytes(), "memory of the execution context");
+    arena = std::make_shared<const DeviceMemory>(engine->device(), engine->allocator(), engine->arenaBytes(),
+                                                 "memory of the execution context");
   }
   useProfile(profile, nullptr);
 }
 
 const plan::Io& Context::State::io(int index) const {
-  checkUser(index >= 0 && static_cast<size_t>(index) < engine->io().size(), "tensor {} does not exist, the engine has {} inputs and outputs", index, engine->io().size());
+  checkUser(index >= 0 && static_cast<size_t>(index) < engine->io().size(),
+            "tensor {} does not exist, the engine has {} inputs and outputs", index, engine->io().size());
   return engine->io()[static_cast<size_t>(index)];
 }
 
 void Context::State::useProfile(int newProfile, StreamHandle stream) {
   std::shared_ptr<const DeviceMemory> memory = arena;
   if (strategy == MemoryStrategy::kOnProfileChange) {
-    memory = std::make_shared<const DeviceMemory>(engine->device(), engine->allocator(), engine->arenaBytes(newProfile), "memory of the execution context", stream);
+    memory = std::make_shared<const DeviceMemory>(engine->device(), engine->allocator(), engine->arenaBytes(newProfile),
+                                                  "memory of the execution context", stream);
   }
   shapes.reset(newProfile);
   profile = newProfile;
@@ -106,8 +114,10 @@ uint64_t Context::tensorBytes(int io) {
 }
 
 void Context::setMemory(void* pointer, uint64_t bytes) {
-  checkUser(state_->strategy == MemoryStrategy::kUserManaged, "the context has its own memory; create it with user-managed memory to give it some");
-  checkUser(reinterpret_cast<uintptr_t>(pointer) % kMemoryAlignment == 0, "the memory at {} is not aligned to {} bytes", fmt::ptr(pointer), kMemoryAlignment);
+  checkUser(state_->strategy == MemoryStrategy::kUserManaged,
+            "the context has its own memory; create it with user-managed memory to give it some");
+  checkUser(reinterpret_cast<uintptr_t>(pointer) % kMemoryAlignment == 0, "the memory at {} is not aligned to {} bytes",
+            fmt::ptr(pointer), kMemoryAlignment);
   state_->userArena = pointer;
   state_->userArenaBytes = pointer == nullptr ? 0 : bytes;
   state_->changed();

@@ -46,7 +46,8 @@ class Context {
   // Values of an input that is a shape tensor, copied; without them they are read from the tensor's address.
   void setShapeValues(int io, std::span<const int64_t> values);
 
-  // Computes all extents; returns the names of inputs whose shape, or whose values for shape tensors, are still missing.
+  // Computes all extents; returns the names of inputs whose shape, or whose values for shape tensors, are still
+  // missing.
   std::vector<std::string> inferShapes();
   bool allShapesGiven();
   // The values of symbols that follow from the shapes given so far.

@@ -42,7 +42,8 @@ const ArenaLayout& Context::State::chooseLayout() {
   const auto& planned = binding->planned();
   if (strategy != MemoryStrategy::kUserManaged || userArenaBytes >= planned.bytes) return planned;
   const auto& compact = binding->compact();
-  checkUser(compact.bytes <= userArenaBytes, "the context was given {} bytes of memory, expected at least {} for these shapes; setDeviceMemory first",
+  checkUser(compact.bytes <= userArenaBytes,
+            "the context was given {} bytes of memory, expected at least {} for these shapes; setDeviceMemory first",
             userArenaBytes, std::min(compact.bytes, planned.bytes));
   return compact;
 }
@@ -75,7 +76,8 @@ void Context::enqueue(StreamHandle stream) {
   State& s = *state_;
   s.errors->rethrow();
   const auto& missing = s.resolve();
-  checkUser(missing.empty(), "no shape or shape values are set for '{}'; setInputShape first", fmt::join(missing, "', '"));
+  checkUser(missing.empty(), "no shape or shape values are set for '{}'; setInputShape first",
+            fmt::join(missing, "', '"));
   s.bind();
   s.allocateOutputs(stream);
   s.checkReady();

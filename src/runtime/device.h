@@ -1,4 +1,5 @@
-// A device as the runtime sees it: memory, streams, submission of work. Implemented by the half of a backend that has its kernels.
+// A device as the runtime sees it: memory, streams, submission of work. Implemented by the half of a backend that has
+// its kernels.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 
 namespace tenon::runtime {
 
-// The other face of a device, asked for by dynamic_cast: one whose allocations succeed beyond what it has, and fail when
-// they are touched. Thread-safe.
+// The other face of a device, asked for by dynamic_cast: one whose allocations succeed beyond what it has, and fail
+// when they are touched. Thread-safe.
 class DeviceCapacity {
  public:
   virtual ~DeviceCapacity() = default;

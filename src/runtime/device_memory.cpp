@@ -7,11 +7,13 @@
 
 namespace tenon::runtime {
 
-DeviceMemory::DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t bytes, std::string_view purpose, StreamHandle stream)
+DeviceMemory::DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t bytes, std::string_view purpose,
+                           StreamHandle stream)
     : device_(&device), allocator_(allocator), bytes_(bytes), stream_(stream) {
   if (bytes == 0) return;
   try {
-    data_ = allocator != nullptr ? allocator->allocate(bytes, kMemoryAlignment, stream) : device.allocate(bytes, kMemoryAlignment);
+    data_ = allocator != nullptr ? allocator->allocate(bytes, kMemoryAlignment, stream)
+                                 : device.allocate(bytes, kMemoryAlignment);
   } catch (const OutOfMemory& error) {
     throw OutOfMemory("{}: {}", purpose, error.what());
   }

@@ -14,7 +14,8 @@ class DeviceMemory {
  public:
   DeviceMemory() = default;
   // `purpose` is for the message of OutOfMemory. No bytes, no memory.
-  DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t bytes, std::string_view purpose, StreamHandle stream = nullptr);
+  DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t bytes, std::string_view purpose,
+               StreamHandle stream = nullptr);
   ~DeviceMemory() { reset(); }
   DeviceMemory(DeviceMemory&& other) noexcept { *this = static_cast<DeviceMemory&&>(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept;

@@ -14,8 +14,10 @@
 namespace tenon::runtime {
 namespace {
 
-std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const PlanSource* source, const LoadOptions& options, Log& log) {
-  return std::make_shared<const Engine>(loadParts(std::move(plan), source, options.device, options.hostCodeAllowed, options.allocator, log));
+std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const PlanSource* source, const LoadOptions& options,
+                                           Log& log) {
+  return std::make_shared<const Engine>(
+      loadParts(std::move(plan), source, options.device, options.hostCodeAllowed, options.allocator, log));
 }
 
 std::shared_ptr<const Engine> fromSource(const PlanSource& source, const LoadOptions& options, Log& log) {
@@ -32,14 +34,15 @@ void readAll(StreamReader& reader, std::byte* to, size_t bytes) {
   }
 }
 
-// Weights that entered a plan unchanged are the caller's, there during the build only: they have no owner (use_count() is
-// 0). Copies them, each place once.
+// Weights that entered a plan unchanged are the caller's, there during the build only: they have no owner (use_count()
+// is 0). Copies them, each place once.
 void ownConstants(plan::Plan& plan) {
   std::map<std::pair<const void*, uint64_t>, std::shared_ptr<const void>> copies;
   for (auto& constant : plan.constants) {
     if (constant.data.use_count() != 0 || constant.bytes == 0) continue;
     auto& copy = copies[{constant.data.get(), constant.bytes}];
-    if (copy == nullptr) copy = plan::Blob::copyOf({static_cast<const std::byte*>(constant.data.get()), constant.bytes}).share(0);
+    if (copy == nullptr)
+      copy = plan::Blob::copyOf({static_cast<const std::byte*>(constant.data.get()), constant.bytes}).share(0);
     constant.data = copy;
   }
 }
@@ -48,8 +51,8 @@ void ownConstants(plan::Plan& plan) {
 
 std::shared_ptr<const Engine> Engine::load(std::span<const std::byte> blob, const LoadOptions& options, Log& log) {
   const auto facts = plan::peek(blob);  // what is no plan at all is not copied
-  checkUser(facts.fileBytes == blob.size(), "plan: {} bytes are given, its header says {}{}", blob.size(), facts.fileBytes,
-            blob.size() < facts.fileBytes ? "; it is cut off" : "");
+  checkUser(facts.fileBytes == blob.size(), "plan: {} bytes are given, its header says {}{}", blob.size(),
+            facts.fileBytes, blob.size() < facts.fileBytes ? "; it is cut off" : "");
   constexpr uintptr_t kAlignment = 64;  // of sections and constants
   const bool isLent = reinterpret_cast<uintptr_t>(blob.data()) % kAlignment == 0;
   return fromSource({isLent ? plan::Blob::lend(blob) : plan::Blob::copyOf(blob), isLent}, options, log);
@@ -76,7 +79,7 @@ Engine::Engine(std::unique_ptr<const EngineParts> parts) : parts_(std::move(part
 Engine::~Engine() = default;
 
 const plan::Plan& Engine::plan() const noexcept { return parts_->plan; }
-LargeVector<std::byte> Engine::serialize() const { 
+LargeVector<std::byte> Engine::serialize() const {
   return parts_->held.empty() ? plan::write(parts_->plan) : plan::write(restored(parts_->plan, parts_->held));
 }
 Device& Engine::device() const noexcept { return *parts_->device; }
@@ -91,14 +94,16 @@ int Engine::findIo(std::string_view name) const noexcept {
 
 Dims Engine::ioDims(int index) const {
   Dims dims;
-  for (const auto& extent : io().at(static_cast<size_t>(index)).shape) dims.push(extent.isConstant() ? extent.constant() : -1);
+  for (const auto& extent : io().at(static_cast<size_t>(index)).shape)
+    dims.push(extent.isConstant() ? extent.constant() : -1);
   return dims;
 }
 
 int Engine::profileCount() const noexcept { return static_cast<int>(parts_->plan.programs.size()); }
 
 const plan::Program& Engine::program(int profile) const {
-  checkUser(profile >= 0 && profile < profileCount(), "profile {} does not exist, the engine has {}", profile, profileCount());
+  checkUser(profile >= 0 && profile < profileCount(), "profile {} does not exist, the engine has {}", profile,
+            profileCount());
   return parts_->plan.programs[static_cast<size_t>(profile)];
 }
 
@@ -129,12 +134,14 @@ uint64_t Engine::constantBytes() const noexcept { return parts_->constantBytes; 
 int Engine::layerCount(int profile) const { return static_cast<int>(program(profile).steps.size()); }
 
 std::string Engine::layerText(int profile, int layer, const SymbolValues* symbols) const {
-  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
+  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer,
+            layerCount(profile));
   return plan::layerText(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer), symbols);
 }
 
 std::string Engine::layerJson(int profile, int layer, const SymbolValues* symbols) const {
-  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer, layerCount(profile));
+  checkUser(layer >= 0 && layer < layerCount(profile), "layer {} does not exist, the engine has {}", layer,
+            layerCount(profile));
   return plan::layerJson(plan(), static_cast<size_t>(profile), static_cast<size_t>(layer), symbols);
 }
 

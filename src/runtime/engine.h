@@ -17,9 +17,9 @@
 namespace tenon::runtime {
 
 struct LoadOptions {
-  bool hostCodeAllowed = false;          // may native host code inside the plan be run
-  std::string device;                    // "cpu", "cuda", "null"; empty: the plan's own. Another one than the plan's is refused
-  AllocatorHook* allocator = nullptr;    // outlives the engine; null: the device's own memory
+  bool hostCodeAllowed = false;  // may native host code inside the plan be run
+  std::string device;            // "cpu", "cuda", "null"; empty: the plan's own. Another one than the plan's is refused
+  AllocatorHook* allocator = nullptr;  // outlives the engine; null: the device's own memory
 };
 
 struct EngineParts;  // what loading makes; src/runtime/engine_parts.h
@@ -27,8 +27,8 @@ struct EngineParts;  // what loading makes; src/runtime/engine_parts.h
 // Thread-safe: everything is const after load. Hold it by shared_ptr; contexts do.
 class Engine {
  public:
-  // The blob may be freed afterwards: kernels take what they need of it, the rest is copied. Throws UserError for damaged, hostile or
-  // foreign plans, Unsupported when this machine lacks what the plan needs.
+  // The blob may be freed afterwards: kernels take what they need of it, the rest is copied. Throws UserError for
+  // damaged, hostile or foreign plans, Unsupported when this machine lacks what the plan needs.
   static std::shared_ptr<const Engine> load(std::span<const std::byte> blob, const LoadOptions& options, Log& log);
   // Reads straight into place.
   static std::shared_ptr<const Engine> loadFrom(StreamReader& reader, const LoadOptions& options, Log& log);
@@ -59,7 +59,8 @@ class Engine {
   int32_t auxStreams() const noexcept;  // beside the caller's, the most of all profiles
 
   int layerCount(int profile = 0) const;
-  // One line, or a JSON object, about one layer; all layers together (src/plan/inspect.h). `symbols`: of a context, or null.
+  // One line, or a JSON object, about one layer; all layers together (src/plan/inspect.h). `symbols`: of a context, or
+  // null.
   std::string layerText(int profile, int layer, const SymbolValues* symbols = nullptr) const;
   std::string layerJson(int profile, int layer, const SymbolValues* symbols = nullptr) const;
   std::string engineText(int profile, const SymbolValues* symbols = nullptr) const;

@@ -23,11 +23,13 @@ Device& findDevice(const std::string& kind) {
     if (reason.empty()) return backend->device();
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", backend->name(), reason);
   }
-  throw Unsupported("device '{}' is not available here: {}", kind, reasons.empty() ? "no backend for it is built in" : reasons);
+  throw Unsupported("device '{}' is not available here: {}", kind,
+                    reasons.empty() ? "no backend for it is built in" : reasons);
 }
 
 plan::Machine machineOf(Device& device) {
-  return {device.kind(), device.name(), device.properties(), [&device](const std::string& requirement) { return device.meets(requirement); }};
+  return {device.kind(), device.name(), device.properties(),
+          [&device](const std::string& requirement) { return device.meets(requirement); }};
 }
 
 // Kernels of one engine. Steps of several profiles with the same record, constants and formats share one kernel, and so
@@ -46,7 +48,8 @@ class KernelLoader {
     }
     for (const auto& step : program.steps) {
       loaded.checked.push_back(checkedOperator(program, step));
-      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadSettled(program, loaded, step, measured) : nullptr);
+      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadSettled(program, loaded, step, measured)
+                                                                    : nullptr);
       constants_.done(program, step);
     }
     return loaded;
@@ -58,7 +61,7 @@ class KernelLoader {
       const auto& owner = program.tensors[static_cast<size_t>(loaded.base[i])];
       const bool constant = owner.storage == plan::Storage::kConstant;
       const auto index = static_cast<size_t>(owner.index);
-      loaded.constants.push_back(!constant                  ? nullptr
+      loaded.constants.push_back(!constant                   ? nullptr
                                  : program.tensors[i].onHost ? const_cast<void*>(plan_.constants[index].data.get())
                                                              : addresses[index]);
     }
@@ -68,7 +71,8 @@ class KernelLoader {
   // Kernels of the host trust their tensors, as a wrong plan must not make them: each set of shapes is held against the
   // operator first. References do so themselves.
   static std::optional<ops::Operator> checkedOperator(const plan::Program& program, const plan::Step& step) {
-    if (step.kind != plan::StepKind::kLaunch || (step.kernel.backend != "cpu" && step.kernel.backend != "ref")) return std::nullopt;
+    if (step.kind != plan::StepKind::kLaunch || (step.kernel.backend != "cpu" && step.kernel.backend != "ref"))
+      return std::nullopt;
     const bool isWhole = std::all_of(step.inputs.begin(), step.inputs.end(), [](int32_t input) { return input >= 0; });
     checkUser(isWhole, "plan, step '{}': an input of its kernel is absent", step.name);
     auto op = ops::Operator::parse(step.kernel.op);
@@ -81,21 +85,25 @@ class KernelLoader {
     return op;
   }
 
-  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step, const SymbolValues& measured) {
+  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, const LoadedProgram& loaded,
+                                            const plan::Step& step, const SymbolValues& measured) {
     for (;;) {
       auto kernel = loadStep(program, loaded, step);
-      if (constants_.mayRelease(program, step) && dynamic_cast<const Keeper*>(kernel.get()) != nullptr) packNow(program, step, *kernel, measured);
+      if (constants_.mayRelease(program, step) && dynamic_cast<const Keeper*>(kernel.get()) != nullptr)
+        packNow(program, step, *kernel, measured);
       if (constants_.settle(program, step, kernel)) return kernel;
     }
   }
 
   // Some kernels pack when they know their shapes.
-  static void packNow(const plan::Program& program, const plan::Step& step, const Kernel& kernel, const SymbolValues& symbols) {
+  static void packNow(const plan::Program& program, const plan::Step& step, const Kernel& kernel,
+                      const SymbolValues& symbols) {
     const auto shapesOf = [&](const std::vector<int32_t>& indices) {
       std::vector<TensorShape> shapes;
       for (const int32_t index : indices) {
         const auto& tensor = program.tensors[static_cast<size_t>(index)];
-        shapes.push_back({tensor.dtype, evaluate(tensor.shape, symbols), tensor.format, tensor.pitch.evaluate(symbols)});
+        shapes.push_back(
+            {tensor.dtype, evaluate(tensor.shape, symbols), tensor.format, tensor.pitch.evaluate(symbols)});
       }
       return shapes;
     };
@@ -109,18 +117,22 @@ class KernelLoader {
     }
   }
 
-  std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step) {
+  std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded,
+                                         const plan::Step& step) {
     std::vector<TensorView> constants;
     const auto& record = step.kernel;
-    std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params, record.nativeCode);
+    std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", record.backend, record.name, record.version, record.op,
+                                  record.params, record.nativeCode);
     for (const int32_t input : step.inputs) {
       constants.push_back(input < 0 ? TensorView{} : constantOperand(program, loaded, input));
-      key += fmt::format("{}:{}:{},", fmt::ptr(constants.back().data), name(constants.back().dtype), constants.back().dims.text());
+      key += fmt::format("{}:{}:{},", fmt::ptr(constants.back().data), name(constants.back().dtype),
+                         constants.back().dims.text());
     }
     auto& kernel = known_[key];
     if (kernel != nullptr) return kernel;
     std::span<const std::byte> code;
-    if (record.nativeCode >= 0 && (hostCodeAllowed_ || plan_.target.device != "cpu")) code = plan_.nativeCode[static_cast<size_t>(record.nativeCode)];
+    if (record.nativeCode >= 0 && (hostCodeAllowed_ || plan_.target.device != "cpu"))
+      code = plan_.nativeCode[static_cast<size_t>(record.nativeCode)];
     Backend& owner = backend(record.backend);
     const auto reason = owner.unavailable();
     if (!reason.empty()) throw Unsupported("step '{}' needs the backend '{}': {}", step.name, record.backend, reason);
@@ -136,7 +148,8 @@ class KernelLoader {
     if (owner.storage != plan::Storage::kConstant || !isConstant(tensor.shape)) return view;
     const auto& constant = plan_.constants[static_cast<size_t>(owner.index)];
     view.dims = evaluate(tensor.shape, {});
-    checkUser(storageBytes(tensor.dtype, view.dims, tensor.format) <= constant.bytes, "plan: tensor '{}' is larger than constant {}", tensor.name, owner.index);
+    checkUser(storageBytes(tensor.dtype, view.dims, tensor.format) <= constant.bytes,
+              "plan: tensor '{}' is larger than constant {}", tensor.name, owner.index);
     view.data = const_cast<void*>(constant.data.get());
     return view;
   }
@@ -148,13 +161,15 @@ class KernelLoader {
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
-// Constants that begin at the same place but end elsewhere (empty ones, or parts of the caller's weights) are not equal.
+// Constants that begin at the same place but end elsewhere (empty ones, or parts of the caller's weights) are not
+// equal.
 using ConstantPlace = std::pair<const void*, uint64_t>;
 
 uint64_t bytesOf(const std::vector<plan::ConstantRecord>& constants) {
   std::set<ConstantPlace> distinct;
   for (const auto& constant : constants) distinct.emplace(constant.data.get(), constant.bytes);
-  return std::accumulate(distinct.begin(), distinct.end(), uint64_t{0}, [](uint64_t sum, const auto& one) { return sum + one.second; });
+  return std::accumulate(distinct.begin(), distinct.end(), uint64_t{0},
+                         [](uint64_t sum, const auto& one) { return sum + one.second; });
 }
 
 // Addresses of constants on the device, by constant. Equal data is uploaded once.
@@ -177,7 +192,8 @@ std::vector<void*> placeConstants(EngineParts& parts) {
 
 }  // namespace
 
-void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs) {
+void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs,
+                   std::span<const TensorShape> outputs) {
   const auto views = [](std::span<const TensorShape> shapes) {
     std::vector<TensorView> result;
     for (const auto& shape : shapes) result.push_back({nullptr, shape.dtype, shape.dims});
@@ -192,8 +208,8 @@ void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::sp
   }
 }
 
-std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device, bool hostCodeAllowed,
-                                             AllocatorHook* allocator, Log& log) {
+std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device,
+                                             bool hostCodeAllowed, AllocatorHook* allocator, Log& log) {
   auto parts = std::make_unique<EngineParts>();
   parts->plan = std::move(plan);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
@@ -203,7 +219,8 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   Constants constants(parts->plan, source, parts->device->isHost());
   KernelLoader loader(parts->plan, constants, hostCodeAllowed, log);
   const auto& programs = parts->plan.programs;
-  for (size_t i = 0; i < programs.size(); ++i) parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, i)));
+  for (size_t i = 0; i < programs.size(); ++i)
+    parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, i)));
   const auto addresses = placeConstants(*parts);
   for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i], addresses);
   parts->held = constants.takeHeld();

@@ -29,16 +29,17 @@ struct EngineParts {
   std::vector<DeviceMemory> uploads;  // constants on a device that is not the host; by constant
   std::vector<LoadedProgram> programs;
   uint64_t constantBytes = 0;
-  std::vector<HeldConstant> held;     // constants of the plan that have no bytes there
+  std::vector<HeldConstant> held;  // constants of the plan that have no bytes there
   mutable ToldSteps told;
 };
 
 // Holds the tensors of a step against the shape rule of its operator. Throws UserError.
-void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs, std::span<const TensorShape> outputs);
+void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs,
+                   std::span<const TensorShape> outputs);
 
-// Checks the plan against this machine, uploads constants, loads kernels. The plan is verified before. `source`: where its
-// constants lie, if they need not stay there; nothing of lent memory is used afterwards.
-std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device, bool hostCodeAllowed,
-                                             AllocatorHook* allocator, Log& log);
+// Checks the plan against this machine, uploads constants, loads kernels. The plan is verified before. `source`: where
+// its constants lie, if they need not stay there; nothing of lent memory is used afterwards.
+std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device,
+                                             bool hostCodeAllowed, AllocatorHook* allocator, Log& log);
 
 }  // namespace tenon::runtime

@@ -25,8 +25,10 @@ hostcuda::StreamHandle streamOf(StreamHandle stream) { return static_cast<hostcu
 
 void check(hostcuda::Status status, const char* what) {
   if (status == hostcuda::Status::kSuccess) return;
-  if (status == hostcuda::Status::kInvalidResourceHandle) throw UserError("{}: the stream or event does not exist", what);
-  if (status == hostcuda::Status::kStreamCaptureInvalidated) throw UserError("{}: the stream's capture was invalidated before", what);
+  if (status == hostcuda::Status::kInvalidResourceHandle)
+    throw UserError("{}: the stream or event does not exist", what);
+  if (status == hostcuda::Status::kStreamCaptureInvalidated)
+    throw UserError("{}: the stream's capture was invalidated before", what);
   if (status == hostcuda::Status::kMemoryAllocation) throw OutOfMemory("{}: no memory", what);
   throw UserError("{}: failed with CUDA error {}", what, static_cast<int>(status));
 }
@@ -64,11 +66,15 @@ class HostDevice final : public Device, public DeviceCapacity {
   bool isHost() const override { return true; }
   uint64_t memoryBytes() const override { return platform::memoryBytes(); }
 
-  // Not hostcuda's allocator: its free waits for all streams, and memory of finished work is freed on a stream's thread.
+  // Not hostcuda's allocator: its free waits for all streams, and memory of finished work is freed on a stream's
+  // thread.
   void* allocate(size_t bytes, size_t alignment) override {
     const bool large = bytes >= 2 * kLargePage;
     alignment = std::max(alignment, large ? kLargePage : size_t{64});
-    void* memory = bytes > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(alignment, (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
+    void* memory =
+        bytes > SIZE_MAX / 2
+            ? nullptr
+            : std::aligned_alloc(alignment, (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
     if (memory == nullptr) throw OutOfMemory("no host memory for {} bytes", bytes);
     if (large) platform::preferLargePages(memory, bytes);
     return memory;
@@ -93,7 +99,8 @@ class HostDevice final : public Device, public DeviceCapacity {
   }
 
   void recordEvent(void* event, StreamHandle stream) override {
-    if (hostcuda::isHostMode()) check(hostcuda::eventRecord(static_cast<hostcuda::EventHandle>(event), streamOf(stream)), "record event");
+    if (hostcuda::isHostMode())
+      check(hostcuda::eventRecord(static_cast<hostcuda::EventHandle>(event), streamOf(stream)), "record event");
   }
 
   std::unique_ptr<StepTimer> makeTimer(size_t marks) override { return std::make_unique<HostTimer>(marks); }

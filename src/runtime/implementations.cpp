@@ -33,8 +33,9 @@ void reportImplementations(const Binding& binding, int profile, const SymbolValu
     const auto got = chosen->implementation();
     const std::string& wanted = steps[i].kernel.params;
     if (!binding.engine().parts().told.isFirst(profile, i, measured)) continue;
-    const auto line = fmt::format("step '{}' of {} -> {} runs '{}'", steps[i].name, binding.dims(steps[i].inputs[0]).text(),
-                                  binding.dims(steps[i].outputs[0]).text(), got);
+    const auto line =
+        fmt::format("step '{}' of {} -> {} runs '{}'", steps[i].name, binding.dims(steps[i].inputs[0]).text(),
+                    binding.dims(steps[i].outputs[0]).text(), got);
     if (got.find(wanted) != std::string_view::npos) {  // older plans have a part of the name, or nothing
       log.verbose("{}, as was measured", line);
       continue;
@@ -46,10 +47,12 @@ void reportImplementations(const Binding& binding, int profile, const SymbolValu
   }
   if (count == 0) return;
   if (count > kNamed) named += fmt::format("\n  and {} more", count - kNamed);
-  log.warning("{} of the engine's steps run another implementation of their library than was measured when it was built, because "
-              "that one is not to be had {}:{}\n  They may be slower; {}", count,
-              measured ? "on this machine with these threads" : "for these shapes", named,
-              measured ? "build the engine on this machine" : "give these shapes a profile of their own that has them as its opt shapes");
+  log.warning(
+      "{} of the engine's steps run another implementation of their library than was measured when it was built, because "
+      "that one is not to be had {}:{}\n  They may be slower; {}",
+      count, measured ? "on this machine with these threads" : "for these shapes", named,
+      measured ? "build the engine on this machine"
+               : "give these shapes a profile of their own that has them as its opt shapes");
 }
 
 }  // namespace tenon::runtime

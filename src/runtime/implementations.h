@@ -30,8 +30,8 @@ class ToldSteps {
 // The symbols at the profile's opt shapes, for which candidates are measured.
 SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile);
 
-// After configure(symbols). A warning where the shapes are those that were measured, or where nothing but a library's plain
-// code is left; a verbose line where other shapes have another fast implementation. Each step is named once.
+// After configure(symbols). A warning where the shapes are those that were measured, or where nothing but a library's
+// plain code is left; a verbose line where other shapes have another fast implementation. Each step is named once.
 void reportImplementations(const Binding& binding, int profile, const SymbolValues& symbols, Log& log);
 
 }  // namespace tenon::runtime

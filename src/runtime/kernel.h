@@ -26,8 +26,8 @@ struct TensorShape {
 // Elements from one pixel of a channels-last tensor to the next.
 inline int64_t pixelStep(const TensorShape& shape) { return shape.pitch != 0 ? shape.pitch : shape.dims[1]; }
 
-// Extents for which an instance is made ready. Absent optional tensors have dtype only and rank 0. Only operands that the
-// candidate named (compile::Candidate) have a pitch.
+// Extents for which an instance is made ready. Absent optional tensors have dtype only and rank 0. Only operands that
+// the candidate named (compile::Candidate) have a pitch.
 struct Shapes {
   std::span<const TensorShape> inputs;
   std::span<const TensorShape> outputs;
@@ -35,9 +35,9 @@ struct Shapes {
 };
 
 struct LaunchArguments {
-  void* const* inputs = nullptr;   // null where absent; constants are device addresses
+  void* const* inputs = nullptr;  // null where absent; constants are device addresses
   void* const* outputs = nullptr;
-  void* workspace = nullptr;       // as large as configure() said, aligned to 64 bytes (256 on a GPU)
+  void* workspace = nullptr;  // as large as configure() said, aligned to 64 bytes (256 on a GPU)
   StreamHandle stream = nullptr;
 };
 

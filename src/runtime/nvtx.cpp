@@ -1,4 +1,5 @@
-// The program's side of NVTX's injection: a tool's library is handed tables of function pointers, and writes its own there.
+// The program's side of NVTX's injection: a tool's library is handed tables of function pointers, and writes its own
+// there.
 #include "runtime/nvtx.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,8 @@ using Function = void (*)();
 
 // Numbers of the interface: tables of functions, and the places of those that are called here.
 enum Table : unsigned { kCore = 1, kCuda = 2, kOpenCl = 3, kCudaRuntime = 4, kDomains = 5, kSync = 6, kTables = 7 };
-constexpr std::array<unsigned, kTables> kFunctions{0, 16, 9, 15, 7, 16, 7};  // in each table, the unused first one included
+constexpr std::array<unsigned, kTables> kFunctions{0, 16, 9, 15,
+                                                   7, 16, 7};  // in each table, the unused first one included
 constexpr size_t kMostFunctions = 16;
 enum DomainFunction : unsigned { kRangePush = 4, kRangePop = 5, kDomainCreate = 12 };
 constexpr uint32_t kInterfaceVersion = 3;
@@ -111,9 +113,10 @@ std::shared_ptr<const RangeTexts> rangeTexts(const plan::Plan& plan, const plan:
   auto texts = std::make_shared<RangeTexts>();
   texts->execution = plan.name.empty() ? "enqueue" : "enqueue " + plan.name;
   for (const auto& step : program.steps) {
-    texts->steps.push_back(detail == RangeDetail::kDetailed
-                               ? fmt::format("{} [{}, {}, of {}]", step.name, step.layerType, step.tactic, fmt::join(step.origins, " + "))
-                               : step.name);
+    texts->steps.push_back(
+        detail == RangeDetail::kDetailed
+            ? fmt::format("{} [{}, {}, of {}]", step.name, step.layerType, step.tactic, fmt::join(step.origins, " + "))
+            : step.name);
   }
   return texts;
 }

@@ -10,8 +10,8 @@
 
 namespace tenon::runtime {
 
-// The tool that watches this process, if one does: NVTX_INJECTION64_PATH names its library, which fills in the functions
-// that it wants to see. Asked for once.
+// The tool that watches this process, if one does: NVTX_INJECTION64_PATH names its library, which fills in the
+// functions that it wants to see. Asked for once.
 class NvtxTool {
  public:
   static const NvtxTool* attached();  // null without one

@@ -52,12 +52,16 @@ void Packet::prepare(const Setup& setup) {
     const int32_t owner = loaded.base[i];
     const auto& record = program.tensors[static_cast<size_t>(owner)];
     void* address = loaded.constants[i];
-    if (record.storage == Storage::kInput || record.storage == Storage::kOutput) address = setup.addresses[static_cast<size_t>(record.index)];
+    if (record.storage == Storage::kInput || record.storage == Storage::kOutput)
+      address = setup.addresses[static_cast<size_t>(record.index)];
     if (record.storage == Storage::kArena) {
-      address = binding_->inHostArena(owner) ? binding_->hostAddress(owner)
-                                             : static_cast<std::byte*>(setup.arena) + setup.layout->tensors[static_cast<size_t>(owner)];
+      address = binding_->inHostArena(owner)
+                    ? binding_->hostAddress(owner)
+                    : static_cast<std::byte*>(setup.arena) + setup.layout->tensors[static_cast<size_t>(owner)];
     }
-    addresses_[i] = address == nullptr ? emptyTensor : static_cast<std::byte*>(address) + binding_->viewOffset(static_cast<int32_t>(i));
+    addresses_[i] = address == nullptr
+                        ? emptyTensor
+                        : static_cast<std::byte*>(address) + binding_->viewOffset(static_cast<int32_t>(i));
   }
   operands_.clear();
   first_.clear();
@@ -65,10 +69,12 @@ void Packet::prepare(const Setup& setup) {
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const auto& step = program.steps[i];
     first_.push_back(operands_.size());
-    for (const int32_t input : step.inputs) operands_.push_back(input < 0 ? nullptr : addresses_[static_cast<size_t>(input)]);
+    for (const int32_t input : step.inputs)
+      operands_.push_back(input < 0 ? nullptr : addresses_[static_cast<size_t>(input)]);
     for (const int32_t output : step.outputs) operands_.push_back(addresses_[static_cast<size_t>(output)]);
     void* const extra = binding_->extraWorkspace(i);
-    workspaces_.push_back(extra != nullptr ? extra : static_cast<std::byte*>(setup.arena) + setup.layout->workspaces[i]);
+    workspaces_.push_back(extra != nullptr ? extra
+                                           : static_cast<std::byte*>(setup.arena) + setup.layout->workspaces[i]);
   }
 }
 

@@ -41,18 +41,18 @@ class Packet {
     uint64_t version = 0;              // changes with any of the above
   };
 
-  static void run(void* packet);      // for Device::submit
+  static void run(void* packet);                          // for Device::submit
   static void record(void* packet, StreamHandle stream);  // for Device::record; throws what goes wrong
   static void release(void* packet);
 
   StreamHandle stream = nullptr;
   bool timed = false;
   DebugHook* debug = nullptr;
-  std::vector<uint8_t> debugOn;  // by tensor; read when debug is set
+  std::vector<uint8_t> debugOn;                // by tensor; read when debug is set
   const memory::Branches* branches = nullptr;  // of the binding; null: all on one stream
   StreamSet* streams = nullptr;  // of the context, beside `stream`; outlives what is recorded or submitted at once
   std::span<const StreamHandle> givenStreams;  // the caller's in the place of the first ones of those
-  std::shared_ptr<const RangeTexts> ranges;  // for the tool that is attached; null: no ranges
+  std::shared_ptr<const RangeTexts> ranges;    // for the tool that is attached; null: no ranges
   Log* log = nullptr;
   std::shared_ptr<ErrorSlot> errors;
 

@@ -12,8 +12,9 @@ namespace tenon::runtime {
 class Preparable {
  public:
   virtual ~Preparable() = default;
-  // Asked before configure() for the same shapes. Work for any thread, beside that of other instances, so that configure()
-  // need not wait for it; empty where there is nothing to wait for. What goes wrong in it, configure() will say.
+  // Asked before configure() for the same shapes. Work for any thread, beside that of other instances, so that
+  // configure() need not wait for it; empty where there is nothing to wait for. What goes wrong in it, configure() will
+  // say.
   virtual std::function<void()> preparation(const Shapes& shapes) = 0;
 };
 

@@ -21,7 +21,8 @@ class Recorder {
   // What `work` puts on the stream that it is given; null where it cannot be recorded. The work must have run once
   // before, so that nothing is loaded lazily. `reuse` may be null: a recording that is no longer needed, of the same
   // steps with other addresses at best.
-  virtual std::unique_ptr<Recording> record(void (*work)(void* argument, StreamHandle stream), void* argument, std::unique_ptr<Recording> reuse) = 0;
+  virtual std::unique_ptr<Recording> record(void (*work)(void* argument, StreamHandle stream), void* argument,
+                                            std::unique_ptr<Recording> reuse) = 0;
   virtual bool isCapturing(StreamHandle stream) = 0;  // into a graph of the caller
 };
 

@@ -13,9 +13,11 @@ constexpr size_t kMostEntries = 4;
 
 }  // namespace
 
-Replays::Replays(Device& device) : recorder_(switchedOn("TENON_CUDA_GRAPH", true) ? dynamic_cast<Recorder*>(&device) : nullptr) {}
+Replays::Replays(Device& device)
+    : recorder_(switchedOn("TENON_CUDA_GRAPH", true) ? dynamic_cast<Recorder*>(&device) : nullptr) {}
 
-Replays::Decision Replays::look(const std::shared_ptr<Binding>& binding, void* arena, const std::vector<void*>& addresses, StreamHandle stream) {
+Replays::Decision Replays::look(const std::shared_ptr<Binding>& binding, void* arena,
+                                const std::vector<void*>& addresses, StreamHandle stream) {
   if (recorder_ == nullptr || recorder_->isCapturing(stream)) return {};
   auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.binding == binding && entry.arena == arena && entry.addresses == addresses;

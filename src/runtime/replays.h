@@ -20,7 +20,8 @@ class Replays {
     Recording* recording = nullptr;
     bool wanted = false;
   };
-  Decision look(const std::shared_ptr<Binding>& binding, void* arena, const std::vector<void*>& addresses, StreamHandle stream);
+  Decision look(const std::shared_ptr<Binding>& binding, void* arena, const std::vector<void*>& addresses,
+                StreamHandle stream);
   // For the combination just looked at; null when the work cannot be recorded, which is then not tried again.
   Recording* record(Packet& packet);
   void forget(const Binding* binding);  // its kernels change
@@ -35,7 +36,7 @@ class Replays {
     int seen = 0;
     bool refused = false;
   };
-  Recorder* recorder_;           // null: everything is launched
+  Recorder* recorder_;          // null: everything is launched
   std::vector<Entry> entries_;  // most recently used first
 };
 

@@ -31,16 +31,18 @@ void ShapeState::setShape(int index, const Dims& dims) {
   const auto& x = io(index);
   checkUser(x.isInput, "'{}' is an output, its shape follows from the inputs", x.name);
   const auto rank = static_cast<int>(x.shape.size());
-  checkUser(dims.rank == rank, "input '{}': shape {} has {} dimensions, expected {} as in {}", x.name, dims.text(), dims.rank, rank, engine_.ioDims(index).text());
+  checkUser(dims.rank == rank, "input '{}': shape {} has {} dimensions, expected {} as in {}", x.name, dims.text(),
+            dims.rank, rank, engine_.ioDims(index).text());
   const auto* range = engine_.range(profile_, index);
   for (int axis = 0; axis < rank; ++axis) {
     const auto& extent = x.shape[static_cast<size_t>(axis)];
-    checkUser(!extent.isConstant() || extent.constant() == dims[axis], "input '{}': axis {} is {}, expected {} (the network or every profile fixes it)", x.name, axis,
+    checkUser(!extent.isConstant() || extent.constant() == dims[axis],
+              "input '{}': axis {} is {}, expected {} (the network or every profile fixes it)", x.name, axis,
               dims[axis], extent.text());
     const bool ranged = range != nullptr && range->min.rank == rank;
     checkUser(dims[axis] >= 0 && (!ranged || (dims[axis] >= range->min[axis] && dims[axis] <= range->max[axis])),
-              "input '{}': axis {} is {}, profile {} allows {} to {}", x.name, axis, dims[axis], profile_, ranged ? range->min[axis] : 0,
-              ranged ? range->max[axis] : INT64_MAX);
+              "input '{}': axis {} is {}, profile {} allows {} to {}", x.name, axis, dims[axis], profile_,
+              ranged ? range->min[axis] : 0, ranged ? range->max[axis] : INT64_MAX);
   }
   auto& input = inputs_[static_cast<size_t>(index)];
   if (input.given && input.dims == dims) return;
@@ -53,8 +55,9 @@ void ShapeState::checkValues(int index, std::span<const int64_t> values) const {
   const auto* range = engine_.range(profile_, index);
   if (range == nullptr || range->minValues.size() != values.size()) return;
   for (size_t i = 0; i < values.size(); ++i) {
-    checkUser(values[i] >= range->minValues[i] && values[i] <= range->maxValues[i], "shape tensor '{}': value {} is {}, profile {} allows {} to {}",
-              io(index).name, i, values[i], profile_, range->minValues[i], range->maxValues[i]);
+    checkUser(values[i] >= range->minValues[i] && values[i] <= range->maxValues[i],
+              "shape tensor '{}': value {} is {}, profile {} allows {} to {}", io(index).name, i, values[i], profile_,
+              range->minValues[i], range->maxValues[i]);
   }
 }
 
@@ -62,7 +65,8 @@ void ShapeState::setValues(int index, std::span<const int64_t> values) {
   const auto& x = io(index);
   checkUser(x.isInput && x.isShapeTensor, "'{}' is no input that is a shape tensor", x.name);
   const int64_t count = inputs_[static_cast<size_t>(index)].dims.count();
-  checkUser(static_cast<int64_t>(values.size()) == count, "shape tensor '{}': {} values are given, expected {}", x.name, values.size(), count);
+  checkUser(static_cast<int64_t>(values.size()) == count, "shape tensor '{}': {} values are given, expected {}", x.name,
+            values.size(), count);
   checkValues(index, values);
   auto& input = inputs_[static_cast<size_t>(index)];
   input.valuesSet = true;
@@ -108,7 +112,8 @@ void ShapeState::bind() {
   ++version_;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto& x = engine_.io()[i];
-    if (x.isInput && (!inputs_[i].given || (inputs_[i].valuesNeeded && !inputs_[i].valuesKnown))) missing_.push_back(x.name);
+    if (x.isInput && (!inputs_[i].given || (inputs_[i].valuesNeeded && !inputs_[i].valuesKnown)))
+      missing_.push_back(x.name);
   }
   std::map<std::string_view, const plan::Symbol*> sources;
   const auto source = [&](const plan::Symbol& s) {
@@ -117,24 +122,26 @@ void ShapeState::bind() {
   for (const auto& symbol : engine_.plan().symbols) {
     const auto& input = inputs_[static_cast<size_t>(symbol.io)];
     if (!input.given || (symbol.fromContents && !input.valuesKnown)) continue;
-    const int64_t value = symbol.fromContents ? input.values[static_cast<size_t>(symbol.index)] : input.dims[symbol.index];
+    const int64_t value =
+        symbol.fromContents ? input.values[static_cast<size_t>(symbol.index)] : input.dims[symbol.index];
     const auto [entry, fresh] = symbols_.emplace(symbol.name, value);
     if (fresh) sources[symbol.name] = &symbol;
-    checkUser(fresh || entry->second == value, "dimension '{}' is {} by {}, and {} by {}; they must be equal", symbol.name, entry->second,
-              source(*sources[symbol.name]), value, source(symbol));
+    checkUser(fresh || entry->second == value, "dimension '{}' is {} by {}, and {} by {}; they must be equal",
+              symbol.name, entry->second, source(*sources[symbol.name]), value, source(symbol));
   }
   for (size_t i = 0; missing_.empty() && i < inputs_.size(); ++i) {
     const auto& x = engine_.io()[i];
     if (!x.isInput) continue;
     const Dims expected = evaluate(x.shape, symbols_);
-    checkUser(expected == inputs_[i].dims, "input '{}' has the shape {}, expected {} = {} for the other inputs", x.name, inputs_[i].dims.text(),
-              expected.text(), text(x.shape));
+    checkUser(expected == inputs_[i].dims, "input '{}' has the shape {}, expected {} = {} for the other inputs", x.name,
+              inputs_[i].dims.text(), expected.text(), text(x.shape));
   }
   for (const auto& x : engine_.io()) {
     if (x.isInput || !missing_.empty()) continue;
     const Dims dims = evaluate(x.shape, symbols_);
     checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
-              "output '{}' would have the shape {} = {} for these shapes of the inputs; give other ones", x.name, dims.text(), text(x.shape));
+              "output '{}' would have the shape {} = {} for these shapes of the inputs; give other ones", x.name,
+              dims.text(), text(x.shape));
   }
   dirty_ = false;
 }
@@ -144,7 +151,8 @@ Dims ShapeState::known(const Shape& shape) const {
   for (const auto& extent : shape) {
     std::set<std::string> names;
     extent.collectSymbols(names);
-    const bool bound = std::all_of(names.begin(), names.end(), [&](const std::string& name) { return symbols_.count(name) != 0; });
+    const bool bound =
+        std::all_of(names.begin(), names.end(), [&](const std::string& name) { return symbols_.count(name) != 0; });
     dims.push(bound ? extent.evaluate(symbols_) : -1);
   }
   return dims;

@@ -32,7 +32,7 @@ class ShapeState {
   struct Input {
     bool given = false;
     Dims dims;
-    bool valuesSet = false;    // by setValues
+    bool valuesSet = false;  // by setValues
     bool valuesKnown = false;
     bool valuesNeeded = false;
     std::vector<int64_t> values;

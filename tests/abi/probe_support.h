@@ -110,7 +110,8 @@ inline uint64_t tokenOf(const nvinfer1::TimingCacheValue& value) {
 
 //! Some public functions take by value what the function behind them takes by reference, or the other way round.
 template <typename Plain>
-constexpr bool kComparedByContent = std::is_same_v<Plain, nvinfer1::Dims> || std::is_same_v<Plain, nvinfer1::Permutation>;
+constexpr bool kComparedByContent =
+    std::is_same_v<Plain, nvinfer1::Dims> || std::is_same_v<Plain, nvinfer1::Permutation>;
 
 //! One number that tells values of the type T apart; most references and all pointers are told apart by address.
 template <typename T>

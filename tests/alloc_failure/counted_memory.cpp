@@ -39,7 +39,8 @@ int findForeign(dl_phdr_info* info, std::size_t, void* result) {
     range.begin = info->dlpi_addr;
     for (int p = 0; p < info->dlpi_phnum; ++p) {
       const auto& part = info->dlpi_phdr[p];
-      if (part.p_type == PT_LOAD) range.end = std::max<uintptr_t>(range.end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
+      if (part.p_type == PT_LOAD)
+        range.end = std::max<uintptr_t>(range.end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
     }
   }
   return 0;
@@ -52,7 +53,8 @@ bool isForeign(const void* caller) noexcept {
     return found;
   }();
   const auto address = reinterpret_cast<uintptr_t>(caller);
-  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) { return address >= range.begin && address < range.end; });
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return address >= range.begin && address < range.end; });
 }
 
 bool refuse(const void* caller) noexcept {
@@ -65,7 +67,8 @@ bool refuse(const void* caller) noexcept {
 
 void* newObject(std::size_t bytes, std::size_t alignment, const void* caller) noexcept {
   if (refuse(caller)) return nullptr;
-  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes) : memalign(alignment, bytes);
+  void* const memory =
+      alignment <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes) : memalign(alignment, bytes);
   if (memory != nullptr) live.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
@@ -114,8 +117,12 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return newOrThrow(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return newObject(bytes, 0, __builtin_return_address(0)); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return newObject(bytes, 0, __builtin_return_address(0)); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return newObject(bytes, 0, __builtin_return_address(0));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return newObject(bytes, 0, __builtin_return_address(0));
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return newObject(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }

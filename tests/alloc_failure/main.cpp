@@ -1,5 +1,5 @@
-// Memory gives out at the n-th request, for every n: the call says so and returns what it returns on failure, nothing is
-// lost, and the same call works right afterwards.
+// Memory gives out at the n-th request, for every n: the call says so and returns what it returns on failure, nothing
+// is lost, and the same call works right afterwards.
 #include <NvOnnxParser.h>
 #include <execinfo.h>
 #include <unistd.h>
@@ -119,7 +119,8 @@ bool tryOne(Subject& subject, const std::string& what, bool onwards) {
   const bool isRight = subject.act(what);
   endCounting();
   if (!isRight && logger.errors == 0) fail("the call failed and said nothing");
-  // While a network is made, also setters without a result report errors, and a network without that name may come about.
+  // While a network is made, also setters without a result report errors, and a network without that name may come
+  // about.
   const bool makesNetwork = what == "parse" || what == "build" || what == "tune";
   if (isRight && logger.errors != 0 && !makesNetwork) fail("the call reported an error and succeeded");
   if (liveObjects() > before) {
@@ -153,7 +154,9 @@ int main(int argc, char** argv) {
   const int64_t all = endCounting();
   if (argc > 3) return tryOne(subject, what, onwards) ? 0 : 1;
 
-  const int64_t stride = std::getenv("TENON_EVERY_ALLOCATION") != nullptr ? 1 : std::max<int64_t>(1, all / (what == "tune" ? kTriesOfTuning : kTries));
+  const int64_t stride = std::getenv("TENON_EVERY_ALLOCATION") != nullptr
+                             ? 1
+                             : std::max<int64_t>(1, all / (what == "tune" ? kTriesOfTuning : kTries));
   int64_t tried = 0;
   for (current = 1; current <= all; current += stride) tried += tryOne(subject, what, onwards) ? 1 : 0;
   current = 0;

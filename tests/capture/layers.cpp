@@ -12,9 +12,7 @@ struct Place {
   Store& store;
 };
 
-ITensor* out(ILayer* layer) {
-  return layer != nullptr ? layer->getOutput(0) : nullptr;
-}
+ITensor* out(ILayer* layer) { return layer != nullptr ? layer->getOutput(0) : nullptr; }
 
 ITensor* convolution(Place p) {
   auto* layer = p.net.addConvolutionNd(p.x, 4, Dims{2, {3, 3}}, p.store.floats(4 * 3 * 9), p.store.floats(4));
@@ -38,9 +36,7 @@ ITensor* pooling(Place p) {
   layer->setAverageCountExcludesPadding(false);
   return out(layer);
 }
-ITensor* lrn(Place p) {
-  return out(p.net.addLRN(p.x, 3, 1e-4F, 0.75F, 1.0F));
-}
+ITensor* lrn(Place p) { return out(p.net.addLRN(p.x, 3, 1e-4F, 0.75F, 1.0F)); }
 ITensor* scale(Place p) {
   return out(p.net.addScale(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F),
                             Weights{DataType::kFLOAT, nullptr, 0}));
@@ -56,30 +52,18 @@ ITensor* concatenation(Place p) {
   layer->setAxis(1);
   return out(layer);
 }
-ITensor* elementwise(Place p) {
-  return out(p.net.addElementWise(p.x, p.x, ElementWiseOperation::kPROD));
-}
-ITensor* unary(Place p) {
-  return out(p.net.addUnary(p.x, UnaryOperation::kABS));
-}
-ITensor* padding(Place p) {
-  return out(p.net.addPaddingNd(p.x, Dims{2, {1, 1}}, Dims{2, {0, 2}}));
-}
+ITensor* elementwise(Place p) { return out(p.net.addElementWise(p.x, p.x, ElementWiseOperation::kPROD)); }
+ITensor* unary(Place p) { return out(p.net.addUnary(p.x, UnaryOperation::kABS)); }
+ITensor* padding(Place p) { return out(p.net.addPaddingNd(p.x, Dims{2, {1, 1}}, Dims{2, {0, 2}})); }
 ITensor* shuffle(Place p) {
   auto* layer = p.net.addShuffle(p.x);
   layer->setFirstTranspose(Permutation{{0, 2, 3, 1}});
   layer->setReshapeDimensions(Dims{2, {0, -1}});
   return out(layer);
 }
-ITensor* reduce(Place p) {
-  return out(p.net.addReduce(p.x, ReduceOperation::kMAX, 1U << 2, true));
-}
-ITensor* topk(Place p) {
-  return out(p.net.addTopK(p.x, TopKOperation::kMAX, 3, 1U << 3));
-}
-ITensor* gather(Place p) {
-  return out(p.net.addGather(p.x, *constant(p.net, p.store, Dims{1, {2}}, {2, 0}), 1));
-}
+ITensor* reduce(Place p) { return out(p.net.addReduce(p.x, ReduceOperation::kMAX, 1U << 2, true)); }
+ITensor* topk(Place p) { return out(p.net.addTopK(p.x, TopKOperation::kMAX, 3, 1U << 3)); }
+ITensor* gather(Place p) { return out(p.net.addGather(p.x, *constant(p.net, p.store, Dims{1, {2}}, {2, 0}), 1)); }
 ITensor* matmul(Place p) {
   return out(p.net.addMatrixMultiply(p.x, MatrixOperation::kNONE, p.x, MatrixOperation::kTRANSPOSE));
 }
@@ -94,20 +78,14 @@ ITensor* constantLayer(Place p) {
   p.net.setWeightsName(layer->getWeights(), "constant");
   return out(p.net.addElementWise(p.x, *layer->getOutput(0), ElementWiseOperation::kSUM));
 }
-ITensor* identity(Place p) {
-  return out(p.net.addIdentity(p.x));
-}
-ITensor* cast(Place p) {
-  return out(p.net.addCast(p.x, DataType::kINT32));
-}
+ITensor* identity(Place p) { return out(p.net.addIdentity(p.x)); }
+ITensor* cast(Place p) { return out(p.net.addCast(p.x, DataType::kINT32)); }
 ITensor* slice(Place p) {
   auto* layer = p.net.addSlice(p.x, Dims{4, {0, 0, 1, 1}}, Dims{4, {2, 3, 3, 3}}, Dims{4, {1, 1, 2, 2}});
   layer->setMode(SampleMode::kWRAP);
   return out(layer);
 }
-ITensor* shape(Place p) {
-  return out(p.net.addShape(p.x));
-}
+ITensor* shape(Place p) { return out(p.net.addShape(p.x)); }
 ITensor* parametricRelu(Place p) {
   auto* slope = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
   return out(p.net.addParametricReLU(p.x, *slope));
@@ -182,9 +160,7 @@ ITensor* oneHot(Place p) {
   return out(p.net.addOneHot(*constant(p.net, p.store, Dims{1, {3}}, {0, 2, 1}), *values,
                              *constant(p.net, p.store, Dims{0, {}}, {4}), -1));
 }
-ITensor* nonZero(Place p) {
-  return out(p.net.addNonZero(p.x));
-}
+ITensor* nonZero(Place p) { return out(p.net.addNonZero(p.x)); }
 ITensor* gridSample(Place p) {
   auto* grid = p.net.addConstant(Dims{4, {2, 4, 4, 2}}, p.store.floats(64))->getOutput(0);
   auto* layer = p.net.addGridSample(p.x, *grid);
@@ -218,9 +194,7 @@ ITensor* cumulative(Place p) {
   return out(
       p.net.addCumulative(p.x, *constant(p.net, p.store, Dims{0, {}}, {2}), CumulativeOperation::kSUM, true, false));
 }
-ITensor* dynamicQuantize(Place p) {
-  return out(p.net.addDynamicQuantize(p.x, 3, 8, DataType::kFP4, DataType::kFP8));
-}
+ITensor* dynamicQuantize(Place p) { return out(p.net.addDynamicQuantize(p.x, 3, 8, DataType::kFP4, DataType::kFP8)); }
 ITensor* attention(Place p) {
   IAttention* layer = p.net.addAttention(p.x, p.x, p.x, AttentionNormalizationOp::kSOFTMAX, true);
   if (layer == nullptr) {
@@ -272,9 +246,7 @@ ITensor* nmsTyped(Place p) {
   auto* scores = p.net.addConstant(Dims{3, {1, 6, 1}}, p.store.floats(6, 0, 1))->getOutput(0);
   return out(p.net.addNMS(*boxes, *scores, *constant(p.net, p.store, Dims{0, {}}, {3}), DataType::kINT64));
 }
-ITensor* nonZeroTyped(Place p) {
-  return out(p.net.addNonZero(p.x, DataType::kINT64));
-}
+ITensor* nonZeroTyped(Place p) { return out(p.net.addNonZero(p.x, DataType::kINT64)); }
 ITensor* normalizationOfChannels(Place p) {
   auto* factor = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
   auto* bias = p.net.addConstant(Dims{4, {1, 3, 1, 1}}, p.store.floats(3))->getOutput(0);
@@ -284,9 +256,7 @@ ITensor* scaleOfAxis(Place p) {
   return out(p.net.addScaleNd(p.x, ScaleMode::kCHANNEL, p.store.floats(3), p.store.floats(3, 0.5F, 1.5F),
                               Weights{DataType::kFLOAT, nullptr, 0}, 1));
 }
-ITensor* topkTyped(Place p) {
-  return out(p.net.addTopK(p.x, TopKOperation::kMIN, 2, 1U << 3, DataType::kINT64));
-}
+ITensor* topkTyped(Place p) { return out(p.net.addTopK(p.x, TopKOperation::kMIN, 2, 1U << 3, DataType::kINT64)); }
 ITensor* collective(Place p) {
   int64_t groups[] = {0, 1};
   return out(p.net.addDistCollective(p.x, CollectiveOperation::kALL_REDUCE, ReduceOperation::kSUM, 0, groups, 2));

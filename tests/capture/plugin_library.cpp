@@ -151,6 +151,4 @@ REGISTER_TENSORRT_PLUGIN(CreatorOfThree);
 }  // namespace
 
 // A plugin that no creator made, for the program that wants to add one it has itself.
-extern "C" __attribute__((visibility("default"))) IPluginV2* makeOwnPlugin(float factor) {
-  return new Two(factor);
-}
+extern "C" __attribute__((visibility("default"))) IPluginV2* makeOwnPlugin(float factor) { return new Two(factor); }

@@ -37,7 +37,8 @@ inline std::string& nextLayer() {
   return name;
 }
 
-//! The objects that nobody deleted, where somebody asked to know them: a process that is not short lets them go at times.
+//! The objects that nobody deleted, where somebody asked to know them: a process that is not short lets them go at
+//! times.
 inline std::unordered_set<void*>& kept() {
   static std::unordered_set<void*> objects;
   return objects;

@@ -1,4 +1,5 @@
-// Pooling that rounds up, whose last windows are clipped or left out, beside what ONNX Runtime 1.32 gives for 1, 2, 3, ...
+// Pooling that rounds up, whose last windows are clipped or left out, beside what ONNX Runtime 1.32 gives for 1, 2, 3,
+// ...
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -37,15 +38,16 @@ graph::Graph graphOf(const Case& c, bool dynamic) {
   const Extent extent = dynamic ? Extent::symbol("N") : Extent(c.extent);
   if (dynamic) graph.addSymbol("N", {graph::SymbolSource::Kind::kInputExtent, "x", 2});
   const auto x = graph.addInput("x", {DataType::kF32, {1, 1, extent}, std::nullopt});
-  const auto op = fmt::format("pooling{{type={} window=[{}] strides=[{}] prePadding=[{}] postPadding=[{}] ceilMode=true}}", c.type, c.window, c.stride,
-                              c.before, c.after);
+  const auto op =
+      fmt::format("pooling{{type={} window=[{}] strides=[{}] prePadding=[{}] postPadding=[{}] ceilMode=true}}", c.type,
+                  c.window, c.stride, c.before, c.after);
   graph.addOutput(graph.add(ops::Operator::parse(op), "pool", {x}));
   return graph;
 }
 
 void check(const Case& c, bool dynamic, int level) {
-  SCOPED_TRACE(fmt::format("{} of {}, window {}, stride {}, padding {} and {}, {}, level {}", c.type, c.extent, c.window, c.stride, c.before, c.after,
-                           dynamic ? "dynamic" : "static", level));
+  SCOPED_TRACE(fmt::format("{} of {}, window {}, stride {}, padding {} and {}, {}, level {}", c.type, c.extent,
+                           c.window, c.stride, c.before, c.after, dynamic ? "dynamic" : "static", level));
   RecordingLog log;
   compile::BuildOptions options;
   options.device = "cpu";
@@ -62,7 +64,8 @@ void check(const Case& c, bool dynamic, int level) {
   const auto engine = runtime::Engine::make(compile::build(graphOf(c, dynamic), options), {}, log);
   const auto outputs = run(engine, inputs, log);
   ASSERT_EQ(outputs[0].view().count(), static_cast<int64_t>(c.expected.size()));
-  for (size_t i = 0; i < c.expected.size(); ++i) EXPECT_NEAR(outputs[0].view().loadDouble(static_cast<int64_t>(i)), c.expected[i], 1e-6);
+  for (size_t i = 0; i < c.expected.size(); ++i)
+    EXPECT_NEAR(outputs[0].view().loadDouble(static_cast<int64_t>(i)), c.expected[i], 1e-6);
 }
 
 TEST(ClippedWindows, AsOnnxRuntime) {

@@ -68,7 +68,8 @@ TEST(EndToEnd, WorkspaceLimitHoldsAtEveryLevelAndFromTheCache) {
     options.optimizationLevel = level;
     options.timingCache = &cache;
     options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-      if (node.name == "wide") std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cpu.convolution"; });
+      if (node.name == "wide")
+        std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cpu.convolution"; });
       return candidates;
     };
     options.workspaceLimit = kNeeds;
@@ -80,7 +81,9 @@ TEST(EndToEnd, WorkspaceLimitHoldsAtEveryLevelAndFromTheCache) {
     } catch (const Unsupported& error) {
       const std::string message = error.what();
       EXPECT_NE(message.find("node 'wide'"), std::string::npos) << message;
-      EXPECT_NE(message.find(fmt::format("needs {} bytes of workspace, the limit is {}", kNeeds, kNeeds - 1)), std::string::npos) << message;
+      EXPECT_NE(message.find(fmt::format("needs {} bytes of workspace, the limit is {}", kNeeds, kNeeds - 1)),
+                std::string::npos)
+          << message;
     }
   }
 }
@@ -132,7 +135,9 @@ TEST(EndToEnd, RefusalListsEveryCandidate) {
   compile::BuildOptions options;
   options.device = "cpu";
   options.log = &log;
-  options.filter = [](const graph::Node&, std::vector<compile::Candidate>) { return std::vector<compile::Candidate>{}; };
+  options.filter = [](const graph::Node&, std::vector<compile::Candidate>) {
+    return std::vector<compile::Candidate>{};
+  };
   const auto graph = graph::parse(R"g(graph "g" {
     input %x : f32[2,3]
     %y : f32[2,3] = pointwise{expr="relu(x0)"}(%x) "act"

@@ -48,15 +48,18 @@ TEST(Extents, WindowLongerThanTheInput) {
   for (const int64_t samples : {1, 2, 6, 511}) {
     const auto message = refusal(kWindow, {range({1, 1, samples}, {1, 1, 1024}, {1, 1, 2048})});
     EXPECT_SAYS(message, "layer 'stft' (convolution) at the min shapes of optimization profile 0");
-    EXPECT_SAYS(message, fmt::format("the kernel covers 512 elements of spatial axis 0, the padded input has {}", samples));
+    EXPECT_SAYS(message,
+                fmt::format("the kernel covers 512 elements of spatial axis 0, the padded input has {}", samples));
     EXPECT_SAYS(message, fmt::format("'x' 1x1x{}", samples));
     EXPECT_SAYS(message, "change the profile (IOptimizationProfile::setDimensions; trtexec --minShapes");
   }
-  const auto message = refusal(kWindow, {range({1, 1, 600}, {1, 1, 700}, {1, 1, 700}), range({1, 1, 9}, {1, 1, 9}, {1, 1, 9})});
+  const auto message =
+      refusal(kWindow, {range({1, 1, 600}, {1, 1, 700}, {1, 1, 700}), range({1, 1, 9}, {1, 1, 9}, {1, 1, 9})});
   EXPECT_SAYS(message, "at the min, opt, max shapes of optimization profile 1");
   auto options = compile::BuildOptions{};
   options.profiles = {{{"x", range({1, 1, 512}, {1, 1, 600}, {1, 1, 700})}}};
-  for (const int64_t samples : {512, 513, 700}) expectMatchesReference("graph \"g\" {\n" + std::string(kWindow) + "\n}", {{1, 1, samples}}, options);
+  for (const int64_t samples : {512, 513, 700})
+    expectMatchesReference("graph \"g\" {\n" + std::string(kWindow) + "\n}", {{1, 1, samples}}, options);
 }
 
 TEST(Extents, PoolingAndPaddingOfTooLittle) {
@@ -64,11 +67,14 @@ TEST(Extents, PoolingAndPaddingOfTooLittle) {
     symbol "W" = extent(%x, 3)
     input %x : f32[1,1,H,W]
     %y : f32[1,1,H-2,W-2] = pooling{type=max window=[3,3]}(%x) "pool"
-    output %y)g", {range({1, 1, 1, 4}, {1, 1, 8, 8}, {1, 1, 8, 8})}), "the kernel covers 3 elements of spatial axis 0, the padded input has 1");
+    output %y)g",
+                      {range({1, 1, 1, 4}, {1, 1, 8, 8}, {1, 1, 8, 8})}),
+              "the kernel covers 3 elements of spatial axis 0, the padded input has 1");
   const auto message = refusal(R"g(symbol "W" = extent(%x, 1)
     input %x : f32[1,W]
     %y : f32[1,W-5] = slice{start=[0,0] size=[1,W-5] mode=fill}(%x) "crop"
-    output %y)g", {range({1, 4}, {1, 8}, {1, 8})});
+    output %y)g",
+                               {range({1, 4}, {1, 8}, {1, 8})});
   EXPECT_SAYS(message, "layer 'crop' (slice) at the min shapes of optimization profile 0");
   EXPECT_SAYS(message, "[1,-1] has a negative extent");
 }
@@ -81,30 +87,44 @@ TEST(Extents, SliceThatLeavesItsInput) {
     %s : f32[3] = slice{start=[N-5] size=[3]}(%c) "window"
     %r : f32[N,1] = reshape{shape=[N,1]}(%x) "column"
     %y : f32[N,3] = pointwise{expr="add(x0,x1)"}(%r, %s) "sum"
-    output %y)g", {range({2}, {8}, {8})}), "layer 'window' (slice) at the min shapes of optimization profile 0");
+    output %y)g",
+                      {range({2}, {8}, {8})}),
+              "layer 'window' (slice) at the min shapes of optimization profile 0");
 }
 
 TEST(Extents, MoreThanCanBeAddressed) {
-  EXPECT_SAYS(refusal("input %x : f32[4611686018427387904,4]\n%y : f32[4611686018427387904,4] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y"),
-              "network input 'x': tensor 'x' of f32 4611686018427387904x4 would have more than 140737488355328 bytes");
-  EXPECT_SAYS(refusal("input %x : f32[1,1]\n%y : f32[1073741824,1073741824] = slice{start=[0,0] size=[1073741824,1073741824] mode=clamp}(%x) \"expand\"\n"
-                      "output %y"),
-              "layer 'expand' (slice): tensor 'y' of f32 1073741824x1073741824 would have more than");
+  EXPECT_SAYS(
+      refusal(
+          "input %x : f32[4611686018427387904,4]\n%y : f32[4611686018427387904,4] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y"),
+      "network input 'x': tensor 'x' of f32 4611686018427387904x4 would have more than 140737488355328 bytes");
+  EXPECT_SAYS(
+      refusal(
+          "input %x : f32[1,1]\n%y : f32[1073741824,1073741824] = slice{start=[0,0] size=[1073741824,1073741824] mode=clamp}(%x) \"expand\"\n"
+          "output %y"),
+      "layer 'expand' (slice): tensor 'y' of f32 1073741824x1073741824 would have more than");
   // Beside an extent of zero, too: products in another order would overflow.
-  EXPECT_SAYS(refusal("input %x : f32[4611686018427387904,4,0]\n%y : f32[4611686018427387904,4,0] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y"),
-              "network input 'x'");
+  EXPECT_SAYS(
+      refusal(
+          "input %x : f32[4611686018427387904,4,0]\n%y : f32[4611686018427387904,4,0] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y"),
+      "network input 'x'");
 }
 
 TEST(Extents, OfAProfile) {
-  constexpr const char* kRelu = "symbol \"N\" = extent(%x, 0)\ninput %x : f32[N,4]\n%y : f32[N,4] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y";
+  constexpr const char* kRelu =
+      "symbol \"N\" = extent(%x, 0)\ninput %x : f32[N,4]\n%y : f32[N,4] = pointwise{expr=\"relu(x0)\"}(%x) \"act\"\noutput %y";
   EXPECT_SAYS(refusal(kRelu, {range({-1, 4}, {2, 4}, {4, 4})}), "input 'x', axis 0: min -1 is negative");
-  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {2, 4}, {int64_t{1} << 62, 4})}), "network input 'x' at the max shapes of optimization profile 0");
-  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {int64_t{1} << 44, 4}, {int64_t{1} << 44, 4})}), "network input 'x' at the opt, max shapes");
+  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {2, 4}, {int64_t{1} << 62, 4})}),
+              "network input 'x' at the max shapes of optimization profile 0");
+  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {int64_t{1} << 44, 4}, {int64_t{1} << 44, 4})}),
+              "network input 'x' at the opt, max shapes");
   // Kernels are tried at the opt shapes, so these must fit into memory.
   const auto message = refusal(kRelu, {range({1, 4}, {int64_t{1} << 42, 4}, {int64_t{1} << 42, 4})});
-  EXPECT_SAYS(message, "layer 'act' (pointwise) at the opt shapes of optimization profile 0: its tensors take 140737488355328 bytes, this machine has");
+  EXPECT_SAYS(
+      message,
+      "layer 'act' (pointwise) at the opt shapes of optimization profile 0: its tensors take 140737488355328 bytes, this machine has");
   EXPECT_SAYS(message, "Make them smaller");
-  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {2, 4}, {int64_t{1} << 42, 4})}), "layer 'act' (pointwise) at the max shapes of optimization profile 0");
+  EXPECT_SAYS(refusal(kRelu, {range({1, 4}, {2, 4}, {int64_t{1} << 42, 4})}),
+              "layer 'act' (pointwise) at the max shapes of optimization profile 0");
 }
 
 TEST(Extents, DoubledSeventyTimes) {
@@ -115,7 +135,8 @@ TEST(Extents, DoubledSeventyTimes) {
     text += fmt::format("%d{0} : f32[{1},4] = concat{{axis=0}}(%{2}, %{2}) \"double{0}\"\n", i, extent, previous);
     previous = fmt::format("d{}", i);
   }
-  EXPECT_SAYS(refusal(text + "output %" + previous), "layer 'double43' (concat): tensor 'd43' of f32 17592186044416x4 would have more than");
+  EXPECT_SAYS(refusal(text + "output %" + previous),
+              "layer 'double43' (concat): tensor 'd43' of f32 17592186044416x4 would have more than");
 }
 
 // A constant operand does not fold into what no memory holds.
@@ -124,7 +145,8 @@ TEST(Extents, ConstantPaddedBeyondMemory) {
     const %c : f32[4] = random(1)
     %k : f32[1099511627776] = slice{start=[0] size=[1099511627776] mode=clamp}(%c) "pad"
     %y : f32[1099511627776] = pointwise{expr="add(x0,x1)"}(%x, %k) "sum"
-    output %y)g"), "bytes, this machine has");
+    output %y)g"),
+              "bytes, this machine has");
 }
 
 // The extents of a profile's min, opt and max are in order, those between are not: (N - 4) * (N - 4) - 1.
@@ -168,7 +190,8 @@ TEST(Extents, ShapesBetweenThoseOfTheProfile) {
   }
 }
 
-// oneDNN multiplies nothing with an inner extent of 0, which the minimum is: what was the fastest at the opt shapes gives way.
+// oneDNN multiplies nothing with an inner extent of 0, which the minimum is: what was the fastest at the opt shapes
+// gives way.
 TEST(Extents, MinimumThatOnlySomeKernelsTake) {
   constexpr const char* kText = R"g(graph "g" {
     symbol "K" = extent(%x, 1)
@@ -186,7 +209,8 @@ TEST(Extents, MinimumThatOnlySomeKernelsTake) {
     options.device = "cpu";
     options.log = &log;
     options.filter = [](const graph::Node&, std::vector<compile::Candidate> candidates) {
-      std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic.find("dnnl_matmul") == std::string::npos; });
+      std::erase_if(candidates,
+                    [](const auto& candidate) { return candidate.tactic.find("dnnl_matmul") == std::string::npos; });
       return candidates;
     };
     try {
@@ -194,7 +218,9 @@ TEST(Extents, MinimumThatOnlySomeKernelsTake) {
       FAIL() << "no kernel takes the minimum";
     } catch (const Unsupported& error) {
       EXPECT_SAYS(std::string(error.what()), "node 'product'");
-      EXPECT_SAYS(std::string(error.what()), "does not take the min shapes of optimization profile 0: oneDNN multiplies no matrices with an inner extent of 0");
+      EXPECT_SAYS(
+          std::string(error.what()),
+          "does not take the min shapes of optimization profile 0: oneDNN multiplies no matrices with an inner extent of 0");
     }
   }
 }
@@ -204,15 +230,18 @@ TEST(Extents, ManyLargeConstants) {
   constexpr int64_t kCount = int64_t{1} << 26;  // floats: what one may have
   std::string text = "input %x : f32[1]\n";
   for (int i = 0; i < 20; ++i) {
-    text += fmt::format("const %c{0} : f32[1] = random({0})\n%k{0} : f32[{1}] = slice{{start=[0] size=[{1}] mode=clamp}}(%c{0}) \"k{0}\"\n"
-                        "%s{0} : f32[{1}] = pointwise{{expr=\"add(x0,x1)\"}}(%x, %k{0}) \"s{0}\"\n"
-                        "%m{0} : f32[1] = reduce{{op=max axes=[0] keepDims=true}}(%s{0}) \"m{0}\"\noutput %m{0}\n", i, kCount);
+    text += fmt::format(
+        "const %c{0} : f32[1] = random({0})\n%k{0} : f32[{1}] = slice{{start=[0] size=[{1}] mode=clamp}}(%c{0}) \"k{0}\"\n"
+        "%s{0} : f32[{1}] = pointwise{{expr=\"add(x0,x1)\"}}(%x, %k{0}) \"s{0}\"\n"
+        "%m{0} : f32[1] = reduce{{op=max axes=[0] keepDims=true}}(%s{0}) \"m{0}\"\noutput %m{0}\n",
+        i, kCount);
   }
   auto graph = graph::parse("graph \"g\" {\n" + text + "}");
   passes::run(graph, {});
   uint64_t folded = 0;
   for (graph::ValueId id = 0; id < graph.valueCount(); ++id) {
-    if (graph.value(id).constant != nullptr && graph.value(id).name.starts_with("k")) folded += graph.value(id).constant->bytes();
+    if (graph.value(id).constant != nullptr && graph.value(id).name.starts_with("k"))
+      folded += graph.value(id).constant->bytes();
   }
   EXPECT_GT(folded, 0U);
   EXPECT_LE(folded, uint64_t{1} << 30);
@@ -234,7 +263,8 @@ TEST(Extents, EmptyBesideHuge) {
       output %t
       output %r
       output %f
-    })g", {}, options);
+    })g",
+                           {}, options);
   }
 }
 
@@ -245,7 +275,8 @@ TEST(Extents, ConstantsThatCannotBeComputed) {
     const %i : i32[2] = {3,4}
     %k : f32[2] = gather{axis=0}(%c, %i) "pick"
     %y : f32[2] = pointwise{expr="add(x0,x1)"}(%x, %k) "sum"
-    output %y)g"), "of constants cannot be computed: gather: index 4 is outside axis 0 of extent 4");
+    output %y)g"),
+              "of constants cannot be computed: gather: index 4 is outside axis 0 of extent 4");
 }
 
 }  // namespace

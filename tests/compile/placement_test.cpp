@@ -13,7 +13,9 @@ decltype(compile::BuildOptions::filter) channelsLast(std::vector<std::string> ta
       if (!kept.empty()) candidates = std::move(kept);
     };
     keep([&](const auto& candidate) { return std::count(tactics.begin(), tactics.end(), candidate.tactic) != 0; });
-    keep([](const auto& candidate) { return candidate.tactic.find("dnnl") == std::string::npos && candidate.tactic.rfind("ref", 0) != 0; });
+    keep([](const auto& candidate) {
+      return candidate.tactic.find("dnnl") == std::string::npos && candidate.tactic.rfind("ref", 0) != 0;
+    });
     keep([](const auto& candidate) { return candidate.outputs[0] == Format::kChannelsLast; });
     return candidates;
   };
@@ -38,22 +40,35 @@ std::string joined(const std::string& first, int64_t a, int64_t b) {
   %r : f32[2,{1},7,5] = pooling{{type=max window=[3,3] prePadding=[1,1] postPadding=[1,1]}}(%p) "partReader"
   output %c
   output %r
-}})g", first, a, b, a + b);
+}})g",
+                     first, a, b, a + b);
 }
 
 TEST(Placement, ProducersWriteIntoTheWhole) {
-  const std::string tactics[] = {"cpu.convolution", "cpu.winograd", "cpu.depthwise", "cpu.pooling", "cpu.resize", "cpu.pointwise", "cpu.gather", "cpu.movement"};
+  const std::string tactics[] = {"cpu.convolution", "cpu.winograd",  "cpu.depthwise", "cpu.pooling",
+                                 "cpu.resize",      "cpu.pointwise", "cpu.gather",    "cpu.movement"};
   for (const auto& [a, b] : {std::pair<int64_t, int64_t>{16, 16}, {17, 33}, {20, 7}}) {
     const auto image = fmt::format("f32[2,{},7,5]", a);
     const std::vector<std::string> producers{
         fmt::format("const %k : f32[{0},{0},1,1] = random(3)\n  %p : {1} = convolution(%x, %k) \"first\"", a, image),
-        fmt::format("const %k : f32[{0},{0},3,3] = random(3)\n  %p : {1} = convolution{{prePadding=[1,1] postPadding=[1,1] epilogue=\"relu(x0)\"}}(%x, %k) \"first\"", a, image),
-        fmt::format("const %k : f32[{0},1,3,3] = random(3)\n  %p : {1} = convolution{{prePadding=[1,1] postPadding=[1,1] groups={0} epilogue=\"sigmoid(x0);mul(t0,x0)\"}}(%x, %k) \"first\"", a, image),
-        fmt::format("%p : {} = pooling{{type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]}}(%x) \"first\"", image),
-        fmt::format("%s : f32[2,{0},4,5] = pooling{{type=max window=[4,1]}}(%x) \"small\"\n  %p : {1} = resize{{shape=[2,{0},7,5] mode=linear}}(%s) \"first\"", a, image),
+        fmt::format(
+            "const %k : f32[{0},{0},3,3] = random(3)\n  %p : {1} = convolution{{prePadding=[1,1] postPadding=[1,1] epilogue=\"relu(x0)\"}}(%x, %k) \"first\"",
+            a, image),
+        fmt::format(
+            "const %k : f32[{0},1,3,3] = random(3)\n  %p : {1} = convolution{{prePadding=[1,1] postPadding=[1,1] groups={0} epilogue=\"sigmoid(x0);mul(t0,x0)\"}}(%x, %k) \"first\"",
+            a, image),
+        fmt::format("%p : {} = pooling{{type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]}}(%x) \"first\"",
+                    image),
+        fmt::format(
+            "%s : f32[2,{0},4,5] = pooling{{type=max window=[4,1]}}(%x) \"small\"\n  %p : {1} = resize{{shape=[2,{0},7,5] mode=linear}}(%s) \"first\"",
+            a, image),
         fmt::format("%p : {} = pointwise{{expr=\"tanh(x0)\"}}(%x) \"first\"", image),
-        fmt::format("%p : {0}, %o : {0} = multi_pointwise{{expr=\"tanh(x0);mul(t0,x0)\" results=[1,0]}}(%x) \"first\"\n  output %o", image),
-        fmt::format("%t : {0} = pointwise{{expr=\"tanh(x0)\"}}(%x) \"before\"\n  %p : {0} = slice{{start=[0,0,6,0] size=[2,{1},7,5] stride=[1,1,-1,1]}}(%t) \"first\"", image, a),
+        fmt::format(
+            "%p : {0}, %o : {0} = multi_pointwise{{expr=\"tanh(x0);mul(t0,x0)\" results=[1,0]}}(%x) \"first\"\n  output %o",
+            image),
+        fmt::format(
+            "%t : {0} = pointwise{{expr=\"tanh(x0)\"}}(%x) \"before\"\n  %p : {0} = slice{{start=[0,0,6,0] size=[2,{1},7,5] stride=[1,1,-1,1]}}(%t) \"first\"",
+            image, a),
     };
     for (const auto& producer : producers) {
       for (const auto& tactic : {"cpu.convolution", "cpu.winograd"}) {
@@ -88,7 +103,9 @@ TEST(Placement, ReadersFindSlicesWhereTheyAre) {
   output %g
   output %h
   output %j
-}})g", cut, 40 - cut), inChannelsLast());
+}})g",
+                                          cut, 40 - cut),
+                              inChannelsLast());
     EXPECT_EQ(counts.views, 2);
     EXPECT_EQ(counts.slices, 0);
   }
@@ -109,7 +126,9 @@ TEST(Placement, AddedMatricesMayBePitched) {
   %e : f32[1,22,9,7] = concat{{axis=1}}(%c, %d) "join"
   %f : f32[1,22,9,7] = pointwise{{expr="neg(x0)"}}(%e) "neg"
   output %f
-}})g", expression), inChannelsLast({tactic}));
+}})g",
+                                            expression),
+                                inChannelsLast({tactic}));
       EXPECT_EQ(counts.concats, 0);
       EXPECT_EQ(counts.slices, 1) << "the part of the whole is copied by its slice";
       EXPECT_EQ(counts.views, 2);
@@ -135,7 +154,9 @@ TEST(Placement, CompositesMayBePitched) {
   %e : f32[2,50,9,7] = concat{{axis=1}}(%d, %c, %g) "join"
   %f : f32[2,50,9,7] = pointwise{{expr="neg(x0)"}}(%e) "neg"
   output %f
-}})g", size, size / 2), inChannelsLast({"cpu.branches", "cpu.convolution"}));
+}})g",
+                                          size, size / 2),
+                              inChannelsLast({"cpu.branches", "cpu.convolution"}));
     EXPECT_EQ(counts.views, 2);
     EXPECT_EQ(counts.slices + counts.concats, 0);
   }
@@ -160,7 +181,8 @@ TEST(Placement, WholesWithinWholes) {
   %abcd : f32[2,20,6,6] = concat{axis=1}(%abc, %d) "join3"
   %n3 : f32[2,20,6,6] = pointwise{expr="sigmoid(x0)"}(%abcd) "norm3"
   output %n3
-})g", inChannelsLast());
+})g",
+                            inChannelsLast());
   EXPECT_EQ(counts.views, 3);
   EXPECT_EQ(counts.concats, 0);
 }
@@ -194,7 +216,9 @@ TEST(Placement, ConstantsAreBroughtIntoTheFormatOfTheWhole) {
   %y : f32[1,{0},{1},4] = concat{{axis={2}}}(%k, %a) "y"
   %c : f32[1,5,{1},4] = convolution{{prePadding=[1,1] postPadding=[1,1]}}(%y, %w) "c"
   output %c
-}})g", axis == 1 ? 10 : 5, axis == 2 ? 6 : 3, axis), inChannelsLast({"cpu.convolution"}));
+}})g",
+                                          axis == 1 ? 10 : 5, axis == 2 ? 6 : 3, axis),
+                              inChannelsLast({"cpu.convolution"}));
     EXPECT_EQ(counts.views, 1);
     EXPECT_EQ(counts.concats, 1) << "of the constant alone";
   }
@@ -246,7 +270,8 @@ TEST(Placement, DynamicExtents) {
   }
 }
 
-// The element-wise step after a slice may not take the memory of the slice's source, though both have the same upper bound.
+// The element-wise step after a slice may not take the memory of the slice's source, though both have the same upper
+// bound.
 TEST(Placement, SlicesAreNotOverwrittenInPlace) {
   compile::BuildOptions options;
   plan::InputRange range;
@@ -268,7 +293,8 @@ TEST(Placement, SlicesAreNotOverwrittenInPlace) {
 
 TEST(Placement, MayBeLeftOut) {
   const Setting disable("TENON_DISABLE", "share_memory");
-  const auto counts = check(joined("%p : f32[2,16,7,5] = pointwise{expr=\"tanh(x0)\"}(%x) \"first\"", 16, 16), inChannelsLast());
+  const auto counts =
+      check(joined("%p : f32[2,16,7,5] = pointwise{expr=\"tanh(x0)\"}(%x) \"first\"", 16, 16), inChannelsLast());
   EXPECT_EQ(counts.views, 0);
   EXPECT_EQ(counts.concats, 1);
 }
@@ -281,11 +307,13 @@ TEST(Placement, SparesTakeOverWhereTheyPay) {
   options.device = "cpu";
   options.log = &log;
   options.timingCache = &cache;
-  const auto graph = graph::parse(joined("const %k : f32[16,16,1,1] = random(3)\n  %p : f32[2,16,7,5] = convolution(%x, %k) \"first\"", 16, 16));
+  const auto graph = graph::parse(
+      joined("const %k : f32[16,16,1,1] = random(3)\n  %p : f32[2,16,7,5] = convolution(%x, %k) \"first\"", 16, 16));
   const auto first = compile::build(graph, options);
   options.errorOnTimingCacheMiss = true;
   const auto second = compile::build(graph, options);
-  EXPECT_EQ(runtime::Engine::make(plan::Plan(first), {}, log)->serialize(), runtime::Engine::make(plan::Plan(second), {}, log)->serialize());
+  EXPECT_EQ(runtime::Engine::make(plan::Plan(first), {}, log)->serialize(),
+            runtime::Engine::make(plan::Plan(second), {}, log)->serialize());
 }
 
 }  // namespace

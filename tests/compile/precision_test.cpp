@@ -66,7 +66,8 @@ TEST(Precision, HalvesAreWithinTheirAccuracy) {
 
 TEST(Precision, WhatIsHalfAndWhatIsNot) {
   const auto changed = lowered(graph::parse(kNetwork), {DataType::kF16, {}, false});
-  for (const char* layer : {"conv", "pool", "flat", "fc", "embedding"}) EXPECT_EQ(typeOf(changed, layer), DataType::kF16) << layer;
+  for (const char* layer : {"conv", "pool", "flat", "fc", "embedding"})
+    EXPECT_EQ(typeOf(changed, layer), DataType::kF16) << layer;
   EXPECT_EQ(typeOf(changed, "exp"), DataType::kF32);
   EXPECT_EQ(changed.value(changed.inputs()[0]).type.dtype, DataType::kF32);
   for (const auto output : changed.outputs()) EXPECT_EQ(changed.value(output).type.dtype, DataType::kF32);
@@ -83,7 +84,8 @@ TEST(Precision, DemandsOfLayersCount) {
 
 TEST(Precision, WhatTheDeviceLacksStays) {
   const auto noMatMul = [](const graph::Node& node, const compile::Problem&) { return node.op.name() != "matmul"; };
-  const auto changed = compile::lowerPrecision(graph::parse(kNetwork), {DataType::kF16, {}, false}, {{"N", 2}}, noMatMul);
+  const auto changed =
+      compile::lowerPrecision(graph::parse(kNetwork), {DataType::kF16, {}, false}, {{"N", 2}}, noMatMul);
   graph::verify(changed);
   EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
   EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);

@@ -51,7 +51,7 @@ TEST(SelfCheck, ABuildChecksAllItChose) {
     %s : f32[2,16,3,3] = softmax{axis=1}(%p) "soft"
     output %s
   })g"),
-                               options));
+                                 options));
   ::unsetenv("TENON_SELF_CHECK");
   EXPECT_TRUE(log.contains("Self-check"));
 }

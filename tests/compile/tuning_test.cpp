@@ -41,7 +41,7 @@ TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
   };
   EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, true), 14u);
   EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, false), 1u);
-  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 64}}, true), 1u);   // 8 KiB of 1 MiB
+  EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 64}}, true), 1u);  // 8 KiB of 1 MiB
   EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 128}}, true), 64u);
   EXPECT_EQ(copies("matmul{}", {{8, 64}, {64, 0}}, true), 1u);
   EXPECT_EQ(copies("matmul{}", {{8, 2048}, {2048, 2048}}, true), 2u);  // larger than the cache
@@ -92,7 +92,11 @@ TEST(InParallel, RunsAllAndRethrows) {
   compile::inParallel(runs.size(), [&](size_t i) { ++runs[i]; });
   for (const auto& count : runs) EXPECT_EQ(count, 1);
   compile::inParallel(0, [](size_t) { FAIL(); });
-  EXPECT_THROW(compile::inParallel(5, [](size_t i) { if (i == 3) throw UserError("three"); }), UserError);
+  EXPECT_THROW(compile::inParallel(5,
+                                   [](size_t i) {
+                                     if (i == 3) throw UserError("three");
+                                   }),
+               UserError);
 }
 
 }  // namespace

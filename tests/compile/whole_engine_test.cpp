@@ -1,5 +1,5 @@
-// The choice that is finished with the whole engine: on the device without hardware, on which a kernel takes half as long again
-// behind one of another variant.
+// The choice that is finished with the whole engine: on the device without hardware, on which a kernel takes half as
+// long again behind one of another variant.
 #include <set>
 
 #include "compile/proposals.h"
@@ -12,7 +12,8 @@ namespace {
 // Kernels in a chain, most of them twice, whose own fastest variants differ.
 std::string chain() {
   std::string text = "graph \"chain\" {\n  input %v0 : f32[1,8,16,16]\n";
-  const char* ops[] = {"softmax{axis=1}", "softmax{axis=2}", "softmax{axis=3}", "lrn{window=3}", "softmax{axis=1}", "softmax{axis=2}", "lrn{window=5}", "softmax{axis=3}"};
+  const char* ops[] = {"softmax{axis=1}", "softmax{axis=2}", "softmax{axis=3}", "lrn{window=3}",
+                       "softmax{axis=1}", "softmax{axis=2}", "lrn{window=5}",   "softmax{axis=3}"};
   int at = 0;
   for (const char* op : ops) {
     text += fmt::format("  %v{} : f32[1,8,16,16] = {}(%v{}) \"n{}\"\n", at + 1, op, at, at);
@@ -48,7 +49,8 @@ double secondsOf(const std::shared_ptr<const runtime::Engine>& engine) {
   return timer->milliseconds(0, 1) * 1e-3;
 }
 
-std::unique_ptr<Built> buildOnNull(const graph::Graph& graph, int wholeTrials, compile::TimingCache* cache, compile::BuildOptions options = {}) {
+std::unique_ptr<Built> buildOnNull(const graph::Graph& graph, int wholeTrials, compile::TimingCache* cache,
+                                   compile::BuildOptions options = {}) {
   auto built = std::make_unique<Built>();
   options.device = "null";
   options.log = &built->log;
@@ -71,7 +73,8 @@ TEST(WholeEngine, ExchangesKernelsWhereTheWholeIsFaster) {
   EXPECT_FALSE(apart->log.contains("Whole engine"));
   EXPECT_TRUE(whole->log.contains("Whole engine: "));
   // What the log says of the whole is what a context takes.
-  const auto said = fmt::format("{:.4f} ms, {:.1f} % less", whole->seconds * 1e3, 100 * (1 - whole->seconds / apart->seconds));
+  const auto said =
+      fmt::format("{:.4f} ms, {:.1f} % less", whole->seconds * 1e3, 100 * (1 - whole->seconds / apart->seconds));
   EXPECT_TRUE(whole->log.contains(said)) << said;
 }
 
@@ -93,7 +96,8 @@ TEST(WholeEngine, IsTheSameInEveryBuildAndFromTheCache) {
   EXPECT_FALSE(second->log.contains("% less"));
 }
 
-// A cache that holds times but not what was decided with the whole: nothing is measured where that is forbidden, else all is.
+// A cache that holds times but not what was decided with the whole: nothing is measured where that is forbidden, else
+// all is.
 TEST(WholeEngine, DecidesAnewWithoutItsEntries) {
   const auto graph = graph::parse(chain());
   compile::TimingCache cache;
@@ -136,7 +140,8 @@ TEST(WholeEngine, WorksAtTheOptShapesOfEachProfile) {
   for (size_t at = 0; (at = text.find("[1,8", at)) != std::string::npos;) text.replace(at, 4, "[n,8");
   const auto graph = graph::parse(text);
   compile::BuildOptions options;
-  for (const int64_t n : {2, 64}) options.profiles.push_back({{"v0", {{1, 8, 16, 16}, {n, 8, 16, 16}, {64, 8, 16, 16}, {}, {}, {}}}});
+  for (const int64_t n : {2, 64})
+    options.profiles.push_back({{"v0", {{1, 8, 16, 16}, {n, 8, 16, 16}, {64, 8, 16, 16}, {}, {}, {}}}});
   compile::TimingCache cache;
   const auto first = buildOnNull(graph, 20, &cache, options);
   EXPECT_EQ(first->plan.programs.size(), 2u);
@@ -144,7 +149,8 @@ TEST(WholeEngine, WorksAtTheOptShapesOfEachProfile) {
   EXPECT_EQ(buildOnNull(graph, 20, &cache, options)->bytes, first->bytes);
 }
 
-compile::Option option(const std::string& variant, double seconds, Format format, uint64_t pitched, uint64_t overwritten) {
+compile::Option option(const std::string& variant, double seconds, Format format, uint64_t pitched,
+                       uint64_t overwritten) {
   compile::Option result;
   result.candidate = {"t", variant, {format}, {format}, pitched, pitched, overwritten};
   result.seconds = seconds;
@@ -153,10 +159,10 @@ compile::Option option(const std::string& variant, double seconds, Format format
 
 TEST(WholeEngine, RivalsStandWhereTheWinnerStood) {
   const std::vector<compile::Option> options{
-      option("winner", 1.0, Format::kLinear, 1, 2),     option("slow", 1.5, Format::kLinear, 1, 2),
-      option("dense", 1.0, Format::kLinear, 0, 2),      option("apart", 1.0, Format::kLinear, 1, 0),
+      option("winner", 1.0, Format::kLinear, 1, 2),      option("slow", 1.5, Format::kLinear, 1, 2),
+      option("dense", 1.0, Format::kLinear, 0, 2),       option("apart", 1.0, Format::kLinear, 1, 0),
       option("other", 1.0, Format::kChannelsLast, 1, 2), option("third", 1.2, Format::kLinear, 3, 2),
-      option("second", 1.1, Format::kLinear, 1, 3),     option("also third", 1.2, Format::kLinear, 1, 2)};
+      option("second", 1.1, Format::kLinear, 1, 3),      option("also third", 1.2, Format::kLinear, 1, 2)};
   std::vector<const compile::Option*> pointers;
   for (const auto& one : options) pointers.push_back(&one);
   EXPECT_EQ(compile::rivalsOf(pointers, 0), (std::vector<size_t>{6, 7, 5}));

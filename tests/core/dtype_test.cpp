@@ -34,9 +34,7 @@ uint64_t codeOf(DataType type, double value) {
   return storage;
 }
 
-double valueOfCode(DataType type, uint64_t code) {
-  return loadDouble(type, &code, 0);
-}
+double valueOfCode(DataType type, uint64_t code) { return loadDouble(type, &code, 0); }
 
 TEST(DataType, NamesReadBack) {
   for (const auto type : kAll) EXPECT_EQ(parseDataType(name(type)), type);

@@ -31,7 +31,8 @@ TEST(Environment, OtherValuesAreIgnoredWithASentence) {
     EXPECT_EQ(numberSetting("TENON_THREADS"), std::nullopt) << text;
     const auto said = ignoredSettings();
     ASSERT_EQ(said.size(), 1U) << text;
-    EXPECT_EQ(said[0], "TENON_THREADS is '" + std::string(text) + "', expected a whole number from 1 to 4095; it is ignored");
+    EXPECT_EQ(said[0],
+              "TENON_THREADS is '" + std::string(text) + "', expected a whole number from 1 to 4095; it is ignored");
   }
   setenv("TENON_THREADS", "", 1);  // nothing is as not set
   EXPECT_TRUE(ignoredSettings().empty());
@@ -48,7 +49,8 @@ TEST(Environment, PathsThatAreNotThereAreNamed) {
   setenv("TENON_CACHE_DIR", "/dev/null", 1);
   const auto said = ignoredSettings();
   ASSERT_EQ(said.size(), 4U);
-  EXPECT_EQ(said[0], "TENON_CUDA_LIBS names '/no/such/folder', expected folders with colons between them; it is ignored");
+  EXPECT_EQ(said[0],
+            "TENON_CUDA_LIBS names '/no/such/folder', expected folders with colons between them; it is ignored");
   EXPECT_NE(said[1].find("'/dev/null'"), std::string::npos);
   EXPECT_EQ(said[2], "TENON_CUDART is '/no/such/file', expected the path of NVIDIA's libcudart; it is ignored");
   EXPECT_EQ(said[3].find("TENON_CACHE_DIR is '/dev/null', expected a folder"), 0U);

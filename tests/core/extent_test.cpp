@@ -14,12 +14,8 @@ namespace {
 const Extent kN = Extent::symbol("N");
 const Extent kM = Extent::symbol("M");
 
-int64_t naiveFloor(int64_t a, int64_t b) {
-  return static_cast<int64_t>(std::floor(static_cast<long double>(a) / b));
-}
-int64_t naiveCeil(int64_t a, int64_t b) {
-  return static_cast<int64_t>(std::ceil(static_cast<long double>(a) / b));
-}
+int64_t naiveFloor(int64_t a, int64_t b) { return static_cast<int64_t>(std::floor(static_cast<long double>(a) / b)); }
+int64_t naiveCeil(int64_t a, int64_t b) { return static_cast<int64_t>(std::ceil(static_cast<long double>(a) / b)); }
 
 // A random expression together with its value under given symbol values, computed without Extent.
 class Random {
@@ -38,20 +34,13 @@ class Random {
     const Result a = expression(depth - 1);
     const Result b = expression(depth - 1);
     switch (pick(0, 10)) {
-      case 0:
-        return {a.extent + b.extent, a.value + b.value};
-      case 1:
-        return {a.extent - b.extent, a.value - b.value};
-      case 2:
-        return {a.extent * b.extent, a.value * b.value};
-      case 3:
-        return {min(a.extent, b.extent), std::min(a.value, b.value)};
-      case 4:
-        return {max(a.extent, b.extent), std::max(a.value, b.value)};
-      case 5:
-        return {equal(a.extent, b.extent), a.value == b.value};
-      case 6:
-        return {less(a.extent, b.extent), a.value < b.value};
+      case 0: return {a.extent + b.extent, a.value + b.value};
+      case 1: return {a.extent - b.extent, a.value - b.value};
+      case 2: return {a.extent * b.extent, a.value * b.value};
+      case 3: return {min(a.extent, b.extent), std::min(a.value, b.value)};
+      case 4: return {max(a.extent, b.extent), std::max(a.value, b.value)};
+      case 5: return {equal(a.extent, b.extent), a.value == b.value};
+      case 6: return {less(a.extent, b.extent), a.value < b.value};
       case 7: {
         const int64_t divisor = pick(0, 1) == 0 ? pick(1, 7) : pick(-7, -1);
         return {floorDiv(a.extent, divisor), naiveFloor(a.value, divisor)};
@@ -226,7 +215,10 @@ TEST(Extent, DivisionByZeroSaysWhatIsDivided) {
   };
   EXPECT_EQ(message([] { floorDiv(kN + 1, 0); }), "division of extent N+1 by 0: the divisor must not be zero");
   EXPECT_EQ(message([] { ceilDiv(Extent(3), 0); }), "division of extent 3 by 0: the divisor must not be zero");
-  EXPECT_EQ(message([] { floorDiv(kN, kM).evaluate({{"N", 5}, {"M", 0}}); }), "division of extent 5 by 0: the divisor must not be zero");
+  EXPECT_EQ(message([] {
+              floorDiv(kN, kM).evaluate({{"N", 5}, {"M", 0}});
+            }),
+            "division of extent 5 by 0: the divisor must not be zero");
 }
 
 TEST(Extent, AbsurdValuesSaturate) {

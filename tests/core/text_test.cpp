@@ -10,9 +10,7 @@
 namespace tenon {
 
 enum class Colour : uint8_t { kRed, kGreen };
-constexpr std::array<std::string_view, 2> enumNames(Colour) {
-  return {"red", "green"};
-}
+constexpr std::array<std::string_view, 2> enumNames(Colour) { return {"red", "green"}; }
 
 struct Sample {
   int64_t count = 3;

@@ -1,5 +1,5 @@
-// Blocks of channels as a format: every kernel that offers it against the reference, whole chains without reformats, and the
-// build's decision to ask for it.
+// Blocks of channels as a format: every kernel that offers it against the reference, whole chains without reformats,
+// and the build's decision to ask for it.
 #include "backends/cpu/tactics/common/simple_tactic.h"
 #include "compile/assignment.h"
 #include "compile/profiles.h"
@@ -57,7 +57,8 @@ class Blocked : public testing::Test {
 };
 
 TEST_F(Blocked, Reformats) {
-  for (const Dims& dims : {Dims{1, 16, 1, 1}, Dims{1, 16, 7, 5}, Dims{3, 48, 13, 17}, Dims{2, 32, 1, 31}, Dims{1, 112, 40, 3}, Dims{0, 16, 3, 3}, Dims{1, 16, 0, 3}}) {
+  for (const Dims& dims : {Dims{1, 16, 1, 1}, Dims{1, 16, 7, 5}, Dims{3, 48, 13, 17}, Dims{2, 32, 1, 31},
+                           Dims{1, 112, 40, 3}, Dims{0, 16, 3, 3}, Dims{1, 16, 0, 3}}) {
     for (const Format plain : {Format::kLinear, Format::kChannelsLast}) {
       for (const auto type : {DataType::kF32, DataType::kF16, DataType::kI8, DataType::kI64}) {
         for (const auto& op : {ops::Reformat{plain, *blockedFormat()}, ops::Reformat{*blockedFormat(), plain}}) {
@@ -69,75 +70,109 @@ TEST_F(Blocked, Reformats) {
   // Nobody offers what would need padding.
   for (const Dims& dims : {Dims{1, 17, 7, 5}, Dims{1, 4, 7, 5}, Dims{1, 16, 7}, Dims{16, 16}, Dims{1, 16, 3, 3, 3}}) {
     const ops::Operator op = ops::Reformat{Format::kLinear, *blockedFormat()};
-    EXPECT_EQ(checkProblem({op, {{DataType::kF32, dims, nullptr}}, {{DataType::kF32, dims, nullptr}}, {}}), 0) << dims.text();
+    EXPECT_EQ(checkProblem({op, {{DataType::kF32, dims, nullptr}}, {{DataType::kF32, dims, nullptr}}, {}}), 0)
+        << dims.text();
   }
 }
 
 TEST_F(Blocked, Convolutions) {
-  EXPECT_EQ(check("input %x : f32[1,16,12,11]\n const %w : f32[48,16,3,3] = random(1)\n const %b : f32[48] = random(2)\n"
-                  "%y : f32[1,48,12,11] = convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true}(%x, %w, %b) \"n\"\n output %y"), 1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[1,16,12,11]\n const %w : f32[48,16,3,3] = random(1)\n const %b : f32[48] = random(2)\n"
+          "%y : f32[1,48,12,11] = convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true}(%x, %w, %b) \"n\"\n output %y"),
+      1);
   EXPECT_EQ(check("input %x : f32[2,32,9,7]\n const %w : f32[16,32,1,1] = random(1)\n"
-                  "%y : f32[2,16,5,4] = convolution{strides=[2,2]}(%x, %w) \"n\"\n output %y"), 1);
-  EXPECT_EQ(check("input %x : f32[1,3,23,23]\n const %w : f32[32,3,7,7] = random(1)\n"
-                  "%y : f32[1,32,12,12] = convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3]}(%x, %w) \"n\"\n output %y"), 1);
-  EXPECT_EQ(check("input %x : f32[1,32,9,9]\n const %w : f32[32,16,3,3] = random(1)\n"
-                  "%y : f32[1,32,9,9] = convolution{groups=2 prePadding=[2,2] postPadding=[2,2] dilations=[2,2]}(%x, %w) \"n\"\n output %y"), 1);
-  EXPECT_EQ(check("input %x : f32[1,48,9,9]\n const %w : f32[48,1,3,3] = random(1)\n const %b : f32[48] = random(2)\n"
-                  "%y : f32[1,48,5,5] = convolution{groups=48 strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true}(%x, %w, %b) \"n\"\n output %y"), 1);
+                  "%y : f32[2,16,5,4] = convolution{strides=[2,2]}(%x, %w) \"n\"\n output %y"),
+            1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[1,3,23,23]\n const %w : f32[32,3,7,7] = random(1)\n"
+          "%y : f32[1,32,12,12] = convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3]}(%x, %w) \"n\"\n output %y"),
+      1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[1,32,9,9]\n const %w : f32[32,16,3,3] = random(1)\n"
+          "%y : f32[1,32,9,9] = convolution{groups=2 prePadding=[2,2] postPadding=[2,2] dilations=[2,2]}(%x, %w) \"n\"\n output %y"),
+      1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[1,48,9,9]\n const %w : f32[48,1,3,3] = random(1)\n const %b : f32[48] = random(2)\n"
+          "%y : f32[1,48,5,5] = convolution{groups=48 strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true}(%x, %w, %b) \"n\"\n output %y"),
+      1);
   // No whole blocks, or groups that are none.
   EXPECT_EQ(check("input %x : f32[1,16,9,9]\n const %w : f32[21,16,1,1] = random(1)\n"
-                  "%y : f32[1,21,9,9] = convolution(%x, %w) \"n\"\n output %y"), 0);
+                  "%y : f32[1,21,9,9] = convolution(%x, %w) \"n\"\n output %y"),
+            0);
   EXPECT_EQ(check("input %x : f32[1,16,9,9]\n const %w : f32[16,4,1,1] = random(1)\n"
-                  "%y : f32[1,16,9,9] = convolution{groups=4}(%x, %w) \"n\"\n output %y"), 0);
+                  "%y : f32[1,16,9,9] = convolution{groups=4}(%x, %w) \"n\"\n output %y"),
+            0);
 }
 
 TEST_F(Blocked, ConvolutionsWithEpilogues) {
   struct Epilogue {
     std::string expr, operands;
   };
-  for (const auto& [expr, operand] : {Epilogue{"relu(x0)", ""}, {"add(x0,x1);relu(t0)", "1,48,6,5"}, {"mul(x0,x1)", "1,48,1,1"},
-                                      {"leaky_relu(x0,x1)", "48,1,1"}, {"sigmoid(x0);mul(t0,x0)", ""}, {"add(x0,x1)", "1,1,6,5"},
-                                      {"sin(x0);add(t0,x1)", "1,48,6,5"}, {"sin(x0);mul(t0,x1)", "1,48,1,1"}}) {
+  for (const auto& [expr, operand] : {Epilogue{"relu(x0)", ""},
+                                      {"add(x0,x1);relu(t0)", "1,48,6,5"},
+                                      {"mul(x0,x1)", "1,48,1,1"},
+                                      {"leaky_relu(x0,x1)", "48,1,1"},
+                                      {"sigmoid(x0);mul(t0,x0)", ""},
+                                      {"add(x0,x1)", "1,1,6,5"},
+                                      {"sin(x0);add(t0,x1)", "1,48,6,5"},
+                                      {"sin(x0);mul(t0,x1)", "1,48,1,1"}}) {
     for (const int kernel : {1, 3}) {
       const auto pad = kernel / 2;
-      const auto text = fmt::format("input %x : f32[1,32,6,5]\n const %w : f32[48,32,{0},{0}] = random(1)\n{1}"
-                                    "%y : f32[1,48,6,5] = convolution{{prePadding=[{2},{2}] postPadding=[{2},{2}] epilogue=\"{3}\"}}(%x, %w{4}) \"n\"\n output %y",
-                                    kernel, operand.empty() ? "" : fmt::format("input %e : f32[{}]\n", operand), pad, expr,
-                                    operand.empty() ? "" : ", %e");
+      const auto text = fmt::format(
+          "input %x : f32[1,32,6,5]\n const %w : f32[48,32,{0},{0}] = random(1)\n{1}"
+          "%y : f32[1,48,6,5] = convolution{{prePadding=[{2},{2}] postPadding=[{2},{2}] epilogue=\"{3}\"}}(%x, %w{4}) \"n\"\n output %y",
+          kernel, operand.empty() ? "" : fmt::format("input %e : f32[{}]\n", operand), pad, expr,
+          operand.empty() ? "" : ", %e");
       EXPECT_EQ(check(text), 1) << text;
     }
   }
-  EXPECT_EQ(check("input %x : f32[1,32,6,5]\n const %w : f32[48,32,1,1] = random(1)\n const %e : f32[1,48,6,5] = random(3)\n"
-                  "%y : f32[1,48,6,5] = convolution{epilogue=\"add(x0,x1)\"}(%x, %w, %e) \"n\"\n output %y"), 1);
+  EXPECT_EQ(
+      check("input %x : f32[1,32,6,5]\n const %w : f32[48,32,1,1] = random(1)\n const %e : f32[1,48,6,5] = random(3)\n"
+            "%y : f32[1,48,6,5] = convolution{epilogue=\"add(x0,x1)\"}(%x, %w, %e) \"n\"\n output %y"),
+      1);
 }
 
 TEST_F(Blocked, DepthwiseConvolutionsWithEpilogues) {
-  for (const auto& [expr, operand] : {std::pair<std::string, std::string>{"clip(x0,0,6)", "1"}, {"add(x0,x1)", "2,80,9,13"},
-                                      {"mul(x0,x1)", "1,80,1,1"}, {"leaky_relu(x0,x1)", "80,1,1"}, {"sin(x0);fma(t0,x1,x1)", "80,1,1"},
+  for (const auto& [expr, operand] : {std::pair<std::string, std::string>{"clip(x0,0,6)", "1"},
+                                      {"add(x0,x1)", "2,80,9,13"},
+                                      {"mul(x0,x1)", "1,80,1,1"},
+                                      {"leaky_relu(x0,x1)", "80,1,1"},
+                                      {"sin(x0);fma(t0,x1,x1)", "80,1,1"},
                                       {"sin(x0);add(t0,x1)", "2,80,9,13"}}) {
     for (const int dilation : {1, 2}) {
-      EXPECT_EQ(check(fmt::format("input %x : f32[2,80,9,13]\n const %w : f32[80,1,3,3] = random(1)\n const %b : f32[80] = random(2)\n"
-                                  "input %e : f32[{0}]\n"
-                                  "%y : f32[2,80,9,13] = convolution{{groups=80 prePadding=[{1},{1}] postPadding=[{1},{1}] "
-                                  "dilations=[{1},{1}] hasBias=true epilogue=\"{2}\"}}(%x, %w, %b, %e) \"n\"\n output %y",
-                                  operand, dilation, expr)),
-                1);
+      EXPECT_EQ(
+          check(fmt::format(
+              "input %x : f32[2,80,9,13]\n const %w : f32[80,1,3,3] = random(1)\n const %b : f32[80] = random(2)\n"
+              "input %e : f32[{0}]\n"
+              "%y : f32[2,80,9,13] = convolution{{groups=80 prePadding=[{1},{1}] postPadding=[{1},{1}] "
+              "dilations=[{1},{1}] hasBias=true epilogue=\"{2}\"}}(%x, %w, %b, %e) \"n\"\n output %y",
+              operand, dilation, expr)),
+          1);
     }
   }
 }
 
 TEST_F(Blocked, Pooling) {
   for (const std::string fields : {"type=max window=[3,3] strides=[2,2]", "type=average window=[3,3] strides=[2,2]"}) {
-    EXPECT_EQ(check("input %x : f32[2,48,9,11]\n%y : f32[2,48,4,5] = pooling{" + fields + "}(%x) \"n\"\n output %y"), 2);
+    EXPECT_EQ(check("input %x : f32[2,48,9,11]\n%y : f32[2,48,4,5] = pooling{" + fields + "}(%x) \"n\"\n output %y"),
+              2);
   }
-  EXPECT_EQ(check("input %x : f32[1,17,9,11]\n%y : f32[1,17,4,5] = pooling{type=max window=[3,3] strides=[2,2]}(%x) \"n\"\n output %y"), 0);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[1,17,9,11]\n%y : f32[1,17,4,5] = pooling{type=max window=[3,3] strides=[2,2]}(%x) \"n\"\n output %y"),
+      0);
 }
 
 TEST_F(Blocked, Pointwise) {
   const auto run = [](const std::string& dims, const std::string& other, const std::string& expr) {
-    return check(fmt::format("input %x : f32[{0}]\n input %o : f32[{1}]\n const %c : f32[{2},1,1] = random(1)\n"
-                             "%y : f32[{0}] = pointwise{{expr=\"{3}\"}}(%x, %o, %c) \"n\"\n output %y",
-                             dims, other, dims.substr(2, 2), expr));
+    return check(
+        fmt::format("input %x : f32[{0}]\n input %o : f32[{1}]\n const %c : f32[{2},1,1] = random(1)\n"
+                    "%y : f32[{0}] = pointwise{{expr=\"{3}\"}}(%x, %o, %c) \"n\"\n output %y",
+                    dims, other, dims.substr(2, 2), expr));
   };
   for (const std::string spatial : {"1,1", "3,5", "7,7", "23,29", "64,8"}) {
     for (const std::string channels : {"16", "80"}) {
@@ -152,10 +187,22 @@ TEST_F(Blocked, Pointwise) {
 }
 
 TEST_F(Blocked, Concatenation) {
-  EXPECT_EQ(check("input %x : f32[2,16,3,5]\n input %z : f32[2,32,3,5]\n%y : f32[2,48,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"), 1);
-  EXPECT_EQ(check("input %x : f32[2,16,3,5]\n input %z : f32[2,16,4,5]\n%y : f32[2,16,7,5] = concat{axis=2}(%x, %z) \"n\"\n output %y"), 1);
-  EXPECT_EQ(check("input %x : f32[2,12,3,5]\n input %z : f32[2,4,3,5]\n%y : f32[2,16,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"), 0);
-  EXPECT_EQ(check("input %x : f32[2,4,3,5]\n input %z : f32[2,12,3,5]\n%y : f32[2,16,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"), 0);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[2,16,3,5]\n input %z : f32[2,32,3,5]\n%y : f32[2,48,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"),
+      1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[2,16,3,5]\n input %z : f32[2,16,4,5]\n%y : f32[2,16,7,5] = concat{axis=2}(%x, %z) \"n\"\n output %y"),
+      1);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[2,12,3,5]\n input %z : f32[2,4,3,5]\n%y : f32[2,16,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"),
+      0);
+  EXPECT_EQ(
+      check(
+          "input %x : f32[2,4,3,5]\n input %z : f32[2,12,3,5]\n%y : f32[2,16,3,5] = concat{axis=1}(%x, %z) \"n\"\n output %y"),
+      0);
 }
 
 // Plans may come from machines with other vectors.
@@ -180,9 +227,11 @@ TEST(BlockedElsewhere, EachSizeOfBlocksIsRight) {
       const auto kernel = node.name.substr(0, node.name.find('/'));
       const auto problem = compile::makeProblem(graph, node, {});
       compile::Candidate candidate{"cpu." + kernel, "", {}, {format}};
-      for (const auto& input : problem.inputs) candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format);
+      for (const auto& input : problem.inputs)
+        candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format);
       const plan::KernelRecord record{"cpu", kernel, 1, node.op.text(), "", -1};
-      EXPECT_EQ(compile::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "") << candidate.text();
+      EXPECT_EQ(compile::selfCheck(runtime::backend("cpu").device(), problem, candidate, record, {}, log), "")
+          << candidate.text();
     }
   }
 }
@@ -203,7 +252,7 @@ constexpr const char* kChain = R"g(graph "g" {
 })g";
 
 struct Built {
-  int blocked = 0;    // steps with a result in blocks
+  int blocked = 0;  // steps with a result in blocks
   int reformats = 0;
   plan::Plan plan;
 };
@@ -218,7 +267,8 @@ Built buildChain(compile::BuildOptions options) {
   for (const auto& step : program.steps) {
     const bool isReformat = step.layerType == ops::Reformat::kName;
     built.reformats += isReformat ? 1 : 0;
-    for (const auto output : step.outputs) built.blocked += !isReformat && channelBlock(program.tensors[static_cast<size_t>(output)].format) > 1 ? 1 : 0;
+    for (const auto output : step.outputs)
+      built.blocked += !isReformat && channelBlock(program.tensors[static_cast<size_t>(output)].format) > 1 ? 1 : 0;
   }
   return built;
 }
@@ -268,7 +318,8 @@ TEST_F(Blocked, OthersAreNotAskedWhereContractionsGainNothing) {
   buildChain(options);
   rewriteTimes(cache, 1.99e-3, 2e-3);
   for (const auto& key : cache.keys()) {
-    if (key.find("_convolution") == std::string::npos && key.find(name(*blockedFormat())) != std::string::npos) cache.erase(key);
+    if (key.find("_convolution") == std::string::npos && key.find(name(*blockedFormat())) != std::string::npos)
+      cache.erase(key);
   }
   const size_t known = cache.size();
   const auto built = buildChain(options);

@@ -17,7 +17,8 @@ std::vector<float> numbers(int64_t count, uint64_t seed) {
 
 // x0 * x1 + x2 with operands that broadcast to `space`, all in one format.
 void check(const Dims& space, const std::vector<Dims>& operands, Format format) {
-  SCOPED_TRACE(fmt::format("{} from {} {} {}", space.text(), operands[0].text(), operands[1].text(), operands[2].text()));
+  SCOPED_TRACE(
+      fmt::format("{} from {} {} {}", space.text(), operands[0].text(), operands[1].text(), operands[2].text()));
   std::vector<runtime::TensorShape> shapes;
   std::vector<std::vector<float>> data;
   std::vector<void*> addresses;
@@ -42,10 +43,12 @@ void check(const Dims& space, const std::vector<Dims>& operands, Format format) 
       for (size_t k = 0; k < 3; ++k) at[k] += index * strides[k][static_cast<size_t>(axis)];
       at[3] += index * own[static_cast<size_t>(axis)];
     }
-    const float expected = data[0][static_cast<size_t>(at[0])] * data[1][static_cast<size_t>(at[1])] + data[2][static_cast<size_t>(at[2])];
+    const float expected =
+        data[0][static_cast<size_t>(at[0])] * data[1][static_cast<size_t>(at[1])] + data[2][static_cast<size_t>(at[2])];
     ASSERT_NEAR(got[static_cast<size_t>(at[3])], expected, 1e-6f) << "element " << i;
   }
-  for (size_t i = static_cast<size_t>(space.count()); i < got.size(); ++i) ASSERT_EQ(got[i], kGuard) << "written behind the end";
+  for (size_t i = static_cast<size_t>(space.count()); i < got.size(); ++i)
+    ASSERT_EQ(got[i], kGuard) << "written behind the end";
 }
 
 TEST(Broadcast, ScalesOfChannels) {
@@ -62,7 +65,9 @@ TEST(Broadcast, ScalesOfChannels) {
   }
 }
 
-TEST(Broadcast, NothingIsComputedForNoElements) { check(Dims{2, 0, 3, 4}, {Dims{2, 0, 3, 4}, Dims{1, 1, 1, 1}, Dims{1, 0, 1, 1}}, Format::kChannelsLast); }
+TEST(Broadcast, NothingIsComputedForNoElements) {
+  check(Dims{2, 0, 3, 4}, {Dims{2, 0, 3, 4}, Dims{1, 1, 1, 1}, Dims{1, 0, 1, 1}}, Format::kChannelsLast);
+}
 
 TEST(Broadcast, SumsOverImages) {
   for (const int64_t channels : {1, 4, 15, 16, 31, 32, 33, 100, 300}) {
@@ -71,11 +76,13 @@ TEST(Broadcast, SumsOverImages) {
   input %x : f32[2,{0},{1},{1}]
   %y : f32[2,{0},1,1] = reduce{{op=avg axes=[2,3] keepDims=true}}(%x) "mean"
   output %y
-}})g", channels, extent);
+}})g",
+                                     channels, extent);
       compile::BuildOptions options;
       options.optimizationLevel = 0;
       options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-        if (node.op.name() == "reduce") std::erase_if(candidates, [](const auto& c) { return c.inputs[0] != Format::kChannelsLast; });
+        if (node.op.name() == "reduce")
+          std::erase_if(candidates, [](const auto& c) { return c.inputs[0] != Format::kChannelsLast; });
         return candidates;
       };
       SCOPED_TRACE(graph);

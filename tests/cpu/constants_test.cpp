@@ -41,8 +41,11 @@ Built buildWith(const std::string& gemm, const std::string& convolution) {
   options.log = &log;
   options.profiles = {{{"x", {{1, 128, 4, 4}, {4, 128, 4, 4}, {8, 128, 4, 4}, {}, {}, {}}}}};
   options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    const auto wanted = [&](const compile::Candidate& candidate) { return candidate.tactic == (node.op.name() == "matmul" ? gemm : convolution); };
-    if (std::any_of(candidates.begin(), candidates.end(), wanted)) std::erase_if(candidates, [&](const auto& candidate) { return !wanted(candidate); });
+    const auto wanted = [&](const compile::Candidate& candidate) {
+      return candidate.tactic == (node.op.name() == "matmul" ? gemm : convolution);
+    };
+    if (std::any_of(candidates.begin(), candidates.end(), wanted))
+      std::erase_if(candidates, [&](const auto& candidate) { return !wanted(candidate); });
     return candidates;
   };
   const auto engine = runtime::Engine::make(compile::build(built.graph, options), {}, log);
@@ -71,7 +74,8 @@ void expectRight(const Built& built, const std::shared_ptr<const runtime::Engine
   }();
   const auto got = run(engine, inputs, log);
   const auto expected = graph::evaluate(built.graph, views(inputs));
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_LE(relativeError(got[i].view(), expected[i].view()), 1e-4) << "output " << i << " of batch " << batch;
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_LE(relativeError(got[i].view(), expected[i].view()), 1e-4) << "output " << i << " of batch " << batch;
 }
 
 class Held : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
@@ -93,13 +97,15 @@ TEST_P(Held, WeightsAreThereOnce) {
       std::memset(copy.data(), 0xff, copy.size());  // NaN, before it is freed
     }
     const auto [gemm, convolution] = GetParam();  // oneDNN reads some where they lie
-    const size_t least = (gemm == std::string("cpu.gemm") ? 2 : 0) + (convolution == std::string("cpu.convolution") ? 1 : 0);
+    const size_t least =
+        (gemm == std::string("cpu.gemm") ? 2 : 0) + (convolution == std::string("cpu.convolution") ? 1 : 0);
     EXPECT_GE(engine->parts().held.size(), least) << "a kernel holds what it packs, and it is there a second time";
     for (const auto& held : engine->parts().held) EXPECT_EQ(engine->plan().constants[held.record].data, nullptr);
     for (const int64_t batch : {4, 1, 8}) expectRight(built, engine, batch);
     const auto again = engine->serialize();
     ASSERT_EQ(again.size(), built.bytes.size());
-    EXPECT_EQ(std::memcmp(again.data(), built.bytes.data(), again.size()), 0) << "the plan of a loaded engine is another";
+    EXPECT_EQ(std::memcmp(again.data(), built.bytes.data(), again.size()), 0)
+        << "the plan of a loaded engine is another";
     const auto second = runtime::Engine::load(again, {}, log);
     EXPECT_EQ(second->constantBytes(), engine->constantBytes());
     expectRight(built, second, 3);
@@ -115,8 +121,10 @@ TEST(Constants, EveryPatternOfBitsComesBack) {
   constexpr int64_t kDepth = 512, kColumns = 513;
   for (const std::string tactic : {"cpu.gemm", "cpu.dnnl_matmul"}) {
     SCOPED_TRACE(tactic);
-    auto graph = graph::parse(fmt::format("graph \"g\" {{\n input %x : f32[2,{0}]\n const %w : f32[{0},{1}] = random(1)\n"
-                                          " %y : f32[2,{1}] = matmul(%x, %w) \"op\"\n output %y\n}}", kDepth, kColumns));
+    auto graph =
+        graph::parse(fmt::format("graph \"g\" {{\n input %x : f32[2,{0}]\n const %w : f32[{0},{1}] = random(1)\n"
+                                 " %y : f32[2,{1}] = matmul(%x, %w) \"op\"\n output %y\n}}",
+                                 kDepth, kColumns));
     RecordingLog log;
     compile::BuildOptions options;
     options.device = "cpu";
@@ -131,7 +139,9 @@ TEST(Constants, EveryPatternOfBitsComesBack) {
     const auto blob = plan::Blob::allocate(plan.constants[0].bytes);
     std::mt19937 generator(5);
     for (size_t i = 0; i < blob.bytes() / 4; ++i) {
-      const uint32_t value = generator() % 3 == 0 ? generator() : std::array{0x80000000u, 1u, 0x7f800001u, 0xffc00000u, 0xff800000u}[generator() % 5];
+      const uint32_t value = generator() % 3 == 0
+                                 ? generator()
+                                 : std::array{0x80000000u, 1u, 0x7f800001u, 0xffc00000u, 0xff800000u}[generator() % 5];
       std::memcpy(blob.data() + 4 * i, &value, 4);
     }
     plan.constants[0].data = blob.share(0);

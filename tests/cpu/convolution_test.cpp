@@ -17,10 +17,12 @@ std::string join(const int64_t (&values)[2]) { return fmt::format("[{},{}]", val
 std::string graphText(const Case& c) {
   int64_t out[2];
   const int64_t in[2] = {c.height, c.width};
-  for (int i = 0; i < 2; ++i) out[i] = (in[i] + c.before[i] + c.after[i] - (c.dilation[i] * (c.size[i] - 1) + 1)) / c.stride[i] + 1;
+  for (int i = 0; i < 2; ++i)
+    out[i] = (in[i] + c.before[i] + c.after[i] - (c.dilation[i] * (c.size[i] - 1) + 1)) / c.stride[i] + 1;
   const auto y = fmt::format("{},{},{},{}", c.batch, c.outChannels, out[0], out[1]);
-  std::string text = fmt::format("graph \"g\" {{\n  input %x : f32[{},{},{},{}]\n  const %w : f32[{},{},{},{}] = random(1)\n", c.batch, c.channels,
-                                 c.height, c.width, c.outChannels, c.channels / c.groups, c.size[0], c.size[1]);
+  std::string text =
+      fmt::format("graph \"g\" {{\n  input %x : f32[{},{},{},{}]\n  const %w : f32[{},{},{},{}] = random(1)\n", c.batch,
+                  c.channels, c.height, c.width, c.outChannels, c.channels / c.groups, c.size[0], c.size[1]);
   std::string operands = "%x, %w";
   if (c.bias) {
     text += fmt::format("  const %b : f32[{}] = random(2)\n", c.outChannels);
@@ -32,8 +34,8 @@ std::string graphText(const Case& c) {
     operands += fmt::format(", %e{}", i);
   }
   text += fmt::format(
-      "  %y : f32[{}] = convolution{{strides={} dilations={} prePadding={} postPadding={} groups={} hasBias={}{}}}({}) \"conv\"\n  output %y\n}}", y,
-      join(c.stride), join(c.dilation), join(c.before), join(c.after), c.groups, c.bias,
+      "  %y : f32[{}] = convolution{{strides={} dilations={} prePadding={} postPadding={} groups={} hasBias={}{}}}({}) \"conv\"\n  output %y\n}}",
+      y, join(c.stride), join(c.dilation), join(c.before), join(c.after), c.groups, c.bias,
       c.epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", c.epilogue), operands);
   return text;
 }
@@ -61,7 +63,8 @@ int runEach(const std::string& text) {
     for (const auto& wanted : distinct) {
       SCOPED_TRACE(wanted);
       options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-        if (node.name == "conv") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
+        if (node.name == "conv")
+          std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
         return candidates;
       };
       try {
@@ -79,7 +82,20 @@ int runEach(const Case& c) { return runEach(graphText(c)); }
 constexpr int64_t kOne[2] = {1, 1};
 
 Case square(int64_t channels, int64_t extent, int64_t outChannels, int64_t size, int64_t stride, int64_t padding) {
-  return {1, channels, extent, extent, outChannels, 1, {size, size}, {stride, stride}, {1, 1}, {padding, padding}, {padding, padding}, true, "", {}};
+  return {1,
+          channels,
+          extent,
+          extent,
+          outChannels,
+          1,
+          {size, size},
+          {stride, stride},
+          {1, 1},
+          {padding, padding},
+          {padding, padding},
+          true,
+          "",
+          {}};
 }
 
 TEST(Convolution, Sizes) {
@@ -133,13 +149,16 @@ TEST(Convolution, WindowsInThePadding) {
     for (const int extent : {1, 3}) {
       for (const bool computed : {false, true}) {
         const auto y = fmt::format("f32[2,{},{},{}]", channels, 7 + 5 - (extent - 1), 4 + 6 - (extent - 1));
-        const auto added = computed ? fmt::format("input %q : {0}\n%r : {0} = pointwise{{expr=\"neg(x0)\"}}(%q) \"neg\"\n", y)
-                                    : fmt::format("input %r : {}\n", y);
-        EXPECT_GE(runEach(fmt::format("graph \"g\" {{\ninput %x : f32[2,{0},7,4]\nconst %w : f32[{0},{0},{1},{1}] = random(1)\n{2}"
-                                      "%y : {3} = convolution{{prePadding=[2,3] postPadding=[3,3] epilogue=\"add(x1,x0)\"}}(%x, %w, %r) "
-                                      "\"conv\"\noutput %y\n}}",
-                                      channels, extent, added, y)),
-                  2);
+        const auto added =
+            computed ? fmt::format("input %q : {0}\n%r : {0} = pointwise{{expr=\"neg(x0)\"}}(%q) \"neg\"\n", y)
+                     : fmt::format("input %r : {}\n", y);
+        EXPECT_GE(
+            runEach(fmt::format(
+                "graph \"g\" {{\ninput %x : f32[2,{0},7,4]\nconst %w : f32[{0},{0},{1},{1}] = random(1)\n{2}"
+                "%y : {3} = convolution{{prePadding=[2,3] postPadding=[3,3] epilogue=\"add(x1,x0)\"}}(%x, %w, %r) "
+                "\"conv\"\noutput %y\n}}",
+                channels, extent, added, y)),
+            2);
       }
     }
   }

@@ -27,33 +27,50 @@ int runEach(const std::string& text, const std::string& op, const std::vector<st
   return count;
 }
 
-std::string pooling(int64_t channels, int64_t height, int64_t width, int64_t outHeight, int64_t outWidth, const std::string& fields) {
+std::string pooling(int64_t channels, int64_t height, int64_t width, int64_t outHeight, int64_t outWidth,
+                    const std::string& fields) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[2,{0},{1},{2}]
   %y : f32[2,{0},{3},{4}] = pooling{{{5}}}(%x) "pool"
   output %y
-}})g", channels, height, width, outHeight, outWidth, fields);
+}})g",
+                     channels, height, width, outHeight, outWidth, fields);
 }
 
 TEST(Pooling, EachKernel) {
   const std::vector<std::string> tactics{"cpu.pooling", "cpu.dnnl_pooling"};
   for (const int64_t channels : {1, 7, 8, 16, 17, 40}) {
     EXPECT_EQ(runEach(pooling(channels, 8, 10, 4, 5, "type=max window=[2,2] strides=[2,2]"), "pooling", tactics), 2);
-    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=max window=[3,3] prePadding=[1,1] postPadding=[1,1]"), "pooling", tactics), 2);
-    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]"), "pooling", tactics), 2);
-    EXPECT_EQ(runEach(pooling(channels, 9, 7, 5, 4, "type=average window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1] exclusive=false"), "pooling", tactics), 2);
+    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=max window=[3,3] prePadding=[1,1] postPadding=[1,1]"),
+                      "pooling", tactics),
+              2);
+    EXPECT_EQ(runEach(pooling(channels, 9, 7, 9, 7, "type=average window=[3,3] prePadding=[1,1] postPadding=[1,1]"),
+                      "pooling", tactics),
+              2);
+    EXPECT_EQ(
+        runEach(pooling(channels, 9, 7, 5, 4,
+                        "type=average window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1] exclusive=false"),
+                "pooling", tactics),
+        2);
   }
-  EXPECT_EQ(runEach(pooling(12, 8, 8, 4, 4, "type=max window=[3,3] strides=[2,2] ceilMode=true"), "pooling", {"cpu.pooling"}), 1);
+  EXPECT_EQ(
+      runEach(pooling(12, 8, 8, 4, 4, "type=max window=[3,3] strides=[2,2] ceilMode=true"), "pooling", {"cpu.pooling"}),
+      1);
   EXPECT_EQ(runEach(pooling(5, 5, 11, 1, 2, "type=average window=[5,10]"), "pooling", tactics), 2);
 }
 
 // Last windows that would begin behind the input are left out; those that end there are clipped.
 TEST(Pooling, WindowsBehindTheInput) {
   const std::string tactic = "cpu.dnnl_pooling";
-  EXPECT_EQ(runEach(pooling(3, 4, 20, 2, 10, "type=average window=[2,2] strides=[2,2] postPadding=[0,1] ceilMode=true"), "pooling", {tactic}), 1);
-  EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 2, "type=average window=[1,1] strides=[1,2] ceilMode=true"), "pooling", {tactic}), 1);
-  EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 2, "type=max window=[1,1] strides=[1,3] ceilMode=true"), "pooling", {tactic}), 1);
-  EXPECT_EQ(runEach(pooling(3, 4, 7, 2, 4, "type=average window=[2,2] strides=[2,2] ceilMode=true"), "pooling", {tactic}), 1);
+  EXPECT_EQ(runEach(pooling(3, 4, 20, 2, 10, "type=average window=[2,2] strides=[2,2] postPadding=[0,1] ceilMode=true"),
+                    "pooling", {tactic}),
+            1);
+  EXPECT_EQ(
+      runEach(pooling(3, 4, 4, 4, 2, "type=average window=[1,1] strides=[1,2] ceilMode=true"), "pooling", {tactic}), 1);
+  EXPECT_EQ(runEach(pooling(3, 4, 4, 4, 2, "type=max window=[1,1] strides=[1,3] ceilMode=true"), "pooling", {tactic}),
+            1);
+  EXPECT_EQ(
+      runEach(pooling(3, 4, 7, 2, 4, "type=average window=[2,2] strides=[2,2] ceilMode=true"), "pooling", {tactic}), 1);
 }
 
 // Windows that lie in padding alone, or have no channels: a kernel that takes them gives what the reference gives.
@@ -62,8 +79,9 @@ TEST(Slices, StridesThatNothingTakes) {
   for (const std::string stride : {"4611686018427387908", "-4611686018427387908", "1000000007"}) {
     for (const std::string start : {"1", "-1", "9"}) {
       SCOPED_TRACE(start + " by " + stride);
-      expectMatchesReference("graph \"g\" {\ninput %x : f32[5,7]\n%y : f32[2,7] = slice{start=[" + start + ",0] size=[2,7] stride=[" + stride +
-                             ",1] mode=fill}(%x) \"n\"\noutput %y\n}", {}, {});
+      expectMatchesReference("graph \"g\" {\ninput %x : f32[5,7]\n%y : f32[2,7] = slice{start=[" + start +
+                                 ",0] size=[2,7] stride=[" + stride + ",1] mode=fill}(%x) \"n\"\noutput %y\n}",
+                             {}, {});
     }
   }
 }
@@ -96,7 +114,8 @@ TEST(Images, WithoutElements) {
     for (const auto& tactic : tactics) {
       compile::BuildOptions options;
       options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-        if (node.name == "n") std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
+        if (node.name == "n")
+          std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
         return candidates;
       };
       SCOPED_TRACE(tactic + "\n" + text);
@@ -116,7 +135,8 @@ TEST(Deconvolution, PaddingThatAddsAtTheEnd) {
   const %w : f32[3,2,1,3] = random(1)
   %y : f32[1,2,4,{}] = deconvolution{{{}}}(%x, %w) "up"
   output %y
-}})g", width, fields);
+}})g",
+                       width, fields);
   };
   const std::string tactic = "cpu.dnnl_deconvolution";
   EXPECT_EQ(runEach(graph("strides=[1,1] postPadding=[0,-1]", 10), "deconvolution", {tactic}), 0);
@@ -170,7 +190,8 @@ TEST(Convolution, ImagesWithoutElements) {
   EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 0);
 }
 
-std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, int64_t across, const std::string& epilogue, const std::string& extra) {
+std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, int64_t across,
+                          const std::string& epilogue, const std::string& extra) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[2,{0},5,9]
   const %w : f32[{0},{1},{2},{3}] = random(1)
@@ -178,8 +199,10 @@ std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, i
   const %e : f32[{7}] = random(3)
   %y : f32[2,{1},{4},{5}] = deconvolution{{strides=[{2},{3}] hasBias=true{6}}}(%x, %w, %b{8}) "up"
   output %y
-}})g", channels, outChannels, down, across, 5 * down, 9 * across, epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue),
-                     extra.empty() ? "1" : extra, extra.empty() ? "" : ", %e");
+}})g",
+                     channels, outChannels, down, across, 5 * down, 9 * across,
+                     epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue), extra.empty() ? "1" : extra,
+                     extra.empty() ? "" : ", %e");
 }
 
 TEST(Deconvolution, WithoutOverlap) {

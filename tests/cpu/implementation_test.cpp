@@ -1,4 +1,5 @@
-// Which implementations of oneDNN run: those that were found when the engine was built, whatever the process did before.
+// Which implementations of oneDNN run: those that were found when the engine was built, whatever the process did
+// before.
 #include <dnnl.h>
 
 #include <regex>
@@ -23,7 +24,8 @@ struct Seen {
   bool warned = false;
 };
 
-Seen runOnce(const std::shared_ptr<const runtime::Engine>& engine, const std::vector<HostTensor>& inputs, RecordingLog& log) {
+Seen runOnce(const std::shared_ptr<const runtime::Engine>& engine, const std::vector<HostTensor>& inputs,
+             RecordingLog& log) {
   const size_t before = log.lines.size();
   (void)run(engine, inputs, log);
   Seen seen;
@@ -54,7 +56,12 @@ compile::BuildOptions optionsFor(const graph::Graph& graph, int64_t batch, Log& 
   for (const auto input : graph.inputs()) {
     const auto& value = graph.value(input);
     if (isConstant(value.type.shape)) continue;
-    profile[value.name] = {evaluate(value.type.shape, {{"N", 1}}), evaluate(value.type.shape, {{"N", batch}}), evaluate(value.type.shape, {{"N", 9}}), {}, {}, {}};
+    profile[value.name] = {evaluate(value.type.shape, {{"N", 1}}),
+                           evaluate(value.type.shape, {{"N", batch}}),
+                           evaluate(value.type.shape, {{"N", 9}}),
+                           {},
+                           {},
+                           {}};
   }
   if (!profile.empty()) options.profiles = {profile};
   return options;
@@ -89,7 +96,9 @@ const plan::Step& opStep(const plan::Plan& plan) {
 class Random {
  public:
   explicit Random(uint64_t seed) : generator_(seed) {}
-  int64_t in(int64_t low, int64_t high) { return low + static_cast<int64_t>(generator_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(generator_() % static_cast<uint64_t>(high - low + 1));
+  }
   int64_t one(std::initializer_list<int64_t> of) { return *(of.begin() + in(0, static_cast<int64_t>(of.size()) - 1)); }
 
  private:
@@ -104,12 +113,18 @@ std::string convolution(Random& random, bool isDeconvolution) {
   const int64_t stride = random.in(1, 2);
   const int64_t x[] = {random.one({1, 3, 8, 13}) + kernel[0] - 1, random.one({1, 8, 40, 500}) + kernel[1] - 1};
   int64_t y[2];
-  for (int i = 0; i < 2; ++i) y[i] = isDeconvolution ? (x[i] - 1) * stride + kernel[i] : (x[i] - kernel[i]) / stride + 1;
-  const char* const epilogue = random.in(0, 2) == 0 ? " epilogue=\"sigmoid(x0);mul(t0,x0)\"" : random.in(0, 1) == 0 ? " epilogue=\"round(x0)\"" : "";
-  const auto w = isDeconvolution ? Dims{in, out / groups, kernel[0], kernel[1]} : Dims{out, in / groups, kernel[0], kernel[1]};
-  return fmt::format("graph \"g\" {{\n input %x : f32[N,{},{},{}]\n const %w : f32[{}] = random(1)\n"
-                     " %y : f32[N,{},{},{}] = {}{{strides=[{},{}] groups={}{}}}(%x, %w) \"op\"\n output %y\n}}",
-                     in, x[0], x[1], fmt::join(w, ","), out, y[0], y[1], isDeconvolution ? "deconvolution" : "convolution", stride, stride, groups, epilogue);
+  for (int i = 0; i < 2; ++i)
+    y[i] = isDeconvolution ? (x[i] - 1) * stride + kernel[i] : (x[i] - kernel[i]) / stride + 1;
+  const char* const epilogue = random.in(0, 2) == 0   ? " epilogue=\"sigmoid(x0);mul(t0,x0)\""
+                               : random.in(0, 1) == 0 ? " epilogue=\"round(x0)\""
+                                                      : "";
+  const auto w =
+      isDeconvolution ? Dims{in, out / groups, kernel[0], kernel[1]} : Dims{out, in / groups, kernel[0], kernel[1]};
+  return fmt::format(
+      "graph \"g\" {{\n input %x : f32[N,{},{},{}]\n const %w : f32[{}] = random(1)\n"
+      " %y : f32[N,{},{},{}] = {}{{strides=[{},{}] groups={}{}}}(%x, %w) \"op\"\n output %y\n}}",
+      in, x[0], x[1], fmt::join(w, ","), out, y[0], y[1], isDeconvolution ? "deconvolution" : "convolution", stride,
+      stride, groups, epilogue);
 }
 
 std::string matmul(Random& random) {
@@ -118,25 +133,31 @@ std::string matmul(Random& random) {
   const bool transposed = random.in(0, 1) == 1;
   const bool batched = random.in(0, 1) == 1;
   const int64_t m = random.one({1, 4, 33});
-  return fmt::format("graph \"g\" {{\n input %x : f32[N,{}{}]\n const %w : f32[{},{}] = random(1)\n"
-                     " %y : f32[N,{}{}] = matmul{{transposeB={}{}}}(%x, %w) \"op\"\n output %y\n}}",
-                     batched ? fmt::format("{},", m) : "", k, transposed ? n : k, transposed ? k : n, batched ? fmt::format("{},", m) : "", n, transposed,
-                     random.in(0, 1) == 0 ? " epilogue=\"tanh(x0)\"" : "");
+  return fmt::format(
+      "graph \"g\" {{\n input %x : f32[N,{}{}]\n const %w : f32[{},{}] = random(1)\n"
+      " %y : f32[N,{}{}] = matmul{{transposeB={}{}}}(%x, %w) \"op\"\n output %y\n}}",
+      batched ? fmt::format("{},", m) : "", k, transposed ? n : k, transposed ? k : n,
+      batched ? fmt::format("{},", m) : "", n, transposed, random.in(0, 1) == 0 ? " epilogue=\"tanh(x0)\"" : "");
 }
 
 std::string pooling(Random& random) {
   const int64_t c = random.one({1, 3, 8, 16});
   const int64_t h = random.one({2, 9}), w = random.one({2, 7, 100});
-  return fmt::format("graph \"g\" {{\n input %x : f32[N,{},{},{}]\n %y : f32[N,{},{},{}] = pooling{{type={} window=[2,2] strides=[2,2]}}(%x) \"op\"\n output %y\n}}",
-                     c, h, w, c, h / 2, w / 2, random.in(0, 1) == 0 ? "max" : "average");
+  return fmt::format(
+      "graph \"g\" {{\n input %x : f32[N,{},{},{}]\n %y : f32[N,{},{},{}] = pooling{{type={} window=[2,2] strides=[2,2]}}(%x) \"op\"\n output %y\n}}",
+      c, h, w, c, h / 2, w / 2, random.in(0, 1) == 0 ? "max" : "average");
 }
 
 std::string problem(Random& random) {
   switch (random.in(0, 7)) {
     case 0: return pooling(random);
     case 1: return convolution(random, true);
-    case 2: case 3: return matmul(random);
-    case 4: return fmt::format("graph \"g\" {{\n input %x : f32[N,{},4,4]\n %y : f32[N,{},4,4] = lrn{{window=3}}(%x) \"op\"\n output %y\n}}", 16, 16);
+    case 2:
+    case 3: return matmul(random);
+    case 4:
+      return fmt::format(
+          "graph \"g\" {{\n input %x : f32[N,{},4,4]\n %y : f32[N,{},4,4] = lrn{{window=3}}(%x) \"op\"\n output %y\n}}",
+          16, 16);
     default: return convolution(random, false);
   }
 }
@@ -169,15 +190,16 @@ TEST(Implementations, AreTheSameInAProcessThatOnlyLoads) {
         forgetDescriptions();
         const auto again = runtime::Engine::load(made->serialize(), {}, log);
         const auto other = runOnce(again, inputsOf(graph, {{"N", batch}}), log);
-        EXPECT_EQ(isPlain(other.names.at("op")), isPlain(before.names.at("op"))) << other.names.at("op") << " in place of " << before.names.at("op");
+        EXPECT_EQ(isPlain(other.names.at("op")), isPlain(before.names.at("op")))
+            << other.names.at("op") << " in place of " << before.names.at("op");
       }
     }
   }
   EXPECT_GT(compared, 150);
 }
 
-// oneDNN finds a fast one for such images only behind the strides of channels-last ones, and in a process that has described
-// those before also behind others.
+// oneDNN finds a fast one for such images only behind the strides of channels-last ones, and in a process that has
+// described those before also behind others.
 TEST(Implementations, RowMajorImagesOfOneChannelHaveFastOnes) {
   const auto graph = graph::parse(R"text(graph "g" {
   input %x : f32[N,1,1,4498]
@@ -191,11 +213,13 @@ TEST(Implementations, RowMajorImagesOfOneChannelHaveFastOnes) {
     for (const auto& wanted : offers(graph, options)) {
       SCOPED_TRACE(wanted);
       forgetDescriptions();
-      const auto engine = runtime::Engine::load(runtime::Engine::make(buildWith(graph, options, wanted), {}, log)->serialize(), {}, log);
+      const auto engine = runtime::Engine::load(
+          runtime::Engine::make(buildWith(graph, options, wanted), {}, log)->serialize(), {}, log);
       for (const int64_t batch : {1, 3, 4}) {
         forgetDescriptions();
         const auto seen = runOnce(engine, inputsOf(graph, {{"N", batch}}), log);
-        for (const auto& [step, name] : seen.names) EXPECT_TRUE(name.find("jit") != std::string::npos || name.find("brg") != std::string::npos) << name;
+        for (const auto& [step, name] : seen.names)
+          EXPECT_TRUE(name.find("jit") != std::string::npos || name.find("brg") != std::string::npos) << name;
       }
     }
   }
@@ -224,7 +248,8 @@ TEST(Implementations, WhatIsNotToBeHadIsNamedOnceAndReplaced) {
     const auto seen = runOnce(engine, inputs, log);
     ASSERT_EQ(seen.names.size(), 1u);
     EXPECT_TRUE(seen.warned);
-    EXPECT_TRUE(log.contains(fmt::format("step 'op' of 4x16x9x9 -> 4x32x7x7 runs '{}' in place of 'jit:avx4096'", seen.names.at("op"))));
+    EXPECT_TRUE(log.contains(
+        fmt::format("step 'op' of 4x16x9x9 -> 4x32x7x7 runs '{}' in place of 'jit:avx4096'", seen.names.at("op"))));
     EXPECT_TRUE(log.contains("build the engine on this machine"));
     EXPECT_FALSE(runOnce(engine, inputs, log).warned) << "once is enough";
     const auto expected = graph::evaluate(graph, views(inputs));

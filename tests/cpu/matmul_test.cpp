@@ -24,7 +24,8 @@ int runEach(const std::string& text) {
   return count;
 }
 
-std::string product(int64_t rows, int64_t depth, int64_t columns, bool transposed, const std::string& epilogue, const std::string& extra) {
+std::string product(int64_t rows, int64_t depth, int64_t columns, bool transposed, const std::string& epilogue,
+                    const std::string& extra) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[2,{0},{1}]
   const %w : f32[{3}] = random(1)
@@ -32,15 +33,18 @@ std::string product(int64_t rows, int64_t depth, int64_t columns, bool transpose
   %y : f32[2,{0},{2}] = matmul{{transposeB={4}{6}}}(%x, %w{7}) "product"
   %z : f32[2,{0},{2}] = pointwise{{expr="exp(x0)"}}(%y) "next"
   output %z
-}})g", rows, depth, columns, transposed ? fmt::format("{},{}", columns, depth) : fmt::format("{},{}", depth, columns), transposed,
-                     extra.empty() ? "1" : extra, epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue),
-                     extra.empty() ? "" : ", %e");
+}})g",
+                     rows, depth, columns,
+                     transposed ? fmt::format("{},{}", columns, depth) : fmt::format("{},{}", depth, columns),
+                     transposed, extra.empty() ? "1" : extra,
+                     epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", epilogue), extra.empty() ? "" : ", %e");
 }
 
 TEST(MatMul, Sizes) {
   for (const int64_t rows : {1, 2, 3, 5, 7, 16, 67}) {
     for (const int64_t depth : {1, 3, 16, 130}) {
-      for (const int64_t columns : {1, 15, 16, 33, 96}) EXPECT_EQ(runEach(product(rows, depth, columns, (rows + depth) % 2 == 0, "", "")), 2);
+      for (const int64_t columns : {1, 15, 16, 33, 96})
+        EXPECT_EQ(runEach(product(rows, depth, columns, (rows + depth) % 2 == 0, "", "")), 2);
     }
   }
 }
@@ -51,18 +55,20 @@ TEST(MatMul, TwoTensors) {
     const char *a, *b, *y;
     bool transposeA, transposeB;
   };
-  for (const auto& [a, b, y, transposeA, transposeB] : {Case{"5,7", "7,33", "5,33", false, false}, Case{"3,5,70", "3,70,33", "3,5,33", false, false},
-                                                       Case{"2,3,64,31", "2,3,17,31", "2,3,64,17", false, true},
-                                                       Case{"2,1,40,19", "3,40,50", "2,3,19,50", true, false},
-                                                       Case{"1,37,67", "4,5,1,37", "4,5,67,1", true, true}, Case{"2,1,1,130", "1,3,130,96", "2,3,1,96", false, false},
-                                                       Case{"4,9,33", "33,20", "4,9,20", false, false}, Case{"4,33,9", "33,20", "4,9,20", true, false}}) {
+  for (const auto& [a, b, y, transposeA, transposeB] :
+       {Case{"5,7", "7,33", "5,33", false, false}, Case{"3,5,70", "3,70,33", "3,5,33", false, false},
+        Case{"2,3,64,31", "2,3,17,31", "2,3,64,17", false, true},
+        Case{"2,1,40,19", "3,40,50", "2,3,19,50", true, false}, Case{"1,37,67", "4,5,1,37", "4,5,67,1", true, true},
+        Case{"2,1,1,130", "1,3,130,96", "2,3,1,96", false, false}, Case{"4,9,33", "33,20", "4,9,20", false, false},
+        Case{"4,33,9", "33,20", "4,9,20", true, false}}) {
     const auto text = fmt::format(R"g(graph "g" {{
   input %x : f32[{}]
   input %w : f32[{}]
   input %e : f32[{}]
   %y : f32[{}] = matmul{{transposeA={} transposeB={} epilogue="mul(x0,0.125);add(t0,x1)"}}(%x, %w, %e) "product"
   output %y
-}})g", a, b, y, y, transposeA, transposeB);
+}})g",
+                                  a, b, y, y, transposeA, transposeB);
     EXPECT_EQ(runEach(text), 2) << text;
   }
 }

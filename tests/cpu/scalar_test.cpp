@@ -16,8 +16,9 @@ using ops::ScalarOp;
 
 std::vector<float> values() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::vector<float> result{0.f, -0.f, 1.f, -1.f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 86.9f, -86.9f, 88.f, -88.f,
-                            103.f, -103.f, 1e-7f, -1e-7f, 4.f, -4.f, 1e4f, -1e4f};
+  std::vector<float> result{0.f,    -0.f,   1.f,  -1.f,  kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                            86.9f,  -86.9f, 88.f, -88.f, 103.f,     -103.f,     1e-7f,
+                            -1e-7f, 4.f,    -4.f, 1e4f,  -1e4f};
   std::mt19937 random(5);
   for (const float scale : {1e-3f, 0.1f, 1.f, 5.f, 40.f}) {
     std::normal_distribution<float> draw(0.f, scale);
@@ -52,7 +53,8 @@ TEST(Scalar, VectorFormsAreRight) {
     for (size_t i = 0; i < a.size(); ++i) {
       if (isGelu(op) && std::isinf(a[i])) continue;  // infinity times zero
       const double expected = ops::evaluateScalar(op, static_cast<double>(a[i]), 0.75, 1.25);
-      expectNear(got[i], expected, isGelu(op) ? 0.1 + 0.1 * std::abs(static_cast<double>(a[i])) : 0.1, fmt::format("{}({})", ops::row(op).name, a[i]));
+      expectNear(got[i], expected, isGelu(op) ? 0.1 + 0.1 * std::abs(static_cast<double>(a[i])) : 0.1,
+                 fmt::format("{}({})", ops::row(op).name, a[i]));
     }
   }
 }
@@ -60,7 +62,8 @@ TEST(Scalar, VectorFormsAreRight) {
 TEST(Scalar, NanOfTheSecondOperand) {
   const std::vector<float> a(kLanes, 1.f), b(kLanes, std::numeric_limits<float>::quiet_NaN());
   std::vector<float> got(kLanes);
-  for (const auto op : {ScalarOp::k_min, ScalarOp::k_max, ScalarOp::k_add, ScalarOp::k_and, ScalarOp::k_or, ScalarOp::k_equal, ScalarOp::k_less}) {
+  for (const auto op : {ScalarOp::k_min, ScalarOp::k_max, ScalarOp::k_add, ScalarOp::k_and, ScalarOp::k_or,
+                        ScalarOp::k_equal, ScalarOp::k_less}) {
     vectorFunction(op)(a.data(), b.data(), b.data(), got.data(), got.size());
     const double expected = ops::evaluateScalar(op, 1., static_cast<double>(b[0]), 0.);
     for (const float value : got) expectNear(value, expected, 0, std::string(ops::row(op).name));
@@ -73,7 +76,8 @@ TEST(Scalar, ElusKeepTheirDigitsNearZero) {
   const std::vector<float> b(a.size(), 1.f);
   std::vector<float> got(a.size());
   vectorFunction(ScalarOp::k_elu)(a.data(), b.data(), b.data(), got.data(), got.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(got[i], std::expm1(static_cast<double>(a[i])), 1e-6 * std::abs(a[i]));
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(got[i], std::expm1(static_cast<double>(a[i])), 1e-6 * std::abs(a[i]));
 }
 
 TEST(Scalar, GatesAreJoined) {
@@ -86,7 +90,8 @@ TEST(Scalar, GatesAreJoined) {
     for (size_t i = 0; i < a.size(); ++i) {
       if (std::isinf(a[i])) continue;  // infinity times zero
       const double x = static_cast<double>(a[i]);
-      expectNear(got[i], x * ops::evaluateScalar(op, x, static_cast<double>(0.2f), 0.5), 0.1, fmt::format("{}({})", ops::row(op).name, a[i]));
+      expectNear(got[i], x * ops::evaluateScalar(op, x, static_cast<double>(0.2f), 0.5), 0.1,
+                 fmt::format("{}({})", ops::row(op).name, a[i]));
     }
   }
 }

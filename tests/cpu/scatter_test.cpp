@@ -36,15 +36,17 @@ TEST(Scatter, RowsAndElements) {
   const auto run = [](const std::string& op, DataType type, const Dims& data, HostTensor places, const Dims& updates) {
     // Before it a step whose result only the scatter reads, and once the network's input itself.
     for (const bool computed : {true, false}) {
-      const auto text = fmt::format(R"g(graph "g" {{
+      const auto text = fmt::format(
+          R"g(graph "g" {{
   input %x : {0}{1}
   input %i : {2}{3}
   input %u : {0}{4}
   %a : {0}{1} = {5} "before"
   %y : {0}{1} = {6}(%a, %i, %u) "op"
   output %y
-}})g", name(type), shapeText(data), name(places.view().dtype), shapeText(places.view().dims), shapeText(updates),
-                                    computed ? "pointwise{expr=\"max(x0,0)\"}(%x)" : "reshape{shape=" + shapeText(data) + "}(%x)", op);
+}})g",
+          name(type), shapeText(data), name(places.view().dtype), shapeText(places.view().dims), shapeText(updates),
+          computed ? "pointwise{expr=\"max(x0,0)\"}(%x)" : "reshape{shape=" + shapeText(data) + "}(%x)", op);
       std::vector<HostTensor> inputs;
       inputs.push_back(randomTensor(type, data, 1));
       inputs.push_back(indices(places.view().dtype, places.view().dims, numbers(places)));
@@ -53,9 +55,11 @@ TEST(Scatter, RowsAndElements) {
     }
   };
   run("scatter{mode=nd}", DataType::kF32, {5, 7}, indices(DataType::kI64, {3, 1}, {4, -5, 2}), {3, 7});
-  run("scatter{mode=nd}", DataType::kI8, {4, 3, 2}, indices(DataType::kI32, {2, 2, 2}, {0, 0, 3, -1, 1, 1, 0, 0}), {2, 2, 2});
+  run("scatter{mode=nd}", DataType::kI8, {4, 3, 2}, indices(DataType::kI32, {2, 2, 2}, {0, 0, 3, -1, 1, 1, 0, 0}),
+      {2, 2, 2});
   run("scatter{mode=nd}", DataType::kF32, {3000, 130}, indices(DataType::kI32, {2, 1}, {2999, 0}), {2, 130});
-  run("scatter{axis=1}", DataType::kF32, {2, 5, 3}, indices(DataType::kI32, {2, 2, 2}, {4, -1, 0, 0, 1, 2, 3, 4}), {2, 2, 2});
+  run("scatter{axis=1}", DataType::kF32, {2, 5, 3}, indices(DataType::kI32, {2, 2, 2}, {4, -1, 0, 0, 1, 2, 3, 4}),
+      {2, 2, 2});
   run("scatter{axis=0}", DataType::kI64, {4}, indices(DataType::kI64, {6}, {0, 1, 2, 3, 0, -1}), {6});
   run("scatter{axis=0}", DataType::kF32, {4}, indices(DataType::kI64, {0}, {}), {0});
 }

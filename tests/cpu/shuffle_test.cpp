@@ -45,7 +45,8 @@ TEST(Shuffle, IsRight) {
 TEST(Shuffle, PicksOfEveryKindAreRight) {
   compile::BuildOptions options;
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.name == "pick") std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
+    if (node.name == "pick")
+      std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
     return candidates;
   };
   const auto expectRight = [&](int64_t channels, const std::vector<int64_t>& picks) {
@@ -55,7 +56,9 @@ TEST(Shuffle, PicksOfEveryKindAreRight) {
   const %i : i64[{1}] = {{{2}}}
   %y : f32[2,{1},3,5] = gather{{axis=1}}(%x, %i) "pick"
   output %y
-}})g", channels, picks.size(), fmt::join(picks, ",")), {}, options);
+}})g",
+                                       channels, picks.size(), fmt::join(picks, ",")),
+                           {}, options);
   };
   for (const int64_t parts : {1, 2, 3, 4, 5, 6}) {
     for (const int64_t each : {1, 2, 7, 34}) {
@@ -64,7 +67,7 @@ TEST(Shuffle, PicksOfEveryKindAreRight) {
       expectRight(parts * each, picks);
     }
   }
-  expectRight(8, {0, 4, 1, 5});      // halves of shuffles
+  expectRight(8, {0, 4, 1, 5});  // halves of shuffles
   expectRight(8, {2, 6, 3, 7});
   expectRight(9, {1, 4, 7, 2, 5, 8});
   expectRight(12, {3, 6, 9, 0, 4, 7, 10, 1});
@@ -82,7 +85,8 @@ TEST(Shuffle, OtherPermutationsStay) {
     ASSERT_NE(at, std::string::npos);
     text.replace(at, from.size(), to);
   };
-  replace("%b : f32[2,4,3,5,4] = transpose{permutation=[0,2,1,3,4]}", "%b : f32[2,4,3,4,5] = transpose{permutation=[0,2,1,4,3]}");
+  replace("%b : f32[2,4,3,5,4] = transpose{permutation=[0,2,1,3,4]}",
+          "%b : f32[2,4,3,4,5] = transpose{permutation=[0,2,1,4,3]}");
   EXPECT_EQ(countGathers(graph::parse(text), "cpu"), 0);
   expectMatchesReference(text);
 }

@@ -41,7 +41,8 @@ class Neighbours {
   std::vector<std::thread> threads_;
 };
 
-// Builds the graph once with each candidate of the node "op" and runs it with teams of 1, 2, 3 and 6; the number of candidates.
+// Builds the graph once with each candidate of the node "op" and runs it with teams of 1, 2, 3 and 6; the number of
+// candidates.
 size_t runEach(const std::string& text) {
   RecordingLog log;
   const auto graph = graph::parse(text);
@@ -65,7 +66,8 @@ size_t runEach(const std::string& text) {
   for (const auto& wanted : offered) {
     SCOPED_TRACE(wanted);
     options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-      if (node.name == "op") std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
+      if (node.name == "op")
+        std::erase_if(candidates, [&](const auto& candidate) { return candidate.text() != wanted; });
       return candidates;
     };
     const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
@@ -80,7 +82,8 @@ size_t runEach(const std::string& text) {
       for (size_t i = 0; i < got.size(); ++i) {
         const auto bytes = static_cast<size_t>(alone[i].view().bytes());
         EXPECT_EQ(std::memcmp(got[i].view().data, alone[i].view().data, bytes), 0)
-            << kMostThreads / share << " threads, output " << i << "\n" << text;
+            << kMostThreads / share << " threads, output " << i << "\n"
+            << text;
       }
     }
   }
@@ -99,13 +102,17 @@ std::string convolution(const Image& c) {
   const %b : f32[{3}] = random(2)
   %y : f32[{0},{3},{6},{6}] = convolution{{strides=[{7},{7}] prePadding=[{8},{8}] postPadding=[{8},{8}] groups={9} hasBias=true epilogue="relu(x0)"}}(%x, %w, %b) "op"
   output %y
-}})g", c.batch, c.channels, c.extent, c.outChannels, c.channels / c.groups, c.size, out, c.stride, c.size / 2, c.groups);
+}})g",
+                     c.batch, c.channels, c.extent, c.outChannels, c.channels / c.groups, c.size, out, c.stride,
+                     c.size / 2, c.groups);
 }
 
 TEST(Threads, Convolution) {
   ASSERT_EQ(platform::coreCount(), kMostThreads);
-  for (const auto& c : {Image{1, 3, 160, 8, 3, 2, 1}, Image{2, 3, 101, 24, 7, 2, 1}, Image{1, 64, 28, 48, 1, 1, 1}, Image{1, 40, 33, 64, 3, 1, 1},
-                        Image{1, 192, 7, 320, 1, 1, 1}, Image{3, 17, 19, 23, 5, 1, 1}, Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
+  for (const auto& c :
+       {Image{1, 3, 160, 8, 3, 2, 1}, Image{2, 3, 101, 24, 7, 2, 1}, Image{1, 64, 28, 48, 1, 1, 1},
+        Image{1, 40, 33, 64, 3, 1, 1}, Image{1, 192, 7, 320, 1, 1, 1}, Image{3, 17, 19, 23, 5, 1, 1},
+        Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
     EXPECT_GE(runEach(convolution(c)), 2);
   }
 }
@@ -122,22 +129,31 @@ TEST(Threads, Composites) {
   output %a
   output %b
   output %c
-})g"), 1);
+})g"),
+            1);
 }
 
 std::string product(int64_t batch, int64_t rows, int64_t depth, int64_t columns, bool constant) {
-  const auto b = constant ? fmt::format("const %w : f32[{},{}] = random(1)", depth, columns) : fmt::format("input %w : f32[{},{},{}]", batch, depth, columns);
+  const auto b = constant ? fmt::format("const %w : f32[{},{}] = random(1)", depth, columns)
+                          : fmt::format("input %w : f32[{},{},{}]", batch, depth, columns);
   return fmt::format(R"g(graph "g" {{
   input %x : f32[{0},{1},{2}]
   {4}
   %y : f32[{0},{1},{3}] = matmul{{}}(%x, %w) "op"
   output %y
-}})g", batch, rows, depth, columns, b);
+}})g",
+                     batch, rows, depth, columns, b);
 }
 
 TEST(Threads, MatMul) {
   for (const bool constant : {true, false}) {
-    for (const auto& [batch, rows, depth, columns] : {std::array<int64_t, 4>{1, 1, 2048, 1000}, {1, 3, 4097, 64}, {1, 128, 768, 768}, {12, 64, 64, 64}, {2, 37, 1031, 53}, {1, 16, 8192, 16}, {1, 700, 64, 1}}) {
+    for (const auto& [batch, rows, depth, columns] : {std::array<int64_t, 4>{1, 1, 2048, 1000},
+                                                      {1, 3, 4097, 64},
+                                                      {1, 128, 768, 768},
+                                                      {12, 64, 64, 64},
+                                                      {2, 37, 1031, 53},
+                                                      {1, 16, 8192, 16},
+                                                      {1, 700, 64, 1}}) {
       EXPECT_GE(runEach(product(batch, rows, depth, columns, constant)), 1);
     }
   }
@@ -149,7 +165,9 @@ TEST(Threads, Pooling) {
   input %x : f32[2,33,64,64]
   %y : f32[2,33,32,32] = pooling{{type={} window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[0,0]}}(%x) "op"
   output %y
-}})g", type)), 2);
+}})g",
+                                  type)),
+              2);
   }
 }
 
@@ -159,21 +177,25 @@ TEST(Threads, Deconvolution) {
   const %w : f32[24,24,3,3] = random(1)
   %y : f32[1,24,81,81] = deconvolution{strides=[2,2]}(%x, %w) "op"
   output %y
-})g"), 1);
+})g"),
+            1);
   EXPECT_GE(runEach(R"g(graph "g" {
   input %x : f32[1,24,40,40]
   const %w : f32[24,24,2,2] = random(1)
   %y : f32[1,24,80,80] = deconvolution{strides=[2,2]}(%x, %w) "op"
   output %y
-})g"), 2);
+})g"),
+            2);
 }
 
 TEST(Threads, Rows) {
   const auto one = [](const std::string& op, const std::string& shape) {
-    return runEach(fmt::format("graph \"g\" {{\n  input %x : f32[64,33,130]\n  %y : f32[{}] = {}(%x) \"op\"\n  output %y\n}}", shape, op));
+    return runEach(fmt::format(
+        "graph \"g\" {{\n  input %x : f32[64,33,130]\n  %y : f32[{}] = {}(%x) \"op\"\n  output %y\n}}", shape, op));
   };
   for (const char* axes : {"2", "1", "0", "0,1", "1,2", "0,1,2"}) {
-    const std::string kept = fmt::format("{},{},{}", strchr(axes, '0') ? 1 : 64, strchr(axes, '1') ? 1 : 33, strchr(axes, '2') ? 1 : 130);
+    const std::string kept =
+        fmt::format("{},{},{}", strchr(axes, '0') ? 1 : 64, strchr(axes, '1') ? 1 : 33, strchr(axes, '2') ? 1 : 130);
     EXPECT_GE(one(fmt::format("reduce{{op=sum axes=[{}] keepDims=true}}", axes), kept), 1);
   }
   EXPECT_GE(one("softmax{axis=2}", "64,33,130"), 1);

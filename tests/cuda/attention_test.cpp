@@ -1,4 +1,5 @@
-// Attention by each candidate under masks that leave keys out: some, a whole tile, all; the lowest numbers; scores that grow.
+// Attention by each candidate under masks that leave keys out: some, a whole tile, all; the lowest numbers; scores that
+// grow.
 #include <cmath>
 #include <limits>
 #include <set>
@@ -86,7 +87,8 @@ void check(const Kind& kind, bool emptyIsZero) {
     };
     const auto result = runOnGpu(graph, inputs, options);
     EXPECT_LE(difference(result.outputs[0].view(), expected[0].view()), kind.tolerance)
-        << type << (kind.tf32 ? " by TF32" : "") << ", emptyIsZero " << emptyIsZero << ": " << (forced.empty() ? "the first" : forced);
+        << type << (kind.tf32 ? " by TF32" : "") << ", emptyIsZero " << emptyIsZero << ": "
+        << (forced.empty() ? "the first" : forced);
   };
   run("");
   const auto all = names;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 
+#include <gtest/gtest.h>
 #include "backends/cuda/driver/code_cache.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
@@ -11,7 +12,6 @@
 #include "cuda/operator_cases.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
-#include <gtest/gtest.h>
 
 namespace tenon::test {
 namespace {
@@ -24,8 +24,10 @@ std::map<std::string, std::vector<std::string>> allSources() {
   const auto consider = [&](const compile::Problem& problem, const compile::Tactic& tactic) {
     if (tactic.name().starts_with("cuda.cudnn")) return;  // tactics of libraries ask a GPU for their candidates
     for (const auto& row : backends::cuda::kernelTable()) {
-      if (row.code == nullptr || tactic.name() != "cuda." + std::string(row.name) || !tactic.supports(problem)) continue;
-      for (const auto& candidate : tactic.candidates(problem)) sources[std::string(row.name)].insert(row.code(tactic.build(problem, candidate)).source());
+      if (row.code == nullptr || tactic.name() != "cuda." + std::string(row.name) || !tactic.supports(problem))
+        continue;
+      for (const auto& candidate : tactic.candidates(problem))
+        sources[std::string(row.name)].insert(row.code(tactic.build(problem, candidate)).source());
     }
   };
   for (const auto& group : operatorCases()) {
@@ -43,7 +45,8 @@ std::map<std::string, std::vector<std::string>> allSources() {
   constexpr size_t kForms = 3;
   for (const auto& [name, texts] : sources) {
     const std::vector<std::string> all(texts.begin(), texts.end());
-    for (size_t i = 0; i < std::min(kForms, all.size()); ++i) result[name].push_back(all[i * all.size() / std::min(kForms, all.size())]);
+    for (size_t i = 0; i < std::min(kForms, all.size()); ++i)
+      result[name].push_back(all[i * all.size() / std::min(kForms, all.size())]);
   }
   return result;
 }

@@ -11,7 +11,8 @@ namespace {
 // Kernels launched in two executions of the concatenation of these parts along axis 1 by the GPU's kernel.
 uint64_t launchesOf(const std::vector<std::string>& parts, const std::string& result) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  const auto count = driver == nullptr ? nullptr : reinterpret_cast<unsigned long (*)()>(dlsym(driver, "emulatedLaunches"));
+  const auto count =
+      driver == nullptr ? nullptr : reinterpret_cast<unsigned long (*)()>(dlsym(driver, "emulatedLaunches"));
   if (count == nullptr) throw InternalError("the emulated driver does not count launches");
   std::string text = "graph \"g\" {\n";
   std::string names;
@@ -20,12 +21,16 @@ uint64_t launchesOf(const std::vector<std::string>& parts, const std::string& re
     text += fmt::format("  input %x{} : {}\n", i, parts[i]);
     names += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
   }
-  const auto graph = graph::parse(text + fmt::format("  %y : {} = concat{{axis=1}}({}) \"join\"\n  output %y\n}}\n", result, names));
-  for (const auto id : graph.inputs()) inputs.push_back(randomTensor(graph.value(id).type.dtype, evaluate(graph.value(id).type.shape, {}), id + 1));
+  const auto graph =
+      graph::parse(text + fmt::format("  %y : {} = concat{{axis=1}}({}) \"join\"\n  output %y\n}}\n", result, names));
+  for (const auto id : graph.inputs())
+    inputs.push_back(randomTensor(graph.value(id).type.dtype, evaluate(graph.value(id).type.shape, {}), id + 1));
   compile::BuildOptions options;
   options.optimizationLevel = 0;
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.op.as<ops::Concat>() != nullptr) std::erase_if(candidates, [](const auto& c) { return c.tactic != "cuda.concat" || c.outputs[0] != Format::kLinear; });
+    if (node.op.as<ops::Concat>() != nullptr)
+      std::erase_if(candidates,
+                    [](const auto& c) { return c.tactic != "cuda.concat" || c.outputs[0] != Format::kLinear; });
     return candidates;
   };
   const uint64_t before = count();

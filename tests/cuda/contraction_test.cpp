@@ -1,4 +1,5 @@
-// Convolutions, matrix products and attention on a GPU against the reference, each candidate of each case forced in turn.
+// Convolutions, matrix products and attention on a GPU against the reference, each candidate of each case forced in
+// turn.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,9 +15,9 @@ namespace cuda = backends::cuda;
 
 struct Case {
   std::string name;
-  std::string op;              // text of the operator
+  std::string op;  // text of the operator
   DataType dtype;
-  std::vector<Dims> inputs;    // the second and those named in `constants` are constants
+  std::vector<Dims> inputs;  // the second and those named in `constants` are constants
   bool tf32 = false;
   bool constantWeights = true;
 };
@@ -37,18 +38,20 @@ std::string graphText(const Case& c) {
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     types.push_back({c.dtype, toShape(c.inputs[i]), std::nullopt});
     const bool constant = (i == 1 && c.constantWeights) || c.inputs[i].rank == 1;
-    text += fmt::format("  {} %v{} : {}{}{}\n", constant ? "const" : "input", i, name(c.dtype), tenon::text(toShape(c.inputs[i])),
-                        constant ? fmt::format(" = random({})", i + 5) : "");
+    text += fmt::format("  {} %v{} : {}{}{}\n", constant ? "const" : "input", i, name(c.dtype),
+                        tenon::text(toShape(c.inputs[i])), constant ? fmt::format(" = random({})", i + 5) : "");
     operands += fmt::format("{}%v{}", i == 0 ? "" : ", ", i);
   }
   if (c.op.find("emptyIsZero=true") != std::string::npos) {
     // The last operand decides which keys are left out: with some rows, all.
-    text += fmt::format("  %closed : {}{} = pointwise{{expr=\"greater(x0,0.25);mul(x0,0);select(t0,t1,-inf)\"}}(%v{}) \"mask\"\n", name(c.dtype),
-                        tenon::text(types.back().shape), c.inputs.size() - 1);
+    text += fmt::format(
+        "  %closed : {}{} = pointwise{{expr=\"greater(x0,0.25);mul(x0,0);select(t0,t1,-inf)\"}}(%v{}) \"mask\"\n",
+        name(c.dtype), tenon::text(types.back().shape), c.inputs.size() - 1);
     operands.replace(operands.rfind("%v"), std::string::npos, "%closed");
   }
   const auto result = op.infer("case", types);
-  text += fmt::format("  %y : {}{} = {}({}) \"node\" from(\"layer\")\n  output %y\n}}", name(result[0].dtype), tenon::text(result[0].shape), op.text(), operands);
+  text += fmt::format("  %y : {}{} = {}({}) \"node\" from(\"layer\")\n  output %y\n}}", name(result[0].dtype),
+                      tenon::text(result[0].shape), op.text(), operands);
   return text;
 }
 
@@ -65,8 +68,8 @@ struct Buffer {
   void* data;
 };
 
-double errorOf(const graph::Graph& graph, const compile::BuildOptions& options, const std::vector<HostTensor>& inputs, const HostTensor& expected,
-               Log& log) {
+double errorOf(const graph::Graph& graph, const compile::BuildOptions& options, const std::vector<HostTensor>& inputs,
+               const HostTensor& expected, Log& log) {
   const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto engine = runtime::Engine::load(made->serialize(), {}, log);
   runtime::Context context(engine, {}, log);
@@ -77,7 +80,8 @@ double errorOf(const graph::Graph& graph, const compile::BuildOptions& options, 
   for (size_t i = 0; i < buffers.size(); ++i) context.setAddress(static_cast<int>(i), buffers[i]->data);
   for (int repeat = 0; repeat < 2; ++repeat) context.enqueue(nullptr);
   cuda::cudaDevice().synchronize(nullptr);
-  cuda::cudaDevice().copy(got.view().data, buffers.back()->data, got.view().bytes(), runtime::CopyKind::kDeviceToHost, nullptr);
+  cuda::cudaDevice().copy(got.view().data, buffers.back()->data, got.view().bytes(), runtime::CopyKind::kDeviceToHost,
+                          nullptr);
   cuda::cudaDevice().synchronize(nullptr);
   return relativeError(got.view(), expected.view());
 }
@@ -91,7 +95,8 @@ TEST_P(Contractions, EveryCandidateIsRight) {
   const auto graph = graph::parse(graphText(c));
   std::vector<HostTensor> inputs;
   for (const auto id : graph.inputs()) {
-    inputs.push_back(randomTensor(c.dtype, evaluate(graph.value(id).type.shape, {}), static_cast<int>(inputs.size()) + 1));
+    inputs.push_back(
+        randomTensor(c.dtype, evaluate(graph.value(id).type.shape, {}), static_cast<int>(inputs.size()) + 1));
   }
   const auto expected = graph::evaluate(graph, views(inputs));
   RecordingLog log;
@@ -127,7 +132,8 @@ TEST_P(Contractions, EveryCandidateIsRight) {
       std::cout << "  refused: " << candidate << ": " << std::string(error.what()).substr(0, 300) << "\n";
     }
   }
-  std::cout << c.name << ": " << names.size() << " candidates, " << refused << " refused, worst error " << worst << "\n";
+  std::cout << c.name << ": " << names.size() << " candidates, " << refused << " refused, worst error " << worst
+            << "\n";
   EXPECT_LT(refused, static_cast<int>(names.size()));
 }
 
@@ -135,7 +141,8 @@ const std::string kSame = "convolution{prePadding=[1,1] postPadding=[1,1] hasBia
 
 std::vector<Case> convolutions() {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& name, const std::string& op, const std::vector<Dims>& inputs, bool halves = true) {
+  const auto add = [&](const std::string& name, const std::string& op, const std::vector<Dims>& inputs,
+                       bool halves = true) {
     cases.push_back({name + "_f32", op, DataType::kF32, inputs});
     cases.push_back({name + "_tf32", op, DataType::kF32, inputs, true});
     if (!halves) return;
@@ -145,24 +152,33 @@ std::vector<Case> convolutions() {
   add("relu", kSame + " epilogue=\"relu(x0)\"}", {{1, 64, 14, 14}, {64, 64, 3, 3}, {64}});
   add("residual", kSame + " epilogue=\"add(x0,x1);relu(t0)\"}", {{2, 32, 9, 11}, {48, 32, 3, 3}, {48}, {2, 48, 9, 11}});
   add("plain", "convolution", {{1, 16, 8, 8}, {24, 16, 1, 1}});
-  add("hardswish", kSame + " epilogue=\"hard_sigmoid(x0,0.2,0.5);mul(x0,t0)\"}", {{1, 16, 12, 12}, {32, 16, 3, 3}, {32}});
+  add("hardswish", kSame + " epilogue=\"hard_sigmoid(x0,0.2,0.5);mul(x0,t0)\"}",
+      {{1, 16, 12, 12}, {32, 16, 3, 3}, {32}});
   add("swish", kSame + " epilogue=\"sigmoid(x0);mul(x0,t0)\"}", {{1, 16, 12, 12}, {32, 16, 3, 3}, {32}});
   add("clip", kSame + " epilogue=\"clip(x0,0,6)\"}", {{1, 16, 12, 12}, {32, 16, 3, 3}, {32}});
-  add("few_channels", "convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}", {{1, 3, 32, 32}, {16, 3, 7, 7}, {16}});
-  add("odd", "convolution{prePadding=[2,1] postPadding=[1,1] strides=[2,1] hasBias=true}", {{3, 5, 13, 7}, {7, 5, 3, 3}, {7}});
+  add("few_channels",
+      "convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue=\"relu(x0)\"}",
+      {{1, 3, 32, 32}, {16, 3, 7, 7}, {16}});
+  add("odd", "convolution{prePadding=[2,1] postPadding=[1,1] strides=[2,1] hasBias=true}",
+      {{3, 5, 13, 7}, {7, 5, 3, 3}, {7}});
   add("dilated", "convolution{dilations=[2,2] prePadding=[2,2] postPadding=[2,2]}", {{1, 16, 10, 10}, {16, 16, 3, 3}});
-  add("grouped", "convolution{groups=4 prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {{1, 32, 10, 10}, {64, 8, 3, 3}, {64}});
-  add("depthwise", "convolution{groups=32 prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}", {{2, 32, 10, 10}, {32, 1, 3, 3}, {32}});
+  add("grouped", "convolution{groups=4 prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}",
+      {{1, 32, 10, 10}, {64, 8, 3, 3}, {64}});
+  add("depthwise", "convolution{groups=32 prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}",
+      {{2, 32, 10, 10}, {32, 1, 3, 3}, {32}});
   add("line", "convolution{hasBias=true epilogue=\"relu(x0)\"}", {{2, 8, 50}, {16, 8, 3}, {16}});
   add("volume", "convolution{hasBias=true}", {{1, 8, 6, 7, 8}, {16, 8, 3, 3, 3}, {16}}, false);
-  add("transposed", "deconvolution{strides=[2,2] hasBias=true epilogue=\"relu(x0)\"}", {{1, 16, 7, 7}, {16, 8, 2, 2}, {8}});
-  add("transposed_padded", "deconvolution{strides=[2,2] prePadding=[1,1] postPadding=[0,0]}", {{1, 16, 7, 7}, {16, 8, 3, 3}});
+  add("transposed", "deconvolution{strides=[2,2] hasBias=true epilogue=\"relu(x0)\"}",
+      {{1, 16, 7, 7}, {16, 8, 2, 2}, {8}});
+  add("transposed_padded", "deconvolution{strides=[2,2] prePadding=[1,1] postPadding=[0,0]}",
+      {{1, 16, 7, 7}, {16, 8, 3, 3}});
   return cases;
 }
 
 std::vector<Case> products() {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& name, const std::string& op, const std::vector<Dims>& inputs, bool constantWeights = true) {
+  const auto add = [&](const std::string& name, const std::string& op, const std::vector<Dims>& inputs,
+                       bool constantWeights = true) {
     cases.push_back({name + "_f32", op, DataType::kF32, inputs, false, constantWeights});
     cases.push_back({name + "_tf32", op, DataType::kF32, inputs, true, constantWeights});
     cases.push_back({name + "_f16", op, DataType::kF16, inputs, false, constantWeights});
@@ -184,7 +200,8 @@ std::vector<Case> products() {
   add("relu_odd", "matmul{transposeB=true epilogue=\"relu(x0)\"}", {{260, 16}, {2051, 16}});
   add("broadcast_a", "matmul", {{1, 24, 32}, {6, 32, 16}}, false);
   add("transposed_a", "matmul{transposeA=true}", {{3, 32, 24}, {3, 32, 16}}, false);
-  add("masked", "matmul{transposeB=true epilogue=\"mul(x0,0.125);add(t0,x1)\"}", {{2, 4, 24, 64}, {2, 4, 24, 64}, {2, 1, 1, 24}}, false);
+  add("masked", "matmul{transposeB=true epilogue=\"mul(x0,0.125);add(t0,x1)\"}",
+      {{2, 4, 24, 64}, {2, 4, 24, 64}, {2, 1, 1, 24}}, false);
   return cases;
 }
 
@@ -192,7 +209,8 @@ std::vector<Case> attentions() {
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, const std::string& fields, const std::vector<Dims>& inputs) {
     for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
-      cases.push_back({fmt::format("{}_{}", name, tenon::name(type)), "attention{" + fields + "}", type, inputs, false, false});
+      cases.push_back(
+          {fmt::format("{}_{}", name, tenon::name(type)), "attention{" + fields + "}", type, inputs, false, false});
     }
   };
   add("apart", "scale=0.25", {{2, 3, 20, 16}, {2, 3, 31, 16}, {2, 3, 31, 16}});
@@ -203,7 +221,8 @@ std::vector<Case> attentions() {
   add("heads_masked", "heads=4 scale=0.25 hasMask=true", {{2, 24, 64}, {2, 24, 64}, {2, 24, 64}, {24, 24}});
   add("packed", "heads=4 scale=0.125 packed=true", {{2, 37, 768}});
   add("packed_masked", "heads=2 scale=0.125 packed=true hasMask=true", {{3, 128, 384}, {3, 1, 1, 128}});
-  add("empty_rows", "heads=4 scale=0.25 hasMask=true emptyIsZero=true", {{2, 24, 64}, {2, 3, 64}, {2, 3, 64}, {2, 1, 24, 3}});
+  add("empty_rows", "heads=4 scale=0.25 hasMask=true emptyIsZero=true",
+      {{2, 24, 64}, {2, 3, 64}, {2, 3, 64}, {2, 1, 24, 3}});
   add("empty_packed", "heads=2 scale=0.125 packed=true hasMask=true emptyIsZero=true", {{3, 70, 384}, {3, 1, 70, 1}});
   add("long", "heads=2 scale=0.125 packed=true", {{1, 300, 384}});
   return cases;
@@ -260,7 +279,9 @@ runtime::TensorShape shape(const Dims& dims) { return {DataType::kF16, dims, For
 TEST(Blas, EpiloguesAreRecognisedExactly) {
   const Dims result{2, 16, 32};
   const std::vector<runtime::TensorShape> extras{shape({32}), shape({2, 16, 32}), shape({16, 32})};
-  const auto match = [&](std::string_view expr) { return cuda::matchEpilogue(ops::parseScalarExpr(expr), extras, result); };
+  const auto match = [&](std::string_view expr) {
+    return cuda::matchEpilogue(ops::parseScalarExpr(expr), extras, result);
+  };
   const auto biased = match("add(x0,x1);gelu_tanh(t0)");
   ASSERT_TRUE(biased);
   EXPECT_EQ(biased->bias, 1);
@@ -271,8 +292,9 @@ TEST(Blas, EpiloguesAreRecognisedExactly) {
   EXPECT_EQ(whole->residual, 2);
   EXPECT_EQ(whole->bias, 1);
   EXPECT_TRUE(match(""));
-  for (const char* other : {"add(x0,x1);gelu_erf(t0)", "add(x0,x1);mul(t0,0.5)", "relu(x0);add(t0,x1)", "add(x0,x3)", "add(x0,x1);add(t0,x1)",
-                            "add(x0,x2);add(t0,x2)", "sigmoid(x0);mul(x0,t0)", "add(x1,x2)", "add(x0,x0)", "sub(x0,x1)", "add(x0,1)"}) {
+  for (const char* other : {"add(x0,x1);gelu_erf(t0)", "add(x0,x1);mul(t0,0.5)", "relu(x0);add(t0,x1)", "add(x0,x3)",
+                            "add(x0,x1);add(t0,x1)", "add(x0,x2);add(t0,x2)", "sigmoid(x0);mul(x0,t0)", "add(x1,x2)",
+                            "add(x0,x0)", "sub(x0,x1)", "add(x0,1)"}) {
     EXPECT_FALSE(match(other)) << other;
   }
 }

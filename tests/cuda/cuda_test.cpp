@@ -8,11 +8,13 @@
 namespace tenon::test {
 namespace {
 
-void expectMatchesOnGpu(const std::string& text, const std::vector<HostTensor>& inputs, compile::BuildOptions options = {}) {
+void expectMatchesOnGpu(const std::string& text, const std::vector<HostTensor>& inputs,
+                        compile::BuildOptions options = {}) {
   const auto graph = graph::parse(text);
   const auto expected = graph::evaluate(graph, views(inputs));
   const auto got = runOnGpu(graph, inputs, std::move(options));
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_LE(relativeError(got.outputs[i].view(), expected[i].view()), 1e-5) << text;
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LE(relativeError(got.outputs[i].view(), expected[i].view()), 1e-5) << text;
 }
 
 TEST_F(OnGpu, FusedPointwiseWithBroadcast) {
@@ -28,7 +30,9 @@ TEST_F(OnGpu, FusedPointwiseWithBroadcast) {
       %b : f32{0} = pointwise{{expr="sigmoid(x0)"}}(%a) "sigmoid" from("sigmoid")
       %c : f32{0} = pointwise{{expr="add(x0,x1)"}}(%b, %x) "add" from("add")
       output %c
-    }})g", shape, dims[1]), inputs);
+    }})g",
+                                   shape, dims[1]),
+                       inputs);
   }
 }
 
@@ -47,7 +51,8 @@ TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
       output %z
       output %s
       output %m
-    }})g", dims[0], dims[1]);
+    }})g",
+                                  dims[0], dims[1]);
     SCOPED_TRACE(text);
     std::vector<HostTensor> inputs;
     inputs.push_back(randomTensor(DataType::kF32, dims, 1));
@@ -70,10 +75,12 @@ TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
 // Only the places whose window lies inside meet the infinite weight: no zero beyond the edges makes it a NaN.
 TEST_F(OnGpu, InfiniteWeightsOfDepthwiseConvolutions) {
   std::string weights;
-  for (int channel = 0; channel < 8; ++channel) weights += std::string(channel == 0 ? "" : ",") + "inf,1,2,1,1,-1,1,1,3";
+  for (int channel = 0; channel < 8; ++channel)
+    weights += std::string(channel == 0 ? "" : ",") + "inf,1,2,1,1,-1,1,1,3";
   const auto graph = graph::parse(R"g(graph "g" {
   input %x : f32[2,8,6,5]
-  const %w : f32[8,1,3,3] = {)g" + weights + R"g(}
+  const %w : f32[8,1,3,3] = {)g" + weights +
+                                  R"g(}
   %y : f32[2,8,6,5] = convolution{groups=8 prePadding=[1,1] postPadding=[1,1]}(%x, %w) "y"
   output %y
 })g");
@@ -122,7 +129,8 @@ TEST_F(OnGpu, MatMulWithEpilogueAndDynamicRows) {
       %r : f32[N,130] = pointwise{expr="relu(x0)"}(%a) "relu" from("relu")
       %y : f32[N,10] = matmul{transposeB=true}(%r, %v) "fc2" from("fc2")
       output %y
-    })g", inputs, options);
+    })g",
+                       inputs, options);
   }
 }
 
@@ -135,7 +143,8 @@ TEST_F(OnGpu, BatchedMatMul) {
     input %y : f32[4,3,31,5]
     %m : f32[4,3,17,5] = matmul(%x, %y) "bmm"
     output %m
-  })g", inputs);
+  })g",
+                     inputs);
 }
 
 TEST(Cuda, AbsenceIsAClearRefusal) {
@@ -150,7 +159,8 @@ TEST(Cuda, AbsenceIsAClearRefusal) {
       input %x : f32[2]
       %y : f32[2] = pointwise{expr="relu(x0)"}(%x) "r"
       output %y
-    })g"), options);
+    })g"),
+                   options);
     FAIL();
   } catch (const Unsupported& error) {
     EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();

@@ -18,7 +18,8 @@ namespace dnn = backends::cuda::dnn;
 using runtime::TensorShape;
 
 // Properties of a Hopper chip with 132 multiprocessors, in cuDNN's form.
-constexpr const char* kHopper = R"({"deviceVer":900,"driverVer":13000,"cudaDeviceId":0,"maxGridSize":[2147483647,65535,65535],
+constexpr const char* kHopper =
+    R"({"deviceVer":900,"driverVer":13000,"cudaDeviceId":0,"maxGridSize":[2147483647,65535,65535],
 "maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,
 "maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,
 "maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
@@ -52,7 +53,8 @@ class Proposals : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Proposals, EveryGraphHasAnEngine) {
   if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
-  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  if (dnn::library().version < 91100)
+    GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
   const auto& c = GetParam();
   const auto chip = dnn::Chip::described(kHopper);
   std::vector<TensorShape> inputs;
@@ -76,23 +78,66 @@ const std::string kPlain = "convolution{prePadding=[1,1] postPadding=[1,1] hasBi
 INSTANTIATE_TEST_SUITE_P(
     Cudnn, Proposals,
     ::testing::Values(
-        Case{"half_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
-        Case{"half_residual", kPlain + R"g( epilogue="add(x0,x1);relu(t0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}, {1, 64, 56, 56}}},
-        Case{"half_first", R"g(convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}},
-        Case{"half_depthwise", R"g(convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true groups=64 epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 1, 3, 3}, {64}}},
-        Case{"half_asymmetric", R"g(convolution{postPadding=[1,1] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 2, 2}, {64}}},
-        Case{"float_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF32, Format::kLinear, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}, dnn::Math::kNoTensorCores},
-        Case{"tf32_relu", kPlain + R"g( epilogue="relu(x0)"})g", DataType::kF32, Format::kChannelsLast, {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
-        Case{"half_transposed", R"g(deconvolution{strides=[2,2] hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 64, 28, 28}, {64, 32, 2, 2}, {32}}},
-        Case{"float_line", R"g(convolution{hasBias=true epilogue="relu(x0)"})g", DataType::kF32, Format::kLinear, {{2, 16, 100}, {24, 16, 3}, {24}}, dnn::Math::kNoTensorCores},
-        Case{"half_volume", R"g(convolution{hasBias=true epilogue="relu(x0)"})g", DataType::kF16, Format::kChannelsLast, {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
+        Case{"half_relu",
+             kPlain + R"g( epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
+        Case{"half_residual",
+             kPlain + R"g( epilogue="add(x0,x1);relu(t0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}, {1, 64, 56, 56}}},
+        Case{"half_first",
+             R"g(convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}},
+        Case{"half_depthwise",
+             R"g(convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true groups=64 epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 64, 56, 56}, {64, 1, 3, 3}, {64}}},
+        Case{"half_asymmetric",
+             R"g(convolution{postPadding=[1,1] hasBias=true epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 64, 56, 56}, {64, 64, 2, 2}, {64}}},
+        Case{"float_relu",
+             kPlain + R"g( epilogue="relu(x0)"})g",
+             DataType::kF32,
+             Format::kLinear,
+             {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}},
+             dnn::Math::kNoTensorCores},
+        Case{"tf32_relu",
+             kPlain + R"g( epilogue="relu(x0)"})g",
+             DataType::kF32,
+             Format::kChannelsLast,
+             {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
+        Case{"half_transposed",
+             R"g(deconvolution{strides=[2,2] hasBias=true epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 64, 28, 28}, {64, 32, 2, 2}, {32}}},
+        Case{"float_line",
+             R"g(convolution{hasBias=true epilogue="relu(x0)"})g",
+             DataType::kF32,
+             Format::kLinear,
+             {{2, 16, 100}, {24, 16, 3}, {24}},
+             dnn::Math::kNoTensorCores},
+        Case{"half_volume",
+             R"g(convolution{hasBias=true epilogue="relu(x0)"})g",
+             DataType::kF16,
+             Format::kChannelsLast,
+             {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
     [](const auto& info) { return info.param.name; });
 
 // Products with rare epilogues are compiled at run time, for which the heuristics want the CUDA driver's
 // library: without it they propose nothing, and the graphs are only made.
 TEST(Cudnn, GraphsOfProductsAreMade) {
   if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
-  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  if (dnn::library().version < 91100)
+    GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
   const auto chip = dnn::Chip::described(kHopper);
   for (const std::string epilogue : {"add(x0,x1);gelu_erf(t0)", "add(x0,x1);mul(t0,x2)", "sigmoid(x0);mul(x0,t0)"}) {
     const auto op = ops::Operator::parse("matmul{epilogue=\"" + epilogue + "\"}");
@@ -103,14 +148,16 @@ TEST(Cudnn, GraphsOfProductsAreMade) {
     const runtime::Shapes shapes{inputs, outputs, nullptr};
     ASSERT_EQ(dnn::productRefusal(*op.as<ops::MatMul>(), shapes), "") << epilogue;
     const auto graph = dnn::productGraph(chip, *op.as<ops::MatMul>(), shapes);
-    std::cout << "product with " << epilogue << ": " << graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8).size() << " engines\n";
+    std::cout << "product with " << epilogue << ": "
+              << graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8).size() << " engines\n";
   }
 }
 
 // Engines say whether they are compiled at run time, and a plan is made once however many threads ask.
 TEST(Cudnn, PlansAreMadeOnce) {
   if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
-  if (dnn::library().version < 91100) GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  if (dnn::library().version < 91100)
+    GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
   const auto op = ops::Operator::parse(kPlain + R"g( epilogue="relu(x0)"})g");
   const std::vector<TensorShape> inputs{{DataType::kF16, {1, 64, 56, 56}, Format::kChannelsLast},
                                         {DataType::kF16, {64, 64, 3, 3}, Format::kLinear},

@@ -10,11 +10,14 @@ namespace {
 
 namespace cuda = backends::cuda;
 
-cuda::WindowParameters windows(int64_t images, int64_t channels, int64_t size, const std::string& op, int64_t kernel, int64_t result) {
+cuda::WindowParameters windows(int64_t images, int64_t channels, int64_t size, const std::string& op, int64_t kernel,
+                               int64_t result) {
   const auto parsed = ops::Operator::parse(op);
-  const std::vector<runtime::TensorShape> inputs{{DataType::kF16, {images, channels, size, size}, Format::kChannelsLast},
-                                                 {DataType::kF16, {channels, 1, kernel, kernel}, Format::kLinear}};
-  const std::vector<runtime::TensorShape> outputs{{DataType::kF16, {images, channels, result, result}, Format::kChannelsLast}};
+  const std::vector<runtime::TensorShape> inputs{
+      {DataType::kF16, {images, channels, size, size}, Format::kChannelsLast},
+      {DataType::kF16, {channels, 1, kernel, kernel}, Format::kLinear}};
+  const std::vector<runtime::TensorShape> outputs{
+      {DataType::kF16, {images, channels, result, result}, Format::kChannelsLast}};
   cuda::WindowParameters parameters;
   parameters.set(*parsed.as<ops::Convolution>(), {inputs, outputs, nullptr}, outputs[0], inputs[0]);
   return parameters;
@@ -47,8 +50,8 @@ TEST(DepthwiseTiles, HaveTextThatReadsBack) {
     EXPECT_EQ(read.form.variant(), choice.form.variant());
     EXPECT_EQ(read.tile.blocks(), choice.tile.blocks());
   }
-  for (const char* wrong : {"", "2x4", "2x4:", "2x4:16,2", "2x4:16,2,0", "2x4:16,2,-1", "2x4:16,2,99999999", "3x4:16,2,7", "2x4:16,2,7,8",
-                            "2x4:12,2,7", "2x4:16384,2,7", "2x4:16,4096,7"}) {
+  for (const char* wrong : {"", "2x4", "2x4:", "2x4:16,2", "2x4:16,2,0", "2x4:16,2,-1", "2x4:16,2,99999999",
+                            "3x4:16,2,7", "2x4:16,2,7,8", "2x4:12,2,7", "2x4:16384,2,7", "2x4:16,4096,7"}) {
     EXPECT_THROW((void)cuda::parseDepthwise(wrong, p, 2), UserError) << wrong;
   }
 }
@@ -83,7 +86,9 @@ TEST_F(OnGpu, TuningOffersTilesOfDepthwiseConvolutions) {
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(DataType::kF16, {3, 24, 19, 17}, 1));
   const auto expected = graph::evaluate(graph, views(inputs));
-  const auto check = [&] { EXPECT_LE(relativeError(runOnGpu(graph, inputs, options).outputs[0].view(), expected[0].view()), 3e-3) << wanted; };
+  const auto check = [&] {
+    EXPECT_LE(relativeError(runOnGpu(graph, inputs, options).outputs[0].view(), expected[0].view()), 3e-3) << wanted;
+  };
   check();
   EXPECT_GE(offered.size(), 4u);
   EXPECT_TRUE(offered.contains("any"));

@@ -41,7 +41,8 @@ struct Engine {
 
 // Input and output of one row count, filled anew for each seed.
 struct Buffers {
-  Buffers(runtime::Device& device, int64_t rows) : in(DataType::kF32, {rows, 33}), out(DataType::kF32, {rows, 33}), x(device, in.view()), y(device, out.view()) {}
+  Buffers(runtime::Device& device, int64_t rows)
+      : in(DataType::kF32, {rows, 33}), out(DataType::kF32, {rows, 33}), x(device, in.view()), y(device, out.view()) {}
   HostTensor in, out;
   DeviceTensor x, y;
 };
@@ -129,7 +130,8 @@ TEST_F(Execution, GraphOfTheCaller) {
   for (int warm = 0; warm < 3; ++warm) context.enqueue(nullptr);
   CUstream stream = nullptr;
   ASSERT_EQ(d.streamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-  if (d.streamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS) GTEST_SKIP() << "this driver captures nothing";
+  if (d.streamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS)
+    GTEST_SKIP() << "this driver captures nothing";
   context.enqueue(stream);
   CUgraph graph = nullptr;
   ASSERT_EQ(d.streamEndCapture(stream, &graph), CUDA_SUCCESS);
@@ -285,7 +287,8 @@ TEST_F(Execution, PlanOfAnotherChipIsRefusedByName) {
     FAIL() << "a plan for sm_61 was loaded";
   } catch (const Unsupported& error) {
     const std::string message = error.what();
-    for (const char* part : {"GPU of the past", "sm:61", "build it again here"}) EXPECT_NE(message.find(part), std::string::npos) << message;
+    for (const char* part : {"GPU of the past", "sm:61", "build it again here"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
   }
 }
 
@@ -355,7 +358,8 @@ TEST_F(Execution, NormalizationsAddResiduals) {
     for (const auto& step : plan.programs[0].steps) {
       if (step.kernel.name == "normalization") found.insert(step.kernel.op);
     }
-    const std::set<std::string> wanted{"normalization{axes=[-1] skip=true keepSum=true}", "normalization{axes=[2] skip=true}"};
+    const std::set<std::string> wanted{"normalization{axes=[-1] skip=true keepSum=true}",
+                                       "normalization{axes=[2] skip=true}"};
     EXPECT_EQ(found, wanted);
     const auto run = runOnGpu(graph, inputs, options);
     EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), halves ? 1e-2 : 1e-4);

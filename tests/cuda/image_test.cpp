@@ -48,21 +48,23 @@ TEST_F(OnGpu, ImagesAreRoundedAsByACast) {
   options.optimizationLevel = 0;
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     std::erase_if(candidates, [&](const auto& candidate) {
-      return (node.op.name() == "convolution" || node.op.name() == "composite") && candidate.tactic != "cuda.image_convolution";
+      return (node.op.name() == "convolution" || node.op.name() == "composite") &&
+             candidate.tactic != "cuda.image_convolution";
     });
     return candidates;
   };
   for (const auto& form : kForms) {
     for (const std::string cast : {"clip(x0,-65504,65504);cast.f16(t0)", "cast.f16(x0)", "cast.bf16(x0)"}) {
       const std::string half = cast.find("bf16") != std::string::npos ? "bf16" : "f16";
-      const auto head = fmt::format("graph \"g\" {{\n  input %x : f32[{0}]\n  const %w : {1}[{2}] = random(3)\n", form.image, half, form.weights);
+      const auto head = fmt::format("graph \"g\" {{\n  input %x : f32[{0}]\n  const %w : {1}[{2}] = random(3)\n",
+                                    form.image, half, form.weights);
       const std::string tail = "  output %y\n}";
       const auto apart = fmt::format(
-          "{}  %h : {}[{}] = pointwise{{expr=\"{}\"}}(%x)\n  %y : {}[{}] = convolution{{{}}}(%h, %w) \"c\"\n{}", head, half, form.image, cast,
-          half, form.result, form.window, tail);
+          "{}  %h : {}[{}] = pointwise{{expr=\"{}\"}}(%x)\n  %y : {}[{}] = convolution{{{}}}(%h, %w) \"c\"\n{}", head,
+          half, form.image, cast, half, form.result, form.window, tail);
       const auto together = fmt::format(
-          "{}  %y : {}[{}] = composite{{parts=[{{pointwise{{expr=\"{}\"}} [0]}},{{convolution{{{}}} [-1,1]}}] outputs=[1]}}(%x, %w) \"c\"\n{}", head,
-          half, form.result, cast, form.window, tail);
+          "{}  %y : {}[{}] = composite{{parts=[{{pointwise{{expr=\"{}\"}} [0]}},{{convolution{{{}}} [-1,1]}}] outputs=[1]}}(%x, %w) \"c\"\n{}",
+          head, half, form.result, cast, form.window, tail);
       std::vector<HostTensor> inputs;
       inputs.push_back(image(form.dims));
       const auto expected = runOnGpu(graph::parse(apart), inputs, options);

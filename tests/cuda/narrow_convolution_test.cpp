@@ -16,7 +16,8 @@ std::string points(const std::string& extents) {
   const %b : f16[24] = random(6)
   %y : f16[N,24,{0}] = convolution{{hasBias=true epilogue="mul(x0,x1);add(t0,x2)"}}(%x, %w, %b, %s, %r) "n" from("l")
   output %y
-}})g", extents);
+}})g",
+                     extents);
 }
 
 plan::InputRange batches(int64_t opt, const Dims& rest) {
@@ -34,7 +35,8 @@ plan::InputRange batches(int64_t opt, const Dims& rest) {
 
 struct Points {
   explicit Points(const Dims& extents, int64_t opt)
-      : graph(graph::parse(points(fmt::format("{},{}", extents[0], extents[1])))), x({1, 16, extents[0], extents[1]}),
+      : graph(graph::parse(points(fmt::format("{},{}", extents[0], extents[1])))),
+        x({1, 16, extents[0], extents[1]}),
         r({1, 24, extents[0], extents[1]}) {
     options.optimizationLevel = 0;
     options.profiles = {{{"x", batches(opt, x)}, {"r", batches(opt, r)}}};

@@ -38,7 +38,8 @@ struct GpuRun {
 };
 
 // Builds, goes through the serialized plan, runs twice and, with `timed`, often.
-inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options, bool timed = false) {
+inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options,
+                       bool timed = false) {
   RecordingLog log;
   options.device = "cuda";
   options.log = &log;
@@ -85,7 +86,8 @@ inline bool emulated() { return backends::cuda::cudaDevice().name() == "emulated
 // Why a test cannot run, or empty. TENON_TEST_EMULATED says that there must be a GPU, if only the emulated one.
 inline std::string noGpu() {
   const auto& reason = backends::cuda::unavailableReason();
-  if (!reason.empty() && std::getenv("TENON_TEST_EMULATED") != nullptr) ADD_FAILURE() << "the emulated GPU does not answer: " << reason;
+  if (!reason.empty() && std::getenv("TENON_TEST_EMULATED") != nullptr)
+    ADD_FAILURE() << "the emulated GPU does not answer: " << reason;
   return reason;
 }
 

@@ -1,6 +1,6 @@
 // Every case of the operators on the GPU, by each of its candidates in turn, against the reference.
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 
 #include "cuda/on_gpu.h"
 #include "cuda/operator_cases.h"
@@ -99,7 +99,8 @@ void eachCandidate(const OperatorCase& c, Visit visit) {
       visit(choice.taken, graph, inputs, run);
     } catch (const std::exception& error) {
       if (choice.taken.empty() && std::getenv("TENON_TEST_BY") != nullptr) return;
-      ADD_FAILURE() << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << choice.taken << ": " << error.what();
+      ADD_FAILURE() << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << choice.taken << ": "
+                    << error.what();
     }
     turns = choice.turns;
   }
@@ -109,8 +110,9 @@ void eachCandidate(const OperatorCase& c, Visit visit) {
 template <typename Visit>
 void timeCandidates(const OperatorCase& c, Visit visit) {
   const auto inputs = inputsOf(c);
-  constexpr std::pair<Format, Format> kFormats[] = {
-      {Format::kLinear, Format::kLinear}, {Format::kChannelsLast, Format::kChannelsLast}, {Format::kLinear, Format::kChannelsLast}};
+  constexpr std::pair<Format, Format> kFormats[] = {{Format::kLinear, Format::kLinear},
+                                                    {Format::kChannelsLast, Format::kChannelsLast},
+                                                    {Format::kLinear, Format::kChannelsLast}};
   for (const auto& [from, to] : kFormats) {
     const auto graph = inFormats(graph::parse(graphOf(c)), from, to);
     if (to != Format::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
@@ -132,7 +134,8 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
         const auto run = runOnGpu(graph, inputs, options, true);
         visit(choice.taken, inputs, run);
       } catch (const Unsupported& error) {
-        if (choice.turns > 0) ADD_FAILURE() << c.op << " by " << choice.taken << ": " << error.what();  // else: none in this format
+        if (choice.turns > 0)
+          ADD_FAILURE() << c.op << " by " << choice.taken << ": " << error.what();  // else: none in this format
       }
       turns = choice.turns;
     }
@@ -149,15 +152,17 @@ class Operators : public ::testing::TestWithParam<OperatorCases> {
 TEST_P(Operators, EveryCandidateMatchesTheReference) {
   for (const auto& c : GetParam().cases) {
     std::vector<HostTensor> expected;
-    eachCandidate(c, [&](const std::string& taken, const graph::Graph& graph, const std::vector<HostTensor>& inputs, const GpuRun& run) {
+    eachCandidate(c, [&](const std::string& taken, const graph::Graph& graph, const std::vector<HostTensor>& inputs,
+                         const GpuRun& run) {
       if (expected.empty()) expected = graph::evaluate(graph, views(inputs));
       for (size_t i = 0; i < expected.size(); ++i) {
         const auto& want = expected[i].view();
         const double error = relativeError(run.outputs.at(i).view(), want);
         const double limit = c.tolerance != 0 ? c.tolerance : toleranceOf(want.dtype);
-        std::printf("%-10s error %.2e of %.0e  %s %s by %s\n", error <= limit ? "right" : "WRONG", error, limit, c.op.c_str(),
-                    fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
-        EXPECT_LE(error, limit) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << taken << ", output " << i;
+        std::printf("%-10s error %.2e of %.0e  %s %s by %s\n", error <= limit ? "right" : "WRONG", error, limit,
+                    c.op.c_str(), fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
+        EXPECT_LE(error, limit) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << " by " << taken
+                                << ", output " << i;
       }
     });
   }
@@ -176,8 +181,8 @@ double attentionOperations(const OperatorCase& c) {
   return 4.0 * static_cast<double>(q.count()) / (attention->packed ? 3 : 1) * static_cast<double>(k[k.rank - 2]);
 }
 
-// No check of correctness: large tensors through every candidate, with the bandwidth (and of attention the operations) that each reaches.
-// TENON_TEST_SPEED_OF=text: the operators in whose text that stands.
+// No check of correctness: large tensors through every candidate, with the bandwidth (and of attention the operations)
+// that each reaches. TENON_TEST_SPEED_OF=text: the operators in whose text that stands.
 TEST_F(OnGpu, SpeedOfLargeTensors) {
   if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
   const char* only = std::getenv("TENON_TEST_SPEED_OF");
@@ -187,8 +192,9 @@ TEST_F(OnGpu, SpeedOfLargeTensors) {
       size_t bytes = 0;
       for (const auto& tensor : inputs) bytes += tensor.view().bytes();
       for (const auto& tensor : run.outputs) bytes += tensor.view().bytes();
-      std::printf("%9.2f us %8.1f GB/s %7.1f TFLOP/s  %s %s by %s\n", run.seconds * 1e6, static_cast<double>(bytes) / run.seconds * 1e-9,
-                  attentionOperations(c) / run.seconds * 1e-12, c.op.c_str(), fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
+      std::printf("%9.2f us %8.1f GB/s %7.1f TFLOP/s  %s %s by %s\n", run.seconds * 1e6,
+                  static_cast<double>(bytes) / run.seconds * 1e-9, attentionOperations(c) / run.seconds * 1e-12,
+                  c.op.c_str(), fmt::format("{}", fmt::join(c.inputs, " ")).c_str(), taken.c_str());
     });
   }
 }

@@ -1,4 +1,5 @@
-// Convolutions of images of few channels as convolutions of blocks: the arithmetic by the reference, the kernel that packs.
+// Convolutions of images of few channels as convolutions of blocks: the arithmetic by the reference, the kernel that
+// packs.
 #include "backends/cuda/cudnn/packed_convolution.h"
 
 #include "cuda/on_gpu.h"
@@ -18,9 +19,9 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.x.text() << " by " << c.w.text(); }
 
 const Case kCases[] = {
-    {{2, 3, 32, 40}, {5, 3, 7, 7}, {2, 2}, {3, 3}},     {{1, 3, 33, 31}, {4, 3, 3, 3}, {2, 2}, {1, 1}},
-    {{1, 1, 9, 12}, {3, 1, 5, 5}, {1, 1}, {2, 2}},      {{1, 3, 47, 50}, {2, 3, 11, 11}, {4, 4}, {2, 2}},
-    {{1, 4, 14, 15}, {3, 4, 3, 2}, {1, 2}, {0, 1}},     {{3, 2, 8, 8}, {3, 2, 4, 4}, {3, 2}, {2, 0}},
+    {{2, 3, 32, 40}, {5, 3, 7, 7}, {2, 2}, {3, 3}}, {{1, 3, 33, 31}, {4, 3, 3, 3}, {2, 2}, {1, 1}},
+    {{1, 1, 9, 12}, {3, 1, 5, 5}, {1, 1}, {2, 2}},  {{1, 3, 47, 50}, {2, 3, 11, 11}, {4, 4}, {2, 2}},
+    {{1, 4, 14, 15}, {3, 4, 3, 2}, {1, 2}, {0, 1}}, {{3, 2, 8, 8}, {3, 2, 4, 4}, {3, 2}, {2, 0}},
 };
 
 Extent constant(int64_t value) { return Extent(value); }
@@ -142,7 +143,8 @@ TEST(PackedRefusals, SayWhy) {
 
 TEST(Code, PackedImagesCompileForEveryChip) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
-  for (const int chip : {80, 89, 90, 100, 120}) EXPECT_FALSE(backends::cuda::compile(backends::cuda::packImageCode(3, 2, 2).source(), chip).empty());
+  for (const int chip : {80, 89, 90, 100, 120})
+    EXPECT_FALSE(backends::cuda::compile(backends::cuda::packImageCode(3, 2, 2).source(), chip).empty());
 }
 
 }  // namespace

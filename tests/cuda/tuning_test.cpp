@@ -16,13 +16,15 @@ constexpr const char* kWrong = R"g(pointwise{expr="mul(x0,x0)"})g";
 
 // A candidate of the wanted problem that computes `computed`.
 struct Trial {
-  Trial(const std::string& computed, Format format) : wanted(ops::Operator::parse(kWanted)), other(ops::Operator::parse(computed)) {
+  Trial(const std::string& computed, Format format)
+      : wanted(ops::Operator::parse(kWanted)), other(ops::Operator::parse(computed)) {
     const compile::Problem made = problemOf(other);
     const graph::Node node{other, "node", {}, {}, {}, {}};
     compile::BuildOptions options;
     auto proposals = compile::propose(node, made, backends::cuda::cudaDevice(), options);
     for (auto& proposal : proposals.list) {
-      if (proposal.option.candidate.tactic != "cuda.pointwise" || proposal.option.candidate.outputs[0] != format) continue;
+      if (proposal.option.candidate.tactic != "cuda.pointwise" || proposal.option.candidate.outputs[0] != format)
+        continue;
       compile::makeReady(made, proposal);
       option = proposal.option;
     }
@@ -32,7 +34,8 @@ struct Trial {
     return {op, {{DataType::kF16, dims, nullptr}}, {{DataType::kF16, dims, nullptr}}, {}};
   }
   compile::Measurement measure(compile::Profiler& profiler) const {
-    return profiler.measure(problemOf(wanted), option.candidate, option.record, option.nativeCode, std::numeric_limits<double>::infinity());
+    return profiler.measure(problemOf(wanted), option.candidate, option.record, option.nativeCode,
+                            std::numeric_limits<double>::infinity());
   }
   void trust(compile::Profiler& profiler) const {
     EXPECT_LT(profiler.trust(problemOf(wanted), option.candidate, option.record, option.nativeCode), 100);
@@ -75,7 +78,7 @@ TEST_F(OnGpu, TuningRemembersInTheCache) {
       %s : f32[2,8,7,7] = softmax{axis=1}(%c) "soft"
       output %s
     })g"),
-                 options);
+                   options);
     EXPECT_TRUE(log.contains("Time by stage"));
     if (round == 0) {
       entries = cache.size();
@@ -124,12 +127,16 @@ TEST_F(OnGpu, TuningFinishesWithTheWholeEngine) {
   }
 }
 
-// From level 3 on cuBLASLt is asked for what its heuristic does not offer; of many, one run each says which are measured.
+// From level 3 on cuBLASLt is asked for what its heuristic does not offer; of many, one run each says which are
+// measured.
 TEST_F(OnGpu, TuningSearchesProducts) {
   const auto op = ops::Operator::parse("matmul{}");
   const auto weights = graph::Constant::own(HostTensor(DataType::kF16, {256, 128}));
   const auto offered = [&](size_t more) {
-    compile::Problem problem{op, {{DataType::kF16, {128, 256}, nullptr}, {DataType::kF16, {256, 128}, weights}}, {{DataType::kF16, {128, 128}, nullptr}}, {}};
+    compile::Problem problem{op,
+                             {{DataType::kF16, {128, 256}, nullptr}, {DataType::kF16, {256, 128}, weights}},
+                             {{DataType::kF16, {128, 128}, nullptr}},
+                             {}};
     problem.more = more;
     std::set<std::string> variants;
     const graph::Node node{op, "node", {}, {}, {}, {}};

@@ -1,5 +1,5 @@
-// Networks with broken sizes and profiles: what is built is written, loaded, and run at shapes within its profiles and at
-// others; all that may come is an error that says why. TENON_FUZZ_SHOW=1 prints each network and what became of it.
+// Networks with broken sizes and profiles: what is built is written, loaded, and run at shapes within its profiles and
+// at others; all that may come is an error that says why. TENON_FUZZ_SHOW=1 prints each network and what became of it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,12 +28,14 @@ bool takesLong(const fuzz::Network& network, const std::map<std::string, Dims>& 
   for (const auto id : graph.inputs()) {
     const auto& value = graph.value(id);
     for (size_t axis = 0; axis < value.type.shape.size(); ++axis) {
-      if (!value.type.shape[axis].isConstant()) symbols.emplace(value.type.shape[axis].text(), shapes.at(value.name)[static_cast<int>(axis)]);
+      if (!value.type.shape[axis].isConstant())
+        symbols.emplace(value.type.shape[axis].text(), shapes.at(value.name)[static_cast<int>(axis)]);
     }
   }
   for (graph::ValueId id = 0; id < graph.valueCount(); ++id) {
     try {
-      const uint64_t bytes = storageBytes(DataType::kI8, evaluate(graph.value(id).type.shape, symbols), Format::kLinear);
+      const uint64_t bytes =
+          storageBytes(DataType::kI8, evaluate(graph.value(id).type.shape, symbols), Format::kLinear);
       if (bytes > kQuick && bytes < kRefused) return true;
     } catch (const Error&) {
       // The build will say so.

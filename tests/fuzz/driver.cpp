@@ -2,8 +2,8 @@
 //
 //   fuzz_<target> [--seconds N] [--seed N] FILE_OR_FOLDER ...
 //
-// Without --seconds each file is handed over once, as it is. An input that ends the process is left in failure-<time> of
-// the working directory.
+// Without --seconds each file is handed over once, as it is. An input that ends the process is left in failure-<time>
+// of the working directory.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

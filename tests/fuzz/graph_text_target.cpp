@@ -52,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto shown = graph::text(graph, INT64_MAX);
     try {
       const auto again = graph::parse(shown);
-      fuzz::require(graph::text(again, INT64_MAX) == shown, "a graph that was printed is printed the same again", shown);
+      fuzz::require(graph::text(again, INT64_MAX) == shown, "a graph that was printed is printed the same again",
+                    shown);
     } catch (const Error& error) {
       fuzz::require(false, "a graph that was printed can be parsed", std::string(error.what()) + "\n" + shown);
     }

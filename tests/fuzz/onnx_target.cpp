@@ -27,11 +27,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, *log));
   const bool isParsed = parser->parse(data, size);
   tenon::fuzz::require(isParsed || parser->getNbErrors() > 0, "a refusal has a reason");
-  for (int i = 0; i < parser->getNbErrors(); ++i) tenon::fuzz::require(parser->getError(i)->desc() != nullptr, "an error has a text");
+  for (int i = 0; i < parser->getNbErrors(); ++i)
+    tenon::fuzz::require(parser->getError(i)->desc() != nullptr, "an error has a text");
   for (int i = 0; isParsed && i < network->getNbOutputs(); ++i) {
     tenon::fuzz::require(network->getOutput(i)->getDimensions().nbDims >= -1, "an output has dimensions");
   }
-  tenon::fuzz::require(parser->supportsModelV2(data, size) == isParsed, "what is parsed is supported, and nothing else");
+  tenon::fuzz::require(parser->supportsModelV2(data, size) == isParsed,
+                       "what is parsed is supported, and nothing else");
   for (int64_t i = 0, last = parser->getNbSubgraphs(); i < last; ++i) {
     int64_t length = 0;
     tenon::fuzz::require(parser->getSubgraphNodes(i, length) != nullptr && length > 0, "a subgraph has nodes");

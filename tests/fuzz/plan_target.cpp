@@ -1,5 +1,5 @@
-// Bytes of plans, signed again so that what is behind the checksums is reached: loading and running gives an error or an
-// end, never a crash.
+// Bytes of plans, signed again so that what is behind the checksums is reached: loading and running gives an error or
+// an end, never a crash.
 #include <cstring>
 #include <span>
 #include <vector>
@@ -38,7 +38,8 @@ void runOnce(const std::shared_ptr<const runtime::Engine>& engine, Log& log) {
   runtime::Context context(engine, {}, log);
   for (size_t i = 0; i < engine->io().size(); ++i) {
     const auto* range = engine->range(0, static_cast<int>(i));
-    if (engine->io()[i].isInput && range != nullptr && range->minValues.empty()) context.setInputShape(static_cast<int>(i), range->min);
+    if (engine->io()[i].isInput && range != nullptr && range->minValues.empty())
+      context.setInputShape(static_cast<int>(i), range->min);
   }
   std::vector<std::vector<std::byte>> buffers;
   for (size_t i = 0; i < engine->io().size(); ++i) {
@@ -57,7 +58,8 @@ void runOnce(const std::shared_ptr<const runtime::Engine>& engine, Log& log) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tenon;
   static NullLog log;
-  std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data), reinterpret_cast<const std::byte*>(data) + size);
+  std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data),
+                               reinterpret_cast<const std::byte*>(data) + size);
   sign(bytes);
   try {
     const auto engine = runtime::Engine::load(bytes, {}, log);

@@ -66,7 +66,8 @@ class Maker {
     values_.push_back(network_.graph.addInput(name, type));
     for (size_t axis = 0; axis < type.shape.size(); ++axis) {
       if (type.shape[axis].isConstant()) continue;
-      network_.graph.addSymbol(type.shape[axis].text(), {graph::SymbolSource::Kind::kInputExtent, name, static_cast<int>(axis)});
+      network_.graph.addSymbol(type.shape[axis].text(),
+                               {graph::SymbolSource::Kind::kInputExtent, name, static_cast<int>(axis)});
     }
     const size_t profiles = 1 + static_cast<size_t>(number == 0 ? bytes_.below(4) == 0 : network_.profiles.size() > 1);
     network_.profiles.resize(profiles);
@@ -85,7 +86,9 @@ class Maker {
   int64_t rank(ValueId id) const { return static_cast<int64_t>(shape(id).size()); }
 
   ValueId constant(DataType type, const Dims& dims) {
-    checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }) && dims.count() <= kMostWeights, "too large a constant");
+    checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }) &&
+                  dims.count() <= kMostWeights,
+              "too large a constant");
     HostTensor tensor(type, dims);
     for (int64_t i = 0; i < dims.count(); ++i) tensor.view().storeDouble(i, static_cast<double>(i % 7) - 3);
     return network_.graph.addConstant(graph::Constant::own(std::move(tensor)));
@@ -124,7 +127,8 @@ class Maker {
 
   void window(ValueId x, const char* kind) {
     const int64_t axes = std::max<int64_t>(rank(x) - 2, 0);
-    const auto fields = fmt::format("strides={} dilations={} prePadding={} postPadding={}", sizes(axes, 1), sizes(axes, 1), sizes(axes), sizes(axes));
+    const auto fields = fmt::format("strides={} dilations={} prePadding={} postPadding={}", sizes(axes, 1),
+                                    sizes(axes, 1), sizes(axes), sizes(axes));
     checkUser(rank(x) > 1 && shape(x)[1].isConstant() && shape(x)[1].constant() <= 64, "no channels");
     const int64_t channels = shape(x)[1].constant();
     const int64_t others = 1 + bytes_.below(9);
@@ -138,8 +142,9 @@ class Maker {
     const int64_t axes = std::max<int64_t>(rank(x) - 2, 0);
     static constexpr std::array kTypes{"max", "average", "max_average_blend"};
     put(fmt::format("pooling{{type={} window={} strides={} prePadding={} postPadding={} exclusive={} ceilMode={}}}",
-                    kTypes[static_cast<size_t>(bytes_.below(3))], sizes(axes, 1), sizes(axes, 1), sizes(axes), sizes(axes), bytes_.below(2) == 0,
-                    bytes_.below(2) == 0), {x});
+                    kTypes[static_cast<size_t>(bytes_.below(3))], sizes(axes, 1), sizes(axes, 1), sizes(axes),
+                    sizes(axes), bytes_.below(2) == 0, bytes_.below(2) == 0),
+        {x});
   }
 
   void step() {
@@ -154,10 +159,21 @@ class Maker {
       case 1: return window(x, "deconvolution");
       case 2: return pooling(x);
       case 3:
-        return put(fmt::format("slice{{start={} size={} mode={}}}", sizes(rank(x)), changedShape(shape(x)), kModes[static_cast<size_t>(bytes_.below(5))]), {x});
-      case 4: return put(fmt::format("reshape{{shape={}}}", bytes_.below(2) == 0 ? changedShape(shape(x)) : "[" + product(shape(x)).text() + "]"), {x});
-      case 5: return put(fmt::format("resize{{mode={} shape={}}}", bytes_.below(2) == 0 ? "nearest" : "linear", changedShape(shape(x))), {x});
-      case 6: return put(fmt::format("reduce{{op={} axes=[{}] keepDims={}}}", kReduce[static_cast<size_t>(bytes_.below(5))], axis(), bytes_.below(2) == 0), {x});
+        return put(fmt::format("slice{{start={} size={} mode={}}}", sizes(rank(x)), changedShape(shape(x)),
+                               kModes[static_cast<size_t>(bytes_.below(5))]),
+                   {x});
+      case 4:
+        return put(fmt::format("reshape{{shape={}}}",
+                               bytes_.below(2) == 0 ? changedShape(shape(x)) : "[" + product(shape(x)).text() + "]"),
+                   {x});
+      case 5:
+        return put(fmt::format("resize{{mode={} shape={}}}", bytes_.below(2) == 0 ? "nearest" : "linear",
+                               changedShape(shape(x))),
+                   {x});
+      case 6:
+        return put(fmt::format("reduce{{op={} axes=[{}] keepDims={}}}", kReduce[static_cast<size_t>(bytes_.below(5))],
+                               axis(), bytes_.below(2) == 0),
+                   {x});
       case 7: return put(fmt::format("softmax{{axis={}}}", axis()), {x});
       case 8: return put("matmul", {x, pick()});
       case 9: {
@@ -166,13 +182,15 @@ class Maker {
         return put(fmt::format("transpose{{permutation=[{}]}}", fmt::join(order, ",")), {x});
       }
       case 10: return put(fmt::format("concat{{axis={}}}", axis()), {x, pick()});
-      case 11: return put(fmt::format("gather{{axis={}}}", axis()), {x, constant(DataType::kI32, {1 + bytes_.below(4)})});
+      case 11:
+        return put(fmt::format("gather{{axis={}}}", axis()), {x, constant(DataType::kI32, {1 + bytes_.below(4)})});
       case 12: return put(fmt::format("topk{{k={} axis={}}}", bytes_.below(5), axis()), {x});
       case 13: return put(fmt::format("cumulative{{axis={}}}", axis()), {x});
       case 14: return put(fmt::format("lrn{{window={}}}", 1 + 2 * bytes_.below(3)), {x});
       case 15: return put(fmt::format("fill{{shape={}}}", changedShape(shape(x))), {});
       case 16: return put(fmt::format("pointwise{{expr=\"{}\"}}", kUnary[static_cast<size_t>(bytes_.below(4))]), {x});
-      default: return put(fmt::format("pointwise{{expr=\"{}\"}}", kBinary[static_cast<size_t>(bytes_.below(3))]), {x, pick()});
+      default:
+        return put(fmt::format("pointwise{{expr=\"{}\"}}", kBinary[static_cast<size_t>(bytes_.below(3))]), {x, pick()});
     }
   }
 
@@ -184,8 +202,26 @@ class Maker {
 }  // namespace
 
 int64_t Bytes::size() {
-  static constexpr std::array<int64_t, 20> kBroken{0, 0, -1, -3, 31, 33, 64, 255, 257, 1000, 1 << 20, int64_t{1} << 31, (int64_t{1} << 31) - 1,
-                                                  int64_t{1} << 32, int64_t{1} << 40, int64_t{1} << 46, int64_t{1} << 61, int64_t{1} << 62, INT64_MAX, INT64_MIN};
+  static constexpr std::array<int64_t, 20> kBroken{0,
+                                                   0,
+                                                   -1,
+                                                   -3,
+                                                   31,
+                                                   33,
+                                                   64,
+                                                   255,
+                                                   257,
+                                                   1000,
+                                                   1 << 20,
+                                                   int64_t{1} << 31,
+                                                   (int64_t{1} << 31) - 1,
+                                                   int64_t{1} << 32,
+                                                   int64_t{1} << 40,
+                                                   int64_t{1} << 46,
+                                                   int64_t{1} << 61,
+                                                   int64_t{1} << 62,
+                                                   INT64_MAX,
+                                                   INT64_MIN};
   const uint8_t kind = next();
   return kind < 246 ? kind % 9 : kBroken[static_cast<size_t>(next()) % kBroken.size()];
 }

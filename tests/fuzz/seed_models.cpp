@@ -9,11 +9,35 @@ using onnxparser::ModelMaker;
 
 namespace {
 
-constexpr const char* kUnary[] = {"Relu", "Sigmoid", "Tanh", "Exp", "Softmax", "Identity", "Transpose", "Flatten", "Shape", "Neg", "Erf",
-                                  "HardSwish", "GlobalAveragePool", "ReduceMean", "ReduceSum", "ArgMax", "Squeeze", "LeakyRelu", "Cast",
-                                  "LogSoftmax", "Dropout", "InstanceNormalization", "LRN", "DepthToSpace", "CumSum"};
-constexpr const char* kBinary[] = {"Add", "Mul", "Sub", "Div", "MatMul", "Pow", "Max", "Where", "Equal", "Gather", "Concat", "PRelu", "Gemm", "Mod"};
-constexpr const char* kShaped[] = {"Reshape", "Expand", "Tile", "Unsqueeze", "Slice", "Resize", "TopK", "Pad", "Split", "ConstantOfShape"};
+constexpr const char* kUnary[] = {"Relu",
+                                  "Sigmoid",
+                                  "Tanh",
+                                  "Exp",
+                                  "Softmax",
+                                  "Identity",
+                                  "Transpose",
+                                  "Flatten",
+                                  "Shape",
+                                  "Neg",
+                                  "Erf",
+                                  "HardSwish",
+                                  "GlobalAveragePool",
+                                  "ReduceMean",
+                                  "ReduceSum",
+                                  "ArgMax",
+                                  "Squeeze",
+                                  "LeakyRelu",
+                                  "Cast",
+                                  "LogSoftmax",
+                                  "Dropout",
+                                  "InstanceNormalization",
+                                  "LRN",
+                                  "DepthToSpace",
+                                  "CumSum"};
+constexpr const char* kBinary[] = {"Add",   "Mul",   "Sub",    "Div",    "MatMul", "Pow",  "Max",
+                                   "Where", "Equal", "Gather", "Concat", "PRelu",  "Gemm", "Mod"};
+constexpr const char* kShaped[] = {"Reshape", "Expand", "Tile", "Unsqueeze", "Slice",
+                                   "Resize",  "TopK",   "Pad",  "Split",     "ConstantOfShape"};
 
 std::string unary(const char* type) {
   ModelMaker maker;

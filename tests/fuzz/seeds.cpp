@@ -1,5 +1,5 @@
-// Writes what the fuzz targets begin with into the folders plan, timing_cache, graph_text, onnx and build of a given folder; plans
-// and timing caches are those of graphs in another folder.
+// Writes what the fuzz targets begin with into the folders plan, timing_cache, graph_text, onnx and build of a given
+// folder; plans and timing caches are those of graphs in another folder.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -74,13 +74,15 @@ int main(int argc, char** argv) {
   const fs::path folder = argv[1];
   save(folder / "plan" / "fixed", plan::write(test::smallPlan(false)));
   save(folder / "plan" / "dynamic", plan::write(test::smallPlan(true)));
-  for (const auto& file : fs::directory_iterator(argv[2])) saveGraph(folder, file.path().stem().string(), read(file.path()));
+  for (const auto& file : fs::directory_iterator(argv[2]))
+    saveGraph(folder, file.path().stem().string(), read(file.path()));
   int number = 0;
   // The optimizer's equations, each as a graph of its own: all scalar operators occur in them.
   for (const auto& rule : passes::pointwiseRules()) {
     const auto source = fmt::format(
         "graph \"rule\" {{ input %a : f32[4] input %b : f32[4] input %c : f32[4] input %k : f32[4]\n"
-        "%y : f32[4] = pointwise{{expr=\"{}\"}}(%a, %b, %c, %k) \"y\" output %y }}", ops::text(rule.left));
+        "%y : f32[4] = pointwise{{expr=\"{}\"}}(%a, %b, %c, %k) \"y\" output %y }}",
+        ops::text(rule.left));
     saveText(folder / "graph_text" / ("rule" + std::to_string(number++)), source);
   }
   number = 0;

@@ -1,5 +1,5 @@
-// Bytes of timing caches: the first byte says whether the rest is a whole file or a body that gets a right header. What is
-// read must be written and read again without a change.
+// Bytes of timing caches: the first byte says whether the rest is a whole file or a body that gets a right header. What
+// is read must be written and read again without a change.
 #include <fmt/format.h>
 
 #include <span>

@@ -68,12 +68,14 @@ TEST(Text, LargeConstantsBecomeSeeds) {
 
 TEST(Text, SeedsAreNumbersOf64Bits) {
   for (const char* seed : {"inf", "-inf", "nan", "-1", "1e20"}) {
-    EXPECT_THROW(parse(fmt::format("graph \"g\" {{ const %k : f32[2] = random({}) output %k }}", seed)), UserError) << seed;
+    EXPECT_THROW(parse(fmt::format("graph \"g\" {{ const %k : f32[2] = random({}) output %k }}", seed)), UserError)
+        << seed;
   }
 }
 
 TEST(Text, AnyNameIsReadAgain) {
-  for (const char* name : {"model/conv:0", "a,b", "a b", "(x)", "x=y", "%", "\"", "\\", "0", "a.b-c_d/e", "\n", "{", "#"}) {
+  for (const char* name :
+       {"model/conv:0", "a,b", "a b", "(x)", "x=y", "%", "\"", "\\", "0", "a.b-c_d/e", "\n", "{", "#"}) {
     Graph graph("g");
     const ValueId x = graph.addInput(name, f32({2}));
     graph.addOutput(graph.add(pointwise("relu(x0)"), "r", {x}), name);
@@ -92,10 +94,12 @@ TEST(Text, ErrorsNameWhatIsWrong) {
     }
     return "";
   };
-  EXPECT_NE(message(R"g(graph "g" { const %k : f32[N] = random(1) output %k })g").find("not symbols"), std::string::npos);
+  EXPECT_NE(message(R"g(graph "g" { const %k : f32[N] = random(1) output %k })g").find("not symbols"),
+            std::string::npos);
   EXPECT_NE(message(R"g(graph "g" { output %nobody })g").find("nobody"), std::string::npos);
   EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] input %x : f32[2] })g").find("taken"), std::string::npos);
-  EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] %y : i32[2] = pointwise{expr="neg(x0)"}(%x) "n" output %y })g").find("declared"),
+  EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] %y : i32[2] = pointwise{expr="neg(x0)"}(%x) "n" output %y })g")
+                .find("declared"),
             std::string::npos);
   EXPECT_NE(message(R"g(graph "g" { } more)g").find("unexpected"), std::string::npos);
   EXPECT_FALSE(message(R"g(graph "g" { input %x : f32[2] )g").empty());

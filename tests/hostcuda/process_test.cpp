@@ -82,9 +82,7 @@ Outcome runProbe(const char* command, Environment environment) {
   return outcome;
 }
 
-Environment withFakeGpu() {
-  return {"LD_LIBRARY_PATH=" TENON_FAKE_DRIVER_FOLDER, "TENON_CUDART=" TENON_FAKE_RUNTIME};
-}
+Environment withFakeGpu() { return {"LD_LIBRARY_PATH=" TENON_FAKE_DRIVER_FOLDER, "TENON_CUDART=" TENON_FAKE_RUNTIME}; }
 
 TEST(Process, ComputesOnTheHostWhenAsked) {
   Environment environment = withFakeGpu();

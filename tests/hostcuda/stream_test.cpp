@@ -315,9 +315,7 @@ TEST(StreamStress, ManyThreadsKeepEachStreamsOrder) {
         EXPECT_OK(cudaLaunchHostFunc(
             shared, [](void* arg) { ++*static_cast<std::atomic<int>*>(arg); }, &sharedRuns));
         switch (random() % 5) {
-          case 0:
-            EXPECT_OK(cudaStreamSynchronize(own));
-            break;
+          case 0: EXPECT_OK(cudaStreamSynchronize(own)); break;
           case 1:
             EXPECT_OK(cudaEventRecord(event, own));
             EXPECT_OK(cudaStreamWaitEvent(shared, event, 0));
@@ -326,11 +324,8 @@ TEST(StreamStress, ManyThreadsKeepEachStreamsOrder) {
             EXPECT_OK(cudaEventRecord(event, shared));
             EXPECT_OK(cudaEventSynchronize(event));
             break;
-          case 3:
-            EXPECT_OK(cudaMemsetAsync(&filled, 0, sizeof(int), nullptr));
-            break;
-          default:
-            break;
+          case 3: EXPECT_OK(cudaMemsetAsync(&filled, 0, sizeof(int), nullptr)); break;
+          default: break;
         }
       }
       EXPECT_OK(cudaStreamSynchronize(own));

@@ -1,5 +1,6 @@
-// Plans that move between processors: `make FOLDER MODEL` builds the model with measured tactics and keeps the plan with
-// random inputs and the answers; `read FOLDER` loads the plan and expects the same answers. TENON_MAX_ISA is what differs.
+// Plans that move between processors: `make FOLDER MODEL` builds the model with measured tactics and keeps the plan
+// with random inputs and the answers; `read FOLDER` loads the plan and expects the same answers. TENON_MAX_ISA is what
+// differs.
 #include <NvOnnxParser.h>
 
 #include <cstdio>
@@ -74,7 +75,8 @@ void read(const std::string& folder) {
   const auto got = answers(plan.data(), plan.size());
   require(got.size() == wanted.size(), "as many answers as before");
   double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
+  for (size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
   std::printf("largest difference of a probability: %g\n", worst);
   require(worst < kTolerance, "the same answers");
 }

@@ -19,7 +19,8 @@ class Creator final : public nv::IPluginCreatorV3One {
   nv::AsciiChar const* getPluginVersion() const noexcept override { return "1"; }
   nv::AsciiChar const* getPluginNamespace() const noexcept override { return ""; }
   nv::PluginFieldCollection const* getFieldNames() noexcept override { return &fields_; }
-  nv::IPluginV3* createPlugin(nv::AsciiChar const*, nv::PluginFieldCollection const*, nv::TensorRTPhase) noexcept override {
+  nv::IPluginV3* createPlugin(nv::AsciiChar const*, nv::PluginFieldCollection const*,
+                              nv::TensorRTPhase) noexcept override {
     return nullptr;
   }
 

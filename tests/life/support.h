@@ -1,4 +1,5 @@
-// What the programs of this folder share: a log that prints errors, a check that ends the process, the small network run once.
+// What the programs of this folder share: a log that prints errors, a check that ends the process, the small network
+// run once.
 #pragma once
 
 #include <cuda_runtime_api.h>

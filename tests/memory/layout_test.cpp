@@ -20,7 +20,8 @@ void expectSound(const std::vector<Block>& blocks, const Layout& result) {
     for (size_t j = 0; j < i; ++j) {
       const bool sameTime = blocks[i].firstStep <= blocks[j].lastStep && blocks[j].firstStep <= blocks[i].lastStep;
       const bool samePlace = result.offsets[i] < result.offsets[j] + blocks[j].bytes && result.offsets[j] < end;
-      EXPECT_FALSE(sameTime && samePlace && blocks[i].bytes != 0 && blocks[j].bytes != 0) << "blocks " << j << " and " << i;
+      EXPECT_FALSE(sameTime && samePlace && blocks[i].bytes != 0 && blocks[j].bytes != 0)
+          << "blocks " << j << " and " << i;
     }
   }
 }
@@ -80,7 +81,8 @@ TEST(Layout, RefusesWhatMakesNoSense) {
   EXPECT_THROW(layout(std::vector<Block>{{0, 1, 1, 0}}), UserError);
   EXPECT_THROW(layout(std::vector<Block>{{0, 1, 1, 48}}), UserError);
   EXPECT_THROW(layout(std::vector<Block>{{0, 1, UINT64_MAX, 64}}), UserError);
-  EXPECT_THROW(layout(std::vector<Block>{{0, 1, 1ull << 61, 64}, {0, 1, 1ull << 61, 64}, {0, 1, 1ull << 61, 64}}), UserError);
+  EXPECT_THROW(layout(std::vector<Block>{{0, 1, 1ull << 61, 64}, {0, 1, 1ull << 61, 64}, {0, 1, 1ull << 61, 64}}),
+               UserError);
 }
 
 TEST(Layout, MixedAlignmentsAndOddSizes) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as a user writes it: parses an ONNX file, builds one engine for all cases, serializes, loads, runs each case.
+// A program as a user writes it: parses an ONNX file, builds one engine for all cases, serializes, loads, runs each
+// case.
 //
 //   run_model LEVEL MODEL.onnx FOLDER [--case NAME SHAPE FILE [NAME SHAPE FILE ...]] ...
 //
-// FILEs hold raw float32. Each output becomes FOLDER/<case>.<output>.raw; a line `<case> <output> <name>` tells which it
-// is. The profile reaches from the smallest to the greatest extents of the cases and is tuned for the first.
+// FILEs hold raw float32. Each output becomes FOLDER/<case>.<output>.raw; a line `<case> <output> <name>` tells which
+// it is. The profile reaches from the smallest to the greatest extents of the cases and is tuned for the first.
 #include <NvInfer.h>
 #include <NvOnnxParser.h>
 #include <cuda_runtime_api.h>
@@ -81,7 +82,8 @@ Dims extreme(std::vector<Case> const& cases, std::string const& name, Choose cho
   return dims;
 }
 
-std::unique_ptr<nvinfer1::IHostMemory> buildPlan(Log& log, int level, std::string const& model, std::vector<Case> const& cases) {
+std::unique_ptr<nvinfer1::IHostMemory> buildPlan(Log& log, int level, std::string const& model,
+                                                 std::vector<Case> const& cases) {
   std::unique_ptr<nvinfer1::IBuilder> builder{nvinfer1::createInferBuilder(log)};
   std::unique_ptr<nvinfer1::INetworkDefinition> network{builder->createNetworkV2(0)};
   std::unique_ptr<nvonnxparser::IParser> parser{nvonnxparser::createParser(*network, log)};
@@ -120,13 +122,14 @@ size_t byteCount(Dims const& dims) {
   return bytes;
 }
 
-void runCase(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, Case const& inputs, cudaStream_t stream,
-             std::string const& prefix, size_t number) {
+void runCase(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, Case const& inputs,
+             cudaStream_t stream, std::string const& prefix, size_t number) {
   std::vector<Memory> memory;
   for (auto const& [name, input] : inputs) {
     if (byteCount(input.dims) != input.bytes.size()) fail("input " + name + " has another size than its file");
     memory.push_back(allocate(input.bytes.size()));
-    check(cudaMemcpyAsync(memory.back().get(), input.bytes.data(), input.bytes.size(), cudaMemcpyHostToDevice, stream), "copy");
+    check(cudaMemcpyAsync(memory.back().get(), input.bytes.data(), input.bytes.size(), cudaMemcpyHostToDevice, stream),
+          "copy");
     if (!context.setInputShape(name.c_str(), input.dims)) fail("setInputShape of " + name);
     if (!context.setTensorAddress(name.c_str(), memory.back().get())) fail("setTensorAddress of " + name);
   }
@@ -139,7 +142,8 @@ void runCase(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context
   for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
     char const* name = engine.getIOTensorName(i);
     if (engine.getTensorIOMode(name) != nvinfer1::TensorIOMode::kOUTPUT) continue;
-    if (engine.getTensorDataType(name) != nvinfer1::DataType::kFLOAT) fail(std::string("output ") + name + " is not float32");
+    if (engine.getTensorDataType(name) != nvinfer1::DataType::kFLOAT)
+      fail(std::string("output ") + name + " is not float32");
     size_t const bytes = byteCount(context.getTensorShape(name));
     memory.push_back(allocate(bytes));
     outputs.push_back({name, memory.back().get(), std::vector<char>(bytes)});
@@ -147,7 +151,8 @@ void runCase(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context
   }
   if (!context.enqueueV3(stream)) fail("enqueueV3");
   for (auto& output : outputs) {
-    check(cudaMemcpyAsync(output.bytes.data(), output.device, output.bytes.size(), cudaMemcpyDeviceToHost, stream), "copy");
+    check(cudaMemcpyAsync(output.bytes.data(), output.device, output.bytes.size(), cudaMemcpyDeviceToHost, stream),
+          "copy");
   }
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -175,7 +180,8 @@ int main(int argc, char** argv) {
   check(cudaStreamCreate(&stream), "cudaStreamCreate");
   // Forward and back again, so that every change of shapes happens both ways.
   for (size_t i = 0; i < cases.size(); ++i) runCase(*engine, *context, cases[i], stream, std::string(argv[3]) + "/", i);
-  for (size_t i = cases.size(); i-- > 0;) runCase(*engine, *context, cases[i], stream, std::string(argv[3]) + "/again.", i);
+  for (size_t i = cases.size(); i-- > 0;)
+    runCase(*engine, *context, cases[i], stream, std::string(argv[3]) + "/again.", i);
   check(cudaStreamDestroy(stream), "cudaStreamDestroy");
   return 0;
 }

@@ -33,7 +33,8 @@ class NvtxRanges : public ::testing::Test {
   }
 
   NvtxRanges() {
-    for (int i = 0; i < static_cast<int>(engine_->io().size()); ++i) context_.setAddress(i, memory_[static_cast<size_t>(i)]);
+    for (int i = 0; i < static_cast<int>(engine_->io().size()); ++i)
+      context_.setAddress(i, memory_[static_cast<size_t>(i)]);
   }
 
   SilentLog log_;

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "graph_import.h"
-#include "topology.h"
 #include "model_maker.h"
+#include "topology.h"
 
 namespace tenon::onnxparser {
 namespace {
@@ -28,8 +28,8 @@ std::vector<int64_t> numbers(int64_t count, int64_t low = -9, int64_t high = 9) 
 
 TEST(Fold, BinaryBroadcasts) {
   WeightStore store;
-  const std::vector<std::pair<Shape, Shape>> cases{{{}, {}}, {{3}, {}}, {{1}, {7}}, {{2, 3}, {3}}, {{4, 1, 5}, {3, 1}},
-                                                   {{0, 3}, {1, 3}}};
+  const std::vector<std::pair<Shape, Shape>> cases{{{}, {}},      {{3}, {}},           {{1}, {7}},
+                                                   {{2, 3}, {3}}, {{4, 1, 5}, {3, 1}}, {{0, 3}, {1, 3}}};
   for (const auto& [left, right] : cases) {
     const Shape shape = broadcastShape(left, right);
     const Constant& a = store.ofInts(DataType::kINT64, left, numbers(elementCount(left)));
@@ -84,7 +84,8 @@ TEST(Fold, TransposeGatherSliceConcat) {
   const auto element = [&](int64_t i, int64_t j, int64_t k) { return in[static_cast<size_t>((i * 3 + j) * 5 + k)]; };
 
   const std::vector<int64_t> moved = toInts(*foldTranspose(store, input, {2, 0, 1}));
-  const std::vector<int64_t> picked = toInts(*foldGather(store, input, store.ofInts(DataType::kINT64, {2}, {-1, 0}), 1));
+  const std::vector<int64_t> picked =
+      toInts(*foldGather(store, input, store.ofInts(DataType::kINT64, {2}, {-1, 0}), 1));
   const std::vector<int64_t> reversed = toInts(*foldSlice(store, input, {1, 2, 4}, {1, 2, 3}, {1, -2, -2}));
   for (int64_t i = 0; i < 2; ++i) {
     for (int64_t j = 0; j < 3; ++j) {

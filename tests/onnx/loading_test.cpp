@@ -95,7 +95,7 @@ TEST(Loading, RefusesEndlessNesting) {
     std::string outer;
     for (const char tag : {char(0x32), char(0x2a), char(0x0a)}) {  // g, attribute, node
       std::string length;
-      for (size_t left = bytes.size(); ; left >>= 7) {
+      for (size_t left = bytes.size();; left >>= 7) {
         length += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
         if (left <= 0x7f) {
           break;

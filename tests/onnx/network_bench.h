@@ -26,8 +26,8 @@ class CollectingLogger final : public nvinfer1::ILogger {
 
 struct NetworkBench {
   NetworkBench() : builder(nvinfer1::createInferBuilder(logger)) {
-    network.reset(builder->createNetworkV2(1u << static_cast<uint32_t>(
-                                               nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
+    network.reset(builder->createNetworkV2(
+        1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
     parser = std::make_unique<Parser>(*network, &logger);
   }
 

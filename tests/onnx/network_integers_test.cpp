@@ -39,13 +39,17 @@ std::vector<T> run(const ModelMaker& maker, std::vector<T> a, std::vector<T> b) 
 template <typename T>
 class Integers : public testing::Test {
  protected:
-  static constexpr int32_t kType = std::is_same_v<T, uint8_t> ? 2 : std::is_same_v<T, int8_t> ? 3
-                                   : std::is_same_v<T, int32_t> ? 6 : 7;
+  static constexpr int32_t kType = std::is_same_v<T, uint8_t>   ? 2
+                                   : std::is_same_v<T, int8_t>  ? 3
+                                   : std::is_same_v<T, int32_t> ? 6
+                                                                : 7;
   static constexpr T kLow = std::numeric_limits<T>::min();
   static constexpr T kHigh = std::numeric_limits<T>::max();
 
   Integers() {
-    const std::vector<T> values{kLow, static_cast<T>(kLow + 1), 0, 1, 2, 3, 16, 100, static_cast<T>(kHigh / 2), static_cast<T>(kHigh - 1), kHigh};
+    const std::vector<T> values{
+        kLow, static_cast<T>(kLow + 1), 0, 1, 2, 3, 16, 100, static_cast<T>(kHigh / 2), static_cast<T>(kHigh - 1),
+        kHigh};
     for (const T left : values) {
       for (const T right : values) {
         a.push_back(left);
@@ -78,7 +82,8 @@ TYPED_TEST(Integers, Wrap) {
     const auto y = run(this->model(type), this->a, this->b);
     ASSERT_EQ(y.size(), this->a.size());
     for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i])) << type << " of " << +this->a[i] << " and " << +this->b[i];
+      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i]))
+          << type << " of " << +this->a[i] << " and " << +this->b[i];
     }
   }
 }
@@ -109,7 +114,8 @@ TYPED_TEST(Integers, WrapWhenFolded) {
     const auto y = run(maker, std::vector<TypeParam>(this->a.size(), 0), std::vector<TypeParam>(this->a.size(), 0));
     ASSERT_EQ(y.size(), this->a.size());
     for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i])) << type << " of " << +this->a[i] << " and " << +this->b[i];
+      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i]))
+          << type << " of " << +this->a[i] << " and " << +this->b[i];
     }
   }
 }

@@ -52,7 +52,8 @@ void expectRefused(const ModelMaker& maker, ErrorCode code, const std::vector<st
     EXPECT_LT(since(start), kSeconds);
     ASSERT_GT(bench.parser->getNbErrors(), 0);
     EXPECT_EQ(bench.parser->getError(0)->code(), code) << bench.errors();
-    for (const auto& word : words) EXPECT_NE(bench.errors().find(word), std::string::npos) << word << "\n" << bench.errors();
+    for (const auto& word : words)
+      EXPECT_NE(bench.errors().find(word), std::string::npos) << word << "\n" << bench.errors();
     EXPECT_EQ(bench.parser->getNbSubgraphs(), 0);
   }
 }
@@ -65,7 +66,8 @@ TEST(Limits, FunctionsThatCallEachOtherTwice) {
       const std::string before = "f" + std::to_string(i - 1);
       addFunction(maker, i, {{before, "a", "t"}, {before, "t", "b"}});
     }
-    expectRefused(maker, ErrorCode::kUNSUPPORTED_GRAPH, {"node 0 'call'", "when inlined", std::to_string(kMaxInlinedNodes)});
+    expectRefused(maker, ErrorCode::kUNSUPPORTED_GRAPH,
+                  {"node 0 'call'", "when inlined", std::to_string(kMaxInlinedNodes)});
   }
   ModelMaker deep = callOf("f39");
   addFunction(deep, 0, {{"Relu", "a", "b"}});
@@ -147,7 +149,8 @@ TEST(Limits, ConcatOfManyInputs) {
 TEST(Limits, ManyAttributesOfACall) {
   ModelMaker maker = callOf("f0");
   addFunction(maker, 0, {{"Relu", "a", "b"}});
-  for (int i = 0; i < 100'000; ++i) ModelMaker::set(*maker.graph().mutable_node(0), "k" + std::to_string(i), int64_t{1});
+  for (int i = 0; i < 100'000; ++i)
+    ModelMaker::set(*maker.graph().mutable_node(0), "k" + std::to_string(i), int64_t{1});
   NetworkBench bench;
   const auto start = Clock::now();
   EXPECT_TRUE(bench.parse(maker)) << bench.errors();
@@ -193,7 +196,8 @@ TEST(Limits, ManyCopiesOfALargeConstant) {
   value->mutable_t()->set_data_type(7);
   value->mutable_t()->add_dims(1);
   value->mutable_t()->add_int64_data(1);
-  for (int i = 0; i < 200; ++i) maker.node("Transpose", {"t" + std::to_string(i)}, {"t" + std::to_string(i + 1)});  // 128 MiB each
+  for (int i = 0; i < 200; ++i)
+    maker.node("Transpose", {"t" + std::to_string(i)}, {"t" + std::to_string(i + 1)});  // 128 MiB each
   maker.node("Add", {"x", "t200"}, {"y"});
   maker.output("y", {}, 7);
   NetworkBench bench;

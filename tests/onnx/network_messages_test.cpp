@@ -45,8 +45,16 @@ void expectRefusals(const std::vector<Refusal>& refusals) {
 
 TEST(Messages, BlocksThatDoNotDivide) {
   expectRefusals({
-      {"SpaceToDepth", {1, 2, 5, 6}, {{"blocksize", {2}}}, {}, "height 5 of input [1,2,5,6] does not divide by blocksize 2"},
-      {"SpaceToDepth", {1, 2, 4, 7}, {{"blocksize", {4}}}, {}, "width 7 of input [1,2,4,7] does not divide by blocksize 4"},
+      {"SpaceToDepth",
+       {1, 2, 5, 6},
+       {{"blocksize", {2}}},
+       {},
+       "height 5 of input [1,2,5,6] does not divide by blocksize 2"},
+      {"SpaceToDepth",
+       {1, 2, 4, 7},
+       {{"blocksize", {4}}},
+       {},
+       "width 7 of input [1,2,4,7] does not divide by blocksize 4"},
       {"SpaceToDepth", {1, 2, 4}, {{"blocksize", {2}}}, {}, "expected rank 4"},
       {"SpaceToDepth", {1, 2, 4, 4}, {{"blocksize", {0}}}, {}, "blocksize = 0; expected 1 to 2147483647"},
       {"DepthToSpace", {1, 6, 4, 4}, {{"blocksize", {2}}}, {}, "the 6 channels of input [1,6,4,4] do not divide by 4"},
@@ -58,9 +66,15 @@ TEST(Messages, BlocksThatDoNotDivide) {
 
 TEST(Messages, PadsThatAreTooLarge) {
   expectRefusals({
-      {"MaxPool", {1, 1, 4, 4}, {{"kernel_shape", {2, 2}}, {"pads", {int64_t{1} << 40, 0, 0, 0}}}, {},
+      {"MaxPool",
+       {1, 1, 4, 4},
+       {{"kernel_shape", {2, 2}}, {"pads", {int64_t{1} << 40, 0, 0, 0}}},
+       {},
        "entry 1099511627776 is too large; expected 0 to 2147483647"},
-      {"MaxPool", {1, 1, 4, 4}, {{"kernel_shape", {2, 2}}, {"pads", {0, -1, 0, 0}}}, {},
+      {"MaxPool",
+       {1, 1, 4, 4},
+       {{"kernel_shape", {2, 2}}, {"pads", {0, -1, 0, 0}}},
+       {},
        "entry -1 is too small; expected 0 to 2147483647"},
       {"Pad", {1, 4}, {}, {0, int64_t{1} << 40, 0, 0}, "the pad 1099511627776 of axis 1 is too large"},
       {"Pad", {1, 4}, {}, {INT64_MAX, 0, INT64_MAX, 0}, "the pad 9223372036854775807 of axis 0 is too large"},
@@ -85,9 +99,10 @@ TEST(Messages, FoldersAndDevicesAreNoModels) {
   fs::remove_all(folder);
   fs::create_directories(folder / "weights");
   NetworkBench bench;
-  for (const auto& [path, message] :
-       {std::pair{folder.string(), "this is a folder"}, {std::string("/dev/zero"), "this is a device"},
-        {(folder / "none.onnx").string(), "No such file"}, {std::string(""), "No such file"}}) {
+  for (const auto& [path, message] : {std::pair{folder.string(), "this is a folder"},
+                                      {std::string("/dev/zero"), "this is a device"},
+                                      {(folder / "none.onnx").string(), "No such file"},
+                                      {std::string(""), "No such file"}}) {
     EXPECT_FALSE(bench.parser->parseFromFile(path.c_str(), 0));
     ASSERT_EQ(bench.parser->getNbErrors(), 1);
     EXPECT_NE(bench.errors().find("cannot open '" + path + "': " + message), std::string::npos) << bench.errors();
@@ -134,7 +149,13 @@ TEST(Messages, TextOfAModelStaysText) {
     maker.proto().set_doc_string("d" + evil);
     maker.graph().set_name("g" + evil);
     maker.input("x" + evil, {-2, 3});
-    maker.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("N" + evil);
+    maker.graph()
+        .mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_param("N" + evil);
     auto& node = maker.node(type == "Nonsense" ? type + evil : type, {"x" + evil}, {"y" + evil}, "n" + evil);
     if (type == "Nonsense") node.set_domain("o" + evil);
     if (type == "Softmax") ModelMaker::set(node, "axis", int64_t{9});

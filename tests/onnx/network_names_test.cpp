@@ -48,7 +48,8 @@ TEST(Names, OfFoldedShapeArithmetic) {
   NetworkBench bench;
   ASSERT_TRUE(bench.parse(maker)) << bench.errors();
   const auto names = tensorNames(*bench.network);
-  for (const char* name : {"real", "target", "turned", "y", "sum", "negative"}) EXPECT_EQ(names.count(name), 1u) << name;
+  for (const char* name : {"real", "target", "turned", "y", "sum", "negative"})
+    EXPECT_EQ(names.count(name), 1u) << name;
 }
 
 TEST(Names, OfFoldedOutputs) {
@@ -67,15 +68,21 @@ TEST(Names, OfFoldedOutputs) {
 // Inputs of every rank whose extents are all named alike, whatever the name is: built and run.
 TEST(Names, BareInputsOfEveryRankAndName) {
   setenv("TENON_DEVICE", "cpu", 1);
-  const std::vector<std::string> names{"",  "?",     "N",   "batch size", "2*N", "N+1", "-1",  "0",   "x.0", "x.1",
-                                       "\"", "a,b)", "x[0]", "None",       "\n",  "(",   "%s{}", "\xc3\xa9"};
+  const std::vector<std::string> names{"",    "?",  "N",    "batch size", "2*N",  "N+1", "-1", "0",    "x.0",
+                                       "x.1", "\"", "a,b)", "x[0]",       "None", "\n",  "(",  "%s{}", "\xc3\xa9"};
   for (int rank = 0; rank <= 8; ++rank) {
     for (const auto& name : names) {
       SCOPED_TRACE("rank " + std::to_string(rank) + " '" + name + "'");
       ModelMaker maker;
       maker.input("x", std::vector<int64_t>(static_cast<size_t>(rank), -1));
       for (int i = 0; i < rank; ++i) {
-        maker.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(i)->set_dim_param(name);
+        maker.graph()
+            .mutable_input(0)
+            ->mutable_type()
+            ->mutable_tensor_type()
+            ->mutable_shape()
+            ->mutable_dim(i)
+            ->set_dim_param(name);
       }
       maker.node("Neg", {"x"}, {"y"});
       maker.output("y");

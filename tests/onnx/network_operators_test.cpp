@@ -13,7 +13,7 @@ struct Case {
   std::string type;
   int64_t opset;
   Ints input;
-  std::vector<std::pair<std::string, Ints>> lists;   // int64 inputs after x, by name; empty name: absent
+  std::vector<std::pair<std::string, Ints>> lists;  // int64 inputs after x, by name; empty name: absent
   std::vector<std::pair<std::string, Ints>> attributes;
   std::vector<std::pair<std::string, int64_t>> integers;
   Ints expected;
@@ -79,7 +79,12 @@ TEST(Operators, SlicesAndPads) {
 
 TEST(Operators, Windows) {
   check({"MaxPool", 12, {1, 3, 9, 9}, {}, {{"kernel_shape", {3, 3}}, {"strides", {2, 2}}}, {}, {1, 3, 4, 4}});
-  check({"MaxPool", 12, {1, 3, 8, 8}, {}, {{"kernel_shape", {3, 3}}, {"strides", {2, 2}}}, {{"ceil_mode", 1}},
+  check({"MaxPool",
+         12,
+         {1, 3, 8, 8},
+         {},
+         {{"kernel_shape", {3, 3}}, {"strides", {2, 2}}},
+         {{"ceil_mode", 1}},
          {1, 3, 4, 4}});
   check({"AveragePool", 12, {-2, 3, 10}, {}, {{"kernel_shape", {3}}, {"pads", {1, 1}}}, {}, {-1, 3, 10}});
   check({"GlobalAveragePool", 12, {2, 3, 5, 7}, {}, {}, {}, {2, 3, 1, 1}});
@@ -142,12 +147,14 @@ Shape convolved(const std::string& type, const Ints& input, const Ints& weights,
 }
 
 TEST(Operators, Convolutions) {
-  EXPECT_EQ(convolved("Conv", {1, 3, 9, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}}), (Shape{1, 4, 5, 5}));
+  EXPECT_EQ(convolved("Conv", {1, 3, 9, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}}),
+            (Shape{1, 4, 5, 5}));
   EXPECT_EQ(convolved("Conv", {-2, 3, 9}, {4, 3, 3}, {{"dilations", {2}}}), (Shape{-1, 4, 5}));
   EXPECT_EQ(convolved("Conv", {1, 3, 10, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}}, "SAME_UPPER"), (Shape{1, 4, 5, 5}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}}), (Shape{1, 4, 11, 11}));
-  EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}},
-                                                                   {"output_padding", {1, 1}}}), (Shape{1, 4, 10, 10}));
+  EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3},
+                      {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}, {"output_padding", {1, 1}}}),
+            (Shape{1, 4, 10, 10}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}, {"output_padding", {1, 1}}}),
             (Shape{1, 4, 12, 12}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}}, "SAME_UPPER"),

@@ -26,8 +26,10 @@ TEST(Opsets, OthersAreTriedWithOneWarning) {
     NetworkBench bench;
     EXPECT_TRUE(bench.parse(relus(opset))) << opset << bench.errors();
     EXPECT_EQ(count(bench.logger.text, "\n"), 1u) << bench.logger.text;
-    EXPECT_NE(bench.logger.text.find("opset " + std::to_string(opset) + (opset < 7 ? " is older than 7" : " is newer than 25")),
-              std::string::npos) << bench.logger.text;
+    EXPECT_NE(bench.logger.text.find("opset " + std::to_string(opset) +
+                                     (opset < 7 ? " is older than 7" : " is newer than 25")),
+              std::string::npos)
+        << bench.logger.text;
   }
   for (const int64_t opset : {7, 25}) {
     NetworkBench bench;
@@ -49,7 +51,8 @@ TEST(Opsets, ANodeOfAnUnknownVersionIsRefused) {
   ASSERT_EQ(bench.parser->getNbErrors(), 1) << bench.errors();
   EXPECT_EQ(bench.parser->getError(0)->node(), 2);
   EXPECT_EQ(bench.parser->getError(0)->code(), ErrorCode::kUNSUPPORTED_NODE);
-  EXPECT_NE(bench.errors().find("imported for opsets 7 to 9, but the model uses opset 6"), std::string::npos) << bench.errors();
+  EXPECT_NE(bench.errors().find("imported for opsets 7 to 9, but the model uses opset 6"), std::string::npos)
+      << bench.errors();
   const std::string bytes = maker.bytes();
   EXPECT_FALSE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr));
   ASSERT_EQ(bench.parser->getNbSubgraphs(), 1);

@@ -58,8 +58,8 @@ Answer ask(const std::string& bytes) {
   return answer;
 }
 
-// A client such as an execution provider: what is not supported as a whole becomes models of the groups, and each is asked
-// again. Shapes of what crosses a cut are known where value_info declares them.
+// A client such as an execution provider: what is not supported as a whole becomes models of the groups, and each is
+// asked again. Shapes of what crosses a cut are known where value_info declares them.
 class Client {
  public:
   explicit Client(const pb::ModelProto& model) : model_(model) {
@@ -111,7 +111,8 @@ class Client {
     std::set<std::string> read;
     for (const auto& node : graph.node()) {
       for (const auto& name : node.input()) {
-        if (name.empty() || made.count(name) != 0 || initializers.count(name) != 0 || !read.insert(name).second) continue;
+        if (name.empty() || made.count(name) != 0 || initializers.count(name) != 0 || !read.insert(name).second)
+          continue;
         pb::ValueInfoProto& input = *graph.add_input();
         input.set_name(name);
         input.mutable_type()->mutable_tensor_type()->set_elem_type(1);  // no shape: the client does not know it
@@ -205,7 +206,7 @@ TEST(Probe, InputsWithoutRankDoNotStopTheRest) {
   const Answer answer = ask(maker.bytes());
   EXPECT_FALSE(answer.whole);
   EXPECT_EQ(answer.log, "");
-  EXPECT_EQ(answer.groups, (Groups{{2, 4}, {8}}) ) << answer.errors;
+  EXPECT_EQ(answer.groups, (Groups{{2, 4}, {8}})) << answer.errors;
   EXPECT_NE(answer.errors.find("'y' has no declared rank"), std::string::npos) << answer.errors;
   const Client client(maker.proto());
   EXPECT_LE(client.rounds, 2);
@@ -269,7 +270,8 @@ TEST(Probe, GraphsWithinNodesReadFromOutside) {
 
 TEST(Probe, CallsOfAFunctionWithAnUnsupportedNode) {
   ModelMaker maker;
-  for (const auto& [name, type] : {std::pair{"Inner", "Nonsense"}, std::pair{"Outer", "Inner"}, std::pair{"Good", "Relu"}}) {
+  for (const auto& [name, type] :
+       {std::pair{"Inner", "Nonsense"}, std::pair{"Outer", "Inner"}, std::pair{"Good", "Relu"}}) {
     auto* function = maker.proto().add_functions();
     function->set_name(name);
     function->set_domain("mine");
@@ -330,7 +332,8 @@ TEST(Probe, RandomGraphs) {
         for (const int64_t earlier : group) {
           for (const int64_t between : before[static_cast<size_t>(node)]) {
             const bool onPath = before[static_cast<size_t>(between)].count(earlier) != 0;
-            EXPECT_TRUE(!onPath || std::count(group.begin(), group.end(), between) == 1) << earlier << " " << between << " " << node;
+            EXPECT_TRUE(!onPath || std::count(group.begin(), group.end(), between) == 1)
+                << earlier << " " << between << " " << node;
           }
         }
         for (const int64_t earlier : before[static_cast<size_t>(node)]) {

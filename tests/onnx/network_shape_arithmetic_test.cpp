@@ -129,7 +129,8 @@ TEST(ShapeArithmetic, SlicesAreAsLongAsTheModelComputes) {
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
     for (int64_t n = 1; n <= kMost; ++n) {
       const int64_t rows = chain.rows(n);
-      const int64_t kept = std::min(n, rows < 0 ? std::max<int64_t>(rows + n, 0) : rows);  // ends may be negative or too large
+      const int64_t kept =
+          std::min(n, rows < 0 ? std::max<int64_t>(rows + n, 0) : rows);  // ends may be negative or too large
       ASSERT_TRUE(context->setInputShape("x", nvinfer1::Dims2{n, 3}));
       EXPECT_EQ(toShape(context->getTensorShape("y")), (Shape{kept, 3})) << "n " << n << " rows " << rows;
       std::vector<float> y(kMost * 3 + 1, -99);
@@ -142,16 +143,19 @@ TEST(ShapeArithmetic, SlicesAreAsLongAsTheModelComputes) {
 }
 
 TEST(ShapeArithmetic, ADivisionByZeroNamesWhatIsDivided) {
-  const Chain chain{"", [](ModelMaker& m) {
-    m.ints("none", {1}, {0});
-    m.node("Div", {"n", "none"}, {"rows"}, "the division");
-  }, nullptr};
+  const Chain chain{"",
+                    [](ModelMaker& m) {
+                      m.ints("none", {1}, {0});
+                      m.node("Div", {"n", "none"}, {"rows"}, "the division");
+                    },
+                    nullptr};
   NetworkBench bench;
   const auto bytes = modelOf(chain);
   const bool parsed = bench.parser->parse(bytes.data(), bytes.size(), nullptr);
   const auto said = bench.errors() + bench.logger.text;
-  EXPECT_FALSE(parsed && bench.builder->buildSerializedNetwork(*bench.network, *std::unique_ptr<nvinfer1::IBuilderConfig>(
-                                                                                   bench.builder->createBuilderConfig())) != nullptr);
+  EXPECT_FALSE(parsed && bench.builder->buildSerializedNetwork(*bench.network,
+                                                               *std::unique_ptr<nvinfer1::IBuilderConfig>(
+                                                                   bench.builder->createBuilderConfig())) != nullptr);
   EXPECT_NE(said.find("divides N by 0; the divisor must not be zero"), std::string::npos) << said;
 }
 

@@ -82,7 +82,8 @@ TEST(Weights, DoublesBecomeFloatsWithClamping) {
 TEST(Weights, RealsThatAreNoIntegersHaveAnIntegerAll) {
   Bench bench;
   pb::TensorProto tensor = tensorOf(1, {7});
-  for (const float value : {2.9f, -2.9f, 1e34f, -1e34f, 0x1p63f, std::nanf(""), -HUGE_VALF}) tensor.add_float_data(value);
+  for (const float value : {2.9f, -2.9f, 1e34f, -1e34f, 0x1p63f, std::nanf(""), -HUGE_VALF})
+    tensor.add_float_data(value);
   EXPECT_EQ(toInts(bench.loader.load(tensor, "")),
             (std::vector<int64_t>{2, -2, INT64_MAX, INT64_MIN, INT64_MAX, 0, INT64_MIN}));
   pb::TensorProto half = tensorOf(10, {2});
@@ -149,8 +150,8 @@ class ExternalData : public ::testing::Test {
   std::string load(const std::string& location, const std::string& offset = "", const std::string& length = "") {
     pb::TensorProto tensor = tensorOf(3, {8});
     tensor.set_data_location(1);
-    for (const auto& [key, value] : {std::pair<std::string, std::string>{"location", location}, {"offset", offset},
-                                     {"length", length}}) {
+    for (const auto& [key, value] :
+         {std::pair<std::string, std::string>{"location", location}, {"offset", offset}, {"length", length}}) {
       if (!value.empty()) {
         auto* entry = tensor.add_external_data();
         entry->set_key(key);

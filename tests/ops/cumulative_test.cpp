@@ -1,6 +1,6 @@
 // Cumulative against sums taken anew for every element.
-#include "core/error.h"
 #include "ops/op/cumulative.h"
+#include "core/error.h"
 #include "support.h"
 
 namespace tenon::ops {

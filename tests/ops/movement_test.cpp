@@ -84,7 +84,8 @@ TEST(Slice, Errors) {
   EXPECT_THROW(infer({{0}, {-1}, {}, SliceMode::kStrict}), UserError);
   EXPECT_THROW(infer({{0, 0}, {1, 1}, {}, SliceMode::kStrict}), UserError);
   constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-  for (const auto mode : {SliceMode::kStrict, SliceMode::kClamp, SliceMode::kWrap, SliceMode::kReflect, SliceMode::kFill}) {
+  for (const auto mode :
+       {SliceMode::kStrict, SliceMode::kClamp, SliceMode::kWrap, SliceMode::kReflect, SliceMode::kFill}) {
     EXPECT_THROW(infer({{2}, {2}, {kHighest - 1}, mode}), UserError);
     EXPECT_THROW(infer({{-2}, {3}, {std::numeric_limits<int64_t>::min() / 2}, mode}), UserError);
   }

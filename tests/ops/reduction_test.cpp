@@ -39,18 +39,10 @@ TEST(Reduce, AgreesWithItsDefinition) {
     for (const auto& [key, values] : groups) {  // keys in order: the order of the output
       double value = 0;
       switch (op) {
-        case ReduceOp::kProd:
-          value = std::accumulate(values.begin(), values.end(), 1.0, std::multiplies<>());
-          break;
-        case ReduceOp::kMax:
-          value = *std::max_element(values.begin(), values.end());
-          break;
-        case ReduceOp::kMin:
-          value = *std::min_element(values.begin(), values.end());
-          break;
-        default:
-          value = std::accumulate(values.begin(), values.end(), 0.0);
-          break;
+        case ReduceOp::kProd: value = std::accumulate(values.begin(), values.end(), 1.0, std::multiplies<>()); break;
+        case ReduceOp::kMax: value = *std::max_element(values.begin(), values.end()); break;
+        case ReduceOp::kMin: value = *std::min_element(values.begin(), values.end()); break;
+        default: value = std::accumulate(values.begin(), values.end(), 0.0); break;
       }
       if (integer) value = std::clamp(value, -2147483648.0, 2147483647.0);
       expected.push_back(op == ReduceOp::kAvg ? value / static_cast<double>(values.size()) : value);

@@ -44,7 +44,8 @@ void expectSame(const std::string& expression, const std::vector<Dims>& inputs, 
   }
   for (int64_t i = 0; i < out.count(); ++i) {
     const float a = got.view().as<float>()[i], b = expected.view().as<float>()[i];
-    ASSERT_TRUE(std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b)) << "element " << i << ": " << a << " and " << b;
+    ASSERT_TRUE(std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b))
+        << "element " << i << ": " << a << " and " << b;
   }
 }
 
@@ -59,7 +60,8 @@ TEST(ScalarBlocks, AreTheProgram) {
 }
 
 TEST(ScalarBlocks, LeaveOtherTypesAlone) {
-  const HostTensor in(DataType::kF16, Dims{4}), whole(DataType::kI32, Dims{4}), out(DataType::kF32, Dims{4}), truth(DataType::kBool, Dims{4});
+  const HostTensor in(DataType::kF16, Dims{4}), whole(DataType::kI32, Dims{4}), out(DataType::kF32, Dims{4}),
+      truth(DataType::kBool, Dims{4});
   const auto applies = [](const std::string& expression, const HostTensor& input, const HostTensor& output) {
     const TensorView inputs[] = {input.view()}, outputs[] = {output.view()};
     return evaluateInBlocks(parseScalarExpr(expression), {inputs, outputs});

@@ -15,12 +15,8 @@ namespace {
 
 using Oracle = std::function<double(double, double, double)>;
 
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-double normalCdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double normalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 // An independent definition of every row.
 const std::map<std::string, Oracle, std::less<>>& oracles() {

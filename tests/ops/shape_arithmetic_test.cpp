@@ -11,8 +11,8 @@
 namespace tenon::ops {
 namespace {
 
-const Extent kN = Extent::symbol("N");      // an extent: never negative
-const Extent kX = Extent::symbol("x[0]");   // an element of a shape tensor: any integer
+const Extent kN = Extent::symbol("N");     // an extent: never negative
+const Extent kX = Extent::symbol("x[0]");  // an element of a shape tensor: any integer
 
 std::optional<Extent> follow(std::string_view expr, const std::vector<Extent>& inputs, DataType type = DataType::kI64) {
   return followScalar(parseScalarExpr(expr), inputs, std::vector<DataType>(inputs.size(), type));
@@ -28,7 +28,8 @@ double step(ScalarOp op, double a, double b, double c, bool isFloat) {
     case ScalarOp::k_sub: return isFloat ? static_cast<float>(a) - static_cast<float>(b) : a - b;
     case ScalarOp::k_mul: return isFloat ? static_cast<float>(a) * static_cast<float>(b) : a * b;
     case ScalarOp::k_div: return isFloat ? static_cast<float>(a) / static_cast<float>(b) : static_cast<double>(x / y);
-    case ScalarOp::k_floor_div: return isFloat ? std::floor(static_cast<float>(a) / static_cast<float>(b)) : static_cast<double>(floorOf());
+    case ScalarOp::k_floor_div:
+      return isFloat ? std::floor(static_cast<float>(a) / static_cast<float>(b)) : static_cast<double>(floorOf());
     case ScalarOp::k_mod: return a - static_cast<double>(floorOf()) * b;
     case ScalarOp::k_fmod: return static_cast<double>(x % y);
     case ScalarOp::k_neg: return -a;
@@ -46,12 +47,15 @@ double step(ScalarOp op, double a, double b, double c, bool isFloat) {
   return 0;
 }
 
-bool divides(ScalarOp op) { return op == ScalarOp::k_div || op == ScalarOp::k_floor_div || op == ScalarOp::k_mod || op == ScalarOp::k_fmod; }
+bool divides(ScalarOp op) {
+  return op == ScalarOp::k_div || op == ScalarOp::k_floor_div || op == ScalarOp::k_mod || op == ScalarOp::k_fmod;
+}
 
 TEST(ShapeArithmetic, RandomIntegerStepsAreExact) {
-  const std::vector<ScalarOp> ops{ScalarOp::k_add, ScalarOp::k_sub, ScalarOp::k_mul, ScalarOp::k_div, ScalarOp::k_floor_div, ScalarOp::k_mod,
-                                  ScalarOp::k_fmod, ScalarOp::k_neg, ScalarOp::k_abs, ScalarOp::k_sign, ScalarOp::k_relu, ScalarOp::k_min,
-                                  ScalarOp::k_max, ScalarOp::k_clip, ScalarOp::k_floor, ScalarOp::k_ceil};
+  const std::vector<ScalarOp> ops{ScalarOp::k_add,       ScalarOp::k_sub,  ScalarOp::k_mul,   ScalarOp::k_div,
+                                  ScalarOp::k_floor_div, ScalarOp::k_mod,  ScalarOp::k_fmod,  ScalarOp::k_neg,
+                                  ScalarOp::k_abs,       ScalarOp::k_sign, ScalarOp::k_relu,  ScalarOp::k_min,
+                                  ScalarOp::k_max,       ScalarOp::k_clip, ScalarOp::k_floor, ScalarOp::k_ceil};
   int compared = 0;
   for (unsigned seed = 0; seed < 6000; ++seed) {
     Rng rng(seed);
@@ -92,10 +96,12 @@ TEST(ShapeArithmetic, RandomIntegerStepsAreExact) {
       const auto result = followScalar(expr, inputs, std::vector<DataType>(2, DataType::kI64));
       ASSERT_TRUE(result.has_value()) << text(expr);
       EXPECT_EQ(static_cast<double>(result->evaluate(symbols)), values.back())
-          << text(expr) << " is " << result->text() << " seed " << seed << " N " << symbols.at("N") << " x " << symbols.at("x[0]");
+          << text(expr) << " is " << result->text() << " seed " << seed << " N " << symbols.at("N") << " x "
+          << symbols.at("x[0]");
       ++compared;
     } catch (const UserError& error) {
-      EXPECT_NE(std::string(error.what()).find("by 0"), std::string::npos) << error.what();  // of a divisor that simplifies to 0
+      EXPECT_NE(std::string(error.what()).find("by 0"), std::string::npos)
+          << error.what();  // of a divisor that simplifies to 0
     }
   }
   EXPECT_GT(compared, 4000);
@@ -113,9 +119,10 @@ TEST(ShapeArithmetic, FloatingChainsGiveTheIntegersOfFloatingPoint) {
     const auto length = static_cast<int>(pick(rng, 1, 4));
     for (int i = 0; i < length; ++i) {
       const double operand = pickOf(rng, divisors);
-      const std::vector<std::pair<ScalarOp, bool>> steps{{ScalarOp::k_div, true}, {ScalarOp::k_mul, true}, {ScalarOp::k_neg, false}, {ScalarOp::k_floor, false},
-                                                         {ScalarOp::k_ceil, false}, {ScalarOp::k_add, true}, {ScalarOp::k_sub, true}, {ScalarOp::k_abs, false},
-                                                         {ScalarOp::k_floor_div, true}, {ScalarOp::k_max, true}, {ScalarOp::k_min, true}};
+      const std::vector<std::pair<ScalarOp, bool>> steps{
+          {ScalarOp::k_div, true},       {ScalarOp::k_mul, true}, {ScalarOp::k_neg, false}, {ScalarOp::k_floor, false},
+          {ScalarOp::k_ceil, false},     {ScalarOp::k_add, true}, {ScalarOp::k_sub, true},  {ScalarOp::k_abs, false},
+          {ScalarOp::k_floor_div, true}, {ScalarOp::k_max, true}, {ScalarOp::k_min, true}};
       const auto& [op, takesTwo] = pickOf(rng, steps);
       expr += fmt::format(";{}(t{}{})", row(op).name, i, takesTwo ? fmt::format(",{}", operand) : "");
       value = step(op, value, operand, 0, true);
@@ -126,7 +133,8 @@ TEST(ShapeArithmetic, FloatingChainsGiveTheIntegersOfFloatingPoint) {
     if (!result) continue;
     ++followed;
     const auto expected = static_cast<int64_t>(up ? std::ceil(value) : std::floor(value));
-    EXPECT_EQ(result->evaluate({{"x[0]", x}}), expected) << expr << " is " << result->text() << " x " << x << " seed " << seed;
+    EXPECT_EQ(result->evaluate({{"x[0]", x}}), expected)
+        << expr << " is " << result->text() << " x " << x << " seed " << seed;
   }
   EXPECT_GT(followed, 4000);
 }
@@ -145,8 +153,11 @@ TEST(ShapeArithmetic, KnownForms) {
   EXPECT_EQ(*follow("less(x0,0)", {kX}), less(kX, 0));
   EXPECT_EQ(*follow("add(x0,1);equal(t0,0)", {kN}), Extent(0));
   // A quotient that is corrected where signs differ, as PyTorch writes a // b.
-  EXPECT_EQ(*follow("div(x0,16);mul(t0,16);sub(x0,t1);equal(t2,0);not(t3);less(x0,0);xor(t5,0);and(t4,t6);cast.i64(t7);sub(t0,t8)", {kN}),
-            floorDiv(kN, 16));
+  EXPECT_EQ(
+      *follow(
+          "div(x0,16);mul(t0,16);sub(x0,t1);equal(t2,0);not(t3);less(x0,0);xor(t5,0);and(t4,t6);cast.i64(t7);sub(t0,t8)",
+          {kN}),
+      floorDiv(kN, 16));
   EXPECT_EQ(*follow("cast.f32(x0);mul(t0,0.5);cast.i32(t1)", {kN}), floorDiv(kN, 2));
   EXPECT_EQ(*follow("cast.f32(x0);mul(t0,2);cast.i64(t1)", {kN}), kN * 2);
   // The parts of a chain may be tensors of their own.
@@ -157,8 +168,9 @@ TEST(ShapeArithmetic, KnownForms) {
 }
 
 TEST(ShapeArithmetic, WhatMightRoundIsNotFollowed) {
-  EXPECT_FALSE(follow("cast.f32(x0);mul(t0,0.1);floor(t1);cast.i64(t2)", {kN}));        // 0.1 is no short fraction
-  EXPECT_FALSE(follow("cast.f32(x0);div(t0,3);mul(t1,3);floor(t2);cast.i64(t3)", {kN}));  // may come out below the integer
+  EXPECT_FALSE(follow("cast.f32(x0);mul(t0,0.1);floor(t1);cast.i64(t2)", {kN}));  // 0.1 is no short fraction
+  EXPECT_FALSE(
+      follow("cast.f32(x0);div(t0,3);mul(t1,3);floor(t2);cast.i64(t3)", {kN}));  // may come out below the integer
   EXPECT_FALSE(follow("cast.f32(x0);div(t0,3);div(t1,7);floor(t2);cast.i64(t3)", {kN}));
   EXPECT_FALSE(follow("cast.f16(x0);cast.f32(t0);floor(t1);cast.i64(t2)", {kN}));
   EXPECT_FALSE(follow("cast.f32(x0);sqrt(t0);cast.i64(t1)", {kN}));

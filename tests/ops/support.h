@@ -44,9 +44,7 @@ inline std::vector<double> numbers(const TensorView& view) {
   for (int64_t i = 0; i < view.count(); ++i) result.push_back(view.loadDouble(i));
   return result;
 }
-inline std::vector<double> numbers(const HostTensor& tensor) {
-  return numbers(tensor.view());
-}
+inline std::vector<double> numbers(const HostTensor& tensor) { return numbers(tensor.view()); }
 
 // The type of a tensor with its values as contents where they would be followed.
 inline TensorType typeOf(const TensorView& view) {
@@ -105,8 +103,6 @@ inline std::vector<TensorType> inferOf(const Operator& op, const std::vector<Ten
   return op.infer("node", inputs);
 }
 
-inline TensorType typed(Shape shape, DataType type = DataType::kF32) {
-  return {type, std::move(shape), std::nullopt};
-}
+inline TensorType typed(Shape shape, DataType type = DataType::kF32) { return {type, std::move(shape), std::nullopt}; }
 
 }  // namespace tenon::ops

@@ -206,9 +206,7 @@ void makeTopK(Case& c) {
   c.op = TopK{c.flip(), c.extent(c.number(0, n)), 1};
 }
 
-void makeShape(Case& c) {
-  c.input(c.numbers(c.number(0, 4), 0, 5));
-}
+void makeShape(Case& c) { c.input(c.numbers(c.number(0, 4), 0, 5)); }
 
 void makeQuantize(Case& c) {
   const int64_t n = c.number(1, 4);

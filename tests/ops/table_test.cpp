@@ -32,21 +32,15 @@
 namespace tenon::ops {
 namespace {
 
-void randomize(Rng& rng, bool& value) {
-  value = pick(rng, 0, 1) == 1;
-}
+void randomize(Rng& rng, bool& value) { value = pick(rng, 0, 1) == 1; }
 void randomize(Rng& rng, int64_t& value) {
   value = pick(rng, 0, 3) == 0 ? static_cast<int64_t>(rng()) : pick(rng, -5, 5);
 }
-void randomize(Rng& rng, int32_t& value) {
-  value = static_cast<int32_t>(pick(rng, -5, 5));
-}
+void randomize(Rng& rng, int32_t& value) { value = static_cast<int32_t>(pick(rng, -5, 5)); }
 void randomize(Rng& rng, double& value) {
   value = pickOf(rng, std::vector<double>{0, -0.0, 1, 0.1, -1e300, 5e-324, INFINITY, -INFINITY, std::nan("")});
 }
-void randomize(Rng& rng, DataType& value) {
-  value = static_cast<DataType>(pick(rng, 0, 11));
-}
+void randomize(Rng& rng, DataType& value) { value = static_cast<DataType>(pick(rng, 0, 11)); }
 void randomize(Rng& rng, Extent& value) {
   value = pick(rng, -9, 9);
   if (pick(rng, 0, 1) == 1)
@@ -71,7 +65,9 @@ void randomize(Rng& rng, std::vector<T>& value) {
 void randomize(Rng& rng, std::vector<CompositePart>& value) {
   for (int64_t left = pick(rng, 0, 3); left > 0; --left) {
     const auto inputs = pickOf(rng, std::vector<std::vector<int32_t>>{{}, {0}, {-1, 2, 0}});
-    value.push_back({Operator::parse(pickOf(rng, std::vector<std::string>{"softmax{axis=1}", "transpose", "reformat{to=channels_last}"})), inputs});
+    value.push_back({Operator::parse(pickOf(
+                         rng, std::vector<std::string>{"softmax{axis=1}", "transpose", "reformat{to=channels_last}"})),
+                     inputs});
   }
 }
 

@@ -1,6 +1,6 @@
 // Attention written out by exporters, and what its operator takes from the nodes around it.
-#include "check_pass.h"
 #include "ops/op/attention.h"
+#include "check_pass.h"
 
 namespace tenon::passes {
 namespace {
@@ -14,11 +14,13 @@ std::string exported(const std::string& scores, const std::string& keys = "0,2,3
     %q1 : f32[2,7,3,4] = reshape{shape=[2,7,3,4]}(%q) "q1"
     %q2 : f32[2,3,7,4] = transpose{permutation=[0,2,1,3]}(%q1) "q2"
     %k1 : f32[2,5,3,4] = reshape{shape=[2,5,3,4]}(%k) "k1"
-    %k2 : f32[2,3,4,5] = transpose{permutation=[)g" + keys + R"g(]}(%k1) "k2"
+    %k2 : f32[2,3,4,5] = transpose{permutation=[)g" +
+         keys + R"g(]}(%k1) "k2"
     %v1 : f32[2,5,3,2] = reshape{shape=[2,5,3,2]}(%v) "v1"
     %v2 : f32[2,3,5,2] = transpose{permutation=[0,2,1,3]}(%v1) "v2"
     %p : f32[2,3,7,5] = matmul(%q2, %k2) "p" from("p")
-    )g" + scores + R"g(
+    )g" + scores +
+         R"g(
     %w : f32[2,3,7,5] = softmax{axis=3}(%s) "softmax" from("softmax")
     %o : f32[2,3,7,2] = matmul(%w, %v2) "o" from("o")
     %o1 : f32[2,7,3,2] = transpose{permutation=[0,2,1,3]}(%o) "o1"
@@ -28,8 +30,9 @@ std::string exported(const std::string& scores, const std::string& keys = "0,2,3
 }
 
 TEST(FindAttention, HeadsInColumns) {
-  auto graph = expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s" from("s"))g"),
-                          "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
+  auto graph =
+      expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s" from("s"))g"),
+                 "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
   run(graph, {});
   EXPECT_EQ(operators(graph), "attention");
   EXPECT_EQ(graph.node(graph.order()[0]).op.text(), "attention{heads=3 scale=0.5}");
@@ -41,30 +44,42 @@ TEST(FindAttention, MasksAndScales) {
     %s : f32[2,3,7,5] = pointwise{expr="add(x0,x1)"}(%a, %mask) "s")g",
                                  R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,4);add(x1,t0)"}(%p, %mask) "s")g"};
   for (const char* scores : kScores) {
-    auto graph = expectPass("find_attention", exported(scores), "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
+    auto graph =
+        expectPass("find_attention", exported(scores),
+                   "reshape transpose reshape transpose reshape transpose transpose attention transpose reshape");
     run(graph, {});
     EXPECT_EQ(operators(graph), "attention");
   }
 }
 
 // Windows of pictures: the scores of all windows of all pictures, cut by pictures so that each window gets its mask.
-std::string windows(int pictures, const std::string& mask, const std::string& table = "const %t : f32[1,3,5,5] = random(7)") {
+std::string windows(int pictures, const std::string& mask,
+                    const std::string& table = "const %t : f32[1,3,5,5] = random(7)") {
   const auto n = std::to_string(pictures * 4);
   const auto b = std::to_string(pictures);
-  return "input %x : f32[" + n + ",5,18]\n" + table + "\n" + mask + "\n%c : f32[" + n + R"g(,5,3,3,2] = reshape{shape=[)g" + n + R"g(,5,3,3,2]}(%x) "cut"
-    %h : f32[3,)g" + n + ",3,5,2] = transpose{permutation=[2,0,3,1,4]}(%c) \"heads\"\n" + [&] {
-      std::string parts;
-      for (const char* part : {"0", "1", "2"}) {
-        parts += std::string("%s") + part + " : f32[1," + n + ",3,5,2] = slice{start=[" + part + ",0,0,0,0] size=[1," + n + ",3,5,2]}(%h) \"s" + part +
-                 "\"\n%p" + part + " : f32[" + n + ",3,5,2] = reshape{shape=[" + n + ",3,5,2]}(%s" + part + ") \"p" + part + "\"\n";
-      }
-      return parts;
-    }() + "%q : f32[" + n + ",3,5,2] = pointwise{expr=\"mul(x0,0.7)\"}(%p0) \"scaled\"\n%k : f32[" + n + ",3,2,5] = transpose{permutation=[0,1,3,2]}(%p1) \"keys\"\n%a : f32[" +
-         n + ",3,5,5] = matmul(%q, %k) \"scores\"\n%d : f32[" + n + ",3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%a, %t) \"table\"\n%e : f32[" + b +
-         ",4,3,5,5] = reshape{shape=[" + b + ",4,3,5,5]}(%d) \"byPicture\"\n%f : f32[" + b + ",4,3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%e, %m) \"masked\"\n%g : f32[" + n +
-         ",3,5,5] = reshape{shape=[" + n + ",3,5,5]}(%f) \"back\"\n%w : f32[" + n + ",3,5,5] = softmax{axis=-1}(%g) \"softmax\"\n%o : f32[" + n +
-         ",3,5,2] = matmul(%w, %p2) \"values\"\n%r : f32[" + n + ",5,3,2] = transpose{permutation=[0,2,1,3]}(%o) \"rows\"\n%y : f32[" + n +
-         ",5,6] = reshape{shape=[" + n + ",5,6]}(%r) \"joined\"\noutput %y\n";
+  return "input %x : f32[" + n + ",5,18]\n" + table + "\n" + mask + "\n%c : f32[" + n +
+         R"g(,5,3,3,2] = reshape{shape=[)g" + n + R"g(,5,3,3,2]}(%x) "cut"
+    %h : f32[3,)g" +
+         n + ",3,5,2] = transpose{permutation=[2,0,3,1,4]}(%c) \"heads\"\n" +
+         [&] {
+           std::string parts;
+           for (const char* part : {"0", "1", "2"}) {
+             parts += std::string("%s") + part + " : f32[1," + n + ",3,5,2] = slice{start=[" + part +
+                      ",0,0,0,0] size=[1," + n + ",3,5,2]}(%h) \"s" + part + "\"\n%p" + part + " : f32[" + n +
+                      ",3,5,2] = reshape{shape=[" + n + ",3,5,2]}(%s" + part + ") \"p" + part + "\"\n";
+           }
+           return parts;
+         }() +
+         "%q : f32[" + n + ",3,5,2] = pointwise{expr=\"mul(x0,0.7)\"}(%p0) \"scaled\"\n%k : f32[" + n +
+         ",3,2,5] = transpose{permutation=[0,1,3,2]}(%p1) \"keys\"\n%a : f32[" + n +
+         ",3,5,5] = matmul(%q, %k) \"scores\"\n%d : f32[" + n +
+         ",3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%a, %t) \"table\"\n%e : f32[" + b + ",4,3,5,5] = reshape{shape=[" +
+         b + ",4,3,5,5]}(%d) \"byPicture\"\n%f : f32[" + b +
+         ",4,3,5,5] = pointwise{expr=\"add(x0,x1)\"}(%e, %m) \"masked\"\n%g : f32[" + n + ",3,5,5] = reshape{shape=[" +
+         n + ",3,5,5]}(%f) \"back\"\n%w : f32[" + n + ",3,5,5] = softmax{axis=-1}(%g) \"softmax\"\n%o : f32[" + n +
+         ",3,5,2] = matmul(%w, %p2) \"values\"\n%r : f32[" + n +
+         ",5,3,2] = transpose{permutation=[0,2,1,3]}(%o) \"rows\"\n%y : f32[" + n + ",5,6] = reshape{shape=[" + n +
+         ",5,6]}(%r) \"joined\"\noutput %y\n";
 }
 
 TEST(FindAttention, ThroughReshapesOfTheScores) {
@@ -97,26 +112,32 @@ TEST(FindAttention, ThroughReshapesOfTheScores) {
 TEST(FindAttention, ReshapesThatMixRowsStay) {
   const auto body = windows(2, "const %m : f32[2,4,3,25,1] = random(8)");
   const auto replaced = [&](std::string text, const std::string& from, const std::string& to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
     return text;
   };
-  expectPass("find_attention", replaced(body, "[2,4,3,5,5]", "[2,4,3,25,1]"),
-             "reshape transpose slice reshape slice reshape slice reshape pointwise transpose matmul pointwise reshape pointwise reshape softmax matmul transpose reshape");
+  expectPass(
+      "find_attention", replaced(body, "[2,4,3,5,5]", "[2,4,3,25,1]"),
+      "reshape transpose slice reshape slice reshape slice reshape pointwise transpose matmul pointwise reshape pointwise reshape softmax matmul transpose reshape");
 }
 
 // A score that a condition replaces, either way round.
 TEST(FindAttention, ConditionsAsMasks) {
-  const std::string left = "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape";
+  const std::string left =
+      "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape";
   const std::string condition = "%c : bool[2,1,1,5] = pointwise{expr=\"greater(x0,0.1)\"}(%mask) \"c\"\n";
-  for (const char* scores : {R"g(%s : f32[2,3,7,5] = pointwise{expr="mul(x0,0.5);select(x1,-inf,t0)"}(%p, %c) "s")g",
-                             R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2);select(x1,t0,-3.4e38)"}(%p, %c) "s")g"}) {
+  for (const char* scores :
+       {R"g(%s : f32[2,3,7,5] = pointwise{expr="mul(x0,0.5);select(x1,-inf,t0)"}(%p, %c) "s")g",
+        R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2);select(x1,t0,-3.4e38)"}(%p, %c) "s")g"}) {
     auto graph = expectPass("find_attention", exported(condition + scores), left);
     run(graph, {});
     EXPECT_EQ(operators(graph), "pointwise attention");
   }
   // Added to the score, such a number is no longer what takes its place.
-  const std::string all = "reshape transpose reshape transpose reshape transpose matmul pointwise pointwise softmax matmul transpose reshape";
-  expectPass("find_attention", exported(condition + R"g(%s : f32[2,3,7,5] = pointwise{expr="select(x1,-5,x0)"}(%p, %c) "s")g"), all);
+  const std::string all =
+      "reshape transpose reshape transpose reshape transpose matmul pointwise pointwise softmax matmul transpose reshape";
+  expectPass("find_attention",
+             exported(condition + R"g(%s : f32[2,3,7,5] = pointwise{expr="select(x1,-5,x0)"}(%p, %c) "s")g"), all);
 }
 
 TEST(FindAttention, RowsWithoutKeys) {
@@ -127,7 +148,9 @@ TEST(FindAttention, RowsWithoutKeys) {
   body.replace(body.find(softmax), softmax.size(), R"g(%w0 : f32[2,3,7,5] = softmax{axis=3}(%s) "softmax"
     %n : bool[2,3,7,5] = pointwise{expr="isnan(x0)"}(%w0) "n"
     %w : f32[2,3,7,5] = pointwise{expr="select(x0,0,x1)"}(%n, %w0) "w")g");
-  auto graph = expectPass("find_attention", body, "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape");
+  auto graph = expectPass(
+      "find_attention", body,
+      "reshape transpose reshape transpose reshape transpose pointwise pointwise transpose attention transpose reshape");
   run(graph, {});
   EXPECT_EQ(operators(graph), "pointwise attention");
   EXPECT_EQ(graph.node(graph.order()[1]).op.text(), "attention{heads=3 hasMask=true emptyIsZero=true}");
@@ -153,7 +176,8 @@ TEST(AttentionHeads, ScalesAndJoinedAxes) {
     %v3 : f32[6,5,2] = reshape{shape=[6,5,2]}(%v2) "v3"
     %o : f32[6,7,2] = attention{scale=0.5 hasMask=true}(%q3, %k5, %v3, %m) "o" from("o")
     output %o
-)g", "reshape attention reshape transpose reshape");
+)g",
+             "reshape attention reshape transpose reshape");
   // Without heads to join, the scales alone.
   expectPass("attention_heads", R"g(input %q : f32[2,7,4]
     input %k : f32[2,4,5]
@@ -163,7 +187,8 @@ TEST(AttentionHeads, ScalesAndJoinedAxes) {
     %k1 : f32[2,5,4] = transpose{permutation=[0,2,1]}(%k0) "k1"
     %o : f32[2,7,6] = attention{}(%q0, %k1, %v) "o" from("o")
     output %o
-)g", "transpose attention");
+)g",
+             "transpose attention");
 }
 
 // One projection of all three: split along its columns; and as a stack of three that are picked, rows before batches.
@@ -175,14 +200,18 @@ TEST(AttentionHeads, PackedWhereTheyAre) {
 )g";
   std::string heads;
   for (const char* name : {"q", "k", "v"}) {
-    heads += fmt::format("%{0}1 : f32[N,7,3,4] = reshape{{shape=[N,7,3,4]}}(%{0}) \"{0}1\"\n"
-                         "%{0}2 : f32[N,3,7,4] = transpose{{permutation=[0,2,1,3]}}(%{0}1) \"{0}2\"\n", name);
+    heads += fmt::format(
+        "%{0}1 : f32[N,7,3,4] = reshape{{shape=[N,7,3,4]}}(%{0}) \"{0}1\"\n"
+        "%{0}2 : f32[N,3,7,4] = transpose{{permutation=[0,2,1,3]}}(%{0}1) \"{0}2\"\n",
+        name);
   }
   const std::string symbol = "symbol \"N\" = extent(%x, 0)\n";
   const auto attend = [](const char* q, const char* k) {
-    return fmt::format("%o : f32[N,3,7,4] = attention{{scale=0.5}}(%{}, %{}, %v2) \"o\" from(\"o\")\noutput %o\n", q, k);
+    return fmt::format("%o : f32[N,3,7,4] = attention{{scale=0.5}}(%{}, %{}, %v2) \"o\" from(\"o\")\noutput %o\n", q,
+                       k);
   };
-  const auto packed = expectPass("attention_heads", symbol + split + heads + attend("q2", "k2"), "attention reshape transpose");
+  const auto packed =
+      expectPass("attention_heads", symbol + split + heads + attend("q2", "k2"), "attention reshape transpose");
   EXPECT_EQ(packed.node(packed.order()[0]).op.text(), "attention{heads=3 scale=0.5 packed=true}");
   // In another order they are pieces.
   expectPass("attention_heads", symbol + split + heads + attend("k2", "q2"),
@@ -209,7 +238,8 @@ TEST(AttentionHeads, StackOfThree) {
     %h{0} : f32[5,6,4] = reshape{{shape=[5,6,4]}}(%a{0}) "h{0}"
     %m{0} : f32[6,5,4] = transpose{{permutation=[1,0,2]}}(%h{0}) "m{0}"
     %n{0} : f32[2,3,5,4] = reshape{{shape=[2,3,5,4]}}(%m{0}) "n{0}"
-)g", i);
+)g",
+                        i);
   }
   body += R"g(%q : f32[2,3,5,4] = pointwise{expr="mul(x0,0.7)"}(%n0) "q"
     %k1 : f32[2,3,4,5] = transpose{permutation=[0,1,3,2]}(%n1) "k1"
@@ -241,7 +271,8 @@ TEST(NarrowMasks, WhatOnlyStretchesGoes) {
     %y : f32[2,5,8] = attention{{heads=2 hasMask=true packed=true}}(%x, %a) "y" from("y")
     %z : f32[2,5,8] = attention{{heads=4 hasMask=true packed=true}}(%x, %a) "z" from("z")
     output %y, %z
-)g", constant);
+)g",
+                       constant);
   };
   auto narrowed = expectPass("narrow_masks", mask("{1,1,1,1,1}"), "pointwise attention attention");
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,1,5]");
@@ -255,7 +286,8 @@ TEST(NarrowMasks, WhatOnlyStretchesGoes) {
     %f : f32[2,5,5] = slice{start=[0,0,0] size=[2,5,5] stride=[0,1,1]}(%n) "f"
     %z : f32[2,5,8] = attention{heads=2 hasMask=true packed=true}(%x, %f) "z" from("z")
     output %y, %z
-)g", "pointwise attention attention");
+)g",
+                        "pointwise attention attention");
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,1,5]");
   narrowed = expectPass("narrow_masks", mask("{1,1,1,0,1}"), "pointwise attention attention");
   EXPECT_EQ(text(narrowed.value(narrowed.node(narrowed.order()[0]).outputs[0]).type.shape), "[2,1,5,5]");
@@ -263,10 +295,12 @@ TEST(NarrowMasks, WhatOnlyStretchesGoes) {
 
 TEST(FindAttention, WhatElseIsReadStays) {
   const std::string plain = R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s")g";
-  const std::string all = "reshape transpose reshape transpose reshape transpose matmul pointwise softmax matmul transpose reshape";
+  const std::string all =
+      "reshape transpose reshape transpose reshape transpose matmul pointwise softmax matmul transpose reshape";
   expectPass("find_attention", exported(plain, "0,2,3,1", "output %w\n"), all);
   // A mask that is scaled with the scores; scores that are a polynomial.
-  expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="add(x0,x1);mul(t0,0.5)"}(%p, %mask) "s")g"), all);
+  expectPass("find_attention",
+             exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="add(x0,x1);mul(t0,0.5)"}(%p, %mask) "s")g"), all);
   expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="mul(x0,x0)"}(%p) "s")g"), all);
 }
 
@@ -278,11 +312,13 @@ TEST(FindAttention, WithoutHeads) {
     %w : f32[4,7,5] = softmax{axis=-1}(%p) "softmax"
     %o : f32[4,7,3] = matmul(%w, %v) "o"
     output %o
-)g", "attention");
+)g",
+             "attention");
 }
 
 TEST(FindAttention, NotWhereNoKernelComputesIt) {
-  const auto before = graph::parse("graph \"g\" {\n" + exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s")g") + "}\n");
+  const auto before = graph::parse("graph \"g\" {\n" +
+                                   exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="div(x0,2)"}(%p) "s")g") + "}\n");
   auto after = before;
   Options options;
   options.computes = [](const ops::Operator& op, std::span<const ops::TensorType>) { return op.name() != "attention"; };
@@ -295,9 +331,10 @@ TEST(PackAttention, OneProductForQueriesKeysAndValues) {
   const auto projections = [](const char* x2, const char* epilogue) {
     std::string body = "input %x : f32[2,5,8]\ninput %z : f32[2,5,8]\n";
     for (const char* name : {"q", "k", "v"}) {
-      body += fmt::format("const %w{0} : f32[8,12] = random({1})\nconst %b{0} : f32[1,1,12] = random({2})\n", name, int{name[0]}, name[0] + 1);
-      body += fmt::format("%{0} : f32[2,5,12] = matmul{{epilogue=\"{1}\"}}(%{2}, %w{0}, %b{0}) \"{0}\" from(\"{0}\")\n", name, epilogue,
-                          name[0] == 'v' ? x2 : "x");
+      body += fmt::format("const %w{0} : f32[8,12] = random({1})\nconst %b{0} : f32[1,1,12] = random({2})\n", name,
+                          int{name[0]}, name[0] + 1);
+      body += fmt::format("%{0} : f32[2,5,12] = matmul{{epilogue=\"{1}\"}}(%{2}, %w{0}, %b{0}) \"{0}\" from(\"{0}\")\n",
+                          name, epilogue, name[0] == 'v' ? x2 : "x");
     }
     return body + "%y : f32[2,5,12] = attention{heads=3 scale=0.5}(%q, %k, %v) \"a\"\noutput %y\n";
   };
@@ -308,12 +345,14 @@ TEST(PackAttention, OneProductForQueriesKeysAndValues) {
 
 TEST(GroupQueries, RepeatedKeysAreReadWhereTheyAre) {
   const auto body = [](const std::string& keys, const std::string& extra = "") {
-    return "input %q : f32[2,6,7,4]\ninput %k : f32[2,2,5,4]\ninput %v : f32[2,2,5,3]\n" + extra + R"g(%k1 : f32[2,2,1,5,4] = reshape{shape=[2,2,1,5,4]}(%k) "k1"
+    return "input %q : f32[2,6,7,4]\ninput %k : f32[2,2,5,4]\ninput %v : f32[2,2,5,3]\n" + extra +
+           R"g(%k1 : f32[2,2,1,5,4] = reshape{shape=[2,2,1,5,4]}(%k) "k1"
       %k2 : f32[2,2,3,5,4] = slice{start=[0,0,0,0,0] size=[2,2,3,5,4] stride=[1,1,0,1,1]}(%k1) "k2"
       %v1 : f32[2,2,1,5,3] = reshape{shape=[2,2,1,5,3]}(%v) "v1"
       %v2 : f32[2,2,3,5,3] = slice{start=[0,0,0,0,0] size=[2,2,3,5,3] stride=[1,1,0,1,1]}(%v1) "v2"
       %v3 : f32[2,6,5,3] = reshape{shape=[2,6,5,3]}(%v2) "v3"
-)g" + keys + "%y : f32[2,6,7,3] = attention{scale=0.5}(%q, %k3, %v3) \"y\"\noutput %y\n";
+)g" + keys +
+           "%y : f32[2,6,7,3] = attention{scale=0.5}(%q, %k3, %v3) \"y\"\noutput %y\n";
   };
   const std::string repeated = "%k3 : f32[2,6,5,4] = reshape{shape=[2,6,5,4]}(%k2) \"k3\"\n";
   auto graph = expectPass("group_queries", body(repeated), "reshape reshape reshape reshape attention");

@@ -48,8 +48,9 @@ inline std::vector<HostTensor> randomInputs(const graph::Graph& graph, int64_t e
 
 // Results beside expected ones. What is off by more than the tolerance may still be no more off than rounding makes it:
 // then the noise that a unit in the last place of each value brings, times `noises`, is the bound.
-inline void expectClose(const graph::Graph& graph, const std::vector<HostTensor>& inputs, const std::vector<HostTensor>& got,
-                        const std::vector<HostTensor>& expected, double tolerance, double noises, const std::string& trace) {
+inline void expectClose(const graph::Graph& graph, const std::vector<HostTensor>& inputs,
+                        const std::vector<HostTensor>& got, const std::vector<HostTensor>& expected, double tolerance,
+                        double noises, const std::string& trace) {
   ASSERT_EQ(got.size(), expected.size());
   std::vector<double> noise;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -57,14 +58,16 @@ inline void expectClose(const graph::Graph& graph, const std::vector<HostTensor>
     const double error = test::relativeError(got[i].view(), expected[i].view());
     if (error <= tolerance) continue;
     if (noise.empty()) noise = noiseOfOutputs(graph, test::views(inputs), expected);
-    EXPECT_LE(error, noises * noise[i] + narrowestUnit(graph)) << "output " << i << " (noise " << noise[i] << ") of\n" << graph::text(graph) << trace;
+    EXPECT_LE(error, noises * noise[i] + narrowestUnit(graph)) << "output " << i << " (noise " << noise[i] << ") of\n"
+                                                               << graph::text(graph) << trace;
   }
 }
 
 inline void expectSameValues(const graph::Graph& before, const graph::Graph& after, uint64_t seed = 1) {
   const auto inputs = randomInputs(before, 2, seed);
   const auto expected = graph::evaluate(before, test::views(inputs));
-  expectClose(before, inputs, graph::evaluate(after, test::views(inputs)), expected, 1e-5, 30, "after\n" + graph::text(after));
+  expectClose(before, inputs, graph::evaluate(after, test::views(inputs)), expected, 1e-5, 30,
+              "after\n" + graph::text(after));
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(before.outputName(i), after.outputName(i));
 }
 

@@ -9,9 +9,7 @@
 namespace tenon::passes {
 namespace {
 
-bool always(const graph::Graph&, const graph::Node&, std::span<const graph::NodeId>) {
-  return true;
-}
+bool always(const graph::Graph&, const graph::Node&, std::span<const graph::NodeId>) { return true; }
 
 // The join on a body of statements: the operators that are left, values as before, nothing left to do.
 graph::Graph expectJoin(const std::string& body, const std::string& left) {
@@ -40,7 +38,8 @@ TEST(JoinBranches, ConvolutionsOfOneInput) {
   output %p
   output %q
   output %r
-)g", "convolution composite");
+)g",
+                                "convolution composite");
   EXPECT_EQ(after.node(after.order()[1]).name, "left + right");
 }
 
@@ -52,7 +51,8 @@ TEST(JoinBranches, WhatComputesWithAnotherBranchStays) {
   %p : f32[1,6,9,9] = convolution(%x, %w) "left"
   %q : f32[1,6,9,9] = convolution{epilogue="add(x0,x1)"}(%x, %v, %p) "right"
   output %q
-)g", "convolution convolution");
+)g",
+             "convolution convolution");
 }
 
 TEST(JoinBranches, OnlyWhereItPays) {
@@ -132,8 +132,10 @@ TEST(JoinCast, ImagesOfNetworksInHalves) {
 
 TEST(JoinCast, WhatOthersReadStays) {
   EXPECT_EQ(joinedForGpu(std::string(kImage) + "  output %h\n", always), "pointwise convolution");
-  EXPECT_EQ(joinedForGpu(std::string(kImage) + "  %z : f16[N,3,9,9] = pointwise{expr=\"relu(x0)\"}(%h) \"z\"\n  output %z\n", always),
-            "pointwise convolution pointwise");
+  EXPECT_EQ(
+      joinedForGpu(std::string(kImage) + "  %z : f16[N,3,9,9] = pointwise{expr=\"relu(x0)\"}(%h) \"z\"\n  output %z\n",
+                   always),
+      "pointwise convolution pointwise");
 }
 
 TEST(JoinCast, ManyChannelsStay) {
@@ -143,7 +145,9 @@ TEST(JoinCast, ManyChannelsStay) {
   %h : f16[1,8,9,9] = pointwise{expr="cast.f16(x0)"}(%x) "cast"
   %y : f16[1,8,7,7] = convolution(%h, %w) "stem"
   output %y
-)g", always), "pointwise convolution");
+)g",
+                         always),
+            "pointwise convolution");
 }
 
 TEST(Composite, BadTextIsRefused) {

@@ -1,5 +1,5 @@
-// Epilogues of contractions as the passes make them, built and run, against the reference: each form that a kernel may compute
-// inside of a library's primitive, and some that it cannot.
+// Epilogues of contractions as the passes make them, built and run, against the reference: each form that a kernel may
+// compute inside of a library's primitive, and some that it cannot.
 #include "check_pass.h"
 
 namespace tenon::passes {
@@ -13,19 +13,21 @@ std::string contraction(const std::string& kind) {
            "%c : f32[3,5,6] = matmul(%x, %w) \"c\"\n";
   }
   const bool plain = kind == "convolution";
-  return std::string("input %x : f32[2,8,7,7]\ninput %r : f32[2,6,5,5]\nconst %w0 : f32[6,8,3,3] = random(1)\nconst %four : f32[] = {4}\n"
-         "%w : f32[6,8,3,3] = pointwise{expr=\"mul(x0,x1)\"}(%w0, %four) \"scale\"\nconst %s : f32[6,1,1] = random(2)\n"
-         "const %t : f32[1,6,1,1] = random(3)\nconst %b : f32[6] = random(4)\n") +
-         (plain ? "%c : f32[2,6,5,5] = convolution{hasBias=true}(%x, %w, %b) \"c\"\n"
-                : "const %d : f32[8,1,3,3] = random(5)\nconst %p : f32[6,8,1,1] = random(6)\n"
-                  "%e : f32[2,8,5,5] = convolution{groups=8}(%x, %d) \"e\"\n%c : f32[2,6,5,5] = convolution(%e, %p) \"c\"\n");
+  return std::string(
+             "input %x : f32[2,8,7,7]\ninput %r : f32[2,6,5,5]\nconst %w0 : f32[6,8,3,3] = random(1)\nconst %four : f32[] = {4}\n"
+             "%w : f32[6,8,3,3] = pointwise{expr=\"mul(x0,x1)\"}(%w0, %four) \"scale\"\nconst %s : f32[6,1,1] = random(2)\n"
+             "const %t : f32[1,6,1,1] = random(3)\nconst %b : f32[6] = random(4)\n") +
+         (plain
+              ? "%c : f32[2,6,5,5] = convolution{hasBias=true}(%x, %w, %b) \"c\"\n"
+              : "const %d : f32[8,1,3,3] = random(5)\nconst %p : f32[6,8,1,1] = random(6)\n"
+                "%e : f32[2,8,5,5] = convolution{groups=8}(%x, %d) \"e\"\n%c : f32[2,6,5,5] = convolution(%e, %p) \"c\"\n");
 }
 
 void check(const std::string& kind, const std::string& expr) {
   SCOPED_TRACE(kind + " " + expr);
   const std::string shape = kind == "matmul" ? "f32[3,5,6]" : "f32[2,6,5,5]";
-  const auto graph = graph::parse("graph \"g\" {\n" + contraction(kind) + "%y : " + shape + " = pointwise{expr=\"" + expr +
-                                  "\"}(%c, %s, %t, %r) \"y\"\noutput %y\n}\n");
+  const auto graph = graph::parse("graph \"g\" {\n" + contraction(kind) + "%y : " + shape + " = pointwise{expr=\"" +
+                                  expr + "\"}(%c, %s, %t, %r) \"y\"\noutput %y\n}\n");
   for (const int level : {0, 1}) {
     compile::BuildOptions options;
     options.optimizationLevel = level;
@@ -33,13 +35,40 @@ void check(const std::string& kind, const std::string& expr) {
   }
 }
 
-constexpr const char* kExprs[] = {
-    "relu(x0)", "leaky_relu(x0,0.1)", "leaky_relu(x0,x1)", "leaky_relu(x0,x2);add(t0,x3)", "clip(x0,0,6)", "elu(x0,0.5)", "sigmoid(x0)",
-    "tanh(x0)", "gelu_erf(x0)", "gelu_tanh(x0)", "abs(x0)", "hard_sigmoid(x0,0.2,0.5)", "hard_sigmoid(x0,0.16666667,0.5);mul(x0,t0)",
-    "hard_sigmoid(x0,0.2,0.5);mul(t0,x0)", "sigmoid(x0);mul(x0,t0)", "mul(x0,x0)", "add(x0,x0)", "max(x0,-0.5)", "min(0.5,x0)",
-    "leaky_relu(x0,0.2);max(t0,-0.4)", "max(x0,0.25);min(t0,1)", "div(x0,3)", "relu(x0);fma(t0,0.5,0.25)", "relu(x0);sqrt(t0)",
-    "clip(x0,-2,2);exp(t0)", "add(x0,x3);relu(t0)", "sub(x3,x0)", "add(x0,x3);sigmoid(t0);mul(t0,t1)", "relu(x0);mul(t0,x1);add(t1,x2)",
-    "relu(x0);add(t0,x1)", "max(x0,x3)", "min(x0,x1)", "mul(x0,x3);add(t0,x0)", "relu(x0);mul(t0,x1);add(t1,x2);leaky_relu(t2,0.2);max(t3,-0.4)"};
+constexpr const char* kExprs[] = {"relu(x0)",
+                                  "leaky_relu(x0,0.1)",
+                                  "leaky_relu(x0,x1)",
+                                  "leaky_relu(x0,x2);add(t0,x3)",
+                                  "clip(x0,0,6)",
+                                  "elu(x0,0.5)",
+                                  "sigmoid(x0)",
+                                  "tanh(x0)",
+                                  "gelu_erf(x0)",
+                                  "gelu_tanh(x0)",
+                                  "abs(x0)",
+                                  "hard_sigmoid(x0,0.2,0.5)",
+                                  "hard_sigmoid(x0,0.16666667,0.5);mul(x0,t0)",
+                                  "hard_sigmoid(x0,0.2,0.5);mul(t0,x0)",
+                                  "sigmoid(x0);mul(x0,t0)",
+                                  "mul(x0,x0)",
+                                  "add(x0,x0)",
+                                  "max(x0,-0.5)",
+                                  "min(0.5,x0)",
+                                  "leaky_relu(x0,0.2);max(t0,-0.4)",
+                                  "max(x0,0.25);min(t0,1)",
+                                  "div(x0,3)",
+                                  "relu(x0);fma(t0,0.5,0.25)",
+                                  "relu(x0);sqrt(t0)",
+                                  "clip(x0,-2,2);exp(t0)",
+                                  "add(x0,x3);relu(t0)",
+                                  "sub(x3,x0)",
+                                  "add(x0,x3);sigmoid(t0);mul(t0,t1)",
+                                  "relu(x0);mul(t0,x1);add(t1,x2)",
+                                  "relu(x0);add(t0,x1)",
+                                  "max(x0,x3)",
+                                  "min(x0,x1)",
+                                  "mul(x0,x3);add(t0,x0)",
+                                  "relu(x0);mul(t0,x1);add(t1,x2);leaky_relu(t2,0.2);max(t3,-0.4)"};
 
 TEST(Epilogues, OfConvolutions) {
   for (const char* expr : kExprs) check("convolution", expr);

@@ -44,10 +44,12 @@ TEST(JoinSkip, SumOfTwo) {
 TEST(JoinSkip, ManyRowsBehindAProduct) {
   const auto body = [](int rows) {
     const auto rowsOf = fmt::format("f32[{},8]", rows);
-    return fmt::format("input %h : {0}\ninput %r : {0}\nconst %s : f32[8] = random(1)\nconst %b : f32[8] = random(2)\n"
-                       "const %w : f32[8,8] = random(3)\n%m : {0} = matmul(%h, %w) \"product\"\n"
-                       "%x : {0} = pointwise{{expr=\"add(x0,x1)\"}}(%m, %r) \"sum\"\n"
-                       "%n : {0} = normalization{{axes=[-1]}}(%x, %s, %b) \"norm\"\noutput %n\n", rowsOf);
+    return fmt::format(
+        "input %h : {0}\ninput %r : {0}\nconst %s : f32[8] = random(1)\nconst %b : f32[8] = random(2)\n"
+        "const %w : f32[8,8] = random(3)\n%m : {0} = matmul(%h, %w) \"product\"\n"
+        "%x : {0} = pointwise{{expr=\"add(x0,x1)\"}}(%m, %r) \"sum\"\n"
+        "%n : {0} = normalization{{axes=[-1]}}(%x, %s, %b) \"norm\"\noutput %n\n",
+        rowsOf);
   };
   expectJoined(body(2048), "matmul normalization");
   expectJoined(body(2049), "matmul pointwise normalization");
@@ -69,7 +71,8 @@ TEST(JoinSkip, OtherReadersOfTheSum) {
     %o : f32[2,3,8] = normalization{axes=[-1]}(%x, %b, %s) "other"
     output %o
     output %x
-)g", "normalization normalization");
+)g",
+               "normalization normalization");
 }
 
 TEST(JoinSkip, SumsThatAreMoreThanTheirLastAddition) {
@@ -92,7 +95,7 @@ TEST(JoinSkip, WhatStays) {
     expectJoined(body, operators);
   };
   const std::string both = sum("add(x0,x1)", "%h, %r");
-  stays(kHead + sum("add(x0,x1)", "%h, %c") + kNormal);            // a bias
+  stays(kHead + sum("add(x0,x1)", "%h, %c") + kNormal);  // a bias
   stays(kHead + sum("sub(x0,x1)", "%h, %r") + kNormal);
   stays(kHead + sum("add(x0,x0)", "%h") + kNormal);
   stays(kHead + sum("add(x0,x1);relu(t0)", "%h, %r") + kNormal);
@@ -103,7 +106,8 @@ TEST(JoinSkip, WhatStays) {
   stays(kHead + both + R"g(%t : f32[2,3,8] = pointwise{expr="tanh(x0)"}(%x) "t"
     %n : f32[2,3,8] = normalization{axes=[-1]}(%x, %t, %b) "n"
     output %n
-)g", "pointwise pointwise normalization");
+)g",
+        "pointwise pointwise normalization");
   // Rows that no block keeps.
   stays(R"g(input %h : f32[2,20000]
     input %r : f32[2,20000]
@@ -172,7 +176,8 @@ TEST(JoinSkip, SlicesGoThrough) {
     %n : f32[2,3,8] = normalization{axes=[-1] skip=true}(%m, %s, %b, %r) "n"
     %y : f32[2,1,8] = slice{start=[0,0,0] size=[2,1,8]}(%n) "y"
     output %y
-)g", "slice slice matmul normalization");
+)g",
+             "slice slice matmul normalization");
   // A sum that is kept, where nobody reads other rows of it either.
   const std::string kept = kHead + R"g(%m : f32[2,3,8] = matmul(%h, %w) "m"
     %n : f32[2,3,8], %x : f32[2,3,8] = normalization{axes=[-1] skip=true keepSum=true}(%m, %s, %b, %r) "n"

@@ -30,11 +30,11 @@ TEST(MergeConstants, OthersStay) {
     SCOPED_TRACE(body);
     expectPass("merge_constants", kTables + body + "output %y\n", "pointwise pointwise");
   };
-  stays(sum("a", "%x, %v") + sum("y", "%a, %d"));                    // a vector along an axis
-  stays(sum("a", "%x, %d") + sum("y", "%a, %p"));                    // more elements together than either
+  stays(sum("a", "%x, %v") + sum("y", "%a, %d"));  // a vector along an axis
+  stays(sum("a", "%x, %d") + sum("y", "%a, %p"));  // more elements together than either
   stays(sum("a", "%x, %d", "mul(x0,x1)") + sum("y", "%a, %e"));
   stays(sum("a", "%x, %d") + sum("y", "%a, %e", "sub(x0,x1)"));
-  stays(sum("a", "%x, %d") + sum("y", "%a, %e") + "output %a\n");    // somebody else reads the first sum
+  stays(sum("a", "%x, %d") + sum("y", "%a, %e") + "output %a\n");  // somebody else reads the first sum
   // What is no constant.
   stays("input %i : f32[1,3,8]\n" + sum("a", "%x, %d") + sum("y", "%a, %i"));
 }

@@ -12,13 +12,15 @@ TEST(MergeEqual, TheLaterOfTwoEqualNodesGoes) {
     %d : f32[3,5] = pointwise{expr="neg(x0)"}(%b) "d"
     %e : f32[3,5] = pointwise{expr="add(x0,x1)"}(%c, %d) "e"
     output %e
-)g", "pointwise pointwise pointwise");
+)g",
+             "pointwise pointwise pointwise");
   expectPass("merge_equal", R"g(input %x : f32[3,5]
     %a : f32[3,5] = pointwise{expr="exp(x0)"}(%x) "a"
     %b : f32[3,5] = pointwise{expr="exp(x0)"}(%x) "b"
     output %a
     output %b
-)g", "pointwise pointwise");
+)g",
+             "pointwise pointwise");
 }
 
 TEST(RemoveNoops, ReluOfWhatIsNeverNegativeGoes) {
@@ -30,7 +32,8 @@ TEST(RemoveNoops, ReluOfWhatIsNeverNegativeGoes) {
     %y : f32[1,6,3,3] = pointwise{expr="relu(x0)"}(%c) "y"
     %z : f32[1,6,9] = reshape{shape=[1,6,9]}(%y) "z"
     output %z
-)g", "pointwise pooling pooling concat reshape");
+)g",
+             "pointwise pooling pooling concat reshape");
 }
 
 TEST(MergeSlices, SlicesOfSlices) {
@@ -38,7 +41,8 @@ TEST(MergeSlices, SlicesOfSlices) {
     %a : f32[4,10] = slice{start=[1,2] size=[4,10] stride=[2,1]}(%x) "a"
     %b : f32[2,5] = slice{start=[3,0] size=[2,5] stride=[-1,2]}(%a) "b"
     output %b
-)g", "slice");
+)g",
+                                "slice");
   EXPECT_EQ(after.node(after.order()[0]).op.text(), "slice{start=[7,2] size=[2,5] stride=[-2,2]}");
 }
 
@@ -50,13 +54,15 @@ TEST(MergeSlices, SlicesOfConcatenationsReadThePiece) {
     %b : f32[1,3] = slice{start=[1,6] size=[1,3] stride=[1,-1]}(%c) "b"
     output %a
     output %b
-)g", "slice slice");
+)g",
+             "slice slice");
   expectPass("merge_slices", R"g(input %x : f32[2,3]
     input %y : f32[2,4]
     %c : f32[2,7] = concat{axis=1}(%x, %y) "c"
     %a : f32[2,2] = slice{start=[0,2] size=[2,2]}(%c) "a"
     output %a
-)g", "concat slice");
+)g",
+             "concat slice");
 }
 
 TEST(MergeSlices, NeighbouringSlicesAreOne) {
@@ -67,7 +73,8 @@ TEST(MergeSlices, NeighbouringSlicesAreOne) {
     %d : f32[2,1] = slice{start=[0,8] size=[2,1]}(%x) "d"
     %c : f32[2,7] = concat{axis=-1}(%a, %b, %d, %y) "c"
     output %c
-)g", "slice slice concat");
+)g",
+             "slice slice concat");
 }
 
 // x rolled by `by` along an axis as exporters write it.
@@ -77,9 +84,11 @@ std::string roll(const std::string& x, const std::string& y, int axis, int by) {
   for (const bool last : {true, false}) {
     std::string start = "0,0,0,0";
     std::string size;
-    for (int i = 0; i < 4; ++i) size += fmt::format("{}{}", i == 0 ? "" : ",", i != axis ? extents[i] : last ? extents[i] - by : by);
+    for (int i = 0; i < 4; ++i)
+      size += fmt::format("{}{}", i == 0 ? "" : ",", i != axis ? extents[i] : last ? extents[i] - by : by);
     if (last) start.replace(static_cast<size_t>(2 * axis), 1, std::to_string(by));
-    text += fmt::format("%{}{} : f32[{}] = slice{{start=[{}] size=[{}]}}(%{}) \"{}{}\"\n", y, last ? "a" : "b", size, start, size, x, y, last ? "a" : "b");
+    text += fmt::format("%{}{} : f32[{}] = slice{{start=[{}] size=[{}]}}(%{}) \"{}{}\"\n", y, last ? "a" : "b", size,
+                        start, size, x, y, last ? "a" : "b");
   }
   return text + fmt::format("%{} : f32[2,5,6,3] = concat{{axis={}}}(%{}a, %{}b) \"{}\"\n", y, axis, y, y, y);
 }
@@ -90,16 +99,30 @@ TEST(MergeSlices, RollsAreOneSlice) {
   const std::string head = "input %x : f32[2,5,6,3]\n";
   const auto one = expectPass("merge_slices", head + roll("x", "y", 2, 2) + "output %y\n", "slice", options);
   EXPECT_EQ(one.node(one.order()[0]).op.text(), "slice{start=[0,0,2,0] size=[2,5,6,3] mode=wrap}");
-  const auto two = expectPass("merge_slices", head + roll("x", "z", 1, 3) + roll("z", "w", 2, 5) + roll("w", "y", 1, 4) + "output %y\n", "slice", options);
+  const auto two = expectPass("merge_slices",
+                              head + roll("x", "z", 1, 3) + roll("z", "w", 2, 5) + roll("w", "y", 1, 4) + "output %y\n",
+                              "slice", options);
   EXPECT_EQ(two.node(two.order()[0]).op.text(), "slice{start=[0,7,5,0] size=[2,5,6,3] mode=wrap}");
   expectPass("merge_slices", head + roll("x", "y", 2, 2) + "output %y\n", "slice slice concat");  // on the host
   // Pieces of another tensor, pieces that are not all, pieces along another axis.
-  expectPass("merge_slices", head + "input %z : f32[2,2,6,3]\n%a : f32[2,3,6,3] = slice{start=[0,2,0,0] size=[2,3,6,3]}(%x) \"a\"\n"
-             "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%z) \"b\"\n%y : f32[2,5,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
-  expectPass("merge_slices", head + "%a : f32[2,2,6,3] = slice{start=[0,2,0,0] size=[2,2,6,3]}(%x) \"a\"\n"
-             "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%x) \"b\"\n%y : f32[2,4,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
-  expectPass("merge_slices", head + "%a : f32[2,5,3,3] = slice{start=[0,0,3,0] size=[2,5,3,3]}(%x) \"a\"\n"
-             "%b : f32[2,5,3,3] = slice{start=[0,0,0,0] size=[2,5,3,3]}(%x) \"b\"\n%y : f32[2,10,3,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n", "slice slice concat", options);
+  expectPass(
+      "merge_slices",
+      head +
+          "input %z : f32[2,2,6,3]\n%a : f32[2,3,6,3] = slice{start=[0,2,0,0] size=[2,3,6,3]}(%x) \"a\"\n"
+          "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%z) \"b\"\n%y : f32[2,5,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n",
+      "slice slice concat", options);
+  expectPass(
+      "merge_slices",
+      head +
+          "%a : f32[2,2,6,3] = slice{start=[0,2,0,0] size=[2,2,6,3]}(%x) \"a\"\n"
+          "%b : f32[2,2,6,3] = slice{start=[0,0,0,0] size=[2,2,6,3]}(%x) \"b\"\n%y : f32[2,4,6,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n",
+      "slice slice concat", options);
+  expectPass(
+      "merge_slices",
+      head +
+          "%a : f32[2,5,3,3] = slice{start=[0,0,3,0] size=[2,5,3,3]}(%x) \"a\"\n"
+          "%b : f32[2,5,3,3] = slice{start=[0,0,0,0] size=[2,5,3,3]}(%x) \"b\"\n%y : f32[2,10,3,3] = concat{axis=1}(%a, %b) \"y\"\noutput %y\n",
+      "slice slice concat", options);
 }
 
 // Windows of 2 x 3 pixels of a picture that was rolled before, and the way back.
@@ -113,7 +136,9 @@ TEST(GatherRows, RolledWindows) {
       %t : f32[{0},2,2,2,3,3] = transpose{{permutation=[0,1,3,2,4,5]}}(%s) "windows"
       %y : f32[{1},6,3] = reshape{{shape=[{1},6,3]}}(%t) "rows"
       output %y
-)g", batch, 4 * batch) + more;
+)g",
+                       batch, 4 * batch) +
+           more;
   };
   const auto one = expectPass("gather_rows", there(3), "reshape gather reshape", options);
   EXPECT_EQ(text(one.value(one.node(one.order()[1]).inputs[1]).type.shape), "[24]");  // one table for all pictures
@@ -124,30 +149,39 @@ TEST(GatherRows, RolledWindows) {
       %p : f32[2,4,6,3] = reshape{shape=[2,4,6,3]}(%t) "picture"
       %y : f32[2,4,6,3] = slice{start=[0,3,4,0] size=[2,4,6,3] mode=wrap}(%p) "back"
       output %y
-)g", "reshape gather reshape", options);
+)g",
+             "reshape gather reshape", options);
   // Pictures that change places, and fewer rows than before: a table of all.
   const auto all = expectPass("gather_rows", R"g(input %x : f32[2,4,3]
       %r : f32[2,4,3] = slice{start=[1,1,0] size=[2,4,3] mode=wrap}(%x) "roll"
       %c : f32[2,2,3] = slice{start=[0,1,0] size=[2,2,3] stride=[1,2,1]}(%r) "some"
       %y : f32[2,2,3] = transpose{permutation=[1,0,2]}(%c) "swap"
       output %y
-)g", "reshape gather reshape", options);
+)g",
+                              "reshape gather reshape", options);
   EXPECT_EQ(text(all.value(all.node(all.order()[1]).inputs[1]).type.shape), "[4]");
   // On the host; a roll alone; rows that do not stay whole; what others read, or somebody demands.
   const std::string same = "slice reshape transpose reshape";
   expectPass("gather_rows", there(3), same);
   expectPass("gather_rows", there(3, "output %r\n"), same, options);
-  expectPass("gather_rows", "input %x : f32[2,4,3]\n%y : f32[2,4,3] = slice{start=[0,1,0] size=[2,4,3] mode=wrap}(%x) \"roll\"\noutput %y\n", "slice", options);
-  expectPass("gather_rows", "input %x : f32[2,4,3]\n%r : f32[2,4,3] = slice{start=[0,1,1] size=[2,4,3] mode=wrap}(%x) \"roll\"\n"
-             "%y : f32[4,2,3] = transpose{permutation=[1,0,2]}(%r) \"swap\"\noutput %y\n", "slice transpose", options);
+  expectPass(
+      "gather_rows",
+      "input %x : f32[2,4,3]\n%y : f32[2,4,3] = slice{start=[0,1,0] size=[2,4,3] mode=wrap}(%x) \"roll\"\noutput %y\n",
+      "slice", options);
+  expectPass("gather_rows",
+             "input %x : f32[2,4,3]\n%r : f32[2,4,3] = slice{start=[0,1,1] size=[2,4,3] mode=wrap}(%x) \"roll\"\n"
+             "%y : f32[4,2,3] = transpose{permutation=[1,0,2]}(%r) \"swap\"\noutput %y\n",
+             "slice transpose", options);
 }
 
 // Pieces of x that begin at the given places and step by 2 along the axes 1 and 2.
-std::string steps(const std::vector<std::string>& starts, int axis, const std::string& out, const std::string& more = "") {
+std::string steps(const std::vector<std::string>& starts, int axis, const std::string& out,
+                  const std::string& more = "") {
   std::string text = "input %x : f32[2,4,6,3]\n" + more;
   std::string names;
   for (size_t k = 0; k < starts.size(); ++k) {
-    text += fmt::format("%p{} : f32[2,2,3,3] = slice{{start=[0,{},0] size=[2,2,3,3] stride=[1,2,2,1]}}(%x) \"p{}\"\n", k, starts[k], k);
+    text += fmt::format("%p{} : f32[2,2,3,3] = slice{{start=[0,{},0] size=[2,2,3,3] stride=[1,2,2,1]}}(%x) \"p{}\"\n",
+                        k, starts[k], k);
     names += fmt::format("{}%p{}", k == 0 ? "" : ", ", k);
   }
   return text + fmt::format("%y : f32{} = concat{{axis={}}}({}) \"y\"\noutput %y\n", out, axis, names);
@@ -161,8 +195,11 @@ TEST(MergeSlices, StepsSideBySideAreBlocks) {
   expectPass("merge_slices", steps({"0,0", "0,1", "1,0", "1,1"}, 3, "[2,2,3,12]"), blocks, options);
   expectPass("merge_slices", steps({"0,0", "0,1", "1,0", "1,1"}, 0, "[8,2,3,3]"), blocks, options);
   expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 2, "[2,2,12,3]"), blocks, options);
-  expectPass("merge_slices", "input %x : f32[2,9]\n%a : f32[2,3] = slice{start=[0,0] size=[2,3] stride=[1,3]}(%x) \"a\"\n%b : f32[2,3] = slice{start=[0,1] size=[2,3] stride=[1,3]}(%x) \"b\"\n"
-             "%c : f32[2,3] = slice{start=[0,2] size=[2,3] stride=[1,3]}(%x) \"c\"\n%y : f32[2,9] = concat{axis=1}(%a, %b, %c) \"y\"\noutput %y\n", blocks, options);
+  expectPass(
+      "merge_slices",
+      "input %x : f32[2,9]\n%a : f32[2,3] = slice{start=[0,0] size=[2,3] stride=[1,3]}(%x) \"a\"\n%b : f32[2,3] = slice{start=[0,1] size=[2,3] stride=[1,3]}(%x) \"b\"\n"
+      "%c : f32[2,3] = slice{start=[0,2] size=[2,3] stride=[1,3]}(%x) \"c\"\n%y : f32[2,9] = concat{axis=1}(%a, %b, %c) \"y\"\noutput %y\n",
+      blocks, options);
   // On the host; in no order of digits; a piece twice; a piece that others read.
   const std::string same = "slice slice slice slice concat";
   expectPass("merge_slices", steps({"0,0", "1,0", "0,1", "1,1"}, 3, "[2,2,3,12]"), same);
@@ -179,29 +216,40 @@ TEST(MergeSlices, ConcatenationsOfConcatenations) {
     %c : f32[2,7] = concat{axis=1}(%x, %y) "c"
     %d : f32[2,10] = concat{axis=-1}(%x, %c) "d"
     output %d
-)g", "concat");
+)g",
+             "concat");
 }
 
 TEST(MergeReductions, ReductionsOfReductions) {
   for (const char* op : {"sum", "max", "min", "avg", "prod"}) {
-    expectPass("merge_reductions", std::string("input %x : f32[2,3,4,5]\n%a : f32[2,4,5] = reduce{op=") + op +
-               " axes=[1]}(%x) \"a\"\n%b : f32[2,5] = reduce{op=" + op + " axes=[-2]}(%a) \"b\"\noutput %b\n", "reduce");
-    expectPass("merge_reductions", std::string("input %x : f32[2,3,4,5]\n%a : f32[2,3,1,5] = reduce{op=") + op +
-               " axes=[2] keepDims=true}(%x) \"a\"\n%b : f32[1,3,1,5] = reduce{op=" + op + " axes=[0] keepDims=true}(%a) \"b\"\noutput %b\n", "reduce");
+    expectPass("merge_reductions",
+               std::string("input %x : f32[2,3,4,5]\n%a : f32[2,4,5] = reduce{op=") + op +
+                   " axes=[1]}(%x) \"a\"\n%b : f32[2,5] = reduce{op=" + op + " axes=[-2]}(%a) \"b\"\noutput %b\n",
+               "reduce");
+    expectPass("merge_reductions",
+               std::string("input %x : f32[2,3,4,5]\n%a : f32[2,3,1,5] = reduce{op=") + op +
+                   " axes=[2] keepDims=true}(%x) \"a\"\n%b : f32[1,3,1,5] = reduce{op=" + op +
+                   " axes=[0] keepDims=true}(%a) \"b\"\noutput %b\n",
+               "reduce");
   }
   expectPass("merge_reductions", R"g(input %x : f32[2,3,4]
     %a : f32[2,4] = reduce{op=sum axes=[1]}(%x) "a"
     %b : f32[2] = reduce{op=max axes=[1]}(%a) "b"
     output %b
-)g", "reduce reduce");
+)g",
+             "reduce reduce");
 }
 
 TEST(MergeReductions, PoolingOfWholeImages) {
   for (const char* type : {"average", "max"}) {
-    expectPass("merge_reductions", std::string("input %x : f32[2,3,4,5]\n%a : f32[2,3,1,1] = pooling{type=") + type +
-               " window=[4,5]}(%x) \"a\"\noutput %a\n", "reduce");
+    expectPass("merge_reductions",
+               std::string("input %x : f32[2,3,4,5]\n%a : f32[2,3,1,1] = pooling{type=") + type +
+                   " window=[4,5]}(%x) \"a\"\noutput %a\n",
+               "reduce");
   }
-  expectPass("merge_reductions", "input %x : f32[2,3,4,5]\n%a : f32[2,3,1,2] = pooling{type=average window=[4,4]}(%x) \"a\"\noutput %a\n", "pooling");
+  expectPass("merge_reductions",
+             "input %x : f32[2,3,4,5]\n%a : f32[2,3,1,2] = pooling{type=average window=[4,4]}(%x) \"a\"\noutput %a\n",
+             "pooling");
 }
 
 TEST(HoistPointwise, AboveReshapes) {
@@ -212,21 +260,30 @@ TEST(HoistPointwise, AboveReshapes) {
     %r : f32[1,54] = reshape{shape=[1,54]}(%c) "r"
     %s : f32[1,54] = pointwise{expr="sigmoid(x0);mul(t0,x1)"}(%r, %h) "s"
     output %s
-)g", "convolution pointwise reshape");
+)g",
+             "convolution pointwise reshape");
   expectPass("hoist_pointwise", R"g(input %x : f32[1,54]
     %r : f32[6,9] = reshape{shape=[6,9]}(%x) "r"
     %s : f32[6,9] = pointwise{expr="sigmoid(x0)"}(%r) "s"
     output %s
-)g", "reshape pointwise");
+)g",
+             "reshape pointwise");
 }
 
 TEST(HoistPointwise, IntoThePiecesOfConcatenations) {
-  const std::string head = "input %x : f32[1,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\n%c : f32[1,6,3,3] = convolution(%x, %w) \"c\"\n"
-                           "%a : f32[1,4,5,5] = pointwise{expr=\"abs(x0)\"}(%x) \"a\"\n%p : f32[1,4,3,3] = pooling{window=[3,3]}(%a) \"p\"\n";
-  expectPass("hoist_pointwise", head + "%d : f32[1,10,3,3] = concat{axis=1}(%c, %p) \"d\"\n%y : f32[1,10,3,3] = pointwise{expr=\"relu(x0)\"}(%d) \"y\"\noutput %y\n",
-             "convolution pointwise pooling pointwise concat");
-  expectPass("hoist_pointwise", head + "%d : f32[1,10,3,3] = concat{axis=1}(%c, %p) \"d\"\n%y : f32[1,10,3,3] = pointwise{expr=\"tanh(x0)\"}(%d) \"y\"\noutput %y\n",
-             "convolution pointwise pooling concat pointwise");
+  const std::string head =
+      "input %x : f32[1,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\n%c : f32[1,6,3,3] = convolution(%x, %w) \"c\"\n"
+      "%a : f32[1,4,5,5] = pointwise{expr=\"abs(x0)\"}(%x) \"a\"\n%p : f32[1,4,3,3] = pooling{window=[3,3]}(%a) \"p\"\n";
+  expectPass(
+      "hoist_pointwise",
+      head +
+          "%d : f32[1,10,3,3] = concat{axis=1}(%c, %p) \"d\"\n%y : f32[1,10,3,3] = pointwise{expr=\"relu(x0)\"}(%d) \"y\"\noutput %y\n",
+      "convolution pointwise pooling pointwise concat");
+  expectPass(
+      "hoist_pointwise",
+      head +
+          "%d : f32[1,10,3,3] = concat{axis=1}(%c, %p) \"d\"\n%y : f32[1,10,3,3] = pointwise{expr=\"tanh(x0)\"}(%d) \"y\"\noutput %y\n",
+      "convolution pointwise pooling concat pointwise");
 }
 
 TEST(SinkTransposes, BehindPointwiseNodes) {
@@ -238,14 +295,16 @@ TEST(SinkTransposes, BehindPointwiseNodes) {
     %b : f32[2,3,5] = transpose{permutation=[0,2,1]}(%z) "b"
     %c : f32[2,3,5] = pointwise{expr="mul(x0,x1);add(t0,x2);add(t1,x3)"}(%a, %s, %b, %t) "c"
     output %c
-)g", "pointwise transpose");
+)g",
+                                "pointwise transpose");
   EXPECT_EQ(after.outputName(0), "c");
   expectPass("sink_transposes", R"g(input %x : f32[2,5,3]
     input %z : f32[2,3,5]
     %a : f32[2,3,5] = transpose{permutation=[0,2,1]}(%x) "a"
     %c : f32[2,3,5] = pointwise{expr="add(x0,x1)"}(%a, %z) "c"
     output %c
-)g", "transpose pointwise");
+)g",
+             "transpose pointwise");
 }
 
 TEST(SinkTransposes, OutOfReductions) {
@@ -253,14 +312,16 @@ TEST(SinkTransposes, OutOfReductions) {
     %a : f32[2,4,5,3] = transpose{permutation=[0,2,3,1]}(%x) "a"
     %r : f32[2,3] = reduce{op=avg axes=[1,2]}(%a) "r"
     output %r
-)g", "reduce");
+)g",
+             "reduce");
   expectPass("sink_transposes", R"g(input %x : f32[2,3,4,5]
     %a : f32[5,4,3,2] = transpose{permutation=[3,2,1,0]}(%x) "a"
     %r : f32[5,3,2] = reduce{op=max axes=[1]}(%a) "r"
     %q : f32[1,4,3,2] = reduce{op=sum axes=[-4] keepDims=true}(%a) "q"
     output %r
     output %q
-)g", "reduce transpose reduce transpose");
+)g",
+             "reduce transpose reduce transpose");
 }
 
 TEST(SinkTransposes, IntoMatrixProducts) {
@@ -270,13 +331,15 @@ TEST(SinkTransposes, IntoMatrixProducts) {
     %b : f32[2,5,7] = transpose{permutation=[0,2,1]}(%y) "b"
     %m : f32[2,3,7] = matmul(%a, %b) "m"
     output %m
-)g", "matmul");
+)g",
+             "matmul");
   expectPass("sink_transposes", R"g(input %x : f32[2,5,3]
     const %w : f32[5,4] = random(1)
     %a : f32[2,3,5] = transpose{permutation=[0,2,1]}(%x) "a"
     %m : f32[2,3,4] = matmul(%a, %w) "m"
     output %m
-)g", "transpose matmul");
+)g",
+             "transpose matmul");
 }
 
 TEST(SinkTransposes, ShufflesOfEqualPieces) {
@@ -287,14 +350,16 @@ TEST(SinkTransposes, ShufflesOfEqualPieces) {
     %t : f32[2,3,2,4,5] = transpose{permutation=[0,2,1,3,4]}(%r) "t"
     %s : f32[2,6,4,5] = reshape{shape=[2,6,4,5]}(%t) "s"
     output %s
-)g", "reshape reshape concat reshape");
+)g",
+             "reshape reshape concat reshape");
   expectPass("sink_transposes", R"g(input %x : f32[2,2,4,5]
     input %y : f32[2,4,4,5]
     %c : f32[2,6,4,5] = concat{axis=1}(%x, %y) "c"
     %r : f32[2,2,3,4,5] = reshape{shape=[2,2,3,4,5]}(%c) "r"
     %t : f32[2,3,2,4,5] = transpose{permutation=[0,2,1,3,4]}(%r) "t"
     output %t
-)g", "concat reshape transpose");
+)g",
+             "concat reshape transpose");
 }
 
 }  // namespace

@@ -5,44 +5,54 @@ namespace tenon::passes {
 namespace {
 
 // x - mean as %d, the mean of its square as %v.
-std::string moments(const std::string& shape, const std::string& small, const std::string& axes, const std::string& square = "mul(x0,x0)") {
-  return "input %x : f32" + shape + "\n%m : f32" + small + " = reduce{op=avg axes=" + axes + " keepDims=true}(%x) \"mean\"\n%d : f32" + shape +
-         " = pointwise{expr=\"sub(x0,x1)\"}(%x, %m) \"sub\"\n%q : f32" + shape + " = pointwise{expr=\"" + square + "\"}(%d) \"pow\"\n%v : f32" + small +
-         " = reduce{op=avg axes=" + axes + " keepDims=true}(%q) \"variance\"\n";
+std::string moments(const std::string& shape, const std::string& small, const std::string& axes,
+                    const std::string& square = "mul(x0,x0)") {
+  return "input %x : f32" + shape + "\n%m : f32" + small + " = reduce{op=avg axes=" + axes +
+         " keepDims=true}(%x) \"mean\"\n%d : f32" + shape +
+         " = pointwise{expr=\"sub(x0,x1)\"}(%x, %m) \"sub\"\n%q : f32" + shape + " = pointwise{expr=\"" + square +
+         "\"}(%d) \"pow\"\n%v : f32" + small + " = reduce{op=avg axes=" + axes + " keepDims=true}(%q) \"variance\"\n";
 }
 
 std::string divided(const std::string& shape, const std::string& small) {
-  return "%e : f32" + small + " = pointwise{expr=\"add(x0,0.001)\"}(%v) \"eps\"\n%s : f32" + small + " = pointwise{expr=\"sqrt(x0)\"}(%e) \"sqrt\"\n%n : f32" +
-         shape + " = pointwise{expr=\"div(x0,x1)\"}(%d, %s) \"div\" from(\"div\")\n";
+  return "%e : f32" + small + " = pointwise{expr=\"add(x0,0.001)\"}(%v) \"eps\"\n%s : f32" + small +
+         " = pointwise{expr=\"sqrt(x0)\"}(%e) \"sqrt\"\n%n : f32" + shape +
+         " = pointwise{expr=\"div(x0,x1)\"}(%d, %s) \"div\" from(\"div\")\n";
 }
 
 TEST(FindNormalizations, LayersByDivision) {
   for (const char* square : {"mul(x0,x0)", "pow(x0,2)"}) {
-    const auto after = expectPass("find_normalizations", moments("[2,3,8]", "[2,3,1]", "[-1]", square) + divided("[2,3,8]", "[2,3,1]") + R"g(
+    const auto after = expectPass("find_normalizations",
+                                  moments("[2,3,8]", "[2,3,1]", "[-1]", square) + divided("[2,3,8]", "[2,3,1]") + R"g(
       const %g : f32[8] = random(1)
       const %b : f32[8] = random(2)
       %w : f32[2,3,8] = pointwise{expr="mul(x0,x1)"}(%n, %g) "w" from("w")
       %y : f32[2,3,8] = pointwise{expr="add(x1,x0)"}(%b, %w) "y" from("y")
       output %y
-)g", "normalization");
+)g",
+                                  "normalization");
     EXPECT_EQ(after.node(after.order()[0]).origins, (std::vector<std::string>{"div", "w", "y"}));
   }
 }
 
 TEST(FindNormalizations, LayersByInverseRoots) {
-  for (const char* inverse : {"add(x0,0.001);rsqrt(t0)", "add(0.001,x0);sqrt(t0);div(1,t1)", "add(x0,0.001);pow(t0,-0.5)", "add(x0,0.001);sqrt(t0);recip(t1)"}) {
+  for (const char* inverse : {"add(x0,0.001);rsqrt(t0)", "add(0.001,x0);sqrt(t0);div(1,t1)",
+                              "add(x0,0.001);pow(t0,-0.5)", "add(x0,0.001);sqrt(t0);recip(t1)"}) {
     SCOPED_TRACE(inverse);
-    expectPass("find_normalizations", moments("[4,6]", "[4,1]", "[1]") + "%i : f32[4,1] = pointwise{expr=\"" + inverse +
-               "\"}(%v) \"inverse\"\n%n : f32[4,6] = pointwise{expr=\"mul(x0,x1)\"}(%i, %d) \"n\"\noutput %n\n", "normalization");
+    expectPass("find_normalizations",
+               moments("[4,6]", "[4,1]", "[1]") + "%i : f32[4,1] = pointwise{expr=\"" + inverse +
+                   "\"}(%v) \"inverse\"\n%n : f32[4,6] = pointwise{expr=\"mul(x0,x1)\"}(%i, %d) \"n\"\noutput %n\n",
+               "normalization");
   }
 }
 
 TEST(FindNormalizations, InstancesAndGroups) {
-  expectPass("find_normalizations", moments("[2,3,4,5]", "[2,3,1,1]", "[2,3]") + divided("[2,3,4,5]", "[2,3,1,1]") + R"g(
+  expectPass("find_normalizations",
+             moments("[2,3,4,5]", "[2,3,1,1]", "[2,3]") + divided("[2,3,4,5]", "[2,3,1,1]") + R"g(
     const %g : f32[3,1,1] = random(1)
     %y : f32[2,3,4,5] = pointwise{expr="mul(x0,x1)"}(%n, %g) "w"
     output %y
-)g", "normalization");
+)g",
+             "normalization");
   const auto after = expectPass("find_normalizations", R"g(input %x : f32[2,6,4,5]
     const %one : f32[] = {1}
     const %zero : f32[] = {0}
@@ -54,15 +64,16 @@ TEST(FindNormalizations, InstancesAndGroups) {
     %w : f32[2,6,4,5] = pointwise{expr="mul(x0,x1)"}(%s, %g) "w"
     %y : f32[2,6,4,5] = pointwise{expr="add(x0,x1)"}(%w, %b) "y"
     output %y
-)g", "normalization");
+)g",
+                                "normalization");
   EXPECT_EQ(after.node(after.order()[0]).op.text(), "normalization{axes=[2,3] epsilon=0.001 groups=3}");
 }
 
 // The mean of the square of x as %v.
 std::string meanSquare(const std::string& shape, const std::string& small, const std::string& axes,
                        const std::string& square = "mul(x0,x0)") {
-  return "input %x : f32" + shape + "\n%q : f32" + shape + " = pointwise{expr=\"" + square + "\"}(%x) \"square\"\n%v : f32" +
-         small + " = reduce{op=avg axes=" + axes + " keepDims=true}(%q) \"mean\"\n";
+  return "input %x : f32" + shape + "\n%q : f32" + shape + " = pointwise{expr=\"" + square +
+         "\"}(%x) \"square\"\n%v : f32" + small + " = reduce{op=avg axes=" + axes + " keepDims=true}(%q) \"mean\"\n";
 }
 
 TEST(FindNormalizations, RootMeanSquares) {
@@ -72,7 +83,8 @@ TEST(FindNormalizations, RootMeanSquares) {
       output %y
 )g";
   for (const char* square : {"mul(x0,x0)", "pow(x0,2)"}) {
-    for (const char* inverse : {"add(x0,0.001);rsqrt(t0)", "add(0.001,x0);sqrt(t0);div(1,t1)", "add(x0,0.001);pow(t0,-0.5)"}) {
+    for (const char* inverse :
+         {"add(x0,0.001);rsqrt(t0)", "add(0.001,x0);sqrt(t0);div(1,t1)", "add(x0,0.001);pow(t0,-0.5)"}) {
       SCOPED_TRACE(inverse);
       const auto after = expectPass(
           "find_normalizations",
@@ -87,7 +99,8 @@ TEST(FindNormalizations, RootMeanSquares) {
   expectPass("find_normalizations", meanSquare("[2,3,8]", "[2,3,1]", "[2]") + R"g(
       %i : f32[2,3,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "i"
       %n : f32[2,3,8] = pointwise{expr="div(x0,x1)"}(%x, %i) "n"
-)g" + behind, "normalization");
+)g" + behind,
+             "normalization");
 }
 
 TEST(FindNormalizations, RootMeanSquaresOfHalves) {
@@ -120,8 +133,10 @@ TEST(FindNormalizations, OtherQuotientsStay) {
     %s : f32[4,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
     %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%z, %s) "n"
     output %n
-)g", "pointwise reduce pointwise pointwise");
-  // Another axis for the variance, or a mean of something else: what is left is a quotient by the root of a mean square.
+)g",
+             "pointwise reduce pointwise pointwise");
+  // Another axis for the variance, or a mean of something else: what is left is a quotient by the root of a mean
+  // square.
   expectPass("find_normalizations", R"g(input %x : f32[4,4]
     %m : f32[4,1] = reduce{op=avg axes=[1] keepDims=true}(%x) "m"
     %d : f32[4,4] = pointwise{expr="sub(x0,x1)"}(%x, %m) "d"
@@ -130,7 +145,8 @@ TEST(FindNormalizations, OtherQuotientsStay) {
     %s : f32[1,4] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
     %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%d, %s) "n"
     output %n
-)g", "reduce pointwise normalization");
+)g",
+             "reduce pointwise normalization");
   expectPass("find_normalizations", R"g(input %x : f32[4,4]
     input %z : f32[4,4]
     %m : f32[4,1] = reduce{op=avg axes=[1] keepDims=true}(%z) "m"
@@ -140,13 +156,15 @@ TEST(FindNormalizations, OtherQuotientsStay) {
     %s : f32[4,1] = pointwise{expr="add(x0,0.001);sqrt(t0)"}(%v) "s"
     %n : f32[4,4] = pointwise{expr="div(x0,x1)"}(%d, %s) "n"
     output %n
-)g", "reduce pointwise normalization");
+)g",
+             "reduce pointwise normalization");
 }
 
 void expectKernel(const std::string& x, const std::string& scale, const std::string& bias, const std::string& fields) {
   SCOPED_TRACE(x + " " + scale + " " + bias + " " + fields);
-  const auto graph = graph::parse("graph \"g\" {\ninput %x : f32" + x + "\nconst %s : f32" + scale + " = random(1)\nconst %b : f32" + bias +
-                                  " = random(2)\n%y : f32" + x + " = normalization{" + fields + "}(%x, %s, %b) \"n\"\noutput %y\n}\n");
+  const auto graph = graph::parse("graph \"g\" {\ninput %x : f32" + x + "\nconst %s : f32" + scale +
+                                  " = random(1)\nconst %b : f32" + bias + " = random(2)\n%y : f32" + x +
+                                  " = normalization{" + fields + "}(%x, %s, %b) \"n\"\noutput %y\n}\n");
   compile::BuildOptions options;
   options.optimizationLevel = 0;
   test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);
@@ -177,14 +195,17 @@ TEST(NormalizationKernel, OfSumsMatchesTheReference) {
   for (const char* x : {"[3,1]", "[3,17]", "[0,9]", "[2,5000]", "[2,6,5,7]", "[300,96]"}) {
     for (const bool keepSum : {false, true}) {
       SCOPED_TRACE(fmt::format("{} {}", x, keepSum));
-      const auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+      const auto graph =
+          graph::parse(fmt::format(R"g(graph "g" {{
         input %x : f32{0}
         input %r : f32{0}
         const %s : f32[1] = random(1)
         const %b : f32[1] = random(2)
         %y : f32{0}{1} = normalization{{axes=[{3}] epsilon=0.01 skip=true keepSum={2}}}(%x, %s, %b, %r) "n"
         output %y{4}
-      }})g", x, keepSum ? fmt::format(", %t : f32{}", x) : "", keepSum, std::string_view(x) == "[2,6,5,7]" ? "2,3" : "1", keepSum ? "\noutput %t" : ""));
+      }})g",
+                                   x, keepSum ? fmt::format(", %t : f32{}", x) : "", keepSum,
+                                   std::string_view(x) == "[2,6,5,7]" ? "2,3" : "1", keepSum ? "\noutput %t" : ""));
       compile::BuildOptions options;
       options.optimizationLevel = 0;
       test::expectMatchesReference(graph, randomInputs(graph, 2, 5), options);

@@ -5,9 +5,7 @@
 namespace tenon::passes {
 namespace {
 
-std::string onlyOp(const graph::Graph& graph, size_t at = 0) {
-  return graph.node(graph.order()[at]).op.text();
-}
+std::string onlyOp(const graph::Graph& graph, size_t at = 0) { return graph.node(graph.order()[at]).op.text(); }
 
 TEST(FuseOutputs, ResultReadElsewhere) {
   const auto after = expectPass("fuse_outputs", R"g(input %x : f32[4,8]

@@ -12,7 +12,8 @@ namespace {
 std::string behindConvolution(const std::string& rest, const std::string& fields = "hasBias=true") {
   return "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %b : f32[6] = random(2)\n"
          "const %s : f32[1,6,1,1] = random(3)\nconst %t : f32[6,1,1] = random(4)\nconst %u : f32[1] = {0.75}\n"
-         "%c : f32[2,6,3,3] = convolution{" + fields + "}(%x, %w, %b) \"conv\" from(\"conv\")\n" + rest;
+         "%c : f32[2,6,3,3] = convolution{" +
+         fields + "}(%x, %w, %b) \"conv\" from(\"conv\")\n" + rest;
 }
 
 std::string scale(const std::string& expr, const std::string& inputs) {
@@ -25,7 +26,8 @@ TEST(DeadCode, UnusedNodesGo) {
     %b : f32[3] = pointwise{expr="neg(x0)"}(%a) "b"
     %c : f32[3] = pointwise{expr="relu(x0)"}(%x) "c"
     output %c
-)g", "pointwise");
+)g",
+             "pointwise");
 }
 
 TEST(FoldConstants, ConstantNodesBecomeConstants) {
@@ -35,7 +37,8 @@ TEST(FoldConstants, ConstantNodesBecomeConstants) {
     %n : f32[2,3] = pointwise{expr="neg(x0)"}(%t) "n"
     %y : f32[2,3] = pointwise{expr="add(x0,x1)"}(%x, %n) "sum"
     output %y
-)g", "pointwise");
+)g",
+             "pointwise");
 }
 
 TEST(RemoveNoops, IdentitiesGo) {
@@ -47,14 +50,16 @@ TEST(RemoveNoops, IdentitiesGo) {
     %e : f32[2,3] = pointwise{expr="cast.f32(x0)"}(%d) "e"
     %y : f32[2,3] = pointwise{expr="relu(x0)"}(%e) "y"
     output %y
-)g", "pointwise");
+)g",
+             "pointwise");
 }
 
 TEST(RemoveNoops, ACopyOfAnInputStays) {
   expectPass("remove_noops", R"g(input %x : f32[2,3]
     %a : f32[2,3] = pointwise{expr="identity(x0)"}(%x) "a"
     output %a
-)g", "pointwise");
+)g",
+             "pointwise");
 }
 
 TEST(RemoveNoops, RealMovementStays) {
@@ -63,7 +68,8 @@ TEST(RemoveNoops, RealMovementStays) {
     %b : f32[3,3] = slice{start=[0,2] size=[3,3] stride=[1,-1]}(%a) "b"
     %c : f16[3,3] = pointwise{expr="cast.f16(x0)"}(%b) "c"
     output %c
-)g", "transpose slice pointwise");
+)g",
+             "transpose slice pointwise");
 }
 
 TEST(MergeMovement, ChainsBecomeOne) {
@@ -71,16 +77,19 @@ TEST(MergeMovement, ChainsBecomeOne) {
     %a : f32[3,5,2] = transpose{permutation=[1,2,0]}(%x) "a"
     %b : f32[2,5,3] = transpose{permutation=[2,1,0]}(%a) "b"
     output %b
-)g", "transpose");
+)g",
+             "transpose");
   expectPass("merge_movement", R"g(input %x : f32[2,3,5]
     %a : f32[6,5] = reshape{shape=[6,5]}(%x) "a"
     %b : f32[30] = reshape{shape=[30]}(%a) "b"
     output %b
-)g", "reshape");
+)g",
+             "reshape");
   expectPass("merge_movement", R"g(input %x : f32[4,1,5]
     %a : f32[1,4,5] = transpose{permutation=[1,0,2]}(%x) "a"
     output %a
-)g", "reshape");
+)g",
+             "reshape");
 }
 
 TEST(Rewrite, EquationsApply) {
@@ -88,18 +97,21 @@ TEST(Rewrite, EquationsApply) {
     input %y : f32[7]
     %a : f32[7] = pointwise{expr="neg(x1);add(x0,t0);mul(t1,1);relu(t2);relu(t3)"}(%x, %y) "a" from("a")
     output %a
-)g", "pointwise");
+)g",
+                                "pointwise");
   EXPECT_EQ(after.node(after.order()[0]).op.text(), R"g(pointwise{expr="sub(x0,x1);relu(t0)"})g");
 }
 
 // Patches of a picture as rows of a vision transformer; only on GPUs, and only where nothing overlaps.
 TEST(PatchProducts, PatchesBecomeRows) {
   const auto text = [](const char* convolution, const char* extents) {
-    return std::string("input %x : f32[N,3,24,15]\nconst %w : f32[20,3,8,5] = random(1)\nconst %b : f32[20] = random(2)\n") +
+    return std::string(
+               "input %x : f32[N,3,24,15]\nconst %w : f32[20,3,8,5] = random(1)\nconst %b : f32[20] = random(2)\n") +
            "%c : f32[N,20," + extents + "] = " + convolution + "(%x, %w, %b) \"conv\" from(\"conv\")\n" +
            "%r : f32[N,20,9] = reshape{shape=[N,20,9]}(%c) \"flat\"\n%y : f32[N,9,20] = transpose{permutation=[0,2,1]}(%r) \"rows\"\noutput %y\n";
   };
-  const auto expected = [&](const std::string& graphText, const std::string& device, const std::string& operatorsAfter) {
+  const auto expected = [&](const std::string& graphText, const std::string& device,
+                            const std::string& operatorsAfter) {
     const auto before = graph::parse("graph \"patches\" {\n" + graphText + "}");
     auto after = before;
     Options options;
@@ -107,7 +119,8 @@ TEST(PatchProducts, PatchesBecomeRows) {
     run(after, options);
     EXPECT_EQ(operators(after), operatorsAfter);
     const auto inputs = randomInputs(before, 2, 5);
-    expectClose(before, inputs, graph::evaluate(after, test::views(inputs)), graph::evaluate(before, test::views(inputs)), 1e-5, 0, "");
+    expectClose(before, inputs, graph::evaluate(after, test::views(inputs)),
+                graph::evaluate(before, test::views(inputs)), 1e-5, 0, "");
   };
   const auto patches = text("convolution{strides=[8,5] hasBias=true}", "3,3");
   expected(patches, "cuda", "reshape transpose reshape matmul");
@@ -115,10 +128,11 @@ TEST(PatchProducts, PatchesBecomeRows) {
 }
 
 TEST(FoldPadding, ZerosBeforeAConvolution) {
-  const std::string weights = "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %one : f32[] = {1}\n";
+  const std::string weights =
+      "input %x : f32[2,4,5,5]\nconst %w : f32[6,4,3,3] = random(1)\nconst %one : f32[] = {1}\n";
   const auto rest = [](const char* mode, const char* inputs) {
-    return std::string("%p : f32[2,4,8,7] = slice{start=[0,0,-1,-1] size=[2,4,8,7] stride=[1,1,1,1] mode=") + mode + "}(" + inputs +
-           ") \"pad\"\n%c : f32[2,6,6,5] = convolution(%p, %w) \"conv\"\noutput %c\n";
+    return std::string("%p : f32[2,4,8,7] = slice{start=[0,0,-1,-1] size=[2,4,8,7] stride=[1,1,1,1] mode=") + mode +
+           "}(" + inputs + ") \"pad\"\n%c : f32[2,6,6,5] = convolution(%p, %w) \"conv\"\noutput %c\n";
   };
   expectPass("fold_padding", weights + rest("fill", "%x"), "convolution");
   expectPass("fold_padding", weights + rest("fill", "%x, %one"), "slice convolution");
@@ -126,12 +140,14 @@ TEST(FoldPadding, ZerosBeforeAConvolution) {
 }
 
 TEST(FoldAffine, ScalesAndShiftsGoIntoWeights) {
-  for (const char* expr : {"mul(x0,x1)", "add(x0,x1)", "sub(x0,x1)", "sub(x1,x0)", "div(x0,x1)", "neg(x0)", "mul(x0,2)", "sub(3,x0)",
-                           "mul(x0,x1);add(t0,x1)", "add(x0,x1);mul(t0,0.5);sub(x1,t1)", "fma(x0,x1,0.5)", "fma(x1,x0,x1)"}) {
+  for (const char* expr :
+       {"mul(x0,x1)", "add(x0,x1)", "sub(x0,x1)", "sub(x1,x0)", "div(x0,x1)", "neg(x0)", "mul(x0,2)", "sub(3,x0)",
+        "mul(x0,x1);add(t0,x1)", "add(x0,x1);mul(t0,0.5);sub(x1,t1)", "fma(x0,x1,0.5)", "fma(x1,x0,x1)"}) {
     for (const char* constant : {"%s", "%t", "%u"}) {
       SCOPED_TRACE(std::string(expr) + " with " + constant);
       const bool two = std::string(expr).find("x1") != std::string::npos;
-      expectPass("fold_affine", behindConvolution(scale(expr, two ? std::string("%c, ") + constant : "%c")), "convolution");
+      expectPass("fold_affine", behindConvolution(scale(expr, two ? std::string("%c, ") + constant : "%c")),
+                 "convolution");
     }
   }
 }
@@ -145,25 +161,38 @@ TEST(FoldAffine, LeavesWhatIsNotAffineOrHasReaders) {
 
 TEST(FoldAffine, LiteralsOnOneChannel) {
   for (const char* expr : {"add(x0,1)", "mul(x0,2)", "fma(x0,2,1)", "sub(1,x0)"}) {
-    expectPass("fold_affine", std::string("input %x : f32[2,3,4,4]\nconst %w : f32[1,3,3,3] = random(1)\n"
-               "%c : f32[2,1,2,2] = convolution(%x, %w) \"c\"\n%y : f32[2,1,2,2] = pointwise{expr=\"") + expr +
-               "\"}(%c) \"y\"\noutput %y\n", "convolution");
+    expectPass("fold_affine",
+               std::string("input %x : f32[2,3,4,4]\nconst %w : f32[1,3,3,3] = random(1)\n"
+                           "%c : f32[2,1,2,2] = convolution(%x, %w) \"c\"\n%y : f32[2,1,2,2] = pointwise{expr=\"") +
+                   expr + "\"}(%c) \"y\"\noutput %y\n",
+               "convolution");
   }
 }
 
 TEST(FoldAffine, GroupsAndDeconvolutions) {
-  const std::string tail = "const %s : f32[1,6,1,1] = random(3)\n%y : f32[2,6,7,7] = pointwise{expr=\"mul(x0,x1);add(t0,x1)\"}(%c, %s) \"y\"\noutput %y\n";
-  expectPass("fold_affine", "input %x : f32[2,4,9,9]\nconst %w : f32[6,2,3,3] = random(1)\n"
-             "%c : f32[2,6,7,7] = convolution{groups=2}(%x, %w) \"c\"\n" + tail, "convolution");
-  expectPass("fold_affine", "input %x : f32[2,4,5,5]\nconst %w : f32[4,6,3,3] = random(1)\n"
-             "%c : f32[2,6,7,7] = deconvolution(%x, %w) \"c\"\n" + tail, "deconvolution");
-  expectPass("fold_affine", "input %x : f32[2,4,5,5]\nconst %w : f32[4,3,3,3] = random(1)\n"
-             "%c : f32[2,6,7,7] = deconvolution{groups=2}(%x, %w) \"c\"\n" + tail, "deconvolution pointwise");
+  const std::string tail =
+      "const %s : f32[1,6,1,1] = random(3)\n%y : f32[2,6,7,7] = pointwise{expr=\"mul(x0,x1);add(t0,x1)\"}(%c, %s) \"y\"\noutput %y\n";
+  expectPass("fold_affine",
+             "input %x : f32[2,4,9,9]\nconst %w : f32[6,2,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = convolution{groups=2}(%x, %w) \"c\"\n" +
+                 tail,
+             "convolution");
+  expectPass("fold_affine",
+             "input %x : f32[2,4,5,5]\nconst %w : f32[4,6,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = deconvolution(%x, %w) \"c\"\n" +
+                 tail,
+             "deconvolution");
+  expectPass("fold_affine",
+             "input %x : f32[2,4,5,5]\nconst %w : f32[4,3,3,3] = random(1)\n"
+             "%c : f32[2,6,7,7] = deconvolution{groups=2}(%x, %w) \"c\"\n" +
+                 tail,
+             "deconvolution pointwise");
 }
 
 TEST(FuseEpilogue, PointwiseNodesJoinContractions) {
   expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c")), "convolution");
-  expectPass("fuse_epilogue", behindConvolution("input %r : f32[2,6,3,3]\n" + scale("add(x0,x1);relu(t0)", "%c, %r")), "convolution");
+  expectPass("fuse_epilogue", behindConvolution("input %r : f32[2,6,3,3]\n" + scale("add(x0,x1);relu(t0)", "%c, %r")),
+             "convolution");
   expectPass("fuse_epilogue", behindConvolution(scale("sigmoid(x0);mul(x0,t0)", "%c")), "convolution");
   expectPass("fuse_epilogue", R"g(input %x : f32[3,5]
     input %r : f32[3,7]
@@ -174,7 +203,8 @@ TEST(FuseEpilogue, PointwiseNodesJoinContractions) {
     %g : f32[3,7] = pointwise{expr="gelu_erf(x0)"}(%a) "g" from("g")
     %s : f32[3,7] = pointwise{expr="sub(x1,x0)"}(%g, %r) "s" from("s")
     output %s
-)g", "matmul");
+)g",
+             "matmul");
   expectPass("fuse_epilogue", behindConvolution(scale("relu(x0)", "%c") + "output %c\n"), "convolution pointwise");
 }
 
@@ -185,16 +215,20 @@ TEST(FusePointwise, ChainsBecomeOneAndOutputsStay) {
     %b : f32[3,5] = pointwise{expr="sub(x0,x1)"}(%y, %a) "b" from("b")
     %c : f32[3,5] = pointwise{expr="mul(x0,x1)"}(%b, %x) "c" from("c")
     output %c
-)g", "pointwise");
+)g",
+                                "pointwise");
   EXPECT_EQ(after.node(after.order()[0]).origins, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(after.node(after.order()[0]).name, "fusedPointwiseNode(a, b, c)");
-  expectPass("fuse_pointwise", behindConvolution("%g : f32[2,6,3,3] = pointwise{expr=\"sigmoid(x0)\"}(%c) \"gate\"\n" +
-                                                 scale("mul(x0,x1)", "%c, %g")), "convolution pointwise");
+  expectPass("fuse_pointwise",
+             behindConvolution("%g : f32[2,6,3,3] = pointwise{expr=\"sigmoid(x0)\"}(%c) \"gate\"\n" +
+                               scale("mul(x0,x1)", "%c, %g")),
+             "convolution pointwise");
 }
 
 TEST(FusePointwise, WhatIsCheapIsComputedAgainWhereItBroadcasts) {
   const auto chain = [](const char* expr) {
-    return std::string("input %x : f32[3,5]\ninput %y : f32[5]\n%a : f32[5] = pointwise{expr=\"") + expr + R"g("}(%y) "a"
+    return std::string("input %x : f32[3,5]\ninput %y : f32[5]\n%a : f32[5] = pointwise{expr=\"") + expr +
+           R"g("}(%y) "a"
       %b : f32[3,5] = pointwise{expr="add(x0,x1)"}(%x, %a) "b"
       output %b
 )g";
@@ -208,7 +242,8 @@ TEST(FusePointwise, LongChainsAreCutWhereKernelsHaveNoMoreRoom) {
   for (int i = 0; i < 60; ++i) {
     body += fmt::format("%v{} : f32[4] = pointwise{{expr=\"mul(x0,1.5);sub(t0,0.25)\"}}(%v{}) \"n{}\"\n", i + 1, i, i);
   }
-  const auto after = expectPass("fuse_pointwise", body + "output %v60\n", "pointwise pointwise pointwise pointwise pointwise pointwise pointwise pointwise");
+  const auto after = expectPass("fuse_pointwise", body + "output %v60\n",
+                                "pointwise pointwise pointwise pointwise pointwise pointwise pointwise pointwise");
   for (const auto id : after.order()) EXPECT_EQ(after.node(id).inputs.size(), 1u);
 }
 
@@ -218,7 +253,8 @@ TEST(Literals, ConstantsOfOneElementAreWrittenIntoExpressions) {
     const %p : f32[] = {2}
     %a : f32[2,3] = pointwise{expr="mul(x0,x1);pow(t0,x2)"}(%x, %h, %p) "a"
     output %a
-)g", "pointwise");
+)g",
+                                "pointwise");
   EXPECT_EQ(after.node(after.order()[0]).op.text(), R"g(pointwise{expr="mul(x0,0.5);pow(t0,2)"})g");
 }
 
@@ -228,7 +264,8 @@ TEST(Literals, TypesAndShapesStay) {
     const %h : f32[1,1] = {0.5}
     %a : f32[1,3] = pointwise{expr="mul(x0,x1)"}(%x, %h) "a"
     output %a
-)g", R"g(input %x : bool[3]
+)g",
+                           R"g(input %x : bool[3]
     const %h : i32[1] = {5}
     const %k : i32[1] = {7}
     %a : i32[3] = pointwise{expr="select(x0,x1,x2)"}(%x, %h, %k) "a"

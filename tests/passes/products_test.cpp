@@ -24,7 +24,8 @@ TEST(MergeProducts, OfOneRow) {
   output %r
   output %s
   output %t
-)g", "matmul slice pointwise slice reshape slice softmax");
+)g",
+                                "matmul slice pointwise slice reshape slice softmax");
   EXPECT_EQ(after.node(after.order()[0]).name, "query + key + value");
 }
 
@@ -39,7 +40,8 @@ TEST(MergeProducts, WithRowsOfWeights) {
   %d : f32[1,3] = pointwise{expr="tanh(x0)"}(%b) "d"
   output %c
   output %d
-)g", "matmul slice pointwise slice pointwise");
+)g",
+             "matmul slice pointwise slice pointwise");
 }
 
 // Two rows; a result that the user holds; another epilogue; a bias that is computed.
@@ -57,7 +59,8 @@ TEST(MergeProducts, WhereSlicesOrEpiloguesCostSomethingTheyStay) {
   %d : f32[{0},4] = pointwise{{expr="tanh(x0)"}}(%b) "d"
   output %c
   output {3}
-)g", rows, epilogue, bias, last);
+)g",
+                       rows, epilogue, bias, last);
   };
   constexpr std::string_view kLeft = "matmul matmul pointwise pointwise";
   expectPass(kPass, body(1, "add(x0,x1)", "%z", "%d"), "matmul slice pointwise slice pointwise");
@@ -80,7 +83,8 @@ TEST(MergeProducts, OnGpusOnlyWhereSlicesArePlaces) {
   %d : f32[1,10] = pointwise{{expr="tanh(x0)"}}(%b) "d"
   output %c
   output %d
-}})g", columns));
+}})g",
+                                          columns));
     Options options;
     options.device = "cuda";
     for (const auto& pass : pipeline()) {

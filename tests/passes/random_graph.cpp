@@ -128,35 +128,22 @@ ValueId Generator::withNumber(const std::string& op, ValueId x, double value) {
 void Generator::step(ValueId x) {
   if (elements(x) > kManyElements) return anyRowwise(x);
   switch (pick(24)) {
-    case 0:
-      return unary(x);
-    case 1:
-      return perChannel(x);
+    case 0: return unary(x);
+    case 1: return perChannel(x);
     case 2:
-    case 3:
-      return residual(x);
+    case 3: return residual(x);
     case 4:
-    case 5:
-      return convolution(x);
-    case 6:
-      return pick(2) == 0 ? pooling(x) : movement(x);
-    case 7:
-      return pick(2) == 0 ? matmul(x) : branches(x);
-    case 8:
-      return rowwise(x);
-    case 9:
-      return activation(x);
-    case 10:
-      return normalization(x);
-    case 11:
-      return attention(x);
-    case 12:
-      return pieces(x);
+    case 5: return convolution(x);
+    case 6: return pick(2) == 0 ? pooling(x) : movement(x);
+    case 7: return pick(2) == 0 ? matmul(x) : branches(x);
+    case 8: return rowwise(x);
+    case 9: return activation(x);
+    case 10: return normalization(x);
+    case 11: return attention(x);
+    case 12: return pieces(x);
     case 13:
-    case 14:
-      return movement(x);
-    default:
-      return anyOperator(x);
+    case 14: return movement(x);
+    default: return anyOperator(x);
   }
 }
 
@@ -248,10 +235,8 @@ void Generator::movement(ValueId x) {
       for (size_t i = 1; i < rank; ++i) flat[1] = flat[1] * in[i];
       return put(ops::Reshape{flat}, {x});
     }
-    case 2:
-      return slice(x);
-    default:
-      return put(ops::Concat{static_cast<int64_t>(rank) - 1}, {x, x});
+    case 2: return slice(x);
+    default: return put(ops::Concat{static_cast<int64_t>(rank) - 1}, {x, x});
   }
 }
 
@@ -276,8 +261,6 @@ void Generator::slice(ValueId x) {
   if (pads) convolution(pool_.back());
 }
 
-graph::Graph randomGraph(uint64_t seed) {
-  return Generator(seed).make();
-}
+graph::Graph randomGraph(uint64_t seed) { return Generator(seed).make(); }
 
 }  // namespace tenon::passes

@@ -19,16 +19,10 @@ uint64_t variable(const char* name, uint64_t otherwise) {
 }
 
 // How many graphs, and the first seed: scripts/fuzz_passes.py asks for more than a test run does.
-uint64_t graphCount() {
-  return variable("TENON_RANDOM_GRAPHS", 300);
-}
-uint64_t firstSeed() {
-  return variable("TENON_RANDOM_FIRST", 1);
-}
+uint64_t graphCount() { return variable("TENON_RANDOM_GRAPHS", 300); }
+uint64_t firstSeed() { return variable("TENON_RANDOM_FIRST", 1); }
 
-bool isTraced() {
-  return std::getenv("TENON_RANDOM_TRACE") != nullptr;
-}
+bool isTraced() { return std::getenv("TENON_RANDOM_TRACE") != nullptr; }
 
 // Counts of operators, and of scalar operators within them, over the graphs as they were made.
 using Counts = std::map<std::string, int64_t>;
@@ -151,7 +145,8 @@ plan::Plan buildIfPossible(const Graph& graph, compile::BuildOptions& options) {
   }
 }
 
-// oneDNN's relu makes 0 of NaN, the reference keeps it: where NaN is expected (behind an average of nothing) any number will do.
+// oneDNN's relu makes 0 of NaN, the reference keeps it: where NaN is expected (behind an average of nothing) any number
+// will do.
 void allowNumbersForNaN(const std::vector<HostTensor>& expected, std::vector<HostTensor>& got) {
   for (size_t i = 0; i < std::min(expected.size(), got.size()); ++i) {
     const auto wanted = expected[i].view();
@@ -205,14 +200,12 @@ void checkBuilds(int level, uint64_t first, uint64_t graphs, bool anyOf = false)
   }
 }
 
-TEST(RandomGraphs, BuildsAtLevelZeroMatch) {
-  checkBuilds(0, firstSeed(), variable("TENON_RANDOM_GRAPHS", 30));
-}
-TEST(RandomGraphs, BuildsAtLevelOneMatch) {
-  checkBuilds(1, firstSeed() + 30, variable("TENON_RANDOM_GRAPHS", 20));
-}
+TEST(RandomGraphs, BuildsAtLevelZeroMatch) { checkBuilds(0, firstSeed(), variable("TENON_RANDOM_GRAPHS", 30)); }
+TEST(RandomGraphs, BuildsAtLevelOneMatch) { checkBuilds(1, firstSeed() + 30, variable("TENON_RANDOM_GRAPHS", 20)); }
 
-TEST(RandomGraphs, BuildsOfAnyCandidatesMatch) { checkBuilds(0, firstSeed(), variable("TENON_RANDOM_GRAPHS", 60), true); }
+TEST(RandomGraphs, BuildsOfAnyCandidatesMatch) {
+  checkBuilds(0, firstSeed(), variable("TENON_RANDOM_GRAPHS", 60), true);
+}
 
 // Kept from runs of many more.
 TEST(RandomGraphs, SeedsThatOnceFailed) {

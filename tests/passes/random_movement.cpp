@@ -94,7 +94,8 @@ void Generator::anyScatter(ValueId x) {
     op.axis = pick(2) == 0 ? axis : axis - dims.rank;
     Dims some;
     for (int i = 0; i < dims.rank; ++i) some.push(i == axis ? 1 + pick(4) : 1 + pick(dims[i]));
-    return put(std::move(op), {x, indices(some, -dims[static_cast<int>(axis)], dims[static_cast<int>(axis)]), weights(some)});
+    return put(std::move(op),
+               {x, indices(some, -dims[static_cast<int>(axis)], dims[static_cast<int>(axis)]), weights(some)});
   }
   op.mode = ops::ScatterMode::kNd;
   const int named = static_cast<int>(1 + pick(std::min(dims.rank, 2)));

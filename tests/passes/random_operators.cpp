@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/op/attention.h"
-#include "ops/op/convolution.h"
 #include "ops/op/concat_pointwise.h"
+#include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 #include "ops/op/matmul.h"
 #include "ops/op/multi_pointwise.h"
@@ -23,42 +23,25 @@ namespace tenon::passes {
 void Generator::anyOperator(ValueId x) {
   switch (pick(20)) {
     case 0:
-    case 1:
-      return anyScalar(x);
+    case 1: return anyScalar(x);
     case 2:
-    case 3:
-      return anyWindow(x);
-    case 4:
-      return anyMatMul(x);
-    case 5:
-      return anyAttention(x);
+    case 3: return anyWindow(x);
+    case 4: return anyMatMul(x);
+    case 5: return anyAttention(x);
     case 6:
-    case 7:
-      return anyNormalization(x);
-    case 8:
-      return anyRowwise(x);
-    case 9:
-      return anyTopK(x);
-    case 10:
-      return anyResize(x);
-    case 11:
-      return pick(3) == 0 ? anyScatter(x) : anyGather(x);
-    case 12:
-      return anySlice(x);
-    case 13:
-      return anyTranspose(x);
-    case 14:
-      return anyReshape(x);
-    case 15:
-      return anyConcat(x);
-    case 16:
-      return pick(2) == 0 ? shapeArithmetic(x) : fill(x);
-    case 17:
-      return pick(3) == 0 ? halves(x) : anyScalar(x);
-    case 18:
-      return quantized();
-    default:
-      return integerStep();
+    case 7: return anyNormalization(x);
+    case 8: return anyRowwise(x);
+    case 9: return anyTopK(x);
+    case 10: return anyResize(x);
+    case 11: return pick(3) == 0 ? anyScatter(x) : anyGather(x);
+    case 12: return anySlice(x);
+    case 13: return anyTranspose(x);
+    case 14: return anyReshape(x);
+    case 15: return anyConcat(x);
+    case 16: return pick(2) == 0 ? shapeArithmetic(x) : fill(x);
+    case 17: return pick(3) == 0 ? halves(x) : anyScalar(x);
+    case 18: return quantized();
+    default: return integerStep();
   }
 }
 
@@ -168,16 +151,11 @@ void Generator::anyWindow(ValueId x) {
 // The text of an epilogue and its inputs; `broadcast` is what they have besides extents of one.
 std::pair<std::string, std::vector<ValueId>> Generator::anyEpilogue(const Dims& broadcast) {
   switch (pick(6)) {
-    case 0:
-      return {"relu(x0)", {}};
-    case 1:
-      return {"add(x0,x1)", {weights(broadcast)}};
-    case 2:
-      return {"mul(x0,0.5);add(t0,x1);sigmoid(t1)", {weights(broadcast)}};
-    case 3:
-      return {"mul(x0,x1);add(t0,x2)", {weights(broadcast), weights({})}};
-    default:
-      return {"", {}};
+    case 0: return {"relu(x0)", {}};
+    case 1: return {"add(x0,x1)", {weights(broadcast)}};
+    case 2: return {"mul(x0,0.5);add(t0,x1);sigmoid(t1)", {weights(broadcast)}};
+    case 3: return {"mul(x0,x1);add(t0,x2)", {weights(broadcast), weights({})}};
+    default: return {"", {}};
   }
 }
 
@@ -335,17 +313,10 @@ void Generator::anyNormalization(ValueId x) {
   if (channels > 1 && pick(3) == 0) op.groups = channels % 2 == 0 ? 2 : channels;
   Dims parameter = channelDims(x);
   switch (pick(4)) {
-    case 0:
-      parameter = {shape(x).back().constant()};
-      break;
-    case 1:
-      parameter = {1};
-      break;
-    case 2:
-      parameter[1] = op.groups;
-      break;
-    default:
-      break;
+    case 0: parameter = {shape(x).back().constant()}; break;
+    case 1: parameter = {1}; break;
+    case 2: parameter[1] = op.groups; break;
+    default: break;
   }
   const ValueId scale = weights(parameter);
   std::vector<ValueId> inputs{x, scale, weights(parameter)};

@@ -43,9 +43,7 @@ void Generator::activation(ValueId x) {
                    : binaryOf("mul(x0,x1)", x, withNumber("div", gate, 6));
       return;
     }
-    case 3:
-      binaryOf("mul(x0,x1)", unaryOf("sigmoid(x0)", x), x);
-      return;
+    case 3: binaryOf("mul(x0,x1)", unaryOf("sigmoid(x0)", x), x); return;
     default: {
       const ValueId sum = withNumber("add", unaryOf("exp(x0)", unaryOf("neg(x0)", unaryOf("clip(x0,-8,8)", x))), 1);
       binaryOf("div(x1,x0)", sum, x);
@@ -122,8 +120,9 @@ void Generator::attention(ValueId x) {
   if (pick(4) > 0) put(ops::Reshape{{in[0], in[1] * in[2], 2 * width}}, {transposed(last_, {0, 2, 1, 3})});
 }
 
-// As PyTorch writes it: one projection, split or picked from a stack; rows before batches; factors on q and k; a condition
-// for a mask; zeros where no key is left; the result through a product of rows in two axes, and a residual sum.
+// As PyTorch writes it: one projection, split or picked from a stack; rows before batches; factors on q and k; a
+// condition for a mask; zeros where no key is left; the result through a product of rows in two axes, and a residual
+// sum.
 void Generator::exportedAttention(ValueId x) {
   const Shape in = shape(x);
   const Extent batch = in[0];
@@ -148,7 +147,8 @@ void Generator::exportedAttention(ValueId x) {
     if (stack != graph::kNone) {
       put(ops::Gather{}, {stack, graph_.addConstant(graph::Constant::scalar(DataType::kI64, static_cast<double>(i)))});
     } else {
-      put(ops::Slice{{0, 0, 2 * width * i}, {outer[0], outer[1], 2 * width}, {}, ops::SliceMode::kStrict}, {projection});
+      put(ops::Slice{{0, 0, 2 * width * i}, {outer[0], outer[1], 2 * width}, {}, ops::SliceMode::kStrict},
+          {projection});
     }
     if (rowsFirst) {
       put(ops::Reshape{{rows, batch * Extent(2), width}}, {last_});
@@ -167,7 +167,8 @@ void Generator::exportedAttention(ValueId x) {
   const ValueId scores = last_;
   const bool conditional = pick(2) == 0;
   if (conditional) {
-    put(ops::Pointwise{ops::parseScalarExpr("greater(x0,0)")}, {weights({rows.constant(), pick(2) == 0 ? 1 : rows.constant()})});
+    put(ops::Pointwise{ops::parseScalarExpr("greater(x0,0)")},
+        {weights({rows.constant(), pick(2) == 0 ? 1 : rows.constant()})});
     put(ops::Pointwise{ops::parseScalarExpr("select(x0,x1,-inf)")}, {last_, scores});
   }
   put(ops::Softmax{3}, {last_});

@@ -82,14 +82,10 @@ void Generator::integerStep() {
   const auto rank = static_cast<int64_t>(shape(x).size());
   const bool isBool = type(x) == DataType::kBool;
   switch (pick(9)) {
-    case 0:
-      return anyTranspose(x);
-    case 1:
-      return anyReshape(x);
-    case 2:
-      return anySlice(x);
-    case 3:
-      return backToNumbers(x);
+    case 0: return anyTranspose(x);
+    case 1: return anyReshape(x);
+    case 2: return anySlice(x);
+    case 3: return backToNumbers(x);
     case 4: {
       if (isBool || rank == 0 || !isConstantFrom(x, 0)) return integerExpression(x);
       ops::Reduce op{static_cast<ops::ReduceOp>(pick(5)), {pick(rank)}, pick(2) == 0};
@@ -109,8 +105,7 @@ void Generator::integerStep() {
         return integerExpression(x);
       return put(ops::TopK{pick(2) == 0, 1 + pick(shape(x).back().constant()), -1, DataType::kI32}, {x});
     }
-    default:
-      return integerExpression(x);
+    default: return integerExpression(x);
   }
 }
 
@@ -189,9 +184,7 @@ void Generator::halves(ValueId x) {
         if (rank > 1 && shape(value).back().isConstant())
           put(ops::MatMul{}, {value, weights({shape(value).back().constant(), 1 + pick(4)}, half)});
         break;
-      case 2:
-        anyTranspose(value);
-        break;
+      case 2: anyTranspose(value); break;
       case 3:
         if (rank > 0) put(ops::Reduce{ops::ReduceOp::kAvg, {rank - 1}, true}, {value});
         break;

@@ -7,22 +7,30 @@ namespace tenon::passes {
 namespace {
 
 // The epilogue that a product keeps when its constant scale is in its weights, and how many inputs the node has.
-void expectScaled(const std::string& epilogue, const std::string& left, size_t inputs, bool transposed = false, const std::string& weights = "[5,7]") {
+void expectScaled(const std::string& epilogue, const std::string& left, size_t inputs, bool transposed = false,
+                  const std::string& weights = "[5,7]") {
   SCOPED_TRACE(epilogue);
-  const auto graph = expectPass("fold_affine", "input %x : f32[2,3,5]\ninput %r : f32[2,3,7]\nconst %w : f32" + weights + " = random(1)\n"
-      "const %b : f32[7] = random(2)\nconst %s : f32[1,7] = random(3)\nconst %h : f32[1] = {0.75}\n%y : f32[2,3,7] = matmul{transposeB=" +
-      (transposed ? "true" : "false") + " epilogue=\"" + epilogue + "\"}(%x, %w, %b, %s, %h, %r) \"y\"\noutput %y\n", "matmul");
+  const auto graph = expectPass(
+      "fold_affine",
+      "input %x : f32[2,3,5]\ninput %r : f32[2,3,7]\nconst %w : f32" + weights +
+          " = random(1)\n"
+          "const %b : f32[7] = random(2)\nconst %s : f32[1,7] = random(3)\nconst %h : f32[1] = {0.75}\n%y : f32[2,3,7] = matmul{transposeB=" +
+          (transposed ? "true" : "false") + " epilogue=\"" + epilogue +
+          "\"}(%x, %w, %b, %s, %h, %r) \"y\"\noutput %y\n",
+      "matmul");
   const auto& node = graph.node(graph.order()[0]);
   EXPECT_EQ(node.inputs.size(), inputs);
   ops::Operator wanted = ops::MatMul{false, transposed, node.op.as<ops::MatMul>()->epilogue};
   EXPECT_EQ(node.op.text(), wanted.text());
-  EXPECT_EQ(node.op.text().find("epilogue") == std::string::npos ? "" : node.op.text().substr(node.op.text().find('"')), left.empty() ? "" : "\"" + left + "\"}");
+  EXPECT_EQ(node.op.text().find("epilogue") == std::string::npos ? "" : node.op.text().substr(node.op.text().find('"')),
+            left.empty() ? "" : "\"" + left + "\"}");
 }
 
 TEST(FoldAffine, ScalesBehindProducts) {
   expectScaled("add(x0,x1);mul(t0,x2);add(t1,x4)", "add(x0,x2);add(t0,x1)", 4);
   expectScaled("mul(x0,x2);add(t0,x1);add(t1,x4)", "add(x0,x2);add(t0,x1)", 4);
-  expectScaled("add(x0,x1);mul(t0,x2);gelu_erf(t1);mul(t2,x4);mul(t3,x1)", "add(x0,x3);gelu_erf(t0);mul(t1,x2);mul(t2,x1)", 5);
+  expectScaled("add(x0,x1);mul(t0,x2);gelu_erf(t1);mul(t2,x4);mul(t3,x1)",
+               "add(x0,x3);gelu_erf(t0);mul(t1,x2);mul(t2,x1)", 5);
   expectScaled("mul(x0,x3);relu(t0);add(t1,x4)", "relu(x0);add(t0,x1)", 3);
   expectScaled("mul(x0,0.5)", "", 2);
   expectScaled("div(x0,4);sub(x1,t0);mul(t1,x2);add(t2,x4)", "add(x0,x2);add(t0,x1)", 4, true, "[7,5]");
@@ -30,10 +38,12 @@ TEST(FoldAffine, ScalesBehindProducts) {
 }
 
 TEST(FoldAffine, WhatIsNoScaleOfColumnsStays) {
-  const auto same = [](const std::string& epilogue, const std::string& constants, const std::string& inputs, const Options& options = {}) {
+  const auto same = [](const std::string& epilogue, const std::string& constants, const std::string& inputs,
+                       const Options& options = {}) {
     SCOPED_TRACE(epilogue);
-    const std::string body = "input %x : f32[2,3,5]\ninput %r : f32[2,3,7]\nconst %w : f32[5,7] = random(1)\n" + constants +
-                             "%y : f32[2,3,7] = matmul{epilogue=\"" + epilogue + "\"}(%x, %w, " + inputs + ") \"y\"\noutput %y\n";
+    const std::string body = "input %x : f32[2,3,5]\ninput %r : f32[2,3,7]\nconst %w : f32[5,7] = random(1)\n" +
+                             constants + "%y : f32[2,3,7] = matmul{epilogue=\"" + epilogue + "\"}(%x, %w, " + inputs +
+                             ") \"y\"\noutput %y\n";
     auto graph = graph::parse("graph \"g\" {\n" + body + "}\n");
     EXPECT_EQ(runPass("fold_affine", graph, options), 0);
   };
@@ -52,15 +62,17 @@ TEST(FoldAffine, WhatIsNoScaleOfColumnsStays) {
 // The end of a block that works on channels-last rows within a network that is channels-first.
 std::string block(const std::string& between, const std::string& other, const std::string& rest) {
   return "input %x : f32[2,3,4,5]\ninput %z : f32[2,3,4,6]\nconst %w : f32[5,6] = random(1)\nconst %b : f32[6] = random(2)\n"
-         "const %s : f32[6,1,1] = random(3)\n%p : f32[2,3,4,6] = matmul{epilogue=\"add(x0,x1)\"}(%x, %w, %b) \"product\"\n" + between +
-         "%t : f32[2,6,3,4] = transpose{permutation=[0,3,1,2]}(%p) \"forward\"\n" + other +
+         "const %s : f32[6,1,1] = random(3)\n%p : f32[2,3,4,6] = matmul{epilogue=\"add(x0,x1)\"}(%x, %w, %b) \"product\"\n" +
+         between + "%t : f32[2,6,3,4] = transpose{permutation=[0,3,1,2]}(%p) \"forward\"\n" + other +
          "%y : f32[2,6,3,4] = pointwise{expr=\"mul(x0,x2);add(t0,x1)\"}(%t, %o, %s) \"sum\"\noutput %y\n" + rest;
 }
 
-const std::string kShared = "%o : f32[2,6,3,4] = transpose{permutation=[0,3,1,2]}(%z) \"residual\"\n"
-                            "const %k : f32[6,1,1,1] = random(5)\n%e : f32[2,6,3,4] = convolution{groups=6}(%o, %k) \"other\"\noutput %e\n";
-const std::string kConvolved = "input %i : f32[2,2,3,4]\nconst %v : f32[6,2,1,1] = random(4)\n%o : f32[2,6,3,4] = convolution(%i, %v) \"convolved\"\n"
-                               "%e : f32[2,6,3,4] = pointwise{expr=\"exp(x0)\"}(%o) \"other\"\noutput %e\n";
+const std::string kShared =
+    "%o : f32[2,6,3,4] = transpose{permutation=[0,3,1,2]}(%z) \"residual\"\n"
+    "const %k : f32[6,1,1,1] = random(5)\n%e : f32[2,6,3,4] = convolution{groups=6}(%o, %k) \"other\"\noutput %e\n";
+const std::string kConvolved =
+    "input %i : f32[2,2,3,4]\nconst %v : f32[6,2,1,1] = random(4)\n%o : f32[2,6,3,4] = convolution(%i, %v) \"convolved\"\n"
+    "%e : f32[2,6,3,4] = pointwise{expr=\"exp(x0)\"}(%o) \"other\"\noutput %e\n";
 
 Options onCuda() {
   Options options;
@@ -70,7 +82,8 @@ Options onCuda() {
 
 TEST(SinkTransposes, ResidualSumsComeToTheProduct) {
   expectPass("sink_transposes", block("", kShared, ""), "matmul transpose convolution pointwise transpose");
-  const auto convolved = expectPass("sink_transposes", block("", kConvolved, ""), "matmul convolution pointwise transpose pointwise transpose", onCuda());
+  const auto convolved = expectPass("sink_transposes", block("", kConvolved, ""),
+                                    "matmul convolution pointwise transpose pointwise transpose", onCuda());
   EXPECT_EQ(convolved.node(convolved.value(convolved.outputs()[1]).producer).name, "forward");
 }
 
@@ -80,12 +93,17 @@ TEST(SinkTransposes, SumsThatWouldCostMoreStay) {
   expectPass("sink_transposes", block("", kConvolved, ""), same + " convolution pointwise pointwise");
   expectPass("sink_transposes", block("", "input %o : f32[2,6,3,4]\n", ""), same + " pointwise", onCuda());
   // The product or its transpose has other readers.
-  expectPass("sink_transposes", block("", kShared, "%q : f32[2,6,3,4] = pointwise{expr=\"tanh(x0)\"}(%t) \"reader\"\noutput %q\n"),
+  expectPass("sink_transposes",
+             block("", kShared, "%q : f32[2,6,3,4] = pointwise{expr=\"tanh(x0)\"}(%t) \"reader\"\noutput %q\n"),
              same + " transpose convolution pointwise pointwise");
   expectPass("sink_transposes", block("", kShared, "output %p\n"), same + " transpose convolution pointwise");
   // Another order of axes.
-  expectPass("sink_transposes", block("", "input %u : f32[2,4,6,3]\n%o : f32[2,6,3,4] = transpose{permutation=[0,2,3,1]}(%u) \"residual\"\n"
-             "%e : f32[2,6,3,4] = pointwise{expr=\"exp(x0)\"}(%o) \"other\"\noutput %e\n", ""), same + " transpose pointwise pointwise");
+  expectPass("sink_transposes",
+             block("",
+                   "input %u : f32[2,4,6,3]\n%o : f32[2,6,3,4] = transpose{permutation=[0,2,3,1]}(%u) \"residual\"\n"
+                   "%e : f32[2,6,3,4] = pointwise{expr=\"exp(x0)\"}(%o) \"other\"\noutput %e\n",
+                   ""),
+             same + " transpose pointwise pointwise");
 }
 
 // Blocks of a network: what is left are products with whole epilogues, and no sum.

@@ -22,14 +22,10 @@ bool isExactExpression(const ops::ScalarExpr& expr) {
 
 double unitOfLastPlace(DataType dtype) {
   switch (dtype) {
-    case DataType::kF16:
-      return 0x1p-10;
-    case DataType::kBF16:
-      return 0x1p-7;
-    case DataType::kF8E4M3:
-      return 0x1p-3;
-    default:
-      return 0x1p-23;
+    case DataType::kF16: return 0x1p-10;
+    case DataType::kBF16: return 0x1p-7;
+    case DataType::kF8E4M3: return 0x1p-3;
+    default: return 0x1p-23;
   }
 }
 

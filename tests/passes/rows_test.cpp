@@ -1,4 +1,5 @@
-// Movement and picking of rows: gathers by known indices, chains of movement, products of rows, slices before what they cut.
+// Movement and picking of rows: gathers by known indices, chains of movement, products of rows, slices before what they
+// cut.
 #include "check_pass.h"
 #include "ops/op/matmul.h"
 
@@ -7,7 +8,9 @@ namespace {
 
 TEST(SimplifyGathers, KnownIndices) {
   const auto body = [](const char* indices, const char* op, const char* shape) {
-    return fmt::format("input %x : f32[2,3,4]\nconst %i : i64{}\n%y : f32{} = gather{}(%x, %i) \"y\" from(\"y\")\noutput %y\n", indices, shape, op);
+    return fmt::format(
+        "input %x : f32[2,3,4]\nconst %i : i64{}\n%y : f32{} = gather{}(%x, %i) \"y\" from(\"y\")\noutput %y\n",
+        indices, shape, op);
   };
   expectPass("simplify_gathers", body("[] = {1}", "{axis=1}", "[2,4]"), "slice reshape");
   expectPass("simplify_gathers", body("[1] = {-1}", "{axis=-1}", "[2,3,1]"), "slice reshape");
@@ -26,11 +29,13 @@ TEST(SimplifyGathers, SlicesOfGathers) {
     %b : f32[2,2,3] = slice{{start=[0,2,0] size=[2,2,3]}}(%g) "b"
     output %a
     output %b
-    {})g", more);
+    {})g",
+                       more);
   };
   expectPass("simplify_gathers", body(""), "gather gather");
   expectPass("simplify_gathers", body("output %g\n"), "gather slice slice");
-  expectPass("simplify_gathers", body("%c : f32[2,3,3] = slice{start=[0,0,0] size=[2,3,3]}(%g) \"c\"\n    output %c\n"), "gather slice slice slice");
+  expectPass("simplify_gathers", body("%c : f32[2,3,3] = slice{start=[0,0,0] size=[2,3,3]}(%g) \"c\"\n    output %c\n"),
+             "gather slice slice slice");
 }
 
 TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
@@ -41,7 +46,8 @@ TEST(SimplifyGathers, NegativeIndicesCountAnyway) {
     %w : i64[3] = pointwise{{expr="add(x0,{});less(x0,0);select(t1,t0,x0)"}}(%i) "w"
     %y : f32[3,4] = gather(%x, %w) "y" from("y")
     output %y
-)g", extent);
+)g",
+                       extent);
   };
   expectPass("simplify_gathers", body(5), "pointwise gather");
   expectPass("simplify_gathers", body(4), "pointwise pointwise gather");
@@ -54,7 +60,8 @@ TEST(SinkRows, ReshapesAndTransposesGoBehindProducts) {
     %r : f32{1} = {0}(%x) "r"
     %y : f32{2} = matmul(%r, %w) "y" from("y")
     output %y
-)g", movement, rows, out, weights);
+)g",
+                       movement, rows, out, weights);
   };
   expectPass("sink_rows", body("reshape{shape=[6,4]}", "[6,4]", "[6,5]", "[4,5]"), "matmul reshape");
   expectPass("sink_rows", body("reshape{shape=[3,2,4]}", "[3,2,4]", "[3,2,5]", "[1,4,5]"), "matmul reshape");
@@ -74,7 +81,8 @@ TEST(SinkRows, ReshapesGoBehindNormalizations) {
     %n : f32{0} = normalization{{{1}}}(%r, %s, %s) "n" from("n")
     output %n
     {3}
-)g", shape, fields, scale, more);
+)g",
+                       shape, fields, scale, more);
   };
   for (const char* fields : {"axes=[1]", "axes=[-1] centered=false"}) {
     expectPass("sink_rows", body("[6,4]", fields), "pointwise normalization reshape");
@@ -99,27 +107,37 @@ TEST(SinkRows, RowsFromNothing) {
     output %y
     output %p
 )g";
-  for (const char* pass : {"sink_rows", "merge_movement", "attention_heads", "hoist_slices"}) expectPass(pass, body, "fill transpose matmul matmul");
+  for (const char* pass : {"sink_rows", "merge_movement", "attention_heads", "hoist_slices"})
+    expectPass(pass, body, "fill transpose matmul matmul");
 }
 
 TEST(MergeMovement, Chains) {
   const auto body = [](const std::string& steps, const std::string& last) {
     return "input %x : f32[2,3,4,5]\n" + steps + "output %" + last + "\n";
   };
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+  expectPass("merge_movement",
+             body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
     %b : f32[8,3,5] = reshape{shape=[8,3,5]}(%a) "b"
     %c : f32[3,8,5] = transpose{permutation=[1,0,2]}(%b) "c"
     %d : f32[3,2,4,5] = reshape{shape=[3,2,4,5]}(%c) "d"
-)g", "d"), "transpose");
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+)g",
+                  "d"),
+             "transpose");
+  expectPass("merge_movement",
+             body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
     %b : f32[2,4,1,3,5] = reshape{shape=[2,4,1,3,5]}(%a) "b"
     %c : f32[2,3,1,4,5] = transpose{permutation=[0,3,2,1,4]}(%b) "c"
-)g", "c"), "reshape");
+)g",
+                  "c"),
+             "reshape");
   // Extents that do not come apart.
-  expectPass("merge_movement", body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
+  expectPass("merge_movement",
+             body(R"g(%a : f32[2,4,3,5] = transpose{permutation=[0,2,1,3]}(%x) "a"
     %b : f32[6,4,5] = reshape{shape=[6,4,5]}(%a) "b"
     %c : f32[4,6,5] = transpose{permutation=[1,0,2]}(%b) "c"
-)g", "c"), "transpose reshape transpose");
+)g",
+                  "c"),
+             "transpose reshape transpose");
 }
 
 TEST(AlignProducts, WeightsReadInWholePacks) {
@@ -132,7 +150,8 @@ TEST(AlignProducts, WeightsReadInWholePacks) {
     const %b : f32[{0}] = random(2)
     %y : f32[2,3,{0}] = matmul{{epilogue="add(x0,x1)"}}(%x, %w, %b) "y" from("y")
     output %y
-}})g", columns));
+}})g",
+                                                 columns));
     auto after = before;
     run(after, onGpu);
     const auto* product = after.node(after.order()[0]).op.as<ops::MatMul>();
@@ -158,10 +177,14 @@ TEST(HoistSlices, RowsThatNobodyReadsAreNotComputed) {
     %q : f32[2,5,8] = pointwise{expr="add(x0,x1);mul(t0,x2)"}(%o, %x, %p) "q" from("q")
 )g";
   const auto cut = [&](const char* name, int start, int size, int stride) {
-    return fmt::format("%{3} : f32[2,{1},8] = slice{{start=[0,{0},0] size=[2,{1},8] stride=[1,{2},1]}}(%q) \"{3}\"\n", start, size, stride, name);
+    return fmt::format("%{3} : f32[2,{1},8] = slice{{start=[0,{0},0] size=[2,{1},8] stride=[1,{2},1]}}(%q) \"{3}\"\n",
+                       start, size, stride, name);
   };
-  expectPass("hoist_slices", body + cut("y", 1, 1, 1) + "output %y\n", "slice slice normalization matmul matmul pointwise");
-  expectPass("hoist_slices", body + cut("y", 0, 2, 3) + cut("z", 0, 2, 3) + "%r : f32[2,2,8] = pointwise{expr=\"sub(x0,x1)\"}(%y, %z) \"r\"\noutput %r\n",
+  expectPass("hoist_slices", body + cut("y", 1, 1, 1) + "output %y\n",
+             "slice slice normalization matmul matmul pointwise");
+  expectPass("hoist_slices",
+             body + cut("y", 0, 2, 3) + cut("z", 0, 2, 3) +
+                 "%r : f32[2,2,8] = pointwise{expr=\"sub(x0,x1)\"}(%y, %z) \"r\"\noutput %r\n",
              "slice slice normalization matmul matmul pointwise pointwise");
   // Rows that others read, or others rows.
   const std::string all = "normalization matmul matmul pointwise slice";
@@ -174,7 +197,8 @@ TEST(HoistSlices, RowsThatNobodyReadsAreNotComputed) {
     %n : f32[2,5,8] = normalization{axes=[-1]}(%x, %s, %t) "n"
     %y : f32[2,5,4] = slice{start=[0,0,0] size=[2,5,4]}(%n) "y"
     output %y
-)g", "normalization slice");
+)g",
+             "normalization slice");
 }
 
 TEST(HoistSlices, ScalarWorkStaysBehindConvolutions) {
@@ -184,7 +208,8 @@ TEST(HoistSlices, ScalarWorkStaysBehindConvolutions) {
     %r : f32[1,6,5,5] = pointwise{expr="relu(x0)"}(%c) "r"
     %y : f32[1,6,2,5] = slice{start=[0,0,1,0] size=[1,6,2,5]}(%r) "y"
     output %y
-)g", "convolution pointwise slice");
+)g",
+             "convolution pointwise slice");
 }
 
 TEST(HoistPointwise, PositionsGoBeforeTheConcatenation) {
@@ -197,7 +222,8 @@ TEST(HoistPointwise, PositionsGoBeforeTheConcatenation) {
     %j : f32[2,5,6] = concat{{axis=1}}(%c, %m) "j" from("j")
     %y : f32[2,5,6] = pointwise{{expr="add(x0,x1)"}}(%j, %p) "y" from("y")
     output %y
-)g", positions);
+)g",
+                       positions);
   };
   for (const char* positions : {"[1,5,6]", "[5,1]", "[6]", "[2,1,1]"}) {
     expectPass("hoist_pointwise", body(positions), "matmul pointwise pointwise concat");

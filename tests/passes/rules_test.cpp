@@ -34,9 +34,11 @@ HostTensor operand(DataType type, int stride, uint64_t seed) {
     if (i < pairs) {
       tensor.view().storeDouble(i, values[static_cast<size_t>(i / stride) % values.size()]);
     } else if (isFloating(type)) {
-      tensor.view().storeDouble(i, std::ldexp(static_cast<double>(generator() >> 11) * 0x1p-53 - 0.5, static_cast<int>(generator() % 24)));
+      tensor.view().storeDouble(
+          i, std::ldexp(static_cast<double>(generator() >> 11) * 0x1p-53 - 0.5, static_cast<int>(generator() % 24)));
     } else {
-      tensor.view().storeInt(i, type == DataType::kBool ? static_cast<int64_t>(generator() % 2) : static_cast<int64_t>(generator()) >> (generator() % 63));
+      tensor.view().storeInt(i, type == DataType::kBool ? static_cast<int64_t>(generator() % 2)
+                                                        : static_cast<int64_t>(generator()) >> (generator() % 63));
     }
   }
   return tensor;
@@ -83,8 +85,8 @@ bool compare(const Rule& rule, DataType type) {
   right.evaluate({views, outB, &symbols});
   for (int64_t i = 0; i < kCount; ++i) {
     if (sameValue(a.view(), b.view(), i)) continue;
-    ADD_FAILURE() << rule.text << " for " << name(type) << ": a=" << views[0].loadDouble(i) << " b="
-                  << (count > 1 ? views[1].loadDouble(i) : 0) << " gives " << a.view().loadDouble(i) << " and "
+    ADD_FAILURE() << rule.text << " for " << name(type) << ": a=" << views[0].loadDouble(i)
+                  << " b=" << (count > 1 ? views[1].loadDouble(i) : 0) << " gives " << a.view().loadDouble(i) << " and "
                   << b.view().loadDouble(i);
     break;
   }
@@ -95,8 +97,8 @@ TEST(Rules, BothSidesAgreeOnEveryValue) {
   ASSERT_FALSE(pointwiseRules().empty());
   for (const auto& rule : pointwiseRules()) {
     int types = 0;
-    for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kI32, DataType::kI64, DataType::kI8,
-                            DataType::kU8, DataType::kBool}) {
+    for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kI32, DataType::kI64,
+                            DataType::kI8, DataType::kU8, DataType::kBool}) {
       types += compare(rule, type) ? 1 : 0;
     }
     EXPECT_GT(types, 0) << rule.text << " was tried on no type";
@@ -130,20 +132,35 @@ TEST(Rules, ActivationsAreRecognised) {
   EXPECT_EQ(recognised("div(x0,1.4142135381698608);erf(t0);add(t1,1);mul(x0,t2);mul(t3,0.5)"), "gelu_erf(x0)");
   EXPECT_EQ(recognised("mul(x0,0.5);div(x0,1.4142135381698608);erf(t1);add(1,t2);mul(t0,t3)"), "gelu_erf(x0)");
   EXPECT_EQ(recognised("mul(0.70710677,x0);erf(t0);add(t1,1);mul(0.5,t2);mul(t3,x0)"), "gelu_erf(x0)");
-  EXPECT_EQ(recognised("pow(x0,3);mul(t0,0.044714998);add(x0,t1);mul(t2,0.79788458);tanh(t3);add(t4,1);mul(x0,0.5);mul(t6,t5)"), "gelu_tanh(x0)");
-  EXPECT_EQ(recognised("mul(x0,x0);mul(x0,t0);mul(0.044714998,t1);add(x0,t2);mul(0.79788458,t3);tanh(t4);add(1,t5);mul(x0,t6);mul(0.5,t7)"), "gelu_tanh(x0)");
-  EXPECT_EQ(recognised("mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)", DataType::kF16), "gelu_tanh(x0)");
-  EXPECT_EQ(recognised("add(x0,3);clip(t0,0,6);div(t1,6);mul(x0,t2)"), "hard_sigmoid(x0,0.16666666666666666,0.5);mul(x0,t0)");
+  EXPECT_EQ(
+      recognised(
+          "pow(x0,3);mul(t0,0.044714998);add(x0,t1);mul(t2,0.79788458);tanh(t3);add(t4,1);mul(x0,0.5);mul(t6,t5)"),
+      "gelu_tanh(x0)");
+  EXPECT_EQ(
+      recognised(
+          "mul(x0,x0);mul(x0,t0);mul(0.044714998,t1);add(x0,t2);mul(0.79788458,t3);tanh(t4);add(1,t5);mul(x0,t6);mul(0.5,t7)"),
+      "gelu_tanh(x0)");
+  EXPECT_EQ(
+      recognised(
+          "mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)",
+          DataType::kF16),
+      "gelu_tanh(x0)");
+  EXPECT_EQ(recognised("add(x0,3);clip(t0,0,6);div(t1,6);mul(x0,t2)"),
+            "hard_sigmoid(x0,0.16666666666666666,0.5);mul(x0,t0)");
   EXPECT_EQ(recognised("neg(x0);exp(t0);add(t1,1);div(x0,t2)"), "sigmoid(x0);mul(x0,t0)");
   EXPECT_EQ(recognised("sqrt(x0);div(1,t0)"), "rsqrt(x0)");
   // A constant that is another number stays.
   EXPECT_NE(recognised("div(x0,1.5);erf(t0);add(t1,1);mul(x0,t2);mul(t3,0.5)"), "gelu_erf(x0)");
-  EXPECT_NE(recognised("mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)"), "gelu_tanh(x0)");
+  EXPECT_NE(
+      recognised(
+          "mul(x0,0.79785);mul(x0,0.04471);mul(t1,x0);add(t2,1);mul(t0,t3);tanh(t4);add(t5,1);mul(x0,0.5);mul(t7,t6)"),
+      "gelu_tanh(x0)");
 }
 
 TEST(Rules, SimplifyReachesAFixedPoint) {
-  for (const char* source : {"neg(x0);neg(t0);add(t1,x1)", "mul(x0,1);add(t0,x1);relu(t1);relu(t2)", "neg(x1);add(x0,t0)",
-                             "exp(x0);exp(x0);add(t0,t1)", "max(x0,x1);max(t0,x1);identity(t1)"}) {
+  for (const char* source :
+       {"neg(x0);neg(t0);add(t1,x1)", "mul(x0,1);add(t0,x1);relu(t1);relu(t2)", "neg(x1);add(x0,t0)",
+        "exp(x0);exp(x0);add(t0,t1)", "max(x0,x1);max(t0,x1);identity(t1)"}) {
     const auto once = simplify(ops::parseScalarExpr(source));
     EXPECT_EQ(once, simplify(once)) << source;
     EXPECT_LT(once.instructions.size(), ops::parseScalarExpr(source).instructions.size()) << source;

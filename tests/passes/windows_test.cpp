@@ -41,9 +41,10 @@ TEST(ThinWindows, ZerosBetweenTapsBecomeDilation) {
 }
 
 TEST(ThinWindows, OtherWindowsStay) {
-  for (const auto& text : {body(window(4, 4, {0, 2}, {0, 2}), 10, 11, ""), body(window(1, 1, {0}, {0}), 13, 14, ""),
-                           body(window(3, 3, {0, 1, 2}, {0, 1, 2}), 11, 12, ""), body(window(3, 3, {1}, {0, 1, 2}), 11, 12, ""),
-                           body(window(5, 5, {1, 3}, {1, 3}), 9, 10, "")}) {
+  for (const auto& text :
+       {body(window(4, 4, {0, 2}, {0, 2}), 10, 11, ""), body(window(1, 1, {0}, {0}), 13, 14, ""),
+        body(window(3, 3, {0, 1, 2}, {0, 1, 2}), 11, 12, ""), body(window(3, 3, {1}, {0, 1, 2}), 11, 12, ""),
+        body(window(5, 5, {1, 3}, {1, 3}), 9, 10, "")}) {
     auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
     EXPECT_EQ(runPass("thin_windows", graph), 0) << graph::text(graph);
   }
@@ -62,26 +63,31 @@ constexpr const char* kConvolution = R"g(input %x : f32[1,3,6,7]
 
 TEST(SinkWindows, NearestNeighboursRepeatWhatIsComputedOnce) {
   const std::string resize = "%r : f32[1,4,12,21] = resize{shape=[1,4,12,21]}(%c) \"resize\"\n";
-  const std::string perChannel = "const %s : f32[1,4,1,1] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"mul(x0,x1);tanh(t0)\"}(%r, %s) \"y\"\n";
+  const std::string perChannel =
+      "const %s : f32[1,4,1,1] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"mul(x0,x1);tanh(t0)\"}(%r, %s) \"y\"\n";
   expectPass("sink_windows", kConvolution + resize + perChannel + "output %y\n", "convolution pointwise resize");
   const std::string square = "%y : f32[1,4,12,21] = pointwise{expr=\"mul(x0,x1)\"}(%r, %r) \"y\"\noutput %y\n";
   expectPass("sink_windows", kConvolution + resize + square, "convolution pointwise resize");
   // What differs from place to place, what others read, what interpolates and what gets smaller stays.
-  const std::string perColumn = "const %s : f32[21] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"add(x0,x1)\"}(%r, %s) \"y\"\noutput %y\n";
+  const std::string perColumn =
+      "const %s : f32[21] = random(2)\n%y : f32[1,4,12,21] = pointwise{expr=\"add(x0,x1)\"}(%r, %s) \"y\"\noutput %y\n";
   expectPass("sink_windows", kConvolution + resize + perColumn, "convolution resize pointwise");
-  expectPass("sink_windows", kConvolution + resize + perChannel + "output %y\noutput %r\n", "convolution resize pointwise");
+  expectPass("sink_windows", kConvolution + resize + perChannel + "output %y\noutput %r\n",
+             "convolution resize pointwise");
   const std::string linear = "%r : f32[1,4,12,21] = resize{mode=linear shape=[1,4,12,21]}(%c) \"resize\"\n";
   expectPass("sink_windows", kConvolution + linear + perChannel + "output %y\n", "convolution resize pointwise");
   expectPass("sink_windows", kConvolution + std::string(R"g(%r : f32[1,4,3,7] = resize{shape=[1,4,3,7]}(%c) "resize"
     %y : f32[1,4,3,7] = pointwise{expr="relu(x0)"}(%r) "y"
     output %y
-  )g"), "convolution resize pointwise");
+  )g"),
+             "convolution resize pointwise");
 }
 
 TEST(SinkWindows, MaximaOfWhatKeepsTheOrder) {
   const auto body = [](const std::string& fields, const std::string& expr) {
-    return kConvolution + ("%p : f32[1,4,3,4] = pooling{" + fields + "}(%c) \"pool\"\n%y : f32[1,4,3,4] = pointwise{expr=\"" + expr +
-                           "\"}(%p) \"y\"\noutput %y\n");
+    return kConvolution +
+           ("%p : f32[1,4,3,4] = pooling{" + fields + "}(%c) \"pool\"\n%y : f32[1,4,3,4] = pointwise{expr=\"" + expr +
+            "\"}(%p) \"y\"\noutput %y\n");
   };
   const std::string padded = "window=[2,2] strides=[2,2] prePadding=[0,1]";
   for (const char* expr : {"relu(x0)", "tanh(x0)", "sigmoid(x0)", "clip(x0,-0.25,0.5)", "leaky_relu(x0,0.1)"}) {
@@ -92,7 +98,8 @@ TEST(SinkWindows, MaximaOfWhatKeepsTheOrder) {
   }
   expectPass("sink_windows", body("type=average " + padded, "relu(x0)"), "convolution pooling pointwise");
   // A window of padding alone gives the lowest number, which relu would make 0.
-  expectPass("sink_windows", body("window=[2,2] strides=[2,2] prePadding=[0,2] postPadding=[0,-1]", "relu(x0)"), "convolution pooling pointwise");
+  expectPass("sink_windows", body("window=[2,2] strides=[2,2] prePadding=[0,2] postPadding=[0,-1]", "relu(x0)"),
+             "convolution pooling pointwise");
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ TEST(PlanDamage, ForgedManifests) {
   for (int round = 0; round < 20000; ++round) {
     Blob blob = Blob::copyOf(good);
     for (uint64_t flips = 1 + random() % 4; flips > 0; --flips) {
-      blob.data()[header.manifest.offset + random() % header.manifest.bytes] ^= std::byte{static_cast<unsigned char>(1u << (random() % 8))};
+      blob.data()[header.manifest.offset + random() % header.manifest.bytes] ^=
+          std::byte{static_cast<unsigned char>(1u << (random() % 8))};
     }
     Header forged = header;
     forged.manifest.checksum = checksum(blob.data() + header.manifest.offset, header.manifest.bytes);
@@ -116,7 +117,8 @@ const std::vector<Break> kBreaks{
     {"profile_negative", [](Plan& p) { p.profiles[0]["x"].min[0] = -1; }},
     {"profile_fixed_extent", [](Plan& p) { p.profiles[0]["x"].max[1] = 4; }},
     {"profile_huge", [](Plan& p) { p.profiles[0]["x"].max[0] = INT64_MAX; }},
-    {"profile_values", [](Plan& p) { p.profiles[0]["x"].minValues = p.profiles[0]["x"].optValues = p.profiles[0]["x"].maxValues = {1}; }},
+    {"profile_values",
+     [](Plan& p) { p.profiles[0]["x"].minValues = p.profiles[0]["x"].optValues = p.profiles[0]["x"].maxValues = {1}; }},
     {"io_tensor_count", [](Plan& p) { p.programs[0].ioTensors.pop_back(); }},
     {"io_tensor_index", [](Plan& p) { p.programs[0].ioTensors[0] = 1000; }},
     {"io_tensor_other", [](Plan& p) { p.programs[0].ioTensors[0] = 3; }},
@@ -130,13 +132,20 @@ const std::vector<Break> kBreaks{
     {"constant_too_small", [](Plan& p) { tensor(p, 2).shape = {4}; }},
     {"constant_dynamic", [](Plan& p) { tensor(p, 2).shape = {Extent::symbol("N")}; }},
     {"constant_bytes", [](Plan& p) { p.constants[0].bytes = 11; }},
-    {"constant_overflow", [](Plan& p) { p.constants[0].dims = {1ll << 40, 1ll << 40}; }},
+    {"constant_overflow",
+     [](Plan& p) {
+       p.constants[0].dims = {1ll << 40, 1ll << 40};
+     }},
     {"constant_negative_extent", [](Plan& p) { p.constants[0].dims = {-3}; }},
     {"view_of_nothing", [](Plan& p) { tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 99; }},
     {"view_of_itself", [](Plan& p) { tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 4; }},
     {"place_of_no_view", [](Plan& p) { tensor(p, 3).viewOffset = 4; }},
-    {"place_of_unknown_symbol", [](Plan& p) { tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 3, tensor(p, 4).viewOffset = Extent::symbol("Q"); }},
-    {"pitch_of_linear", [](Plan& p) { tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 3, tensor(p, 4).pitch = 64; }},
+    {"place_of_unknown_symbol",
+     [](Plan& p) {
+       tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 3, tensor(p, 4).viewOffset = Extent::symbol("Q");
+     }},
+    {"pitch_of_linear",
+     [](Plan& p) { tensor(p, 4).storage = Storage::kView, tensor(p, 4).index = 3, tensor(p, 4).pitch = 64; }},
     {"view_in_other_memory", [](Plan& p) { p.programs[0].steps.back().kind = StepKind::kView; }},
     {"beyond_arena", [](Plan& p) { tensor(p, 3).offset = p.programs[0].arenaBytes; }},
     {"offset_wraps", [](Plan& p) { tensor(p, 3).offset = UINT64_MAX - 63; }},
@@ -163,7 +172,8 @@ const std::vector<Break> kBreaks{
     {"dimension_names", [](Plan& p) { p.io[0].dimensionNames = {"only one"}; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, UnsoundPlan, testing::ValuesIn(kBreaks), [](const auto& info) { return std::string(info.param.what); });
+INSTANTIATE_TEST_SUITE_P(All, UnsoundPlan, testing::ValuesIn(kBreaks),
+                         [](const auto& info) { return std::string(info.param.what); });
 
 TEST(PlanCompatibility, NamesWhatIsNeededAndWhatIsThere) {
   Plan plan = test::smallPlan(false);
@@ -174,7 +184,8 @@ TEST(PlanCompatibility, NamesWhatIsNeededAndWhatIsThere) {
     FAIL() << "expected an error";
   } catch (const Unsupported& error) {
     const std::string message = error.what();
-    for (const char* part : {"isa:avx512", "big machine", "small machine", "isa:sse4"}) EXPECT_NE(message.find(part), std::string::npos) << message;
+    for (const char* part : {"isa:avx512", "big machine", "small machine", "isa:sse4"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
   }
   plan.target.requirements.pop_back();
   EXPECT_NO_THROW(checkCompatible(plan, machine));

@@ -61,15 +61,17 @@ TEST(PlanInspector, FollowsTheVerbosity) {
 }
 
 TEST(PlanInspector, AConvolutionHasTheFieldsOfTensorRT) {
-  const Plan plan = planOf("convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}",
-                           {{{"1", "3", "8", "8"}}, {{"5", "3", "3", "3"}, true}, {{"5"}, true}}, {"1", "5", "4", "4"});
-  EXPECT_EQ(layerText(plan, 0, 0),
-            "Name: layer, LayerType: Convolution, Inputs: [ { Name: x0, Location: Device, Dimensions: [1,3,8,8], Format/Datatype: Row major "
-            "linear FP32 }], Outputs: [ { Name: y, Location: Device, Dimensions: [1,5,4,4], Format/Datatype: Row major linear FP32 }], "
-            "ParameterType: Convolution, Kernel: [3,3], PaddingMode: kEXPLICIT_ROUND_DOWN, PrePadding: [1,1], PostPadding: [1,1], Stride: [2,2], "
-            "Dilation: [1,1], OutMaps: 5, Groups: 1, Weights: {\"Type\": \"Float\", \"Count\": 135}, Bias: {\"Type\": \"Float\", \"Count\": 5}, "
-            "HasBias: 1, HasReLU: 1, HasSparseWeights: 0, HasDynamicFilter: 0, HasDynamicBias: 0, HasResidual: 0, Activation: RELU, TacticName: "
-            "ref.evaluate, TacticValue: 0x01bde0e1d9f2f35d, StreamId: 0, Metadata: [ONNX Layer: a]\\u001e[ONNX Layer: b]");
+  const Plan plan =
+      planOf("convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue=\"relu(x0)\"}",
+             {{{"1", "3", "8", "8"}}, {{"5", "3", "3", "3"}, true}, {{"5"}, true}}, {"1", "5", "4", "4"});
+  EXPECT_EQ(
+      layerText(plan, 0, 0),
+      "Name: layer, LayerType: Convolution, Inputs: [ { Name: x0, Location: Device, Dimensions: [1,3,8,8], Format/Datatype: Row major "
+      "linear FP32 }], Outputs: [ { Name: y, Location: Device, Dimensions: [1,5,4,4], Format/Datatype: Row major linear FP32 }], "
+      "ParameterType: Convolution, Kernel: [3,3], PaddingMode: kEXPLICIT_ROUND_DOWN, PrePadding: [1,1], PostPadding: [1,1], Stride: [2,2], "
+      "Dilation: [1,1], OutMaps: 5, Groups: 1, Weights: {\"Type\": \"Float\", \"Count\": 135}, Bias: {\"Type\": \"Float\", \"Count\": 5}, "
+      "HasBias: 1, HasReLU: 1, HasSparseWeights: 0, HasDynamicFilter: 0, HasDynamicBias: 0, HasResidual: 0, Activation: RELU, TacticName: "
+      "ref.evaluate, TacticValue: 0x01bde0e1d9f2f35d, StreamId: 0, Metadata: [ONNX Layer: a]\\u001e[ONNX Layer: b]");
   const auto layer = json::parse(layerJson(plan, 0, 0));
   EXPECT_EQ(layer["Name"], "layer");
   EXPECT_EQ(layer["LayerType"], "Convolution");
@@ -100,34 +102,55 @@ TEST(PlanInspector, EachKindOfLayerHasItsFields) {
     std::vector<Operand> operands;
     std::string expected;
   } cases[] = {
-      {"deconvolution{groups=2}", {{x}, {{"4", "3", "2", "2"}, true}}, "LayerType: Deconvolution|OutMaps: 6, Groups: 2|Activation: NONE"},
-      {"convolution{epilogue=\"add(x0,x1);relu(t0)\"}", {{x}, {{"4", "4", "1", "1"}, true}, {x}}, "HasResidual: 1, Activation: RELU|{ Name: x2,"},
-      {"convolution{epilogue=\"clip(x0,0,6)\"}", {{x}, {{"4", "4", "1", "1"}}}, "HasDynamicFilter: 1|Activation: CLIPPED_RELU"},
-      {"convolution{epilogue=\"sigmoid(x0);mul(x0,t0)\"}", {{x}, {{"4", "4", "1", "1"}, true}},
+      {"deconvolution{groups=2}",
+       {{x}, {{"4", "3", "2", "2"}, true}},
+       "LayerType: Deconvolution|OutMaps: 6, Groups: 2|Activation: NONE"},
+      {"convolution{epilogue=\"add(x0,x1);relu(t0)\"}",
+       {{x}, {{"4", "4", "1", "1"}, true}, {x}},
+       "HasResidual: 1, Activation: RELU|{ Name: x2,"},
+      {"convolution{epilogue=\"clip(x0,0,6)\"}",
+       {{x}, {{"4", "4", "1", "1"}}},
+       "HasDynamicFilter: 1|Activation: CLIPPED_RELU"},
+      {"convolution{epilogue=\"sigmoid(x0);mul(x0,t0)\"}",
+       {{x}, {{"4", "4", "1", "1"}, true}},
        "Activation: GENERIC, ParameterSubType: PointWiseExpression|PointWiseExpressionOperations: [\"auto const var0 = sigmoid(arg0);\",\"auto "
        "const var1 = mul(arg0, var0);\"]"},
-      {"matmul{transposeB=true epilogue=\"max(x0,0)\"}", {{{"6", "6"}}, {{"6", "6"}, true}},
+      {"matmul{transposeB=true epilogue=\"max(x0,0)\"}",
+       {{{"6", "6"}}, {{"6", "6"}, true}},
        "ParameterType: MatrixMultiply, MatrixOpA: NONE, MatrixOpB: TRANSPOSE, Weights: {\"Type\": \"Float\", \"Count\": 36}, HasBias: 0, "
        "HasReLU: 1, HasResidual: 0, Activation: RELU"},
-      {"matmul{epilogue=\"add(x0,x1)\"}", {{{"6", "6"}}, {{"6", "6"}, true}, {{"6"}, true}}, "HasBias: 1, HasReLU: 0, HasResidual: 0, Activation: NONE"},
-      {"pooling{type=average window=[3,3] strides=[2,2] exclusive=false}", {{x}},
+      {"matmul{epilogue=\"add(x0,x1)\"}",
+       {{{"6", "6"}}, {{"6", "6"}, true}, {{"6"}, true}},
+       "HasBias: 1, HasReLU: 0, HasResidual: 0, Activation: NONE"},
+      {"pooling{type=average window=[3,3] strides=[2,2] exclusive=false}",
+       {{x}},
        "PoolingType: AVERAGE, WindowSize: [3,3], PaddingMode: kEXPLICIT_ROUND_DOWN, PrePadding: [0,0], PostPadding: [0,0], Stride: [2,2], "
        "BlendFactor: 0, AverageCountExcludesPadding: 0"},
       {"pooling{window=[3,3] ceilMode=true}", {{x}}, "PoolingType: MAX|PaddingMode: kEXPLICIT_ROUND_UP"},
-      {"slice{start=[0,0,-1,-1] size=[2,4,8,8] mode=fill}", {{x}},
+      {"slice{start=[0,0,-1,-1] size=[2,4,8,8] mode=fill}",
+       {{x}},
        "ParameterType: Slice, Start: [0,0,-1,-1], Size: [2,4,8,8], Stride: [1,1,1,1], Mode: FILL, negativeInfinityPadding: 0"},
-      {"transpose{permutation=[0,3,1,2]}", {{x}},
+      {"transpose{permutation=[0,3,1,2]}",
+       {{x}},
        "ParameterType: Shuffle, FirstTranspose: [0,3,1,2], Reshape: nbDims=-1, SecondTranspose: [0,1,2,3], ZeroIsPlaceholder: 1"},
-      {"resize{mode=linear coordinates=half_pixel shape=[2,4,12,12] scales=[1,1,2,2]}", {{x}},
+      {"resize{mode=linear coordinates=half_pixel shape=[2,4,12,12] scales=[1,1,2,2]}",
+       {{x}},
        "ParameterType: Resize, ResizeMode: kLINEAR, ResizeScales: [1,1,2,2]|NNRounding: kFLOOR, CoordTransform: kHALF_PIXEL"},
       {"softmax{axis=1}", {{x}}, "LayerType: SoftMax|ParameterType: SoftMax, Axes: 2, HasLog: 0"},
       {"softmax{}", {{x}}, "Axes: 8"},
-      {"reduce{op=avg axes=[2,3] keepDims=true}", {{x}}, "ParameterType: Reduce, Operation: AVG, Axes: 12, KeepDimensions: 1"},
+      {"reduce{op=avg axes=[2,3] keepDims=true}",
+       {{x}},
+       "ParameterType: Reduce, Operation: AVG, Axes: 12, KeepDimensions: 1"},
       {"topk{largest=false k=3 axis=1}", {{x}}, "ParameterType: TopK, TopKOperation: MIN, K: 3, Axes: 2"},
-      {"normalization{axes=[3] epsilon=0.5}", {{x}, {{"6"}, true}, {{"6"}, true}}, "ParameterType: Normalization, Axes: 8, Epsilon: 0.5"},
-      {"gather{axis=2}", {{x}, {{"3"}, false, DataType::kI32}}, "ParameterType: Gather, Mode: DEFAULT, Axis: 2, NbElementWiseDims: 0"},
+      {"normalization{axes=[3] epsilon=0.5}",
+       {{x}, {{"6"}, true}, {{"6"}, true}},
+       "ParameterType: Normalization, Axes: 8, Epsilon: 0.5"},
+      {"gather{axis=2}",
+       {{x}, {{"3"}, false, DataType::kI32}},
+       "ParameterType: Gather, Mode: DEFAULT, Axis: 2, NbElementWiseDims: 0"},
       {"concat{axis=1}", {{x}, {x}}, "LayerType: Concatenation|Axis: 1"},
-      {"pointwise{expr=\"mul(x0,0.5);cast.f16(t0)\"}", {{x}},
+      {"pointwise{expr=\"mul(x0,0.5);cast.f16(t0)\"}",
+       {{x}},
        "LayerType: PointWiseV2|ParameterType: PointWise, ParameterSubType: PointWiseExpression, NbInputArgs: 1, InputArgs: [\"arg0\"], NbOutputVars: "
        "1, OutputVars: [\"var1\"], NbParams: 0, Params: [], NbLiterals: 1, Literals: [\"0.5\"], NbOperations: 2, Operations: [\"auto const var0 = "
        "mul(arg0, 0.5);\",\"auto const var1 = cast<Half>(var0);\"]"},
@@ -135,16 +158,23 @@ TEST(PlanInspector, EachKindOfLayerHasItsFields) {
       {"reformat{to=channels_last}", {{x}}, "ParameterType: Reformat, Origin: REFORMAT"},
       {"composite{parts=[{softmax{} [0]}] outputs=[0]}", {{x}}, "ParameterType: Composite, Parts: [\"Softmax\"]"},
       // Operators that TensorRT has no names for show what differs from their defaults.
-      {"cumulative{axis=1 exclusive=true}", {{x}}, "LayerType: Cumulative|ParameterType: Cumulative, Axis: 1, Exclusive: 1, Tactic"},
-      {"attention{heads=2 scale=0.25}", {{{"1", "4", "8"}}, {{"1", "4", "8"}}, {{"1", "4", "8"}}}, "ParameterType: Attention, Heads: 2, Scale: 0.25"},
-      {"pointwise_reduce{expr=\"mul(x0,x0)\" axes=[1]}", {{x}}, "LayerType: PointwiseReduce|Expr: \"mul(x0,x0)\", Axes: [1]"},
+      {"cumulative{axis=1 exclusive=true}",
+       {{x}},
+       "LayerType: Cumulative|ParameterType: Cumulative, Axis: 1, Exclusive: 1, Tactic"},
+      {"attention{heads=2 scale=0.25}",
+       {{{"1", "4", "8"}}, {{"1", "4", "8"}}, {{"1", "4", "8"}}},
+       "ParameterType: Attention, Heads: 2, Scale: 0.25"},
+      {"pointwise_reduce{expr=\"mul(x0,x0)\" axes=[1]}",
+       {{x}},
+       "LayerType: PointwiseReduce|Expr: \"mul(x0,x0)\", Axes: [1]"},
   };
   for (const auto& [op, operands, expected] : cases) {
     const Plan plan = planOf(op, operands, x);
     const auto line = layerText(plan, 0, 0);
     for (size_t at = 0; at <= expected.size();) {
       const auto end = std::min(expected.find('|', at), expected.size());
-      EXPECT_NE(line.find(expected.substr(at, end - at)), std::string::npos) << expected.substr(at, end - at) << "\nin: " << line;
+      EXPECT_NE(line.find(expected.substr(at, end - at)), std::string::npos)
+          << expected.substr(at, end - at) << "\nin: " << line;
       at = end + 1;
     }
     const auto layer = json::parse(layerJson(plan, 0, 0));  // throws when it is none
@@ -167,7 +197,8 @@ TEST(PlanInspector, ExtentsAreThoseOfTheContext) {
   EXPECT_EQ(partly["Outputs"][0]["Format/Datatype"], "Row major linear FP32");
   EXPECT_EQ(partly["Size"], json({3, 6}));
   const SymbolValues all{{"N", 3}, {"M", 9}};
-  EXPECT_NE(layerText(plan, 0, 0, &all).find("Dimensions: [3,9], Format/Datatype: Row major linear FP32"), std::string::npos);
+  EXPECT_NE(layerText(plan, 0, 0, &all).find("Dimensions: [3,9], Format/Datatype: Row major linear FP32"),
+            std::string::npos);
 }
 
 TEST(PlanInspector, FormatsAreDescribedAsTensorRTDoes) {
@@ -180,8 +211,10 @@ TEST(PlanInspector, FormatsAreDescribedAsTensorRTDoes) {
   EXPECT_EQ(formatDescription(DataType::kI64, Format::kLinear, 1), "Row major linear Int64 format");
   EXPECT_EQ(formatDescription(DataType::kBool, Format::kLinear, 1), "Row major linear BOOL");
   EXPECT_EQ(formatDescription(DataType::kF32, Format::kChannelsLast, 4), "Channel major FP32 format");
-  EXPECT_EQ(formatDescription(DataType::kF32, Format::kChannelsLast, 5), "Channel major FP32 format with 3 spatial dimensions");
-  EXPECT_EQ(formatDescription(DataType::kF16, Format::kBlocked16, 4), "Sixteen wide channel vectorized row major FP16 format");
+  EXPECT_EQ(formatDescription(DataType::kF32, Format::kChannelsLast, 5),
+            "Channel major FP32 format with 3 spatial dimensions");
+  EXPECT_EQ(formatDescription(DataType::kF16, Format::kBlocked16, 4),
+            "Sixteen wide channel vectorized row major FP16 format");
 }
 
 TEST(PlanInspector, NamesStayWithinTheirLine) {

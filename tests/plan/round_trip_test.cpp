@@ -22,7 +22,8 @@ Plan randomPlan(std::mt19937_64& random) {
   hand.plan().facts = {{"b", "2"}, {"a", std::to_string(random())}};
   hand.plan().profilingVerbosity = static_cast<int32_t>(pick(3));
   hand.plan().refittable = pick(2) == 0;
-  for (uint64_t i = 0; i < pick(3); ++i) hand.plan().nativeCode.emplace_back(pick(200), std::byte{static_cast<unsigned char>(random())});
+  for (uint64_t i = 0; i < pick(3); ++i)
+    hand.plan().nativeCode.emplace_back(pick(200), std::byte{static_cast<unsigned char>(random())});
   std::vector<int32_t> values{hand.input("x", DataType::kF32, shape)};
   const auto steps = 1 + pick(30);
   for (uint64_t i = 0; i < steps; ++i) {
@@ -34,8 +35,15 @@ Plan randomPlan(std::mt19937_64& random) {
     values.push_back(out);
   }
   const int32_t y = hand.output("y", DataType::kF32, shape);
-  hand.copy("last", values.back() == y ? values.front() : static_cast<int32_t>(hand.program().steps.back().outputs[0]), y);
-  hand.profile({{"x", {{1, shape[1] == "1" ? 1 : std::stol(shape[1]), 3}, {2, std::stol(shape[1]), 5}, {4, std::stol(shape[1]), 9}, {}, {}, {}}}});
+  hand.copy("last", values.back() == y ? values.front() : static_cast<int32_t>(hand.program().steps.back().outputs[0]),
+            y);
+  hand.profile({{"x",
+                 {{1, shape[1] == "1" ? 1 : std::stol(shape[1]), 3},
+                  {2, std::stol(shape[1]), 5},
+                  {4, std::stol(shape[1]), 9},
+                  {},
+                  {},
+                  {}}}});
   auto plan = hand.finish();
   plan.programs[0].auxStreams = static_cast<int32_t>(pick(kMaxAuxStreams + 1));
   return plan;
@@ -58,8 +66,10 @@ void expectSame(const Plan& a, const Plan& b) {
     for (size_t t = 0; t < a.programs[p].tensors.size(); ++t) {
       const auto& x = a.programs[p].tensors[t];
       const auto& y = b.programs[p].tensors[t];
-      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.format, x.storage, x.index, x.offset, x.bytes, x.firstStep, x.lastStep, x.onHost, x.debug, x.viewOffset, x.pitch),
-                std::tie(y.name, y.dtype, y.shape, y.format, y.storage, y.index, y.offset, y.bytes, y.firstStep, y.lastStep, y.onHost, y.debug, y.viewOffset, y.pitch));
+      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.format, x.storage, x.index, x.offset, x.bytes, x.firstStep,
+                         x.lastStep, x.onHost, x.debug, x.viewOffset, x.pitch),
+                std::tie(y.name, y.dtype, y.shape, y.format, y.storage, y.index, y.offset, y.bytes, y.firstStep,
+                         y.lastStep, y.onHost, y.debug, y.viewOffset, y.pitch));
     }
   }
   ASSERT_EQ(a.constants.size(), b.constants.size());

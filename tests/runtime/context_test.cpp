@@ -187,7 +187,8 @@ TEST(Context, UserManagedMemory) {
   context.enqueue(nullptr);
   finishWork(*engine);
   EXPECT_EQ(y, smallExpected(x));
-  for (uint64_t i = needed; i < needed / 256 * 256 + 512; ++i) ASSERT_EQ(memory[i], std::byte{0x5a}) << "written beyond the memory";
+  for (uint64_t i = needed; i < needed / 256 * 256 + 512; ++i)
+    ASSERT_EQ(memory[i], std::byte{0x5a}) << "written beyond the memory";
   expectContains(messageOf([&] { context.setMemory(memory + 8, needed); }), {"aligned"});
   std::free(memory);
 }
@@ -286,7 +287,8 @@ TEST(Context, ProfilerSeesEveryStep) {
 
 class KeptTensors final : public DebugHook {
  public:
-  void process(const std::string& tensor, const void* address, bool, DataType dtype, const Dims& dims, StreamHandle) override {
+  void process(const std::string& tensor, const void* address, bool, DataType dtype, const Dims& dims,
+               StreamHandle) override {
     EXPECT_EQ(dtype, DataType::kF32);
     names.push_back(tensor);
     const auto* const values = static_cast<const float*>(address);

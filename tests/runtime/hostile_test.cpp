@@ -25,7 +25,8 @@ void runOnce(const std::shared_ptr<const Engine>& engine) {
   Context context(engine, {}, log());
   for (size_t i = 0; i < engine->io().size(); ++i) {
     const auto* range = engine->range(0, static_cast<int>(i));
-    if (engine->io()[i].isInput && range != nullptr && range->minValues.empty()) context.setInputShape(static_cast<int>(i), range->min);
+    if (engine->io()[i].isInput && range != nullptr && range->minValues.empty())
+      context.setInputShape(static_cast<int>(i), range->min);
   }
   std::vector<std::vector<std::byte>> buffers;
   for (size_t i = 0; i < engine->io().size(); ++i) {
@@ -50,7 +51,8 @@ TEST(HostilePlans, LoadAndRunOrRefuse) {
     auto bytes = good;
     for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
       auto& byte = bytes[header.manifest.offset + random() % header.manifest.bytes];
-      byte = random() % 2 == 0 ? byte ^ std::byte{static_cast<unsigned char>(1u << (random() % 8))} : std::byte{static_cast<unsigned char>(random())};
+      byte = random() % 2 == 0 ? byte ^ std::byte{static_cast<unsigned char>(1u << (random() % 8))}
+                               : std::byte{static_cast<unsigned char>(random())};
     }
     sign(bytes);
     try {

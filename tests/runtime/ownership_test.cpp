@@ -46,7 +46,8 @@ TEST(Ownership, OwnedConstantsStayWhereTheyAre) {
   std::vector<float> values{1, 2, 3};
   const auto plan = planOver(values, false);
   const auto engine = engineOf(plan);
-  for (size_t i = 0; i < plan.constants.size(); ++i) EXPECT_EQ(engine->plan().constants[i].data, plan.constants[i].data);
+  for (size_t i = 0; i < plan.constants.size(); ++i)
+    EXPECT_EQ(engine->plan().constants[i].data, plan.constants[i].data);
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ std::string messageOf(Call call) {
 }
 
 inline void expectContains(const std::string& message, std::initializer_list<const char*> parts) {
-  for (const char* part : parts) EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
+  for (const char* part : parts)
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
 }
 
 inline void finishWork(const Engine& engine, StreamHandle stream = nullptr) { engine.device().synchronize(stream); }

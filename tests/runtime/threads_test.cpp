@@ -53,7 +53,8 @@ TEST(Threads, QueuedWorkKeepsItsAddressesShapesAndMemory) {
   Device& device = engine->device();
   Stream stream;
   std::atomic<bool> go{false};
-  ASSERT_EQ(hostcuda::enqueue(static_cast<hostcuda::StreamHandle>(static_cast<StreamHandle>(stream)), &block, &go, nullptr, hostcuda::Kind::kUser),
+  ASSERT_EQ(hostcuda::enqueue(static_cast<hostcuda::StreamHandle>(static_cast<StreamHandle>(stream)), &block, &go,
+                              nullptr, hostcuda::Kind::kUser),
             hostcuda::Status::kSuccess);
   std::vector<std::vector<float>> xs;
   std::vector<std::vector<float>> ys;
@@ -79,7 +80,9 @@ TEST(Threads, QueuedWorkKeepsItsAddressesShapesAndMemory) {
 
 class Failing final : public DebugHook {
  public:
-  void process(const std::string&, const void*, bool, DataType, const Dims&, StreamHandle) override { throw UserError("the hook gave up"); }
+  void process(const std::string&, const void*, bool, DataType, const Dims&, StreamHandle) override {
+    throw UserError("the hook gave up");
+  }
 };
 
 TEST(Threads, ErrorsOfQueuedWorkComeWithTheNextCall) {
@@ -88,7 +91,8 @@ TEST(Threads, ErrorsOfQueuedWorkComeWithTheNextCall) {
   const auto engine = engineOf(plan);
   Stream stream;
   std::atomic<bool> go{false};
-  ASSERT_EQ(hostcuda::enqueue(static_cast<hostcuda::StreamHandle>(static_cast<StreamHandle>(stream)), &block, &go, nullptr, hostcuda::Kind::kUser),
+  ASSERT_EQ(hostcuda::enqueue(static_cast<hostcuda::StreamHandle>(static_cast<StreamHandle>(stream)), &block, &go,
+                              nullptr, hostcuda::Kind::kUser),
             hostcuda::Status::kSuccess);
   Context context(engine, {}, log());
   auto x = ramp(6);

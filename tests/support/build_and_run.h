@@ -77,7 +77,8 @@ inline double relativeError(const TensorView& got, const TensorView& expected) {
   return std::sqrt(difference) / std::max(std::sqrt(norm), 1e-6);
 }
 
-inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>& engine, const std::vector<HostTensor>& inputs, Log& log) {
+inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>& engine,
+                                   const std::vector<HostTensor>& inputs, Log& log) {
   runtime::Context context(engine, {}, log);
   const auto& io = engine->io();
   size_t next = 0;
@@ -100,8 +101,8 @@ inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>&
 }
 
 // Builds, goes through the serialized plan, runs, and compares every output with the reference.
-inline void expectMatchesReference(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options = {},
-                                   double tolerance = 1e-4) {
+inline void expectMatchesReference(const graph::Graph& graph, const std::vector<HostTensor>& inputs,
+                                   compile::BuildOptions options = {}, double tolerance = 1e-4) {
   RecordingLog log;
   if (options.device.empty()) options.device = "cpu";
   options.log = &log;
@@ -112,11 +113,13 @@ inline void expectMatchesReference(const graph::Graph& graph, const std::vector<
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i].view().dims, expected[i].view().dims) << got[i].view().dims.text();
-    EXPECT_LE(relativeError(got[i].view(), expected[i].view()), tolerance) << "output " << i << " of\n" << graph::text(graph);
+    EXPECT_LE(relativeError(got[i].view(), expected[i].view()), tolerance) << "output " << i << " of\n"
+                                                                           << graph::text(graph);
   }
 }
 
-inline void expectMatchesReference(const std::string& text, std::vector<Dims> inputDims = {}, compile::BuildOptions options = {}) {
+inline void expectMatchesReference(const std::string& text, std::vector<Dims> inputDims = {},
+                                   compile::BuildOptions options = {}) {
   const auto graph = graph::parse(text);
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {

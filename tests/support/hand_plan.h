@@ -1,5 +1,5 @@
-// Plans put together by hand, for tests of the plan file and the runtime that need no builder: steps of the ref backend,
-// lifetimes, sizes and offsets worked out from the steps.
+// Plans put together by hand, for tests of the plan file and the runtime that need no builder: steps of the ref
+// backend, lifetimes, sizes and offsets worked out from the steps.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,9 @@ inline Shape shapeOf(const std::vector<std::string>& extents) {
   return shape;
 }
 
-inline std::string pointwise(const std::string& expression) { return ops::Operator(ops::Pointwise{ops::parseScalarExpr(expression)}).text(); }
+inline std::string pointwise(const std::string& expression) {
+  return ops::Operator(ops::Pointwise{ops::parseScalarExpr(expression)}).text();
+}
 
 // Inputs and outputs, then steps in order; finish() makes one program per profile (one, when there are none).
 class HandPlan {
@@ -38,13 +40,15 @@ class HandPlan {
   }
 
   // Symbols that are whole extents get their source.
-  int32_t input(const std::string& name, DataType dtype, const std::vector<std::string>& extents, bool shapeTensor = false) {
+  int32_t input(const std::string& name, DataType dtype, const std::vector<std::string>& extents,
+                bool shapeTensor = false) {
     const Shape shape = shapeOf(extents);
     const auto io = static_cast<int32_t>(plan_.io.size());
     for (size_t i = 0; i < shape.size(); ++i) {
       std::set<std::string> symbols;
       shape[i].collectSymbols(symbols);
-      if (symbols.size() == 1 && shape[i] == Extent::symbol(*symbols.begin())) plan_.symbols.push_back({*symbols.begin(), false, io, static_cast<int32_t>(i)});
+      if (symbols.size() == 1 && shape[i] == Extent::symbol(*symbols.begin()))
+        plan_.symbols.push_back({*symbols.begin(), false, io, static_cast<int32_t>(i)});
     }
     plan_.io.push_back({name, true, dtype, shape, {}, Format::kLinear, shapeTensor});
     return addIoTensor();
@@ -53,14 +57,17 @@ class HandPlan {
     plan_.io.push_back({name, false, dtype, shapeOf(extents), {}, Format::kLinear, false});
     return addIoTensor();
   }
-  void valueSymbol(const std::string& name, int32_t io, int32_t index) { plan_.symbols.push_back({name, true, io, index}); }
+  void valueSymbol(const std::string& name, int32_t io, int32_t index) {
+    plan_.symbols.push_back({name, true, io, index});
+  }
 
   template <typename T>
   int32_t constant(DataType dtype, const Dims& dims, const std::vector<T>& values) {
     std::shared_ptr<void> data(std::aligned_alloc(64, (values.size() * sizeof(T) / 64 + 1) * 64), std::free);
     std::memcpy(data.get(), values.data(), values.size() * sizeof(T));
     plan_.constants.push_back({dtype, dims, 0, "", data, values.size() * sizeof(T)});
-    program_.tensors.push_back({"constant" + std::to_string(plan_.constants.size()), dtype, toShape(dims), Format::kLinear, plan::Storage::kConstant,
+    program_.tensors.push_back({"constant" + std::to_string(plan_.constants.size()), dtype, toShape(dims),
+                                Format::kLinear, plan::Storage::kConstant,
                                 static_cast<int32_t>(plan_.constants.size()) - 1});
     return last();
   }
@@ -69,11 +76,12 @@ class HandPlan {
     return last();
   }
   int32_t view(const std::string& name, int32_t of, const std::vector<std::string>& extents) {
-    program_.tensors.push_back({name, program_.tensors[static_cast<size_t>(of)].dtype, shapeOf(extents), Format::kLinear, plan::Storage::kView, of});
+    program_.tensors.push_back({name, program_.tensors[static_cast<size_t>(of)].dtype, shapeOf(extents),
+                                Format::kLinear, plan::Storage::kView, of});
     return last();
   }
-  void step(const std::string& name, const std::string& op, std::vector<int32_t> inputs, std::vector<int32_t> outputs, uint64_t workspace = 0,
-            const std::string& backend = "ref", const std::string& kernel = "evaluate") {
+  void step(const std::string& name, const std::string& op, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+            uint64_t workspace = 0, const std::string& backend = "ref", const std::string& kernel = "evaluate") {
     plan::Step step;
     step.kernel = {backend, kernel, 1, op, "", -1};
     step.name = name;
@@ -119,7 +127,8 @@ class HandPlan {
 
   int32_t addIoTensor() {
     const auto& io = plan_.io.back();
-    program_.tensors.push_back({io.name, io.dtype, io.shape, io.format, io.isInput ? plan::Storage::kInput : plan::Storage::kOutput,
+    program_.tensors.push_back({io.name, io.dtype, io.shape, io.format,
+                                io.isInput ? plan::Storage::kInput : plan::Storage::kOutput,
                                 static_cast<int32_t>(plan_.io.size()) - 1});
     program_.ioTensors.push_back(last());
     return last();
@@ -147,7 +156,8 @@ class HandPlan {
       if (found == profile.end()) continue;
       const auto& range = found->second;
       const auto i = static_cast<size_t>(symbol.index);
-      result[symbol.name] = symbol.fromContents ? Interval{range.minValues[i], range.maxValues[i]} : Interval{range.min[symbol.index], range.max[symbol.index]};
+      result[symbol.name] = symbol.fromContents ? Interval{range.minValues[i], range.maxValues[i]}
+                                                : Interval{range.min[symbol.index], range.max[symbol.index]};
     }
     return result;
   }
@@ -168,7 +178,8 @@ class HandPlan {
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       if (program.tensors[i].storage == plan::Storage::kArena) program.tensors[i].offset = layout.offsets[i];
     }
-    for (size_t s = 0; s < program.steps.size(); ++s) program.steps[s].workspaceOffset = layout.offsets[program.tensors.size() + s];
+    for (size_t s = 0; s < program.steps.size(); ++s)
+      program.steps[s].workspaceOffset = layout.offsets[program.tensors.size() + s];
     program.arenaBytes = layout.bytes;
     return program;
   }

@@ -31,21 +31,23 @@ inline std::vector<float> uniform(int64_t count, uint32_t seed) {
   return values;
 }
 
-// "x" [N,3,8,8] -> convolution 3x3 with padding and bias -> ReLU -> maximum over 2x2 -> softmax over channels -> "y" [N,5,4,4],
-// for 1 <= N <= 8.
+// "x" [N,3,8,8] -> convolution 3x3 with padding and bias -> ReLU -> maximum over 2x2 -> softmax over channels -> "y"
+// [N,5,4,4], for 1 <= N <= 8.
 class SmallNetwork {
  public:
   static constexpr int64_t kMaxBatch = 8;
   static constexpr int64_t kChannels = 3;
   static constexpr int64_t kFilters = 5;
   static constexpr int64_t kExtent = 8;
-  static constexpr int64_t kInput = kChannels * kExtent * kExtent;           // of one example
+  static constexpr int64_t kInput = kChannels * kExtent * kExtent;  // of one example
   static constexpr int64_t kOutput = kFilters * kExtent / 2 * kExtent / 2;
 
-  explicit SmallNetwork(uint32_t seed = 1) : kernel_(uniform(kFilters * kChannels * 9, seed)), bias_(uniform(kFilters, seed + 1)) {}
+  explicit SmallNetwork(uint32_t seed = 1)
+      : kernel_(uniform(kFilters * kChannels * 9, seed)), bias_(uniform(kFilters, seed + 1)) {}
 
   // The serialized engine, or null where a call failed; what failed is in the builder's log. The cache may be null.
-  std::unique_ptr<nv::IHostMemory> build(nv::IBuilder& builder, int optimizationLevel = 0, const nv::ITimingCache* cache = nullptr) const {
+  std::unique_ptr<nv::IHostMemory> build(nv::IBuilder& builder, int optimizationLevel = 0,
+                                         const nv::ITimingCache* cache = nullptr) const {
     const std::unique_ptr<nv::INetworkDefinition> network(builder.createNetworkV2(0));
     const std::unique_ptr<nv::IBuilderConfig> config(builder.createBuilderConfig());
     if (network == nullptr || config == nullptr || !define(*network)) return nullptr;
@@ -132,7 +134,8 @@ class SmallNetwork {
           sum += values[static_cast<size_t>(f)] = std::exp(most);
         }
         for (int64_t f = 0; f < kFilters; ++f) {
-          y[static_cast<size_t>((f * kHalf + row) * kHalf + column)] = static_cast<float>(values[static_cast<size_t>(f)] / sum);
+          y[static_cast<size_t>((f * kHalf + row) * kHalf + column)] =
+              static_cast<float>(values[static_cast<size_t>(f)] / sum);
         }
       }
     }
@@ -144,7 +147,8 @@ class SmallNetwork {
 };
 
 // Sets shape and addresses, enqueues, and waits where the stream is the default one; false where a call failed.
-inline bool enqueueSmall(nv::IExecutionContext& context, const std::vector<float>& x, std::vector<float>& y, cudaStream_t stream) {
+inline bool enqueueSmall(nv::IExecutionContext& context, const std::vector<float>& x, std::vector<float>& y,
+                         cudaStream_t stream) {
   const auto batch = static_cast<int64_t>(x.size()) / SmallNetwork::kInput;
   y.assign(static_cast<size_t>(batch * SmallNetwork::kOutput), -1);
   return context.setInputShape("x", SmallNetwork::inputDims(batch)) && context.setInputTensorAddress("x", x.data()) &&

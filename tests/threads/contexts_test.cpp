@@ -63,8 +63,8 @@ TEST_F(Threads, SixteenContextsOfOneEngineAnswerRight) {
     runs += mine;
   });
   const double end = residentMebibytes();
-  std::printf("%d threads, %.0f s: %llu runs, %.1f MiB resident after a tenth of the time, %.1f MiB at the end\n", kThreads,
-              soakTime().count(), static_cast<unsigned long long>(runs), warm.load(), end);
+  std::printf("%d threads, %.0f s: %llu runs, %.1f MiB resident after a tenth of the time, %.1f MiB at the end\n",
+              kThreads, soakTime().count(), static_cast<unsigned long long>(runs), warm.load(), end);
   if (!kSanitized) {  // a sanitizer keeps what was freed
     EXPECT_LE(end, warm * 1.1 + 8);
   }
@@ -81,8 +81,11 @@ TEST_F(Threads, QueuedRunsOfOneContextKeepTheirAddresses) {
     std::vector<std::vector<float>> answers(asked.size());
     for (int round = 0; round < 20; ++round) {
       // The user's function holds the work behind it back in the queue.
-      ASSERT_EQ(cudaLaunchHostFunc(stream.get(), [](void*) { std::this_thread::yield(); }, nullptr), cudaSuccess);
-      for (size_t i = 0; i < asked.size(); ++i) ASSERT_TRUE(enqueueSmall(*context, asked[i].x, answers[i], stream.get()));
+      ASSERT_EQ(cudaLaunchHostFunc(
+                    stream.get(), [](void*) { std::this_thread::yield(); }, nullptr),
+                cudaSuccess);
+      for (size_t i = 0; i < asked.size(); ++i)
+        ASSERT_TRUE(enqueueSmall(*context, asked[i].x, answers[i], stream.get()));
       stream.wait();
       for (size_t i = 0; i < asked.size(); ++i) ASSERT_LE(distance(answers[i], asked[i].y), kTolerance);
     }
@@ -122,13 +125,16 @@ TEST_F(Threads, EventsOrderStreamsOfDifferentThreads) {
     for (int round = 0; round < 25; ++round) {
       const auto x = uniform((1 + round % 8) * SmallNetwork::kInput, static_cast<uint32_t>(100 * thread + round));
       std::vector<float> y;
-      ASSERT_EQ(cudaLaunchHostFunc(first.get(), [](void*) { std::this_thread::yield(); }, nullptr), cudaSuccess);
+      ASSERT_EQ(cudaLaunchHostFunc(
+                    first.get(), [](void*) { std::this_thread::yield(); }, nullptr),
+                cudaSuccess);
       ASSERT_TRUE(enqueueSmall(*context, x, y, first.get()));
       ASSERT_EQ(cudaEventRecord(done, first.get()), cudaSuccess);
       std::vector<float> copy(y.size());
       std::thread consumer([&] {
         ASSERT_EQ(cudaStreamWaitEvent(second.get(), done, 0), cudaSuccess);
-        ASSERT_EQ(cudaMemcpyAsync(copy.data(), y.data(), y.size() * sizeof(float), cudaMemcpyDefault, second.get()), cudaSuccess);
+        ASSERT_EQ(cudaMemcpyAsync(copy.data(), y.data(), y.size() * sizeof(float), cudaMemcpyDefault, second.get()),
+                  cudaSuccess);
         second.wait();
       });
       consumer.join();

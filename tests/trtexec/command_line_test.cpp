@@ -139,7 +139,8 @@ TEST(CommandLine, WrongFlagsGetTheNearestRightOne) {
 }
 
 TEST(CommandLine, OneLinePerProblem) {
-  const CommandLine line = read({"--avgRuns=0", "--useDLACore=1", "--foo", "--percentile=101", "--duration=-2", "--workspace=16"});
+  const CommandLine line =
+      read({"--avgRuns=0", "--useDLACore=1", "--foo", "--percentile=101", "--duration=-2", "--workspace=16"});
   ASSERT_EQ(line.errors.size(), 6u);
   EXPECT_EQ(line.errors[1], "--useDLACore: not supported by Tenon yet: DLA");
   EXPECT_NE(line.errors[5].find("--memPoolSize=workspace:"), std::string::npos);
@@ -158,8 +159,10 @@ TEST(CommandLine, PagesTakeTheWholeLine) {
   EXPECT_EQ(readCommandLine({"--foo", "--help", "--onnx=m"}).page, Page::kHelp);
   EXPECT_EQ(readCommandLine({"--version"}).page, Page::kVersion);
   EXPECT_EQ(readCommandLine({"--onnx=m"}).page, Page::kNone);
-  const std::pair<const char*, Page> forms[] = {{"--help=markdown", Page::kMarkdown}, {"--help=man", Page::kMan},
-                                                {"--help=bash", Page::kBash}, {"--help=zsh", Page::kZsh},
+  const std::pair<const char*, Page> forms[] = {{"--help=markdown", Page::kMarkdown},
+                                                {"--help=man", Page::kMan},
+                                                {"--help=bash", Page::kBash},
+                                                {"--help=zsh", Page::kZsh},
                                                 {"--help=fish", Page::kFish}};
   for (const auto& [argument, page] : forms) {
     EXPECT_EQ(readCommandLine({argument}).page, page) << argument;
@@ -172,7 +175,8 @@ TEST(CommandLine, SwitchesAreOnWithAnyValue) {
   EXPECT_TRUE(good({"--useCudaGraph"}).inference.cudaGraph);
   EXPECT_FALSE(good({}).inference.cudaGraph);
   EXPECT_FALSE(good({"--noTF32"}).build.tf32);
-  EXPECT_EQ(read({"--fp16=0"}).warnings, std::vector<std::string>{"--fp16 is a switch: it is on, and the value '0' is ignored"});
+  EXPECT_EQ(read({"--fp16=0"}).warnings,
+            std::vector<std::string>{"--fp16 is a switch: it is on, and the value '0' is ignored"});
   EXPECT_TRUE(read({"--fp16"}).warnings.empty());
 }
 
@@ -204,21 +208,26 @@ TEST(CommandLine, TacticSourcesAddAndRemove) {
 
 TEST(CommandLine, FlagsWithoutEffectAreSaid) {
   using Lines = std::vector<std::string>;
-  const auto lines = [](std::vector<std::string> arguments, bool onHost) { return idleFlags(good(std::move(arguments)).build, onHost); };
+  const auto lines = [](std::vector<std::string> arguments, bool onHost) {
+    return idleFlags(good(std::move(arguments)).build, onHost);
+  };
   for (const bool onHost : {false, true}) {
     EXPECT_EQ(lines({}, onHost), Lines());
     EXPECT_EQ(lines({"--noTF32", "--stronglyTyped", "--fp16"}, onHost), Lines());
-    EXPECT_EQ(lines({"--sparsity=enable"}, onHost), Lines{"--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it"});
+    EXPECT_EQ(lines({"--sparsity=enable"}, onHost),
+              Lines{"--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it"});
   }
   EXPECT_EQ(lines({"--tacticSources=-CUDNN"}, true),
             Lines{"--tacticSources: the sources are set; Tenon's choice of tactics does not depend on them"});
   EXPECT_EQ(lines({"--fp16"}, true), Lines{"--fp16: FP16 is allowed; the CPU computes in FP32"});
-  EXPECT_EQ(lines({"--int8", "--fp16"}, true), Lines{"--fp16, --int8: FP16, INT8 are allowed; the CPU computes in FP32"});
+  EXPECT_EQ(lines({"--int8", "--fp16"}, true),
+            Lines{"--fp16, --int8: FP16, INT8 are allowed; the CPU computes in FP32"});
   EXPECT_EQ(lines({"--best"}, true), Lines{"--best: FP16, BF16, INT8 are allowed; the CPU computes in FP32"});
   EXPECT_EQ(lines({"--fp16"}, false), Lines());
   EXPECT_EQ(lines({"--bf16"}, false), Lines());
   EXPECT_EQ(lines({"--fp16", "--bf16"}, false), Lines{"--bf16: BF16 is allowed; with --fp16 the GPU computes in FP16"});
-  const std::string quantized = ": INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point";
+  const std::string quantized =
+      ": INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point";
   EXPECT_EQ(lines({"--int8"}, false), Lines{"--int8" + quantized});
   EXPECT_EQ(lines({"--best"}, false), Lines{"--best" + quantized});
   EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16", "--skipInference", "--timingCacheFile=c"}).warnings,
@@ -238,8 +247,10 @@ TEST(CommandLine, ReportsNeedInference) {
 TEST(CommandLine, WrongValuesAreRefused) {
   EXPECT_EQ(firstError({"--duration=inf"}), "--duration: 'inf' is not a number from 0 to 1000000000, without a unit");
   EXPECT_EQ(firstError({"--warmUp=200ms"}), "--warmUp: '200ms' is not a number from 0 to 1000000000, without a unit");
-  EXPECT_EQ(firstError({"--iterations=99999999999"}), "--iterations: '99999999999' is not a whole number from 0 to 2147483647");
-  EXPECT_EQ(firstError({"--builderOptimizationLevel=6"}), "--builderOptimizationLevel: '6' is not a whole number from 0 to 5");
+  EXPECT_EQ(firstError({"--iterations=99999999999"}),
+            "--iterations: '99999999999' is not a whole number from 0 to 2147483647");
+  EXPECT_EQ(firstError({"--builderOptimizationLevel=6"}),
+            "--builderOptimizationLevel: '6' is not a whole number from 0 to 5");
 }
 
 TEST(CommandLine, PrecisionFlags) {
@@ -247,8 +258,9 @@ TEST(CommandLine, PrecisionFlags) {
   const CommandLine line = read({"--stronglyTyped", "--fp16"});
   EXPECT_FALSE(line.options.build.fp16);
   EXPECT_EQ(line.warnings.size(), 1u);
-  const BuildOptions build = good({"--precisionConstraints=obey", "--layerPrecisions=*:fp16,'a:b':fp32",
-                                   "--layerOutputTypes=x:fp32+int32"}).build;
+  const BuildOptions build =
+      good({"--precisionConstraints=obey", "--layerPrecisions=*:fp16,'a:b':fp32", "--layerOutputTypes=x:fp32+int32"})
+          .build;
   ASSERT_EQ(build.layerPrecisions.size(), 2u);
   EXPECT_EQ(build.layerPrecisions[1].first, "a:b");
   EXPECT_EQ(build.layerOutputTypes[0].second.size(), 2u);
@@ -317,5 +329,5 @@ TEST(Shapes, ProfilesOwnTheFlagsDirectlyAfter) {
   EXPECT_NE(firstError({"--optShapes=a:1", "--optShapes=a:2"}), "");
 }
 
-} // namespace
-} // namespace tenon::trtexec
+}  // namespace
+}  // namespace tenon::trtexec

@@ -55,7 +55,8 @@ InferenceTrace trace(float start, float compute) {
 }
 
 bool has(const std::vector<ReportLine>& lines, std::string_view text) {
-  return std::any_of(lines.begin(), lines.end(), [&](const ReportLine& l) { return l.text.find(text) != std::string::npos; });
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const ReportLine& l) { return l.text.find(text) != std::string::npos; });
 }
 
 TEST(Performance, SummaryCountsWhatFollowsTheWarmUp) {
@@ -64,7 +65,7 @@ TEST(Performance, SummaryCountsWhatFollowsTheWarmUp) {
     traces.push_back(trace(static_cast<float>(i * 10), 5));
   }
   InferenceOptions inference;
-  inference.warmUpMs = 100; // The first to compute at 100 ms or later is number 10.
+  inference.warmUpMs = 100;  // The first to compute at 100 ms or later is number 10.
   ReportOptions report;
   report.avgRuns = 20;
   EXPECT_EQ(countWarmUps(traces, inference.warmUpMs), 10u);
@@ -72,8 +73,9 @@ TEST(Performance, SummaryCountsWhatFollowsTheWarmUp) {
   // From 100 to 298 ms: 20 queries in 198 ms.
   EXPECT_TRUE(has(lines, "=== Performance summary ==="));
   EXPECT_TRUE(has(lines, "Throughput: 101.01 qps"));
-  EXPECT_TRUE(has(lines, "Latency: min = 8 ms, max = 8 ms, mean = 8 ms, median = 8 ms, percentile(90%) = 8 ms, "
-                         "percentile(95%) = 8 ms, percentile(99%) = 8 ms"));
+  EXPECT_TRUE(has(lines,
+                  "Latency: min = 8 ms, max = 8 ms, mean = 8 ms, median = 8 ms, percentile(90%) = 8 ms, "
+                  "percentile(95%) = 8 ms, percentile(99%) = 8 ms"));
   EXPECT_TRUE(has(lines, "Enqueue Time: min = 0.25 ms"));
   EXPECT_TRUE(has(lines, "H2D Latency: min = 1 ms"));
   EXPECT_TRUE(has(lines, "GPU Compute Time: min = 5 ms"));
@@ -98,7 +100,8 @@ TEST(Performance, HintsFitTheDevice) {
     EXPECT_TRUE(has(gpu, hint)) << hint;
   }
   const auto host = performanceReport(traces, inference, ReportOptions{}, true);
-  for (const char* hint : {"--useCudaGraph", "--noDataTransfers", "--useSpinWait", "GPU compute time is unstable", "Without a GPU"}) {
+  for (const char* hint :
+       {"--useCudaGraph", "--noDataTransfers", "--useSpinWait", "GPU compute time is unstable", "Without a GPU"}) {
     EXPECT_FALSE(has(host, hint)) << hint;
   }
   EXPECT_TRUE(has(host, "* Compute time is unstable, with coefficient of variance = "));
@@ -147,8 +150,9 @@ float asFloat(const Element& element) {
 }
 
 TEST(TensorValues, HalfAgreesWithTheFormat) {
-  const std::pair<uint16_t, float> known[] = {{0x0000, 0.0F}, {0x3c00, 1.0F}, {0xc000, -2.0F}, {0x7bff, 65504.0F},
-                                              {0x0400, 0x1p-14F}, {0x0001, 0x1p-24F}, {0x3555, 0.333251953125F}};
+  const std::pair<uint16_t, float> known[] = {{0x0000, 0.0F},           {0x3c00, 1.0F},     {0xc000, -2.0F},
+                                              {0x7bff, 65504.0F},       {0x0400, 0x1p-14F}, {0x0001, 0x1p-24F},
+                                              {0x3555, 0.333251953125F}};
   for (const auto& [bits, value] : known) {
     EXPECT_EQ(asFloat(readElement(DataType::kHALF, &bits, 0)), value);
     uint16_t written = 0xffff;
@@ -191,7 +195,7 @@ TEST(TensorValues, EveryFiniteValueSurvivesTheRoundTrip) {
 
 TEST(TensorValues, RoundingIsToTheNearestEven) {
   uint16_t bits = 0;
-  writeElement(DataType::kHALF, &bits, 0, 1 + 0x1p-11); // Half-way between 0x3c00 and 0x3c01.
+  writeElement(DataType::kHALF, &bits, 0, 1 + 0x1p-11);  // Half-way between 0x3c00 and 0x3c01.
   EXPECT_EQ(bits, 0x3c00);
   writeElement(DataType::kHALF, &bits, 0, 1 + 3 * 0x1p-11);
   EXPECT_EQ(bits, 0x3c02);
@@ -282,5 +286,5 @@ TEST(Exports, TimesAndProfile) {
   EXPECT_EQ(layers[1]["percentage"], 75);
 }
 
-} // namespace
-} // namespace tenon::trtexec
+}  // namespace
+}  // namespace tenon::trtexec

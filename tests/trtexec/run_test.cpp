@@ -17,10 +17,10 @@ namespace tenon::trtexec {
 namespace {
 
 using Severity = nvinfer1::ILogger::Severity;
-using tools::InterruptScope;
-using tools::UnfinishedFile;
 using tools::interruptName;
+using tools::InterruptScope;
 using tools::interruptSignal;
+using tools::UnfinishedFile;
 using tools::wasInterrupted;
 
 //! A path in a fresh folder of this test case.
@@ -116,7 +116,8 @@ TEST(Progress, PhasesNestAndVanish) {
     progress.phaseFinish("outer");
     info("the end");
   });
-  EXPECT_NE(seen.out.find("outer [====            ] 1/4 > inner [                ] 0/10"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("outer [====            ] 1/4 > inner [                ] 0/10"), std::string::npos)
+      << seen.out;
   EXPECT_NE(seen.out.find("\r\033[K["), std::string::npos) << "the log line does not take the place of the progress";
   EXPECT_NE(seen.out.find("the end\n"), std::string::npos);
   EXPECT_EQ(seen.out.find("outer", seen.out.find("the end")), std::string::npos) << "progress stays after the end";
@@ -132,7 +133,8 @@ TEST(Progress, NothingIsDrawnInAFile) {
 }
 
 TEST(Progress, LinesFitTheTerminal) {
-  const std::vector<PhaseState> phases{{"Building Engine", 3, 1}, {"Tactic selection", 345, 17}, {"Timing /model/layer.0/Conv", 56, 7}};
+  const std::vector<PhaseState> phases{
+      {"Building Engine", 3, 1}, {"Tactic selection", 345, 17}, {"Timing /model/layer.0/Conv", 56, 7}};
   for (size_t depth = 0; depth <= phases.size(); ++depth) {
     const std::vector<PhaseState> open(phases.begin(), phases.begin() + static_cast<std::ptrdiff_t>(depth));
     for (size_t width = 0; width <= 250; ++width) {
@@ -140,16 +142,20 @@ TEST(Progress, LinesFitTheTerminal) {
     }
     for (size_t i = 0; i < depth; ++i) {
       const std::string counts = fmt::format("{}/{}", phases[i].done, phases[i].steps);
-      EXPECT_NE(progressLine(open, 79).find(counts), std::string::npos) << "the counts of phase " << i << " of " << depth;
+      EXPECT_NE(progressLine(open, 79).find(counts), std::string::npos)
+          << "the counts of phase " << i << " of " << depth;
     }
   }
-  EXPECT_EQ(progressLine({phases[0], phases[1]}, 79), "Building Engine [====        ] 1/3 > Tactic selection [            ] 17/345");
+  EXPECT_EQ(progressLine({phases[0], phases[1]}, 79),
+            "Building Engine [====        ] 1/3 > Tactic selection [            ] 17/345");
   EXPECT_EQ(progressLine({phases[0], phases[1]}, 39), "Building E.. 1/3 > Tactic sel.. 17/345");
-  EXPECT_EQ(progressLine({{"\033[2J\u00e4", 0, 3}, {"b", -1, 1 << 30}}, 79), "?[2J?? [                ] 3/0 > b [                ] 1073741824/-1");
+  EXPECT_EQ(progressLine({{"\033[2J\u00e4", 0, 3}, {"b", -1, 1 << 30}}, 79),
+            "?[2J?? [                ] 3/0 > b [                ] 1073741824/-1");
 }
 
 TEST(Progress, AnInterruptCancelsTheBuild) {
-  for (const auto& [signal, name] : {std::pair(SIGINT, "Ctrl-C (SIGINT)"), std::pair(SIGTERM, "SIGTERM"), std::pair(SIGHUP, "SIGHUP")}) {
+  for (const auto& [signal, name] :
+       {std::pair(SIGINT, "Ctrl-C (SIGINT)"), std::pair(SIGTERM, "SIGTERM"), std::pair(SIGHUP, "SIGHUP")}) {
     Progress progress(false);
     const InterruptScope scope;
     EXPECT_TRUE(progress.stepComplete("any", 0));
@@ -247,5 +253,5 @@ TEST(PlanVersion, IsReadFromTheHead) {
   EXPECT_THROW(printPlanVersion(path), Failure);
 }
 
-} // namespace
-} // namespace tenon::trtexec
+}  // namespace
+}  // namespace tenon::trtexec

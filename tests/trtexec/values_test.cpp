@@ -91,8 +91,10 @@ TEST(Values, Numbers) {
     }
     return "nothing";
   };
-  EXPECT_EQ(message([] { readInt("99999999999", 1, 2147483647); }), "'99999999999' is not a whole number from 1 to 2147483647");
-  EXPECT_EQ(message([] { readNumber("200ms", 0, 1e9); }), "'200ms' is not a number from 0 to 1000000000, without a unit");
+  EXPECT_EQ(message([] { readInt("99999999999", 1, 2147483647); }),
+            "'99999999999' is not a whole number from 1 to 2147483647");
+  EXPECT_EQ(message([] { readNumber("200ms", 0, 1e9); }),
+            "'200ms' is not a number from 0 to 1000000000, without a unit");
 }
 
 TEST(Values, IoFormats) {
@@ -113,5 +115,5 @@ TEST(Values, HomeFolder) {
   EXPECT_EQ(expandHome("a/~/m.onnx"), "a/~/m.onnx");
 }
 
-} // namespace
-} // namespace tenon::trtexec
+}  // namespace
+}  // namespace tenon::trtexec

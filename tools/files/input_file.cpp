@@ -28,7 +28,8 @@ const char* kindOf(mode_t mode) {
 
 }  // namespace
 
-InputFile::InputFile(InputFile&& other) noexcept : data_(std::exchange(other.data_, "")), size_(std::exchange(other.size_, 0)) {}
+InputFile::InputFile(InputFile&& other) noexcept
+    : data_(std::exchange(other.data_, "")), size_(std::exchange(other.size_, 0)) {}
 
 InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(data_, other.data_);

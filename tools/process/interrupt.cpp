@@ -46,9 +46,9 @@ void install() {
   }
   struct sigaction action {};
   action.sa_handler = onSignal;
-  action.sa_flags = SA_RESTART; // a file that is being read does not fail
+  action.sa_flags = SA_RESTART;  // a file that is being read does not fail
   for (const int signal : kSignals) {
-    sigaddset(&action.sa_mask, signal); // one after the other, in the order in which they come
+    sigaddset(&action.sa_mask, signal);  // one after the other, in the order in which they come
   }
   for (size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &previous[i]);
@@ -69,7 +69,7 @@ void uninstall() {
   }
 }
 
-} // namespace
+}  // namespace
 
 InterruptScope::InterruptScope() {
   noted = 0;
@@ -86,10 +86,10 @@ int interruptSignal() { return noted; }
 
 std::string interruptName() {
   switch (noted) {
-  case SIGINT: return "Ctrl-C (SIGINT)";
-  case SIGTERM: return "SIGTERM";
-  case SIGHUP: return "SIGHUP";
-  default: return "nothing";
+    case SIGINT: return "Ctrl-C (SIGINT)";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    default: return "nothing";
   }
 }
 
@@ -106,4 +106,4 @@ UnfinishedFile::~UnfinishedFile() {
   fileIsUnfinished = 0;
 }
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

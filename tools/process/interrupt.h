@@ -8,7 +8,7 @@ namespace tenon::tools {
 //! While it lives, the first SIGINT (Ctrl-C), SIGTERM or SIGHUP is noted and answered with a line on the standard error
 //! stream; the next one ends the process.
 class InterruptScope {
-public:
+ public:
   InterruptScope();
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
@@ -23,11 +23,11 @@ std::string interruptName();
 
 //! While it lives, a signal that ends the process removes this file first: it is not yet whole.
 class UnfinishedFile {
-public:
+ public:
   explicit UnfinishedFile(const std::string& path);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 };
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

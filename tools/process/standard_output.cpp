@@ -32,7 +32,7 @@ void noteError(bool failed) {
   }
 }
 
-} // namespace
+}  // namespace
 
 void print(std::string_view text) {
   errno = 0;
@@ -42,7 +42,8 @@ void print(std::string_view text) {
 std::string outputProblem() {
   errno = 0;
   noteError(std::fflush(stdout) != 0 || std::ferror(stdout) != 0);
-  return outputError == 0 ? "" : fmt::format("the standard output could not be written: {}", std::strerror(outputError));
+  return outputError == 0 ? ""
+                          : fmt::format("the standard output could not be written: {}", std::strerror(outputError));
 }
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

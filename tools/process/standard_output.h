@@ -16,4 +16,4 @@ void print(std::string_view text);
 //! Writes out what is buffered. Empty when all that was printed so far has arrived, else the reason.
 std::string outputProblem();
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

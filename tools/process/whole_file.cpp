@@ -34,12 +34,12 @@ int writeAll(const std::string& path, const void* data, size_t bytes) {
   return std::fclose(file) != 0 && good ? errno : reason;
 }
 
-} // namespace
+}  // namespace
 
 std::string writeWholeFile(const std::string& path, const void* data, size_t bytes) {
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;
-  const bool plain = !exists || S_ISREG(old.st_mode); // not a pipe, a terminal or /dev/full
+  const bool plain = !exists || S_ISREG(old.st_mode);  // not a pipe, a terminal or /dev/full
   char resolved[PATH_MAX];
   const std::string target = plain && exists && realpath(path.c_str(), resolved) != nullptr ? resolved : path;
   const std::string part = plain ? fmt::format("{}.part{}", target, getpid()) : target;
@@ -60,4 +60,4 @@ std::string writeWholeFile(const std::string& path, const void* data, size_t byt
   return reason == 0 ? "" : std::strerror(reason);
 }
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

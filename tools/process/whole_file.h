@@ -11,4 +11,4 @@ namespace tenon::tools {
 //! it is done, else the reason why not; nothing is left then.
 std::string writeWholeFile(const std::string& path, const void* data, size_t bytes);
 
-} // namespace tenon::tools
+}  // namespace tenon::tools

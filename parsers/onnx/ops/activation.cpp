@@ -59,13 +59,14 @@ Values importGelu(Node& node) {
   if (form != "none" && form != "tanh") {
     fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("approximate = '{}'; expected 'none' or 'tanh'", form));
   }
-  return {node.emit().activation(node.input(0), form == "tanh" ? ActivationType::kGELU_TANH : ActivationType::kGELU_ERF)};
+  return {
+      node.emit().activation(node.input(0), form == "tanh" ? ActivationType::kGELU_TANH : ActivationType::kGELU_ERF)};
 }
 
 Values importMish(Node& node) {
   Emitter& emit = node.emit();
-  const Value inner = emit.activation(emit.activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1),
-                                      ActivationType::kTANH);
+  const Value inner =
+      emit.activation(emit.activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1), ActivationType::kTANH);
   return {emit.binary(node.input(0), inner, ElementWiseOperation::kPROD)};
 }
 
@@ -73,9 +74,9 @@ Values importMish(Node& node) {
 Values importSwish(Node& node) {
   Emitter& emit = node.emit();
   const float alpha = node.real("alpha", 1.0f);
-  const Value scaled = alpha == 1.0f ? node.input(0)
-                                     : emit.binary(node.input(0), emit.scalar(node.dataType(0), alpha),
-                                                   ElementWiseOperation::kPROD);
+  const Value scaled =
+      alpha == 1.0f ? node.input(0)
+                    : emit.binary(node.input(0), emit.scalar(node.dataType(0), alpha), ElementWiseOperation::kPROD);
   return {emit.binary(node.input(0), emit.activation(scaled, ActivationType::kSIGMOID), ElementWiseOperation::kPROD)};
 }
 
@@ -145,7 +146,8 @@ const OperatorImporter kRows[] = {
     {"Swish", 24, kNewestOpset, importSwish, "addActivation kSIGMOID, addElementWise"},
     {"PRelu", 7, kNewestOpset, importPRelu, "addParametricReLU"},
     {"Shrink", 9, kNewestOpset, importShrink, "addSelect, addElementWise"},
-    {"Clip", 1, kNewestOpset, importClip, "addActivation kCLIP; bounds computed at run time or integers: addElementWise"},
+    {"Clip", 1, kNewestOpset, importClip,
+     "addActivation kCLIP; bounds computed at run time or integers: addElementWise"},
 };
 
 }  // namespace

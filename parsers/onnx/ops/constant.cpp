@@ -28,15 +28,16 @@ Values importConstant(Node& node) {
     return {emit.store().ofReals(DataType::kFLOAT, {static_cast<int64_t>(values.size())},
                                  std::vector<double>(values.begin(), values.end()))};
   }
-  fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "the value is sparse, a string or absent; expected value, value_float(s) or "
-                                          "value_int(s)");
+  fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+       "the value is sparse, a string or absent; expected value, value_float(s) or "
+       "value_int(s)");
 }
 
 Values importConstantOfShape(Node& node) {
   Emitter& emit = node.emit();
   const auto* attribute = node.find("value");
-  const Value element = attribute == nullptr ? emit.scalar(DataType::kFLOAT, 0.0)
-                                             : Value(node.loader().load(attribute->t(), ""));
+  const Value element =
+      attribute == nullptr ? emit.scalar(DataType::kFLOAT, 0.0) : Value(node.loader().load(attribute->t(), ""));
   if (element.constant().count() != 1) {
     fail(ErrorCode::kINVALID_NODE, fmt::format("value has {} elements; expected 1", element.constant().count()));
   }
@@ -83,7 +84,8 @@ Value rangeOf(Node& node, const Extent& start, const Extent& limit, const Extent
     return emit.cast(emit.list(numbers), type);
   }
   auto& layer = emit.added(emit.network().addFill(toDims({count.known() ? count.value : 1}),
-                                                  nvinfer1::FillOperation::kLINSPACE, DataType::kINT64), "addFill");
+                                                  nvinfer1::FillOperation::kLINSPACE, DataType::kINT64),
+                           "addFill");
   if (!count.known()) {
     layer.setInput(0, emit.shapeTensor({count}));
   }
@@ -109,8 +111,8 @@ Values importRange(Node& node) {
   const double delta = toReals(node.constant(2, "delta")).at(0);
   const double count = std::max(std::ceil((limit - start) / delta), 0.0);
   if (!(count <= static_cast<double>(kMovementLimit))) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("range from {} to {} by {} has {} elements; expected {} at most", start, limit,
-                                               delta, count, kMovementLimit));
+    fail(ErrorCode::kINVALID_NODE, fmt::format("range from {} to {} by {} has {} elements; expected {} at most", start,
+                                               limit, delta, count, kMovementLimit));
   }
   std::vector<double> numbers;
   for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
@@ -127,8 +129,9 @@ Values importCumSum(Node& node) {
   }
   const Extent positive = axis[0].known() ? Extent::of(normalizeAxis(axis[0].value, node.rank(0))) : axis[0];
   const Value scalarAxis = emit.cast(emit.fromExtents({positive}, true), DataType::kINT32);
-  auto* made = emit.network().addCumulative(node.tensor(0), emit.tensor(scalarAxis), nvinfer1::CumulativeOperation::kSUM,
-                                            node.integer("exclusive", 0) != 0, node.integer("reverse", 0) != 0);
+  auto* made =
+      emit.network().addCumulative(node.tensor(0), emit.tensor(scalarAxis), nvinfer1::CumulativeOperation::kSUM,
+                                   node.integer("exclusive", 0) != 0, node.integer("reverse", 0) != 0);
   return {emit.output(emit.added(made, "addCumulative"))};
 }
 
@@ -154,14 +157,15 @@ Values importTrilu(Node& node) {
 Values importEyeLike(Node& node) {
   const Shape shape = node.shape(0);
   if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {}; expected rank 2 with static extents", toString(shape)));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+         fmt::format("input {}; expected rank 2 with static extents", toString(shape)));
   }
   const auto requested = toDataType(static_cast<int32_t>(node.integer("dtype", 0)));
   const DataType type = node.has("dtype") ? requested.value_or(DataType::kE8M0) : node.dataType(0);
   const int64_t k = node.integer("k", 0);
   if (elementCount(shape) > kMovementLimit) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("the matrix {} has {} elements; expected {} at most", toString(shape),
-                                                         elementCount(shape), kMovementLimit));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("the matrix {} has {} elements; expected {} at most",
+                                                         toString(shape), elementCount(shape), kMovementLimit));
   }
   std::vector<int64_t> numbers(static_cast<size_t>(elementCount(shape)), 0);
   for (int64_t row = 0; row < shape[0]; ++row) {

@@ -21,8 +21,9 @@ Operands readOperands(Node& node) {
   Operands operands{node.input(0), node.input(1), node.optional(2), node.shape(1), false, {}};
   const int64_t rank = node.rank(0);
   if (static_cast<int64_t>(operands.kernelShape.size()) != rank || rank < 3 || rank > 5) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input of rank {} with weights {}; expected the same rank, 3 to 5",
-                                                         rank, toString(operands.kernelShape)));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+         fmt::format("input of rank {} with weights {}; expected the same rank, 3 to 5", rank,
+                     toString(operands.kernelShape)));
   }
   for (const int64_t extent : operands.kernelShape) {
     if (extent < 0) {
@@ -98,7 +99,8 @@ void resolvePadding(const Node& node, Operands& operands) {
     int64_t total = 0;
     if (!wanted.empty()) {
       if (in[i + 2] < 0) {
-        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC, "output_shape is given, but the input's extents are dynamic; use pads");
+        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC,
+             "output_shape is given, but the input's extents are dynamic; use pads");
       }
       total = (in[i + 2] - 1) * spatial.strides[i] + reach + extra[i] - wanted[i];
     } else if (same) {  // the output is input * stride

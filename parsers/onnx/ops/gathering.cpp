@@ -133,9 +133,9 @@ Values importGridSample(Node& node) {
     fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
          fmt::format("padding_mode = '{}'; expected zeros, border or reflection", padding));
   }
-  layer.setSampleMode(padding == "zeros" ? nvinfer1::SampleMode::kFILL
-                                         : padding == "border" ? nvinfer1::SampleMode::kCLAMP
-                                                               : nvinfer1::SampleMode::kREFLECT);
+  layer.setSampleMode(padding == "zeros"    ? nvinfer1::SampleMode::kFILL
+                      : padding == "border" ? nvinfer1::SampleMode::kCLAMP
+                                            : nvinfer1::SampleMode::kREFLECT);
   layer.setAlignCorners(node.integer("align_corners", 0) != 0);
   return {emit.output(layer)};
 }

@@ -27,8 +27,8 @@ Values importMatMul(Node& node) {
   a = leftVector ? emit.unsqueeze(a, {0}) : a;
   b = rightVector ? emit.unsqueeze(b, {1}) : b;
   const int64_t rank = std::max(emit.rankOf(a), emit.rankOf(b));
-  Value result = multiply(emit, emit.alignRank(a, rank), MatrixOperation::kNONE, emit.alignRank(b, rank),
-                          MatrixOperation::kNONE);
+  Value result =
+      multiply(emit, emit.alignRank(a, rank), MatrixOperation::kNONE, emit.alignRank(b, rank), MatrixOperation::kNONE);
   if (leftVector || rightVector) {
     std::vector<int64_t> dropped;
     if (leftVector) {
@@ -51,13 +51,15 @@ Value scaled(Emitter& emit, const Value& value, float factor) {
 Values importGemm(Node& node) {
   Emitter& emit = node.emit();
   if (node.rank(0) != 2 || node.rank(1) != 2) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("operands have ranks {} and {}; expected 2 and 2", node.rank(0), node.rank(1)));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("operands have ranks {} and {}; expected 2 and 2", node.rank(0), node.rank(1)));
   }
   const auto operation = [&](const char* name) {
     return node.integer(name, 0) != 0 ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE;
   };
-  const Value product = scaled(emit, multiply(emit, node.input(0), operation("transA"), node.input(1),
-                                              operation("transB")), node.real("alpha", 1.0f));
+  const Value product =
+      scaled(emit, multiply(emit, node.input(0), operation("transA"), node.input(1), operation("transB")),
+             node.real("alpha", 1.0f));
   const float beta = node.real("beta", 1.0f);
   if (!node.hasInput(2) || beta == 0.0f) {
     return {product};

@@ -27,7 +27,8 @@ Values importBatchNormalization(Node& node) {
   const DataType type = node.dataType(0);
   const int64_t rank = node.rank(0);
   if (node.integer("spatial", 1) == 0 && rank > 2) {  // up to opset 8
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "spatial = 0 asks for statistics of each element; expected 1, those of channels");
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+         "spatial = 0 asks for statistics of each element; expected 1, those of channels");
   }
   const double epsilon = node.real("epsilon", 1e-5f);
   bool fixed = true;
@@ -35,23 +36,26 @@ Values importBatchNormalization(Node& node) {
     fixed = fixed && node.input(i).isConstant();
   }
   if (!fixed) {
-    const Value variance = emit.binary(node.input(4), emit.scalar(node.dataType(4), epsilon), ElementWiseOperation::kSUM);
-    const Value factor = emit.binary(node.input(1), emit.unary(variance, UnaryOperation::kSQRT), ElementWiseOperation::kDIV);
+    const Value variance =
+        emit.binary(node.input(4), emit.scalar(node.dataType(4), epsilon), ElementWiseOperation::kSUM);
+    const Value factor =
+        emit.binary(node.input(1), emit.unary(variance, UnaryOperation::kSQRT), ElementWiseOperation::kDIV);
     const Value shift = emit.binary(node.input(2), emit.binary(node.input(3), factor, ElementWiseOperation::kPROD),
                                     ElementWiseOperation::kSUB);
     const Value scaled = emit.binary(node.input(0), perChannel(emit, factor, rank), ElementWiseOperation::kPROD);
     return {emit.binary(scaled, perChannel(emit, shift, rank), ElementWiseOperation::kSUM)};
   }
-  const FoldedNormalization folded = foldBatchNormalization(
-      emit.store(), node.input(1).constant(), node.input(2).constant(), node.input(3).constant(),
-      node.input(4).constant(), epsilon, type, node.qualified(node.proto().output(0)));
+  const FoldedNormalization folded =
+      foldBatchNormalization(emit.store(), node.input(1).constant(), node.input(2).constant(), node.input(3).constant(),
+                             node.input(4).constant(), epsilon, type, node.qualified(node.proto().output(0)));
   const int64_t channels = rank > 1 ? node.shape(0)[1] : 1;
   if (channels >= 0 && folded.factor->count() != channels) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("scale has {} elements for {} channels", folded.factor->count(), channels));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("scale has {} elements for {} channels", folded.factor->count(), channels));
   }
   if (rank < 4) {  // addScaleNd asks for rank 4 or more
-    const Value scaled = emit.binary(node.input(0), perChannel(emit, *folded.factor, rank),
-                                     ElementWiseOperation::kPROD);
+    const Value scaled =
+        emit.binary(node.input(0), perChannel(emit, *folded.factor, rank), ElementWiseOperation::kPROD);
     return {emit.binary(scaled, perChannel(emit, *folded.shift, rank), ElementWiseOperation::kSUM)};
   }
   auto* made = emit.network().addScaleNd(node.tensor(0), nvinfer1::ScaleMode::kCHANNEL, folded.shift->weights(),
@@ -85,14 +89,15 @@ Values importInstanceNormalization(Node& node) {
 Values importLayerNormalization(Node& node) {
   Emitter& emit = node.emit();
   if (node.usesOutput(1) || node.usesOutput(2)) {
-    fail(ErrorCode::kUNSUPPORTED_NODE, "the outputs Mean and InvStdDev have no counterpart in the API; remove their uses");
+    fail(ErrorCode::kUNSUPPORTED_NODE,
+         "the outputs Mean and InvStdDev have no counterpart in the API; remove their uses");
   }
   const int64_t rank = node.rank(0);
   const int32_t axis = node.axis(-1, rank);
   const Value scale = emit.alignRank(node.input(1), rank);
-  const Value bias = node.hasInput(2) ? emit.alignRank(node.input(2), rank)
-                                      : emit.unary(emit.binary(scale, scale, ElementWiseOperation::kSUB),
-                                                   UnaryOperation::kABS);
+  const Value bias = node.hasInput(2)
+                         ? emit.alignRank(node.input(2), rank)
+                         : emit.unary(emit.binary(scale, scale, ElementWiseOperation::kSUB), UnaryOperation::kABS);
   return {normalize(node, scale, bias, axesFrom(axis, rank), node.real("epsilon", 1e-5f), 1)};
 }
 
@@ -124,8 +129,8 @@ Values importRmsNormalization(Node& node) {
   const uint32_t axes = axesFrom(node.axis(-1, rank), rank);
   const Value square = emit.binary(node.input(0), node.input(0), ElementWiseOperation::kPROD);
   const Value mean = emit.reduce(square, ReduceOperation::kAVG, axes, true);
-  const Value shifted = emit.binary(mean, emit.scalar(node.dataType(0), node.real("epsilon", 1e-5f)),
-                                    ElementWiseOperation::kSUM);
+  const Value shifted =
+      emit.binary(mean, emit.scalar(node.dataType(0), node.real("epsilon", 1e-5f)), ElementWiseOperation::kSUM);
   const Value root = emit.unary(shifted, UnaryOperation::kSQRT);
   return {emit.binary(emit.binary(node.input(0), root, ElementWiseOperation::kDIV), node.input(1),
                       ElementWiseOperation::kPROD)};
@@ -183,7 +188,8 @@ const OperatorImporter kRows[] = {
     {"GroupNormalization", 18, kNewestOpset, importGroupNormalization,
      "addNormalization; from opset 21 addElementWise for the channels' scale and bias"},
     {"RMSNormalization", 23, kNewestOpset, importRmsNormalization, "addReduce, addUnary, addElementWise"},
-    {"MeanVarianceNormalization", 9, kNewestOpset, importMeanVarianceNormalization, "addReduce, addUnary, addElementWise"},
+    {"MeanVarianceNormalization", 9, kNewestOpset, importMeanVarianceNormalization,
+     "addReduce, addUnary, addElementWise"},
     {"LpNormalization", 1, kNewestOpset, importLpNormalization, "addReduce, addUnary, addElementWise; p 1 or 2"},
     {"LRN", 1, kNewestOpset, importLrn, "addLRN"},
 };

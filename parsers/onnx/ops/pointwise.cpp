@@ -26,8 +26,9 @@ Value secondOperand(Node& node) {
   const int64_t rank = node.rank(1);
   const int64_t after = node.rank(0) - node.axis(0, node.rank(0)) - rank;
   if (after < 0) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the second input has rank {}, too many from axis {} of the first of rank {}",
-                                               rank, node.axis(0, node.rank(0)), node.rank(0)));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("the second input has rank {}, too many from axis {} of the first of rank {}", rank,
+                     node.axis(0, node.rank(0)), node.rank(0)));
   }
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < after; ++i) {
@@ -109,8 +110,8 @@ Values importIsInf(Node& node) {
     return {infinite};
   }
   const Value zero = emit.scalar(node.dataType(0), 0);
-  const Value sign = emit.binary(node.input(0), zero,
-                                 positive ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
+  const Value sign =
+      emit.binary(node.input(0), zero, positive ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
   const Value found = emit.binary(infinite, sign, ElementWiseOperation::kAND);
   if (!negative && !positive) {
     return {emit.binary(found, emit.unary(infinite, UnaryOperation::kNOT), ElementWiseOperation::kAND)};
@@ -118,9 +119,7 @@ Values importIsInf(Node& node) {
   return {found};
 }
 
-Values importWhere(Node& node) {
-  return {node.emit().select(node.input(0), node.input(1), node.input(2))};
-}
+Values importWhere(Node& node) { return {node.emit().select(node.input(0), node.input(1), node.input(2))}; }
 
 Values importCast(Node& node) {
   const auto to = static_cast<int32_t>(node.integer("to", 0));

@@ -14,15 +14,16 @@ Spatial readWindow(Node& node) {
   const Shape kernel = node.integers("kernel_shape");
   const int64_t rank = node.rank(0);
   if (rank < 3 || rank > 5 || static_cast<int64_t>(kernel.size()) != rank - 2) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input of rank {} with kernel_shape {}; expected rank 3 to 5 and "
-                                                         "one entry for each axis after the second", rank,
-                                                         toString(kernel)));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+         fmt::format("input of rank {} with kernel_shape {}; expected rank 3 to 5 and "
+                     "one entry for each axis after the second",
+                     rank, toString(kernel)));
   }
   Spatial spatial = readSpatial(node, kernel);
   for (const int64_t dilation : spatial.dilations) {
     if (dilation != 1) {
-      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("dilations = {}; pools have dilation 1 only",
-                                                          toString(spatial.dilations)));
+      fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+           fmt::format("dilations = {}; pools have dilation 1 only", toString(spatial.dilations)));
     }
   }
   if (node.integer("ceil_mode", 0) != 0 && spatial.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN) {
@@ -38,8 +39,8 @@ Value pool(Node& node, const Value& input, PoolingType type, bool excludePadding
     spatial.appendUnitAxis();
   }
   const Value source = oneDimensional ? withUnitAxis(emit, input) : input;
-  auto& layer = emit.added(emit.network().addPoolingNd(emit.tensor(source), type, toDims(spatial.kernel)),
-                           "addPoolingNd");
+  auto& layer =
+      emit.added(emit.network().addPoolingNd(emit.tensor(source), type, toDims(spatial.kernel)), "addPoolingNd");
   layer.setStrideNd(toDims(spatial.strides));
   setPadding(layer, spatial);
   layer.setAverageCountExcludesPadding(excludePadding);

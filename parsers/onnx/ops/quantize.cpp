@@ -8,8 +8,9 @@ namespace {
 
 void checkBlocks(const Node& node) {
   if (node.integer("block_size", 0) != 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "block_size is set; expected one scale for the tensor or for each slice of an "
-                                            "axis");
+    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+         "block_size is set; expected one scale for the tensor or for each slice of an "
+         "axis");
   }
 }
 
@@ -22,8 +23,10 @@ DataType quantizedType(const Node& node) {
   const Constant& zero = node.constant(2, "zero point");
   const DataType type = zero.type;
   if (type != DataType::kINT8 && type != DataType::kFP8 && type != DataType::kINT4 && type != DataType::kFP4) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE, fmt::format("the zero point has type {}; expected INT8, FP8, INT4 or FP4. "
-                                                            "Quantize symmetrically to INT8", typeName(type)));
+    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+         fmt::format("the zero point has type {}; expected INT8, FP8, INT4 or FP4. "
+                     "Quantize symmetrically to INT8",
+                     typeName(type)));
   }
   const auto* bytes = static_cast<const unsigned char*>(zero.data);
   if (!std::all_of(bytes, bytes + zero.bytes(), [](unsigned char byte) { return byte == 0; })) {

@@ -54,7 +54,8 @@ Values importReduce(Node& node) {
 
 Values importReduceL1(Node& node) {
   const Axes axes = readAxes(node);
-  return {reduced(node, node.emit().unary(node.input(0), UnaryOperation::kABS), ReduceOperation::kSUM, axes, axes.keep)};
+  return {
+      reduced(node, node.emit().unary(node.input(0), UnaryOperation::kABS), ReduceOperation::kSUM, axes, axes.keep)};
 }
 
 Value sumOfSquares(Node& node) {
@@ -69,7 +70,8 @@ Values importReduceL2(Node& node) { return {node.emit().unary(sumOfSquares(node)
 
 Values importReduceLogSum(Node& node) {
   const Axes axes = readAxes(node);
-  return {node.emit().unary(reduced(node, node.input(0), ReduceOperation::kSUM, axes, axes.keep), UnaryOperation::kLOG)};
+  return {
+      node.emit().unary(reduced(node, node.input(0), ReduceOperation::kSUM, axes, axes.keep), UnaryOperation::kLOG)};
 }
 
 // log(sum(exp(x))) = m + log(sum(exp(x - m))) with m the maximum, which cannot overflow.
@@ -94,8 +96,8 @@ Value softmax(Node& node, const Value& value, int32_t axis) {
 Value logSoftmax(Node& node, const Value& value, int32_t axis) {
   Emitter& emit = node.emit();
   const uint32_t mask = 1u << static_cast<uint32_t>(axis);
-  const Value shifted = emit.binary(value, emit.reduce(value, ReduceOperation::kMAX, mask, true),
-                                    ElementWiseOperation::kSUB);
+  const Value shifted =
+      emit.binary(value, emit.reduce(value, ReduceOperation::kMAX, mask, true), ElementWiseOperation::kSUB);
   const Value sum = emit.reduce(emit.unary(shifted, UnaryOperation::kEXP), ReduceOperation::kSUM, mask, true);
   return emit.binary(shifted, emit.unary(sum, UnaryOperation::kLOG), ElementWiseOperation::kSUB);
 }
@@ -149,8 +151,8 @@ Values importArg(Node& node) {
     fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "select_last_index = 1; the API selects the first of equal elements");
   }
   const int32_t axis = node.axis(0, node.rank(0));
-  auto& layer = emit.added(emit.network().addTopK(node.tensor(0), kOperation, 1, 1u << static_cast<uint32_t>(axis)),
-                           "addTopK");
+  auto& layer =
+      emit.added(emit.network().addTopK(node.tensor(0), kOperation, 1, 1u << static_cast<uint32_t>(axis)), "addTopK");
   const Value index = emit.cast(emit.output(layer, 1), DataType::kINT64);
   return {node.integer("keepdims", 1) != 0 ? index : emit.squeeze(index, {axis})};
 }
@@ -169,8 +171,8 @@ Values importTopK(Node& node) {
   if (fixed < 0 || fixed > INT32_MAX) {
     fail(ErrorCode::kINVALID_NODE, fmt::format("K = {}; expected 0 to 2^31-1", fixed));
   }
-  auto& layer = emit.added(emit.network().addTopK(node.tensor(0), operation, static_cast<int32_t>(fixed), mask),
-                           "addTopK");
+  auto& layer =
+      emit.added(emit.network().addTopK(node.tensor(0), operation, static_cast<int32_t>(fixed), mask), "addTopK");
   if (!counts[0].known()) {
     layer.setInput(1, emit.tensor(emit.cast(emit.fromExtents(counts, true), DataType::kINT32)));
   }
@@ -194,7 +196,8 @@ const OperatorImporter kRows[] = {
     {"ReduceLogSumExp", 1, kNewestOpset, importReduceLogSumExp, "addReduce, addUnary, addElementWise; axes constant"},
     {"Softmax", 1, 12, importAlongMatrix<softmax>, "addSoftMax over the input as a matrix: addShuffle"},
     {"Softmax", 13, kNewestOpset, importAlongAxis<softmax>, "addSoftMax"},
-    {"LogSoftmax", 1, 12, importAlongMatrix<logSoftmax>, "addReduce, addUnary, addElementWise over the input as a matrix"},
+    {"LogSoftmax", 1, 12, importAlongMatrix<logSoftmax>,
+     "addReduce, addUnary, addElementWise over the input as a matrix"},
     {"LogSoftmax", 13, kNewestOpset, importAlongAxis<logSoftmax>, "addReduce, addUnary, addElementWise"},
     {"Hardmax", 1, 12, importAlongMatrix<hardmax>, "addTopK, addOneHot; extent of the axis static"},
     {"Hardmax", 13, kNewestOpset, importAlongAxis<hardmax>, "addTopK, addOneHot; extent of the axis static"},

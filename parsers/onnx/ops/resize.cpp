@@ -33,7 +33,8 @@ void setRounding(nvinfer1::IResizeLayer& layer, const std::string& mode) {
     layer.setNearestRounding(ResizeRoundMode::kCEIL);
   } else {
     fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("nearest_mode = '{}'; expected round_prefer_floor, "
-                                                        "round_prefer_ceil, floor or ceil", mode));
+                                                        "round_prefer_ceil, floor or ceil",
+                                                        mode));
   }
 }
 
@@ -54,7 +55,8 @@ void setCoordinates(nvinfer1::IResizeLayer& layer, const std::string& coordinate
   } else {
     fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
          fmt::format("coordinate_transformation_mode = '{}' with mode '{}'; expected half_pixel, pytorch_half_pixel, "
-                     "asymmetric or align_corners", coordinates, mode));
+                     "asymmetric or align_corners",
+                     coordinates, mode));
   }
 }
 

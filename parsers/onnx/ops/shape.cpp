@@ -30,8 +30,8 @@ Values importReshape(Node& node) {
       continue;
     }
     if (i >= in.size()) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("entry {} of the shape is 0 (copy the extent), but the input has rank {}", i,
-                                                 in.size()));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("entry {} of the shape is 0 (copy the extent), but the input has rank {}", i, in.size()));
     }
     target[i] = in[i];
   }
@@ -83,8 +83,9 @@ Values importTranspose(Node& node) {
 }
 
 std::vector<int64_t> axesOf(Node& node) {
-  return node.opset() < 13 ? node.integers("axes")
-                           : node.hasInput(1) ? toInts(node.constant(1, "axes")) : std::vector<int64_t>{};
+  return node.opset() < 13  ? node.integers("axes")
+         : node.hasInput(1) ? toInts(node.constant(1, "axes"))
+                            : std::vector<int64_t>{};
 }
 
 Values importSqueeze(Node& node) {
@@ -93,8 +94,10 @@ Values importSqueeze(Node& node) {
     const Shape shape = node.shape(0);
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] < 0) {
-        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC, fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
-                                                               "axes", i, toString(shape)));
+        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC,
+             fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
+                         "axes",
+                         i, toString(shape)));
       }
       if (shape[i] == 1) {
         axes.push_back(static_cast<int64_t>(i));
@@ -136,8 +139,8 @@ Values importExpand(Node& node) {
     if (target[i].is(1) || target[i] == in[i]) {
       target[i] = in[i];
     } else if (!in[i].is(1) && in[i].known() && target[i].known()) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("extent {} of axis {} does not broadcast to {}", in[i].value, i,
-                                                 target[i].value));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("extent {} of axis {} does not broadcast to {}", in[i].value, i, target[i].value));
     } else if (in[i].known() && !in[i].is(1)) {
       target[i] = in[i];
     } else if (!in[i].known() && !target[i].known()) {
@@ -152,7 +155,8 @@ Values importTile(Node& node) {
   const Extents in = emit.dims(node.input(0));
   const Extents repeats = emit.elements(node.input(1));
   if (repeats.size() != in.size()) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("repeats has {} entries for an input of rank {}", repeats.size(), in.size()));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("repeats has {} entries for an input of rank {}", repeats.size(), in.size()));
   }
   Extents size;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -179,12 +183,13 @@ Values importDepthToSpace(Node& node) {
   const Extents in = emit.dims(node.input(0));
   const int64_t block = blockSize(node);
   if (in.size() != 4 || !in[1].known()) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {}; expected rank 4 and a static channel count",
-                                                         toString(node.shape(0))));
+    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+         fmt::format("input {}; expected rank 4 and a static channel count", toString(node.shape(0))));
   }
   if (in[1].value % (block * block) != 0) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the {} channels of input {} do not divide by {}, the square of blocksize {}",
-                                               in[1].value, toString(node.shape(0)), block * block, block));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("the {} channels of input {} do not divide by {}, the square of blocksize {}", in[1].value,
+                     toString(node.shape(0)), block * block, block));
   }
   const std::string mode = node.text("mode", "DCR");
   const Extent side = Extent::of(block);
@@ -192,8 +197,8 @@ Values importDepthToSpace(Node& node) {
   const bool depthFirst = mode == "DCR";
   const Value split = emit.reshape(node.input(0), depthFirst ? Extents{in[0], side, side, channels, in[2], in[3]}
                                                              : Extents{in[0], channels, side, side, in[2], in[3]});
-  const Value moved = emit.transpose(split, depthFirst ? std::vector<int32_t>{0, 3, 4, 1, 5, 2}
-                                                       : std::vector<int32_t>{0, 1, 4, 2, 5, 3});
+  const Value moved = emit.transpose(
+      split, depthFirst ? std::vector<int32_t>{0, 3, 4, 1, 5, 2} : std::vector<int32_t>{0, 1, 4, 2, 5, 3});
   const Extent height = emit.combine(in[2], side, ElementWiseOperation::kPROD);
   const Extent width = emit.combine(in[3], side, ElementWiseOperation::kPROD);
   return {emit.reshape(moved, {in[0], channels, height, width})};
@@ -208,8 +213,9 @@ Values importSpaceToDepth(Node& node) {
   }
   for (const size_t axis : {size_t{2}, size_t{3}}) {
     if (in[axis].known() && in[axis].value % block != 0) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("{} {} of input {} does not divide by blocksize {}",
-                                                 axis == 2 ? "height" : "width", in[axis].value, toString(node.shape(0)), block));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("{} {} of input {} does not divide by blocksize {}", axis == 2 ? "height" : "width",
+                       in[axis].value, toString(node.shape(0)), block));
     }
   }
   const Extent side = Extent::of(block);

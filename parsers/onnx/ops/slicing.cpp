@@ -61,15 +61,16 @@ Values importSlice(Node& node) {
   };
   const Extents starts = list("starts", 1);
   const Extents ends = list("ends", 2);
-  Shape axes = attributes ? node.integers("axes")
-                          : node.hasInput(3) ? toInts(node.constant(3, "axes")) : Shape{};
+  Shape axes = attributes ? node.integers("axes") : node.hasInput(3) ? toInts(node.constant(3, "axes")) : Shape{};
   Shape steps = !attributes && node.hasInput(4) ? toInts(node.constant(4, "steps")) : Shape(starts.size(), 1);
   for (size_t i = 0; axes.size() < starts.size(); ++i) {
     axes.push_back(static_cast<int64_t>(i));
   }
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("starts, ends, axes and steps have {}, {}, {} and {} entries; expected the "
-                                               "same number", starts.size(), ends.size(), axes.size(), steps.size()));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("starts, ends, axes and steps have {}, {}, {} and {} entries; expected the "
+                     "same number",
+                     starts.size(), ends.size(), axes.size(), steps.size()));
   }
   const Extents in = emit.dims(node.input(0));
   Extents start(in.size(), Extent::of(0));
@@ -110,7 +111,8 @@ Extents partsOf(Node& node, const Extent& extent) {
   }
   const int64_t part = (extent.value + count - 1) / count;
   if (node.opset() < 18 && extent.value % count != 0) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("an extent of {} cannot be split into {} equal parts", extent.value, count));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("an extent of {} cannot be split into {} equal parts", extent.value, count));
   }
   Extents parts(static_cast<size_t>(count), Extent::of(part));
   parts.back() = Extent::of(extent.value - part * (count - 1));
@@ -153,8 +155,8 @@ Values importConcat(Node& node) {
     const Value& part = node.input(i);
     const Shape shape = emit.shapeOf(part);
     if (static_cast<int64_t>(shape.size()) != node.rank(0)) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("input {} has shape {}; expected rank {} as input 0 has", i,
-                                                 toString(shape), node.rank(0)));
+      fail(ErrorCode::kINVALID_NODE,
+           fmt::format("input {} has shape {}; expected rank {} as input 0 has", i, toString(shape), node.rank(0)));
     }
     // An empty constant adds nothing.
     if (!(part.isConstant() && part.constant().count() == 0 && node.inputCount() > 1)) {
@@ -195,8 +197,8 @@ Value padFill(Node& node) {
 
 void checkPad(const Extent& pad, size_t axis) {
   if (pad.known() && (pad.value > INT32_MAX || pad.value < -int64_t{INT32_MAX})) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the pad {} of axis {} is too large; expected -{} to {}", pad.value, axis,
-                                               INT32_MAX, INT32_MAX));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("the pad {} of axis {} is too large; expected -{} to {}", pad.value, axis, INT32_MAX, INT32_MAX));
   }
 }
 
@@ -210,8 +212,8 @@ Values importPad(Node& node) {
     axes.push_back(static_cast<int64_t>(i));
   }
   if (pads.size() != 2 * axes.size()) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("pads has {} entries; expected {}, two for each axis", pads.size(),
-                                               2 * axes.size()));
+    fail(ErrorCode::kINVALID_NODE,
+         fmt::format("pads has {} entries; expected {}, two for each axis", pads.size(), 2 * axes.size()));
   }
   Extents start(rank, Extent::of(0));
   Extents size = in;
@@ -223,8 +225,8 @@ Values importPad(Node& node) {
     const Extent both = emit.combine(pads[i], pads[i + axes.size()], ElementWiseOperation::kSUM);
     size[axis] = emit.combine(in[axis], both, ElementWiseOperation::kSUM);
     if (in[axis].known() && size[axis].known() && size[axis].value < 0) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("the pads {} and {} take more than the {} elements of axis {}", pads[i].value,
-                                                 pads[i + axes.size()].value, in[axis].value, axis));
+      fail(ErrorCode::kINVALID_NODE, fmt::format("the pads {} and {} take more than the {} elements of axis {}",
+                                                 pads[i].value, pads[i + axes.size()].value, in[axis].value, axis));
     }
   }
   if (size == in && start == Extents(rank, Extent::of(0))) {

@@ -1,8 +1,8 @@
 // IBuilder: checks network and configuration, hands the graph to the build stage, returns the plan.
 #include "api/builder/builder.h"
 
-#include "api/builder/timing_cache.h"
 #include "api/builder/device_choice.h"
+#include "api/builder/timing_cache.h"
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
 #include "api/plugin/registry.h"
@@ -49,7 +49,8 @@ std::map<std::string, std::string> metadataOf(const Network& network) {
 }
 
 // Profiles of the configuration for the network's dynamic inputs. A network without any needs none.
-std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Network& network, const BuilderConfig& config) {
+std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Network& network,
+                                                                     const BuilderConfig& config) {
   std::vector<std::map<std::string, plan::InputRange>> result;
   for (const OptimizationProfile* profile : config.profiles()) {
     result.push_back(profile->resolve(network, static_cast<int>(result.size())));
@@ -58,10 +59,12 @@ std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Netwo
   for (const auto& input : network.inputs()) {
     const auto type = input->inputType();
     if (isConstant(type.shape) && !network.isShapeTensor(*input)) continue;
-    throw CodedError(nv::ErrorCode::kINVALID_CONFIG,
-                     "input '{}' {} is dynamic or decides about extents, and the configuration has no optimization profile; "
-                     "make one with createOptimizationProfile(), set its dimensions, and add it with "
-                     "addOptimizationProfile()", input->name(), text(input->getDimensions()));
+    throw CodedError(
+        nv::ErrorCode::kINVALID_CONFIG,
+        "input '{}' {} is dynamic or decides about extents, and the configuration has no optimization profile; "
+        "make one with createOptimizationProfile(), set its dimensions, and add it with "
+        "addOptimizationProfile()",
+        input->name(), text(input->getDimensions()));
   }
   return result;
 }
@@ -89,9 +92,10 @@ compile::PrecisionOptions resolvePrecision(const Network& network, const Builder
       continue;
     }
     if (!obey) continue;
-    throw Unsupported("layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which this build cannot give it; set the "
-                      "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
-                      layer->name(), name(precision));
+    throw Unsupported(
+        "layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which this build cannot give it; set the "
+        "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
+        layer->name(), name(precision));
   }
   return result;
 }
@@ -118,17 +122,20 @@ nv::IBuilderConfig* Builder::createBuilderConfig() noexcept {
 nv::INetworkDefinition* Builder::createNetworkV2(nv::NetworkDefinitionCreationFlags flags) noexcept {
   return guarded(reporter_, "IBuilder::createNetworkV2", static_cast<nv::INetworkDefinition*>(nullptr), [&] {
     constexpr auto kKnown = (1U << nv::EnumMax<nv::NetworkDefinitionCreationFlag>()) - 1;
-    checkUser((flags & ~kKnown) == 0, "the flags {:#x} have bits that are no NetworkDefinitionCreationFlag; expected bits of "
-              "{:#x}", flags, kKnown);
+    checkUser((flags & ~kKnown) == 0,
+              "the flags {:#x} have bits that are no NetworkDefinitionCreationFlag; expected bits of "
+              "{:#x}",
+              flags, kKnown);
     return static_cast<nv::INetworkDefinition*>(new Network(*this, reporter_, flags));
   });
 }
 
 nv::IOptimizationProfile* Builder::createOptimizationProfile() noexcept {
-  return guarded(reporter_, "IBuilder::createOptimizationProfile", static_cast<nv::IOptimizationProfile*>(nullptr), [&] {
-    profiles_.push_back(std::make_unique<OptimizationProfile>(reporter_));
-    return static_cast<nv::IOptimizationProfile*>(profiles_.back().get());
-  });
+  return guarded(reporter_, "IBuilder::createOptimizationProfile", static_cast<nv::IOptimizationProfile*>(nullptr),
+                 [&] {
+                   profiles_.push_back(std::make_unique<OptimizationProfile>(reporter_));
+                   return static_cast<nv::IOptimizationProfile*>(profiles_.back().get());
+                 });
 }
 
 bool Builder::setMaxThreads(int32_t maxThreads) noexcept {
@@ -174,12 +181,12 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
 }
 
 nv::IHostMemory* Builder::buildSerializedNetwork(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
-  return guarded(reporter_, "IBuilder::buildSerializedNetwork", static_cast<nv::IHostMemory*>(nullptr), [&] {
-    return static_cast<nv::IHostMemory*>(new HostMemory(plan::write(build(network, config))));
-  });
+  return guarded(reporter_, "IBuilder::buildSerializedNetwork", static_cast<nv::IHostMemory*>(nullptr),
+                 [&] { return static_cast<nv::IHostMemory*>(new HostMemory(plan::write(build(network, config)))); });
 }
 
-bool Builder::isNetworkSupported(const nv::INetworkDefinition& network, const nv::IBuilderConfig& config) const noexcept {
+bool Builder::isNetworkSupported(const nv::INetworkDefinition& network,
+                                 const nv::IBuilderConfig& config) const noexcept {
   return guarded(reporter_, "IBuilder::isNetworkSupported", false, [&] {
     const Network& ours = ourNetwork(network);
     const BuilderConfig& options = ourConfig(config);
@@ -192,9 +199,8 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network, const nv
 }
 
 nv::ICudaEngine* Builder::buildEngineWithConfig(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
-  return guarded(reporter_, "IBuilder::buildEngineWithConfig", static_cast<nv::ICudaEngine*>(nullptr), [&] {
-    return makeEngine(build(network, config), reporter_, allocator_);
-  });
+  return guarded(reporter_, "IBuilder::buildEngineWithConfig", static_cast<nv::ICudaEngine*>(nullptr),
+                 [&] { return makeEngine(build(network, config), reporter_, allocator_); });
 }
 
 bool Builder::buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv::IBuilderConfig& config,

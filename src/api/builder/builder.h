@@ -29,8 +29,10 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   void setErrorRecorder(nv::IErrorRecorder* recorder) noexcept override { reporter_.setRecorder(recorder); }
   nv::IErrorRecorder* getErrorRecorder() const noexcept override { return reporter_.recorder(); }
   void reset() noexcept override {}  // nothing is kept but profiles, which configurations refer to
-  nv::IHostMemory* buildSerializedNetwork(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept override;
-  bool isNetworkSupported(const nv::INetworkDefinition& network, const nv::IBuilderConfig& config) const noexcept override;
+  nv::IHostMemory* buildSerializedNetwork(nv::INetworkDefinition& network,
+                                          nv::IBuilderConfig& config) noexcept override;
+  bool isNetworkSupported(const nv::INetworkDefinition& network,
+                          const nv::IBuilderConfig& config) const noexcept override;
   nv::ILogger* getLogger() const noexcept override { return reporter_.logger(); }
   bool setMaxThreads(int32_t maxThreads) noexcept override;
   int32_t getMaxThreads() const noexcept override { return maxThreads_; }

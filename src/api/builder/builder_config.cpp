@@ -8,29 +8,37 @@
 namespace tenon::api {
 namespace {
 
-// The public names, in order of value; null where a build can honour the flag, or may ignore it because it only permits.
-constexpr const char* kRefusedFlags[] = {
-    nullptr,               // kFP16
-    nullptr,               // kINT8
-    nullptr,               // kDEBUG
-    nullptr,               // kGPU_FALLBACK
-    "kREFIT",              nullptr,  // kDISABLE_TIMING_CACHE
-    nullptr,               // kTF32
-    nullptr,               // kSPARSE_WEIGHTS
-    "kSAFETY_SCOPE",       nullptr,  // kOBEY_PRECISION_CONSTRAINTS
-    nullptr,               // kPREFER_PRECISION_CONSTRAINTS
-    nullptr,               // kDIRECT_IO
-    nullptr,               // kREJECT_EMPTY_ALGORITHMS
-    "kVERSION_COMPATIBLE", nullptr,  // kEXCLUDE_LEAN_RUNTIME
-    "kFP8",                nullptr,  // kERROR_ON_TIMING_CACHE_MISS
-    nullptr,               // kBF16
-    nullptr,               // kDISABLE_COMPILATION_CACHE
-    "kSTRIP_PLAN",         "kREFIT_IDENTICAL",
-    "kWEIGHT_STREAMING",   "kINT4",
-    "kREFIT_INDIVIDUAL",   nullptr,  // kSTRICT_NANS
-    nullptr,               // kMONITOR_MEMORY
-    "kFP4",                nullptr,  // kEDITABLE_TIMING_CACHE
-    "kDISTRIBUTIVE_INDEPENDENCE"};
+// The public names, in order of value; null where a build can honour the flag, or may ignore it because it only
+// permits.
+constexpr const char* kRefusedFlags[] = {nullptr,  // kFP16
+                                         nullptr,  // kINT8
+                                         nullptr,  // kDEBUG
+                                         nullptr,  // kGPU_FALLBACK
+                                         "kREFIT",
+                                         nullptr,  // kDISABLE_TIMING_CACHE
+                                         nullptr,  // kTF32
+                                         nullptr,  // kSPARSE_WEIGHTS
+                                         "kSAFETY_SCOPE",
+                                         nullptr,  // kOBEY_PRECISION_CONSTRAINTS
+                                         nullptr,  // kPREFER_PRECISION_CONSTRAINTS
+                                         nullptr,  // kDIRECT_IO
+                                         nullptr,  // kREJECT_EMPTY_ALGORITHMS
+                                         "kVERSION_COMPATIBLE",
+                                         nullptr,  // kEXCLUDE_LEAN_RUNTIME
+                                         "kFP8",
+                                         nullptr,  // kERROR_ON_TIMING_CACHE_MISS
+                                         nullptr,  // kBF16
+                                         nullptr,  // kDISABLE_COMPILATION_CACHE
+                                         "kSTRIP_PLAN",
+                                         "kREFIT_IDENTICAL",
+                                         "kWEIGHT_STREAMING",
+                                         "kINT4",
+                                         "kREFIT_INDIVIDUAL",
+                                         nullptr,  // kSTRICT_NANS
+                                         nullptr,  // kMONITOR_MEMORY
+                                         "kFP4",
+                                         nullptr,  // kEDITABLE_TIMING_CACHE
+                                         "kDISTRIBUTIVE_INDEPENDENCE"};
 static_assert(std::size(kRefusedFlags) == static_cast<size_t>(nv::EnumMax<nv::BuilderFlag>()));
 
 std::size_t physicalMemory() {
@@ -225,7 +233,8 @@ void BuilderConfig::check() const {
   const bool fallback = getFlag(nv::BuilderFlag::kGPU_FALLBACK);
   bool dla = options_.defaultDevice == nv::DeviceType::kDLA;
   for (const auto& [layer, device] : options_.devices) dla = dla || device == nv::DeviceType::kDLA;
-  checkUser(!dla || fallback, "the configuration asks for DLA, and this machine has none; set BuilderFlag::kGPU_FALLBACK to "
+  checkUser(!dla || fallback,
+            "the configuration asks for DLA, and this machine has none; set BuilderFlag::kGPU_FALLBACK to "
             "run on the main device");
 }
 

@@ -35,7 +35,8 @@ std::string demandedDevice() {
   const char* demanded = std::getenv("TENON_DEVICE");
   if (demanded == nullptr || *demanded == '\0') return {};
   const std::string reason = whyNot(demanded);
-  if (!reason.empty()) throw Unsupported("TENON_DEVICE is '{}', but that device does not work here: {}", demanded, reason);
+  if (!reason.empty())
+    throw Unsupported("TENON_DEVICE is '{}', but that device does not work here: {}", demanded, reason);
   return demanded;
 }
 

@@ -10,9 +10,7 @@ namespace {
 
 constexpr const char* kSelectors[] = {"min", "opt", "max"};
 
-size_t index(nv::OptProfileSelector select) {
-  return static_cast<size_t>(checkedEnum(select, "profile selector"));
-}
+size_t index(nv::OptProfileSelector select) { return static_cast<size_t>(checkedEnum(select, "profile selector")); }
 
 }  // namespace
 
@@ -29,8 +27,9 @@ bool OptimizationProfile::setDimensions(const char* inputName, nv::OptProfileSel
     fromApi(dims, fmt::format("{} dimensions of input '{}'", kSelectors[index(select)], inputName), 0);
     auto& entry = entries_[inputName];
     for (const auto& other : entry.dims) {
-      checkUser(!other || other->nbDims == dims.nbDims, "input '{}': {} dimensions {} have another rank than {}, set before",
-                inputName, kSelectors[index(select)], text(dims), other ? text(*other) : "");
+      checkUser(!other || other->nbDims == dims.nbDims,
+                "input '{}': {} dimensions {} have another rank than {}, set before", inputName,
+                kSelectors[index(select)], text(dims), other ? text(*other) : "");
     }
     entry.dims[index(select)] = dims;
     return true;
@@ -74,7 +73,8 @@ int32_t OptimizationProfile::getNbShapeValues(const char* inputName) const noexc
   return largest->empty() ? -1 : static_cast<int32_t>(largest->size());
 }
 
-const int32_t* OptimizationProfile::getShapeValues(const char* inputName, nv::OptProfileSelector select) const noexcept {
+const int32_t* OptimizationProfile::getShapeValues(const char* inputName,
+                                                   nv::OptProfileSelector select) const noexcept {
   return guarded(reporter_, "IOptimizationProfile::getShapeValues", static_cast<const int32_t*>(nullptr), [&] {
     const Entry* entry = find(inputName);
     return entry == nullptr || entry->narrow[index(select)].empty() ? nullptr : entry->narrow[index(select)].data();
@@ -120,8 +120,8 @@ struct Place {
   const Tensor& input;
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw CodedError(nv::ErrorCode::kINVALID_CONFIG, "optimization profile {}, input '{}' {}: {}", profile, input.name(),
-                     text(input.getDimensions()), what);
+    throw CodedError(nv::ErrorCode::kINVALID_CONFIG, "optimization profile {}, input '{}' {}: {}", profile,
+                     input.name(), text(input.getDimensions()), what);
   }
 };
 
@@ -143,12 +143,14 @@ void checkExtents(const Place& place, const plan::InputRange& range, const Shape
 void checkValues(const Place& place, const std::array<std::vector<int64_t>, 3>& values, size_t count) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].size() == count) continue;
-    place.fail(fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
-                           kSelectors[i], values[i].size(), count));
+    place.fail(
+        fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
+                    kSelectors[i], values[i].size(), count));
   }
   for (size_t i = 0; i < count; ++i) {
     if (values[0][i] <= values[1][i] && values[1][i] <= values[2][i]) continue;
-    place.fail(fmt::format("value {}: min {}, opt {}, max {} must ascend", i, values[0][i], values[1][i], values[2][i]));
+    place.fail(
+        fmt::format("value {}: min {}, opt {}, max {} must ascend", i, values[0][i], values[1][i], values[2][i]));
   }
 }
 
@@ -200,7 +202,8 @@ SymbolIntervals symbolRanges(const Network& network, const std::map<std::string,
     const plan::InputRange& range = found->second;
     const Shape shape = input->inputType().shape;
     for (int axis = 0; axis < range.min.rank; ++axis) {
-      if (!shape.at(static_cast<size_t>(axis)).isConstant()) allow(input->axisSymbol(axis), range.min[axis], range.max[axis]);
+      if (!shape.at(static_cast<size_t>(axis)).isConstant())
+        allow(input->axisSymbol(axis), range.min[axis], range.max[axis]);
     }
     for (size_t i = 0; i < range.minValues.size(); ++i) {
       allow(input->valueSymbol(static_cast<int>(i)), range.minValues[i], range.maxValues[i]);
@@ -235,7 +238,8 @@ FixedSymbols fixSymbols(const Network& network, std::vector<std::map<std::string
     const auto ranges = symbolRanges(network, profile);
     std::erase_if(result, [&](const auto& entry) {
       const auto range = ranges.find(entry.first);
-      return range == ranges.end() || !entry.second.isConstant(range->second.low) || range->second.low != range->second.high;
+      return range == ranges.end() || !entry.second.isConstant(range->second.low) ||
+             range->second.low != range->second.high;
     });
   }
   for (auto& profile : profiles) narrow(network, result, profile);

@@ -49,8 +49,8 @@ class OptimizationProfile final : public nv::IOptimizationProfile, public nv::ap
   float extraMemoryTarget_ = 1;
 };
 
-// Extents and shape values that have one value in all profiles though the network leaves them open: they are facts of the
-// engine. Inputs that share a dimension fix it together, and the profiles are narrowed to it.
+// Extents and shape values that have one value in all profiles though the network leaves them open: they are facts of
+// the engine. Inputs that share a dimension fix it together, and the profiles are narrowed to it.
 FixedSymbols fixSymbols(const Network& network, std::vector<std::map<std::string, plan::InputRange>>& profiles);
 
 }  // namespace tenon::api

@@ -61,7 +61,8 @@ int64_t TimingCacheObject::queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capa
   return guarded(reporter_, "ITimingCache::queryKeys", int64_t{-1}, [&] {
     auto keys = cache_.selectionKeys();
     for (const auto& text : cache_.keys()) keys.push_back(compile::selectionKey(text));
-    for (size_t i = 0; keyBuffer != nullptr && i < keys.size() && static_cast<int64_t>(i) < capacity; ++i) keyBuffer[i] = toApi(keys[i]);
+    for (size_t i = 0; keyBuffer != nullptr && i < keys.size() && static_cast<int64_t>(i) < capacity; ++i)
+      keyBuffer[i] = toApi(keys[i]);
     return static_cast<int64_t>(keys.size());
   });
 }
@@ -93,10 +94,12 @@ bool TimingCacheObject::update(const nv::TimingCacheKey& key, const nv::TimingCa
     if (!selection && !text) return false;
     if (std::isnan(value.timingMSec)) return selection ? cache_.deselect(fromApi(key)) : cache_.erase(*text);
     checkUser(std::isfinite(value.timingMSec) && value.timingMSec >= 0,
-              "the time of an entry is {} ms, expected a finite number of at least 0, or NaN to remove the entry", value.timingMSec);
-    checkUser(value.tacticHash != nv::TimingCacheValue::kINVALID_TACTIC_HASH,
-              "the tactic of an entry is kINVALID_TACTIC_HASH; expected the hash of one of the tactics that the build's log lists, or a "
-              "time that is NaN to remove the entry");
+              "the time of an entry is {} ms, expected a finite number of at least 0, or NaN to remove the entry",
+              value.timingMSec);
+    checkUser(
+        value.tacticHash != nv::TimingCacheValue::kINVALID_TACTIC_HASH,
+        "the tactic of an entry is kINVALID_TACTIC_HASH; expected the hash of one of the tactics that the build's log lists, or a "
+        "time that is NaN to remove the entry");
     const double seconds = static_cast<double>(value.timingMSec) / static_cast<double>(kMillisecondsPerSecond);
     if (selection) {
       cache_.select(fromApi(key), {value.tacticHash, seconds});

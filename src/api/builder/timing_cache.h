@@ -18,8 +18,8 @@ class TimingCacheObject final : public nv::ITimingCache, public nv::apiv::VTimin
   nv::IHostMemory* serialize() const noexcept override;
   bool combine(const nv::ITimingCache& inputCache, bool ignoreMismatch) noexcept override;
   bool reset() noexcept override;
-  // First the keys of the choices that builds with kEDITABLE_TIMING_CACHE made, which their logs name; then the 128-bit hashes
-  // of the keys of single times, whose update changes what a candidate is thought to take.
+  // First the keys of the choices that builds with kEDITABLE_TIMING_CACHE made, which their logs name; then the 128-bit
+  // hashes of the keys of single times, whose update changes what a candidate is thought to take.
   int64_t queryKeys(nv::TimingCacheKey* keyBuffer, int64_t capacity) const noexcept override;
   nv::TimingCacheValue query(const nv::TimingCacheKey& key) const noexcept override;
   // The next build takes the tactic that is given. A time that is NaN removes the entry.

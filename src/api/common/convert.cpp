@@ -7,9 +7,9 @@ namespace tenon::api {
 namespace {
 
 // In the order of nvinfer1::DataType.
-constexpr std::array<DataType, 12> kTypes{DataType::kF32,    DataType::kF16,  DataType::kI8,  DataType::kI32,
-                                          DataType::kBool,   DataType::kU8,   DataType::kF8E4M3, DataType::kBF16,
-                                          DataType::kI64,    DataType::kI4,   DataType::kF4E2M1, DataType::kE8M0};
+constexpr std::array<DataType, 12> kTypes{DataType::kF32,  DataType::kF16, DataType::kI8,     DataType::kI32,
+                                          DataType::kBool, DataType::kU8,  DataType::kF8E4M3, DataType::kBF16,
+                                          DataType::kI64,  DataType::kI4,  DataType::kF4E2M1, DataType::kE8M0};
 static_assert(kTypes.size() == static_cast<size_t>(nv::EnumMax<nv::DataType>()));
 
 }  // namespace
@@ -41,7 +41,8 @@ Dims fromApi(const nv::Dims& dims, std::string_view what, int64_t lowest) {
             dims.nbDims, nv::Dims::MAX_DIMS);
   Dims result;
   for (int i = 0; i < dims.nbDims; ++i) {
-    checkUser(dims.d[i] >= lowest, "{} {}: entry {} is {}; expected at least {}", what, text(dims), i, dims.d[i], lowest);
+    checkUser(dims.d[i] >= lowest, "{} {}: entry {} is {}; expected at least {}", what, text(dims), i, dims.d[i],
+              lowest);
     result.push(dims.d[i]);
   }
   return result;
@@ -74,10 +75,13 @@ uint32_t allowedFormats(nv::TensorFormats formats, std::string_view tensor) {
   const auto has = [&](nv::TensorFormat format) { return (formats >> static_cast<int>(format) & 1U) != 0; };
   uint32_t ours = 0;
   if (has(nv::TensorFormat::kLINEAR)) ours |= 1U << static_cast<int>(Format::kLinear);
-  if (has(nv::TensorFormat::kHWC) || has(nv::TensorFormat::kDHWC)) ours |= 1U << static_cast<int>(Format::kChannelsLast);
+  if (has(nv::TensorFormat::kHWC) || has(nv::TensorFormat::kDHWC))
+    ours |= 1U << static_cast<int>(Format::kChannelsLast);
   if (ours == 0) {
-    throw Unsupported("tensor '{}': none of the allowed formats (mask {:#x}) is supported yet; allow kLINEAR (bit 0) or "
-                      "kHWC (bit 8)", tensor, formats);
+    throw Unsupported(
+        "tensor '{}': none of the allowed formats (mask {:#x}) is supported yet; allow kLINEAR (bit 0) or "
+        "kHWC (bit 8)",
+        tensor, formats);
   }
   return ours;
 }

@@ -25,8 +25,8 @@ Dims fromApi(const nv::Dims& dims, std::string_view what, int64_t lowest);
 nv::Dims filledDims(int32_t rank, int64_t value) noexcept;
 std::string text(const nv::Dims& dims);  // [1,3,-1]
 
-// The format that the runtime reports for one of ours, and the set of ours that a mask of TensorFormat allows (as a mask
-// of 1 << Format; 0: any). Throws Unsupported, naming `tensor`, when none of the allowed formats is one of ours.
+// The format that the runtime reports for one of ours, and the set of ours that a mask of TensorFormat allows (as a
+// mask of 1 << Format; 0: any). Throws Unsupported, naming `tensor`, when none of the allowed formats is one of ours.
 nv::TensorFormat toApi(Format format, int rank) noexcept;
 uint32_t allowedFormats(nv::TensorFormats formats, std::string_view tensor);
 

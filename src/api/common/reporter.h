@@ -34,7 +34,9 @@ class CodedError : public Error {
 // setRecorder(), which like every setter of the API belongs to one thread.
 class Reporter final : public Log {
  public:
-  explicit Reporter(nv::ILogger* logger, nv::IErrorRecorder* recorder = nullptr) : logger_(logger) { setRecorder(recorder); }
+  explicit Reporter(nv::ILogger* logger, nv::IErrorRecorder* recorder = nullptr) : logger_(logger) {
+    setRecorder(recorder);
+  }
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
   ~Reporter() override { setRecorder(nullptr); }

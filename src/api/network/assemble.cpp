@@ -29,8 +29,10 @@ void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& 
     }
     const bool shapeTensor = network.isShapeTensor(*input);
     if (shapeTensor && !type.contents) {
-      throw Unsupported("input '{}' decides about extents; such inputs must have an integer type and a fixed shape of at "
-                        "most 64 elements, got {} {}", input->name(), tenon::name(type.dtype), text(type.shape));
+      throw Unsupported(
+          "input '{}' decides about extents; such inputs must have an integer type and a fixed shape of at "
+          "most 64 elements, got {} {}",
+          input->name(), tenon::name(type.dtype), text(type.shape));
     }
     if (!shapeTensor) type.contents.reset();
     const auto dims = type.shape;
@@ -67,7 +69,8 @@ void Network::checkNames() const {
   std::unordered_set<std::string> names;
   const auto check = [&](const Tensor& tensor) {
     checkUser(!tensor.name().empty(), "a network input or output has an empty name");
-    checkUser(names.insert(tensor.name()).second, "two inputs or outputs of the network are called '{}'", tensor.name());
+    checkUser(names.insert(tensor.name()).second, "two inputs or outputs of the network are called '{}'",
+              tensor.name());
   };
   for (const auto& input : inputs_) check(*input);
   for (const Tensor* output : outputs_) check(*output);
@@ -107,7 +110,8 @@ std::vector<const LayerBase*> Network::liveLayers() const {
   for (const Tensor* output : outputs_) visit(output->producer());
   for (const auto& layer : layers_) {
     const auto& outputs = layer->outputs();
-    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return isDebugTensor(*output); })) visit(layer.get());
+    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return isDebugTensor(*output); }))
+      visit(layer.get());
   }
   return order;
 }
@@ -121,8 +125,9 @@ graph::Graph Network::assemble(const FixedSymbols& fixed) const {
     std::vector<graph::ValueId> inputs;
     for (const Tensor* input : layer->inputs()) {
       const auto found = values.find(input);
-      checkUser(input == nullptr || found != values.end(), "layer '{}' reads tensor '{}', which was removed from the network",
-                layer->name(), input != nullptr ? input->name() : "");
+      checkUser(input == nullptr || found != values.end(),
+                "layer '{}' reads tensor '{}', which was removed from the network", layer->name(),
+                input != nullptr ? input->name() : "");
       inputs.push_back(input == nullptr ? graph::kNone : found->second);
     }
     const auto results = lowerLayer(*layer, graph, std::move(inputs));

@@ -45,11 +45,16 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
     const auto dims = [&](const nv::Dims& value, int64_t lowest, int64_t fill, const char* what) {
       return windowDims(value, rank, lowest, fill, fmt::format("{}: {}", this->name(), what));
     };
-    context.check(rank >= 1 && rank <= 3, "the input has {} dimensions; expected [N,C] and 1 to 3 spatial ones", rank + 2);
-    context.check(kernelSize_.nbDims == rank, "the kernel {} does not fit {} spatial dimensions", text(kernelSize_), rank);
-    return {dims(kernelSize_, 1, 1, "kernel size"),  dims(dilation_, 1, 1, "dilation"),
-            dims(stride_, 1, 1, "stride"),           dims(prePadding_, 0, 0, "padding in front"),
-            dims(postPadding_, 0, 0, "padding behind"), paddingMode_};
+    context.check(rank >= 1 && rank <= 3, "the input has {} dimensions; expected [N,C] and 1 to 3 spatial ones",
+                  rank + 2);
+    context.check(kernelSize_.nbDims == rank, "the kernel {} does not fit {} spatial dimensions", text(kernelSize_),
+                  rank);
+    return {dims(kernelSize_, 1, 1, "kernel size"),
+            dims(dilation_, 1, 1, "dilation"),
+            dims(stride_, 1, 1, "stride"),
+            dims(prePadding_, 0, 0, "padding in front"),
+            dims(postPadding_, 0, 0, "padding behind"),
+            paddingMode_};
   }
 
   // Input, kernel and bias as values. kernelFirst, kernelSecond: leading extents of the kernel.
@@ -66,7 +71,8 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
                     kernel.text());
     }
     std::vector<graph::ValueId> values{x, w};
-    context.check(!context.has(2) || isEmpty(biasWeights_), "expected the bias either as weights or as input 2, got both");
+    context.check(!context.has(2) || isEmpty(biasWeights_),
+                  "expected the bias either as weights or as input 2, got both");
     if (context.has(2)) values.push_back(context.input(2));
     if (!isEmpty(biasWeights_)) values.push_back(context.weights(biasWeights_, Dims{maps_}, "bias", dtype));
     std::vector<graph::ValueId*> pointers;
@@ -89,7 +95,8 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
     Op op;
     const auto nonTrivial = [](const Dims& dims) {
       std::vector<int64_t> result(dims.begin(), dims.end());
-      return std::all_of(result.begin(), result.end(), [](int64_t v) { return v == 1; }) ? std::vector<int64_t>{} : result;
+      return std::all_of(result.begin(), result.end(), [](int64_t v) { return v == 1; }) ? std::vector<int64_t>{}
+                                                                                         : result;
     };
     op.strides = nonTrivial(window.stride);
     op.dilations = nonTrivial(window.dilation);

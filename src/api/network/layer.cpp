@@ -65,8 +65,10 @@ void LayerBase::setInput(int32_t index, nv::ITensor& tensor) noexcept {
 
 void LayerBase::setPrecision(nv::DataType dataType) noexcept {
   guarded(reporter(), "ILayer::setPrecision", [&] {
-    checkUser(!network_.stronglyTyped(), "layer '{}': the precisions of a strongly typed network follow from the types of "
-              "its tensors", name_);
+    checkUser(!network_.stronglyTyped(),
+              "layer '{}': the precisions of a strongly typed network follow from the types of "
+              "its tensors",
+              name_);
     precision_ = checkedEnum(dataType, "data type");
   });
 }
@@ -82,9 +84,10 @@ void LayerBase::setOutputType(int32_t index, nv::DataType dataType) noexcept {
     const DataType wanted = fromApi(dataType);
     if (network_.stronglyTyped() && type_ != nv::LayerType::kCAST) {
       const auto& inferred = tensor->type();
-      checkUser(inferred && inferred->dtype == wanted, "layer '{}': output {} is {}, expected {}: the output types of a strongly "
-                "typed network follow from the inputs; add a cast layer", name_, index,
-                inferred ? tenon::name(inferred->dtype) : "invalid", tenon::name(wanted));
+      checkUser(inferred && inferred->dtype == wanted,
+                "layer '{}': output {} is {}, expected {}: the output types of a strongly "
+                "typed network follow from the inputs; add a cast layer",
+                name_, index, inferred ? tenon::name(inferred->dtype) : "invalid", tenon::name(wanted));
       return;
     }
     tensor->wantType(wanted);
@@ -121,17 +124,63 @@ bool LayerBase::setNbRanks(int32_t nbRanks) noexcept {
 }
 
 const char* layerTypeName(nv::LayerType type) noexcept {
-  static constexpr const char* kNames[] = {
-      "Convolution",    "Cast",         "Activation",  "Pooling",        "LRN",            "Scale",
-      "SoftMax",        "Deconvolution", "Concatenation", "ElementWise", "Plugin",         "Unary",
-      "Padding",        "Shuffle",      "Reduce",      "TopK",           "Gather",         "MatrixMultiply",
-      "RaggedSoftMax",  "Constant",     "Identity",    "PluginV2",       "Slice",          "Shape",
-      "ParametricReLU", "Resize",       "TripLimit",   "Recurrence",     "Iterator",       "LoopOutput",
-      "Select",         "Fill",         "Quantize",    "Dequantize",     "Condition",      "ConditionalInput",
-      "ConditionalOutput", "Scatter",   "Einsum",      "Assertion",      "OneHot",         "NonZero",
-      "GridSample",     "NMS",          "ReverseSequence", "Normalization", "PluginV3",    "Squeeze",
-      "Unsqueeze",      "Cumulative",   "DynamicQuantize", "AttentionInput", "AttentionOutput", "RotaryEmbedding",
-      "KVCacheUpdate",  "MoE",          "DistCollective"};
+  static constexpr const char* kNames[] = {"Convolution",
+                                           "Cast",
+                                           "Activation",
+                                           "Pooling",
+                                           "LRN",
+                                           "Scale",
+                                           "SoftMax",
+                                           "Deconvolution",
+                                           "Concatenation",
+                                           "ElementWise",
+                                           "Plugin",
+                                           "Unary",
+                                           "Padding",
+                                           "Shuffle",
+                                           "Reduce",
+                                           "TopK",
+                                           "Gather",
+                                           "MatrixMultiply",
+                                           "RaggedSoftMax",
+                                           "Constant",
+                                           "Identity",
+                                           "PluginV2",
+                                           "Slice",
+                                           "Shape",
+                                           "ParametricReLU",
+                                           "Resize",
+                                           "TripLimit",
+                                           "Recurrence",
+                                           "Iterator",
+                                           "LoopOutput",
+                                           "Select",
+                                           "Fill",
+                                           "Quantize",
+                                           "Dequantize",
+                                           "Condition",
+                                           "ConditionalInput",
+                                           "ConditionalOutput",
+                                           "Scatter",
+                                           "Einsum",
+                                           "Assertion",
+                                           "OneHot",
+                                           "NonZero",
+                                           "GridSample",
+                                           "NMS",
+                                           "ReverseSequence",
+                                           "Normalization",
+                                           "PluginV3",
+                                           "Squeeze",
+                                           "Unsqueeze",
+                                           "Cumulative",
+                                           "DynamicQuantize",
+                                           "AttentionInput",
+                                           "AttentionOutput",
+                                           "RotaryEmbedding",
+                                           "KVCacheUpdate",
+                                           "MoE",
+                                           "DistCollective"};
   static_assert(std::size(kNames) == static_cast<size_t>(nv::EnumMax<nv::LayerType>()));
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "Unknown";

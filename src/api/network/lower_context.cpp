@@ -37,9 +37,10 @@ ValueId LowerContext::input(size_t index) const {
 const std::vector<Extent>& LowerContext::contents(size_t index, std::string_view role) const {
   const auto& inputType = type(input(index));
   check(inputType.contents.has_value(),
-        "the {} (input {}, {} {}) must follow from constants, shapes and shape tensors; their values are not known", role,
-        index, name(inputType.dtype), text(inputType.shape));
-  check(!isFloating(inputType.dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index, name(inputType.dtype));
+        "the {} (input {}, {} {}) must follow from constants, shapes and shape tensors; their values are not known",
+        role, index, name(inputType.dtype), text(inputType.shape));
+  check(!isFloating(inputType.dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index,
+        name(inputType.dtype));
   return *inputType.contents;
 }
 
@@ -66,22 +67,25 @@ ValueId LowerContext::pointwise(ops::ScalarOp op, std::vector<ValueId> inputs) {
   return add(ops::Pointwise{ops::ScalarExpr::of(op)}, std::move(inputs));
 }
 
-ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, const char* role, std::optional<DataType> type) {
+ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, const char* role,
+                              std::optional<DataType> type) {
   const auto number = static_cast<int32_t>(weights.type);
-  check(number >= 0 && number < nv::EnumMax<nv::DataType>(), "{} weights: the data type {} is out of range; expected 0 to {}", role,
-        number, nv::EnumMax<nv::DataType>() - 1);
+  check(number >= 0 && number < nv::EnumMax<nv::DataType>(),
+        "{} weights: the data type {} is out of range; expected 0 to {}", role, number,
+        nv::EnumMax<nv::DataType>() - 1);
   const DataType given = fromApi(weights.type);
   const DataType wanted = type.value_or(given);
   constexpr uint64_t kMost = uint64_t{1} << 46;
-  check(storageBytes(given, dims, Format::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds", role, dims.text(),
-        tenon::name(given));
+  check(storageBytes(given, dims, Format::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds",
+        role, dims.text(), tenon::name(given));
   check(weights.count == dims.count(), "{} weights: count is {}; expected {} for {}", role, weights.count, dims.count(),
         dims.text());
   check(weights.values != nullptr || weights.count == 0, "{} weights: values is null", role);
   const auto refitName = layer_.network().weightsName(weights, layer_.name(), role);
   // The view promises not to be written through; TensorView has no const form.
   const TensorView view{const_cast<void*>(weights.values), given, dims};
-  auto constant = isAligned(view) ? graph::Constant::borrow(view, refitName) : graph::Constant::own(copyOf(view), refitName);
+  auto constant =
+      isAligned(view) ? graph::Constant::borrow(view, refitName) : graph::Constant::own(copyOf(view), refitName);
   if (given != wanted) {
     check(isFloating(given) && isFloating(wanted), "{} weights are {}; expected {}", role, name(given), name(wanted));
     constant = graph::Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(wanted)}, {std::move(constant)});

@@ -30,13 +30,14 @@ class LowerContext {
   graph::ValueId add(ops::Operator op, std::vector<graph::ValueId> inputs);
   std::vector<graph::ValueId> addMany(ops::Operator op, std::vector<graph::ValueId> inputs);
   graph::ValueId constant(graph::ConstantPtr constant) { return graph_.addConstant(std::move(constant)); }
-  graph::ValueId cast(graph::ValueId value, DataType type);  // the value itself when it has the type
+  graph::ValueId cast(graph::ValueId value, DataType type);   // the value itself when it has the type
   graph::ValueId reshape(graph::ValueId value, Shape shape);  // likewise
   graph::ValueId pointwise(ops::ScalarOp op, std::vector<graph::ValueId> inputs);
 
   // Weights of the caller as a tensor of `type` (none: their own) and the given extents; they are converted when first
   // read. `role` ends the name by which they can be refitted.
-  graph::ValueId weights(const nv::Weights& weights, const Dims& dims, const char* role, std::optional<DataType> type = {});
+  graph::ValueId weights(const nv::Weights& weights, const Dims& dims, const char* role,
+                         std::optional<DataType> type = {});
   // In a weakly typed network: floating values of different types all become f32.
   void unify(std::vector<graph::ValueId*> values);
   bool stronglyTyped() const noexcept;

@@ -39,8 +39,8 @@ bool Network::isOutput(const Tensor& tensor) const noexcept {
 void Network::markOutput(nv::ITensor& tensor) noexcept {
   guarded(reporter_, "INetworkDefinition::markOutput", [&] {
     Tensor& ours = own(tensor);
-    checkUser(!ours.isNetworkInput(), "tensor '{}' is a network input; put an identity layer between to make it an output",
-              ours.name());
+    checkUser(!ours.isNetworkInput(),
+              "tensor '{}' is a network input; put an identity layer between to make it an output", ours.name());
     checkUser(!isOutput(ours), "tensor '{}' is an output already", ours.name());
     outputs_.push_back(&ours);
   });
@@ -59,9 +59,11 @@ bool Network::markOutputForShapes(nv::ITensor& tensor) noexcept {
   return guarded(reporter_, "INetworkDefinition::markOutputForShapes", false, [&] {
     Tensor& ours = own(tensor);
     const auto& type = ours.type();
-    checkUser(type.has_value() && isInteger(type->dtype) && type->rank() <= 1 && !ours.isNetworkInput(),
-              "tensor '{}' cannot be a shape output; it must be the output of a layer, of an integer type, with at most one "
-              "dimension", ours.name());
+    checkUser(
+        type.has_value() && isInteger(type->dtype) && type->rank() <= 1 && !ours.isNetworkInput(),
+        "tensor '{}' cannot be a shape output; it must be the output of a layer, of an integer type, with at most one "
+        "dimension",
+        ours.name());
     if (!isOutput(ours)) outputs_.push_back(&ours);
     shapeOutputs_.insert(&ours);
     return true;
@@ -84,7 +86,8 @@ void Network::removeTensor(nv::ITensor& tensor) noexcept {
       reporter_.warning("INetworkDefinition::removeTensor: tensor '{}' belongs to a layer and stays", ours.name());
       return;
     }
-    const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& input) { return input.get() == &ours; });
+    const auto found =
+        std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& input) { return input.get() == &ours; });
     if (found == inputs_.end()) return;
     removed_.push_back(std::move(*found));
     inputs_.erase(found);

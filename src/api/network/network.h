@@ -60,91 +60,92 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   nv::IActivationLayer* addActivation(nv::ITensor& input, nv::ActivationType type) noexcept override;
   nv::ILRNLayer* addLRN(nv::ITensor& input, int64_t window, float alpha, float beta, float k) noexcept override;
   nv::IScaleLayer* addScale(nv::ITensor& input, nv::ScaleMode mode, nv::Weights shift, nv::Weights scale,
-      nv::Weights power) noexcept override;
+                            nv::Weights power) noexcept override;
   nv::ISoftMaxLayer* addSoftMax(nv::ITensor& input) noexcept override;
   nv::IConcatenationLayer* addConcatenation(nv::ITensor* const* inputs, int32_t nbInputs) noexcept override;
   nv::IElementWiseLayer* addElementWise(nv::ITensor& input1, nv::ITensor& input2,
-      nv::ElementWiseOperation op) noexcept override;
+                                        nv::ElementWiseOperation op) noexcept override;
   nv::IUnaryLayer* addUnary(nv::ITensor& input, nv::UnaryOperation operation) noexcept override;
   nv::IShuffleLayer* addShuffle(nv::ITensor& input) noexcept override;
   nv::IReduceLayer* addReduce(nv::ITensor& input, nv::ReduceOperation operation, uint32_t reduceAxes,
-      bool keepDimensions) noexcept override;
+                              bool keepDimensions) noexcept override;
   nv::ITopKLayer* addTopK(nv::ITensor& input, nv::TopKOperation op, int32_t k, uint32_t reduceAxes) noexcept override;
   nv::IGatherLayer* addGather(nv::ITensor& data, nv::ITensor& indices, int32_t axis) noexcept override;
   nv::IRaggedSoftMaxLayer* addRaggedSoftMax(nv::ITensor& input, nv::ITensor& bounds) noexcept override;
   nv::IMatrixMultiplyLayer* addMatrixMultiply(nv::ITensor& input0, nv::MatrixOperation op0, nv::ITensor& input1,
-      nv::MatrixOperation op1) noexcept override;
+                                              nv::MatrixOperation op1) noexcept override;
   nv::IConstantLayer* addConstant(const nv::Dims& dimensions, nv::Weights weights) noexcept override;
   nv::IIdentityLayer* addIdentity(nv::ITensor& input) noexcept override;
   nv::IPluginV2Layer* addPluginV2(nv::ITensor* const* inputs, int32_t nbInputs,
-      nv::IPluginV2& plugin) noexcept override;
+                                  nv::IPluginV2& plugin) noexcept override;
   nv::IPluginV3Layer* addPluginV3(nv::ITensor* const* inputs, int32_t nbInputs, nv::ITensor* const* shapeInputs,
-      int32_t nbShapeInputs, nv::IPluginV3& plugin) noexcept override;
+                                  int32_t nbShapeInputs, nv::IPluginV3& plugin) noexcept override;
   nv::ISliceLayer* addSlice(nv::ITensor& input, const nv::Dims& start, const nv::Dims& size,
-      const nv::Dims& stride) noexcept override;
+                            const nv::Dims& stride) noexcept override;
   nv::IShapeLayer* addShape(nv::ITensor& input) noexcept override;
   nv::IParametricReLULayer* addParametricReLU(nv::ITensor& input, nv::ITensor& slope) noexcept override;
   nv::IConvolutionLayer* addConvolutionNd(nv::ITensor& input, int64_t nbOutputMaps, const nv::Dims& kernelSize,
-      nv::Weights kernelWeights, nv::Weights biasWeights) noexcept override;
+                                          nv::Weights kernelWeights, nv::Weights biasWeights) noexcept override;
   nv::IPoolingLayer* addPoolingNd(nv::ITensor& input, nv::PoolingType type,
-      const nv::Dims& windowSize) noexcept override;
+                                  const nv::Dims& windowSize) noexcept override;
   nv::IDeconvolutionLayer* addDeconvolutionNd(nv::ITensor& input, int64_t nbOutputMaps, const nv::Dims& kernelSize,
-      nv::Weights kernelWeights, nv::Weights biasWeights) noexcept override;
+                                              nv::Weights kernelWeights, nv::Weights biasWeights) noexcept override;
   nv::IScaleLayer* addScaleNd(nv::ITensor& input, nv::ScaleMode mode, nv::Weights shift, nv::Weights scale,
-      nv::Weights power, int32_t channelAxis) noexcept override;
+                              nv::Weights power, int32_t channelAxis) noexcept override;
   nv::IResizeLayer* addResize(nv::ITensor& input) noexcept override;
   nv::ILoop* addLoop() noexcept override;
   nv::ISelectLayer* addSelect(nv::ITensor& condition, nv::ITensor& thenInput, nv::ITensor& elseInput) noexcept override;
   nv::IFillLayer* addFill(const nv::Dims& dimensions, nv::FillOperation op) noexcept override;
   nv::IPaddingLayer* addPaddingNd(nv::ITensor& input, const nv::Dims& prePadding,
-      const nv::Dims& postPadding) noexcept override;
+                                  const nv::Dims& postPadding) noexcept override;
   nv::IDequantizeLayer* addDequantize(nv::ITensor& input, nv::ITensor& scale) noexcept override;
   nv::IQuantizeLayer* addQuantize(nv::ITensor& input, nv::ITensor& scale) noexcept override;
   nv::IGatherLayer* addGatherV2(nv::ITensor& data, nv::ITensor& indices, nv::GatherMode mode) noexcept override;
   nv::IIfConditional* addIfConditional() noexcept override;
   nv::IScatterLayer* addScatter(nv::ITensor& data, nv::ITensor& indices, nv::ITensor& updates,
-      nv::ScatterMode mode) noexcept override;
+                                nv::ScatterMode mode) noexcept override;
   nv::IEinsumLayer* addEinsum(nv::ITensor* const* inputs, int32_t nbInputs, const char* equation) noexcept override;
   nv::IAssertionLayer* addAssertion(nv::ITensor& condition, const char* message) noexcept override;
   nv::IOneHotLayer* addOneHot(nv::ITensor& indices, nv::ITensor& values, nv::ITensor& depth,
-      int32_t axis) noexcept override;
+                              int32_t axis) noexcept override;
   nv::INonZeroLayer* addNonZero(nv::ITensor& input) noexcept override;
   nv::IGridSampleLayer* addGridSample(nv::ITensor& input, nv::ITensor& grid) noexcept override;
   nv::INMSLayer* addNMS(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass) noexcept override;
   nv::IReverseSequenceLayer* addReverseSequence(nv::ITensor& input, nv::ITensor& sequenceLens) noexcept override;
   nv::INormalizationLayer* addNormalization(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
-      uint32_t axesMask) noexcept override;
+                                            uint32_t axesMask) noexcept override;
   nv::ICastLayer* addCast(nv::ITensor& input, nv::DataType toType) noexcept override;
   nv::IQuantizeLayer* addQuantizeV2(nv::ITensor& input, nv::ITensor& scale, nv::DataType outputType) noexcept override;
   nv::IDequantizeLayer* addDequantizeV2(nv::ITensor& input, nv::ITensor& scale,
-      nv::DataType outputType) noexcept override;
+                                        nv::DataType outputType) noexcept override;
   nv::IFillLayer* addFillV2(const nv::Dims& dimensions, nv::FillOperation op,
-      nv::DataType outputType) noexcept override;
+                            nv::DataType outputType) noexcept override;
   nv::ISqueezeLayer* addSqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept override;
   nv::IUnsqueezeLayer* addUnsqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept override;
   nv::IDynamicQuantizeLayer* addDynamicQuantize(nv::ITensor& input, int32_t axis, int32_t blockSize,
-      nv::DataType toType, nv::DataType scaleType) noexcept override;
+                                                nv::DataType toType, nv::DataType scaleType) noexcept override;
   nv::ICumulativeLayer* addCumulative(nv::ITensor& input, nv::ITensor& axis, nv::CumulativeOperation operation,
-      bool exclusive, bool reverse) noexcept override;
+                                      bool exclusive, bool reverse) noexcept override;
   nv::ITopKLayer* addTopKV2(nv::ITensor& input, nv::TopKOperation op, int32_t k, uint32_t reduceAxes,
-      nv::DataType indicesType) noexcept override;
+                            nv::DataType indicesType) noexcept override;
   nv::INonZeroLayer* addNonZeroV2(nv::ITensor& input, nv::DataType indicesType) noexcept override;
   nv::INMSLayer* addNMSV2(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass,
-      nv::DataType indicesType) noexcept override;
+                          nv::DataType indicesType) noexcept override;
   nv::IAttention* addAttention(nv::ITensor& query, nv::ITensor& key, nv::ITensor& value,
-      nv::AttentionNormalizationOp normOp, bool isCausal) noexcept override;
+                               nv::AttentionNormalizationOp normOp, bool isCausal) noexcept override;
   nv::IRotaryEmbeddingLayer* addRotaryEmbedding(nv::ITensor& input, nv::ITensor& cosCache, nv::ITensor& sinCache,
-      bool interleaved, int32_t rotaryEmbeddingDim) noexcept override;
+                                                bool interleaved, int32_t rotaryEmbeddingDim) noexcept override;
   nv::IDynamicQuantizeLayer* addDynamicQuantizeV2(nv::ITensor& input, const nv::Dims& blockShape, nv::DataType toType,
-      nv::DataType scaleType) noexcept override;
+                                                  nv::DataType scaleType) noexcept override;
   nv::IKVCacheUpdateLayer* addKVCacheUpdate(nv::ITensor& cache, nv::ITensor& update, nv::ITensor& writeIndices,
-      nv::KVCacheMode cacheMode) noexcept override;
+                                            nv::KVCacheMode cacheMode) noexcept override;
   nv::INormalizationLayer* addNormalizationV2(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
-      uint32_t axesMask) noexcept override;
+                                              uint32_t axesMask) noexcept override;
   nv::IMoELayer* addMoE(nv::ITensor& hiddenStates, nv::ITensor& selectedExpertsForTokens,
-      nv::ITensor& scoresForSelectedExperts) noexcept override;
+                        nv::ITensor& scoresForSelectedExperts) noexcept override;
   nv::IDistCollectiveLayer* addDistCollective(nv::ITensor& input, nv::CollectiveOperation distCollectiveOp,
-      nv::ReduceOperation reduceOp, int64_t root, int64_t* groups, int64_t groupSize) noexcept override;
+                                              nv::ReduceOperation reduceOp, int64_t root, int64_t* groups,
+                                              int64_t groupSize) noexcept override;
 
   Reporter& reporter() noexcept { return reporter_; }
   bool stronglyTyped() const noexcept { return getFlag(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED); }
@@ -166,13 +167,14 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   void infer(LayerBase& layer);
 
   // The whole network as a graph: what the outputs need, in topological order; tensors keep their names. Symbols of
-  // `fixed` enter as their values. Throws UserError for networks without outputs, with cycles, or with layers whose inputs
-  // do not fit.
+  // `fixed` enter as their values. Throws UserError for networks without outputs, with cycles, or with layers whose
+  // inputs do not fit.
   graph::Graph assemble(const FixedSymbols& fixed = {}) const;
 
  private:
   template <typename I, typename Configure>
-  I* add(const char* call, nv::LayerType type, std::initializer_list<nv::ITensor*> inputs, Configure&& configure) noexcept;
+  I* add(const char* call, nv::LayerType type, std::initializer_list<nv::ITensor*> inputs,
+         Configure&& configure) noexcept;
   LayerBase& create(nv::LayerType type, std::span<nv::ITensor* const> inputs);
   void dropLastLayer() noexcept;
   void inferOne(LayerBase& layer);

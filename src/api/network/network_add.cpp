@@ -31,10 +31,8 @@ void Network::dropLastLayer() noexcept {
 }
 
 nv::IActivationLayer* Network::addActivation(nv::ITensor& input, nv::ActivationType type) noexcept {
-  return add<nv::IActivationLayer>("INetworkDefinition::addActivation", LayerType::kACTIVATION,
-                                  {&input}, [&](auto& layer) {
-    layer.setActivationType(checkedEnum(type, "activation type"));
-  });
+  return add<nv::IActivationLayer>("INetworkDefinition::addActivation", LayerType::kACTIVATION, {&input},
+                                   [&](auto& layer) { layer.setActivationType(checkedEnum(type, "activation type")); });
 }
 
 nv::ILRNLayer* Network::addLRN(nv::ITensor& input, int64_t window, float alpha, float beta, float k) noexcept {
@@ -72,17 +70,14 @@ nv::ISoftMaxLayer* Network::addSoftMax(nv::ITensor& input) noexcept {
 }
 
 nv::IElementWiseLayer* Network::addElementWise(nv::ITensor& input1, nv::ITensor& input2,
-    nv::ElementWiseOperation op) noexcept {
-  return add<nv::IElementWiseLayer>("INetworkDefinition::addElementWise", LayerType::kELEMENTWISE,
-                                   {&input1, &input2}, [&](auto& layer) {
-    layer.setOperation(checkedEnum(op, "operation"));
-  });
+                                               nv::ElementWiseOperation op) noexcept {
+  return add<nv::IElementWiseLayer>("INetworkDefinition::addElementWise", LayerType::kELEMENTWISE, {&input1, &input2},
+                                    [&](auto& layer) { layer.setOperation(checkedEnum(op, "operation")); });
 }
 
 nv::IUnaryLayer* Network::addUnary(nv::ITensor& input, nv::UnaryOperation operation) noexcept {
-  return add<nv::IUnaryLayer>("INetworkDefinition::addUnary", LayerType::kUNARY, {&input}, [&](auto& layer) {
-    layer.setOperation(checkedEnum(operation, "operation"));
-  });
+  return add<nv::IUnaryLayer>("INetworkDefinition::addUnary", LayerType::kUNARY, {&input},
+                              [&](auto& layer) { layer.setOperation(checkedEnum(operation, "operation")); });
 }
 
 nv::IReduceLayer* Network::addReduce(nv::ITensor& input, nv::ReduceOperation operation, uint32_t reduceAxes,
@@ -114,47 +109,48 @@ nv::ITopKLayer* Network::addTopKV2(nv::ITensor& input, nv::TopKOperation op, int
 
 nv::IRaggedSoftMaxLayer* Network::addRaggedSoftMax(nv::ITensor& input, nv::ITensor& bounds) noexcept {
   return add<nv::IRaggedSoftMaxLayer>("INetworkDefinition::addRaggedSoftMax", LayerType::kRAGGED_SOFTMAX,
-                                     {&input, &bounds}, [](auto&) {});
+                                      {&input, &bounds}, [](auto&) {});
 }
 
-nv::IMatrixMultiplyLayer* Network::addMatrixMultiply(nv::ITensor& input0, nv::MatrixOperation op0,
-    nv::ITensor& input1, nv::MatrixOperation op1) noexcept {
+nv::IMatrixMultiplyLayer* Network::addMatrixMultiply(nv::ITensor& input0, nv::MatrixOperation op0, nv::ITensor& input1,
+                                                     nv::MatrixOperation op1) noexcept {
   return add<nv::IMatrixMultiplyLayer>("INetworkDefinition::addMatrixMultiply", LayerType::kMATRIX_MULTIPLY,
-                                      {&input0, &input1}, [&](auto& layer) {
-    layer.setOperation(0, checkedEnum(op0, "matrix operation"));
-    layer.setOperation(1, checkedEnum(op1, "matrix operation"));
-  });
+                                       {&input0, &input1}, [&](auto& layer) {
+                                         layer.setOperation(0, checkedEnum(op0, "matrix operation"));
+                                         layer.setOperation(1, checkedEnum(op1, "matrix operation"));
+                                       });
 }
 
 nv::IParametricReLULayer* Network::addParametricReLU(nv::ITensor& input, nv::ITensor& slope) noexcept {
   return add<nv::IParametricReLULayer>("INetworkDefinition::addParametricReLU", LayerType::kPARAMETRIC_RELU,
-                                      {&input, &slope}, [](auto&) {});
+                                       {&input, &slope}, [](auto&) {});
 }
 
 nv::IConvolutionLayer* Network::addConvolutionNd(nv::ITensor& input, int64_t nbOutputMaps, const nv::Dims& kernelSize,
-    nv::Weights kernelWeights, nv::Weights biasWeights) noexcept {
-  return add<nv::IConvolutionLayer>("INetworkDefinition::addConvolutionNd", LayerType::kCONVOLUTION,
-                                   {&input}, [&](auto& layer) {
-    layer.setNbOutputMaps(nbOutputMaps);
-    layer.setKernelSizeNd(kernelSize);
-    layer.setKernelWeights(kernelWeights);
-    layer.setBiasWeights(biasWeights);
-  });
+                                                 nv::Weights kernelWeights, nv::Weights biasWeights) noexcept {
+  return add<nv::IConvolutionLayer>("INetworkDefinition::addConvolutionNd", LayerType::kCONVOLUTION, {&input},
+                                    [&](auto& layer) {
+                                      layer.setNbOutputMaps(nbOutputMaps);
+                                      layer.setKernelSizeNd(kernelSize);
+                                      layer.setKernelWeights(kernelWeights);
+                                      layer.setBiasWeights(biasWeights);
+                                    });
 }
 
 nv::IDeconvolutionLayer* Network::addDeconvolutionNd(nv::ITensor& input, int64_t nbOutputMaps,
-    const nv::Dims& kernelSize, nv::Weights kernelWeights, nv::Weights biasWeights) noexcept {
-  return add<nv::IDeconvolutionLayer>("INetworkDefinition::addDeconvolutionNd", LayerType::kDECONVOLUTION,
-                                     {&input}, [&](auto& layer) {
-    layer.setNbOutputMaps(nbOutputMaps);
-    layer.setKernelSizeNd(kernelSize);
-    layer.setKernelWeights(kernelWeights);
-    layer.setBiasWeights(biasWeights);
-  });
+                                                     const nv::Dims& kernelSize, nv::Weights kernelWeights,
+                                                     nv::Weights biasWeights) noexcept {
+  return add<nv::IDeconvolutionLayer>("INetworkDefinition::addDeconvolutionNd", LayerType::kDECONVOLUTION, {&input},
+                                      [&](auto& layer) {
+                                        layer.setNbOutputMaps(nbOutputMaps);
+                                        layer.setKernelSizeNd(kernelSize);
+                                        layer.setKernelWeights(kernelWeights);
+                                        layer.setBiasWeights(biasWeights);
+                                      });
 }
 
 nv::IPoolingLayer* Network::addPoolingNd(nv::ITensor& input, nv::PoolingType type,
-    const nv::Dims& windowSize) noexcept {
+                                         const nv::Dims& windowSize) noexcept {
   return add<nv::IPoolingLayer>("INetworkDefinition::addPoolingNd", LayerType::kPOOLING, {&input}, [&](auto& layer) {
     layer.setPoolingType(checkedEnum(type, "pooling type"));
     layer.setWindowSizeNd(windowSize);
@@ -162,91 +158,85 @@ nv::IPoolingLayer* Network::addPoolingNd(nv::ITensor& input, nv::PoolingType typ
 }
 
 nv::IDequantizeLayer* Network::addDequantize(nv::ITensor& input, nv::ITensor& scale) noexcept {
-  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantize", LayerType::kDEQUANTIZE,
-                                  {&input, &scale}, [](auto&) {});
+  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantize", LayerType::kDEQUANTIZE, {&input, &scale},
+                                   [](auto&) {});
 }
 
 nv::IDequantizeLayer* Network::addDequantizeV2(nv::ITensor& input, nv::ITensor& scale,
-    nv::DataType outputType) noexcept {
-  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantizeV2", LayerType::kDEQUANTIZE,
-                                  {&input, &scale}, [&](auto& layer) {
-    layer.setToType(checkedEnum(outputType, "data type"));
-  });
+                                               nv::DataType outputType) noexcept {
+  return add<nv::IDequantizeLayer>("INetworkDefinition::addDequantizeV2", LayerType::kDEQUANTIZE, {&input, &scale},
+                                   [&](auto& layer) { layer.setToType(checkedEnum(outputType, "data type")); });
 }
 
 nv::IQuantizeLayer* Network::addQuantize(nv::ITensor& input, nv::ITensor& scale) noexcept {
-  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantize", LayerType::kQUANTIZE,
-                                {&input, &scale}, [](auto&) {});
+  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantize", LayerType::kQUANTIZE, {&input, &scale},
+                                 [](auto&) {});
 }
 
 nv::IQuantizeLayer* Network::addQuantizeV2(nv::ITensor& input, nv::ITensor& scale, nv::DataType outputType) noexcept {
-  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantizeV2", LayerType::kQUANTIZE,
-                                {&input, &scale}, [&](auto& layer) {
-    layer.setToType(checkedEnum(outputType, "data type"));
-  });
+  return add<nv::IQuantizeLayer>("INetworkDefinition::addQuantizeV2", LayerType::kQUANTIZE, {&input, &scale},
+                                 [&](auto& layer) { layer.setToType(checkedEnum(outputType, "data type")); });
 }
 
 nv::INormalizationLayer* Network::addNormalization(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
-    uint32_t axesMask) noexcept {
+                                                   uint32_t axesMask) noexcept {
   return add<nv::INormalizationLayer>("INetworkDefinition::addNormalization", LayerType::kNORMALIZATION,
-                                     {&input, &scale, &bias}, [&](auto& layer) {
-    layer.setAxes(axesMask);
-  });
+                                      {&input, &scale, &bias}, [&](auto& layer) { layer.setAxes(axesMask); });
 }
 
 nv::INormalizationLayer* Network::addNormalizationV2(nv::ITensor& input, nv::ITensor& scale, nv::ITensor& bias,
-    uint32_t axesMask) noexcept {
+                                                     uint32_t axesMask) noexcept {
   return add<nv::INormalizationLayer>("INetworkDefinition::addNormalizationV2", LayerType::kNORMALIZATION,
-                                     {&input, &scale, &bias}, [&](auto& layer) {
-    layer.setAxes(axesMask);
-    dynamic_cast<LayerBase&>(layer).setVariant(LayerBase::kVariantV2);
-  });
+                                      {&input, &scale, &bias}, [&](auto& layer) {
+                                        layer.setAxes(axesMask);
+                                        dynamic_cast<LayerBase&>(layer).setVariant(LayerBase::kVariantV2);
+                                      });
 }
 
 nv::IDynamicQuantizeLayer* Network::addDynamicQuantize(nv::ITensor& input, int32_t axis, int32_t blockSize,
-    nv::DataType toType, nv::DataType scaleType) noexcept {
+                                                       nv::DataType toType, nv::DataType scaleType) noexcept {
   return add<nv::IDynamicQuantizeLayer>("INetworkDefinition::addDynamicQuantize", LayerType::kDYNAMIC_QUANTIZE,
-                                       {&input}, [&](auto& layer) {
-    layer.setAxis(axis);
-    layer.setBlockSize(blockSize);
-    layer.setToType(checkedEnum(toType, "data type"));
-    layer.setScaleType(checkedEnum(scaleType, "data type"));
-  });
+                                        {&input}, [&](auto& layer) {
+                                          layer.setAxis(axis);
+                                          layer.setBlockSize(blockSize);
+                                          layer.setToType(checkedEnum(toType, "data type"));
+                                          layer.setScaleType(checkedEnum(scaleType, "data type"));
+                                        });
 }
 
 nv::IDynamicQuantizeLayer* Network::addDynamicQuantizeV2(nv::ITensor& input, const nv::Dims& blockShape,
-    nv::DataType toType, nv::DataType scaleType) noexcept {
+                                                         nv::DataType toType, nv::DataType scaleType) noexcept {
   return add<nv::IDynamicQuantizeLayer>("INetworkDefinition::addDynamicQuantizeV2", LayerType::kDYNAMIC_QUANTIZE,
-                                       {&input}, [&](auto& layer) {
-    layer.setBlockShape(blockShape);
-    layer.setToType(checkedEnum(toType, "data type"));
-    layer.setScaleType(checkedEnum(scaleType, "data type"));
-  });
+                                        {&input}, [&](auto& layer) {
+                                          layer.setBlockShape(blockShape);
+                                          layer.setToType(checkedEnum(toType, "data type"));
+                                          layer.setScaleType(checkedEnum(scaleType, "data type"));
+                                        });
 }
 
 nv::ICumulativeLayer* Network::addCumulative(nv::ITensor& input, nv::ITensor& axis, nv::CumulativeOperation operation,
-    bool exclusive, bool reverse) noexcept {
-  return add<nv::ICumulativeLayer>("INetworkDefinition::addCumulative", LayerType::kCUMULATIVE,
-                                  {&input, &axis}, [&](auto& layer) {
-    layer.setOperation(checkedEnum(operation, "operation"));
-    layer.setExclusive(exclusive);
-    layer.setReverse(reverse);
-  });
+                                             bool exclusive, bool reverse) noexcept {
+  return add<nv::ICumulativeLayer>("INetworkDefinition::addCumulative", LayerType::kCUMULATIVE, {&input, &axis},
+                                   [&](auto& layer) {
+                                     layer.setOperation(checkedEnum(operation, "operation"));
+                                     layer.setExclusive(exclusive);
+                                     layer.setReverse(reverse);
+                                   });
 }
 
-nv::IRotaryEmbeddingLayer* Network::addRotaryEmbedding(nv::ITensor& input, nv::ITensor& cosCache,
-    nv::ITensor& sinCache, bool interleaved, int32_t rotaryEmbeddingDim) noexcept {
+nv::IRotaryEmbeddingLayer* Network::addRotaryEmbedding(nv::ITensor& input, nv::ITensor& cosCache, nv::ITensor& sinCache,
+                                                       bool interleaved, int32_t rotaryEmbeddingDim) noexcept {
   return add<nv::IRotaryEmbeddingLayer>("INetworkDefinition::addRotaryEmbedding", LayerType::kROTARY_EMBEDDING,
-                                       {&input, &cosCache, &sinCache}, [&](auto& layer) {
-    layer.setInterleaved(interleaved);
-    layer.setRotaryEmbeddingDim(rotaryEmbeddingDim);
-  });
+                                        {&input, &cosCache, &sinCache}, [&](auto& layer) {
+                                          layer.setInterleaved(interleaved);
+                                          layer.setRotaryEmbeddingDim(rotaryEmbeddingDim);
+                                        });
 }
 
 nv::IMoELayer* Network::addMoE(nv::ITensor& hiddenStates, nv::ITensor& selectedExpertsForTokens,
                                nv::ITensor& scoresForSelectedExperts) noexcept {
   return add<nv::IMoELayer>("INetworkDefinition::addMoE", LayerType::kMOE,
-                           {&hiddenStates, &selectedExpertsForTokens, &scoresForSelectedExperts}, [](auto&) {});
+                            {&hiddenStates, &selectedExpertsForTokens, &scoresForSelectedExperts}, [](auto&) {});
 }
 
 nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInputs, const char* equation) noexcept {

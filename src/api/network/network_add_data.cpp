@@ -10,17 +10,13 @@ nv::IShuffleLayer* Network::addShuffle(nv::ITensor& input) noexcept {
 }
 
 nv::IGatherLayer* Network::addGather(nv::ITensor& data, nv::ITensor& indices, int32_t axis) noexcept {
-  return add<nv::IGatherLayer>("INetworkDefinition::addGather", LayerType::kGATHER,
-                              {&data, &indices}, [&](auto& layer) {
-    layer.setGatherAxis(axis);
-  });
+  return add<nv::IGatherLayer>("INetworkDefinition::addGather", LayerType::kGATHER, {&data, &indices},
+                               [&](auto& layer) { layer.setGatherAxis(axis); });
 }
 
 nv::IGatherLayer* Network::addGatherV2(nv::ITensor& data, nv::ITensor& indices, nv::GatherMode mode) noexcept {
-  return add<nv::IGatherLayer>("INetworkDefinition::addGatherV2", LayerType::kGATHER,
-                              {&data, &indices}, [&](auto& layer) {
-    layer.setMode(checkedEnum(mode, "gather mode"));
-  });
+  return add<nv::IGatherLayer>("INetworkDefinition::addGatherV2", LayerType::kGATHER, {&data, &indices},
+                               [&](auto& layer) { layer.setMode(checkedEnum(mode, "gather mode")); });
 }
 
 nv::IConstantLayer* Network::addConstant(const nv::Dims& dimensions, nv::Weights weights) noexcept {
@@ -51,10 +47,9 @@ nv::IResizeLayer* Network::addResize(nv::ITensor& input) noexcept {
   return add<nv::IResizeLayer>("INetworkDefinition::addResize", LayerType::kRESIZE, {&input}, [](auto&) {});
 }
 
-nv::ISelectLayer* Network::addSelect(nv::ITensor& condition, nv::ITensor& thenInput,
-                                     nv::ITensor& elseInput) noexcept {
+nv::ISelectLayer* Network::addSelect(nv::ITensor& condition, nv::ITensor& thenInput, nv::ITensor& elseInput) noexcept {
   return add<nv::ISelectLayer>("INetworkDefinition::addSelect", LayerType::kSELECT,
-                              {&condition, &thenInput, &elseInput}, [](auto&) {});
+                               {&condition, &thenInput, &elseInput}, [](auto&) {});
 }
 
 nv::IFillLayer* Network::addFill(const nv::Dims& dimensions, nv::FillOperation op) noexcept {
@@ -64,8 +59,7 @@ nv::IFillLayer* Network::addFill(const nv::Dims& dimensions, nv::FillOperation o
   });
 }
 
-nv::IFillLayer* Network::addFillV2(const nv::Dims& dimensions, nv::FillOperation op,
-                                   nv::DataType outputType) noexcept {
+nv::IFillLayer* Network::addFillV2(const nv::Dims& dimensions, nv::FillOperation op, nv::DataType outputType) noexcept {
   return add<nv::IFillLayer>("INetworkDefinition::addFillV2", LayerType::kFILL, {}, [&](auto& layer) {
     layer.setDimensions(dimensions);
     layer.setOperation(checkedEnum(op, "fill operation"));
@@ -74,7 +68,7 @@ nv::IFillLayer* Network::addFillV2(const nv::Dims& dimensions, nv::FillOperation
 }
 
 nv::IPaddingLayer* Network::addPaddingNd(nv::ITensor& input, const nv::Dims& prePadding,
-    const nv::Dims& postPadding) noexcept {
+                                         const nv::Dims& postPadding) noexcept {
   return add<nv::IPaddingLayer>("INetworkDefinition::addPaddingNd", LayerType::kPADDING, {&input}, [&](auto& layer) {
     layer.setPrePaddingNd(prePadding);
     layer.setPostPaddingNd(postPadding);
@@ -83,25 +77,19 @@ nv::IPaddingLayer* Network::addPaddingNd(nv::ITensor& input, const nv::Dims& pre
 
 nv::IScatterLayer* Network::addScatter(nv::ITensor& data, nv::ITensor& indices, nv::ITensor& updates,
                                        nv::ScatterMode mode) noexcept {
-  return add<nv::IScatterLayer>("INetworkDefinition::addScatter", LayerType::kSCATTER,
-                               {&data, &indices, &updates}, [&](auto& layer) {
-    layer.setMode(checkedEnum(mode, "scatter mode"));
-  });
+  return add<nv::IScatterLayer>("INetworkDefinition::addScatter", LayerType::kSCATTER, {&data, &indices, &updates},
+                                [&](auto& layer) { layer.setMode(checkedEnum(mode, "scatter mode")); });
 }
 
 nv::IAssertionLayer* Network::addAssertion(nv::ITensor& condition, const char* message) noexcept {
-  return add<nv::IAssertionLayer>("INetworkDefinition::addAssertion", LayerType::kASSERTION,
-                                 {&condition}, [&](auto& layer) {
-    layer.setMessage(message);
-  });
+  return add<nv::IAssertionLayer>("INetworkDefinition::addAssertion", LayerType::kASSERTION, {&condition},
+                                  [&](auto& layer) { layer.setMessage(message); });
 }
 
 nv::IOneHotLayer* Network::addOneHot(nv::ITensor& indices, nv::ITensor& values, nv::ITensor& depth,
                                      int32_t axis) noexcept {
-  return add<nv::IOneHotLayer>("INetworkDefinition::addOneHot", LayerType::kONE_HOT,
-                              {&indices, &values, &depth}, [&](auto& layer) {
-    layer.setAxis(axis);
-  });
+  return add<nv::IOneHotLayer>("INetworkDefinition::addOneHot", LayerType::kONE_HOT, {&indices, &values, &depth},
+                               [&](auto& layer) { layer.setAxis(axis); });
 }
 
 nv::INonZeroLayer* Network::addNonZero(nv::ITensor& input) noexcept {
@@ -109,39 +97,34 @@ nv::INonZeroLayer* Network::addNonZero(nv::ITensor& input) noexcept {
 }
 
 nv::INonZeroLayer* Network::addNonZeroV2(nv::ITensor& input, nv::DataType indicesType) noexcept {
-  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZeroV2", LayerType::kNON_ZERO, {&input}, [&](auto& layer) {
-    layer.setIndicesType(checkedEnum(indicesType, "data type"));
-  });
+  return add<nv::INonZeroLayer>("INetworkDefinition::addNonZeroV2", LayerType::kNON_ZERO, {&input},
+                                [&](auto& layer) { layer.setIndicesType(checkedEnum(indicesType, "data type")); });
 }
 
 nv::IGridSampleLayer* Network::addGridSample(nv::ITensor& input, nv::ITensor& grid) noexcept {
-  return add<nv::IGridSampleLayer>("INetworkDefinition::addGridSample", LayerType::kGRID_SAMPLE,
-                                  {&input, &grid}, [](auto&) {});
+  return add<nv::IGridSampleLayer>("INetworkDefinition::addGridSample", LayerType::kGRID_SAMPLE, {&input, &grid},
+                                   [](auto&) {});
 }
 
-nv::INMSLayer* Network::addNMS(nv::ITensor& boxes, nv::ITensor& scores,
-                               nv::ITensor& maxOutputBoxesPerClass) noexcept {
-  return add<nv::INMSLayer>("INetworkDefinition::addNMS", LayerType::kNMS,
-                           {&boxes, &scores, &maxOutputBoxesPerClass}, [](auto&) {});
+nv::INMSLayer* Network::addNMS(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass) noexcept {
+  return add<nv::INMSLayer>("INetworkDefinition::addNMS", LayerType::kNMS, {&boxes, &scores, &maxOutputBoxesPerClass},
+                            [](auto&) {});
 }
 
 nv::INMSLayer* Network::addNMSV2(nv::ITensor& boxes, nv::ITensor& scores, nv::ITensor& maxOutputBoxesPerClass,
                                  nv::DataType indicesType) noexcept {
-  return add<nv::INMSLayer>("INetworkDefinition::addNMSV2", LayerType::kNMS,
-                           {&boxes, &scores, &maxOutputBoxesPerClass}, [&](auto& layer) {
-    layer.setIndicesType(checkedEnum(indicesType, "data type"));
-  });
+  return add<nv::INMSLayer>("INetworkDefinition::addNMSV2", LayerType::kNMS, {&boxes, &scores, &maxOutputBoxesPerClass},
+                            [&](auto& layer) { layer.setIndicesType(checkedEnum(indicesType, "data type")); });
 }
 
 nv::IReverseSequenceLayer* Network::addReverseSequence(nv::ITensor& input, nv::ITensor& sequenceLens) noexcept {
   return add<nv::IReverseSequenceLayer>("INetworkDefinition::addReverseSequence", LayerType::kREVERSE_SEQUENCE,
-                                       {&input, &sequenceLens}, [](auto&) {});
+                                        {&input, &sequenceLens}, [](auto&) {});
 }
 
 nv::ICastLayer* Network::addCast(nv::ITensor& input, nv::DataType toType) noexcept {
-  return add<nv::ICastLayer>("INetworkDefinition::addCast", LayerType::kCAST, {&input}, [&](auto& layer) {
-    layer.setToType(checkedEnum(toType, "data type"));
-  });
+  return add<nv::ICastLayer>("INetworkDefinition::addCast", LayerType::kCAST, {&input},
+                             [&](auto& layer) { layer.setToType(checkedEnum(toType, "data type")); });
 }
 
 nv::ISqueezeLayer* Network::addSqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
@@ -149,24 +132,24 @@ nv::ISqueezeLayer* Network::addSqueeze(nv::ITensor& input, nv::ITensor& axes) no
 }
 
 nv::IUnsqueezeLayer* Network::addUnsqueeze(nv::ITensor& input, nv::ITensor& axes) noexcept {
-  return add<nv::IUnsqueezeLayer>("INetworkDefinition::addUnsqueeze", LayerType::kUNSQUEEZE,
-                                 {&input, &axes}, [](auto&) {});
+  return add<nv::IUnsqueezeLayer>("INetworkDefinition::addUnsqueeze", LayerType::kUNSQUEEZE, {&input, &axes},
+                                  [](auto&) {});
 }
 
 nv::IKVCacheUpdateLayer* Network::addKVCacheUpdate(nv::ITensor& cache, nv::ITensor& update, nv::ITensor& writeIndices,
-    nv::KVCacheMode cacheMode) noexcept {
+                                                   nv::KVCacheMode cacheMode) noexcept {
   return add<nv::IKVCacheUpdateLayer>("INetworkDefinition::addKVCacheUpdate", LayerType::kKVCACHE_UPDATE,
-                                     {&cache, &update, &writeIndices}, [&](auto& layer) {
-    layer.setCacheMode(checkedEnum(cacheMode, "cache mode"));
-  });
+                                      {&cache, &update, &writeIndices},
+                                      [&](auto& layer) { layer.setCacheMode(checkedEnum(cacheMode, "cache mode")); });
 }
 
 nv::IConcatenationLayer* Network::addConcatenation(nv::ITensor* const* inputs, int32_t nbInputs) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addConcatenation", static_cast<nv::IConcatenationLayer*>(nullptr), [&] {
-    checkUser(inputs != nullptr && nbInputs > 0, "a concatenation needs at least one input, got {}", nbInputs);
-    LayerBase& layer = create(LayerType::kCONCATENATION, {inputs, static_cast<size_t>(nbInputs)});
-    return static_cast<nv::IConcatenationLayer*>(&layer.interface());
-  });
+  return guarded(
+      reporter_, "INetworkDefinition::addConcatenation", static_cast<nv::IConcatenationLayer*>(nullptr), [&] {
+        checkUser(inputs != nullptr && nbInputs > 0, "a concatenation needs at least one input, got {}", nbInputs);
+        LayerBase& layer = create(LayerType::kCONCATENATION, {inputs, static_cast<size_t>(nbInputs)});
+        return static_cast<nv::IConcatenationLayer*>(&layer.interface());
+      });
 }
 
 nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPluginV2&) noexcept {
@@ -175,7 +158,7 @@ nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPlug
 }
 
 nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITensor* const*, int32_t,
-    nv::IPluginV3&) noexcept {
+                                         nv::IPluginV3&) noexcept {
   return guarded(reporter_, "INetworkDefinition::addPluginV3", static_cast<nv::IPluginV3Layer*>(nullptr),
                  []() -> nv::IPluginV3Layer* { notSupported("INetworkDefinition::addPluginV3"); });
 }
@@ -191,7 +174,7 @@ nv::IIfConditional* Network::addIfConditional() noexcept {
 }
 
 nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,
-    int64_t, int64_t*, int64_t) noexcept {
+                                                     int64_t, int64_t*, int64_t) noexcept {
   return guarded(reporter_, "INetworkDefinition::addDistCollective", static_cast<nv::IDistCollectiveLayer*>(nullptr),
                  []() -> nv::IDistCollectiveLayer* { notSupported("INetworkDefinition::addDistCollective"); });
 }

@@ -9,7 +9,8 @@ namespace tenon::api {
 
 using State = LayerBase::State;
 
-std::vector<graph::ValueId> lowerLayer(const LayerBase& layer, graph::Graph& graph, std::vector<graph::ValueId> inputs) {
+std::vector<graph::ValueId> lowerLayer(const LayerBase& layer, graph::Graph& graph,
+                                       std::vector<graph::ValueId> inputs) {
   LowerContext context(layer, graph, std::move(inputs));
   auto values = layer.lower(context);
   checkInternal(values.size() == layer.outputs().size(), "layer '{}' has {} outputs and gave {} values", layer.name(),

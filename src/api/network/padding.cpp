@@ -30,7 +30,8 @@ Padding samePadding(const Window& window, const Shape& spatial) {
   for (int axis = 0; axis < window.kernel.rank; ++axis) {
     const Extent& in = spatial.at(static_cast<size_t>(axis));
     const Extent out = ceilDiv(in, window.stride[axis]);
-    split(max((out - Extent(1)) * Extent(window.stride[axis]) + Extent(span(window, axis)) - in, 0), window.mode, padding);
+    split(max((out - Extent(1)) * Extent(window.stride[axis]) + Extent(span(window, axis)) - in, 0), window.mode,
+          padding);
   }
   return padding;
 }
@@ -60,8 +61,8 @@ Padding deconvolutionPadding(const Window& window) {
 
 Dims windowDims(const nv::Dims& dims, int rank, int64_t lowest, int64_t fill, std::string_view what) {
   if (dims.nbDims <= 0) return fromApi(filledDims(rank, fill), what, lowest);
-  checkUser(dims.nbDims == rank, "{} {} has {} entries; expected {}, one per spatial axis", what, text(dims), dims.nbDims,
-            rank);
+  checkUser(dims.nbDims == rank, "{} {} has {} entries; expected {}, one per spatial axis", what, text(dims),
+            dims.nbDims, rank);
   return fromApi(dims, what, lowest);
 }
 

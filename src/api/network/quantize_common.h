@@ -42,13 +42,14 @@ class QuantizeCommon : public LayerOf<I, V, kLayerType> {
     const Shape& x = context.shape(context.input(0));
     const Shape& scale = context.shape(context.input(1));
     context.check(static_cast<size_t>(blockShape_.nbDims) == x.size() && scale.size() == x.size(),
-                  "block shape {}, input {} and scale {} have different numbers of dimensions", text(blockShape_), text(x),
-                  text(scale));
+                  "block shape {}, input {} and scale {} have different numbers of dimensions", text(blockShape_),
+                  text(x), text(scale));
     for (size_t i = 0; i < x.size(); ++i) {
       const int64_t block = blockShape_.d[i];
       if (block == -1 || !x[i].isConstant() || !scale[i].isConstant()) continue;
       context.check(block > 0 && scale[i].constant() * block == x[i].constant(),
-                    "blocks {} cut input {} into other pieces than the scale {}", text(blockShape_), text(x), text(scale));
+                    "blocks {} cut input {} into other pieces than the scale {}", text(blockShape_), text(x),
+                    text(scale));
     }
   }
 

@@ -54,9 +54,10 @@ void Tensor::setType(nv::DataType type) noexcept {
     }
     if (network_.stronglyTyped()) {
       const auto& inferred = this->type();
-      checkUser(inferred && inferred->dtype == ours, "tensor '{}' is {}, expected {} by setType: in a strongly typed network "
-                "only inputs have types to set; add a cast layer", name_, inferred ? tenon::name(inferred->dtype) : "invalid",
-                tenon::name(ours));
+      checkUser(inferred && inferred->dtype == ours,
+                "tensor '{}' is {}, expected {} by setType: in a strongly typed network "
+                "only inputs have types to set; add a cast layer",
+                name_, inferred ? tenon::name(inferred->dtype) : "invalid", tenon::name(ours));
       return;
     }
     wantedType_ = ours;

@@ -45,17 +45,31 @@ PluginRegistry::Row PluginRegistry::describe(nv::IPluginCreatorInterface& creato
   const std::string kind = orEmpty(creator.getInterfaceInfo().kind);
   if (kind == kOldKind) {
     auto& old = static_cast<nv::IPluginCreator&>(creator);
-    return {orEmpty(old.getPluginName()), orEmpty(old.getPluginVersion()), orEmpty(pluginNamespace), &creator, &old, nullptr};
+    return {orEmpty(old.getPluginName()),
+            orEmpty(old.getPluginVersion()),
+            orEmpty(pluginNamespace),
+            &creator,
+            &old,
+            nullptr};
   }
   if (kind == kQuickKind) {
     auto& quick = static_cast<nv::IPluginCreatorV3Quick&>(creator);
-    return {orEmpty(quick.getPluginName()), orEmpty(quick.getPluginVersion()), orEmpty(pluginNamespace), &creator, nullptr,
+    return {orEmpty(quick.getPluginName()),
+            orEmpty(quick.getPluginVersion()),
+            orEmpty(pluginNamespace),
+            &creator,
+            nullptr,
             nullptr};
   }
-  checkUser(kind == kNewKind, "a creator of the kind '{}' cannot be registered; expected '{}', '{}' or '{}'", kind, kOldKind,
-            kNewKind, kQuickKind);
+  checkUser(kind == kNewKind, "a creator of the kind '{}' cannot be registered; expected '{}', '{}' or '{}'", kind,
+            kOldKind, kNewKind, kQuickKind);
   auto& one = static_cast<nv::IPluginCreatorV3One&>(creator);
-  return {orEmpty(one.getPluginName()), orEmpty(one.getPluginVersion()), orEmpty(pluginNamespace), &creator, nullptr, nullptr};
+  return {orEmpty(one.getPluginName()),
+          orEmpty(one.getPluginVersion()),
+          orEmpty(pluginNamespace),
+          &creator,
+          nullptr,
+          nullptr};
 }
 
 bool PluginRegistry::add(Row row) {
@@ -195,8 +209,10 @@ nv::IPluginRegistry::PluginLibraryHandle PluginRegistry::loadLibrary(const char*
 void PluginRegistry::deregisterLibrary(PluginLibraryHandle handle) noexcept {
   locked("IPluginRegistry::deregisterLibrary", false, [&] {
     const auto found = libraries_.find(handle);
-    checkUser(found != libraries_.end(), "{} is no handle of a loaded library; expected one that loadLibrary() returned, and "
-              "each only as often as it was returned", fmt::ptr(handle));
+    checkUser(found != libraries_.end(),
+              "{} is no handle of a loaded library; expected one that loadLibrary() returned, and "
+              "each only as often as it was returned",
+              fmt::ptr(handle));
     if (--found->second == 0) {
       std::erase_if(rows_, [&](const Row& row) { return row.library == handle; });
       refreshLists();

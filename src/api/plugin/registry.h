@@ -19,7 +19,8 @@ class PluginRegistry final : public nv::IPluginRegistry {
 
   bool registerCreator(nv::IPluginCreator& creator, const char* pluginNamespace) noexcept override;
   nv::IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept override;
-  nv::IPluginCreator* getPluginCreator(const char* name, const char* version, const char* pluginNamespace) noexcept override;
+  nv::IPluginCreator* getPluginCreator(const char* name, const char* version,
+                                       const char* pluginNamespace) noexcept override;
   void setErrorRecorder(nv::IErrorRecorder* recorder) noexcept override;
   nv::IErrorRecorder* getErrorRecorder() const noexcept override;
   bool deregisterCreator(const nv::IPluginCreator& creator) noexcept override;
@@ -61,7 +62,7 @@ class PluginRegistry final : public nv::IPluginRegistry {
   std::map<std::string, Resource, std::less<>> resources_;
   nv::IErrorRecorder* recorder_ = nullptr;
   bool parentSearch_ = true;
-  void* loading_ = nullptr;  // library whose creators are being registered
+  void* loading_ = nullptr;         // library whose creators are being registered
   std::map<void*, int> libraries_;  // by handle, how often loadLibrary() returned it
 };
 

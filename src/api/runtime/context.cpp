@@ -6,7 +6,8 @@ namespace {
 
 runtime::RangeDetail rangeDetail(nv::ProfilingVerbosity verbosity) {
   if (verbosity == nv::ProfilingVerbosity::kNONE) return runtime::RangeDetail::kNone;
-  return verbosity == nv::ProfilingVerbosity::kDETAILED ? runtime::RangeDetail::kDetailed : runtime::RangeDetail::kNames;
+  return verbosity == nv::ProfilingVerbosity::kDETAILED ? runtime::RangeDetail::kDetailed
+                                                        : runtime::RangeDetail::kNames;
 }
 
 }  // namespace
@@ -61,7 +62,8 @@ bool ExecutionContext::setInputShape(const char* tensorName, const nv::Dims& dim
 }
 
 nv::Dims ExecutionContext::getTensorShape(const char* tensorName) const noexcept {
-  return ask("IExecutionContext::getTensorShape", invalidDims(), [&] { return toApi(context_.shape(find(tensorName))); });
+  return ask("IExecutionContext::getTensorShape", invalidDims(),
+             [&] { return toApi(context_.shape(find(tensorName))); });
 }
 
 // In elements; -1 where an extent that counts is not known yet.
@@ -167,8 +169,7 @@ bool ExecutionContext::setOptimizationProfileAsync(int32_t profileIndex, cudaStr
 }
 
 void ExecutionContext::setDeviceMemory(void* memory) noexcept {
-  tell("IExecutionContext::setDeviceMemory",
-          [&] { context_.setMemory(memory, loaded_->engine->arenaBytes()); });
+  tell("IExecutionContext::setDeviceMemory", [&] { context_.setMemory(memory, loaded_->engine->arenaBytes()); });
 }
 
 void ExecutionContext::setDeviceMemoryV2(void* memory, int64_t size) noexcept {
@@ -256,8 +257,7 @@ void ExecutionContext::setProfiler(nv::IProfiler* profiler) noexcept {
 }
 
 void ExecutionContext::setEnqueueEmitsProfile(bool enqueueEmitsProfile) noexcept {
-  tell("IExecutionContext::setEnqueueEmitsProfile",
-          [&] { context_.setProfilerSynchronous(enqueueEmitsProfile); });
+  tell("IExecutionContext::setEnqueueEmitsProfile", [&] { context_.setProfilerSynchronous(enqueueEmitsProfile); });
 }
 
 bool ExecutionContext::getEnqueueEmitsProfile() const noexcept { return context_.profilerSynchronous(); }
@@ -293,8 +293,8 @@ bool ExecutionContext::setDebugListener(nv::IDebugListener* listener) noexcept {
 bool ExecutionContext::setTensorDebugState(const char* name, bool flag) noexcept {
   return ask("IExecutionContext::setTensorDebugState", false, [&] {
     checkUser(name != nullptr, "the name of the tensor is null");
-    checkUser(context_.setDebugTensor(name, flag), "tensor '{}' was not marked by markDebug() when the engine was built",
-              name);
+    checkUser(context_.setDebugTensor(name, flag),
+              "tensor '{}' was not marked by markDebug() when the engine was built", name);
     return true;
   });
 }

@@ -21,7 +21,10 @@ std::string formatText(const plan::Io& io) {
   auto text = plan::formatDescription(io.dtype, io.format, io.shape.size());
   if (text.find(" format") == std::string::npos) text += " format";
   const char* channelsLast = io.shape.size() == 5 ? "kDHWC" : "kHWC";
-  return fmt::format("{} ({})", text, io.format == Format::kLinear ? "kLINEAR" : io.format == Format::kChannelsLast ? channelsLast : name(io.format));
+  return fmt::format("{} ({})", text,
+                     io.format == Format::kLinear         ? "kLINEAR"
+                     : io.format == Format::kChannelsLast ? channelsLast
+                                                          : name(io.format));
 }
 
 }  // namespace
@@ -39,7 +42,9 @@ int Engine::find(const char* tensorName) const {
   return index;
 }
 
-const plan::Io& Engine::io(const char* tensorName) const { return engine().io()[static_cast<size_t>(find(tensorName))]; }
+const plan::Io& Engine::io(const char* tensorName) const {
+  return engine().io()[static_cast<size_t>(find(tensorName))];
+}
 
 int Engine::checkedProfile(int32_t profileIndex) const {
   checkUser(profileIndex >= 0 && profileIndex < engine().profileCount(), "there is no profile {}; the engine has {}",
@@ -148,9 +153,8 @@ nv::DataType Engine::getTensorDataType(const char* tensorName) const noexcept {
 }
 
 nv::TensorLocation Engine::getTensorLocation(const char* tensorName) const noexcept {
-  return ask("ICudaEngine::getTensorLocation", nv::TensorLocation::kDEVICE, [&] {
-    return io(tensorName).isShapeTensor ? nv::TensorLocation::kHOST : nv::TensorLocation::kDEVICE;
-  });
+  return ask("ICudaEngine::getTensorLocation", nv::TensorLocation::kDEVICE,
+             [&] { return io(tensorName).isShapeTensor ? nv::TensorLocation::kHOST : nv::TensorLocation::kDEVICE; });
 }
 
 bool Engine::isShapeInferenceIO(const char* tensorName) const noexcept {
@@ -159,9 +163,8 @@ bool Engine::isShapeInferenceIO(const char* tensorName) const noexcept {
 
 nv::TensorIOMode Engine::getTensorIOMode(const char* tensorName) const noexcept {
   if (tensorName == nullptr || engine().findIo(tensorName) < 0) return nv::TensorIOMode::kNONE;
-  return ask("ICudaEngine::getTensorIOMode", nv::TensorIOMode::kNONE, [&] {
-    return io(tensorName).isInput ? nv::TensorIOMode::kINPUT : nv::TensorIOMode::kOUTPUT;
-  });
+  return ask("ICudaEngine::getTensorIOMode", nv::TensorIOMode::kNONE,
+             [&] { return io(tensorName).isInput ? nv::TensorIOMode::kINPUT : nv::TensorIOMode::kOUTPUT; });
 }
 
 int32_t Engine::getTensorBytesPerComponent(const char* tensorName) const noexcept {
@@ -193,7 +196,9 @@ int32_t Engine::getTensorVectorizedDimV2(const char* tensorName, int32_t profile
   return getTensorBytesPerComponentV2(tensorName, profileIndex);
 }
 
-nv::TensorFormat Engine::getTensorFormat(const char* tensorName) const noexcept { return getTensorFormatV2(tensorName, 0); }
+nv::TensorFormat Engine::getTensorFormat(const char* tensorName) const noexcept {
+  return getTensorFormatV2(tensorName, 0);
+}
 
 nv::TensorFormat Engine::getTensorFormatV2(const char* tensorName, int32_t profileIndex) const noexcept {
   return ask("ICudaEngine::getTensorFormat", nv::TensorFormat::kLINEAR, [&] {

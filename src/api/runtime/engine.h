@@ -36,7 +36,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   const char* getName() const noexcept override;
   int32_t getNbOptimizationProfiles() const noexcept override;
   const int32_t* getProfileTensorValues(const char* tensorName, int32_t profileIndex,
-      nv::OptProfileSelector select) const noexcept override;
+                                        nv::OptProfileSelector select) const noexcept override;
   nv::EngineCapability getEngineCapability() const noexcept override { return nv::EngineCapability::kSTANDARD; }
   void setErrorRecorder(nv::IErrorRecorder* recorder) noexcept override { reporter_.setRecorder(recorder); }
   nv::IErrorRecorder* getErrorRecorder() const noexcept override { return reporter_.recorder(); }
@@ -55,7 +55,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   const char* getTensorFormatDesc(const char* tensorName) const noexcept override;
   int32_t getTensorVectorizedDim(const char* tensorName) const noexcept override;
   nv::Dims getProfileShape(const char* tensorName, int32_t profileIndex,
-      nv::OptProfileSelector select) const noexcept override;
+                           nv::OptProfileSelector select) const noexcept override;
   int32_t getNbIOTensors() const noexcept override;
   const char* getIOTensorName(int32_t index) const noexcept override;
   nv::HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept override {
@@ -83,7 +83,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   int64_t getDeviceMemorySizeV2() const noexcept override;
   int64_t getDeviceMemorySizeForProfileV2(int32_t profileIndex) const noexcept override;
   const int64_t* getProfileTensorValuesV2(const char* tensorName, int32_t profileIndex,
-      nv::OptProfileSelector select) const noexcept override;
+                                          nv::OptProfileSelector select) const noexcept override;
   nv::IExecutionContext* createExecutionContextWithRuntimeConfig(nv::IRuntimeConfig* runtimeConfig) noexcept override;
   nv::IRuntimeConfig* createRuntimeConfig() noexcept override;
   int64_t getEngineStat(nv::EngineStat stat) const noexcept override;

@@ -10,7 +10,8 @@ bool EngineInspector::setExecutionContext(const nv::IExecutionContext* context) 
     const auto* ours = dynamic_cast<const ExecutionContext*>(context);
     checkUser(context == nullptr || ours != nullptr, "the context is none of this library");
     checkUser(context == nullptr || ours->isOf(*loaded_->engine),
-              "the context belongs to another engine than the inspector; expected one of the engine '{}'", loaded_->engine->plan().name);
+              "the context belongs to another engine than the inspector; expected one of the engine '{}'",
+              loaded_->engine->plan().name);
     context_ = context;
     return true;
   });
@@ -30,14 +31,15 @@ template <typename Json, typename Text>
 const char* EngineInspector::show(nv::LayerInformationFormat format, Json&& json, Text&& text) const {
   text_ = checkedEnum(format, "format") == nv::LayerInformationFormat::kJSON ? json() : text();
   if (loaded_->engine->plan().profilingVerbosity == static_cast<int32_t>(nv::ProfilingVerbosity::kNONE)) {
-    reporter_.info("The engine '{}' was built with the profiling verbosity kNONE and holds no layer information; build it with "
-                   "kDETAILED to see its layers.", loaded_->engine->plan().name);
+    reporter_.info(
+        "The engine '{}' was built with the profiling verbosity kNONE and holds no layer information; build it with "
+        "kDETAILED to see its layers.",
+        loaded_->engine->plan().name);
   }
   return text_.c_str();
 }
 
-const char* EngineInspector::getLayerInformation(int32_t layerIndex,
-                                                 nv::LayerInformationFormat format) const noexcept {
+const char* EngineInspector::getLayerInformation(int32_t layerIndex, nv::LayerInformationFormat format) const noexcept {
   return guarded(reporter_, "IEngineInspector::getLayerInformation", static_cast<const char*>(nullptr), [&] {
     const auto& engine = *loaded_->engine;
     const int layers = engine.layerCount(profile());
@@ -52,7 +54,8 @@ const char* EngineInspector::getEngineInformation(nv::LayerInformationFormat for
   return guarded(reporter_, "IEngineInspector::getEngineInformation", static_cast<const char*>(nullptr), [&] {
     const auto& engine = *loaded_->engine;
     return show(
-        format, [&] { return engine.engineJson(profile(), symbols()); }, [&] { return engine.engineText(profile(), symbols()); });
+        format, [&] { return engine.engineJson(profile(), symbols()); },
+        [&] { return engine.engineText(profile(), symbols()); });
   });
 }
 

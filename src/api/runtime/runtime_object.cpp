@@ -22,7 +22,8 @@ nv::ICudaEngine* Runtime::load(Load&& load) {
 
 nv::ICudaEngine* Runtime::deserializeCudaEngine(const void* blob, std::size_t size) noexcept {
   return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
-    checkUser(blob != nullptr && size > 0, "{} bytes of an engine at {}", size, blob == nullptr ? "a null address" : "an address");
+    checkUser(blob != nullptr && size > 0, "{} bytes of an engine at {}", size,
+              blob == nullptr ? "a null address" : "an address");
     return load([&](const runtime::LoadOptions& options) {
       return runtime::Engine::load({static_cast<const std::byte*>(blob), size}, options, reporter_);
     });
@@ -32,14 +33,16 @@ nv::ICudaEngine* Runtime::deserializeCudaEngine(const void* blob, std::size_t si
 nv::ICudaEngine* Runtime::deserializeCudaEngine(nv::IStreamReader& streamReader) noexcept {
   return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
     StreamReaderAdapter reader(streamReader);
-    return load([&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
+    return load(
+        [&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
   });
 }
 
 nv::ICudaEngine* Runtime::deserializeCudaEngineV2(nv::IStreamReaderV2& streamReader) noexcept {
   return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
     StreamReaderV2Adapter reader(streamReader);
-    return load([&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
+    return load(
+        [&](const runtime::LoadOptions& options) { return runtime::Engine::loadFrom(reader, options, reporter_); });
   });
 }
 

@@ -28,7 +28,9 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   bool setMaxThreads(int32_t maxThreads) noexcept override;
   int32_t getMaxThreads() const noexcept override { return maxThreads_; }
   void setTemporaryDirectory(const char*) noexcept override;
-  const char* getTemporaryDirectory() const noexcept override { return temporaryDirectory_ ? temporaryDirectory_->c_str() : nullptr; }
+  const char* getTemporaryDirectory() const noexcept override {
+    return temporaryDirectory_ ? temporaryDirectory_->c_str() : nullptr;
+  }
   void setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept override { tempfileFlags_ = flags; }
   nv::TempfileControlFlags getTempfileControlFlags() const noexcept override { return tempfileFlags_; }
   nv::IPluginRegistry& getPluginRegistry() noexcept override;

@@ -30,11 +30,13 @@ class Asker {
 
  private:
   std::string keyOf(const Node& node, const plan::KernelRecord& record) const {
-    auto key = fmt::format("{}\n{} {}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params);
+    auto key =
+        fmt::format("{}\n{} {}\n{}\n{}\n", record.backend, record.name, record.version, record.op, record.params);
     for (const auto* values : {&node.inputs, &node.outputs}) {
       for (const ValueId id : *values) {
         const auto& value = graph_.value(id);
-        key += fmt::format("{}{}{}{},", name(value.type.dtype), text(value.type.shape), name(assignment_.formats[id]), value.constant != nullptr ? "c" : "");
+        key += fmt::format("{}{}{}{},", name(value.type.dtype), text(value.type.shape), name(assignment_.formats[id]),
+                           value.constant != nullptr ? "c" : "");
       }
     }
     return key;
@@ -45,7 +47,8 @@ class Asker {
     return {type.dtype, evaluate(type.shape, values), assignment_.formats[id]};
   }
 
-  // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them need.
+  // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them
+  // need.
   KernelNeeds configure(const Node& node, const Option& option) const {
     auto& backend = runtime::backend(option.record.backend);
     const platform::SerialScope alone(backend.device().isHost());
@@ -65,7 +68,8 @@ class Asker {
     load();
     KernelNeeds needs;
     // A static network has one set of shapes.
-    for (const auto& [which, values] : {std::pair("opt", &symbols_.opt), std::pair("max", &symbols_.max), std::pair("min", &symbols_.min)}) {
+    for (const auto& [which, values] :
+         {std::pair("opt", &symbols_.opt), std::pair("max", &symbols_.max), std::pair("min", &symbols_.min)}) {
       if (values != &symbols_.opt && *values == symbols_.opt) continue;
       try {
         configureAt(node, *values, *instance, needs);
@@ -86,14 +90,16 @@ class Asker {
     return needs;
   }
 
-  void configureAt(const Node& node, const SymbolValues& values, runtime::KernelInstance& instance, KernelNeeds& needs) const {
+  void configureAt(const Node& node, const SymbolValues& values, runtime::KernelInstance& instance,
+                   KernelNeeds& needs) const {
     std::vector<runtime::TensorShape> inputs;
     std::vector<runtime::TensorShape> outputs;
     for (const ValueId id : node.inputs) inputs.push_back(shapeOf(id, values));
     for (const ValueId id : node.outputs) outputs.push_back(shapeOf(id, values));
     const auto empty = [](const runtime::TensorShape& shape) { return shape.dims.count() == 0; };
     if (std::all_of(outputs.begin(), outputs.end(), empty)) return;  // nothing will run
-    needs.workspaceBytes = std::max<uint64_t>(needs.workspaceBytes, runtime::configure(instance, {inputs, outputs, &values}));
+    needs.workspaceBytes =
+        std::max<uint64_t>(needs.workspaceBytes, runtime::configure(instance, {inputs, outputs, &values}));
   }
 
   const graph::Graph& graph_;

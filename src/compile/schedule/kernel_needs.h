@@ -12,9 +12,10 @@ namespace tenon::compile {
 
 struct KernelNeeds {
   uint64_t workspaceBytes = 0;  // the most at the min, opt and max shapes
-  std::string implementation;   // of its library, at the opt shapes, for which it was measured; empty: there is no choice
-  std::string refused;          // "min", "opt" or "max": shapes that it does not take; empty: it takes all
-  std::string refusal;          // and why
+  std::string
+      implementation;   // of its library, at the opt shapes, for which it was measured; empty: there is no choice
+  std::string refused;  // "min", "opt" or "max": shapes that it does not take; empty: it takes all
+  std::string refusal;  // and why
 };
 
 // By node. Kernels are loaded for that, alike ones once.

@@ -27,7 +27,8 @@ struct Rows {
 Rows rowsAlong(const Shape& shape, Format format, size_t axis) {
   std::vector<size_t> order;
   for (size_t i = 0; i < shape.size(); ++i) order.push_back(i);
-  if (format == Format::kChannelsLast && shape.size() > 2) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  if (format == Format::kChannelsLast && shape.size() > 2)
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   Rows rows;
   bool behind = false;
   for (const size_t i : order) {
@@ -123,16 +124,19 @@ class Placer {
     const auto keeps = [&](uint64_t Candidate::*which) {
       return (choice.candidate.*which & ~(spare->candidate.*which)) == 0;
     };
-    bill.possible = spare != nullptr && allows(spare->candidate.*mask, operand) && keeps(&Candidate::pitchedInputs) && keeps(&Candidate::pitchedOutputs);
+    bill.possible = spare != nullptr && allows(spare->candidate.*mask, operand) && keeps(&Candidate::pitchedInputs) &&
+                    keeps(&Candidate::pitchedOutputs);
     if (bill.possible && bill.swaps.insert(id).second) bill.seconds += spare->seconds - choice.seconds;
   }
 
-  // What it takes that all who touch a value find it in rows further apart; `whole` is the concatenation that it is part of.
+  // What it takes that all who touch a value find it in rows further apart; `whole` is the concatenation that it is
+  // part of.
   Bill billOf(ValueId id, NodeId whole) const {
     Bill bill;
     const auto& value = graph_.value(id);
     bill.possible = members_.at(root_[id]).size() == 1 && !value.constraints.debug && value.type.shape.size() >= 4;
-    if (whole != graph::kNone) charge(bill, value.producer, &Candidate::pitchedOutputs, static_cast<size_t>(value.producerOutput));
+    if (whole != graph::kNone)
+      charge(bill, value.producer, &Candidate::pitchedOutputs, static_cast<size_t>(value.producerOutput));
     for (const auto& use : uses_[id]) {
       if (use.node != whole) charge(bill, use.node, &Candidate::pitchedInputs, static_cast<size_t>(use.input));
     }
@@ -158,7 +162,8 @@ class Placer {
   // Blocks of channels are whole, so that rows before and behind them are as in row-major tensors.
   bool isPlaced(const graph::Node& node, size_t axis) const {
     const auto inFormat = [&](ValueId id) {
-      return !livesOnHost(id) && (graph_.value(id).constant != nullptr || assignment_.formats[id] == assignment_.formats[node.outputs[0]]);
+      return !livesOnHost(id) &&
+             (graph_.value(id).constant != nullptr || assignment_.formats[id] == assignment_.formats[node.outputs[0]]);
     };
     const auto format = assignment_.formats[node.outputs[0]];
     const bool isRows = format == Format::kLinear || format == Format::kChannelsLast || axis <= 1;
@@ -170,7 +175,8 @@ class Placer {
     const auto& node = graph_.node(id);
     const ValueId y = node.outputs[0];
     const auto& type = graph_.value(y).type;
-    const auto axis = static_cast<size_t>(concat.axis < 0 ? concat.axis + static_cast<int64_t>(type.shape.size()) : concat.axis);
+    const auto axis =
+        static_cast<size_t>(concat.axis < 0 ? concat.axis + static_cast<int64_t>(type.shape.size()) : concat.axis);
     if (!isPlaced(node, axis)) return;
     const auto rows = rowsAlong(type.shape, assignment_.formats[y], axis);
     const auto whole = placeOf(root_[y]);
@@ -184,7 +190,8 @@ class Placer {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Extent offset = at * step;
       at = at + graph_.value(node.inputs[i]).type.shape[axis];
-      if (!placePart(id, i, {root_[y], offset, pitch})) copied.push_back({i, {whole.owner, whole.offset + offset, pitch}});
+      if (!placePart(id, i, {root_[y], offset, pitch}))
+        copied.push_back({i, {whole.owner, whole.offset + offset, pitch}});
     }
     const bool none = copied.size() == node.inputs.size();
     if (!none) result_.shared.emplace(id, std::move(copied));
@@ -194,7 +201,8 @@ class Placer {
     const auto& node = graph_.node(id);
     const ValueId x = node.inputs[input];
     const ValueId root = root_[x];
-    if (!mayMove(root) || root == home.owner || std::count(node.inputs.begin(), node.inputs.end(), x) != 1) return false;
+    if (!mayMove(root) || root == home.owner || std::count(node.inputs.begin(), node.inputs.end(), x) != 1)
+      return false;
     if (home.pitch.isConstant(0)) {
       if (!isAligned(placeOf(home.owner).offset + home.offset)) return false;
     } else {
@@ -242,9 +250,9 @@ class Placer {
   const ProfileSymbols& symbols_;
   const bool onHost_;
   const std::vector<std::vector<graph::Use>> uses_;
-  std::vector<ValueId> root_;                          // by value
-  std::map<ValueId, std::vector<ValueId>> members_;    // of the group of each root that is computed
-  std::map<ValueId, Place> homes_;                     // of roots that have no memory of their own
+  std::vector<ValueId> root_;                        // by value
+  std::map<ValueId, std::vector<ValueId>> members_;  // of the group of each root that is computed
+  std::map<ValueId, Place> homes_;                   // of roots that have no memory of their own
   Placement result_;
 };
 

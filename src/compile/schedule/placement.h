@@ -23,12 +23,14 @@ struct CopiedPart {
 };
 
 struct Placement {
-  std::vector<Place> places;                                 // by value
-  std::map<graph::NodeId, std::vector<CopiedPart>> shared;   // slices and concatenations that need no kernel but for these
+  std::vector<Place> places;  // by value
+  std::map<graph::NodeId, std::vector<CopiedPart>>
+      shared;  // slices and concatenations that need no kernel but for these
 };
 
-// Where a kernel cannot read or write a place within wider rows, its slower spare takes its turn when that costs less than
-// the copy: the choices of the assignment change. TENON_DISABLE=share_memory leaves every slice and concatenation its copy.
+// Where a kernel cannot read or write a place within wider rows, its slower spare takes its turn when that costs less
+// than the copy: the choices of the assignment change. TENON_DISABLE=share_memory leaves every slice and concatenation
+// its copy.
 Placement placeValues(const graph::Graph& graph, Assignment& assignment, const ProfileSymbols& symbols, bool onHost);
 
 }  // namespace tenon::compile

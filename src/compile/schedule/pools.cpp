@@ -11,7 +11,8 @@ namespace tenon::compile {
 int32_t ConstantPool::add(const graph::ConstantPtr& constant) {
   const auto view = constant->view();
   const std::string_view bytes(static_cast<const char*>(view.data), view.bytes());
-  const uint64_t hash = plan::checksum(bytes.data(), bytes.size()) ^ hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text()));
+  const uint64_t hash =
+      plan::checksum(bytes.data(), bytes.size()) ^ hashBytes(fmt::format("{} {}", name(view.dtype), view.dims.text()));
   const auto [first, last] = byHash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const auto& known = plan_.constants[static_cast<size_t>(it->second)];

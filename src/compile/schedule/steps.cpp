@@ -30,10 +30,19 @@ Extent storedCount(const Shape& shape, Format format) {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement, std::span<const KernelNeeds> needs,
-            const ProfileSymbols& symbols, const plan::Plan& plan, ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
-      : graph_(graph), assignment_(assignment), placement_(placement), needs_(needs), symbols_(symbols), plan_(plan),
-        constants_(constants), native_(native), mostStreams_(mostStreams), log_(log) {}
+  Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement,
+            std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
+            ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
+      : graph_(graph),
+        assignment_(assignment),
+        placement_(placement),
+        needs_(needs),
+        symbols_(symbols),
+        plan_(plan),
+        constants_(constants),
+        native_(native),
+        mostStreams_(mostStreams),
+        log_(log) {}
 
   plan::Program run() {
     findDevice();
@@ -75,8 +84,8 @@ class Scheduler {
     const auto& type = graph_.value(id).type;
     const auto bounds = storedCount(type.shape, assignment_.formats[id]).bounds(symbols_.bounds);
     constexpr int64_t kMost = int64_t{1} << 46;
-    checkUser(bounds.high <= kMost, "tensor '{}' {} may have {} elements, more than any memory holds", graph_.value(id).name,
-              text(type.shape), bounds.high);
+    checkUser(bounds.high <= kMost, "tensor '{}' {} may have {} elements, more than any memory holds",
+              graph_.value(id).name, text(type.shape), bounds.high);
     return bytesOf(type.dtype, std::max<int64_t>(bounds.high, 0));
   }
 
@@ -239,7 +248,8 @@ class Scheduler {
   void makeSteps() {
     step_.assign(graph_.nodeCount(), -1);
     for (const auto& [from, to] : uploads_) {
-      program_.steps.push_back(copyStep(from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
+      program_.steps.push_back(copyStep(
+          from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
     }
     for (const NodeId id : graph_.order()) {
       if (assignment_.isView[id]) {
@@ -259,7 +269,8 @@ class Scheduler {
       program_.steps.push_back(std::move(step));
     }
     for (const auto& [from, to] : copies_) {
-      program_.steps.push_back(copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
+      program_.steps.push_back(
+          copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
     }
   }
 
@@ -285,7 +296,8 @@ class Scheduler {
       if (step_[id] < 0) continue;
       const auto& node = graph_.node(id);
       for (const auto& alias : node.op.facts().aliases) {
-        if (!alias.view) tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
+        if (!alias.view)
+          tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
       }
       const uint64_t overwritten = assignment_.choice[id].candidate.overwritten;
       for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
@@ -361,19 +373,20 @@ class Scheduler {
   int32_t mostStreams_;
   Log& log_;
   plan::Program program_;
-  std::vector<int32_t> step_;            // by node; -1 without a kernel
-  std::vector<int32_t> tensor_;          // by value
+  std::vector<int32_t> step_;                         // by node; -1 without a kernel
+  std::vector<int32_t> tensor_;                       // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
-  std::vector<int32_t> workspaceUntil_;  // by step: the last one during which its workspace is in use
-  bool onHost_ = true;                   // whether the device computes in host memory
+  std::vector<int32_t> workspaceUntil_;               // by step: the last one during which its workspace is in use
+  bool onHost_ = true;                                // whether the device computes in host memory
 };
 
 }  // namespace
 
 plan::Program makeProgram(const Graph& graph, const Assignment& assignment, const Placement& placement,
                           std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
-                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log, std::vector<int32_t>* stepOf) {
+                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log,
+                          std::vector<int32_t>* stepOf) {
   Scheduler scheduler(graph, assignment, placement, needs, symbols, plan, constants, native, mostStreams, log);
   auto program = scheduler.run();
   if (stepOf != nullptr) *stepOf = scheduler.steps();

@@ -30,10 +30,11 @@ class NativeCodePool {
   plan::Plan& plan_;
 };
 
-// `plan.io` and `plan.symbols` stand already; `needs` are by node. Independent steps get up to `mostStreams` streams beside the
-// caller's. `stepOf`, if any, becomes the step of each node, -1 where it has none of its own.
+// `plan.io` and `plan.symbols` stand already; `needs` are by node. Independent steps get up to `mostStreams` streams
+// beside the caller's. `stepOf`, if any, becomes the step of each node, -1 where it has none of its own.
 plan::Program makeProgram(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
                           std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
-                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log, std::vector<int32_t>* stepOf = nullptr);
+                          ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log,
+                          std::vector<int32_t>* stepOf = nullptr);
 
 }  // namespace tenon::compile

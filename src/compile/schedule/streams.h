@@ -9,8 +9,8 @@
 namespace tenon::compile {
 
 // Lets tensors live as long as steps beside their last use may run, on up to `most` streams beside the caller's; the
-// program says how many find work. Returns the last step during which each step's workspace is in use. Steps and lifetimes
-// stand already, places do not.
+// program says how many find work. Returns the last step during which each step's workspace is in use. Steps and
+// lifetimes stand already, places do not.
 std::vector<int32_t> spreadOverStreams(plan::Program& program, int32_t most);
 
 }  // namespace tenon::compile

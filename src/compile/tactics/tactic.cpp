@@ -17,7 +17,8 @@ std::string formatList(const std::vector<Format>& formats) {
 bool symbolic(const ops::Operator& op, const SymbolValues& symbols) {
   if (symbols.empty()) return false;
   const auto text = op.text();
-  return std::any_of(symbols.begin(), symbols.end(), [&](const auto& s) { return text.find(s.first) != std::string::npos; });
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [&](const auto& s) { return text.find(s.first) != std::string::npos; });
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ std::string Candidate::kernelName() const {
 }
 
 std::string Candidate::text() const {
-  return fmt::format("{}{}{}{}->{}", tactic, variant.empty() ? "" : "/", variant, formatList(inputs), formatList(outputs));
+  return fmt::format("{}{}{}{}->{}", tactic, variant.empty() ? "" : "/", variant, formatList(inputs),
+                     formatList(outputs));
 }
 
 uint64_t Candidate::hash() const { return hashBytes(text()); }

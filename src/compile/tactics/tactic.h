@@ -19,7 +19,7 @@ namespace tenon::compile {
 
 struct TensorDesc {
   DataType dtype = DataType::kF32;
-  Dims dims;             // at the profile's opt shapes
+  Dims dims;                    // at the profile's opt shapes
   graph::ConstantPtr constant;  // set when the operand is a constant
 };
 
@@ -29,8 +29,8 @@ struct Problem {
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
   SymbolValues symbols;
-  bool tf32 = false;     // f32 operands of contractions may be rounded to TF32
-  size_t more = 0;       // candidates that a tactic may propose beside those that it or its library holds for good ones
+  bool tf32 = false;  // f32 operands of contractions may be rounded to TF32
+  size_t more = 0;    // candidates that a tactic may propose beside those that it or its library holds for good ones
   std::string text() const;  // operator, types and extents: the key of timing caches (constants' values do not count)
 };
 
@@ -48,18 +48,20 @@ Support no(fmt::format_string<Args...> format, Args&&... args) {
 // One way to do a problem: formats of all operands and the variant of the kernel. A value: filters, the timing cache
 // and the inspector speak of it.
 struct Candidate {
-  std::string tactic;            // "<backend>.<tactic>"
-  std::string variant;           // "" or what distinguishes it from the tactic's other candidates; stable
+  std::string tactic;   // "<backend>.<tactic>"
+  std::string variant;  // "" or what distinguishes it from the tactic's other candidates; stable
   std::vector<Format> inputs;
   std::vector<Format> outputs;
-  // Operands, a bit each, that may lie in memory with more than their channels from pixel to pixel (TensorShape::pitch): then
-  // slices along the channels and parts of concatenations are read and written where they are.
+  // Operands, a bit each, that may lie in memory with more than their channels from pixel to pixel
+  // (TensorShape::pitch): then slices along the channels and parts of concatenations are read and written where they
+  // are.
   uint64_t pitchedInputs = 0;
   uint64_t pitchedOutputs = 0;
-  uint64_t overwritten = 0;  // operands, a bit each, whose memory the first result may take, beside those that the operator names
-  std::string text() const;      // cpu.dnnl_convolution/brgemm(linear,linear)->(channels_last)
+  uint64_t overwritten =
+      0;  // operands, a bit each, whose memory the first result may take, beside those that the operator names
+  std::string text() const;        // cpu.dnnl_convolution/brgemm(linear,linear)->(channels_last)
   std::string kernelName() const;  // cpu.dnnl_convolution/brgemm, without commas: a column of tables
-  uint64_t hash() const;         // of the text: the identity of the candidate for logs, timing caches and the inspector
+  uint64_t hash() const;  // of the text: the identity of the candidate for logs, timing caches and the inspector
 };
 
 // Stateless; called from the building thread. Never throws from supports().
@@ -69,13 +71,16 @@ class Tactic {
   virtual std::string_view name() const = 0;  // "cpu.dnnl_convolution"; enters plans and timing caches
   virtual int version() const = 0;
   virtual Support supports(const Problem& problem) const = 0;
-  virtual std::vector<Candidate> candidates(const Problem& problem) const = 0;  // of a supported problem; none where a library refuses when asked
+  virtual std::vector<Candidate> candidates(
+      const Problem& problem) const = 0;  // of a supported problem; none where a library refuses when asked
   // Called once before some of the candidates are measured: what takes long for each may be made ready at once here.
   virtual void prepare(const Problem&, std::span<const Candidate>) const {}
   virtual plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const = 0;
   // Code for the exact device that goes into the plan beside the record (a cubin); empty: the record is enough. The run
   // half must be able to make it again from the record, because a loader may not trust it.
-  virtual std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord&) const { return {}; }
+  virtual std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord&) const {
+    return {};
+  }
   // Used where nothing is measured (optimization level 0, ties): lower is tried first. ref is 1000.
   virtual int rank(const Problem& problem, const Candidate& candidate) const = 0;
 };

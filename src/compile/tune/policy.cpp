@@ -22,7 +22,9 @@ size_t choose(const std::vector<Scored>& scored) {
   size_t best = scored.size();
   for (size_t i = 0; i < scored.size(); ++i) {
     if (scored[i].seconds > fastest * kNoise) continue;
-    if (best == scored.size() || std::tie(scored[i].rank, scored[i].name) < std::tie(scored[best].rank, scored[best].name)) best = i;
+    if (best == scored.size() ||
+        std::tie(scored[i].rank, scored[i].name) < std::tie(scored[best].rank, scored[best].name))
+      best = i;
   }
   return best;
 }

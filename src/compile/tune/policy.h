@@ -14,8 +14,8 @@ struct Scored {
   std::string name;  // ties end here, so that the choice never depends on the order of the list
 };
 
-// Index of the preferred one: of those within the noise window (2 %) of the fastest the lowest rank, else the name. The list
-// is not empty.
+// Index of the preferred one: of those within the noise window (2 %) of the fastest the lowest rank, else the name. The
+// list is not empty.
 size_t choose(const std::vector<Scored>& scored);
 
 }  // namespace tenon::compile

@@ -22,10 +22,10 @@ namespace {
 
 constexpr size_t kRedZone = 256;
 constexpr unsigned char kRedByte = 0xb7;
-constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
-constexpr double kHopeless = 3;          // stop after a few runs when this many times slower than the best
-constexpr int kTries = 2;                // more runs before a candidate is given up
-constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
+constexpr double kSampleSeconds = 2e-4;     // a sample repeats short kernels until it lasts about this long
+constexpr double kHopeless = 3;             // stop after a few runs when this many times slower than the best
+constexpr int kTries = 2;                   // more runs before a candidate is given up
+constexpr double kBehind = 1.3;             // fewer samples when this many times slower than the best
 constexpr double kCandidateSeconds = 0.15;  // no more samples of one candidate after this
 
 using runtime::CopyKind;
@@ -49,7 +49,8 @@ class GuardedBuffer {
   // The pattern over and over.
   void fill(const std::vector<char>& pattern) {
     for (size_t done = 0; done < bytes_; done += pattern.size()) {
-      device_.copy(base_ + kRedZone + done, pattern.data(), std::min(pattern.size(), bytes_ - done), CopyKind::kHostToDevice, nullptr);
+      device_.copy(base_ + kRedZone + done, pattern.data(), std::min(pattern.size(), bytes_ - done),
+                   CopyKind::kHostToDevice, nullptr);
     }
     device_.synchronize(nullptr);
   }
@@ -84,7 +85,7 @@ struct Trial {
   std::unique_ptr<runtime::KernelInstance> instance;
   std::vector<void*> inputs;
   std::vector<std::vector<void*>> turns;  // what launches take as inputs in turn; empty: always the same
-  std::unique_ptr<Rotation> laidOut;      // copies of weights that the instance has laid out for itself, in turn as well
+  std::unique_ptr<Rotation> laidOut;  // copies of weights that the instance has laid out for itself, in turn as well
   std::vector<void*> outputs;
   std::unique_ptr<GuardedBuffer> workspace;
   bool comparable = true;  // its inputs hold what those of the others do
@@ -98,7 +99,8 @@ class DeviceProfiler final : public Profiler {
     order_ = dynamic_cast<runtime::LaunchOrder*>(&device);
   }
 
-  double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) override {
+  double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+               std::span<const std::byte> nativeCode) override {
     const auto running = stages_.run("tuning: the trusted candidates");
     try {
       const auto trial = prepare(problem, candidate, record, nativeCode);
@@ -123,7 +125,8 @@ class DeviceProfiler final : public Profiler {
   }
   Measurement glance(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                      std::span<const std::byte> nativeCode) override {
-    return attempt([&] { return run(problem, candidate, record, nativeCode, std::numeric_limits<double>::infinity(), true); });
+    return attempt(
+        [&] { return run(problem, candidate, record, nativeCode, std::numeric_limits<double>::infinity(), true); });
   }
 
  private:
@@ -166,7 +169,9 @@ class DeviceProfiler final : public Profiler {
 
   Call callOf(const Trial& trial) const {
     auto* const instance = trial.instance.get();
-    return {instance, {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial, order_, dynamic_cast<runtime::LaidOutWeights*>(instance)};
+    return {instance, {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr},
+            1,        &trial,
+            order_,   dynamic_cast<runtime::LaidOutWeights*>(instance)};
   }
 
   void runOnce(const Trial& trial) {
@@ -189,11 +194,13 @@ class DeviceProfiler final : public Profiler {
     selected_ = std::move(text);
   }
 
-  Trial prepare(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) {
+  Trial prepare(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
+                std::span<const std::byte> nativeCode) {
     select(problem);
     Trial trial;
     std::vector<TensorView> constants;
-    for (const auto& input : problem.inputs) constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
+    for (const auto& input : problem.inputs)
+      constants.push_back(input.constant != nullptr ? input.constant->view() : TensorView{});
     trial.kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log_, false, true});
     trial.instance = trial.kernel->instantiate();
     std::vector<runtime::TensorShape> inputShapes;
@@ -248,7 +255,8 @@ class DeviceProfiler final : public Profiler {
   }
 
   // The inputs of successive launches, with weights in the place of which copies stand in turn.
-  std::vector<std::vector<void*>> turns(const Problem& problem, const Candidate& candidate, const std::vector<void*>& inputs) {
+  std::vector<std::vector<void*>> turns(const Problem& problem, const Candidate& candidate,
+                                        const std::vector<void*>& inputs) {
     size_t most = 1;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto copies = candidate.inputs[i] == Format::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
@@ -261,7 +269,8 @@ class DeviceProfiler final : public Profiler {
     for (size_t turn = 0; most > 1 && turn < most; ++turn) {
       result.push_back(inputs);
       for (size_t i = 0; i < inputs.size(); ++i) {
-        if (rotations_[i] != nullptr && candidate.inputs[i] == Format::kLinear) result.back()[i] = rotations_[i]->copy(turn);
+        if (rotations_[i] != nullptr && candidate.inputs[i] == Format::kLinear)
+          result.back()[i] = rotations_[i]->copy(turn);
       }
     }
     return result;
@@ -272,7 +281,9 @@ class DeviceProfiler final : public Profiler {
     if (weights == nullptr || weights->laidOut() == nullptr) return nullptr;
     const auto copies = rotatedCopies(problem, weights->laidOutInput(), cacheBytes_);
     const auto& operand = problem.inputs[weights->laidOutInput()];
-    return copies == 1 ? nullptr : std::make_unique<Rotation>(device_, weights->laidOut(), operand.constant->view().bytes(), copies);
+    return copies == 1
+               ? nullptr
+               : std::make_unique<Rotation>(device_, weights->laidOut(), operand.constant->view().bytes(), copies);
   }
 
   // No number stands where a kernel leaves its output as it was.
@@ -303,7 +314,8 @@ class DeviceProfiler final : public Profiler {
       if (!trial.workspace->intact()) return refuse(candidate, "it writes outside its workspace");
       if (compared) {
         if (const auto difference = check_.compare(problem, candidate, trial.outputs); !difference.empty()) {
-          return refuse(candidate, fmt::format("it computes something else than the trusted candidate for {}: {}", problem.text(), difference));
+          return refuse(candidate, fmt::format("it computes something else than the trusted candidate for {}: {}",
+                                               problem.text(), difference));
         }
       }
     }
@@ -311,7 +323,8 @@ class DeviceProfiler final : public Profiler {
     auto call = callOf(trial);
     double single = device_.measure(&launch, &call);
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
-    for (int i = 0; i < kTries && (once || single > kHopeless * best); ++i) single = std::min(single, device_.measure(&launch, &call));
+    for (int i = 0; i < kTries && (once || single > kHopeless * best); ++i)
+      single = std::min(single, device_.measure(&launch, &call));
     if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
     call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
@@ -340,8 +353,8 @@ class DeviceProfiler final : public Profiler {
   std::vector<std::map<Format, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
   std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
-  size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
-  runtime::LaunchOrder* order_ = nullptr;  // null: launches always wait for each other
+  size_t cacheBytes_ = 0;                             // 0: nobody says, and nothing is rotated
+  runtime::LaunchOrder* order_ = nullptr;             // null: launches always wait for each other
 };
 
 }  // namespace

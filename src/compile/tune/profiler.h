@@ -15,11 +15,11 @@ class Device;
 namespace tenon::compile {
 
 struct Measurement {
-  double seconds = 0;       // infinity when the candidate cannot be used; `failure` says why
+  double seconds = 0;  // infinity when the candidate cannot be used; `failure` says why
   uint64_t workspaceBytes = 0;
   std::string failure;
-  bool lasting = false;     // it will fail in the same way next time
-  bool refused = false;     // the library or kernel says that it cannot
+  bool lasting = false;  // it will fail in the same way next time
+  bool refused = false;  // the library or kernel says that it cannot
 };
 
 // Called by the building thread only.

@@ -12,7 +12,7 @@
 namespace tenon::compile {
 namespace {
 
-constexpr int64_t kChunks = 16;        // of a large tensor
+constexpr int64_t kChunks = 16;  // of a large tensor
 constexpr int64_t kChunkElements = 1024;
 
 // The elements that are looked at: first and length of each run.
@@ -29,7 +29,8 @@ std::vector<std::pair<int64_t, int64_t>> runsOf(int64_t count, DataType dtype) {
 
 class Scratch {
  public:
-  Scratch(runtime::Device& device, size_t bytes) : device_(device), data_(device.allocate(std::max<size_t>(bytes, 1), 256)) {}
+  Scratch(runtime::Device& device, size_t bytes)
+      : device_(device), data_(device.allocate(std::max<size_t>(bytes, 1), 256)) {}
   ~Scratch() { device_.free(data_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -81,7 +82,8 @@ ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Format 
         made->instance = made->kernel->instantiate();
         const std::vector<runtime::TensorShape> in{{tensor.dtype, tensor.dims, from}};
         const std::vector<runtime::TensorShape> out{{tensor.dtype, tensor.dims, to}};
-        made->workspace = std::make_unique<Scratch>(device_, runtime::configure(*made->instance, {in, out, &problem.symbols}));
+        made->workspace =
+            std::make_unique<Scratch>(device_, runtime::configure(*made->instance, {in, out, &problem.symbols}));
         place = std::move(made);
         return place.get();
       }
@@ -92,7 +94,8 @@ ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Format 
 
 bool ResultCheck::convert(const TensorDesc& tensor, Format from, Format to, const void* source, void* target) {
   if (from == to) {
-    device_.copy(target, source, storageBytes(tensor.dtype, tensor.dims, from), runtime::CopyKind::kDeviceToDevice, nullptr);
+    device_.copy(target, source, storageBytes(tensor.dtype, tensor.dims, from), runtime::CopyKind::kDeviceToDevice,
+                 nullptr);
     device_.synchronize(nullptr);
     return true;
   }
@@ -119,7 +122,8 @@ bool ResultCheck::sample(const TensorDesc& tensor, Format format, const void* da
   size_t at = 0;
   for (const auto& [first, length] : runs) {
     const auto bytes = bytesOf(tensor.dtype, length);
-    device_.copy(into.data() + at, static_cast<const std::byte*>(data) + bytesOf(tensor.dtype, first), bytes, runtime::CopyKind::kDeviceToHost, nullptr);
+    device_.copy(into.data() + at, static_cast<const std::byte*>(data) + bytesOf(tensor.dtype, first), bytes,
+                 runtime::CopyKind::kDeviceToHost, nullptr);
     at += bytes;
   }
   device_.synchronize(nullptr);

@@ -22,20 +22,25 @@ std::optional<Selection> Selections::find(const graph::Node& node, const Problem
   return options_.editableTimingCache ? cache_.selection(keyOf(node, problem)) : std::nullopt;
 }
 
-void Selections::keepOnly(const Selection& selection, const graph::Node& node, const Problem& problem, Proposals& proposals) const {
+void Selections::keepOnly(const Selection& selection, const graph::Node& node, const Problem& problem,
+                          Proposals& proposals) const {
   auto& list = proposals.list;
-  const auto isWanted = [&](const Proposal& proposal) { return proposal.option.candidate.hash() == selection.candidate; };
+  const auto isWanted = [&](const Proposal& proposal) {
+    return proposal.option.candidate.hash() == selection.candidate;
+  };
   if (std::none_of(list.begin(), list.end(), isWanted)) {
     std::string candidates;
-    for (const auto& proposal : list) candidates += fmt::format("\n  {:#018x} {}", proposal.option.candidate.hash(), proposal.option.candidate.text());
-    throw UserError("the timing cache selects tactic {:#018x} for '{}' (key: {}), which cannot use it; choose one of these with "
-                    "ITimingCache::update(), or remove the entry by a time that is NaN:{}", selection.candidate, node.name,
-                    text(keyOf(node, problem)), candidates);
+    for (const auto& proposal : list)
+      candidates += fmt::format("\n  {:#018x} {}", proposal.option.candidate.hash(), proposal.option.candidate.text());
+    throw UserError(
+        "the timing cache selects tactic {:#018x} for '{}' (key: {}), which cannot use it; choose one of these with "
+        "ITimingCache::update(), or remove the entry by a time that is NaN:{}",
+        selection.candidate, node.name, text(keyOf(node, problem)), candidates);
   }
   std::erase_if(list, [&](const Proposal& proposal) { return !isWanted(proposal); });
   list.front().option.seconds = selection.seconds;
-  options_.log->verbose("'{}' (key: {}) takes tactic {:#018x} from the timing cache: {}", node.name, text(keyOf(node, problem)),
-                        selection.candidate, list.front().option.candidate.text());
+  options_.log->verbose("'{}' (key: {}) takes tactic {:#018x} from the timing cache: {}", node.name,
+                        text(keyOf(node, problem)), selection.candidate, list.front().option.candidate.text());
 }
 
 void Selections::note(const Problem& problem, std::span<const Proposal> proposals) {
@@ -61,13 +66,16 @@ void Selections::report(const graph::Node& node, const Problem& problem, const O
   auto& log = *options_.log;
   log.verbose("Autotuning op {}(key: {}):", node.name, text(key));
   log.verbose("Sorted table of all evaluated tactics:");
-  log.verbose("tactic_id, cost(in ms), cost/fastest_cost, prediction_correlation, kernel_name, tactic_hash, tunable_parameter");
+  log.verbose(
+      "tactic_id, cost(in ms), cost/fastest_cost, prediction_correlation, kernel_name, tactic_hash, tunable_parameter");
   for (size_t i = 0; i < rows.size(); ++i) {
     // Nothing is predicted here: a correlation of 0.
     const double ratio = rows[0]->seconds > 0 ? rows[i]->seconds / rows[0]->seconds : 1;
-    log.verbose("   {}, {:.7f}, {:.5f}, {:.5f}, {}, {:#018x},", i, rows[i]->seconds * kMilliseconds, ratio, 0.0, rows[i]->kernel, rows[i]->hash);
+    log.verbose("   {}, {:.7f}, {:.5f}, {:.5f}, {}, {:#018x},", i, rows[i]->seconds * kMilliseconds, ratio, 0.0,
+                rows[i]->kernel, rows[i]->hash);
   }
-  log.verbose("The selected tactic is (tactic hash, cost(in ms)):{:#018x},  {:.7f}", chosen, (*row)->seconds * kMilliseconds);
+  log.verbose("The selected tactic is (tactic hash, cost(in ms)):{:#018x},  {:.7f}", chosen,
+              (*row)->seconds * kMilliseconds);
   log.verbose("Writing the best tactic ({:#018x}) to cache", chosen);
   cache_.select(key, {chosen, (*row)->seconds});
 }

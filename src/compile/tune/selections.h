@@ -20,7 +20,8 @@ class Selections {
   // What the cache says about a node.
   std::optional<Selection> find(const graph::Node& node, const Problem& problem) const;
   // Leaves the selected candidate of a node, with its time. UserError listing the candidates when it is none of them.
-  void keepOnly(const Selection& selection, const graph::Node& node, const Problem& problem, Proposals& proposals) const;
+  void keepOnly(const Selection& selection, const graph::Node& node, const Problem& problem,
+                Proposals& proposals) const;
 
   // Remembers the times of a problem's candidates.
   void note(const Problem& problem, std::span<const Proposal> proposals);

@@ -71,7 +71,8 @@ class FormattedTensor {
     device_.synchronize(nullptr);
     HostTensor result(dtype_, dims_);
     const TensorView from{host_.data(), dtype_, dims_};
-    eachIndex(dims_, [&](int64_t i, const Dims& index) { move(from, offsetOf(dims_, format_, index), result.view(), i); });
+    eachIndex(dims_,
+              [&](int64_t i, const Dims& index) { move(from, offsetOf(dims_, format_, index), result.view(), i); });
     return result;
   }
 
@@ -105,13 +106,18 @@ Tolerance Tolerance::ofReference(DataType dtype) {
 Tolerance Tolerance::ofCandidates(DataType dtype, bool tf32) {
   constexpr double kElement = 10;  // times what all together may differ
   if (!isFloating(dtype)) return {0, 0, 1e-3};
-  const double norm = bits(dtype) >= 32 ? (tf32 ? 5e-3 : 1e-3) : dtype == DataType::kF16 ? 2e-2 : bits(dtype) == 16 ? 5e-2 : 0.3;
+  const double norm = bits(dtype) >= 32         ? (tf32 ? 5e-3 : 1e-3)
+                      : dtype == DataType::kF16 ? 2e-2
+                      : bits(dtype) == 16       ? 5e-2
+                                                : 0.3;
   return {norm, kElement * norm, 0};
 }
 
-std::string compareResults(const TensorView& got, const TensorView& expected, size_t output, const Tolerance& tolerance) {
+std::string compareResults(const TensorView& got, const TensorView& expected, size_t output,
+                           const Tolerance& tolerance) {
   const int64_t count = expected.count();
-  const double largest = expected.dtype == DataType::kF16 ? 3e4 : INFINITY;  // beyond it another order of sums may overflow
+  const double largest =
+      expected.dtype == DataType::kF16 ? 3e4 : INFINITY;  // beyond it another order of sums may overflow
   double norm = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double b = expected.loadDouble(i);
@@ -138,19 +144,18 @@ std::string compareResults(const TensorView& got, const TensorView& expected, si
       worst = i;
     }
   }
-  const bool agree = isFloating(expected.dtype) ? !elementFails && std::sqrt(difference) <= tolerance.norm * std::max(norm, 1e-6)
-                                                : static_cast<double>(differing) <= tolerance.integers * static_cast<double>(count);
+  const bool agree = isFloating(expected.dtype)
+                         ? !elementFails && std::sqrt(difference) <= tolerance.norm * std::max(norm, 1e-6)
+                         : static_cast<double>(differing) <= tolerance.integers * static_cast<double>(count);
   if (agree) return {};
-  return fmt::format("output {} differs, most at element {} of {}: got {}, expected {}", output, worst, expected.dims.text(), got.loadDouble(worst),
-                     expected.loadDouble(worst));
+  return fmt::format("output {} differs, most at element {} of {}: got {}, expected {}", output, worst,
+                     expected.dims.text(), got.loadDouble(worst), expected.loadDouble(worst));
 }
 
-bool selfCheckWanted() {
-  return switchedOn("TENON_SELF_CHECK", false);
-}
+bool selfCheckWanted() { return switchedOn("TENON_SELF_CHECK", false); }
 
-std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                      std::span<const std::byte> nativeCode, Log& log) {
+std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate,
+                      const plan::KernelRecord& record, std::span<const std::byte> nativeCode, Log& log) {
   std::vector<TensorView> constants;
   std::vector<HostTensor> values;
   std::vector<TensorView> inputs;

@@ -14,23 +14,24 @@ namespace tenon::compile {
 
 // How far results may lie from others of the same problem.
 struct Tolerance {
-  double norm = 0;       // of all differences together, relative to the norm of what is expected
-  double element = 0;    // of one difference, relative to the element and to the root mean square; 0: not looked at
-  double integers = 0;   // the part of the integers that may differ
+  double norm = 0;      // of all differences together, relative to the norm of what is expected
+  double element = 0;   // of one difference, relative to the element and to the root mean square; 0: not looked at
+  double integers = 0;  // the part of the integers that may differ
   static Tolerance ofReference(DataType dtype);
   static Tolerance ofCandidates(DataType dtype, bool tf32);  // that round elsewhere
 };
 
 // Empty when the results agree, else the number of the output, the worst element and the two values there. Elements
 // of which an overflow is expected do not count.
-std::string compareResults(const TensorView& got, const TensorView& expected, size_t output, const Tolerance& tolerance);
+std::string compareResults(const TensorView& got, const TensorView& expected, size_t output,
+                           const Tolerance& tolerance);
 
 // Whether TENON_SELF_CHECK asks for it.
 bool selfCheckWanted();
 
 // Empty when the kernel's results are the reference's within the precision of their types, else what differs and where.
 // Inputs are random. Problems whose operands are no numbers that a comparison could use (none today) pass.
-std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
-                      std::span<const std::byte> nativeCode, Log& log);
+std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate,
+                      const plan::KernelRecord& record, std::span<const std::byte> nativeCode, Log& log);
 
 }  // namespace tenon::compile

@@ -127,7 +127,8 @@ std::vector<std::byte> TimingCache::serialize() const {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, seconds] : entries_) body += fmt::format("{:.4e} {}\n", seconds, key);
-    for (const auto& [key, selection] : selections_) body += fmt::format("{:.4e} {}\n", selection.seconds, line(key, selection));
+    for (const auto& [key, selection] : selections_)
+      body += fmt::format("{:.4e} {}\n", selection.seconds, line(key, selection));
     count = entries_.size() + selections_.size();
   }
   const auto text = fmt::format("{} entries={} hash={:016x}\n{}", kMagic, count, hashBytes(body), body);
@@ -141,10 +142,12 @@ void TimingCache::deserialize(std::span<const std::byte> bytes) {
   const auto lineEnd = text.substr(0, kLongestHeader).find('\n');  // whatever else may be large
   const auto header = text.substr(0, lineEnd);
   checkUser(lineEnd != std::string_view::npos && header.substr(0, kMagic.size()) == kMagic,
-            "timing cache: the first line must begin with '{}'; it was made by something else or another version", kMagic);
+            "timing cache: the first line must begin with '{}'; it was made by something else or another version",
+            kMagic);
   const auto body = text.substr(lineEnd + 1);
   const auto expected = fmt::format("hash={:016x}", hashBytes(body));
-  checkUser(header.find(expected) != std::string_view::npos, "timing cache: its hash does not match, the file is damaged; delete it");
+  checkUser(header.find(expected) != std::string_view::npos,
+            "timing cache: its hash does not match, the file is damaged; delete it");
   std::map<std::string, double, std::less<>> read;
   std::map<SelectionKey, Selection> selected;
   size_t position = 0;
@@ -155,7 +158,8 @@ void TimingCache::deserialize(std::span<const std::byte> bytes) {
     char* stop = nullptr;
     const std::string number(line.substr(0, space));
     const double seconds = std::strtod(number.c_str(), &stop);
-    checkUser(space != std::string_view::npos && stop == number.c_str() + number.size() && std::isfinite(seconds) && seconds >= 0,
+    checkUser(space != std::string_view::npos && stop == number.c_str() + number.size() && std::isfinite(seconds) &&
+                  seconds >= 0,
               "timing cache: line '{}' does not begin with a time", line.substr(0, 60));
     const auto what = line.substr(space + 1);
     SelectionKey key;

@@ -23,8 +23,8 @@ struct Selection {
   double seconds = 0;
 };
 
-// Times by key: the problem's text, the device, the candidate and its tactic's version, in one line of text. An editable
-// cache also has the choices of nodes. Thread-safe.
+// Times by key: the problem's text, the device, the candidate and its tactic's version, in one line of text. An
+// editable cache also has the choices of nodes. Thread-safe.
 class TimingCache {
  public:
   TimingCache() = default;

@@ -46,7 +46,8 @@ struct Whole::State {
     for (size_t i = 0; i < program.steps.size(); ++i) {
       const auto& step = program.steps[i];
       first.push_back(operands.size());
-      for (const int32_t input : step.inputs) operands.push_back(input < 0 ? nullptr : addresses[static_cast<size_t>(input)]);
+      for (const int32_t input : step.inputs)
+        operands.push_back(input < 0 ? nullptr : addresses[static_cast<size_t>(input)]);
       for (const int32_t output : step.outputs) operands.push_back(addresses[static_cast<size_t>(output)]);
       present.instances.push_back(binding.instance(i));
       void* const extra = binding.extraWorkspace(i);
@@ -83,9 +84,11 @@ struct Whole::State {
     if (record.storage != plan::Storage::kInput) return address;
     constexpr int64_t kBelow = 2;  // of integers
     std::vector<std::byte> data(std::min<uint64_t>(bytes, uint64_t{1} << 20));
-    fillWithTestData(record.dtype, data.data(), static_cast<int64_t>(data.size()) * 8 / bits(record.dtype), static_cast<uint64_t>(record.index) + 1, kBelow);
+    fillWithTestData(record.dtype, data.data(), static_cast<int64_t>(data.size()) * 8 / bits(record.dtype),
+                     static_cast<uint64_t>(record.index) + 1, kBelow);
     for (uint64_t done = 0; done < bytes; done += data.size()) {
-      device.copy(static_cast<std::byte*>(address) + done, data.data(), std::min<uint64_t>(data.size(), bytes - done), runtime::CopyKind::kHostToDevice, nullptr);
+      device.copy(static_cast<std::byte*>(address) + done, data.data(), std::min<uint64_t>(data.size(), bytes - done),
+                  runtime::CopyKind::kHostToDevice, nullptr);
     }
     device.synchronize(nullptr);
     return address;
@@ -98,14 +101,17 @@ struct Whole::State {
       void* const* const inputs = operands.data() + first[i];
       void* const* const outputs = inputs + steps[i].inputs.size();
       if (steps[i].kind == plan::StepKind::kCopy) {
-        device.copy(outputs[0], inputs[0], binding.bytes(steps[i].outputs[0]), runtime::CopyKind::kDeviceToDevice, stream);
+        device.copy(outputs[0], inputs[0], binding.bytes(steps[i].outputs[0]), runtime::CopyKind::kDeviceToDevice,
+                    stream);
       } else {
         version.instances[i]->launch({inputs, outputs, version.workspaces[i], stream});
       }
     }
   }
 
-  void execute(const Version& version) { version.recording != nullptr ? version.recording->replay(nullptr) : run(version, nullptr); }
+  void execute(const Version& version) {
+    version.recording != nullptr ? version.recording->replay(nullptr) : run(version, nullptr);
+  }
 
   // Runs it once, so that nothing is loaded later, and records it.
   void prepare(Version& version) {
@@ -120,8 +126,8 @@ struct Whole::State {
       const auto* c = static_cast<Call*>(argument);
       c->state->run(*c->version, stream);
     };
-    // A new one: a graph of CUDA whose executable is updated with other kernels ran a tenth slower, or quicker, than one made
-    // for them.
+    // A new one: a graph of CUDA whose executable is updated with other kernels ran a tenth slower, or quicker, than
+    // one made for them.
     version.recording.reset();
     version.recording = recorder->record(record, &call, nullptr);
     execute(version);
@@ -136,7 +142,8 @@ struct Whole::State {
       timer->mark(static_cast<size_t>(i) + 1, nullptr);
     }
     device.synchronize(nullptr);
-    for (int i = 1; i <= runs; ++i) seconds.push_back(1e-3 * timer->milliseconds(static_cast<size_t>(i), static_cast<size_t>(i) + 1));
+    for (int i = 1; i <= runs; ++i)
+      seconds.push_back(1e-3 * timer->milliseconds(static_cast<size_t>(i), static_cast<size_t>(i) + 1));
   }
 
   const SymbolValues& symbols;
@@ -154,15 +161,17 @@ struct Whole::State {
   std::vector<size_t> first;     // where a step's operands begin
   std::vector<std::unique_ptr<runtime::Kernel>> kernels;
   std::vector<std::unique_ptr<runtime::KernelInstance>> instances;
-  uint64_t workspaceBytes = 0;   // of what is offered, one after the other
+  uint64_t workspaceBytes = 0;  // of what is offered, one after the other
   void* workspace = nullptr;
   Version present, offered;
 };
 
-Whole::Whole(plan::Plan plan, const SymbolValues& symbols, Log& log) : state_(std::make_unique<State>(std::move(plan), symbols, log)) {}
+Whole::Whole(plan::Plan plan, const SymbolValues& symbols, Log& log)
+    : state_(std::make_unique<State>(std::move(plan), symbols, log)) {}
 Whole::~Whole() = default;
 
-void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& record, std::span<const std::byte> nativeCode) {
+void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& record,
+                  std::span<const std::byte> nativeCode) {
   auto& s = *state_;
   const auto& program = s.binding.program();
   s.offered.instances = s.present.instances;
@@ -173,7 +182,9 @@ void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& reco
     for (const int32_t input : program.steps[static_cast<size_t>(step)].inputs) {
       const auto& tensor = program.tensors[static_cast<size_t>(s.binding.base(input))];
       const bool isConstant = tensor.storage == plan::Storage::kConstant;
-      void* const data = isConstant ? const_cast<void*>(s.engine->plan().constants[static_cast<size_t>(tensor.index)].data.get()) : nullptr;
+      void* const data =
+          isConstant ? const_cast<void*>(s.engine->plan().constants[static_cast<size_t>(tensor.index)].data.get())
+                     : nullptr;
       constants.push_back({data, tensor.dtype, isConstant ? s.binding.dims(input) : Dims{}});
     }
     s.kernels.push_back(runtime::backend(record.backend).load({record, constants, nativeCode, s.log, false, true}));

@@ -13,8 +13,8 @@ namespace tenon::compile {
 // Used by the building thread only. Errors of the device and of kernels are thrown as Error.
 class Whole {
  public:
-  // `plan` has one program and no tensors on the host of a device that is not one; `symbols` are the extents to run it at.
-  // Its inputs are random data, integers 0 and 1.
+  // `plan` has one program and no tensors on the host of a device that is not one; `symbols` are the extents to run it
+  // at. Its inputs are random data, integers 0 and 1.
   Whole(plan::Plan plan, const SymbolValues& symbols, Log& log);
   ~Whole();
   Whole(const Whole&) = delete;

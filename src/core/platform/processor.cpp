@@ -19,7 +19,8 @@ Isa detect() {
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd")) {
     return Isa::kAvx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return Isa::kAvx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    return Isa::kAvx2;
   if (__builtin_cpu_supports("sse4.1")) return Isa::kSse4;
   return Isa::kBaseline;
 }

@@ -7,7 +7,8 @@
 
 namespace tenon::platform {
 
-// Instruction sets of x86 that kernels tell apart; each includes those before it. kBaseline is what the compiler assumes.
+// Instruction sets of x86 that kernels tell apart; each includes those before it. kBaseline is what the compiler
+// assumes.
 enum class Isa { kBaseline, kSse4, kAvx2, kAvx512 };
 
 std::string_view name(Isa isa);

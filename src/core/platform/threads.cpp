@@ -27,14 +27,14 @@ int countCores() noexcept {
   return std::max(1, CPU_COUNT(&set));
 }
 
-// A forked child has none of the threads of its parent's teams. OpenMP believes that it has, and would wait for them for
-// ever, so the child computes with the calling thread alone.
+// A forked child has none of the threads of its parent's teams. OpenMP believes that it has, and would wait for them
+// for ever, so the child computes with the calling thread alone.
 void afterForkInChild() noexcept {
   inForkedChild = true;
   running = depth > 0 ? 1 : 0;
 #ifdef _OPENMP
   omp_set_num_threads(1);        // for oneDNN outside of a RunningThread
-  omp_set_max_active_levels(0);   // for primitives of oneDNN that were made for the parent's team
+  omp_set_max_active_levels(0);  // for primitives of oneDNN that were made for the parent's team
 #endif
 }
 
@@ -87,7 +87,7 @@ void parallelRanges(int64_t count, int64_t grain, void (*body)(void*, int64_t, i
     return;
   }
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(static_cast<int>(pieces)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
 #endif
   for (int64_t i = 0; i < pieces; ++i) body(argument, count * i / pieces, count * (i + 1) / pieces);
 }

@@ -1,5 +1,5 @@
-// The threads of CPU kernels: one process-wide count of running threads sizes every team, so that contexts that run side
-// by side do not oversubscribe the cores.
+// The threads of CPU kernels: one process-wide count of running threads sizes every team, so that contexts that run
+// side by side do not oversubscribe the cores.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ class SerialScope {
 
 // Calls body(argument, begin, end) on disjoint ranges that cover [0, count), each of at least `grain` where there are
 // several; on the calling thread alone when one range is enough. The body throws nothing.
-void parallelRanges(int64_t count, int64_t grain, void (*body)(void* argument, int64_t begin, int64_t end), void* argument);
+void parallelRanges(int64_t count, int64_t grain, void (*body)(void* argument, int64_t begin, int64_t end),
+                    void* argument);
 
 template <typename Body>
 void parallelFor(int64_t count, int64_t grain, Body&& body) {

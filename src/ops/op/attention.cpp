@@ -21,17 +21,24 @@ struct Heads {
 
   // `part` of a packed operand: 0 q, 1 k, 2 v.
   Heads(const Attention& op, const Dims& dims, int64_t part)
-      : rows(dims[dims.rank - 2]), heads(std::max<int64_t>(op.heads, 1)), width(dims[dims.rank - 1] / heads / (op.packed ? 3 : 1)),
-        step(dims[dims.rank - 1]), first(op.packed ? part * heads * width : 0) {}
-  int64_t offset(int64_t batch, int64_t head, int64_t row) const { return (batch * rows + row) * step + first + head * width; }
+      : rows(dims[dims.rank - 2]),
+        heads(std::max<int64_t>(op.heads, 1)),
+        width(dims[dims.rank - 1] / heads / (op.packed ? 3 : 1)),
+        step(dims[dims.rank - 1]),
+        first(op.packed ? part * heads * width : 0) {}
+  int64_t offset(int64_t batch, int64_t head, int64_t row) const {
+    return (batch * rows + row) * step + first + head * width;
+  }
 };
 
 // Whether each head of keys belongs to several heads of queries.
 bool isShared(const Extent& queries, const Extent& keys) {
-  return queries.isConstant() && keys.isConstant() && keys.constant() > 0 && queries.constant() > keys.constant() && queries.constant() % keys.constant() == 0;
+  return queries.isConstant() && keys.isConstant() && keys.constant() > 0 && queries.constant() > keys.constant() &&
+         queries.constant() % keys.constant() == 0;
 }
 
-// Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does. Whether there is one.
+// Softmax in place; a row of -infinity has no answer and becomes NaN, as the softmax operator's does. Whether there is
+// one.
 bool softmax(std::vector<double>& row) {
   const double most = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
   double sum = 0;
@@ -53,9 +60,11 @@ void Attention::infer(InferContext& context) const {
     if (i > 0) checkSameType(context, 0, i);
   }
   context.check(heads >= 0, "heads = {}, expected 0 or more", heads);
-  context.check(q.rank() >= 2 && q.rank() == k.rank() && q.rank() == v.rank(), "q, k and v have shapes {}, {} and {}, expected one rank of 2 or more",
-                text(q.shape), text(k.shape), text(v.shape));
-  context.check(heads == 0 || q.rank() >= 3, "q has shape {}, expected 3 axes or more with heads = {}", text(q.shape), heads);
+  context.check(q.rank() >= 2 && q.rank() == k.rank() && q.rank() == v.rank(),
+                "q, k and v have shapes {}, {} and {}, expected one rank of 2 or more", text(q.shape), text(k.shape),
+                text(v.shape));
+  context.check(heads == 0 || q.rank() >= 3, "q has shape {}, expected 3 axes or more with heads = {}", text(q.shape),
+                heads);
   context.check(heads > 0 || !packed, "a packed operand needs heads");
   const size_t rank = q.shape.size();
   for (size_t i = 0; i + 2 < rank; ++i) {
@@ -71,7 +80,8 @@ void Attention::infer(InferContext& context) const {
   for (const auto* operand : {&q, &v}) {
     const Extent& columns = operand->shape[rank - 1];
     const int64_t parts = std::max<int64_t>(heads, 1) * (packed ? 3 : 1);
-    context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are no multiple of {}", columns.text(), parts);
+    context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are no multiple of {}",
+                  columns.text(), parts);
   }
   if (hasMask) checkMask(context, q.shape, k.shape[rank - 2]);
   Shape shape = q.shape;
@@ -84,7 +94,8 @@ void Attention::checkMask(const InferContext& context, const Shape& q, const Ext
   if (heads > 0) scores.insert(scores.end() - 1, Extent(heads));
   scores.push_back(keys);
   const Shape& mask = context.input(maskInput()).shape;
-  context.check(mask.size() <= scores.size(), "the mask has shape {}, it does not broadcast to {}", text(mask), text(scores));
+  context.check(mask.size() <= scores.size(), "the mask has shape {}, it does not broadcast to {}", text(mask),
+                text(scores));
   for (size_t i = 0; i < mask.size(); ++i) {
     if (!mask[i].isConstant(1)) context.merge(mask[i], scores[i + scores.size() - mask.size()], "mask and scores");
   }
@@ -121,7 +132,8 @@ void Attention::evaluate(const EvalContext& context) const {
     for (int64_t t = 0; t < ks.rows; ++t) {
       double sum = 0;
       for (int64_t d = 0; d < qs.width; ++d) {
-        sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] * k[static_cast<size_t>(ks.offset(batch / sharing, head, t) + d)];
+        sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] *
+               k[static_cast<size_t>(ks.offset(batch / sharing, head, t) + d)];
       }
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
       row[static_cast<size_t>(t)] = sum * scale + (hasMask ? mask[static_cast<size_t>(at)] : 0);
@@ -130,7 +142,8 @@ void Attention::evaluate(const EvalContext& context) const {
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
-      for (int64_t t = 0; t < ks.rows && !isZero; ++t) sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
+      for (int64_t t = 0; t < ks.rows && !isZero; ++t)
+        sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }
   }

@@ -5,14 +5,14 @@
 
 namespace tenon::ops {
 
-// Inputs: q, k, v, and a mask when hasMask; floating, one type. Output: softmax(scale * q k^T + mask) v, the softmax over
-// the keys. With heads = 0: q [...,S,D], k [...,T,D], v [...,T,E], output [...,S,E], equal leading extents; but the last of
-// them, the heads, may be fewer of k and v: q [...,G*R,S,D], k [...,G,T,D], then R neighbours share one. With heads =
-// H: q [...,S,H*D], k [...,T,H*D], v [...,T,H*E], output [...,S,H*E], at least one leading axis, each head on its own
-// columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T]; -infinity leaves a
-// key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the columns of q, of k, of
-// v. A row that leaves all keys out is NaN, as the softmax operator's; with emptyIsZero it is 0, and so is any other whose
-// softmax is no number.
+// Inputs: q, k, v, and a mask when hasMask; floating, one type. Output: softmax(scale * q k^T + mask) v, the softmax
+// over the keys. With heads = 0: q [...,S,D], k [...,T,D], v [...,T,E], output [...,S,E], equal leading extents; but
+// the last of them, the heads, may be fewer of k and v: q [...,G*R,S,D], k [...,G,T,D], then R neighbours share one.
+// With heads = H: q [...,S,H*D], k [...,T,H*D], v [...,T,H*E], output [...,S,H*E], at least one leading axis, each head
+// on its own columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T];
+// -infinity leaves a key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the
+// columns of q, of k, of v. A row that leaves all keys out is NaN, as the softmax operator's; with emptyIsZero it is 0,
+// and so is any other whose softmax is no number.
 struct Attention {
   static constexpr std::string_view kName = "attention";
   int64_t heads = 0;

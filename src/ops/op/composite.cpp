@@ -83,8 +83,6 @@ void Composite::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_composite() {
-  return describe<Composite>();
-}
+OperatorInfo operatorInfo_composite() { return describe<Composite>(); }
 
 }  // namespace tenon::ops

@@ -57,8 +57,6 @@ void Concat::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_concat() {
-  return describe<Concat>();
-}
+OperatorInfo operatorInfo_concat() { return describe<Concat>(); }
 
 }  // namespace tenon::ops

@@ -11,7 +11,8 @@ namespace tenon::ops {
 Facts ConcatPointwise::facts() const { return {}; }
 
 void ConcatPointwise::infer(InferContext& context) const {
-  context.check(parts >= 1 && parts <= static_cast<int64_t>(context.inputCount()), "parts = {}, expected 1 to the {} inputs", parts, context.inputCount());
+  context.check(parts >= 1 && parts <= static_cast<int64_t>(context.inputCount()),
+                "parts = {}, expected 1 to the {} inputs", parts, context.inputCount());
   std::vector<TensorType> inputs;
   for (size_t i = 0; i < context.inputCount(); ++i) inputs.push_back(context.input(i));
   for (auto& input : inputs) input.contents.reset();
@@ -24,7 +25,8 @@ void ConcatPointwise::infer(InferContext& context) const {
     const Shape shape = between[0].shape;
     between.insert(between.end(), rest, inputs.end());
     const auto out = second.infer(node, between);
-    context.check(out[0].shape == shape, "the expression has shape {}, its concatenation {}", text(out[0].shape), text(shape));
+    context.check(out[0].shape == shape, "the expression has shape {}, its concatenation {}", text(out[0].shape),
+                  text(shape));
     context.output(out[0].dtype, out[0].shape);
   } catch (const UserError& error) {
     context.fail("{}", error.what());

@@ -65,8 +65,6 @@ void Convolution::evaluate(const EvalContext& context) const {
   storeEpilogue(context, epilogue, hasBias ? 3 : 2, result);
 }
 
-OperatorInfo operatorInfo_convolution() {
-  return describe<Convolution>();
-}
+OperatorInfo operatorInfo_convolution() { return describe<Convolution>(); }
 
 }  // namespace tenon::ops

@@ -6,15 +6,11 @@
 namespace tenon::ops {
 namespace {
 
-double plus(double a, double b) {
-  return a + b;
-}
+double plus(double a, double b) { return a + b; }
 int64_t plus(int64_t a, int64_t b) {  // unsigned arithmetic wraps
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
-Extent plus(const Extent& a, const Extent& b) {
-  return a + b;
-}
+Extent plus(const Extent& a, const Extent& b) { return a + b; }
 
 // Walks one line of `count` elements, from its end when reversed.
 template <typename T, typename Load, typename Store>
@@ -37,26 +33,26 @@ void scanLines(const Cumulative& op, const Dims& dims, Load load, Store store) {
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
       const auto index = [&](int64_t at) { return (o * count + at) * inner + i; };
-      scan<T>(op, count, [&](int64_t at) { return load(index(at)); }, [&](int64_t at, T sum) { store(index(at), sum); });
+      scan<T>(
+          op, count, [&](int64_t at) { return load(index(at)); }, [&](int64_t at, T sum) { store(index(at), sum); });
     }
   }
 }
 
 }  // namespace
 
-Facts Cumulative::facts() const {
-  return {};
-}
+Facts Cumulative::facts() const { return {}; }
 
 void Cumulative::infer(InferContext& context) const {
   const auto& x = context.input(0);
   context.check(x.dtype != DataType::kBool, "input of type bool; cast it");
   context.axis(axis, x.rank());
   Contents contents = isFloating(x.dtype) ? std::nullopt : x.contents;  // fractions are not summed here
-  if (contents) {  // an axis exists, so the rank is 1
-    scan<Extent>(*this, static_cast<int64_t>(contents->size()),
-                 [&](int64_t at) { return (*x.contents)[static_cast<size_t>(at)]; },
-                 [&](int64_t at, const Extent& sum) { (*contents)[static_cast<size_t>(at)] = sum; });
+  if (contents) {                                                       // an axis exists, so the rank is 1
+    scan<Extent>(
+        *this, static_cast<int64_t>(contents->size()),
+        [&](int64_t at) { return (*x.contents)[static_cast<size_t>(at)]; },
+        [&](int64_t at, const Extent& sum) { (*contents)[static_cast<size_t>(at)] = sum; });
   }
   context.output(x.dtype, x.shape, std::move(contents));
 }
@@ -74,8 +70,6 @@ void Cumulative::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_cumulative() {
-  return describe<Cumulative>();
-}
+OperatorInfo operatorInfo_cumulative() { return describe<Cumulative>(); }
 
 }  // namespace tenon::ops

@@ -65,8 +65,6 @@ void Deconvolution::evaluate(const EvalContext& context) const {
   storeEpilogue(context, epilogue, hasBias ? 3 : 2, result);
 }
 
-OperatorInfo operatorInfo_deconvolution() {
-  return describe<Deconvolution>();
-}
+OperatorInfo operatorInfo_deconvolution() { return describe<Deconvolution>(); }
 
 }  // namespace tenon::ops

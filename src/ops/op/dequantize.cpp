@@ -6,9 +6,7 @@
 
 namespace tenon::ops {
 
-Facts Dequantize::facts() const {
-  return {};
-}
+Facts Dequantize::facts() const { return {}; }
 
 void Dequantize::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -33,8 +31,6 @@ void Dequantize::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_dequantize() {
-  return describe<Dequantize>();
-}
+OperatorInfo operatorInfo_dequantize() { return describe<Dequantize>(); }
 
 }  // namespace tenon::ops

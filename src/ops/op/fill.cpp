@@ -27,9 +27,7 @@ Contents fillContents(const InferContext& context, const Fill& fill) {
 
 }  // namespace
 
-Facts Fill::facts() const {
-  return {};
-}
+Facts Fill::facts() const { return {}; }
 
 void Fill::infer(InferContext& context) const {
   context.check(deltas.empty() || deltas.size() == shape.size(), "{} deltas, expected none or one per axis of {}",
@@ -82,8 +80,6 @@ void Fill::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_fill() {
-  return describe<Fill>();
-}
+OperatorInfo operatorInfo_fill() { return describe<Fill>(); }
 
 }  // namespace tenon::ops

@@ -153,12 +153,8 @@ void Gather::infer(InferContext& context) const {
                 text(indices.shape));
   Shape shape;
   switch (mode) {
-    case GatherMode::kDefault:
-      shape = defaultShape(context, *this, data.shape, indices.shape);
-      break;
-    case GatherMode::kNd:
-      shape = ndShape(context, *this, data.shape, indices.shape);
-      break;
+    case GatherMode::kDefault: shape = defaultShape(context, *this, data.shape, indices.shape); break;
+    case GatherMode::kNd: shape = ndShape(context, *this, data.shape, indices.shape); break;
     case GatherMode::kElement: {
       context.check(batchDims == 0, "batchDims is {}, mode element takes 0", batchDims);
       context.check(data.rank() == indices.rank(), "data {} and indices {} have different ranks", text(data.shape),
@@ -180,17 +176,12 @@ void Gather::infer(InferContext& context) const {
 
 void Gather::evaluate(const EvalContext& context) const {
   switch (mode) {
-    case GatherMode::kDefault:
-      return evaluateDefault(*this, context);
-    case GatherMode::kElement:
-      return evaluateElement(*this, context);
-    case GatherMode::kNd:
-      return evaluateNd(*this, context);
+    case GatherMode::kDefault: return evaluateDefault(*this, context);
+    case GatherMode::kElement: return evaluateElement(*this, context);
+    case GatherMode::kNd: return evaluateNd(*this, context);
   }
 }
 
-OperatorInfo operatorInfo_gather() {
-  return describe<Gather>();
-}
+OperatorInfo operatorInfo_gather() { return describe<Gather>(); }
 
 }  // namespace tenon::ops

@@ -7,9 +7,7 @@ namespace tenon::ops {
 
 // See Gather.
 enum class GatherMode : uint8_t { kDefault, kElement, kNd };
-constexpr std::array<std::string_view, 3> enumNames(GatherMode) {
-  return {"default", "element", "nd"};
-}
+constexpr std::array<std::string_view, 3> enumNames(GatherMode) { return {"default", "element", "nd"}; }
 
 // Inputs: data, indices (i32 or i64). The leading batchDims extents of both belong together; b below stands for an
 // index of theirs.

@@ -9,9 +9,7 @@
 
 namespace tenon::ops {
 
-Facts Lrn::facts() const {
-  return {};
-}
+Facts Lrn::facts() const { return {}; }
 
 void Lrn::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -46,8 +44,6 @@ void Lrn::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_lrn() {
-  return describe<Lrn>();
-}
+OperatorInfo operatorInfo_lrn() { return describe<Lrn>(); }
 
 }  // namespace tenon::ops

@@ -67,8 +67,6 @@ void MatMul::evaluate(const EvalContext& context) const {
   storeEpilogue(context, epilogue, 2, result);
 }
 
-OperatorInfo operatorInfo_matmul() {
-  return describe<MatMul>();
-}
+OperatorInfo operatorInfo_matmul() { return describe<MatMul>(); }
 
 }  // namespace tenon::ops

@@ -39,8 +39,6 @@ void MultiPointwise::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_multi_pointwise() {
-  return describe<MultiPointwise>();
-}
+OperatorInfo operatorInfo_multi_pointwise() { return describe<MultiPointwise>(); }
 
 }  // namespace tenon::ops

@@ -72,9 +72,7 @@ std::vector<double> normalized(const Normalization& op, const EvalContext& conte
 
 }  // namespace
 
-Facts Normalization::facts() const {
-  return {};
-}
+Facts Normalization::facts() const { return {}; }
 
 void Normalization::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -105,8 +103,10 @@ void Normalization::infer(InferContext& context) const {
   if (skip) {
     const auto& other = context.input(kSkipInput);
     checkSameType(context, 0, kSkipInput);
-    context.check(other.rank() == x.rank(), "skip has shape {}, expected that of the input, {}", text(other.shape), text(x.shape));
-    for (size_t axis = 0; axis < shape.size(); ++axis) shape[axis] = context.merge(shape[axis], other.shape[axis], "skip and input");
+    context.check(other.rank() == x.rank(), "skip has shape {}, expected that of the input, {}", text(other.shape),
+                  text(x.shape));
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      shape[axis] = context.merge(shape[axis], other.shape[axis], "skip and input");
   }
   context.output(x.dtype, shape);
   if (keepSum) context.output(x.dtype, std::move(shape));
@@ -142,8 +142,6 @@ void Normalization::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_normalization() {
-  return describe<Normalization>();
-}
+OperatorInfo operatorInfo_normalization() { return describe<Normalization>(); }
 
 }  // namespace tenon::ops

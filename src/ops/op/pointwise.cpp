@@ -11,7 +11,8 @@ namespace tenon::ops {
 namespace {
 
 std::optional<std::vector<Extent>> inferContents(const ScalarExpr& expr, const InferContext& context,
-                                                 const Shape& shape, const std::vector<DataType>& types, DataType type) {
+                                                 const Shape& shape, const std::vector<DataType>& types,
+                                                 DataType type) {
   if (!followsContents(shape) || !followsType(type)) return std::nullopt;
   const int64_t count = shape.empty() ? 1 : shape[0].constant();
   if (isFloating(type) && count > kMaxFractions) return std::nullopt;
@@ -71,8 +72,6 @@ void Pointwise::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_pointwise() {
-  return describe<Pointwise>();
-}
+OperatorInfo operatorInfo_pointwise() { return describe<Pointwise>(); }
 
 }  // namespace tenon::ops

@@ -57,8 +57,6 @@ void PointwiseReduce::evaluate(const EvalContext& context) const {
   Reduce{op, axes, keepDims}.evaluate({between, context.outputs, context.symbols});
 }
 
-OperatorInfo operatorInfo_pointwise_reduce() {
-  return describe<PointwiseReduce>();
-}
+OperatorInfo operatorInfo_pointwise_reduce() { return describe<PointwiseReduce>(); }
 
 }  // namespace tenon::ops

@@ -34,7 +34,8 @@ Gathered gather(const Windows& windows, const double* source, double lowest) {
 }
 
 // Rounding up may add a window that begins in the padding behind, or behind that: it is left out.
-Extent startingInside(const SpatialAttributes& attributes, size_t axis, const Extent& in, int64_t window, const Extent& all) {
+Extent startingInside(const SpatialAttributes& attributes, size_t axis, const Extent& in, int64_t window,
+                      const Extent& all) {
   const auto& after = attributes.postPadding[axis];
   const int64_t stride = attributes.strides[axis];
   if (after.isConstant() && after.constant() <= window - stride) return all;  // none can
@@ -49,9 +50,7 @@ int64_t paddedCells(const Window& w, int64_t s) {
 
 }  // namespace
 
-Facts Pooling::facts() const {
-  return {};
-}
+Facts Pooling::facts() const { return {}; }
 
 void Pooling::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -97,8 +96,6 @@ void Pooling::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_pooling() {
-  return describe<Pooling>();
-}
+OperatorInfo operatorInfo_pooling() { return describe<Pooling>(); }
 
 }  // namespace tenon::ops

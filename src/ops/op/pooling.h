@@ -7,14 +7,12 @@ namespace tenon::ops {
 
 // The blend is (1 - blend) * max + blend * average.
 enum class PoolingType : uint8_t { kMax, kAverage, kMaxAverageBlend };
-constexpr std::array<std::string_view, 3> enumNames(PoolingType) {
-  return {"max", "average", "max_average_blend"};
-}
+constexpr std::array<std::string_view, 3> enumNames(PoolingType) { return {"max", "average", "max_average_blend"}; }
 
 // Input: x [N,C,spatial...]. Output [N,C,spatial'...] with spatial' = round((spatial + pre + post - window) / stride) +
-// 1, rounding down, or up in ceilMode, where a last window that begins behind the input is left out. Padding never wins a
-// maximum. An average divides by the cells inside the input when exclusive, else by the cells inside the padded input. A
-// window without a cell gives the lowest value as maximum and 0 as average.
+// 1, rounding down, or up in ceilMode, where a last window that begins behind the input is left out. Padding never wins
+// a maximum. An average divides by the cells inside the input when exclusive, else by the cells inside the padded
+// input. A window without a cell gives the lowest value as maximum and 0 as average.
 struct Pooling {
   static constexpr std::string_view kName = "pooling";
   PoolingType type = PoolingType::kMax;

@@ -8,9 +8,7 @@
 
 namespace tenon::ops {
 
-Facts Quantize::facts() const {
-  return {};
-}
+Facts Quantize::facts() const { return {}; }
 
 void Quantize::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -36,8 +34,6 @@ void Quantize::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_quantize() {
-  return describe<Quantize>();
-}
+OperatorInfo operatorInfo_quantize() { return describe<Quantize>(); }
 
 }  // namespace tenon::ops

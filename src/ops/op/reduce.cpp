@@ -14,40 +14,28 @@ template <typename T>
 T start(ReduceOp op) {
   using Limits = std::numeric_limits<T>;
   switch (op) {
-    case ReduceOp::kProd:
-      return T(1);
-    case ReduceOp::kMax:
-      return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    case ReduceOp::kMin:
-      return Limits::has_infinity ? Limits::infinity() : Limits::max();
-    default:
-      return T(0);
+    case ReduceOp::kProd: return T(1);
+    case ReduceOp::kMax: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case ReduceOp::kMin: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    default: return T(0);
   }
 }
 
 double combine(ReduceOp op, double a, double b) {
   switch (op) {
-    case ReduceOp::kProd:
-      return a * b;
-    case ReduceOp::kMax:
-      return b > a || std::isnan(b) ? b : a;
-    case ReduceOp::kMin:
-      return b < a || std::isnan(b) ? b : a;
-    default:
-      return a + b;
+    case ReduceOp::kProd: return a * b;
+    case ReduceOp::kMax: return b > a || std::isnan(b) ? b : a;
+    case ReduceOp::kMin: return b < a || std::isnan(b) ? b : a;
+    default: return a + b;
   }
 }
 
 int64_t combine(ReduceOp op, int64_t a, int64_t b) {
   switch (op) {  // unsigned arithmetic wraps
-    case ReduceOp::kProd:
-      return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    case ReduceOp::kMax:
-      return std::max(a, b);
-    case ReduceOp::kMin:
-      return std::min(a, b);
-    default:
-      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    case ReduceOp::kProd: return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    case ReduceOp::kMax: return std::max(a, b);
+    case ReduceOp::kMin: return std::min(a, b);
+    default: return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   }
 }
 
@@ -91,18 +79,10 @@ Contents reduceContents(ReduceOp op, const std::vector<Extent>& values) {
   Extent result = values.empty() ? Extent(op == ReduceOp::kProd ? 1 : 0) : values[0];
   for (size_t i = 1; i < values.size(); ++i) {
     switch (op) {
-      case ReduceOp::kProd:
-        result = result * values[i];
-        break;
-      case ReduceOp::kMax:
-        result = max(result, values[i]);
-        break;
-      case ReduceOp::kMin:
-        result = min(result, values[i]);
-        break;
-      default:
-        result = result + values[i];
-        break;
+      case ReduceOp::kProd: result = result * values[i]; break;
+      case ReduceOp::kMax: result = max(result, values[i]); break;
+      case ReduceOp::kMin: result = min(result, values[i]); break;
+      default: result = result + values[i]; break;
     }
   }
   return std::vector<Extent>{result};
@@ -145,8 +125,6 @@ void Reduce::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_reduce() {
-  return describe<Reduce>();
-}
+OperatorInfo operatorInfo_reduce() { return describe<Reduce>(); }
 
 }  // namespace tenon::ops

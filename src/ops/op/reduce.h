@@ -7,9 +7,7 @@ namespace tenon::ops {
 
 // In the order of the names.
 enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin, kAvg };
-constexpr std::array<std::string_view, 5> enumNames(ReduceOp) {
-  return {"sum", "prod", "max", "min", "avg"};
-}
+constexpr std::array<std::string_view, 5> enumNames(ReduceOp) { return {"sum", "prod", "max", "min", "avg"}; }
 
 // Input: x. Output: x without the axes (or with extent 1 there when keepDims). Over no element: sum 0, prod 1, max -inf
 // or the lowest integer, min inf or the highest, avg NaN (0 for integers). Integers: sums and products wrap in 64 bits,

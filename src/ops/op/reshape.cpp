@@ -18,7 +18,7 @@ void Reshape::infer(InferContext& context) const {
   const Extent difference = product(x.shape) - product(shape);
   if (difference.isConstant() && !difference.isConstant(0)) {
     context.fail("shape {} has {} elements, the input {} has {}", text(shape), product(shape).text(), text(x.shape),
-                  product(x.shape).text());
+                 product(x.shape).text());
   }
   const bool follows = followsContents(shape);
   context.output(x.dtype, shape, follows ? x.contents : std::nullopt);
@@ -32,8 +32,6 @@ void Reshape::evaluate(const EvalContext& context) const {
   copyAll(x, out);
 }
 
-OperatorInfo operatorInfo_reshape() {
-  return describe<Reshape>();
-}
+OperatorInfo operatorInfo_reshape() { return describe<Reshape>(); }
 
 }  // namespace tenon::ops

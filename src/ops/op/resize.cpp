@@ -53,9 +53,7 @@ void resizeNearest(const Resize& op, const TensorView& x, const TensorView& out)
 
 }  // namespace
 
-Facts Resize::facts() const {
-  return {};
-}
+Facts Resize::facts() const { return {}; }
 
 void Resize::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -91,8 +89,6 @@ void Resize::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_resize() {
-  return describe<Resize>();
-}
+OperatorInfo operatorInfo_resize() { return describe<Resize>(); }
 
 }  // namespace tenon::ops

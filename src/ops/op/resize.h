@@ -7,9 +7,7 @@ namespace tenon::ops {
 
 // Linear and cubic are separable: the product of the weights of each axis.
 enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
-constexpr std::array<std::string_view, 3> enumNames(ResizeMode) {
-  return {"nearest", "linear", "cubic"};
-}
+constexpr std::array<std::string_view, 3> enumNames(ResizeMode) { return {"nearest", "linear", "cubic"}; }
 
 // Input coordinate of output index o: o * (in - 1) / (out - 1); o / scale; (o + 0.5) / scale - 0.5.
 enum class CoordinateTransform : uint8_t { kAlignCorners, kAsymmetric, kHalfPixel };
@@ -19,9 +17,7 @@ constexpr std::array<std::string_view, 3> enumNames(CoordinateTransform) {
 
 // Coordinate of an axis of output extent 1: the formula above, or 0.
 enum class SelectorForSinglePixel : uint8_t { kFormula, kUpper };
-constexpr std::array<std::string_view, 2> enumNames(SelectorForSinglePixel) {
-  return {"formula", "upper"};
-}
+constexpr std::array<std::string_view, 2> enumNames(SelectorForSinglePixel) { return {"formula", "upper"}; }
 
 // How nearest makes an index of a coordinate.
 enum class NearestRounding : uint8_t { kHalfUp, kHalfDown, kFloor, kCeil };

@@ -11,8 +11,10 @@ void inferElement(const InferContext& context, const Scatter& scatter) {
   const auto& data = context.input(0).shape;
   const auto& indices = context.input(1).shape;
   const auto& updates = context.input(2).shape;
-  context.check(indices.size() == data.size(), "data {} and indices {} have different ranks", text(data), text(indices));
-  context.check(updates.size() == indices.size(), "updates {} and indices {} have different ranks", text(updates), text(indices));
+  context.check(indices.size() == data.size(), "data {} and indices {} have different ranks", text(data),
+                text(indices));
+  context.check(updates.size() == indices.size(), "updates {} and indices {} have different ranks", text(updates),
+                text(indices));
   const auto at = static_cast<size_t>(context.axis(scatter.axis, static_cast<int>(data.size())));
   for (size_t i = 0; i < data.size(); ++i) {
     const Extent n = context.merge(indices[i], updates[i], "indices and updates");
@@ -25,14 +27,16 @@ void inferNd(const InferContext& context) {
   const auto& data = context.input(0).shape;
   const auto& indices = context.input(1).shape;
   const auto& updates = context.input(2).shape;
-  context.check(!indices.empty() && indices.back().isConstant(), "indices {} of mode nd need a constant last extent", text(indices));
+  context.check(!indices.empty() && indices.back().isConstant(), "indices {} of mode nd need a constant last extent",
+                text(indices));
   const int64_t length = indices.back().constant();
-  context.check(length >= 1 && length <= static_cast<int64_t>(data.size()), "an index names {} axes, the data {} has {}", length,
-                text(data), data.size());
+  context.check(length >= 1 && length <= static_cast<int64_t>(data.size()),
+                "an index names {} axes, the data {} has {}", length, text(data), data.size());
   Shape expected(indices.begin(), indices.end() - 1);
   expected.insert(expected.end(), data.begin() + length, data.end());
   context.check(updates.size() == expected.size(), "updates have shape {}, expected {}", text(updates), text(expected));
-  for (size_t i = 0; i < expected.size(); ++i) context.merge(updates[i], expected[i], "updates and what the indices name");
+  for (size_t i = 0; i < expected.size(); ++i)
+    context.merge(updates[i], expected[i], "updates and what the indices name");
 }
 
 // Data of rank 1 and known indices: both modes replace single elements.
@@ -54,7 +58,8 @@ Contents scatterContents(const InferContext& context) {
 }
 
 int64_t checkedIndex(int64_t index, int64_t extent, int axis) {
-  checkUser(index >= -extent && index < extent, "scatter: index {} is outside axis {} of extent {}", index, axis, extent);
+  checkUser(index >= -extent && index < extent, "scatter: index {} is outside axis {} of extent {}", index, axis,
+            extent);
   return index < 0 ? index + extent : index;
 }
 
@@ -103,9 +108,10 @@ void Scatter::infer(InferContext& context) const {
   const auto& data = context.input(0);
   const auto& indices = context.input(1);
   const auto& updates = context.input(2);
-  context.check(indices.dtype == DataType::kI32 || indices.dtype == DataType::kI64, "indices have type {}, expected i32 or i64",
-                name(indices.dtype));
-  context.check(updates.dtype == data.dtype, "updates have type {}, the data {}", name(updates.dtype), name(data.dtype));
+  context.check(indices.dtype == DataType::kI32 || indices.dtype == DataType::kI64,
+                "indices have type {}, expected i32 or i64", name(indices.dtype));
+  context.check(updates.dtype == data.dtype, "updates have type {}, the data {}", name(updates.dtype),
+                name(data.dtype));
   if (mode == ScatterMode::kNd) {
     inferNd(context);
   } else {

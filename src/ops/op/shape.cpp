@@ -3,9 +3,7 @@
 
 namespace tenon::ops {
 
-Facts ShapeOf::facts() const {
-  return {};
-}
+Facts ShapeOf::facts() const { return {}; }
 
 void ShapeOf::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -17,8 +15,6 @@ void ShapeOf::evaluate(const EvalContext& context) const {
   for (int axis = 0; axis < dims.rank; ++axis) context.outputs[0].storeInt(axis, dims[axis]);
 }
 
-OperatorInfo operatorInfo_shape() {
-  return describe<ShapeOf>();
-}
+OperatorInfo operatorInfo_shape() { return describe<ShapeOf>(); }
 
 }  // namespace tenon::ops

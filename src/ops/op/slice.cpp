@@ -15,32 +15,31 @@ namespace {
 int64_t locate(SliceMode mode, int64_t i, int64_t n) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
-    case SliceMode::kClamp:
-      return std::clamp<int64_t>(i, 0, n - 1);
-    case SliceMode::kWrap:
-      return scalar_math::floorModulo(i, n);
+    case SliceMode::kClamp: return std::clamp<int64_t>(i, 0, n - 1);
+    case SliceMode::kWrap: return scalar_math::floorModulo(i, n);
     case SliceMode::kReflect: {
       if (n == 1) return 0;
       const int64_t folded = scalar_math::floorModulo(i, 2 * (n - 1));
       return folded < n ? folded : 2 * (n - 1) - folded;
     }
-    default:
-      return -1;
+    default: return -1;
   }
 }
 
 // Nothing where it is beyond 64 bits.
 std::optional<int64_t> lastPosition(int64_t start, int64_t size, int64_t stride) {
   int64_t last = 0;
-  if (__builtin_sub_overflow(size, 1, &last) || __builtin_mul_overflow(last, stride, &last) || __builtin_add_overflow(start, last, &last)) return std::nullopt;
+  if (__builtin_sub_overflow(size, 1, &last) || __builtin_mul_overflow(last, stride, &last) ||
+      __builtin_add_overflow(start, last, &last))
+    return std::nullopt;
   return last;
 }
 
-bool readsInside(int64_t start, int64_t last, int64_t n) { return std::min(start, last) >= 0 && std::max(start, last) < n; }
-
-Extent strideOf(const Slice& slice, size_t axis) {
-  return slice.stride.empty() ? Extent(1) : slice.stride[axis];
+bool readsInside(int64_t start, int64_t last, int64_t n) {
+  return std::min(start, last) >= 0 && std::max(start, last) < n;
 }
+
+Extent strideOf(const Slice& slice, size_t axis) { return slice.stride.empty() ? Extent(1) : slice.stride[axis]; }
 
 // The error of constant parameters, for an axis.
 void checkAxis(const InferContext& context, const Slice& slice, size_t axis, const Extent& n) {
@@ -51,7 +50,8 @@ void checkAxis(const InferContext& context, const Slice& slice, size_t axis, con
   std::optional<int64_t> last;
   if (start.isConstant() && stride.isConstant()) {
     last = lastPosition(start.constant(), size.constant(), stride.constant());
-    context.check(last.has_value(), "axis {}: start {}, size {} and stride {} lead beyond the positions that 64 bits can tell", axis,
+    context.check(last.has_value(),
+                  "axis {}: start {}, size {} and stride {} lead beyond the positions that 64 bits can tell", axis,
                   start.text(), size.text(), stride.text());
   }
   if (slice.mode == SliceMode::kFill || !n.isConstant()) return;
@@ -122,7 +122,8 @@ void Slice::evaluate(const EvalContext& context) const {
     const int64_t count = out.dims[static_cast<int>(axis)];
     if (out.count() == 0) continue;
     const auto last = lastPosition(first, count, step);
-    const bool legal = last && (mode == SliceMode::kStrict ? readsInside(first, *last, n) : mode == SliceMode::kFill || n > 0);
+    const bool legal =
+        last && (mode == SliceMode::kStrict ? readsInside(first, *last, n) : mode == SliceMode::kFill || n > 0);
     checkUser(legal, "slice ({}): axis {}: start {}, size {} and stride {} leave the extent {}",
               enumNames(mode)[static_cast<size_t>(mode)], axis, first, count, step, n);
     for (int64_t i = 0; i < count; ++i) {
@@ -148,8 +149,6 @@ void Slice::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_slice() {
-  return describe<Slice>();
-}
+OperatorInfo operatorInfo_slice() { return describe<Slice>(); }
 
 }  // namespace tenon::ops

@@ -9,9 +9,7 @@
 
 namespace tenon::ops {
 
-Facts Softmax::facts() const {
-  return {};
-}
+Facts Softmax::facts() const { return {}; }
 
 void Softmax::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -42,8 +40,6 @@ void Softmax::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_softmax() {
-  return describe<Softmax>();
-}
+OperatorInfo operatorInfo_softmax() { return describe<Softmax>(); }
 
 }  // namespace tenon::ops

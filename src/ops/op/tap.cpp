@@ -21,8 +21,6 @@ void Tap::infer(InferContext& context) const {
 
 void Tap::evaluate(const EvalContext& context) const { copyAll(context.inputs[0], context.outputs[0]); }
 
-OperatorInfo operatorInfo_tap() {
-  return describe<Tap>();
-}
+OperatorInfo operatorInfo_tap() { return describe<Tap>(); }
 
 }  // namespace tenon::ops

@@ -12,12 +12,8 @@ namespace tenon::ops {
 namespace {
 
 // Total order of floating values with NaN above all numbers.
-bool below(double a, double b) {
-  return std::isnan(b) ? !std::isnan(a) : a < b;
-}
-bool below(int64_t a, int64_t b) {
-  return a < b;
-}
+bool below(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
+bool below(int64_t a, int64_t b) { return a < b; }
 
 // The first k indices of the line in the operator's order.
 template <typename T>
@@ -63,9 +59,7 @@ void select(const TopK& topk, const EvalContext& context, Load load) {
 
 }  // namespace
 
-Facts TopK::facts() const {
-  return {};
-}
+Facts TopK::facts() const { return {}; }
 
 void TopK::infer(InferContext& context) const {
   const auto& x = context.input(0);
@@ -90,8 +84,6 @@ void TopK::evaluate(const EvalContext& context) const {
   }
 }
 
-OperatorInfo operatorInfo_topk() {
-  return describe<TopK>();
-}
+OperatorInfo operatorInfo_topk() { return describe<TopK>(); }
 
 }  // namespace tenon::ops

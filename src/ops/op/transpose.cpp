@@ -37,8 +37,6 @@ void Transpose::evaluate(const EvalContext& context) const {
   for (IndexIterator i(out.dims); i.valid(); i.next(), ++position) copy(i.dot(strides), position);
 }
 
-OperatorInfo operatorInfo_transpose() {
-  return describe<Transpose>();
-}
+OperatorInfo operatorInfo_transpose() { return describe<Transpose>(); }
 
 }  // namespace tenon::ops

@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   passes::Options options;
   app.add_option("FILE", file, "graph, as TENON_DUMP or a failed pass writes it")->required();
   app.add_option("--pass", pass, "run this pass once in place of the whole pipeline");
-  app.add_option("--device", options.device, "kind of the device that the graph is for: cpu or cuda")->capture_default_str();
+  app.add_option("--device", options.device, "kind of the device that the graph is for: cpu or cuda")
+      ->capture_default_str();
   app.footer("TENON_DUMP=folder, TENON_STOP_AFTER=n and TENON_DISABLE=pass,... act as in a build.");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,5 +1,5 @@
-// Squeezes and reshapes as parsers write them: axes and extents as tensors of every integer type and rank, computed from
-// constants in every way.
+// Squeezes and reshapes as parsers write them: axes and extents as tensors of every integer type and rank, computed
+// from constants in every way.
 #include "fixture.h"
 
 namespace tenon::api {
@@ -52,7 +52,8 @@ TEST_F(Axes, OfSqueezesInEveryForm) {
   auto* both = network->addConcatenation(joined, 2)->getOutput(0);
   EXPECT_EQ(extents(network->addSqueeze(x, *both)->getOutput(0)), (Extents{2, 3}));
   const nv::Weights none{nv::DataType::kINT64, nullptr, 0};
-  EXPECT_EQ(extents(network->addSqueeze(x, *network->addConstant(dims({0}), none)->getOutput(0))->getOutput(0)), (Extents{2, 1, 3, 1}));
+  EXPECT_EQ(extents(network->addSqueeze(x, *network->addConstant(dims({0}), none)->getOutput(0))->getOutput(0)),
+            (Extents{2, 1, 3, 1}));
 }
 
 // How the open parser squeezes: the shape, gathered at the axes that stay, as the second input of a shuffle.

@@ -127,7 +127,8 @@ TEST_F(Layers, EveryElementWiseOperation) {
   auto& p = input("p", {2}, DataType::kBOOL);
   for (int32_t i = 0; i < nv::EnumMax<ElementWiseOperation>(); ++i) {
     const auto op = static_cast<ElementWiseOperation>(i);
-    const bool logical = op == ElementWiseOperation::kAND || op == ElementWiseOperation::kOR || op == ElementWiseOperation::kXOR;
+    const bool logical =
+        op == ElementWiseOperation::kAND || op == ElementWiseOperation::kOR || op == ElementWiseOperation::kXOR;
     auto* layer = logical ? network->addElementWise(p, p, op) : network->addElementWise(a, b, op);
     EXPECT_EQ(extents(layer->getOutput(0)), (logical ? Extents{2} : Extents{2, 4, 3})) << i;
     const bool comparison = i >= static_cast<int32_t>(ElementWiseOperation::kAND);

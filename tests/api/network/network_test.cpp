@@ -162,7 +162,8 @@ TEST_F(NetworkFacts, TypesOfWeightsThatAreNoneAreNamedWithTheirLayer) {
 TEST_F(NetworkFacts, WeightsBeyondAllMemoryAreRefused) {
   const float value = 1;
   constexpr int64_t kHuge = int64_t{1} << 62;
-  for (const auto& [shape, count] : {std::pair(dims({kHuge}), kHuge), std::pair(dims({kHuge, 4}), int64_t{0}), std::pair(dims({kHuge, kHuge}), int64_t{0})}) {
+  for (const auto& [shape, count] : {std::pair(dims({kHuge}), kHuge), std::pair(dims({kHuge, 4}), int64_t{0}),
+                                     std::pair(dims({kHuge, kHuge}), int64_t{0})}) {
     auto* constant = network->addConstant(shape, {DataType::kFLOAT, &value, count});
     EXPECT_EQ(extents(constant->getOutput(0)), std::vector<int64_t>{-99});
     expectError("are more than any memory holds");
@@ -210,7 +211,8 @@ TEST_F(NetworkFacts, StronglyTypedNetworksRefuseTypes) {
 TEST_F(NetworkFacts, HalfWeightsAreConverted) {
   static const uint16_t kOne = 0x3c00;
   const nv::Weights half{DataType::kHALF, &kOne, 1};
-  auto* layer = network->addScale(input("x", {1, 1, 2, 2}), nv::ScaleMode::kUNIFORM, nv::Weights{}, half, nv::Weights{});
+  auto* layer =
+      network->addScale(input("x", {1, 1, 2, 2}), nv::ScaleMode::kUNIFORM, nv::Weights{}, half, nv::Weights{});
   network->markOutput(*layer->getOutput(0));
   const graph::Graph graph = network->assemble();
   const auto& node = graph.node(graph.order().back());

@@ -25,13 +25,15 @@ TEST_F(ScatterLayers, SettersDecideAboutTheOperator) {
 }
 
 TEST_F(ScatterLayers, RowsAreNamedByTheLastAxis) {
-  auto* layer = network->addScatter(input("x", {4, 5, 6}), input("i", {7, 2}, nv::DataType::kINT64), input("u", {7, 6}), nv::ScatterMode::kND);
+  auto* layer = network->addScatter(input("x", {4, 5, 6}), input("i", {7, 2}, nv::DataType::kINT64), input("u", {7, 6}),
+                                    nv::ScatterMode::kND);
   EXPECT_EQ(extents(layer->getOutput(0)), (Extents{4, 5, 6}));
   EXPECT_EQ(operators(layer->getOutput(0)), "scatter{mode=nd}");
 }
 
 TEST_F(ScatterLayers, AxesOutsideAreRefused) {
-  auto* layer = network->addScatter(input("x", {2, 5}), input("i", {2, 3}, nv::DataType::kINT32), input("u", {2, 3}), nv::ScatterMode::kELEMENT);
+  auto* layer = network->addScatter(input("x", {2, 5}), input("i", {2, 3}, nv::DataType::kINT32), input("u", {2, 3}),
+                                    nv::ScatterMode::kELEMENT);
   layer->setAxis(2);
   EXPECT_EQ(layer->getOutput(0)->getDimensions().nbDims, -1);
   expectError("axis 2 is none of the 2 of the data");

@@ -233,11 +233,13 @@ TEST(PluginRegistry, UnknownLibraryHandlesAreRefused) {
   KeptErrors errors;
   registry->setErrorRecorder(&errors);
   int nothing = 0;
-  for (void* handle : {static_cast<void*>(nullptr), static_cast<void*>(&nothing), reinterpret_cast<void*>(uintptr_t{1})}) {
+  for (void* handle :
+       {static_cast<void*>(nullptr), static_cast<void*>(&nothing), reinterpret_cast<void*>(uintptr_t{1})}) {
     errors.texts.clear();
     registry->deregisterLibrary(handle);
     ASSERT_EQ(errors.texts.size(), 1U);
-    EXPECT_NE(errors.texts[0].find("is no handle of a loaded library; expected one that loadLibrary() returned"), std::string::npos)
+    EXPECT_NE(errors.texts[0].find("is no handle of a loaded library; expected one that loadLibrary() returned"),
+              std::string::npos)
         << errors.texts[0];
   }
   registry->setErrorRecorder(nullptr);

@@ -13,8 +13,8 @@ class KeptTensors final : public nv::IDebugListener {
     std::vector<float> values;
     int times = 0;
   };
-  bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType type, const nv::Dims& shape, const char* name,
-                          cudaStream_t) override {
+  bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType type, const nv::Dims& shape,
+                          const char* name, cudaStream_t) override {
     auto& tensor = tensors[name];
     tensor.shape = extents(shape);
     ++tensor.times;
@@ -73,10 +73,13 @@ TEST_F(DebugTensors, MayBeInputs) {
 TEST_F(DebugTensors, MayBeConstants) {
   std::vector<float> half(6, 0.5F);
   auto* constant = network->addConstant(dims({2, 3}), {nv::DataType::kFLOAT, half.data(), 6});
-  auto* twice = network->addElementWise(*constant->getOutput(0), *constant->getOutput(0), nv::ElementWiseOperation::kSUM);
+  auto* twice =
+      network->addElementWise(*constant->getOutput(0), *constant->getOutput(0), nv::ElementWiseOperation::kSUM);
   mark(constant->getOutput(0), "half");
   mark(twice->getOutput(0), "one");  // computed from constants
-  output(network->addElementWise(input("x", {2, 3}), *twice->getOutput(0), nv::ElementWiseOperation::kSUM)->getOutput(0), "y");
+  output(
+      network->addElementWise(input("x", {2, 3}), *twice->getOutput(0), nv::ElementWiseOperation::kSUM)->getOutput(0),
+      "y");
   const auto tensors = seen({x.data(), y.data()});
   EXPECT_EQ(tensors.at("half").values, half);
   EXPECT_EQ(tensors.at("one").values, std::vector<float>(6, 1));

@@ -1,5 +1,5 @@
-// The editable timing cache as programs use it that were written for TensorRT: the log of a build is searched for keys and
-// tactics, one of them is put into the cache, and the next build takes it.
+// The editable timing cache as programs use it that were written for TensorRT: the log of a build is searched for keys
+// and tactics, one of them is put into the cache, and the next build takes it.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -25,7 +25,8 @@ std::map<std::string, Record> parse(const std::vector<std::string>& lines) {
   for (const auto& line : lines) {
     char a[129]{}, b[129]{};
     const char* found = std::strstr(line.c_str(), "Autotuning op ");
-    if (want == Want::kKey && found != nullptr && std::sscanf(found, "Autotuning op %128[^(](key: %128[^)])", a, b) == 2) {
+    if (want == Want::kKey && found != nullptr &&
+        std::sscanf(found, "Autotuning op %128[^(](key: %128[^)])", a, b) == 2) {
       op = a;
       record = {b, {}, ""};
       want = Want::kHeader;
@@ -64,9 +65,11 @@ class EditableCache : public ObjectTest {
     config->setFlag(nv::BuilderFlag::kEDITABLE_TIMING_CACHE);
     cache.reset(config->createTimingCache(nullptr, 0));
     ASSERT_TRUE(config->setTimingCache(*cache, false));
-    auto* first = network->addMatrixMultiply(input("a", {64, 64}), nv::MatrixOperation::kNONE, input("b", {64, 64}), nv::MatrixOperation::kNONE);
+    auto* first = network->addMatrixMultiply(input("a", {64, 64}), nv::MatrixOperation::kNONE, input("b", {64, 64}),
+                                             nv::MatrixOperation::kNONE);
     auto* soft = network->addSoftMax(*first->getOutput(0));
-    auto* second = network->addMatrixMultiply(*soft->getOutput(0), nv::MatrixOperation::kNONE, input("c", {64, 64}), nv::MatrixOperation::kNONE);
+    auto* second = network->addMatrixMultiply(*soft->getOutput(0), nv::MatrixOperation::kNONE, input("c", {64, 64}),
+                                              nv::MatrixOperation::kNONE);
     first->setName("matMul1");
     soft->setName("softmax");
     second->setName("matMul2");
@@ -116,7 +119,8 @@ TEST_F(EditableCache, TheLogTellsWhatTheCacheHolds) {
   std::vector<nv::TimingCacheKey> keys(static_cast<size_t>(cache->queryKeys(nullptr, 0)));
   EXPECT_EQ(cache->queryKeys(keys.data(), static_cast<int64_t>(keys.size())), static_cast<int64_t>(keys.size()));
   const auto wanted = keyOf(records.at("matMul1").key);
-  EXPECT_TRUE(std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return std::memcmp(key.data, wanted.data, sizeof(key.data)) == 0; }));
+  EXPECT_TRUE(std::any_of(keys.begin(), keys.end(),
+                          [&](const auto& key) { return std::memcmp(key.data, wanted.data, sizeof(key.data)) == 0; }));
 }
 
 TEST_F(EditableCache, AnUpdateChangesTheNextBuildOfThatLayerOnly) {
@@ -153,7 +157,8 @@ TEST_F(EditableCache, ATacticThatTheLayerCannotUseEndsTheBuild) {
   ASSERT_TRUE(cache->update(key, {0x1234, 1.0F}));
   EXPECT_TRUE(build().empty());
   ASSERT_EQ(log.errors.size(), 1U);
-  for (const auto& part : {std::string("0x0000000000001234"), std::string("matMul1"), records.at("matMul1").key, records.at("matMul1").selected}) {
+  for (const auto& part : {std::string("0x0000000000001234"), std::string("matMul1"), records.at("matMul1").key,
+                           records.at("matMul1").selected}) {
     EXPECT_NE(log.errors[0].find(part), std::string::npos) << part << " in " << log.errors[0];
   }
   log.errors.clear();

@@ -33,7 +33,9 @@ class FixedExtents : public ObjectTest {
     output(pool->getOutput(0), "y");
     return *pool->getOutput(0);
   }
-  static Extents shape(const nv::ICudaEngine& engine, const char* tensor) { return extents(engine.getTensorShape(tensor)); }
+  static Extents shape(const nv::ICudaEngine& engine, const char* tensor) {
+    return extents(engine.getTensorShape(tensor));
+  }
 };
 
 TEST_F(FixedExtents, AreShownForInputsAndWhatFollows) {

@@ -30,8 +30,8 @@ class KeptLog final : public nv::ILogger {
   std::mutex mutex_;
 };
 
-// Inputs and outputs here are plain host memory, so everything runs on the CPU, whatever the machine has. And the library
-// keeps the first logger of the process for the registry, so the first one here lives as long as the process.
+// Inputs and outputs here are plain host memory, so everything runs on the CPU, whatever the machine has. And the
+// library keeps the first logger of the process for the registry, so the first one here lives as long as the process.
 inline const bool kProcessIsReady = [] {
   setenv("TENON_DEVICE", "cpu", 1);
   static auto* log = new KeptLog;

@@ -157,7 +157,8 @@ TEST_F(Hooks, ABuildStopsBetweenTheCandidatesOfOneLayer) {
   expectError("cancelled");
   EXPECT_TRUE(watcher.open.empty());
   size_t before = 0, now = 0;
-  for (const auto& [name, steps] : whole.steps) before = name.rfind("Timing ", 0) == 0 ? std::max(before, steps.size()) : before;
+  for (const auto& [name, steps] : whole.steps)
+    before = name.rfind("Timing ", 0) == 0 ? std::max(before, steps.size()) : before;
   for (const auto& [name, steps] : watcher.steps) now += name.rfind("Timing ", 0) == 0 ? steps.size() : 0;
   EXPECT_GT(before, 1U) << "no layer has several candidates: no test";
   EXPECT_EQ(now, 1U);
@@ -226,8 +227,8 @@ TEST_F(Hooks, RangesSayAtMostWhatTheEngineWasBuiltFor) {
 
 class Listener final : public nv::IDebugListener {
  public:
-  bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType, const nv::Dims& shape, const char* name,
-                          cudaStream_t) override {
+  bool processDebugTensor(const void* address, nv::TensorLocation, nv::DataType, const nv::Dims& shape,
+                          const char* name, cudaStream_t) override {
     tensor = name;
     seen = extents(shape);
     std::memcpy(&first, address, sizeof(first));

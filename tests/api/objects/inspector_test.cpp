@@ -12,7 +12,8 @@ using nlohmann::json;
 class Inspectors : public ObjectTest {
  protected:
   // Convolution with bias and ReLU, pooling, softmax, named as a parser would.
-  std::unique_ptr<nv::ICudaEngine> detailed(const std::vector<int64_t>& shape, nv::ProfilingVerbosity verbosity = nv::ProfilingVerbosity::kDETAILED) {
+  std::unique_ptr<nv::ICudaEngine> detailed(const std::vector<int64_t>& shape,
+                                            nv::ProfilingVerbosity verbosity = nv::ProfilingVerbosity::kDETAILED) {
     weights.assign(5 * 3 * 9, 0.1F);
     const nv::Weights w{nv::DataType::kFLOAT, weights.data(), static_cast<int64_t>(weights.size())};
     const nv::Weights b{nv::DataType::kFLOAT, weights.data(), 5};
@@ -57,7 +58,8 @@ TEST_F(Inspectors, ADetailedEngineHasTensorRTsFields) {
   ASSERT_EQ(engine["Layers"].size(), static_cast<size_t>(loaded->getNbLayers()));
   std::set<std::string> tensors{"x"};
   for (const auto& layer : engine["Layers"]) {
-    for (const auto* key : {"Name", "LayerType", "Inputs", "Outputs", "TacticName", "TacticValue", "StreamId", "Metadata"}) {
+    for (const auto* key :
+         {"Name", "LayerType", "Inputs", "Outputs", "TacticName", "TacticValue", "StreamId", "Metadata"}) {
       EXPECT_TRUE(layer.contains(key)) << key << " in " << layer;
     }
     for (const auto& tensor : layer["Inputs"]) {
@@ -89,7 +91,11 @@ TEST_F(Inspectors, ALineHasTheSame) {
   for (int32_t i = 0; i < loaded->getNbLayers(); ++i) {
     const std::string line = inspector->getLayerInformation(i, nv::LayerInformationFormat::kONELINE);
     const auto layer = json::parse(inspector->getLayerInformation(i, nv::LayerInformationFormat::kJSON));
-    EXPECT_EQ(line.rfind("Name: " + std::string(layer["Name"]) + ", LayerType: " + std::string(layer["LayerType"]) + ", Inputs: [", 0), 0U) << line;
+    EXPECT_EQ(line.rfind("Name: " + std::string(layer["Name"]) + ", LayerType: " + std::string(layer["LayerType"]) +
+                             ", Inputs: [",
+                         0),
+              0U)
+        << line;
     // As programs search it: up to the next comma.
     char kernel[129]{};
     ASSERT_EQ(std::sscanf(line.c_str() + line.find("TacticName: "), "TacticName: %128[^,]", kernel), 1) << line;

@@ -11,7 +11,8 @@ class Ownership : public ObjectTest {
  protected:
   // Weights of the caller, in memory of their own that wipe() fills with something else.
   nv::Weights weights(int64_t count, size_t misalignment = 0) {
-    auto& bytes = *kept.emplace_back(std::make_unique<std::vector<char>>(static_cast<size_t>(count) * sizeof(float) + misalignment));
+    auto& bytes = *kept.emplace_back(
+        std::make_unique<std::vector<char>>(static_cast<size_t>(count) * sizeof(float) + misalignment));
     for (int64_t i = 0; i < count; ++i) {
       const float value = std::sin(static_cast<float>(i + 7 * static_cast<int64_t>(kept.size())));
       std::memcpy(bytes.data() + misalignment + static_cast<size_t>(i) * sizeof(float), &value, sizeof(value));
@@ -23,10 +24,12 @@ class Ownership : public ObjectTest {
   }
   // y [2,7] of x [2,3,6,6]: a convolution that is used as it is, a product, a sum and a table that is read.
   void network_(size_t misalignment = 0) {
-    auto* conv = network->addConvolutionNd(input("x", {2, 3, 6, 6}), 8, dims({3, 3}), weights(8 * 3 * 9, misalignment), weights(8));
+    auto* conv = network->addConvolutionNd(input("x", {2, 3, 6, 6}), 8, dims({3, 3}), weights(8 * 3 * 9, misalignment),
+                                           weights(8));
     auto* mean = network->addReduce(*conv->getOutput(0), nv::ReduceOperation::kAVG, 12, false);
     auto* factor = network->addConstant(dims({8, 7}), weights(56, misalignment));
-    auto* product = network->addMatrixMultiply(*mean->getOutput(0), nv::MatrixOperation::kNONE, *factor->getOutput(0), nv::MatrixOperation::kNONE);
+    auto* product = network->addMatrixMultiply(*mean->getOutput(0), nv::MatrixOperation::kNONE, *factor->getOutput(0),
+                                               nv::MatrixOperation::kNONE);
     auto* table = network->addConstant(dims({1, 7}), weights(7, misalignment));
     auto* sum = network->addElementWise(*product->getOutput(0), *table->getOutput(0), nv::ElementWiseOperation::kSUM);
     output(sum->getOutput(0), "y");

@@ -35,7 +35,8 @@ inline std::vector<Shown<nv::Dims>> hostileDims() {
   for (const int32_t rank : {0, -1, 9, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min()}) {
     result.push_back({nv::Dims{rank, {}}, fmt::format("{} dimensions", rank)});
   }
-  for (const int64_t extent : {int64_t{0}, int64_t{-1}, int64_t{std::numeric_limits<int32_t>::max()}, kHuge, std::numeric_limits<int64_t>::min()}) {
+  for (const int64_t extent : {int64_t{0}, int64_t{-1}, int64_t{std::numeric_limits<int32_t>::max()}, kHuge,
+                               std::numeric_limits<int64_t>::min()}) {
     for (int32_t rank = 1; rank <= 4; ++rank) {
       nv::Dims dims{rank, {}};
       std::fill_n(dims.d, rank, extent);
@@ -51,12 +52,15 @@ std::vector<Shown<T>> hostile() {
   if constexpr (std::is_same_v<T, bool>) {
     return {{false, "false"}, {true, "true"}};
   } else if constexpr (std::is_enum_v<T>) {
-    return {{static_cast<T>(-1), "-1"}, {static_cast<T>(120), "120"}, {static_cast<T>(std::numeric_limits<int32_t>::max()), "2^31-1"}};
+    return {{static_cast<T>(-1), "-1"},
+            {static_cast<T>(120), "120"},
+            {static_cast<T>(std::numeric_limits<int32_t>::max()), "2^31-1"}};
   } else if constexpr (std::is_floating_point_v<T>) {
-    return numbers<T>({0, -1, std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), static_cast<T>(3e38)});
+    return numbers<T>(
+        {0, -1, std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), static_cast<T>(3e38)});
   } else if constexpr (std::is_integral_v<T>) {
-    auto result = numbers<T>({0, static_cast<T>(-1), static_cast<T>(std::numeric_limits<int32_t>::max()), std::numeric_limits<T>::min(),
-                              std::numeric_limits<T>::max()});
+    auto result = numbers<T>({0, static_cast<T>(-1), static_cast<T>(std::numeric_limits<int32_t>::max()),
+                              std::numeric_limits<T>::min(), std::numeric_limits<T>::max()});
     if constexpr (sizeof(T) == 8) result.push_back({static_cast<T>(kHuge), "2^62"});
     return result;
   } else if constexpr (std::is_same_v<T, nv::Dims>) {
@@ -71,13 +75,20 @@ std::vector<Shown<T>> hostile() {
     return result;
   } else if constexpr (std::is_same_v<T, nv::Weights>) {
     const auto f32 = nv::DataType::kFLOAT;
-    return {{{f32, nullptr, 0}, "none"},           {{f32, nullptr, 5}, "5 at null"},
-            {{f32, someFloats, -1}, "-1 of them"}, {{f32, someFloats, kHuge}, "2^62 of them"},
-            {{f32, someFloats, 0}, "0 of them"},   {{f32, someFloats, std::numeric_limits<int64_t>::min()}, "-2^63 of them"},
-            {{static_cast<nv::DataType>(99), someFloats, 4}, "type 99"}, {{nv::DataType::kBOOL, someFloats, 8}, "8 of bool"}};
+    return {{{f32, nullptr, 0}, "none"},
+            {{f32, nullptr, 5}, "5 at null"},
+            {{f32, someFloats, -1}, "-1 of them"},
+            {{f32, someFloats, kHuge}, "2^62 of them"},
+            {{f32, someFloats, 0}, "0 of them"},
+            {{f32, someFloats, std::numeric_limits<int64_t>::min()}, "-2^63 of them"},
+            {{static_cast<nv::DataType>(99), someFloats, 4}, "type 99"},
+            {{nv::DataType::kBOOL, someFloats, 8}, "8 of bool"}};
   } else if constexpr (std::is_same_v<T, const char*>) {
     static const std::string kLong(100000, 'n');
-    return {{nullptr, "null"}, {"", "nothing"}, {"\n&&&& \x1b[2J", "control characters"}, {kLong.c_str(), "100000 characters"}};
+    return {{nullptr, "null"},
+            {"", "nothing"},
+            {"\n&&&& \x1b[2J", "control characters"},
+            {kLong.c_str(), "100000 characters"}};
   } else {
     static_assert(std::is_pointer_v<T>);
     return {{nullptr, "null"}};
@@ -135,7 +146,8 @@ inline std::string build(Scene& scene) {
       continue;
     }
     const std::unique_ptr<nv::ICudaEngine> engine(scene.runtime->deserializeCudaEngine(plan->data(), plan->size()));
-    if (engine == nullptr) return "a plan was built and not loaded: " + fmt::format("{}", fmt::join(scene.log.errors, "; "));
+    if (engine == nullptr)
+      return "a plan was built and not loaded: " + fmt::format("{}", fmt::join(scene.log.errors, "; "));
     const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
     if (context == nullptr && scene.log.errors.empty()) return "no context and no error";
   }
@@ -168,7 +180,8 @@ inline std::string inChild(const std::function<std::string()>& body) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) {
-    return WTERMSIG(status) == SIGALRM ? "it did not end within 30 s" : fmt::format("it was killed by signal {}", WTERMSIG(status));
+    return WTERMSIG(status) == SIGALRM ? "it did not end within 30 s"
+                                       : fmt::format("it was killed by signal {}", WTERMSIG(status));
   }
   return WEXITSTATUS(status) == 0 ? text : "it ended with status " + std::to_string(WEXITSTATUS(status));
 }
@@ -197,7 +210,9 @@ void walk(const char* name, Result (Object::*setter)(Arguments...) noexcept, Obj
       return after(scene);
     });
   };
-  const auto all = [&]<size_t... kAll>(std::index_sequence<kAll...>) { (vary(std::integral_constant<size_t, kAll>{}), ...); };
+  const auto all = [&]<size_t... kAll>(std::index_sequence<kAll...>) {
+    (vary(std::integral_constant<size_t, kAll>{}), ...);
+  };
   all(std::index_sequence_for<Arguments...>{});
 }
 

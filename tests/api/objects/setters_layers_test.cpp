@@ -20,7 +20,9 @@ nv::IConvolutionLayer* convolution(Scene& s) {
 nv::IDeconvolutionLayer* deconvolution(Scene& s) {
   return done(s, s.network->addDeconvolutionNd(image(s), 4, dims({3, 3}), Scene::floats(144), Scene::floats(4)));
 }
-nv::IPoolingLayer* pooling(Scene& s) { return done(s, s.network->addPoolingNd(image(s), nv::PoolingType::kAVERAGE, dims({2, 2}))); }
+nv::IPoolingLayer* pooling(Scene& s) {
+  return done(s, s.network->addPoolingNd(image(s), nv::PoolingType::kAVERAGE, dims({2, 2})));
+}
 nv::IPaddingLayer* padding(Scene& s) { return done(s, s.network->addPaddingNd(image(s), dims({1, 1}), dims({0, 1}))); }
 nv::ILRNLayer* lrn(Scene& s) { return done(s, s.network->addLRN(image(s), 3, 1, 0.75F, 1)); }
 nv::IResizeLayer* resize(Scene& s) {
@@ -34,7 +36,8 @@ nv::IResizeLayer* cubic(Scene& s) {
   return layer;
 }
 nv::IScaleLayer* scale(Scene& s) {
-  return done(s, s.network->addScale(image(s), nv::ScaleMode::kCHANNEL, Scene::floats(4), Scene::floats(4), Scene::floats(4)));
+  return done(
+      s, s.network->addScale(image(s), nv::ScaleMode::kCHANNEL, Scene::floats(4), Scene::floats(4), Scene::floats(4)));
 }
 nv::ISliceLayer* slice(Scene& s) {
   return done(s, s.network->addSlice(image(s), dims({0, 0, 1, 1}), dims({1, 4, 2, 2}), dims({1, 1, 2, 2})));
@@ -46,9 +49,13 @@ nv::ISliceLayer* clampedSlice(Scene& s) {
 }
 nv::IShuffleLayer* shuffle(Scene& s) { return done(s, s.network->addShuffle(image(s))); }
 nv::ISoftMaxLayer* softmax(Scene& s) { return done(s, s.network->addSoftMax(image(s))); }
-nv::IReduceLayer* reduce(Scene& s) { return done(s, s.network->addReduce(image(s), nv::ReduceOperation::kSUM, 4, true)); }
+nv::IReduceLayer* reduce(Scene& s) {
+  return done(s, s.network->addReduce(image(s), nv::ReduceOperation::kSUM, 4, true));
+}
 nv::ITopKLayer* topk(Scene& s) { return done(s, s.network->addTopK(image(s), nv::TopKOperation::kMAX, 2, 4)); }
-nv::IActivationLayer* activation(Scene& s) { return done(s, s.network->addActivation(image(s), nv::ActivationType::kCLIP)); }
+nv::IActivationLayer* activation(Scene& s) {
+  return done(s, s.network->addActivation(image(s), nv::ActivationType::kCLIP));
+}
 nv::IUnaryLayer* unary(Scene& s) { return done(s, s.network->addUnary(image(s), nv::UnaryOperation::kABS)); }
 nv::ILayer* anyLayer(Scene& s) { return unary(s); }
 nv::ICastLayer* cast(Scene& s) { return done(s, s.network->addCast(image(s), nv::DataType::kINT32)); }
@@ -82,7 +89,9 @@ nv::INormalizationLayer* normalization(Scene& s) {
   return done(s, s.network->addNormalization(image(s), *ones->getOutput(0), *ones->getOutput(0), 12));
 }
 nv::ITensor& oneScale(Scene& s) { return *s.network->addConstant(dims({}), Scene::floats(1))->getOutput(0); }
-nv::IQuantizeLayer* quantize(Scene& s) { return done(s, s.network->addQuantize(image(s), oneScale(s), nv::DataType::kINT8)); }
+nv::IQuantizeLayer* quantize(Scene& s) {
+  return done(s, s.network->addQuantize(image(s), oneScale(s), nv::DataType::kINT8));
+}
 nv::IDequantizeLayer* dequantize(Scene& s) {
   auto* layer = s.network->addQuantize(image(s), oneScale(s), nv::DataType::kINT8);
   return done(s, s.network->addDequantize(*layer->getOutput(0), oneScale(s), nv::DataType::kFLOAT));
@@ -163,7 +172,8 @@ TEST(Setters, OfResize) {
   WALK(IResizeLayer, setNearestRounding, resize);
   WALK(IResizeLayer, setCubicCoeff, cubic);
   WALK(IResizeLayer, setExcludeOutside, cubic);
-  for (const float value : {0.F, -1.F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e-30F}) {
+  for (const float value :
+       {0.F, -1.F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e-30F}) {
     const auto outcome = inChild([&] {
       Scene scene;
       const std::vector<float> scales(4, value);

@@ -1,5 +1,5 @@
-// Every setter of builder, configuration, profile, network, tensor, runtime and context with hostile values; and that no
-// setter of the interface is missing here.
+// Every setter of builder, configuration, profile, network, tensor, runtime and context with hostile values; and that
+// no setter of the interface is missing here.
 #include <fstream>
 #include <regex>
 #include <set>
@@ -225,32 +225,61 @@ TEST(Setters, FunctionsThatAddLayers) {
   adds<Dims>("addDeconvolutionNd, kernel", [](Scene& s, const Dims& kernel) {
     return use(s, s.network->addDeconvolutionNd(x(s), 4, kernel, Scene::floats(144), {}));
   });
-  adds<int64_t>("addLRN, window", [](Scene& s, const int64_t& window) { return use(s, s.network->addLRN(x(s), window, 1, 1, 1)); });
-  adds<nv::ScaleMode>("addScale", [](Scene& s, const nv::ScaleMode& mode) { return use(s, s.network->addScale(x(s), mode, {}, {}, {})); });
+  adds<int64_t>("addLRN, window",
+                [](Scene& s, const int64_t& window) { return use(s, s.network->addLRN(x(s), window, 1, 1, 1)); });
+  adds<nv::ScaleMode>("addScale", [](Scene& s, const nv::ScaleMode& mode) {
+    return use(s, s.network->addScale(x(s), mode, {}, {}, {}));
+  });
   adds<int32_t>("addScaleNd, axis", [](Scene& s, const int32_t& axis) {
     return use(s, s.network->addScaleNd(x(s), nv::ScaleMode::kCHANNEL, Scene::floats(4), {}, {}, axis));
   });
-  adds<int32_t>("addConcatenation, inputs at null", [](Scene& s, const int32_t& count) { return use(s, s.network->addConcatenation(nullptr, count)); });
-  adds<int32_t>("addEinsum, inputs at null", [](Scene& s, const int32_t& count) { return use(s, s.network->addEinsum(nullptr, count, "i->i")); });
-  adds<uint32_t>("addReduce, axes", [](Scene& s, const uint32_t& axes) { return use(s, s.network->addReduce(x(s), nv::ReduceOperation::kSUM, axes, true)); });
-  adds<int32_t>("addTopK, k", [](Scene& s, const int32_t& k) { return use(s, s.network->addTopK(x(s), nv::TopKOperation::kMAX, k, 4)); });
-  adds<uint32_t>("addTopK, axes", [](Scene& s, const uint32_t& axes) { return use(s, s.network->addTopK(x(s), nv::TopKOperation::kMAX, 1, axes)); });
-  adds<int32_t>("addGather, axis", [](Scene& s, const int32_t& axis) { return use(s, s.network->addGather(x(s), s.ints({0}), axis)); });
-  adds<nv::GatherMode>("addGatherV2", [](Scene& s, const nv::GatherMode& mode) { return use(s, s.network->addGatherV2(x(s), s.ints({0}), mode)); });
-  adds<Dims>("addSlice, start", [](Scene& s, const Dims& d) { return use(s, s.network->addSlice(x(s), d, dims({1, 1, 1, 1}), dims({1, 1, 1, 1}))); });
-  adds<Dims>("addSlice, size", [](Scene& s, const Dims& d) { return use(s, s.network->addSlice(x(s), dims({0, 0, 0, 0}), d, dims({1, 1, 1, 1}))); });
-  adds<Dims>("addSlice, stride", [](Scene& s, const Dims& d) { return use(s, s.network->addSlice(x(s), dims({0, 0, 0, 0}), dims({1, 2, 2, 2}), d)); });
-  adds<Dims>("addPoolingNd", [](Scene& s, const Dims& d) { return use(s, s.network->addPoolingNd(x(s), nv::PoolingType::kMAX, d)); });
-  adds<Dims>("addPaddingNd", [](Scene& s, const Dims& d) { return use(s, s.network->addPaddingNd(x(s), d, dims({0, 0}))); });
-  adds<Dims>("addFill", [](Scene& s, const Dims& d) { return use(s, s.network->addFill(d, nv::FillOperation::kLINSPACE)); });
-  adds<nv::FillOperation>("addFill, operation", [](Scene& s, const nv::FillOperation& op) { return use(s, s.network->addFill(dims({3}), op)); });
-  adds<nv::DataType>("addCast", [](Scene& s, const nv::DataType& type) { return use(s, s.network->addCast(x(s), type)); });
+  adds<int32_t>("addConcatenation, inputs at null",
+                [](Scene& s, const int32_t& count) { return use(s, s.network->addConcatenation(nullptr, count)); });
+  adds<int32_t>("addEinsum, inputs at null",
+                [](Scene& s, const int32_t& count) { return use(s, s.network->addEinsum(nullptr, count, "i->i")); });
+  adds<uint32_t>("addReduce, axes", [](Scene& s, const uint32_t& axes) {
+    return use(s, s.network->addReduce(x(s), nv::ReduceOperation::kSUM, axes, true));
+  });
+  adds<int32_t>("addTopK, k", [](Scene& s, const int32_t& k) {
+    return use(s, s.network->addTopK(x(s), nv::TopKOperation::kMAX, k, 4));
+  });
+  adds<uint32_t>("addTopK, axes", [](Scene& s, const uint32_t& axes) {
+    return use(s, s.network->addTopK(x(s), nv::TopKOperation::kMAX, 1, axes));
+  });
+  adds<int32_t>("addGather, axis",
+                [](Scene& s, const int32_t& axis) { return use(s, s.network->addGather(x(s), s.ints({0}), axis)); });
+  adds<nv::GatherMode>("addGatherV2", [](Scene& s, const nv::GatherMode& mode) {
+    return use(s, s.network->addGatherV2(x(s), s.ints({0}), mode));
+  });
+  adds<Dims>("addSlice, start", [](Scene& s, const Dims& d) {
+    return use(s, s.network->addSlice(x(s), d, dims({1, 1, 1, 1}), dims({1, 1, 1, 1})));
+  });
+  adds<Dims>("addSlice, size", [](Scene& s, const Dims& d) {
+    return use(s, s.network->addSlice(x(s), dims({0, 0, 0, 0}), d, dims({1, 1, 1, 1})));
+  });
+  adds<Dims>("addSlice, stride", [](Scene& s, const Dims& d) {
+    return use(s, s.network->addSlice(x(s), dims({0, 0, 0, 0}), dims({1, 2, 2, 2}), d));
+  });
+  adds<Dims>("addPoolingNd",
+             [](Scene& s, const Dims& d) { return use(s, s.network->addPoolingNd(x(s), nv::PoolingType::kMAX, d)); });
+  adds<Dims>("addPaddingNd", [](Scene& s, const Dims& d) {
+    return use(s, s.network->addPaddingNd(x(s), d, dims({0, 0})));
+  });
+  adds<Dims>("addFill",
+             [](Scene& s, const Dims& d) { return use(s, s.network->addFill(d, nv::FillOperation::kLINSPACE)); });
+  adds<nv::FillOperation>("addFill, operation", [](Scene& s, const nv::FillOperation& op) {
+    return use(s, s.network->addFill(dims({3}), op));
+  });
+  adds<nv::DataType>("addCast",
+                     [](Scene& s, const nv::DataType& type) { return use(s, s.network->addCast(x(s), type)); });
   adds<uint32_t>("addNormalization, axes", [](Scene& s, const uint32_t& axes) {
     auto* ones = s.network->addConstant(dims({1, 4, 1, 1}), Scene::floats(4));
     return use(s, s.network->addNormalization(x(s), *ones->getOutput(0), *ones->getOutput(0), axes));
   });
-  adds<int32_t>("addOneHot, axis", [](Scene& s, const int32_t& axis) { return use(s, s.network->addOneHot(x(s), x(s), x(s), axis)); });
-  adds<const char*>("addAssertion", [](Scene& s, const char* const& text) { return use(s, s.network->addAssertion(x(s), text)); });
+  adds<int32_t>("addOneHot, axis",
+                [](Scene& s, const int32_t& axis) { return use(s, s.network->addOneHot(x(s), x(s), x(s), axis)); });
+  adds<const char*>("addAssertion",
+                    [](Scene& s, const char* const& text) { return use(s, s.network->addAssertion(x(s), text)); });
   adds<const char*>("addEinsum", [](Scene& s, const char* const& text) {
     nv::ITensor* inputs[] = {&x(s)};
     return use(s, s.network->addEinsum(inputs, 1, text));
@@ -274,7 +303,8 @@ std::set<std::string> named(const std::string& path, const std::string& expressi
 TEST(Setters, AreAllOfTheInterface) {
   std::set<std::string> walked;
   for (const char* file : {"setters_layers_test.cpp", "setters_objects_test.cpp"}) {
-    walked.merge(named(std::string(TENON_SETTERS_FOLDER) + "/" + file, "(?:WALK\\(|WALK_THEN\\(|eachValue<\\w+>\\(\")(I\\w+)(?:, |::)(\\w+)"));
+    walked.merge(named(std::string(TENON_SETTERS_FOLDER) + "/" + file,
+                       "(?:WALK\\(|WALK_THEN\\(|eachValue<\\w+>\\(\")(I\\w+)(?:, |::)(\\w+)"));
   }
   walked.insert("IBuilderConfig::setTimingCache");  // whose arguments cannot be wrong but by their type
   // Of these no object is made yet, or the function is another name of one that ILayer has.
@@ -284,7 +314,8 @@ TEST(Setters, AreAllOfTheInterface) {
       "I\\w+Layer::(setInput|setNbRanks)");
   std::ifstream table(TENON_LAYOUT_FILE);
   ASSERT_TRUE(table.is_open()) << TENON_LAYOUT_FILE;
-  const std::regex owner("^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|IRuntime|IExecutionContext)\":");
+  const std::regex owner(
+      "^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|IRuntime|IExecutionContext)\":");
   const std::regex setter("^      \\[\"(set\\w+)\",");
   std::string current;
   int seen = 0;

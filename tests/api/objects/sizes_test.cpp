@@ -31,7 +31,8 @@ class Sizes : public ObjectTest {
   void window(int64_t min, int64_t opt, int64_t max) {
     auto* x = network->addInput("samples", nv::DataType::kFLOAT, dims({1, 1, 1, -1}));
     weights.resize(8 * 512, 1);
-    auto* layer = network->addConvolutionNd(*x, 8, dims({1, 512}), {nv::DataType::kFLOAT, weights.data(), static_cast<int64_t>(weights.size())}, {});
+    auto* layer = network->addConvolutionNd(
+        *x, 8, dims({1, 512}), {nv::DataType::kFLOAT, weights.data(), static_cast<int64_t>(weights.size())}, {});
     layer->setName("stft");
     layer->getOutput(0)->setName("y");
     network->markOutput(*layer->getOutput(0));
@@ -46,12 +47,14 @@ class Sizes : public ObjectTest {
 };
 
 TEST_F(Sizes, InputsBeyondMemory) {
-  for (const auto& extents : std::vector<std::vector<int64_t>>{{int64_t{1} << 62}, {int64_t{1} << 62, 4}, {INT64_MAX, INT64_MAX, INT64_MAX}}) {
+  for (const auto& extents : std::vector<std::vector<int64_t>>{
+           {int64_t{1} << 62}, {int64_t{1} << 62, 4}, {INT64_MAX, INT64_MAX, INT64_MAX}}) {
     network.reset(builder->createNetworkV2(0));
     auto* x = network->addInput("x", nv::DataType::kFLOAT, dims(extents));
     ASSERT_NE(x, nullptr);
     relu(*x);
-    expectRefusal({"network input 'x'", "more than 140737488355328 bytes", "change the layer, or the shapes of the network's inputs"});
+    expectRefusal({"network input 'x'", "more than 140737488355328 bytes",
+                   "change the layer, or the shapes of the network's inputs"});
   }
 }
 
@@ -62,7 +65,8 @@ TEST_F(Sizes, LargerThanTheMachine) {
 
 TEST_F(Sizes, MinimumShorterThanTheWindow) {
   window(1, 1000, 2000);
-  expectRefusal({"layer 'stft' (convolution) at the min shapes of optimization profile 0", "the kernel covers 512 elements of spatial axis 1, the padded input has 1",
+  expectRefusal({"layer 'stft' (convolution) at the min shapes of optimization profile 0",
+                 "the kernel covers 512 elements of spatial axis 1, the padded input has 1",
                  "the network's inputs are 'samples' 1x1x1x1 there", "--minShapes"});
 }
 
@@ -105,7 +109,8 @@ TEST_F(Sizes, ChainOfShapeArithmetic) {
   constexpr int kLayers = 100000;
   auto* x = network->addInput("x", nv::DataType::kINT32, dims({2}));
   nv::ITensor* last = x;
-  for (int i = 0; i < kLayers; ++i) last = network->addElementWise(*last, *x, nv::ElementWiseOperation::kMAX)->getOutput(0);
+  for (int i = 0; i < kLayers; ++i)
+    last = network->addElementWise(*last, *x, nv::ElementWiseOperation::kMAX)->getOutput(0);
   EXPECT_FALSE(x->isShapeTensor());
   EXPECT_TRUE(x->isExecutionTensor());
   auto* fill = network->addFill({1, {1}}, nv::FillOperation::kLINSPACE);

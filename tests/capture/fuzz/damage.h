@@ -42,27 +42,14 @@ class Damage {
   void lines(std::vector<std::string>& text) {
     const size_t at = below(text.size());
     switch (below(8)) {
-      case 0:
-        text.erase(text.begin() + static_cast<std::ptrdiff_t>(at));
-        break;
-      case 1:
-        text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), text[below(text.size())]);
-        break;
-      case 2:
-        std::swap(text[at], text[below(text.size())]);
-        break;
-      case 3:
-        text.resize(at + 1);
-        break;
-      case 4:
-        method(text[at]);
-        break;
+      case 0: text.erase(text.begin() + static_cast<std::ptrdiff_t>(at)); break;
+      case 1: text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), text[below(text.size())]); break;
+      case 2: std::swap(text[at], text[below(text.size())]); break;
+      case 3: text.resize(at + 1); break;
+      case 4: method(text[at]); break;
       case 5:
-      case 6:
-        number(text[at]);
-        break;
-      default:
-        bytes(text[at]);
+      case 6: number(text[at]); break;
+      default: bytes(text[at]);
     }
   }
 

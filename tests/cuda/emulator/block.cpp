@@ -143,7 +143,8 @@ void runBlock(EmulatedSize size) {
 
 }  // namespace
 
-void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size, const void* parameters) {
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size,
+             const void* parameters) {
   block.kernel = kernel;
   block.state = &state;
   block.parameters = parameters;

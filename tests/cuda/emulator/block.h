@@ -16,4 +16,5 @@ struct EmulatedState {
 using EmulatedKernel = void (*)(const void* parameters);
 
 // Aborts with a message when threads wait for each other for ever.
-void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize block, const void* parameters);
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize block,
+             const void* parameters);

@@ -123,8 +123,9 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t, cublasComputeType
   *algorithm = cublasLtMatmulAlgo_t{};
   return CUBLAS_STATUS_SUCCESS;
 }
-EXPORT cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoCapAttributes_t attribute,
-                                                        void* value, size_t bytes, size_t* written) {
+EXPORT cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t*,
+                                                        cublasLtMatmulAlgoCapAttributes_t attribute, void* value,
+                                                        size_t bytes, size_t* written) {
   const auto give = [&](std::initializer_list<uint32_t> values) {
     *written = values.size() * sizeof(uint32_t);
     if (bytes < *written) return CUBLAS_STATUS_INVALID_VALUE;
@@ -139,10 +140,13 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo
 }
 EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+                                              const cublasLtMatmulAlgo_t* algorithm,
+                                              cublasLtMatmulHeuristicResult_t* result) {
   *result = cublasLtMatmulHeuristicResult_t{};
   result->workspaceSize = 1000;
-  const auto setting = [&](int attribute) { return algorithm->data[attribute / 2] >> (attribute % 2 * 32) & 0xffffffff; };
+  const auto setting = [&](int attribute) {
+    return algorithm->data[attribute / 2] >> (attribute % 2 * 32) & 0xffffffff;
+  };
   const bool isPair = setting(CUBLASLT_ALGO_CONFIG_TILE_ID) != 6 || setting(CUBLASLT_ALGO_CONFIG_STAGES_ID) != 3;
   return isPair ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -154,7 +158,8 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulA
   *written = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
-EXPORT cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
+EXPORT cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algorithm,
+                                                           cublasLtMatmulAlgoConfigAttributes_t attribute,
                                                            const void* value, size_t bytes) {
   uint64_t setting = 0;
   std::memcpy(&setting, value, bytes);

@@ -28,15 +28,20 @@ struct CUevent_st {
 EXPORT CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 EXPORT CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
 EXPORT CUresult cuDeviceGet(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
-EXPORT CUresult cuDeviceGetName(char* name, int size, CUdevice) { return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), CUDA_SUCCESS; }
+EXPORT CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+  return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), CUDA_SUCCESS;
+}
 EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   *value = 0;
   if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = 9;
-  if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *value = 132;  // so that work is divided as on a large chip
+  if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+    *value = 132;  // so that work is divided as on a large chip
   if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) *value = 1 << 16;
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return *context = reinterpret_cast<CUcontext>(16), CUDA_SUCCESS; }
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  return *context = reinterpret_cast<CUcontext>(16), CUDA_SUCCESS;
+}
 EXPORT CUresult cuCtxGetCurrent(CUcontext* context) { return *context = reinterpret_cast<CUcontext>(16), CUDA_SUCCESS; }
 EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 #undef cuCtxSynchronize  // the header renames it to a later version
@@ -50,7 +55,9 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) { return std::free(reinterpret_cast<void*>(pointer)), CUDA_SUCCESS; }
-EXPORT CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned) { return *pointer = std::malloc(bytes), CUDA_SUCCESS; }
+EXPORT CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+  return *pointer = std::malloc(bytes), CUDA_SUCCESS;
+}
 EXPORT CUresult cuMemFreeHost(void* pointer) { return std::free(pointer), CUDA_SUCCESS; }
 EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
@@ -60,8 +67,12 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return CUDA_SUCCESS;
 }
-EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) { return function(argument), CUDA_SUCCESS; }
-EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(32), CUDA_SUCCESS; }
+EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) {
+  return function(argument), CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  return *stream = reinterpret_cast<CUstream>(32), CUDA_SUCCESS;
+}
 // All work before is done; what waits for an event that nobody has recorded would not wait for anything.
 EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent event, unsigned) {
   return event->time == std::chrono::steady_clock::time_point() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -69,18 +80,26 @@ EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent event, unsigned) {
 EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
 EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 // Graphs: a stream is never captured, and asking for it is refused.
-EXPORT CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) { return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS; }
+EXPORT CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+}
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
 EXPORT CUresult cuStreamEndCapture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 EXPORT CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
 EXPORT CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 EXPORT CUresult cuGraphDestroy(CUgraph) { return CUDA_SUCCESS; }
 
 EXPORT CUresult cuEventCreate(CUevent* event, unsigned) { return *event = new CUevent_st, CUDA_SUCCESS; }
 EXPORT CUresult cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
-EXPORT CUresult cuEventRecord(CUevent event, CUstream) { return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS; }
+EXPORT CUresult cuEventRecord(CUevent event, CUstream) {
+  return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
+}
 EXPORT CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 #undef cuEventElapsedTime  // the header renames it to its second version
 EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
@@ -123,9 +142,10 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { retu
 // Kernels launched so far; no function of a driver.
 unsigned long launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, CUstream,
-                               void** arguments, void**) {
-  if (gx == 0 || gy == 0 || gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned, CUstream, void** arguments, void**) {
+  if (gx == 0 || gy == 0 || gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024)
+    return CUDA_ERROR_INVALID_VALUE;
   ++launches;
   runGrid(function->kernel, *function->state, {gx, gy, gz}, {bx, by, bz}, arguments[0]);
   return CUDA_SUCCESS;

@@ -6,14 +6,18 @@
 #include <string.h>
 
 typedef decltype(sizeof(0)) size_type;
-struct EmulatedIndex { unsigned x, y, z; };
+struct EmulatedIndex {
+  unsigned x, y, z;
+};
 struct Emulator {
   EmulatedIndex thread, block, blockSize, gridSize;
-  void (*barrier)();                                      // __syncthreads
+  void (*barrier)();                                                           // __syncthreads
   void (*exchange)(const void* mine, void* other, size_type bytes, int lane);  // with a lane of the warp
   void (*collect)(const void* mine, void* all, size_type bytes);               // of all lanes of the warp
 };
-extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default"), used)); }
+extern "C" {
+inline Emulator tenon_emulator __attribute__((visibility("default"), used));
+}
 #define threadIdx tenon_emulator.thread
 #define blockIdx tenon_emulator.block
 #define blockDim tenon_emulator.blockSize
@@ -30,18 +34,34 @@ extern "C" { inline Emulator tenon_emulator __attribute__((visibility("default")
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
 #define KERNEL_THAT_WAITS(bounds, name, Parameters) KERNEL(name, Parameters)
 inline void afterPredecessor() {}
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 
 inline void __syncthreads() { tenon_emulator.barrier(); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-inline float __int_as_float(int bits) { float f; memcpy(&f, &bits, 4); return f; }
-inline int __float_as_int(float f) { int bits; memcpy(&bits, &f, 4); return bits; }
+inline float __int_as_float(int bits) {
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+inline int __float_as_int(float f) {
+  int bits;
+  memcpy(&bits, &f, 4);
+  return bits;
+}
 inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
 template <typename T>
-inline T min(T a, T b) { return b < a ? b : a; }
+inline T min(T a, T b) {
+  return b < a ? b : a;
+}
 template <typename T>
-inline T max(T a, T b) { return a < b ? b : a; }
+inline T max(T a, T b) {
+  return a < b ? b : a;
+}
 
 inline int opaque(int value) { return value; }
 inline float halfToFloat(unsigned short bits) {

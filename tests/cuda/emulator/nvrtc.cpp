@@ -1,5 +1,5 @@
-// A libnvrtc whose machine code is a shared library for the host, made by the C++ compiler with the headers of this folder
-// in the place of the kernels' own.
+// A libnvrtc whose machine code is a shared library for the host, made by the C++ compiler with the headers of this
+// folder in the place of the kernels' own.
 #include <nvrtc.h>
 #include <unistd.h>
 
@@ -32,7 +32,9 @@ constexpr const char* kReplaced[] = {"intrinsics.cuh", "tensor_core.cuh"};
 
 std::string replacement(const char* name) { return readFile(std::filesystem::path(TENON_EMULATOR_HEADERS) / name); }
 
-void writeFile(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+void writeFile(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 }  // namespace
 
@@ -44,8 +46,8 @@ EXPORT nvrtcResult nvrtcVersion(int* major, int* minor) {
   return NVRTC_SUCCESS;
 }
 
-EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int headers, const char* const* texts,
-                                      const char* const* names) {
+EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int headers,
+                                      const char* const* texts, const char* const* names) {
   *program = new _nvrtcProgram{source, {}, {}, {}};
   for (int i = 0; i < headers; ++i) (*program)->headers[names[i]] = texts[i];
   for (const char* name : kReplaced) (*program)->headers[name] = replacement(name);
@@ -64,7 +66,8 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* co
   const std::filesystem::path at(folder);
   for (const auto& [name, text] : program->headers) writeFile(at / name, text);
   writeFile(at / "kernel.cpp", program->source);
-  const std::string command = std::string(TENON_EMULATOR_COMPILER) + " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden -fwrapv -o '" + folder +
+  const std::string command = std::string(TENON_EMULATOR_COMPILER) +
+                              " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden -fwrapv -o '" + folder +
                               "/kernel.so' '" + folder + "/kernel.cpp' 2> '" + folder + "/log'";
   const bool good = std::system(command.c_str()) == 0;
   program->log = readFile(at / "log");

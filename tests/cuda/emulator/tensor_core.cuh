@@ -22,11 +22,13 @@ struct EmulatedCopy {
 };
 struct EmulatedCopies {
   EmulatedCopy copy[512];
-  int first, last;     // those that have not arrived
-  int group[16];       // where each open group of copies ends
+  int first, last;  // those that have not arrived
+  int group[16];    // where each open group of copies ends
   int groups;
 };
-extern "C" { inline EmulatedCopies tenon_emulated_copies[1024]; }
+extern "C" {
+inline EmulatedCopies tenon_emulated_copies[1024];
+}
 
 inline void copyAsync(void* shared, const void* global, bool inside) {
   emulatedCheck(((size_type)shared | (size_type)global) % 16 == 0, "a copy of 16 bytes is not aligned");
@@ -66,7 +68,8 @@ inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
   const int low = emulatedLane() % 4 * 2;
   for (int i = 0; i < 4; ++i) {
     unsigned short pair[2];
-    for (int k = 0; k < 2; ++k) memcpy(&pair[k], rows[8 * i + (transposed ? low + k : high)] + 2 * (transposed ? high : low + k), 2);
+    for (int k = 0; k < 2; ++k)
+      memcpy(&pair[k], rows[8 * i + (transposed ? low + k : high)] + 2 * (transposed ? high : low + k), 2);
     memcpy(&r[i], pair, 4);
   }
 }
@@ -102,17 +105,19 @@ struct EmulatedRegister<tf32> {
 
 template <typename T>
 inline void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  struct Operands { unsigned a[4], b[2]; };
+  struct Operands {
+    unsigned a[4], b[2];
+  };
   const Operands mine{{a[0], a[1], a[2], a[3]}, {b0, b1}};
   Operands all[32];
   tenon_emulator.collect(&mine, all, sizeof(mine));
   const int n = EmulatedRegister<T>::kElements;
   const int g = emulatedLane() / 4;
   const int t = emulatedLane() % 4 * 2;
-  for (int half = 0; half < 2; ++half) {       // rows g, g + 8
+  for (int half = 0; half < 2; ++half) {  // rows g, g + 8
     for (int column = t; column < t + 2; ++column) {
       float sum = c[2 * half + column - t];
-      for (int k = 0; k < 8 * n; ++k) {        // in the first or second four registers' columns
+      for (int k = 0; k < 8 * n; ++k) {  // in the first or second four registers' columns
         const int side = k / (4 * n);
         const int lane = k % (4 * n) / n;
         const float left = EmulatedRegister<T>::element(all[4 * g + lane].a[half + 2 * side], k % n);

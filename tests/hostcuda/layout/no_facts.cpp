@@ -3,8 +3,6 @@
 
 namespace hostcuda_test {
 
-Facts toolkitFacts() {
-  return {};
-}
+Facts toolkitFacts() { return {}; }
 
 }  // namespace hostcuda_test

@@ -21,12 +21,8 @@ cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
 
 namespace {
 
-void sleepLong(void*) {
-  std::this_thread::sleep_for(std::chrono::seconds(100));
-}
-void count(void* counter) {
-  ++*static_cast<std::atomic<int>*>(counter);
-}
+void sleepLong(void*) { std::this_thread::sleep_for(std::chrono::seconds(100)); }
+void count(void* counter) { ++*static_cast<std::atomic<int>*>(counter); }
 
 // Ends with everything alive: memory, events, graphs, a stream whose host function sleeps and one that never starts.
 int exitWithLiveObjects() {
@@ -101,8 +97,7 @@ int tellMode() {
   void* memory = nullptr;
   const cudaError_t counted = cudaGetDeviceCount(&count);
   const cudaError_t allocated = cudaMalloc(&memory, 64);
-  std::printf("count %d %d malloc %d last %s\n", counted, count, allocated,
-              cudaGetErrorName(cudaGetLastError()));
+  std::printf("count %d %d malloc %d last %s\n", counted, count, allocated, cudaGetErrorName(cudaGetLastError()));
   return 0;
 }
 

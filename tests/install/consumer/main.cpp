@@ -41,8 +41,8 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(Log& log, char const* model) {
   std::unique_ptr<nvinfer1::IBuilderConfig> config{builder->createBuilderConfig()};
   nvinfer1::IOptimizationProfile* profile = builder->createOptimizationProfile();
   nvinfer1::Dims4 const one{1, 1, 28, 28};
-  for (auto select : {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT,
-                      nvinfer1::OptProfileSelector::kMAX})
+  for (auto select :
+       {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT, nvinfer1::OptProfileSelector::kMAX})
     profile->setDimensions("input", select, one);
   config->addOptimizationProfile(profile);
   return std::unique_ptr<nvinfer1::IHostMemory>{builder->buildSerializedNetwork(*network, *config)};

@@ -47,9 +47,15 @@ EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t exports) {
   if (version == nullptr || version->struct_size < sizeof(*version)) return 0;
   version->SetInjectionNvtxVersion(NVTX_VERSION);
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(exports(NVTX_ETID_CALLBACKS));
-  if (callbacks == nullptr || callbacks->struct_size < sizeof(*callbacks) || exports(NVTX_ETID_INVALID) != nullptr) return 0;
-  constexpr unsigned kSizes[] = {0, NVTX_CBID_CORE_SIZE, NVTX_CBID_CUDA_SIZE, NVTX_CBID_OPENCL_SIZE, NVTX_CBID_CUDART_SIZE,
-                                 NVTX_CBID_CORE2_SIZE, NVTX_CBID_SYNC_SIZE};
+  if (callbacks == nullptr || callbacks->struct_size < sizeof(*callbacks) || exports(NVTX_ETID_INVALID) != nullptr)
+    return 0;
+  constexpr unsigned kSizes[] = {0,
+                                 NVTX_CBID_CORE_SIZE,
+                                 NVTX_CBID_CUDA_SIZE,
+                                 NVTX_CBID_OPENCL_SIZE,
+                                 NVTX_CBID_CUDART_SIZE,
+                                 NVTX_CBID_CORE2_SIZE,
+                                 NVTX_CBID_SYNC_SIZE};
   for (int module = 1; module < NVTX_CB_MODULE_SIZE; ++module) {
     NvtxFunctionTable table = nullptr;
     unsigned size = 0;

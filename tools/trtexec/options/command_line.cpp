@@ -1,8 +1,8 @@
 // Reads the command line from left to right against the flag table, then checks what holds between flags.
 //
-// The form is trtexec's own: an argument is --flag or --flag=value and nothing else, a value may follow on a switch, and
-// the order matters for some flags. General command-line libraries take the next argument for a value; here that would
-// read `--onnx model.onnx`, which TensorRT's tool refuses, and change the meaning of others.
+// The form is trtexec's own: an argument is --flag or --flag=value and nothing else, a value may follow on a switch,
+// and the order matters for some flags. General command-line libraries take the next argument for a value; here that
+// would read `--onnx model.onnx`, which TensorRT's tool refuses, and change the meaning of others.
 #include "command_line.h"
 
 #include "flag.h"
@@ -71,17 +71,17 @@ void readArgument(const std::string& argument, CommandLine& line, FlagContext& c
     return;
   }
   switch (flag->status) {
-  case FlagStatus::kRefused:
-    line.errors.push_back(fmt::format("{}: not supported by Tenon yet: {}", name, flag->text));
-    return;
-  case FlagStatus::kRemoved: line.errors.push_back(fmt::format("{}: no longer a flag: {}", name, flag->text)); return;
-  case FlagStatus::kNoEffect:
-    line.warnings.push_back(fmt::format("{} is accepted without effect: {}", name, flag->text));
-    return;
-  case FlagStatus::kDeprecated:
-    line.warnings.push_back(fmt::format("{} is the old name of {}", name, flag->text));
-    break;
-  case FlagStatus::kSupported: break;
+    case FlagStatus::kRefused:
+      line.errors.push_back(fmt::format("{}: not supported by Tenon yet: {}", name, flag->text));
+      return;
+    case FlagStatus::kRemoved: line.errors.push_back(fmt::format("{}: no longer a flag: {}", name, flag->text)); return;
+    case FlagStatus::kNoEffect:
+      line.warnings.push_back(fmt::format("{} is accepted without effect: {}", name, flag->text));
+      return;
+    case FlagStatus::kDeprecated:
+      line.warnings.push_back(fmt::format("{} is the old name of {}", name, flag->text));
+      break;
+    case FlagStatus::kSupported: break;
   }
   if (!flag->takesValue() && equals != std::string::npos) {
     line.warnings.push_back(fmt::format("{} is a switch: it is on, and the value '{}' is ignored", name, value));
@@ -95,8 +95,9 @@ void readArgument(const std::string& argument, CommandLine& line, FlagContext& c
 
 //! What is built cannot be changed any more.
 void warnOfBuildFlags(const std::vector<std::string_view>& given, CommandLine& line) {
-  constexpr std::string_view kOfLoading[] = {"--loadEngine", "--saveEngine", "--asyncFileReader", "--getPlanVersionOnly", "--useRuntime",
-                                             "--tempdir", "--tempfileControls", "--skipInference"};
+  constexpr std::string_view kOfLoading[] = {"--loadEngine",         "--saveEngine",   "--asyncFileReader",
+                                             "--getPlanVersionOnly", "--useRuntime",   "--tempdir",
+                                             "--tempfileControls",   "--skipInference"};
   constexpr std::string_view kShapes[] = {"--minShapes", "--optShapes", "--maxShapes", "--profile"};
   std::vector<std::string_view> idle;
   for (const std::string_view flag : given) {
@@ -115,7 +116,8 @@ void checkModel(const FlagContext& context, CommandLine& line) {
   const BuildOptions& build = options.build;
   if (build.loadEngine.empty()) {
     if (options.model.onnx.empty()) {
-      line.errors.emplace_back("there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
+      line.errors.emplace_back(
+          "there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
     }
     if (build.planVersionOnly) {
       line.errors.emplace_back("--getPlanVersionOnly: needs --loadEngine=<file>");
@@ -132,8 +134,9 @@ void checkModel(const FlagContext& context, CommandLine& line) {
     line.warnings.emplace_back("--onnx has no effect with --loadEngine");
   }
   if (!build.profiles.empty()) {
-    line.warnings.emplace_back("with --loadEngine the shape flags of the build make no profile; inference runs their optimum "
-                               "where --shapes says nothing");
+    line.warnings.emplace_back(
+        "with --loadEngine the shape flags of the build make no profile; inference runs their optimum "
+        "where --shapes says nothing");
   }
   warnOfBuildFlags(context.buildFlags, line);
 }
@@ -148,13 +151,14 @@ void checkPrecision(BuildOptions& build, CommandLine& line) {
   }
   const bool perLayer = !build.layerPrecisions.empty() || !build.layerOutputTypes.empty();
   if (perLayer && build.precisionConstraints == PrecisionConstraints::kNone) {
-    line.warnings.emplace_back("--layerPrecisions and --layerOutputTypes need --precisionConstraints=prefer or obey to bind");
+    line.warnings.emplace_back(
+        "--layerPrecisions and --layerOutputTypes need --precisionConstraints=prefer or obey to bind");
   }
 }
 
 //! What a run without inference has none of, each as the flag that asks for it.
 void checkReports(const Options& options, CommandLine& line) {
-  const std::string_view reason = options.build.skipInference              ? "--skipInference"
+  const std::string_view reason = options.build.skipInference         ? "--skipInference"
                                   : options.inference.timeDeserialize ? "--timeDeserialize"
                                                                       : "";
   if (reason.empty()) {
@@ -190,7 +194,7 @@ void checkInference(const Options& options, CommandLine& line) {
   }
 }
 
-} // namespace
+}  // namespace
 
 CommandLine readCommandLine(const std::vector<std::string>& arguments) {
   CommandLine line;
@@ -214,4 +218,4 @@ CommandLine readCommandLine(const std::vector<std::string>& arguments) {
   return line;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -36,4 +36,4 @@ std::string bashCompletion();
 std::string zshCompletion();
 std::string fishCompletion();
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -1,4 +1,5 @@
-// Completions for shells, made from the flag table: names of flags, and values that are files, folders or one of some words.
+// Completions for shells, made from the flag table: names of flags, and values that are files, folders or one of some
+// words.
 #include "command_line.h"
 #include "flag.h"
 #include "values.h"
@@ -26,7 +27,9 @@ ValueKind kindOf(const Flag& flag) {
 }
 
 //! "enable disable" of "=enable|disable".
-std::string wordsOf(const Flag& flag) { return fmt::format("{}", fmt::join(splitList(flag.argument.substr(1), '|'), " ")); }
+std::string wordsOf(const Flag& flag) {
+  return fmt::format("{}", fmt::join(splitList(flag.argument.substr(1), '|'), " "));
+}
 
 //! Whether the flag is offered: what is old is not.
 bool isOffered(const Flag& flag) { return flag.status == FlagStatus::kSupported; }
@@ -71,7 +74,7 @@ constexpr std::string_view kBashEnd = R"(  esac
 complete -F _trtexec trtexec
 )";
 
-} // namespace
+}  // namespace
 
 std::string bashCompletion() {
   std::string names;
@@ -88,19 +91,25 @@ std::string bashCompletion() {
     fmt::format_to(std::back_inserter(names), "{}{}{}", names.empty() ? "" : " ", flag.name,
                    flag.takesValue() && flag.group != FlagGroup::kHelp ? "=" : "");
     switch (kindOf(flag)) {
-    case ValueKind::kFile: fmt::format_to(std::back_inserter(files), "{}{}", files.empty() ? "" : " | ", flag.name); break;
-    case ValueKind::kFolder: fmt::format_to(std::back_inserter(folders), "{}{}", folders.empty() ? "" : " | ", flag.name); break;
-    case ValueKind::kWords:
-      fmt::format_to(std::back_inserter(cases), "    {}) {} ;;\n", flag.name, reply(fmt::format("-W '{}'", wordsOf(flag))));
-      break;
-    case ValueKind::kNone:
-    case ValueKind::kOther: break;
+      case ValueKind::kFile:
+        fmt::format_to(std::back_inserter(files), "{}{}", files.empty() ? "" : " | ", flag.name);
+        break;
+      case ValueKind::kFolder:
+        fmt::format_to(std::back_inserter(folders), "{}{}", folders.empty() ? "" : " | ", flag.name);
+        break;
+      case ValueKind::kWords:
+        fmt::format_to(std::back_inserter(cases), "    {}) {} ;;\n", flag.name,
+                       reply(fmt::format("-W '{}'", wordsOf(flag))));
+        break;
+      case ValueKind::kNone:
+      case ValueKind::kOther: break;
     }
   }
-  return fmt::format("{}    '') mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\") ;;\n"
-                     "    {})\n      compopt -o filenames 2>/dev/null\n      {} ;;\n"
-                     "    {})\n      compopt -o filenames 2>/dev/null\n      {} ;;\n{}{}",
-                     kBashBegin, names, files, reply("-f"), folders, reply("-d"), cases, kBashEnd);
+  return fmt::format(
+      "{}    '') mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\") ;;\n"
+      "    {})\n      compopt -o filenames 2>/dev/null\n      {} ;;\n"
+      "    {})\n      compopt -o filenames 2>/dev/null\n      {} ;;\n{}{}",
+      kBashBegin, names, files, reply("-f"), folders, reply("-d"), cases, kBashEnd);
 }
 
 std::string zshCompletion() {
@@ -118,8 +127,9 @@ std::string zshCompletion() {
     // =- says that the value follows the equals sign in the same word; --help may also stand alone.
     const std::string_view joint = kind == ValueKind::kNone || flag.group == FlagGroup::kHelp ? "" : "=-";
     const std::string text = escaped(flag.text, "[]:\\", "\\");
-    fmt::format_to(std::back_inserter(out), " \\\n  {}",
-                   quoted(fmt::format("*{}{}[{}]{}", flag.name, joint, text, flag.group == FlagGroup::kHelp ? "" : action)));
+    fmt::format_to(
+        std::back_inserter(out), " \\\n  {}",
+        quoted(fmt::format("*{}{}[{}]{}", flag.name, joint, text, flag.group == FlagGroup::kHelp ? "" : action)));
   }
   return out + '\n';
 }
@@ -145,4 +155,4 @@ std::string fishCompletion() {
   return out;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -36,7 +36,7 @@ std::string_view withoutDashes(std::string_view name) {
   return start == std::string_view::npos ? std::string_view() : name.substr(start);
 }
 
-} // namespace
+}  // namespace
 
 const std::vector<Flag>& flagTable() {
   static const std::vector<Flag> table = [] {
@@ -61,11 +61,11 @@ const std::vector<std::pair<FlagGroup, std::string_view>>& flagGroups() {
 
 std::string describe(const Flag& flag) {
   switch (flag.status) {
-  case FlagStatus::kSupported: return std::string(flag.text);
-  case FlagStatus::kDeprecated: return fmt::format("old name of {}", flag.text);
-  case FlagStatus::kNoEffect: return fmt::format("accepted without effect: {}", flag.text);
-  case FlagStatus::kRefused: return fmt::format("not supported by Tenon yet: {}", flag.text);
-  case FlagStatus::kRemoved: return fmt::format("no longer a flag: {}", flag.text);
+    case FlagStatus::kSupported: return std::string(flag.text);
+    case FlagStatus::kDeprecated: return fmt::format("old name of {}", flag.text);
+    case FlagStatus::kNoEffect: return fmt::format("accepted without effect: {}", flag.text);
+    case FlagStatus::kRefused: return fmt::format("not supported by Tenon yet: {}", flag.text);
+    case FlagStatus::kRemoved: return fmt::format("no longer a flag: {}", flag.text);
   }
   return {};
 }
@@ -91,4 +91,4 @@ std::string_view nearestFlag(std::string_view name) {
   return nearest;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -1,4 +1,5 @@
-// The flag table: one row per flag of trtexec 10.16 says its name, form, group, meaning and what this build does with it.
+// The flag table: one row per flag of trtexec 10.16 says its name, form, group, meaning and what this build does with
+// it.
 #pragma once
 
 #include "options.h"
@@ -41,7 +42,8 @@ struct Flag {
   FlagGroup group;
   FlagStatus status;
   std::string_view text;
-  //! Stores the value; throws std::invalid_argument with the reason when the value is bad. Null for rows that are not applied.
+  //! Stores the value; throws std::invalid_argument with the reason when the value is bad. Null for rows that are not
+  //! applied.
   void (*apply)(FlagContext& context, std::string_view value) = nullptr;
 
   bool takesValue() const { return !argument.empty(); }
@@ -69,4 +71,4 @@ std::vector<Flag> inferenceFlags();
 std::vector<Flag> reportingFlags();
 std::vector<Flag> refusedFlags();
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

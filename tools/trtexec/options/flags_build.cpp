@@ -74,16 +74,18 @@ std::string upperCase(Text text) {
 }
 
 void setTacticSources(Context& context, Text text) {
-  const TacticSource sources[] = {TacticSource::kCUBLAS, TacticSource::kCUBLAS_LT, TacticSource::kCUBLAS_LT,
-                                  TacticSource::kCUDNN, TacticSource::kEDGE_MASK_CONVOLUTIONS,
+  const TacticSource sources[] = {TacticSource::kCUBLAS,
+                                  TacticSource::kCUBLAS_LT,
+                                  TacticSource::kCUBLAS_LT,
+                                  TacticSource::kCUDNN,
+                                  TacticSource::kEDGE_MASK_CONVOLUTIONS,
                                   TacticSource::kJIT_CONVOLUTIONS};
   for (const std::string& entry : splitList(text, ',')) {
     if (entry.empty() || (entry[0] != '+' && entry[0] != '-')) {
       throw std::invalid_argument(fmt::format("'{}' begins with neither + nor -", entry));
     }
-    const size_t choice =
-        readChoice(upperCase(entry.substr(1)), {"CUBLAS", "CUBLAS_LT", "CUBLASLT", "CUDNN", "EDGE_MASK_CONVOLUTIONS",
-                                                "JIT_CONVOLUTIONS"});
+    const size_t choice = readChoice(upperCase(entry.substr(1)), {"CUBLAS", "CUBLAS_LT", "CUBLASLT", "CUDNN",
+                                                                  "EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"});
     const uint32_t bit = 1U << static_cast<uint32_t>(sources[choice]);
     BuildOptions& build = context.options.build;
     (entry[0] == '+' ? build.tacticSourcesOn : build.tacticSourcesOff) |= bit;
@@ -118,7 +120,7 @@ void setTempfileControls(Context& context, Text text) {
   context.options.build.tempfileControls = flags;
 }
 
-} // namespace
+}  // namespace
 
 std::vector<Flag> buildFlags() {
   return {
@@ -145,14 +147,16 @@ std::vector<Flag> buildFlags() {
        "how much the engine remembers of its layers (default: layer_names_only)", setVerbosity},
       {"--avgTiming", "=<n>", kBuild, kOn, "timed runs that are averaged for each tactic (default: the library's)",
        [](Context& c, Text v) { c.options.build.avgTiming = readInt(v, 1, kMost); }},
-      {"--sparsity", "=disable|enable", kBuild, kOn, "whether tactics for structured sparsity may be used (default: disable)",
+      {"--sparsity", "=disable|enable", kBuild, kOn,
+       "whether tactics for structured sparsity may be used (default: disable)",
        [](Context& c, Text v) {
          if (v == "force") {
            throw std::invalid_argument("force rewrites the weights of the model, which Tenon does not do");
          }
          c.options.build.sparsity = readChoice(v, {"disable", "enable"}) == 1;
        }},
-      {"--noTF32", "", kBuild, kOn, "compute FP32 without TF32", [](Context& c, Text) { c.options.build.tf32 = false; }},
+      {"--noTF32", "", kBuild, kOn, "compute FP32 without TF32",
+       [](Context& c, Text) { c.options.build.tf32 = false; }},
       {"--fp16", "", kBuild, kOn, "allow FP16 layers (weakly typed networks)",
        [](Context& c, Text) { c.options.build.fp16 = true; }},
       {"--bf16", "", kBuild, kOn, "allow BF16 layers (weakly typed networks)",
@@ -219,7 +223,8 @@ std::vector<Flag> buildFlags() {
       {"--tempfileControls", "=<kind>:<rule>[,...]", kBuild, kOn,
        "which temporary files the runtime may make: kinds in_memory and temporary, rules allow and deny",
        setTempfileControls},
-      {"--maxAuxStreams", "=<n>", kBuild, kOn, "most helper streams of an inference stream; -1 leaves it to the builder",
+      {"--maxAuxStreams", "=<n>", kBuild, kOn,
+       "most helper streams of an inference stream; -1 leaves it to the builder",
        [](Context& c, Text v) { c.options.build.maxAuxStreams = readInt(v, -1, kMost); }},
       {"--markDebug", "=<tensor>[,...]", kBuild, kOn, "mark tensors of the network as debug tensors",
        [](Context& c, Text v) { c.options.build.debugTensors = splitList(v, ','); }},
@@ -228,4 +233,4 @@ std::vector<Flag> buildFlags() {
   };
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -33,7 +33,7 @@ void setFiles(std::map<std::string, std::string>& files, Text text) {
 
 void setStreams(Context& context, Text text) { context.options.inference.streams = readInt(text, 1, 1024); }
 
-} // namespace
+}  // namespace
 
 std::vector<Flag> inferenceFlags() {
   return {
@@ -47,8 +47,10 @@ std::vector<Flag> inferenceFlags() {
        [](Context& c, Text v) { c.options.inference.iterations = readInt(v, 0, kMost); }},
       {"--warmUp", "=<ms>", kInference, kOn, "run that long before measuring (default: 200)",
        [](Context& c, Text v) { c.options.inference.warmUpMs = readNumber(v, 0, kLongest); }},
-      {"--duration", "=<s>", kInference, kOn, "measure at least that long; -1 runs until stopped (default: 3)", setDuration},
-      {"--sleepTime", "=<ms>", kInference, kOn, "let the device wait that long before the first computation (default: 0)",
+      {"--duration", "=<s>", kInference, kOn, "measure at least that long; -1 runs until stopped (default: 3)",
+       setDuration},
+      {"--sleepTime", "=<ms>", kInference, kOn,
+       "let the device wait that long before the first computation (default: 0)",
        [](Context& c, Text v) { c.options.inference.sleepMs = readNumber(v, 0, kLongest); }},
       {"--idleTime", "=<ms>", kInference, kOn, "pause between iterations (default: 0)",
        [](Context& c, Text v) { c.options.inference.idleMs = readNumber(v, 0, kLongest); }},
@@ -84,4 +86,4 @@ std::vector<Flag> inferenceFlags() {
   };
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -21,11 +21,12 @@ constexpr std::string_view kDla = "DLA";
 constexpr std::string_view kSafety = "the safety runtime";
 constexpr std::string_view kStreaming = "weight streaming";
 constexpr std::string_view kCaffe = "the Caffe format; convert the model to ONNX and use --onnx=<file>";
-constexpr std::string_view kUff = "the UFF format, which TensorRT dropped in 9.0; convert the model to ONNX and use --onnx=<file>";
+constexpr std::string_view kUff =
+    "the UFF format, which TensorRT dropped in 9.0; convert the model to ONNX and use --onnx=<file>";
 constexpr std::string_view kBatch =
     "implicit batch is gone; give the batch in the shapes, as --shapes=input:8x3x224x224";
 
-} // namespace
+}  // namespace
 
 std::vector<Flag> refusedFlags() {
   return {
@@ -66,7 +67,8 @@ std::vector<Flag> refusedFlags() {
       {"--allowGPUFallback", "", kBuild, kNo, kDla},
       {"--preview", "=(+|-)<feature>[,...]", kBuild, kNo, "preview features"},
       {"--allowWeightStreaming", "", kBuild, kNo, kStreaming},
-      {"--markUnfusedTensorsAsDebugTensors", "", kBuild, kNo, "marking all tensors at once; name them with --markDebug"},
+      {"--markUnfusedTensorsAsDebugTensors", "", kBuild, kNo,
+       "marking all tensors at once; name them with --markDebug"},
       {"--tilingOptimizationLevel", "=<0..3>", kBuild, kNo, "tiling for the L2 cache"},
       {"--l2LimitForTiling", "=<bytes>", kBuild, kNo, "tiling for the L2 cache"},
       {"--refitFromOnnx", "=<file>", kBuild, kNo, "refitting from a model"},
@@ -80,7 +82,8 @@ std::vector<Flag> refusedFlags() {
       {"--dumpRefit", "", kReporting, kNo, "listing the weights that can be refitted"},
 
       {"--useDLACore", "=<n>", kSystem, kNo, kDla},
-      {"--setPluginsToSerialize", "=<file>", kSystem, kNo, "plugin libraries inside engines; load them with --dynamicPlugins"},
+      {"--setPluginsToSerialize", "=<file>", kSystem, kNo,
+       "plugin libraries inside engines; load them with --dynamicPlugins"},
       {"--ignoreParsedPluginLibs", "", kSystem, kNo, kVersions},
       {"--safetyPlugins", "=<file>", kSystem, kNo, kSafety},
 
@@ -108,4 +111,4 @@ std::vector<Flag> refusedFlags() {
   };
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

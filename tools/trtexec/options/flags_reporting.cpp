@@ -22,11 +22,9 @@ void setPercentiles(Context& context, Text text) {
   }
 }
 
-void addStaticPlugin(Context& context, Text text) {
-  context.options.system.staticPlugins.push_back(expandHome(text));
-}
+void addStaticPlugin(Context& context, Text text) { context.options.system.staticPlugins.push_back(expandHome(text)); }
 
-} // namespace
+}  // namespace
 
 std::vector<Flag> reportingFlags() {
   return {
@@ -37,7 +35,8 @@ std::vector<Flag> reportingFlags() {
        setPercentiles},
       {"--dumpOutput", "", kReporting, kOn, "print the outputs of the last iteration",
        [](Context& c, Text) { c.options.report.dumpOutput = true; }},
-      {"--dumpRawBindingsToFile", "", kReporting, kOn, "write the inputs and outputs of the last iteration to raw files",
+      {"--dumpRawBindingsToFile", "", kReporting, kOn,
+       "write the inputs and outputs of the last iteration to raw files",
        [](Context& c, Text) { c.options.report.dumpRawBindings = true; }},
       {"--dumpProfile", "", kReporting, kOn, "print the time of each layer",
        [](Context& c, Text) { c.options.report.dumpProfile = true; }},
@@ -68,4 +67,4 @@ std::vector<Flag> reportingFlags() {
   };
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

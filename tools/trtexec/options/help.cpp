@@ -43,12 +43,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 std::string helpText() {
-  std::string out = "Usage: trtexec --onnx=<file> [flags] | trtexec --loadEngine=<file> [flags]\n\n"
-                    "Builds an engine from an ONNX model, or loads one, and measures inference.\n"
-                    "Lists are separated by commas. Single quotes around a name keep its colons and commas together.\n";
+  std::string out =
+      "Usage: trtexec --onnx=<file> [flags] | trtexec --loadEngine=<file> [flags]\n\n"
+      "Builds an engine from an ONNX model, or loads one, and measures inference.\n"
+      "Lists are separated by commas. Single quotes around a name keep its colons and commas together.\n";
   for (const auto& [group, title] : flagGroups()) {
     fmt::format_to(std::back_inserter(out), "\n=== {} ===\n", title);
     for (const Flag& flag : flagTable()) {
@@ -98,4 +99,4 @@ std::string flagTableMarkdown() {
   return out;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -12,7 +12,8 @@ std::vector<std::string> idleFlags(const BuildOptions& build, bool onHost) {
     std::string_view flag;
     std::string_view type;
   };
-  const Precision precisions[] = {{build.fp16, "--fp16", "FP16"}, {build.bf16, "--bf16", "BF16"}, {build.int8, "--int8", "INT8"}};
+  const Precision precisions[] = {
+      {build.fp16, "--fp16", "FP16"}, {build.bf16, "--bf16", "BF16"}, {build.int8, "--int8", "INT8"}};
   std::vector<std::string_view> flags;
   std::vector<std::string_view> types;
   for (const Precision& precision : precisions) {
@@ -29,10 +30,12 @@ std::vector<std::string> idleFlags(const BuildOptions& build, bool onHost) {
   std::vector<std::string> lines;
   const std::string_view are = types.size() == 1 ? "is" : "are";
   if (onHost && !flags.empty()) {
-    lines.push_back(fmt::format("{}: {} {} allowed; the CPU computes in FP32", fmt::join(flags, ", "), fmt::join(types, ", "), are));
+    lines.push_back(fmt::format("{}: {} {} allowed; the CPU computes in FP32", fmt::join(flags, ", "),
+                                fmt::join(types, ", "), are));
   } else if (!onHost && (build.int8 || build.best)) {
-    lines.push_back(fmt::format("{}: INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point",
-                                build.best ? "--best" : "--int8"));
+    lines.push_back(fmt::format(
+        "{}: INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point",
+        build.best ? "--best" : "--int8"));
   }
   if (!onHost && !build.best && build.fp16 && build.bf16) {
     lines.emplace_back("--bf16: BF16 is allowed; with --fp16 the GPU computes in FP16");
@@ -46,4 +49,4 @@ std::vector<std::string> idleFlags(const BuildOptions& build, bool onHost) {
   return lines;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -69,7 +69,7 @@ the device to use; without it, a GPU where one answers.
 The number of threads that compute on the processor.
 )";
 
-} // namespace
+}  // namespace
 
 std::string manPage(std::string_view version) {
   std::string out = fmt::format(".TH TRTEXEC 1 \"\" \"{}\" \"Tenon\"\n{}", roff(version), kBegin);
@@ -85,4 +85,4 @@ std::string manPage(std::string_view version) {
   return out.append(kEnd);
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -132,4 +132,4 @@ struct Options {
   SystemOptions system;
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

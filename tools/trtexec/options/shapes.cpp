@@ -29,13 +29,14 @@ void checkOrder(const std::string& name, const ProfileShapes& profile) {
   }
   for (size_t i = 0; i < low.size(); ++i) {
     if (low[i] > middle[i] || middle[i] > high[i]) {
-      throw std::invalid_argument(fmt::format("input '{}' breaks min <= opt <= max in dimension {}: min {}, opt {}, max {}",
-                                              name, i, shapeText(low), shapeText(middle), shapeText(high)));
+      throw std::invalid_argument(
+          fmt::format("input '{}' breaks min <= opt <= max in dimension {}: min {}, opt {}, max {}", name, i,
+                      shapeText(low), shapeText(middle), shapeText(high)));
     }
   }
 }
 
-} // namespace
+}  // namespace
 
 bool matchesName(std::string_view pattern, std::string_view name) {
   const size_t star = pattern.find('*');
@@ -116,4 +117,4 @@ void completeShapes(Options& options) {
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

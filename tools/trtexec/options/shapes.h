@@ -22,4 +22,4 @@ void completeProfile(ProfileShapes& profile);
 //! inference runs the optimum of the profile it uses. Throws std::invalid_argument when the profile indices have a gap.
 void completeShapes(Options& options);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

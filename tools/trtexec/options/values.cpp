@@ -24,17 +24,16 @@ struct Named {
 };
 
 constexpr Named<DataType> kDataTypes[] = {
-    {"fp32", DataType::kFLOAT}, {"fp16", DataType::kHALF},   {"bf16", DataType::kBF16},
-    {"int32", DataType::kINT32}, {"int64", DataType::kINT64}, {"int8", DataType::kINT8},
-    {"uint8", DataType::kUINT8}, {"bool", DataType::kBOOL},   {"fp8", DataType::kFP8},
-    {"int4", DataType::kINT4},  {"fp4", DataType::kFP4},     {"e8m0", DataType::kE8M0},
+    {"fp32", DataType::kFLOAT},  {"fp16", DataType::kHALF}, {"bf16", DataType::kBF16},   {"int32", DataType::kINT32},
+    {"int64", DataType::kINT64}, {"int8", DataType::kINT8}, {"uint8", DataType::kUINT8}, {"bool", DataType::kBOOL},
+    {"fp8", DataType::kFP8},     {"int4", DataType::kINT4}, {"fp4", DataType::kFP4},     {"e8m0", DataType::kE8M0},
 };
 
 constexpr Named<TensorFormat> kFormats[] = {
-    {"chw", TensorFormat::kLINEAR},     {"chw2", TensorFormat::kCHW2},     {"chw4", TensorFormat::kCHW4},
-    {"chw16", TensorFormat::kCHW16},    {"chw32", TensorFormat::kCHW32},   {"hwc", TensorFormat::kHWC},
-    {"hwc8", TensorFormat::kHWC8},      {"hwc16", TensorFormat::kHWC16},   {"dhwc", TensorFormat::kDHWC},
-    {"dhwc8", TensorFormat::kDHWC8},    {"cdhw32", TensorFormat::kCDHW32}, {"dla_linear", TensorFormat::kDLA_LINEAR},
+    {"chw", TensorFormat::kLINEAR},        {"chw2", TensorFormat::kCHW2},     {"chw4", TensorFormat::kCHW4},
+    {"chw16", TensorFormat::kCHW16},       {"chw32", TensorFormat::kCHW32},   {"hwc", TensorFormat::kHWC},
+    {"hwc8", TensorFormat::kHWC8},         {"hwc16", TensorFormat::kHWC16},   {"dhwc", TensorFormat::kDHWC},
+    {"dhwc8", TensorFormat::kDHWC8},       {"cdhw32", TensorFormat::kCDHW32}, {"dla_linear", TensorFormat::kDLA_LINEAR},
     {"dla_hwc4", TensorFormat::kDLA_HWC4},
 };
 
@@ -72,15 +71,15 @@ size_t lastColon(std::string_view text) {
 
 size_t suffixFactor(char suffix) {
   switch (std::toupper(static_cast<unsigned char>(suffix))) {
-  case 'B': return 1;
-  case 'K': return size_t{1} << 10;
-  case 'M': return size_t{1} << 20;
-  case 'G': return size_t{1} << 30;
-  default: return 0;
+    case 'B': return 1;
+    case 'K': return size_t{1} << 10;
+    case 'M': return size_t{1} << 20;
+    case 'G': return size_t{1} << 30;
+    default: return 0;
   }
 }
 
-} // namespace
+}  // namespace
 
 std::vector<std::string> splitList(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -124,7 +123,8 @@ double readNumber(std::string_view text, double least, double most) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    throw std::invalid_argument(fmt::format("'{}' is not a number from {:.15g} to {:.15g}, without a unit", text, least, most));
+    throw std::invalid_argument(
+        fmt::format("'{}' is not a number from {:.15g} to {:.15g}, without a unit", text, least, most));
   }
   return value;
 }
@@ -154,7 +154,8 @@ Shape readShape(std::string_view text) {
     int64_t extent = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), extent);
     if (error != std::errc() || end != part.data() + part.size()) {
-      throw std::invalid_argument(fmt::format("'{}' is not a shape; expected extents joined by x, as 1x3x224x224", text));
+      throw std::invalid_argument(
+          fmt::format("'{}' is not a shape; expected extents joined by x, as 1x3x224x224", text));
     }
     shape.push_back(extent);
   }
@@ -165,7 +166,8 @@ ShapeMap readShapes(std::string_view text) {
   ShapeMap shapes;
   for (const std::string& entry : splitList(text, ',')) {
     if (lastColon(entry) == std::string_view::npos) {
-      throw std::invalid_argument(fmt::format("'{}' has no colon; expected <name>:<shape>, as input:1x3x224x224", entry));
+      throw std::invalid_argument(
+          fmt::format("'{}' has no colon; expected <name>:<shape>, as input:1x3x224x224", entry));
     }
     auto [name, value] = splitNameAndValue(entry);
     if (std::count(name.begin(), name.end(), '*') > 1) {
@@ -233,4 +235,4 @@ std::string shapeText(const Shape& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

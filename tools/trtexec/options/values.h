@@ -46,4 +46,4 @@ std::string_view dataTypeName(nvinfer1::DataType type);
 //! "1x3x224x224"; "scalar" for a 0-D shape.
 std::string shapeText(const Shape& shape);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

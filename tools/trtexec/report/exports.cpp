@@ -23,7 +23,7 @@ std::string rowsText(const std::vector<Json>& rows) {
   return text + "\n]\n";
 }
 
-} // namespace
+}  // namespace
 
 int64_t TensorView::volume() const {
   int64_t count = 1;
@@ -55,12 +55,19 @@ std::string dimensionsText(const Shape& shape) { return fmt::format("{}", fmt::j
 std::string timesJson(const std::vector<InferenceTrace>& measured) {
   std::vector<Json> rows;
   for (const InferenceTrace& trace : measured) {
-    rows.push_back(Json::object({{"startEnqMs", trace.enqueueStart}, {"endEnqMs", trace.enqueueEnd},
-                    {"startH2dMs", trace.h2dStart}, {"endH2dMs", trace.h2dEnd},
-                    {"startComputeMs", trace.computeStart}, {"endComputeMs", trace.computeEnd},
-                    {"startD2hMs", trace.d2hStart}, {"endD2hMs", trace.d2hEnd},
-                    {"enqueueMs", trace.enqueue()}, {"h2dMs", trace.h2d()},
-                    {"computeMs", trace.compute()}, {"d2hMs", trace.d2h()}, {"latencyMs", trace.latency()}}));
+    rows.push_back(Json::object({{"startEnqMs", trace.enqueueStart},
+                                 {"endEnqMs", trace.enqueueEnd},
+                                 {"startH2dMs", trace.h2dStart},
+                                 {"endH2dMs", trace.h2dEnd},
+                                 {"startComputeMs", trace.computeStart},
+                                 {"endComputeMs", trace.computeEnd},
+                                 {"startD2hMs", trace.d2hStart},
+                                 {"endD2hMs", trace.d2hEnd},
+                                 {"enqueueMs", trace.enqueue()},
+                                 {"h2dMs", trace.h2d()},
+                                 {"computeMs", trace.compute()},
+                                 {"d2hMs", trace.d2h()},
+                                 {"latencyMs", trace.latency()}}));
   }
   return rowsText(rows);
 }
@@ -73,7 +80,8 @@ std::string tensorsJson(const std::vector<TensorView>& tensors) {
       std::visit([&values](auto value) { values.push_back(value); },
                  readElement(tensor.type, tensor.data, tensor.offsetOf(i)));
     }
-    rows.push_back(Json::object({{"name", tensor.name}, {"dimensions", dimensionsText(tensor.shape)}, {"values", std::move(values)}}));
+    rows.push_back(Json::object(
+        {{"name", tensor.name}, {"dimensions", dimensionsText(tensor.shape)}, {"values", std::move(values)}}));
   }
   return rowsText(rows);
 }
@@ -82,10 +90,13 @@ std::string profileJson(const LayerProfile& profile) {
   std::vector<Json> rows;
   rows.push_back(Json::object({{"count", profile.inferences()}}));
   for (const LayerTimes& row : profile.rows()) {
-    rows.push_back(Json::object({{"name", row.name}, {"timeMs", row.totalMs}, {"averageMs", row.averageMs},
-                    {"medianMs", row.medianMs}, {"percentage", row.percentage}}));
+    rows.push_back(Json::object({{"name", row.name},
+                                 {"timeMs", row.totalMs},
+                                 {"averageMs", row.averageMs},
+                                 {"medianMs", row.medianMs},
+                                 {"percentage", row.percentage}}));
   }
   return rowsText(rows);
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -35,4 +35,4 @@ std::string profileJson(const LayerProfile& profile);
 //! "1x10"; empty for a 0-D shape.
 std::string dimensionsText(const Shape& shape);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

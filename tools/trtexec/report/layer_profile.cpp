@@ -48,7 +48,8 @@ std::vector<LayerTimes> LayerProfile::rows() const {
 std::vector<std::string> LayerProfile::table() const {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("=== Profile ({} iterations ) ===", inferences_));
-  lines.push_back(fmt::format("{:>12}{:>13}{:>13}{:>10}   {}", "Time(ms)", "Avg.(ms)", "Median(ms)", "Time(%)", "Layer"));
+  lines.push_back(
+      fmt::format("{:>12}{:>13}{:>13}{:>10}   {}", "Time(ms)", "Avg.(ms)", "Median(ms)", "Time(%)", "Layer"));
   const auto add = [&lines](const LayerTimes& row) {
     lines.push_back(fmt::format("{:>12.2f}{:>13.4f}{:>13.4f}{:>10.1f}   {}", row.totalMs, row.averageMs, row.medianMs,
                                 row.percentage, row.name));
@@ -65,4 +66,4 @@ std::vector<std::string> LayerProfile::table() const {
   return lines;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -21,7 +21,7 @@ struct LayerTimes {
 
 //! Called by the library after each inference, layer by layer in the order of execution.
 class LayerProfile final : public nvinfer1::IProfiler {
-public:
+ public:
   void reportLayerTime(const char* layerName, float ms) noexcept override;
 
   size_t inferences() const { return inferences_; }
@@ -29,7 +29,7 @@ public:
   //! The lines of --dumpProfile.
   std::vector<std::string> table() const;
 
-private:
+ private:
   struct Layer {
     std::string name;
     std::vector<float> ms;
@@ -40,4 +40,4 @@ private:
   size_t inferences_ = 0;
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -33,8 +33,8 @@ double sum(const Traces& traces, Part part) {
 }
 
 std::string statisticsText(const Statistics& statistics, const std::vector<float>& percentages) {
-  std::string text = fmt::format("min = {:.6g} ms, max = {:.6g} ms, mean = {:.6g} ms, median = {:.6g} ms", statistics.min,
-                                 statistics.max, statistics.mean, statistics.median);
+  std::string text = fmt::format("min = {:.6g} ms, max = {:.6g} ms, mean = {:.6g} ms, median = {:.6g} ms",
+                                 statistics.min, statistics.max, statistics.mean, statistics.median);
   for (size_t i = 0; i < percentages.size(); ++i) {
     text += fmt::format(", percentile({:g}%) = {:.6g} ms", percentages[i], statistics.percentiles[i]);
   }
@@ -42,7 +42,7 @@ std::string statisticsText(const Statistics& statistics, const std::vector<float
 }
 
 class Report {
-public:
+ public:
   Report(const Traces& measured, const ReportOptions& options) : measured_(measured), options_(options) {}
 
   void say(std::string text, Severity severity = Severity::kINFO) { lines_.push_back({severity, std::move(text)}); }
@@ -84,8 +84,8 @@ public:
     }
     constexpr float kUnstable = 0.01F;
     if (compute.variation > kUnstable) {
-      say(fmt::format("* {} time is unstable, with coefficient of variance = {:.4g}%.", onHost ? "Compute" : "GPU compute",
-                      compute.variation * 100),
+      say(fmt::format("* {} time is unstable, with coefficient of variance = {:.4g}%.",
+                      onHost ? "Compute" : "GPU compute", compute.variation * 100),
           Severity::kWARNING);
       say(onHost ? "  A longer --duration, or a machine without other work, makes it more stable."
                  : "  A locked clock, --useSpinWait or a longer --duration makes it more stable.",
@@ -113,7 +113,8 @@ public:
     const auto explain = [&](std::string_view text) { say(std::string(text), Severity::kVERBOSE); };
     explain("");
     explain("=== Explanations of the performance metrics ===");
-    explain("Total Host Walltime: from the first query after the warm-up to the end of the last one, seen from the host.");
+    explain(
+        "Total Host Walltime: from the first query after the warm-up to the end of the last one, seen from the host.");
     explain("GPU Compute Time: how long the device works on a query.");
     explain("Total GPU Compute Time: the sum of these; far below the wall time, the device was idle for want of work.");
     explain("Throughput: queries divided by the total host wall time.");
@@ -125,13 +126,13 @@ public:
 
   std::vector<ReportLine> take() { return std::move(lines_); }
 
-private:
+ private:
   const Traces& measured_;
   const ReportOptions& options_;
   std::vector<ReportLine> lines_;
 };
 
-} // namespace
+}  // namespace
 
 size_t countWarmUps(const std::vector<InferenceTrace>& traces, double warmUpMs) {
   const auto first = std::find_if(traces.begin(), traces.end(), [warmUpMs](const InferenceTrace& trace) {
@@ -146,9 +147,11 @@ std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& tra
   const Traces measured(traces.begin() + static_cast<std::ptrdiff_t>(warmUps), traces.end());
   Report report(measured, options);
   if (measured.empty()) {
-    report.say(fmt::format("All {} queries ended within the warm-up of {} ms; there is nothing to report. Give a longer "
-                           "--duration, more --iterations or a shorter --warmUp.", traces.size(), inference.warmUpMs),
-               Severity::kWARNING);
+    report.say(
+        fmt::format("All {} queries ended within the warm-up of {} ms; there is nothing to report. Give a longer "
+                    "--duration, more --iterations or a shorter --warmUp.",
+                    traces.size(), inference.warmUpMs),
+        Severity::kWARNING);
     return report.take();
   }
   float end = 0;
@@ -168,4 +171,4 @@ std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& tra
   return report.take();
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

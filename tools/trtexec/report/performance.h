@@ -21,4 +21,4 @@ size_t countWarmUps(const std::vector<InferenceTrace>& traces, double warmUpMs);
 std::vector<ReportLine> performanceReport(const std::vector<InferenceTrace>& traces, const InferenceOptions& inference,
                                           const ReportOptions& report, bool onHost);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -49,4 +49,4 @@ Statistics summarize(std::vector<float> values, const std::vector<float>& percen
   return result;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -24,4 +24,4 @@ float percentile(const std::vector<float>& ascending, float percentage);
 
 float median(const std::vector<float>& ascending);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -31,11 +31,11 @@ constexpr SmallFloat kFp4{2, 1, false, false};
 
 const SmallFloat* smallFloat(DataType type) {
   switch (type) {
-  case DataType::kHALF: return &kHalf;
-  case DataType::kBF16: return &kBfloat;
-  case DataType::kFP8: return &kFp8;
-  case DataType::kFP4: return &kFp4;
-  default: return nullptr;
+    case DataType::kHALF: return &kHalf;
+    case DataType::kBF16: return &kBfloat;
+    case DataType::kFP8: return &kFp8;
+    case DataType::kFP4: return &kFp4;
+    default: return nullptr;
   }
 }
 
@@ -55,7 +55,8 @@ double decode(uint32_t bits, const SmallFloat& format) {
   return sign * std::ldexp(static_cast<double>(mantissa) + hidden, scale);
 }
 
-//! Rounds a finite value of moderate size to the nearest one of the format, ties to even; larger ones become the largest.
+//! Rounds a finite value of moderate size to the nearest one of the format, ties to even; larger ones become the
+//! largest.
 uint32_t encode(double value, const SmallFloat& format) {
   const uint32_t sign = std::signbit(value) ? 1U << (format.exponentBits + format.mantissaBits) : 0;
   const double magnitude = std::abs(value);
@@ -66,9 +67,10 @@ uint32_t encode(double value, const SmallFloat& format) {
   const int scale = std::max(exponent - 1, least) - format.mantissaBits;
   const auto digits = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
   // Digits beyond the mantissa carry into the exponent, which is what the bit pattern wants.
-  const uint32_t biased = digits >> format.mantissaBits == 0
-                              ? digits
-                              : digits + (static_cast<uint32_t>(scale + format.mantissaBits - least) << format.mantissaBits);
+  const uint32_t biased =
+      digits >> format.mantissaBits == 0
+          ? digits
+          : digits + (static_cast<uint32_t>(scale + format.mantissaBits - least) << format.mantissaBits);
   const uint32_t special = format.hasInfinity ? 1U << format.mantissaBits : (format.hasNan ? 1U : 0U);
   const uint32_t largest = (1U << (format.exponentBits + format.mantissaBits)) - special - 1;
   return sign | std::min(biased, largest);
@@ -109,18 +111,18 @@ uint64_t hashOf(std::string_view name) {
   return hash;
 }
 
-} // namespace
+}  // namespace
 
 size_t bitsPerElement(DataType type) {
   switch (type) {
-  case DataType::kINT64: return 64;
-  case DataType::kFLOAT:
-  case DataType::kINT32: return 32;
-  case DataType::kHALF:
-  case DataType::kBF16: return 16;
-  case DataType::kINT4:
-  case DataType::kFP4: return 4;
-  default: return 8;
+    case DataType::kINT64: return 64;
+    case DataType::kFLOAT:
+    case DataType::kINT32: return 32;
+    case DataType::kHALF:
+    case DataType::kBF16: return 16;
+    case DataType::kINT4:
+    case DataType::kFP4: return 4;
+    default: return 8;
   }
 }
 
@@ -131,20 +133,20 @@ Element readElement(DataType type, const void* data, size_t index) {
     return static_cast<float>(decode(readBits(data, index, bitsPerElement(type)), *format));
   }
   switch (type) {
-  case DataType::kFLOAT: return load<float>(data, index);
-  case DataType::kINT64: return load<int64_t>(data, index);
-  case DataType::kINT32: return static_cast<int64_t>(load<int32_t>(data, index));
-  case DataType::kINT8: return static_cast<int64_t>(load<int8_t>(data, index));
-  case DataType::kUINT8: return static_cast<int64_t>(load<uint8_t>(data, index));
-  case DataType::kBOOL: return load<uint8_t>(data, index) != 0;
-  case DataType::kINT4: {
-    const auto bits = static_cast<int64_t>(readBits(data, index, 4));
-    return bits < 8 ? bits : bits - 16;
-  }
-  default: { // E8M0: a power of two
-    const uint32_t bits = readBits(data, index, 8);
-    return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, static_cast<int>(bits) - 127);
-  }
+    case DataType::kFLOAT: return load<float>(data, index);
+    case DataType::kINT64: return load<int64_t>(data, index);
+    case DataType::kINT32: return static_cast<int64_t>(load<int32_t>(data, index));
+    case DataType::kINT8: return static_cast<int64_t>(load<int8_t>(data, index));
+    case DataType::kUINT8: return static_cast<int64_t>(load<uint8_t>(data, index));
+    case DataType::kBOOL: return load<uint8_t>(data, index) != 0;
+    case DataType::kINT4: {
+      const auto bits = static_cast<int64_t>(readBits(data, index, 4));
+      return bits < 8 ? bits : bits - 16;
+    }
+    default: {  // E8M0: a power of two
+      const uint32_t bits = readBits(data, index, 8);
+      return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, static_cast<int>(bits) - 127);
+    }
   }
 }
 
@@ -154,23 +156,23 @@ void writeElement(DataType type, void* data, size_t index, double value) {
     return;
   }
   switch (type) {
-  case DataType::kFLOAT: {
-    const auto narrow = static_cast<float>(value);
-    std::memcpy(static_cast<char*>(data) + index * sizeof narrow, &narrow, sizeof narrow);
-    return;
-  }
-  case DataType::kINT64: {
-    const auto whole = static_cast<int64_t>(value);
-    std::memcpy(static_cast<char*>(data) + index * sizeof whole, &whole, sizeof whole);
-    return;
-  }
-  case DataType::kE8M0: {
-    const int exponent = value > 0 ? static_cast<int>(std::lround(std::log2(value))) : -127;
-    writeBits(data, index, 8, static_cast<uint32_t>(std::clamp(exponent + 127, 0, 254)));
-    return;
-  }
-  case DataType::kBOOL: writeBits(data, index, 8, value != 0 ? 1 : 0); return;
-  default: writeBits(data, index, bitsPerElement(type), static_cast<uint32_t>(static_cast<int32_t>(value))); return;
+    case DataType::kFLOAT: {
+      const auto narrow = static_cast<float>(value);
+      std::memcpy(static_cast<char*>(data) + index * sizeof narrow, &narrow, sizeof narrow);
+      return;
+    }
+    case DataType::kINT64: {
+      const auto whole = static_cast<int64_t>(value);
+      std::memcpy(static_cast<char*>(data) + index * sizeof whole, &whole, sizeof whole);
+      return;
+    }
+    case DataType::kE8M0: {
+      const int exponent = value > 0 ? static_cast<int>(std::lround(std::log2(value))) : -127;
+      writeBits(data, index, 8, static_cast<uint32_t>(std::clamp(exponent + 127, 0, 254)));
+      return;
+    }
+    case DataType::kBOOL: writeBits(data, index, 8, value != 0 ? 1 : 0); return;
+    default: writeBits(data, index, bitsPerElement(type), static_cast<uint32_t>(static_cast<int32_t>(value))); return;
   }
 }
 
@@ -180,18 +182,18 @@ void fillRandom(DataType type, void* data, size_t elements, std::string_view nam
     const uint64_t bits = random();
     double value = 0;
     switch (type) {
-    case DataType::kINT64:
-    case DataType::kINT32:
-    case DataType::kBOOL: value = static_cast<double>(bits >> 63); break;
-    case DataType::kINT8: value = static_cast<double>(bits >> 56) - 128; break;
-    case DataType::kUINT8: value = static_cast<double>(bits >> 56); break;
-    case DataType::kINT4: value = static_cast<double>(bits >> 60) - 8; break;
-    case DataType::kE8M0: value = 1; break;
-    // 24 bits: a float holds each of these values exactly, so rounding never reaches 1.
-    default: value = std::ldexp(static_cast<double>(bits >> 40), -23) - 1; break;
+      case DataType::kINT64:
+      case DataType::kINT32:
+      case DataType::kBOOL: value = static_cast<double>(bits >> 63); break;
+      case DataType::kINT8: value = static_cast<double>(bits >> 56) - 128; break;
+      case DataType::kUINT8: value = static_cast<double>(bits >> 56); break;
+      case DataType::kINT4: value = static_cast<double>(bits >> 60) - 8; break;
+      case DataType::kE8M0: value = 1; break;
+      // 24 bits: a float holds each of these values exactly, so rounding never reaches 1.
+      default: value = std::ldexp(static_cast<double>(bits >> 40), -23) - 1; break;
     }
     writeElement(type, data, i, value);
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

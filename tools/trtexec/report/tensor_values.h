@@ -23,8 +23,8 @@ Element readElement(nvinfer1::DataType type, const void* data, size_t index);
 //! Stores the value nearest to `value` that the type has.
 void writeElement(nvinfer1::DataType type, void* data, size_t index, double value);
 
-//! Values that depend on nothing but the name: floats in [-1, 1), whole numbers 0 and 1 (an index into any table, a mask,
-//! a token), for INT8 and UINT8 the whole range.
+//! Values that depend on nothing but the name: floats in [-1, 1), whole numbers 0 and 1 (an index into any table, a
+//! mask, a token), for INT8 and UINT8 the whole range.
 void fillRandom(nvinfer1::DataType type, void* data, size_t elements, std::string_view name);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -22,4 +22,4 @@ struct InferenceTrace {
   float latency() const { return h2d() + compute() + d2h(); }
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -32,7 +32,7 @@ size_t storedBytes(const TensorView& view) {
   return bytesOf(view.type, elements);
 }
 
-} // namespace
+}  // namespace
 
 void* GrowingOutput::reallocateOutputAsync(const char*, void*, uint64_t size, uint64_t, cudaStream_t) {
   if (size <= size_ && memory_.get() != nullptr) {
@@ -84,7 +84,8 @@ void Bindings::checkNames() const {
     }
   }
   const auto check = [&](std::string_view flag, const std::string& pattern) {
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const std::string& name) { return matchesName(pattern, name); })) {
+    if (std::none_of(inputs.begin(), inputs.end(),
+                     [&](const std::string& name) { return matchesName(pattern, name); })) {
       throw Failure("{} names an input '{}', which the engine does not have; its inputs are {}", flag, pattern, list);
     }
   };
@@ -131,15 +132,15 @@ void Bindings::resolveInputShape(BoundTensor& tensor) {
         engine_.getProfileShape(tensor.name.c_str(), options_.profile, nvinfer1::OptProfileSelector::kOPT);
     tensor.view.shape = toShape(best);
     if (announce_) {
-      warn("input '{}' is {} in the engine and --shapes does not speak of it: it runs as {}", tensor.name, shapeText(own),
-           shapeText(tensor.view.shape));
+      warn("input '{}' is {} in the engine and --shapes does not speak of it: it runs as {}", tensor.name,
+           shapeText(own), shapeText(tensor.view.shape));
     }
   } else if (wanted != nullptr) {
     tensor.view.shape = *wanted;
   }
   if (!context_.setInputShape(tensor.name.c_str(), toDims(tensor.view.shape))) {
-    throw Failure("input '{}' is {} in the engine and does not take the shape {} with optimization profile {}", tensor.name,
-                  shapeText(own), shapeText(tensor.view.shape), options_.profile);
+    throw Failure("input '{}' is {} in the engine and does not take the shape {} with optimization profile {}",
+                  tensor.name, shapeText(own), shapeText(tensor.view.shape), options_.profile);
   }
 }
 
@@ -163,8 +164,7 @@ void Bindings::resolveShapeValues(BoundTensor& tensor) {
   if (wanted != nullptr && wanted->size() != count) {
     throw Failure("shape input '{}' has {} values; --shapes gives {}", name, count, wanted->size());
   }
-  const int64_t* best =
-      engine_.getProfileTensorValuesV2(name, options_.profile, nvinfer1::OptProfileSelector::kOPT);
+  const int64_t* best = engine_.getProfileTensorValuesV2(name, options_.profile, nvinfer1::OptProfileSelector::kOPT);
   for (size_t i = 0; i < count; ++i) {
     const int64_t value = wanted != nullptr ? (*wanted)[i] : (best != nullptr ? best[i] : 1);
     writeElement(tensor.view.type, tensor.host.get(), i, static_cast<double>(value));
@@ -282,4 +282,4 @@ std::vector<TensorView> Bindings::hostViews(bool inputs) const {
   return views;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

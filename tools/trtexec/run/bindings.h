@@ -15,7 +15,7 @@ namespace tenon::trtexec {
 
 //! Memory of an output whose shape only the inference itself finds out.
 class GrowingOutput final : public nvinfer1::IOutputAllocator {
-public:
+ public:
   void* reallocateOutputAsync(const char* tensorName, void* currentMemory, uint64_t size, uint64_t alignment,
                               cudaStream_t stream) override;
   void notifyShape(const char* tensorName, const nvinfer1::Dims& dims) noexcept override;
@@ -23,7 +23,7 @@ public:
   void* memory() const { return memory_.get(); }
   const Shape& shape() const { return shape_; }
 
-private:
+ private:
   Memory memory_;
   uint64_t size_ = 0;
   Shape shape_;
@@ -45,7 +45,7 @@ struct BoundTensor {
 };
 
 class Bindings {
-public:
+ public:
   //! Sets the input shapes of the context, allocates, and fills the inputs. `announce` logs what is made.
   Bindings(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, const InferenceOptions& options,
            bool announce);
@@ -61,7 +61,7 @@ public:
   //! The inputs or the outputs, as they are on the host. Copy and wait first.
   std::vector<TensorView> hostViews(bool inputs) const;
 
-private:
+ private:
   BoundTensor describe(const char* name) const;
   void addInput(const char* name);
   void addOutput(const char* name);
@@ -78,4 +78,4 @@ private:
   std::vector<BoundTensor> tensors_;
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

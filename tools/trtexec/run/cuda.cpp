@@ -29,7 +29,7 @@ std::string uuidText(const cudaUUID_t& uuid) {
   return text;
 }
 
-} // namespace
+}  // namespace
 
 void checkCuda(cudaError_t status, std::string_view what) {
   if (status != cudaSuccess) {
@@ -59,13 +59,16 @@ Memory::Memory(MemoryKind kind, size_t bytes) {
   void* memory = nullptr;
   const size_t size = std::max<size_t>(bytes, 1);
   switch (kind) {
-  case MemoryKind::kDevice: checkCuda(cudaMalloc(&memory, size), fmt::format("allocating {} bytes on the device", size)); break;
-  case MemoryKind::kHost:
-    checkCuda(cudaMallocHost(&memory, size), fmt::format("allocating {} bytes of pinned host memory", size));
-    break;
-  case MemoryKind::kManaged:
-    checkCuda(cudaMallocManaged(&memory, size, cudaMemAttachGlobal), fmt::format("allocating {} bytes of managed memory", size));
-    break;
+    case MemoryKind::kDevice:
+      checkCuda(cudaMalloc(&memory, size), fmt::format("allocating {} bytes on the device", size));
+      break;
+    case MemoryKind::kHost:
+      checkCuda(cudaMallocHost(&memory, size), fmt::format("allocating {} bytes of pinned host memory", size));
+      break;
+    case MemoryKind::kManaged:
+      checkCuda(cudaMallocManaged(&memory, size, cudaMemAttachGlobal),
+                fmt::format("allocating {} bytes of managed memory", size));
+      break;
   }
   memory_ = std::unique_ptr<void, MemoryDeleter>(memory, MemoryDeleter{kind});
 }
@@ -110,7 +113,8 @@ void selectDevice(int device) {
   info("Application Compute Clock Rate: {} GHz", attribute(cudaDevAttrClockRate, device) / 1e6);
   info("Application Memory Clock Rate: {} GHz", attribute(cudaDevAttrMemoryClockRate, device) / 1e6);
   if (computesOnHost()) {
-    info("{}: computed on the host", std::getenv("TENON_DEVICE") != nullptr ? "No GPU, as TENON_DEVICE says" : "No GPU");
+    info("{}: computed on the host",
+         std::getenv("TENON_DEVICE") != nullptr ? "No GPU, as TENON_DEVICE says" : "No GPU");
   }
   info("");
 }
@@ -124,4 +128,4 @@ bool computesOnHost() {
   return std::string_view(properties.name) == "Tenon host device";
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

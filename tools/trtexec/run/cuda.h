@@ -41,14 +41,14 @@ struct MemoryDeleter {
 
 //! Memory of one kind; never null, even for zero bytes, as the API demands.
 class Memory {
-public:
+ public:
   Memory() = default;
   Memory(MemoryKind kind, size_t bytes);
 
   void* get() const { return memory_.get(); }
   char* bytes() const { return static_cast<char*>(memory_.get()); }
 
-private:
+ private:
   std::unique_ptr<void, MemoryDeleter> memory_;
 };
 
@@ -58,4 +58,4 @@ void selectDevice(int device);
 //! Whether the current device is no GPU but the machine's processors, behind the same interface.
 bool computesOnHost();
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -7,8 +7,8 @@
 #include "network.h"
 #include "plan_reader.h"
 #include "plugins.h"
-#include "progress.h"
 #include "process/interrupt.h"
+#include "progress.h"
 
 #include <NvOnnxParser.h>
 
@@ -20,10 +20,10 @@ namespace tenon::trtexec {
 namespace {
 
 class Stopwatch {
-public:
+ public:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-private:
+ private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -71,8 +71,9 @@ std::unique_ptr<nvinfer1::ITimingCache> loadTimingCache(nvinfer1::IBuilderConfig
   const std::string reason = theLog().stopHolding();
   if (data.size() != 0 && cache != nullptr && isFresh(config, *cache, data.bytes())) {
     // The builder starts from nothing then, and the file is written after the build, whatever it was.
-    throw Failure("the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another ({})",
-                  options.timingCacheFile, reason);
+    throw Failure(
+        "the file '{}' holds no timing cache of this library, and would be overwritten; remove it or name another ({})",
+        options.timingCacheFile, reason);
   }
   if (!reason.empty()) {
     warn("{}", reason);
@@ -107,7 +108,7 @@ bool tryToSaveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOpt
   }
 }
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   const tools::InterruptScope interrupt;
@@ -194,7 +195,7 @@ LoadedEngine checkedEngine(std::unique_ptr<nvinfer1::IRuntime> runtime, nvinfer1
   return loaded;
 }
 
-} // namespace
+}  // namespace
 
 LoadedEngine deserialize(const void* plan, size_t bytes, const std::string& origin, const Options& options) {
   std::unique_ptr<nvinfer1::IRuntime> runtime = makeRuntime(options);
@@ -240,4 +241,4 @@ void timeDeserialize(const void* plan, size_t bytes, const std::string& origin, 
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -28,4 +28,4 @@ LoadedEngine loadEngine(const Options& options);
 //! Measures deserialization, for --timeDeserialize.
 void timeDeserialize(const void* plan, size_t bytes, const std::string& origin, const Options& options);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -9,10 +9,10 @@
 namespace tenon::trtexec {
 
 class Failure : public std::runtime_error {
-public:
+ public:
   template <typename... Args>
   explicit Failure(fmt::format_string<Args...> format, Args&&... args)
       : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -25,7 +25,7 @@ files::InputFile readFile(const std::string& path, std::string_view what) {
 }
 
 files::InputFile readPlan(const std::string& path, std::string_view verdict) {
-  constexpr std::string_view kSignature = "TENONPLN"; // no later format moves it
+  constexpr std::string_view kSignature = "TENONPLN";  // no later format moves it
   constexpr std::string_view kForeign = "ftrt";
   files::InputFile file = readFile(path, "engine");
   const std::string_view bytes = file.bytes();
@@ -33,8 +33,9 @@ files::InputFile readPlan(const std::string& path, std::string_view verdict) {
     throw Failure("the file '{}' {}: it is empty", path, verdict);
   }
   if (bytes.starts_with(kForeign)) {
-    throw Failure("the file '{}' is an engine of NVIDIA's library, which Tenon does not load; build it again from the model",
-                  path);
+    throw Failure(
+        "the file '{}' is an engine of NVIDIA's library, which Tenon does not load; build it again from the model",
+        path);
   }
   if (!bytes.starts_with(kSignature)) {
     throw Failure("the file '{}' {}: its first bytes are not {}", path, verdict, kSignature);
@@ -56,7 +57,9 @@ void checkWritable(const std::string& path, std::string_view flag) {
   if (path.empty()) {
     return;
   }
-  const auto refuse = [&](std::string_view why) { throw Failure("{}: cannot write the file '{}': {}", flag, path, why); };
+  const auto refuse = [&](std::string_view why) {
+    throw Failure("{}: cannot write the file '{}': {}", flag, path, why);
+  };
   struct stat facts {};
   if (stat(path.c_str(), &facts) == 0) {
     if (S_ISDIR(facts.st_mode)) {
@@ -91,4 +94,4 @@ std::string fileNamePart(std::string_view name) {
   return part;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

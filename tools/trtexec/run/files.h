@@ -12,7 +12,8 @@ namespace tenon::trtexec {
 files::InputFile readFile(const std::string& path, std::string_view what);
 
 //! An engine file that begins as those of this library do; `verdict` says in messages what others are.
-files::InputFile readPlan(const std::string& path, std::string_view verdict = "is not an engine that this library can load");
+files::InputFile readPlan(const std::string& path,
+                          std::string_view verdict = "is not an engine that this library can load");
 
 //! Leaves no cut-off file behind when it fails.
 void writeFile(const std::string& path, const void* data, size_t bytes, std::string_view what);
@@ -26,4 +27,4 @@ bool fileExists(const std::string& path);
 //! The tensor's name with all but letters, digits, '.', '-' and '_' replaced, for use in a file name.
 std::string fileNamePart(std::string_view name);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -15,7 +15,8 @@ Inference::Inference(nvinfer1::ICudaEngine& engine, const Options& options, nvin
   if (profiler != nullptr) {
     inference_.exposeDma = true;
     if (inference_.cudaGraph) {
-      warn("--useCudaGraph is left out of the run that profiles layers: inside a graph they have no times of their own");
+      warn(
+          "--useCudaGraph is left out of the run that profiles layers: inside a graph they have no times of their own");
       inference_.cudaGraph = false;
     }
   }
@@ -45,17 +46,16 @@ std::vector<InferenceTrace> Inference::run() {
     }
     runGroup(all, start, traces);
   }
-  std::sort(traces.begin(), traces.end(), [](const InferenceTrace& a, const InferenceTrace& b) {
-    return a.computeStart < b.computeStart;
-  });
+  std::sort(traces.begin(), traces.end(),
+            [](const InferenceTrace& a, const InferenceTrace& b) { return a.computeStart < b.computeStart; });
   return traces;
 }
 
 void Inference::runGroup(const std::vector<InferenceStream*>& group, const MeasureStart& start,
                          std::vector<InferenceTrace>& traces) const {
   const bool endless = inference_.durationSeconds < 0;
-  const double lastMs = endless ? std::numeric_limits<double>::infinity()
-                                : inference_.durationSeconds * 1000 + inference_.warmUpMs;
+  const double lastMs =
+      endless ? std::numeric_limits<double>::infinity() : inference_.durationSeconds * 1000 + inference_.warmUpMs;
   double nowMs = 0;
   // Iterations that end within the warm-up do not count.
   int64_t warmUps = 0;
@@ -107,4 +107,4 @@ void Inference::runThreads(const MeasureStart& start, std::vector<InferenceTrace
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

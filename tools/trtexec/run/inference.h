@@ -23,15 +23,15 @@ struct MeasureStart {
 //! One execution context with its streams, and up to two inferences under way, so that the transfers of one overlap the
 //! computation of the other.
 class InferenceStream {
-public:
+ public:
   InferenceStream(nvinfer1::ICudaEngine& engine, const InferenceOptions& options, int32_t index,
                   nvinfer1::IProfiler* profiler);
 
   //! Hands the next inference to the device.
   void launch(const MeasureStart& start);
 
-  //! Waits for the oldest inference under way, unless that is the only one and `all` is false. Returns when it ended, in
-  //! milliseconds since the start, or 0 if there was nothing to wait for.
+  //! Waits for the oldest inference under way, unless that is the only one and `all` is false. Returns when it ended,
+  //! in milliseconds since the start, or 0 if there was nothing to wait for.
   float collect(const MeasureStart& start, bool all, std::vector<InferenceTrace>& traces);
 
   //! After the last collect: inputs and outputs as they are on the host, of the inference launched last.
@@ -43,7 +43,7 @@ public:
   nvinfer1::IExecutionContext& context() { return *context_; }
   cudaStream_t computeStream() const { return compute_.get(); }
 
-private:
+ private:
   struct Slot {
     Bindings* bindings = nullptr;
     Event h2dStart, h2dEnd, computeStart, computeEnd, d2hStart, d2hEnd;
@@ -73,7 +73,7 @@ private:
 
 //! The streams of one measurement.
 class Inference {
-public:
+ public:
   //! With a profiler there is one inference under way at a time and no CUDA graph.
   Inference(nvinfer1::ICudaEngine& engine, const Options& options, nvinfer1::IProfiler* profiler);
 
@@ -82,7 +82,7 @@ public:
 
   InferenceStream& stream(size_t index) { return *streams_[index]; }
 
-private:
+ private:
   void runGroup(const std::vector<InferenceStream*>& group, const MeasureStart& start,
                 std::vector<InferenceTrace>& traces) const;
   void runThreads(const MeasureStart& start, std::vector<InferenceTrace>& traces) const;
@@ -92,4 +92,4 @@ private:
   std::vector<std::unique_ptr<InferenceStream>> streams_;
 };
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -23,7 +23,7 @@ void waitFor(cudaStream_t stream, const Event& event) {
   checkCuda(cudaStreamWaitEvent(stream, event.get(), 0), "ordering two streams");
 }
 
-} // namespace
+}  // namespace
 
 InferenceStream::InferenceStream(nvinfer1::ICudaEngine& engine, const InferenceOptions& options, int32_t index,
                                  nvinfer1::IProfiler* profiler)
@@ -39,7 +39,8 @@ InferenceStream::InferenceStream(nvinfer1::ICudaEngine& engine, const InferenceO
   for (size_t i = 0; i < depth; ++i) {
     Slot slot;
     slot.bindings = bindings_[i % sets].get();
-    for (Event* event : {&slot.h2dStart, &slot.h2dEnd, &slot.computeStart, &slot.computeEnd, &slot.d2hStart, &slot.d2hEnd}) {
+    for (Event* event :
+         {&slot.h2dStart, &slot.h2dEnd, &slot.computeStart, &slot.computeEnd, &slot.d2hStart, &slot.d2hEnd}) {
       *event = makeEvent(options.spinWait);
     }
     slots_.push_back(std::move(slot));
@@ -110,8 +111,8 @@ void InferenceStream::capture(Slot& slot) {
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(compute_.get(), &graph);
   cudaGraphExec_t exec = nullptr;
-  const bool ready = enqueued && ended == cudaSuccess && graph != nullptr &&
-                     cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
+  const bool ready =
+      enqueued && ended == cudaSuccess && graph != nullptr && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
   if (graph != nullptr) {
     cudaGraphDestroy(graph);
   }
@@ -212,4 +213,4 @@ Bindings& InferenceStream::finish() {
   return bindings;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

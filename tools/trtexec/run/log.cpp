@@ -15,11 +15,11 @@ using Severity = nvinfer1::ILogger::Severity;
 
 char severityLetter(Severity severity) {
   switch (severity) {
-  case Severity::kINTERNAL_ERROR: return 'F';
-  case Severity::kERROR: return 'E';
-  case Severity::kWARNING: return 'W';
-  case Severity::kINFO: return 'I';
-  case Severity::kVERBOSE: return 'V';
+    case Severity::kINTERNAL_ERROR: return 'F';
+    case Severity::kERROR: return 'E';
+    case Severity::kWARNING: return 'W';
+    case Severity::kINFO: return 'I';
+    case Severity::kVERBOSE: return 'V';
   }
   return '?';
 }
@@ -33,7 +33,7 @@ std::string timeStamp() {
   return text;
 }
 
-} // namespace
+}  // namespace
 
 void Log::log(Severity severity, const nvinfer1::AsciiChar* message) noexcept {
   if (severity > least_) {
@@ -88,8 +88,7 @@ void Log::writeBare(std::string_view text) {
 
 void Log::writeLine(Severity severity, std::string_view origin, std::string_view line) {
   const bool isError = severity <= Severity::kERROR;
-  const std::string whole =
-      fmt::format("{} [{}] {}{}\n", timeStamp(), severityLetter(severity), origin, line);
+  const std::string whole = fmt::format("{} [{}] {}{}\n", timeStamp(), severityLetter(severity), origin, line);
   hideStatus();
   if (isError) {
     // What came before stands before, also when both streams end in one file.
@@ -127,4 +126,4 @@ Log& theLog() {
   return *log;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

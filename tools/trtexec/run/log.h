@@ -15,7 +15,7 @@ namespace tenon::trtexec {
 
 //! Errors go to the standard error stream, all else to the standard output. Any thread may log.
 class Log final : public nvinfer1::ILogger {
-public:
+ public:
   //! Called by the library.
   void log(Severity severity, const nvinfer1::AsciiChar* message) noexcept override;
 
@@ -35,7 +35,7 @@ public:
   void setVerbose(bool verbose) { least_ = verbose ? Severity::kVERBOSE : Severity::kINFO; }
   bool isVerbose() const { return least_ == Severity::kVERBOSE; }
 
-private:
+ private:
   void writeLine(Severity severity, std::string_view origin, std::string_view line);
   void hideStatus();
   void showStatus();
@@ -68,4 +68,4 @@ void verbose(fmt::format_string<Args...> format, Args&&... args) {
   theLog().write(nvinfer1::ILogger::Severity::kVERBOSE, fmt::format(format, std::forward<Args>(args)...));
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -2,9 +2,9 @@
 #include "../options/command_line.h"
 #include "failure.h"
 #include "log.h"
-#include "session.h"
 #include "process/interrupt.h"
 #include "process/standard_output.h"
+#include "session.h"
 
 #include <NvInferRuntime.h>
 #include <fmt/ranges.h>
@@ -38,16 +38,17 @@ bool run(const Options& options) {
 
 std::string pageText(Page page) {
   switch (page) {
-  case Page::kMarkdown: return flagTableMarkdown();
-  case Page::kMan: return manPage("Tenon " TENON_VERSION);
-  case Page::kBash: return bashCompletion();
-  case Page::kZsh: return zshCompletion();
-  case Page::kFish: return fishCompletion();
-  case Page::kVersion:
-    return fmt::format("trtexec of Tenon {}, interface of TensorRT {}.{}.{}.{}\n", TENON_VERSION, getInferLibMajorVersion(),
-                       getInferLibMinorVersion(), getInferLibPatchVersion(), getInferLibBuildVersion());
-  case Page::kHelp:
-  case Page::kNone: break;
+    case Page::kMarkdown: return flagTableMarkdown();
+    case Page::kMan: return manPage("Tenon " TENON_VERSION);
+    case Page::kBash: return bashCompletion();
+    case Page::kZsh: return zshCompletion();
+    case Page::kFish: return fishCompletion();
+    case Page::kVersion:
+      return fmt::format("trtexec of Tenon {}, interface of TensorRT {}.{}.{}.{}\n", TENON_VERSION,
+                         getInferLibMajorVersion(), getInferLibMinorVersion(), getInferLibPatchVersion(),
+                         getInferLibBuildVersion());
+    case Page::kHelp:
+    case Page::kNone: break;
   }
   return helpText();
 }
@@ -62,7 +63,7 @@ int printPage(Page page) {
   return problem.empty() ? 0 : 1;
 }
 
-} // namespace
+}  // namespace
 
 int main(int count, char** values) {
   tools::prepareStandardStreams();
@@ -89,5 +90,7 @@ int main(int count, char** values) {
   theLog().writeBare(banner(passed ? "PASSED" : "FAILED", words));
   // The convention of shells: 130 after Ctrl-C.
   constexpr int kSignalled = 128;
-  return passed && tools::outputProblem().empty() ? 0 : tools::wasInterrupted() ? kSignalled + tools::interruptSignal() : 1;
+  return passed && tools::outputProblem().empty() ? 0
+         : tools::wasInterrupted()                ? kSignalled + tools::interruptSignal()
+                                                  : 1;
 }

@@ -34,8 +34,8 @@ void setIoFormat(ITensor& tensor, const std::vector<IoFormat>& formats, size_t i
 
 void checkCount(std::string_view flag, size_t given, int32_t tensors) {
   if (given > 1 && given != static_cast<size_t>(tensors)) {
-    throw Failure("{} has {} entries and the network has {} such tensors; give one for each, or one for all", flag, given,
-                  tensors);
+    throw Failure("{} has {} entries and the network has {} such tensors; give one for each, or one for all", flag,
+                  given, tensors);
   }
 }
 
@@ -140,8 +140,8 @@ void addInput(nvinfer1::IOptimizationProfile& profile, const ITensor& input, con
   const char* name = input.getName();
   const bool given = shapes != nullptr && findShape(shapes->bySelector[1], name) != nullptr;
   if (!given) {
-    warn("input '{}' has dimensions that the model leaves open ({}), and no flag gives its shape: it is set to {}", name,
-         shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
+    warn("input '{}' has dimensions that the model leaves open ({}), and no flag gives its shape: it is set to {}",
+         name, shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
   }
   for (size_t selector = 0; selector < 3; ++selector) {
     const Shape shape = given ? *findShape(shapes->bySelector[selector], name) : defaultShape(input);
@@ -173,12 +173,13 @@ void checkNames(const ProfileShapes& shapes, const nvinfer1::INetworkDefinition&
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", input.getName());
     }
     if (!used) {
-      throw Failure("the shape flags name an input '{}', which the network does not have; its inputs are {}", pattern, names);
+      throw Failure("the shape flags name an input '{}', which the network does not have; its inputs are {}", pattern,
+                    names);
     }
   }
 }
 
-} // namespace
+}  // namespace
 
 nvinfer1::Dims toDims(const Shape& shape) {
   nvinfer1::Dims dims{};
@@ -280,4 +281,4 @@ void setUpProfiles(nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

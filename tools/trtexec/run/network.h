@@ -21,4 +21,4 @@ void setUpProfiles(nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config
 nvinfer1::Dims toDims(const Shape& shape);
 Shape toShape(const nvinfer1::Dims& dims);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -62,7 +62,7 @@ std::string layerText(const nvinfer1::ICudaEngine& engine, const nvinfer1::IExec
 
 //! Writes the tensors it is asked for, once each.
 class DebugWriter final : public nvinfer1::IDebugListener {
-public:
+ public:
   explicit DebugWriter(const std::map<std::string, std::string>& files) : files_(files) {}
 
   bool processDebugTensor(const void* addr, nvinfer1::TensorLocation location, nvinfer1::DataType type,
@@ -78,8 +78,7 @@ public:
       view.shape.assign(shape.d, shape.d + shape.nbDims);
       const size_t bytes = bytesOf(type, static_cast<size_t>(view.volume()));
       const Memory host(MemoryKind::kHost, bytes);
-      const auto kind =
-          location == nvinfer1::TensorLocation::kHOST ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost;
+      const auto kind = location == nvinfer1::TensorLocation::kHOST ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost;
       checkCuda(cudaMemcpyAsync(host.get(), addr, bytes, kind, stream), "copying a debug tensor to the host");
       checkCuda(cudaStreamSynchronize(stream), "waiting for a debug tensor");
       view.data = host.get();
@@ -95,12 +94,12 @@ public:
 
   size_t written() const { return written_; }
 
-private:
+ private:
   const std::map<std::string, std::string>& files_;
   size_t written_ = 0;
 };
 
-} // namespace
+}  // namespace
 
 void reportLayers(const nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
                   const ReportOptions& options) {
@@ -154,7 +153,8 @@ void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stre
   nvinfer1::IExecutionContext& context = stream.context();
   for (const auto& [name, file] : options.debugTensorFiles) {
     if (!engine.isDebugTensor(name.c_str()) || !context.setTensorDebugState(name.c_str(), true)) {
-      throw Failure("--saveDebugTensors: '{}' is no debug tensor of the engine; build it with --markDebug={}", name, name);
+      throw Failure("--saveDebugTensors: '{}' is no debug tensor of the engine; build it with --markDebug={}", name,
+                    name);
     }
   }
   if (!context.setDebugListener(&writer) || !context.enqueueV3(stream.computeStream())) {
@@ -163,8 +163,9 @@ void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stre
   checkCuda(cudaStreamSynchronize(stream.computeStream()), "waiting for the debug tensors");
   context.setDebugListener(nullptr);
   if (writer.written() != options.debugTensorFiles.size()) {
-    throw Failure("--saveDebugTensors: {} of {} tensors were written", writer.written(), options.debugTensorFiles.size());
+    throw Failure("--saveDebugTensors: {} of {} tensors were written", writer.written(),
+                  options.debugTensorFiles.size());
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

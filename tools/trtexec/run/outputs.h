@@ -21,4 +21,4 @@ void reportOutputs(Bindings& bindings, const ReportOptions& options);
 //! --saveDebugTensors: runs one more inference, in which each of these tensors is written to its file.
 void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stream, const InferenceOptions& options);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

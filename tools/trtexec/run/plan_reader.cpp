@@ -21,7 +21,7 @@ bool isDeviceMemory(const void* pointer) {
   return attributes.type == cudaMemoryTypeDevice;
 }
 
-} // namespace
+}  // namespace
 
 PlanReader::PlanReader(const std::string& path) : file_(readPlan(path)) {}
 
@@ -43,7 +43,9 @@ int64_t PlanReader::read(void* destination, int64_t nbBytes, cudaStream_t stream
 }
 
 bool PlanReader::seek(int64_t offset, nvinfer1::SeekPosition where) noexcept {
-  const size_t origin = where == nvinfer1::SeekPosition::kSET ? 0 : where == nvinfer1::SeekPosition::kCUR ? at_ : file_.size();
+  const size_t origin = where == nvinfer1::SeekPosition::kSET   ? 0
+                        : where == nvinfer1::SeekPosition::kCUR ? at_
+                                                                : file_.size();
   const auto size = static_cast<int64_t>(file_.size());
   const auto start = static_cast<int64_t>(origin);
   if (offset < -start || offset > size - start) {
@@ -53,4 +55,4 @@ bool PlanReader::seek(int64_t offset, nvinfer1::SeekPosition where) noexcept {
   return true;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

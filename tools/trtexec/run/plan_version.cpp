@@ -5,7 +5,6 @@
 #include "files.h"
 #include "log.h"
 
-
 namespace tenon::trtexec {
 
 namespace {
@@ -28,16 +27,17 @@ std::string versionText(int32_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-} // namespace
+}  // namespace
 
 void printPlanVersion(const std::string& path) {
   const files::InputFile file = readPlan(path, "is no engine");
   if (file.size() < kHead) {
-    throw Failure("the file '{}' is no engine: it ends after {} bytes, its header alone has {}", path, file.size(), kHead);
+    throw Failure("the file '{}' is no engine: it ends after {} bytes, its header alone has {}", path, file.size(),
+                  kHead);
   }
   const auto* head = reinterpret_cast<const unsigned char*>(file.data());
   info("Plan was created with TensorRT version {}, by Tenon {}", versionText(readNumber(head + kInterfaceVersion)),
        versionText(readNumber(head + kTenonVersion)));
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -8,4 +8,4 @@ namespace tenon::trtexec {
 //! Logs the version; throws a Failure when the file is no engine.
 void printPlanVersion(const std::string& path);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -32,4 +32,4 @@ void loadDynamicPlugins(nvinfer1::IPluginRegistry& registry, const SystemOptions
   }
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

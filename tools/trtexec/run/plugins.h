@@ -14,4 +14,4 @@ void loadStaticPlugins(const SystemOptions& options);
 //! Loads the libraries of --dynamicPlugins into a registry.
 void loadDynamicPlugins(nvinfer1::IPluginRegistry& registry, const SystemOptions& options);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

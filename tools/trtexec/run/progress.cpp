@@ -24,7 +24,8 @@ size_t terminalWidth() {
 
 std::string bar(const PhaseState& phase, int32_t cells) {
   const auto filled =
-      phase.steps > 0 ? std::clamp<int32_t>(static_cast<int32_t>(int64_t{phase.done} * cells / phase.steps), 0, cells) : 0;
+      phase.steps > 0 ? std::clamp<int32_t>(static_cast<int32_t>(int64_t{phase.done} * cells / phase.steps), 0, cells)
+                      : 0;
   return fmt::format("[{:=<{}}{: <{}}] ", "", filled, "", cells - filled);
 }
 
@@ -41,15 +42,15 @@ std::string shownName(std::string_view name, size_t most) {
 constexpr size_t kAlwaysDrawn = 2;
 
 struct Style {
-  size_t name;     // characters
-  int32_t cells;   // of a bar
-  size_t bars;     // so many of the outermost phases have one
+  size_t name;    // characters
+  int32_t cells;  // of a bar
+  size_t bars;    // so many of the outermost phases have one
 };
 constexpr size_t kAll = 100;
 constexpr Style kStyles[] = {{40, 16, kAll}, {24, 12, kAll}, {24, 8, kAll}, {18, 5, kAll}, {18, 8, 1},
                              {18, 4, 1},     {18, 0, 0},     {12, 0, 0},    {8, 0, 0}};
 
-} // namespace
+}  // namespace
 
 std::string progressLine(const std::vector<PhaseState>& phases, size_t width) {
   for (size_t first = 0; first < phases.size(); ++first) {
@@ -73,7 +74,8 @@ void Progress::phaseStart(const char* phaseName, const char* parentPhase, int32_
   // A phase stands directly behind its parent.
   auto place = phases_.end();
   if (parentPhase != nullptr) {
-    const auto parent = std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == parentPhase; });
+    const auto parent =
+        std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == parentPhase; });
     place = parent == phases_.end() ? phases_.end() : parent + 1;
   }
   phases_.insert(place, PhaseState{phaseName, nbSteps, 0});
@@ -93,7 +95,8 @@ bool Progress::stepComplete(const char* phaseName, int32_t step) noexcept {
 
 void Progress::phaseFinish(const char* phaseName) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == phaseName; });
+  const auto found =
+      std::find_if(phases_.begin(), phases_.end(), [&](const PhaseState& p) { return p.name == phaseName; });
   if (found != phases_.end()) {
     phases_.erase(found);
   }
@@ -116,4 +119,4 @@ bool outputIsTerminal() {
   return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -18,21 +18,21 @@ struct PhaseState {
   int32_t done = 0;
 };
 
-//! One line of at most `width` columns, the outermost phase first: with bars while they fit, then with shorter names, then
-//! without the outer phases.
+//! One line of at most `width` columns, the outermost phase first: with bars while they fit, then with shorter names,
+//! then without the outer phases.
 std::string progressLine(const std::vector<PhaseState>& phases, size_t width);
 
 //! Cancels the build when the user interrupts; draws nested phases below the log when `draw` is set. The library may
 //! call from several threads.
 class Progress final : public nvinfer1::IProgressMonitor {
-public:
+ public:
   explicit Progress(bool draw) : draw_(draw) {}
 
   void phaseStart(const char* phaseName, const char* parentPhase, int32_t nbSteps) noexcept override;
   bool stepComplete(const char* phaseName, int32_t step) noexcept override;
   void phaseFinish(const char* phaseName) noexcept override;
 
-private:
+ private:
   //! Does nothing shortly after the last time when it `mayWait`.
   void redraw(bool mayWait);
 
@@ -45,4 +45,4 @@ private:
 //! Whether the standard output is a terminal that can move its cursor.
 bool outputIsTerminal();
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

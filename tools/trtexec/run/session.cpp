@@ -134,7 +134,7 @@ void checkOutputs(const Options& options) {
   }
 }
 
-} // namespace
+}  // namespace
 
 void runSession(const Options& options) {
   if (options.build.planVersionOnly) {
@@ -174,4 +174,4 @@ void runSession(const Options& options) {
   measure(*loaded.engine, options);
 }
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

@@ -8,4 +8,4 @@ namespace tenon::trtexec {
 //! Throws a Failure when the run cannot be completed.
 void runSession(const Options& options);
 
-} // namespace tenon::trtexec
+}  // namespace tenon::trtexec

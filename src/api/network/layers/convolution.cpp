@@ -1,12 +1,12 @@
 // IConvolutionLayer.
-#include "api/network/convolution_common.h"
 #include "ops/op/convolution.h"
+#include "api/network/convolution_common.h"
 
 namespace tenon::api {
 namespace {
 
-class ConvolutionLayer final : public ConvolutionCommon<nv::IConvolutionLayer, nv::apiv::VConvolutionLayer,
-                                                        nv::LayerType::kCONVOLUTION> {
+class ConvolutionLayer final
+    : public ConvolutionCommon<nv::IConvolutionLayer, nv::apiv::VConvolutionLayer, nv::LayerType::kCONVOLUTION> {
  public:
   using ConvolutionCommon::ConvolutionCommon;
 

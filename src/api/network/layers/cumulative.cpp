@@ -32,8 +32,9 @@ class CumulativeLayer final
     context.check(axis.size() == 1, "axis (input 1) has {} elements; expected 1", axis.size());
     context.check(axis[0].isConstant(), "axis (input 1) is {}; it must be known while building", axis[0].text());
     const int64_t rank = context.rank(x);
-    context.check(axis[0].constant() >= -rank && axis[0].constant() < rank, "axis {} is outside [{}, {}) of the input {}",
-                  axis[0].constant(), -rank, rank, text(context.shape(x)));
+    context.check(axis[0].constant() >= -rank && axis[0].constant() < rank,
+                  "axis {} is outside [{}, {}) of the input {}", axis[0].constant(), -rank, rank,
+                  text(context.shape(x)));
     return {context.add(ops::Cumulative{axis[0].constant(), exclusive_, reverse_}, {x})};
   }
 

@@ -1,12 +1,12 @@
 // IDeconvolutionLayer.
-#include "api/network/convolution_common.h"
 #include "ops/op/deconvolution.h"
+#include "api/network/convolution_common.h"
 
 namespace tenon::api {
 namespace {
 
-class DeconvolutionLayer final : public ConvolutionCommon<nv::IDeconvolutionLayer, nv::apiv::VDeconvolutionLayer,
-                                                          nv::LayerType::kDECONVOLUTION> {
+class DeconvolutionLayer final
+    : public ConvolutionCommon<nv::IDeconvolutionLayer, nv::apiv::VDeconvolutionLayer, nv::LayerType::kDECONVOLUTION> {
  public:
   using ConvolutionCommon::ConvolutionCommon;
 

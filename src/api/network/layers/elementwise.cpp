@@ -7,9 +7,10 @@ namespace {
 using ops::ScalarOp;
 
 // In the order of nvinfer1::ElementWiseOperation.
-constexpr std::array kOperations{ScalarOp::k_add, ScalarOp::k_mul, ScalarOp::k_max,       ScalarOp::k_min, ScalarOp::k_sub,
-                                 ScalarOp::k_div, ScalarOp::k_pow, ScalarOp::k_floor_div, ScalarOp::k_and, ScalarOp::k_or,
-                                 ScalarOp::k_xor, ScalarOp::k_equal, ScalarOp::k_greater, ScalarOp::k_less};
+constexpr std::array kOperations{ScalarOp::k_add,     ScalarOp::k_mul, ScalarOp::k_max, ScalarOp::k_min,
+                                 ScalarOp::k_sub,     ScalarOp::k_div, ScalarOp::k_pow, ScalarOp::k_floor_div,
+                                 ScalarOp::k_and,     ScalarOp::k_or,  ScalarOp::k_xor, ScalarOp::k_equal,
+                                 ScalarOp::k_greater, ScalarOp::k_less};
 
 class ElementWiseLayer final
     : public LayerOf<nv::IElementWiseLayer, nv::apiv::VElementWiseLayer, nv::LayerType::kELEMENTWISE> {

@@ -35,8 +35,8 @@ class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv:
       throw Unsupported("{}: random fill is not supported yet; only kLINSPACE is", name());
     }
     ops::Fill op;
-    op.shape = context.has(0) ? Shape(context.contents(0, "dimensions"))
-                              : toShape(fromApi(dims_, name() + ": dimensions", 0));
+    op.shape =
+        context.has(0) ? Shape(context.contents(0, "dimensions")) : toShape(fromApi(dims_, name() + ": dimensions", 0));
     std::vector<graph::ValueId> inputs;
     if (context.has(1) || context.has(2)) {
       context.check(context.has(1) && context.has(2), "alpha (input 1) and beta (input 2) come together");

@@ -17,9 +17,7 @@ class MatrixMultiplyLayer final
       changed();
     });
   }
-  nv::MatrixOperation getOperation(int32_t index) const noexcept override {
-    return operations_[index == 1 ? 1 : 0];
-  }
+  nv::MatrixOperation getOperation(int32_t index) const noexcept override { return operations_[index == 1 ? 1 : 0]; }
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     graph::ValueId a = context.input(0);
@@ -31,7 +29,8 @@ class MatrixMultiplyLayer final
     const int rankB = context.rank(b) + vectorB;
     context.check(rankA == rankB && rankA >= 2,
                   "the operands {} and {} do not match: both need the same leading dimensions, then a matrix (or one "
-                  "dimension less for a vector)", text(context.shape(a)), text(context.shape(b)));
+                  "dimension less for a vector)",
+                  text(context.shape(a)), text(context.shape(b)));
     if (vectorA) a = insertAxis(context, a, context.rank(a) - 1);
     if (vectorB) b = insertAxis(context, b, context.rank(b));
     ops::MatMul op;

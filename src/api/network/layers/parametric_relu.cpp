@@ -12,8 +12,10 @@ class ParametricReLULayer final
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     graph::ValueId x = context.input(0);
     graph::ValueId slope = context.input(1);
-    context.check(context.rank(x) == context.rank(slope), "the input {} and the slope {} have different numbers of "
-                  "dimensions", text(context.shape(x)), text(context.shape(slope)));
+    context.check(context.rank(x) == context.rank(slope),
+                  "the input {} and the slope {} have different numbers of "
+                  "dimensions",
+                  text(context.shape(x)), text(context.shape(slope)));
     context.unify({&x, &slope});
     return {context.pointwise(ops::ScalarOp::k_leaky_relu, {x, slope})};
   }

@@ -6,7 +6,8 @@
 namespace tenon::api {
 namespace {
 
-class QuantizeLayer final : public QuantizeCommon<nv::IQuantizeLayer, nv::apiv::VQuantizeLayer, nv::LayerType::kQUANTIZE> {
+class QuantizeLayer final
+    : public QuantizeCommon<nv::IQuantizeLayer, nv::apiv::VQuantizeLayer, nv::LayerType::kQUANTIZE> {
  public:
   QuantizeLayer(Network& network, std::string name) : QuantizeCommon(network, std::move(name)) {
     toType_ = nv::DataType::kINT8;

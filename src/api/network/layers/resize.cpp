@@ -25,8 +25,8 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
   nv::Dims getOutputDimensions() const noexcept override { return output_; }
   void setScales(const float* scales, int32_t nbScales) noexcept override {
     guarded(reporter(), "IResizeLayer::setScales", [&] {
-      checkUser(nbScales >= 0 && (scales != nullptr || nbScales == 0), "layer '{}': {} scales at a null address", name(),
-                nbScales);
+      checkUser(nbScales >= 0 && (scales != nullptr || nbScales == 0), "layer '{}': {} scales at a null address",
+                name(), nbScales);
       scales_.assign(scales, scales + nbScales);
       changed();
     });
@@ -46,7 +46,9 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     setEnum("setSelectorForSinglePixel", selector_, selector);
   }
   nv::ResizeSelector getSelectorForSinglePixel() const noexcept override { return selector_; }
-  void setNearestRounding(nv::ResizeRoundMode value) noexcept override { setEnum("setNearestRounding", rounding_, value); }
+  void setNearestRounding(nv::ResizeRoundMode value) noexcept override {
+    setEnum("setNearestRounding", rounding_, value);
+  }
   nv::ResizeRoundMode getNearestRounding() const noexcept override { return rounding_; }
   void setCubicCoeff(float value) noexcept override { set(cubicCoeff_, value); }
   float getCubicCoeff() const noexcept override { return cubicCoeff_; }
@@ -68,7 +70,8 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     if (context.has(1)) {
       op.shape = context.contents(1, "output dimensions");
     } else if (!scales_.empty()) {
-      context.check(scales_.size() == in.size(), "{} scales for an input with {} dimensions", scales_.size(), in.size());
+      context.check(scales_.size() == in.size(), "{} scales for an input with {} dimensions", scales_.size(),
+                    in.size());
       for (size_t i = 0; i < in.size(); ++i) op.shape.push_back(scaled(context, in[i], scales_[i]));
       op.scales.assign(scales_.begin(), scales_.end());
     } else {
@@ -93,8 +96,10 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
         return floorDiv(extent * Extent(static_cast<int64_t>(numerator)), denominator);
       }
     }
-    throw Unsupported("resize of the dynamic extent {} by {}: scales of dynamic extents must be fractions with a "
-                      "denominator up to {}", extent.text(), scale, kMaxDenominator);
+    throw Unsupported(
+        "resize of the dynamic extent {} by {}: scales of dynamic extents must be fractions with a "
+        "denominator up to {}",
+        extent.text(), scale, kMaxDenominator);
   }
 
   nv::Dims output_{0, {}};

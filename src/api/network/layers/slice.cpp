@@ -47,7 +47,8 @@ class SliceLayer final : public LayerOf<nv::ISliceLayer, nv::apiv::VSliceLayer, 
       op.size[axes[i]] = size[i];
       op.stride[axes[i]] = stride[i];
     }
-    if (std::all_of(op.stride.begin(), op.stride.end(), [](const Extent& e) { return e.isConstant(1); })) op.stride.clear();
+    if (std::all_of(op.stride.begin(), op.stride.end(), [](const Extent& e) { return e.isConstant(1); }))
+      op.stride.clear();
     op.mode = mapEnum(kModes, mode_, "slice mode");
     std::vector<graph::ValueId> inputs{x};
     if (context.has(4)) {
@@ -79,7 +80,8 @@ class SliceLayer final : public LayerOf<nv::ISliceLayer, nv::apiv::VSliceLayer, 
     return axes;
   }
 
-  static Shape entries(const LowerContext& context, size_t index, const nv::Dims& fixed, const char* what, size_t count) {
+  static Shape entries(const LowerContext& context, size_t index, const nv::Dims& fixed, const char* what,
+                       size_t count) {
     Shape result;
     if (context.has(index)) {
       result = context.contents(index, what);

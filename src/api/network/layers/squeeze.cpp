@@ -14,8 +14,8 @@ class SqueezeLayer final : public AxesCommon<nv::ISqueezeLayer, nv::apiv::VSquee
     const auto removed = axes(context, static_cast<int>(from.size()));
     for (auto axis = removed.rbegin(); axis != removed.rend(); ++axis) {
       const Extent& extent = from[static_cast<size_t>(*axis)];
-      context.check(!extent.isConstant() || extent.constant() == 1, "axis {} of {} has extent {}; only 1 can be squeezed",
-                    *axis, text(from), extent.text());
+      context.check(!extent.isConstant() || extent.constant() == 1,
+                    "axis {} of {} has extent {}; only 1 can be squeezed", *axis, text(from), extent.text());
       shape.erase(shape.begin() + *axis);
     }
     return {reshaped(context, std::move(shape))};

@@ -8,11 +8,11 @@ using ops::ScalarOp;
 
 // In the order of nvinfer1::UnaryOperation.
 constexpr std::array kOperations{
-    ScalarOp::k_exp,  ScalarOp::k_log,   ScalarOp::k_sqrt,  ScalarOp::k_recip, ScalarOp::k_abs,
-    ScalarOp::k_neg,  ScalarOp::k_sin,   ScalarOp::k_cos,   ScalarOp::k_tan,   ScalarOp::k_sinh,
-    ScalarOp::k_cosh, ScalarOp::k_asin,  ScalarOp::k_acos,  ScalarOp::k_atan,  ScalarOp::k_asinh,
-    ScalarOp::k_acosh, ScalarOp::k_atanh, ScalarOp::k_ceil, ScalarOp::k_floor, ScalarOp::k_erf,
-    ScalarOp::k_not,  ScalarOp::k_sign,  ScalarOp::k_round, ScalarOp::k_isinf, ScalarOp::k_isnan};
+    ScalarOp::k_exp,   ScalarOp::k_log,   ScalarOp::k_sqrt,  ScalarOp::k_recip, ScalarOp::k_abs,
+    ScalarOp::k_neg,   ScalarOp::k_sin,   ScalarOp::k_cos,   ScalarOp::k_tan,   ScalarOp::k_sinh,
+    ScalarOp::k_cosh,  ScalarOp::k_asin,  ScalarOp::k_acos,  ScalarOp::k_atan,  ScalarOp::k_asinh,
+    ScalarOp::k_acosh, ScalarOp::k_atanh, ScalarOp::k_ceil,  ScalarOp::k_floor, ScalarOp::k_erf,
+    ScalarOp::k_not,   ScalarOp::k_sign,  ScalarOp::k_round, ScalarOp::k_isinf, ScalarOp::k_isnan};
 
 class UnaryLayer final : public LayerOf<nv::IUnaryLayer, nv::apiv::VUnaryLayer, nv::LayerType::kUNARY> {
  public:

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "backends/cpu/kernels/simd/attention_simd.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/simd/attention_simd.h"
 #include "core/platform/threads.h"
 #include "core/strided.h"
 
@@ -62,9 +62,11 @@ class AttentionInstance final : public runtime::KernelInstance {
     }
     padded_ = std::max<int64_t>((k_.rows + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
     blocks_ = (q_.rows + kRowsPerBlock - 1) / kRowsPerBlock;
-    const double operations = 2.0 * static_cast<double>(units_ * q_.rows) * static_cast<double>(k_.rows * (q_.width + v_.width));
+    const double operations =
+        2.0 * static_cast<double>(units_ * q_.rows) * static_cast<double>(k_.rows * (q_.width + v_.width));
     const auto useful = static_cast<int64_t>(operations / kOperationsPerThread) + 1;
-    slots_ = std::clamp<int64_t>(std::min<int64_t>(useful, platform::coreCount()), 1, std::max<int64_t>(units_ * blocks_, 1));
+    slots_ = std::clamp<int64_t>(std::min<int64_t>(useful, platform::coreCount()), 1,
+                                 std::max<int64_t>(units_ * blocks_, 1));
     slotFloats_ = (q_.width + kRowsPerBlock) * padded_;
     return empty_ ? 0 : static_cast<size_t>(slots_ * slotFloats_) * sizeof(float);
   }
@@ -79,7 +81,8 @@ class AttentionInstance final : public runtime::KernelInstance {
         for (int64_t i = slot * total / slots_; i < (slot + 1) * total / slots_; ++i) {
           const int64_t unit = i / blocks_;
           const int64_t keys = unit / sharing_;
-          if (keys != packed) packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(keys), scratch);
+          if (keys != packed)
+            packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(keys), scratch);
           packed = keys;
           block(arguments, unit, i % blocks_ * kRowsPerBlock, scratch);
         }
@@ -104,7 +107,9 @@ class AttentionInstance final : public runtime::KernelInstance {
     auto* out = static_cast<float*>(arguments.outputs[0]) + out_.offset(unit) + first * out_.step;
     const float* keys = scratch;
     float* scores = scratch + q_.width * padded_;
-    const auto* mask = op_.hasMask ? static_cast<const float*>(arguments.inputs[op_.maskInput()]) + maskOffset(unit) + first * maskRow_ : nullptr;
+    const auto* mask =
+        op_.hasMask ? static_cast<const float*>(arguments.inputs[op_.maskInput()]) + maskOffset(unit) + first * maskRow_
+                    : nullptr;
     functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, padded_, q_.width);
     float sums[kRowsPerBlock];
     for (int64_t i = 0; i < rows; ++i) {
@@ -152,10 +157,10 @@ class AttentionInstance final : public runtime::KernelInstance {
   Strides maskUnit_{};
   int64_t maskRow_ = 0;
   int64_t maskColumn_ = 0;
-  int64_t units_ = 0;   // batches x heads
-  int64_t sharing_ = 1; // of them have the same keys
-  int64_t blocks_ = 0;  // of query rows per unit
-  int64_t padded_ = 0;  // keys, rounded up to whole vectors
+  int64_t units_ = 0;    // batches x heads
+  int64_t sharing_ = 1;  // of them have the same keys
+  int64_t blocks_ = 0;   // of query rows per unit
+  int64_t padded_ = 0;   // keys, rounded up to whole vectors
   int64_t slots_ = 1;
   int64_t slotFloats_ = 0;
   bool empty_ = false;

@@ -34,8 +34,6 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
 
 }  // namespace
 
-KernelRow kernelRow_branches() {
-  return {"branches", 1, &load};
-}
+KernelRow kernelRow_branches() { return {"branches", 1, &load}; }
 
 }  // namespace tenon::backends::cpu

@@ -19,8 +19,6 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
 
 }  // namespace
 
-KernelRow kernelRow_convolution() {
-  return {"convolution", 1, &load};
-}
+KernelRow kernelRow_convolution() { return {"convolution", 1, &load}; }
 
 }  // namespace tenon::backends::cpu

@@ -14,10 +14,12 @@ constexpr size_t kMostTaps = 128;
 struct DepthwiseKernel final : runtime::Kernel {
   DepthwiseKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
-    if (w.data == nullptr || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups || w.dims.count(2, 4) > static_cast<int64_t>(kMostTaps)) {
+    if (w.data == nullptr || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups ||
+        w.dims.count(2, 4) > static_cast<int64_t>(kMostTaps)) {
       throw Unsupported("cpu.depthwise needs constant weights of one channel a group and at most {} taps", kMostTaps);
     }
-    if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.depthwise needs a bias that is a constant");
+    if (op.hasBias && load.constants[2].data == nullptr)
+      throw Unsupported("cpu.depthwise needs a bias that is a constant");
     weights = w.dims;
     const int64_t taps = w.dims.count(2, 4);
     panels = packPanels(static_cast<const float*>(w.data), taps, w.dims[0], 1, taps);
@@ -30,8 +32,8 @@ struct DepthwiseKernel final : runtime::Kernel {
 
   ops::Convolution op;
   Dims weights;
-  Panels panels;              // [panel][tap][column]
-  std::vector<float> bias;    // filled up to whole panels; empty without
+  Panels panels;            // [panel][tap][column]
+  std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
 class DepthwiseInstance final : public runtime::KernelInstance {
@@ -47,7 +49,8 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     taps_ = window_.size[0] * window_.size[1];
     zeros_.assign(static_cast<size_t>(window_.channels + (kMaxTileRows - 1) * window_.stride[1] * window_.step), 0.f);
     // Pixels of a row whose windows lie within the image's columns.
-    firstInner_ = std::clamp<int64_t>((window_.before[1] + window_.stride[1] - 1) / window_.stride[1], 0, window_.out[1]);
+    firstInner_ =
+        std::clamp<int64_t>((window_.before[1] + window_.stride[1] - 1) / window_.stride[1], 0, window_.out[1]);
     const int64_t reach = (window_.size[1] - 1) * window_.dilation[1];
     const int64_t room = window_.extent[1] - 1 - reach + window_.before[1];
     lastInner_ = room < 0 ? firstInner_ : std::clamp(room / window_.stride[1] + 1, firstInner_, window_.out[1]);
@@ -60,7 +63,8 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     auto* const out = static_cast<float*>(arguments.outputs[0]);
     void* const* const extras = arguments.inputs + firstExtra_;
     // Loads bound it, so a multiply-add counts for more than in a dense product.
-    runJobs(window_.batch * window_.out[0], 2 * window_.outPixels() * window_.channels * taps_, [&](int64_t row) { line(row, x, out, extras); });
+    runJobs(window_.batch * window_.out[0], 2 * window_.outPixels() * window_.channels * taps_,
+            [&](int64_t row) { line(row, x, out, extras); });
   }
 
  private:
@@ -123,7 +127,9 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   std::vector<float> zeros_;
 };
 
-std::unique_ptr<runtime::KernelInstance> DepthwiseKernel::instantiate() const { return std::make_unique<DepthwiseInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> DepthwiseKernel::instantiate() const {
+  return std::make_unique<DepthwiseInstance>(*this);
+}
 
 std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);

@@ -1,8 +1,8 @@
 // Convolution and deconvolution through oneDNN.
+#include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
 #include "backends/cpu/kernels/dnnl/dnnl_weights.h"
-#include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
@@ -49,13 +49,14 @@ bool isOwnBlock(Format format) {
   return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Format::kBlocked16 : Format::kBlocked8);
 }
 
-// How the operands are described: the epilogue as post-operations, which not every implementation takes, or after it; and as
-// what images of one channel or pixel are read.
+// How the operands are described: the epilogue as post-operations, which not every implementation takes, or after it;
+// and as what images of one channel or pixel are read.
 struct Way {
   bool inside = true;
   Format reading = Format::kChannelsLast;
 };
-constexpr Way kWays[] = {{true, Format::kChannelsLast}, {true, Format::kLinear}, {false, Format::kChannelsLast}, {false, Format::kLinear}};
+constexpr Way kWays[] = {
+    {true, Format::kChannelsLast}, {true, Format::kLinear}, {false, Format::kChannelsLast}, {false, Format::kLinear}};
 
 // Shapes whose tensors are read in one way.
 struct ReadShapes {
@@ -85,7 +86,8 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   bool isPlain() const override { return speedOf(implementation_) == Speed::kPlain; }
 
  private:
-  using Forward = std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
+  using Forward =
+      std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   using Primitive = typename Forward::primitive_desc;
   template <typename See>
   void show(const runtime::Shapes& shapes, bool inside, const See& see);
@@ -104,14 +106,18 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
 template <typename Op>
 class ConvolutionKernel final : public runtime::Kernel, public runtime::Keeper {
  public:
-  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load)
-      : op(op), demand{load.record.params, load.trial} {
+  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial} {
     const auto& w = load.constants[1];
-    if (w.data != nullptr) weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
+    if (w.data != nullptr)
+      weights =
+          std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
   }
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<ConvolutionInstance<Op>>(*this); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<ConvolutionInstance<Op>>(*this);
+  }
   runtime::Hold holds(size_t input) const override {
-    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable
+                                                                   : runtime::Hold::kNothing;
   }
   void release(size_t) const override { weights->release(); }
   void restore(size_t, void* to) const override { weights->restore(to); }
@@ -163,7 +169,8 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
   const auto extras = shapes.inputs.subspan(firstExtra_);
   if (!inside && op.epilogue.empty()) return;  // the same as inside
   if (inside && allInPadding && !extras.empty()) {
-    throw dnnl::error(dnnl_unimplemented, "oneDNN 2.6 reads operands of the epilogue wrongly behind windows that lie in the padding");
+    throw dnnl::error(dnnl_unimplemented,
+                      "oneDNN 2.6 reads operands of the epilogue wrongly behind windows that lie in the padding");
   }
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   const auto attributes = epilogue_.configure(extras, y, inside);
@@ -174,13 +181,15 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
     isRefused = fastOnly && speedOf(primitive.impl_info_str()) == Speed::kPlain;
     return !isRefused && see(primitive);
   };
-  constexpr auto kAlgorithm =
-      std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct : dnnl::algorithm::deconvolution_direct;
+  constexpr auto kAlgorithm = std::is_same_v<Op, ops::Convolution> ? dnnl::algorithm::convolution_direct
+                                                                   : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   if (op.hasBias) {
-    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations, before, after);
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations,
+                                before, after);
   } else {
-    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before, after);
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before,
+                                after);
   }
   if (isRefused) throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
 }
@@ -216,15 +225,18 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   if (empty_) return 0;
   const auto& w = shapes.inputs[1].dims;
   const bool isNothing = shapes.inputs[0].dims.count() == 0 || w.count() == 0;
-  if (isNothing) throw Unsupported("oneDNN leaves the result of {} over {} as it was", Op::kName, shapes.inputs[0].dims.text());
+  if (isNothing)
+    throw Unsupported("oneDNN leaves the result of {} over {} as it was", Op::kName, shapes.inputs[0].dims.text());
   const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
-  const bool isSmall =
-      runsAlone(pixels(shapes.outputs[0].dims) * w.count() / (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
+  const bool isSmall = runsAlone(pixels(shapes.outputs[0].dims) * w.count() /
+                                 (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
   const ReadShapes channelsLast(shapes, Format::kChannelsLast);
   const ReadShapes linear(shapes, Format::kLinear);
   const bool isOne = sameFormats(channelsLast.view, linear.view);
-  const auto read = [&](size_t way) -> const runtime::Shapes& { return kWays[way].reading == Format::kLinear ? linear.view : channelsLast.view; };
+  const auto read = [&](size_t way) -> const runtime::Shapes& {
+    return kWays[way].reading == Format::kLinear ? linear.view : channelsLast.view;
+  };
   const auto showWay = [&](size_t way, const auto& see) {
     if (!isOne || kWays[way].reading == Format::kChannelsLast) show(read(way), kWays[way].inside, see);
   };
@@ -232,7 +244,8 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   // Products are cut into pieces by the number of threads, and rounding with them: they run alone.
   const auto choice = choose(ways, kernel_.demand,
                              [isSmall](std::string_view name) { return isSmall || speedOf(name) == Speed::kProduct; });
-  if (!choice) throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
+  if (!choice)
+    throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
   const auto& [chosen, alone] = *choice;
   call_.setAlone(alone);
   const platform::SerialScope scope(alone);

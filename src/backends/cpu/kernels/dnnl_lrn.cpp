@@ -1,7 +1,7 @@
 // Local response normalization through oneDNN.
+#include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
-#include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
 #include "ops/op/lrn.h"
 #include "runtime/chosen.h"
@@ -21,8 +21,8 @@ class LrnInstance final : public runtime::KernelInstance, public runtime::Chosen
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const auto showOne = [&](size_t, const auto& see) {
-      eachLrn(see, attributes, dnnlDesc(x.dims, x.format), op_.window, static_cast<float>(op_.alpha), static_cast<float>(op_.beta),
-              static_cast<float>(op_.k));
+      eachLrn(see, attributes, dnnlDesc(x.dims, x.format), op_.window, static_cast<float>(op_.alpha),
+              static_cast<float>(op_.beta), static_cast<float>(op_.k));
     };
     Ways<dnnl::lrn_forward::primitive_desc, decltype(showOne)> ways(1, showOne);
     const auto choice = choose(ways, demand_, [](std::string_view) { return false; });

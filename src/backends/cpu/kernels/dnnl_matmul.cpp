@@ -1,8 +1,8 @@
 // Matrix products through oneDNN.
+#include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
 #include "backends/cpu/kernels/dnnl/dnnl_weights.h"
-#include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "ops/op/matmul.h"
@@ -32,7 +32,8 @@ memory::desc operandDesc(const Dims& dims, bool transposed, int rank) {
 
 class MatMulKernel;
 
-// How the operands are described: the epilogue as post-operations or after the product, constants as the library likes them.
+// How the operands are described: the epilogue as post-operations or after the product, constants as the library likes
+// them.
 struct Way {
   bool inside = true;
   bool packed = true;
@@ -70,12 +71,18 @@ class MatMulInstance final : public runtime::KernelInstance, public runtime::Cho
 
 class MatMulKernel final : public runtime::Kernel, public runtime::Keeper {
  public:
-  MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial}, b(load.constants[1]) {
-    if (b.data != nullptr) weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank), load.sizesOnly ? nullptr : b.data);
+  MatMulKernel(const ops::MatMul& op, const runtime::KernelLoad& load)
+      : op(op), demand{load.record.params, load.trial}, b(load.constants[1]) {
+    if (b.data != nullptr)
+      weights = std::make_unique<PackedWeights>(operandDesc(b.dims, op.transposeB, b.dims.rank),
+                                                load.sizesOnly ? nullptr : b.data);
   }
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<MatMulInstance>(*this); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<MatMulInstance>(*this);
+  }
   runtime::Hold holds(size_t input) const override {
-    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+    return input == 1 && weights != nullptr && weights->holdsAll() ? runtime::Hold::kRestorable
+                                                                   : runtime::Hold::kNothing;
   }
   void release(size_t) const override { weights->release(); }
   void restore(size_t, void* to) const override { weights->restore(to); }
@@ -164,7 +171,8 @@ size_t MatMulInstance::configure(const runtime::Shapes& shapes) {
   Ways<Primitive, decltype(showWay)> ways(std::size(kWays), showWay);
   // On several threads oneDNN cuts sums into pieces by their number, and rounding with them.
   const auto choice = choose(ways, kernel_.demand, [](std::string_view) { return true; });
-  if (!choice) throw Unsupported("oneDNN refuses matmul of {} and {}: {}", a.text(), shapes.inputs[1].dims.text(), ways.refusal());
+  if (!choice)
+    throw Unsupported("oneDNN refuses matmul of {} and {}: {}", a.text(), shapes.inputs[1].dims.text(), ways.refusal());
   const platform::SerialScope scope(true);
   call_.setAlone(true);
   return make(shapes, choice->first);

@@ -1,7 +1,7 @@
 // Maximum and average pooling through oneDNN.
+#include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
-#include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "ops/op/pooling.h"
@@ -44,7 +44,8 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     const auto showWay = [&](size_t way, const auto& see) {
       const auto in = readAs(x, kReadings[way]);
       const auto out = readAs(y, kReadings[way]);
-      eachPooling(see, attributes, algorithm, dnnlDesc(in.dims, in.format), dnnlDesc(out.dims, out.format), strides, op_.window, before, after);
+      eachPooling(see, attributes, algorithm, dnnlDesc(in.dims, in.format), dnnlDesc(out.dims, out.format), strides,
+                  op_.window, before, after);
     };
     Ways<dnnl::pooling_forward::primitive_desc, decltype(showWay)> ways(std::size(kReadings), showWay);
     const auto choice = choose(ways, demand_, [work](std::string_view) { return runsAlone(4 * work); });

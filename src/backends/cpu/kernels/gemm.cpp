@@ -1,5 +1,5 @@
-// Matrix products: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other at
-// each launch.
+// Matrix products: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other
+// at each launch.
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -24,12 +24,16 @@ struct GemmKernel final : runtime::Kernel, runtime::Keeper {
     if (!isPacked || load.sizesOnly) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
-    panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
+    panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns,
+                        op.transposeB ? depth : 1);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
-  runtime::Hold holds(size_t input) const override { return input == 1 && isPacked ? runtime::Hold::kRestorable : runtime::Hold::kNothing; }
+  runtime::Hold holds(size_t input) const override {
+    return input == 1 && isPacked ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+  }
   void restore(size_t, void* to) const override {
-    unpackPanels(panels.data(), static_cast<float*>(to), depth, columns, op.transposeB ? 1 : columns, op.transposeB ? depth : 1);
+    unpackPanels(panels.data(), static_cast<float*>(to), depth, columns, op.transposeB ? 1 : columns,
+                 op.transposeB ? depth : 1);
   }
 
   ops::MatMul op;
@@ -62,7 +66,8 @@ class GemmInstance final : public runtime::KernelInstance {
     const int64_t panels = panelCount(columns_);
     const int64_t matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
     const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
-    blockTiles_ = std::max<int64_t>(1, std::min(tiles / jobs, kBlockFloats / (tileRows * std::max<int64_t>(depth_, 1))));
+    blockTiles_ =
+        std::max<int64_t>(1, std::min(tiles / jobs, kBlockFloats / (tileRows * std::max<int64_t>(depth_, 1))));
     blocks_ = (tiles + blockTiles_ - 1) / blockTiles_;
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
@@ -87,7 +92,8 @@ class GemmInstance final : public runtime::KernelInstance {
     auto* const out = static_cast<float*>(arguments.outputs[0]);
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
-    runJobs(matrices * each, matrices * rows_ * columns_ * depth_, [&](int64_t i) { job(i / each, i % each, a, panels, out, arguments.inputs + 2); });
+    runJobs(matrices * each, matrices * rows_ * columns_ * depth_,
+            [&](int64_t i) { job(i / each, i % each, a, panels, out, arguments.inputs + 2); });
   }
 
  private:
@@ -107,7 +113,10 @@ class GemmInstance final : public runtime::KernelInstance {
       matrices_.push_back({0, 0});
       return;
     }
-    const auto leading = [](Dims dims) { dims.rank -= 2; return dims; };
+    const auto leading = [](Dims dims) {
+      dims.rank -= 2;
+      return dims;
+    };
     rows_ = y[y.rank - 2];
     countA_ = leading(a).count();
     countB_ = leading(b).count();
@@ -123,7 +132,9 @@ class GemmInstance final : public runtime::KernelInstance {
     runJobs(countB_ * panels, countB_ * panels * panelFloats_, [&](int64_t i) {
       const int64_t column = i % panels * width;
       const auto* const from = b + i / panels * depth_ * columns_ + column * (transposed ? depth_ : 1);
-      packPanelsInto({from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1}, to + i * panelFloats_, 0);
+      packPanelsInto(
+          {from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1},
+          to + i * panelFloats_, 0);
     });
   }
 
@@ -157,7 +168,8 @@ class GemmInstance final : public runtime::KernelInstance {
         const float* sources[kMaxTileRows];
         for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_;
         call.sources = sources;
-        epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row, p * tileColumns, columns_);
+        epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
+                      p * tileColumns, columns_);
       }
     }
   }
@@ -171,7 +183,9 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 
-std::unique_ptr<runtime::KernelInstance> GemmKernel::instantiate() const { return std::make_unique<GemmInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> GemmKernel::instantiate() const {
+  return std::make_unique<GemmInstance>(*this);
+}
 
 std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);

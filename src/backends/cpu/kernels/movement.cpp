@@ -34,8 +34,8 @@ void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
   const int64_t block = std::max(channelBlock(x.format), channelBlock(y.format));
-  copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0, pitchedWithinSplit(y, y.dims, block), 0,
-                 elementBytes(x.dtype));
+  copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0,
+                 pitchedWithinSplit(y, y.dims, block), 0, elementBytes(x.dtype));
 }
 
 template <typename Op>
@@ -46,7 +46,9 @@ class CopyInstance final : public runtime::KernelInstance {
     configureCopy(copy_, op_, shapes);
     return 0;
   }
-  void launch(const runtime::LaunchArguments& arguments) override { copy_.run(arguments.inputs[0], arguments.outputs[0]); }
+  void launch(const runtime::LaunchArguments& arguments) override {
+    copy_.run(arguments.inputs[0], arguments.outputs[0]);
+  }
 
  private:
   Op op_;
@@ -67,7 +69,8 @@ class ConcatInstance final : public runtime::KernelInstance {
     for (size_t i = 0; i < copies_.size(); ++i) {
       const auto& x = shapes.inputs[i];
       const auto from = pitchedWithinSplit(x, x.dims, block);
-      copies_[i].configure(splitChannels(x.dims, block), from, 0, to, at / (axis == 1 ? block : 1) * step, elementBytes(y.dtype));
+      copies_[i].configure(splitChannels(x.dims, block), from, 0, to, at / (axis == 1 ? block : 1) * step,
+                           elementBytes(y.dtype));
       at += x.dims[axis];
     }
     return 0;

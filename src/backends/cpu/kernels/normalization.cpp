@@ -155,6 +155,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
 
 }  // namespace
 
-KernelRow kernelRow_normalization() { return {"normalization", 1, &loadSimple<ops::Normalization, NormalizationInstance>}; }
+KernelRow kernelRow_normalization() {
+  return {"normalization", 1, &loadSimple<ops::Normalization, NormalizationInstance>};
+}
 
 }  // namespace tenon::backends::cpu

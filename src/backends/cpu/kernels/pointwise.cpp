@@ -14,7 +14,9 @@ class PointwiseInstance final : public runtime::KernelInstance {
     runner_.configure(shapes.inputs, shapes.outputs[0]);
     return 0;
   }
-  void launch(const runtime::LaunchArguments& arguments) override { runner_.run(arguments.inputs, arguments.outputs[0]); }
+  void launch(const runtime::LaunchArguments& arguments) override {
+    runner_.run(arguments.inputs, arguments.outputs[0]);
+  }
 
  private:
   PointwiseRunner runner_;

@@ -94,26 +94,18 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
 
   double start() const {
     switch (op_.op) {
-      case ReduceOp::kProd:
-        return 1;
-      case ReduceOp::kMax:
-        return -std::numeric_limits<double>::infinity();
-      case ReduceOp::kMin:
-        return std::numeric_limits<double>::infinity();
-      default:
-        return 0;
+      case ReduceOp::kProd: return 1;
+      case ReduceOp::kMax: return -std::numeric_limits<double>::infinity();
+      case ReduceOp::kMin: return std::numeric_limits<double>::infinity();
+      default: return 0;
     }
   }
   double join(double a, double b) const {
     switch (op_.op) {
-      case ReduceOp::kProd:
-        return a * b;
-      case ReduceOp::kMax:
-        return a != a || a > b ? a : b;
-      case ReduceOp::kMin:
-        return a != a || a < b ? a : b;
-      default:
-        return a + b;
+      case ReduceOp::kProd: return a * b;
+      case ReduceOp::kMax: return a != a || a > b ? a : b;
+      case ReduceOp::kMin: return a != a || a < b ? a : b;
+      default: return a + b;
     }
   }
   float finish(double value) const {

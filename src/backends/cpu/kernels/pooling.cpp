@@ -2,8 +2,8 @@
 #include "ops/op/pooling.h"
 
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "backends/cpu/kernels/simd/pool_simd.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/pool_simd.h"
 #include "core/error.h"
 #include "core/storage.h"
 
@@ -19,7 +19,8 @@ class PoolingInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0].dims;
     const auto& y = shapes.outputs[0].dims;
-    if (x.rank != 4 || op_.window[0] * op_.window[1] > kMostTaps) throw Unsupported("cpu.pooling: windows of {} axes", x.rank - 2);
+    if (x.rank != 4 || op_.window[0] * op_.window[1] > kMostTaps)
+      throw Unsupported("cpu.pooling: windows of {} axes", x.rank - 2);
     if (x.count() == 0 && y.count() != 0) throw Unsupported("cpu.pooling: windows over {}", x.text());
     const int64_t block = channelBlock(shapes.inputs[0].format);
     if (x[1] % block != 0) throw Unsupported("cpu.pooling: {} channels in blocks of {}", x[1], block);

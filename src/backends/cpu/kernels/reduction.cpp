@@ -5,8 +5,8 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/simd/row_simd.h"
-#include "core/strided.h"
 #include "core/platform/threads.h"
+#include "core/strided.h"
 #include "ops/op/reduce.h"
 #include "ops/op/softmax.h"
 
@@ -23,7 +23,8 @@ struct Axes {
   LoopSpace reduced;  // operand: input
 };
 
-Axes splitAxes(const Dims& dims, const Strides& in, const std::vector<bool>& isReduced, const std::vector<int64_t>& outStrides) {
+Axes splitAxes(const Dims& dims, const Strides& in, const std::vector<bool>& isReduced,
+               const std::vector<int64_t>& outStrides) {
   Dims keptDims;
   Dims reducedDims;
   Strides keptIn{}, keptOut{}, reducedIn{};
@@ -87,7 +88,8 @@ class ReduceInstance final : public runtime::KernelInstance {
     const int64_t widest = inner * reducedCount_ >= 2 * kGrain ? kRow / 8 : kRow;
     const int64_t block = rows ? std::min(inner, widest) : 1;
     const int64_t blocks = (inner + block - 1) / block;
-    platform::parallelFor(axes_.kept.outer() * blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
+    platform::parallelFor(axes_.kept.outer() * blocks,
+                          std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
                           [&](int64_t begin, int64_t end) {
                             for (int64_t i = begin; i < end; ++i) {
                               int64_t offsets[2];
@@ -198,14 +200,15 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const auto* in = static_cast<const float*>(arguments.inputs[0]);
     auto* out = static_cast<float*>(arguments.outputs[0]);
     const int64_t inner = axes_.kept.inner();
-    platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / 8 / extent_), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t offsets[2];
-        axes_.kept.offsets(i / inner, offsets);
-        const int64_t offset = offsets[1] + i % inner * axes_.kept.strides[1].back();
-        one(in + offset, out + offset);
-      }
-    });
+    platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / 8 / extent_),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t i = begin; i < end; ++i) {
+                              int64_t offsets[2];
+                              axes_.kept.offsets(i / inner, offsets);
+                              const int64_t offset = offsets[1] + i % inner * axes_.kept.strides[1].back();
+                              one(in + offset, out + offset);
+                            }
+                          });
   }
 
  private:

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "core/strided.h"
 #include "core/platform/threads.h"
+#include "core/strided.h"
 #include "ops/resize_taps.h"
 
 namespace tenon::backends::cpu {
@@ -17,8 +17,8 @@ constexpr int64_t kGrain = 8192;
 // One axis: [outer, in, inner] becomes [outer, out, inner] in memory.
 struct Pass {
   int64_t outer = 1, in = 1, out = 1, inner = 1;
-  int64_t step = 1;              // floats from one row of `inner` of the result to the next
-  std::vector<int32_t> first;    // per output position, where its taps begin; one more at the end
+  int64_t step = 1;            // floats from one row of `inner` of the result to the next
+  std::vector<int32_t> first;  // per output position, where its taps begin; one more at the end
   std::vector<int64_t> indices;
   std::vector<float> weights;
 
@@ -72,7 +72,8 @@ class ResizeInstance final : public runtime::KernelInstance {
       Pass pass;
       pass.in = x.dims[axis];
       pass.out = y.dims[axis];
-      const bool spreads = y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
+      const bool spreads =
+          y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
       const bool isScaled = !op_.scales.empty() && op_.scales[static_cast<size_t>(axis)] != 1;
       if (pass.in == pass.out && !isScaled && !spreads) continue;
       for (int64_t o = 0; o < pass.out; ++o) {
@@ -126,7 +127,7 @@ class ResizeInstance final : public runtime::KernelInstance {
 
   ops::Resize op_;
   std::vector<Pass> passes_;
-  int64_t half_ = 0;   // elements of the largest intermediate result
+  int64_t half_ = 0;  // elements of the largest intermediate result
   int64_t bytes_ = 0;
   bool empty_ = false;
 };

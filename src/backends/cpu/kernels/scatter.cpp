@@ -47,7 +47,8 @@ class ScatterInstance final : public runtime::KernelInstance {
   int64_t place(const void* indices, int64_t at, int axis) const {
     const int64_t extent = data_[axis];
     const int64_t index = loadInt(indexType_, indices, at);
-    checkUser(index >= -extent && index < extent, "scatter: index {} is outside axis {} of extent {}", index, axis, extent);
+    checkUser(index >= -extent && index < extent, "scatter: index {} is outside axis {} of extent {}", index, axis,
+              extent);
     return index < 0 ? index + extent : index;
   }
 

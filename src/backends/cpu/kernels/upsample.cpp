@@ -14,13 +14,16 @@ namespace {
 struct UpsampleKernel final : runtime::Kernel {
   UpsampleKernel(const ops::Deconvolution& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
-    if (w.data == nullptr || w.dims.rank != 4 || op.groups != 1) throw Unsupported("cpu.upsample needs constant weights of images and one group");
-    if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.upsample needs a bias that is a constant");
+    if (w.data == nullptr || w.dims.rank != 4 || op.groups != 1)
+      throw Unsupported("cpu.upsample needs constant weights of images and one group");
+    if (op.hasBias && load.constants[2].data == nullptr)
+      throw Unsupported("cpu.upsample needs a bias that is a constant");
     weights = w.dims;
     columns = w.dims[1] * w.dims[3];
     const int64_t taps = w.dims.count(2, 4);
     const auto* const data = static_cast<const float*>(w.data);
-    std::vector<float> matrix(static_cast<size_t>(w.dims[0] * columns));  // of one row of the window: [channel][tap, column]
+    std::vector<float> matrix(
+        static_cast<size_t>(w.dims[0] * columns));  // of one row of the window: [channel][tap, column]
     for (int64_t r = 0; r < w.dims[2]; ++r) {
       for (int64_t i = 0; i < w.dims[0] * columns; ++i) {
         const int64_t c = i / columns, s = i % columns / w.dims[1], k = i % w.dims[1];
@@ -38,9 +41,9 @@ struct UpsampleKernel final : runtime::Kernel {
 
   ops::Deconvolution op;
   Dims weights;
-  int64_t columns = 0;        // taps of a row of the window times output channels
-  Panels panels;              // [row of the window][panel][channel][column]
-  std::vector<float> bias;    // filled up to whole panels; empty without
+  int64_t columns = 0;      // taps of a row of the window times output channels
+  Panels panels;            // [row of the window][panel][channel][column]
+  std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
 class UpsampleInstance final : public runtime::KernelInstance {
@@ -61,7 +64,8 @@ class UpsampleInstance final : public runtime::KernelInstance {
     width_ = x[3];
     channels_ = x[1];
     outChannels_ = y[1];
-    const bool oneForAll = std::all_of(operands_.begin(), operands_.end(), [](auto operand) { return operand == TileEpilogue::Operand::kValue; });
+    const bool oneForAll = std::all_of(operands_.begin(), operands_.end(),
+                                       [](auto operand) { return operand == TileEpilogue::Operand::kValue; });
     isLate_ = oneForAll && !epilogue_.isDirect() && 2 * kernel_.columns <= tileGeometry().columns;
     return operands_.size() * static_cast<size_t>(kernel_.columns) * sizeof(float);
   }
@@ -72,7 +76,8 @@ class UpsampleInstance final : public runtime::KernelInstance {
     auto* const out = static_cast<float*>(arguments.outputs[0]);
     std::array<void*, kMostExtras> extras{};
     stretch(arguments.inputs + (kernel_.op.hasBias ? 3 : 2), static_cast<float*>(arguments.workspace), extras.data());
-    runJobs(rows_, rows_ * width_ * channels_ * kernel_.columns * kernel_.weights[2], [&](int64_t row) { line(row, x, out, extras.data()); });
+    runJobs(rows_, rows_ * width_ * channels_ * kernel_.columns * kernel_.weights[2],
+            [&](int64_t row) { line(row, x, out, extras.data()); });
   }
 
  private:
@@ -97,14 +102,16 @@ class UpsampleInstance final : public runtime::KernelInstance {
       const auto count = static_cast<int>(std::min<int64_t>(tileRows, width_ - first));
       const float* sources[kMaxTileRows];
       for (int i = 0; i < count; ++i) sources[i] = x + (row * width_ + first + i) * channels_;
-      for (int64_t r = 0; r < kernel_.weights[2]; ++r) tile(sources, count, r, (row * kernel_.weights[2] + r) * width_ + first, out, extras);
+      for (int64_t r = 0; r < kernel_.weights[2]; ++r)
+        tile(sources, count, r, (row * kernel_.weights[2] + r) * width_ + first, out, extras);
     }
     if (!isLate_) return;
     const int64_t floats = kernel_.weights[2] * width_ * kernel_.columns;
     epilogue_.finishInPlace(out + row * floats, floats, extras);
   }
 
-  void tile(const float* const* sources, int count, int64_t windowRow, int64_t outRow, float* out, void* const* extras) const {
+  void tile(const float* const* sources, int count, int64_t windowRow, int64_t outRow, float* out,
+            void* const* extras) const {
     const int64_t tileColumns = tileGeometry().columns;
     const auto function = tileFunctions()[static_cast<size_t>(count)];
     const int64_t panels = panelCount(kernel_.columns);
@@ -132,7 +139,9 @@ class UpsampleInstance final : public runtime::KernelInstance {
   bool isLate_ = false;  // the epilogue runs over whole lines, because a tile would be mostly columns that do not exist
 };
 
-std::unique_ptr<runtime::KernelInstance> UpsampleKernel::instantiate() const { return std::make_unique<UpsampleInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> UpsampleKernel::instantiate() const {
+  return std::make_unique<UpsampleInstance>(*this);
+}
 
 std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);

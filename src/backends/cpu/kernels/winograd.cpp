@@ -5,8 +5,8 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/window.h"
-#include "backends/cpu/kernels/simd/winograd_simd.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/winograd_simd.h"
 #include "core/error.h"
 #include "ops/op/convolution.h"
 #include "runtime/keeper.h"
@@ -19,12 +19,14 @@ constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products 
 struct WinogradKernel final : runtime::Kernel, runtime::Keeper {
   WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
-  runtime::Hold holds(size_t input) const override { return input == 1 ? runtime::Hold::kCopy : runtime::Hold::kNothing; }
+  runtime::Hold holds(size_t input) const override {
+    return input == 1 ? runtime::Hold::kCopy : runtime::Hold::kNothing;
+  }
 
   ops::Convolution op;
   Dims weights;
-  Panels panels;              // [product][panel][channel][column]
-  std::vector<float> bias;    // filled up to whole panels; empty without
+  Panels panels;            // [product][panel][channel][column]
+  std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
 WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
@@ -32,7 +34,8 @@ WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::Kernel
   if (w.data == nullptr || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3 || op.groups != 1) {
     throw Unsupported("cpu.winograd needs constant 3x3 weights and one group");
   }
-  if (op.hasBias && load.constants[2].data == nullptr) throw Unsupported("cpu.winograd needs a bias that is a constant");
+  if (op.hasBias && load.constants[2].data == nullptr)
+    throw Unsupported("cpu.winograd needs a bias that is a constant");
   weights = w.dims;
   if (load.sizesOnly) return;
   const int64_t columns = w.dims[0];
@@ -65,10 +68,10 @@ class WinogradInstance final : public runtime::KernelInstance {
 
  private:
   struct Block {
-    int64_t first;     // patch
+    int64_t first;  // patch
     int64_t count;
-    float* inputs;     // [product][patch][channel]
-    float* products;   // [product][patch][padded column]
+    float* inputs;    // [product][patch][channel]
+    float* products;  // [product][patch][padded column]
   };
   void transformInput(const Block& block, int64_t patch, const float* x) const;
   void multiply(const Block& block, int64_t product) const;
@@ -78,15 +81,17 @@ class WinogradInstance final : public runtime::KernelInstance {
   TileEpilogue epilogue_;
   size_t firstExtra_ = 2;
   Window window_;
-  int64_t down_ = 0, across_ = 0;   // patches of an image
+  int64_t down_ = 0, across_ = 0;  // patches of an image
   int64_t patches_ = 0, blockPatches_ = 0, blocks_ = 0;
-  int64_t columns_ = 0;             // padded
+  int64_t columns_ = 0;  // padded
   int64_t blockFloats_ = 0;
-  bool together_ = false;           // all threads share one block after another
+  bool together_ = false;  // all threads share one block after another
   std::vector<float> zeros_;
 };
 
-std::unique_ptr<runtime::KernelInstance> WinogradKernel::instantiate() const { return std::make_unique<WinogradInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> WinogradKernel::instantiate() const {
+  return std::make_unique<WinogradInstance>(*this);
+}
 
 size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   const auto& op = kernel_.op;
@@ -126,7 +131,8 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
       pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
     }
   }
-  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels, block.count * window_.channels);
+  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels,
+                             block.count * window_.channels);
 }
 
 void WinogradInstance::multiply(const Block& block, int64_t product) const {
@@ -166,8 +172,8 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
                                 kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
-      epilogue_.finish(results + i * kWinogradOut * width, static_cast<int>(across), width, std::min(width, window_.outChannels - column), out,
-                       extras, row, column, window_.outChannels);
+      epilogue_.finish(results + i * kWinogradOut * width, static_cast<int>(across), width,
+                       std::min(width, window_.outChannels - column), out, extras, row, column, window_.outChannels);
     }
   }
 }
@@ -187,9 +193,12 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
   if (together_) {
     for (int64_t index = 0; index < blocks_; ++index) {
       const Block block = blockAt(index, memory);
-      runJobs(block.count, block.count * window_.channels * transform, [&](int64_t patch) { transformInput(block, patch, x); });
-      runJobs(kWinogradProducts, kWinogradProducts * block.count * window_.channels * columns_, [&](int64_t p) { multiply(block, p); });
-      runJobs(block.count, block.count * columns_ * transform, [&](int64_t patch) { transformOutput(block, patch, out, extras); });
+      runJobs(block.count, block.count * window_.channels * transform,
+              [&](int64_t patch) { transformInput(block, patch, x); });
+      runJobs(kWinogradProducts, kWinogradProducts * block.count * window_.channels * columns_,
+              [&](int64_t p) { multiply(block, p); });
+      runJobs(block.count, block.count * columns_ * transform,
+              [&](int64_t patch) { transformOutput(block, patch, out, extras); });
     }
     return;
   }

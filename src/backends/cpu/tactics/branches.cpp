@@ -10,12 +10,13 @@ constexpr int64_t kPanel = 16;  // columns of a panel on most machines
 // Same window, groups of one: what one table of sources serves.
 bool isAlike(const ops::Convolution& a, const Dims& wa, const ops::Convolution& b, const Dims& wb) {
   return a.strides == b.strides && a.dilations == b.dilations && a.prePadding == b.prePadding &&
-         a.postPadding == b.postPadding && a.groups == 1 && b.groups == 1 && wa.rank == 4 && wb.rank == 4 && wa[1] == wb[1] &&
-         wa[2] == wb[2] && wa[3] == wb[3];
+         a.postPadding == b.postPadding && a.groups == 1 && b.groups == 1 && wa.rank == 4 && wb.rank == 4 &&
+         wa[1] == wb[1] && wa[2] == wb[2] && wa[3] == wb[3];
 }
 
 // The problem of a part by itself; its operator lives in `part`.
-compile::Problem problemOf(const compile::Problem& whole, const ops::CompositePart& part, const compile::TensorDesc& result) {
+compile::Problem problemOf(const compile::Problem& whole, const ops::CompositePart& part,
+                           const compile::TensorDesc& result) {
   compile::Problem own{part.op, {}, {result}, whole.symbols};
   for (const auto operand : part.inputs) own.inputs.push_back(whole.inputs[static_cast<size_t>(operand)]);
   return own;
@@ -46,7 +47,8 @@ class BranchesTactic final : public SimpleTactic {
       if (!isAlike(*first, window, *convolution, w)) return compile::no("windows of two kinds");
       const auto own = problemOf(problem, op->parts[p], problem.outputs[p]);
       if (const auto is = isTiledConvolution(own, *convolution); !is) return is;
-      if (w.count(2, 4) > kMostTileTaps) return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
+      if (w.count(2, 4) > kMostTileTaps)
+        return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
       partial += w[0] % kPanel != 0 ? 1 : 0;
     }
     // Whole panels gain nothing: libraries compute them one by one as fast.

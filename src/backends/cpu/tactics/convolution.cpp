@@ -4,7 +4,7 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kPlanarChannels = 8;   // up to so many, turning the image costs less than a reformat
+constexpr int64_t kPlanarChannels = 8;  // up to so many, turning the image costs less than a reformat
 
 class ConvolutionTactic final : public TiledConvolution {
  public:
@@ -12,7 +12,8 @@ class ConvolutionTactic final : public TiledConvolution {
 
  private:
   compile::Support takesWindow(const ops::Convolution& op, const Dims& w) const override {
-    if (w.count(2, 4) > kMostTileTaps) return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
+    if (w.count(2, 4) > kMostTileTaps)
+      return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
     if (w[0] / op.groups < 4) return compile::no("{} output channels in a group; panels want 4", w[0] / op.groups);
     return compile::yes();
   }

@@ -10,7 +10,8 @@ class MatMulTactic final : public SimpleTactic {
   MatMulTactic() : SimpleTactic("cpu.dnnl_matmul", false, 20) {}
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::MatMul>() == nullptr) return compile::no("it computes matrix products");
-    if (problem.inputs[0].dims.count() == 0 || problem.inputs[1].dims.count() == 0) return compile::no("an operand is empty");
+    if (problem.inputs[0].dims.count() == 0 || problem.inputs[1].dims.count() == 0)
+      return compile::no("an operand is empty");
     return onlyF32(problem);
   }
 };

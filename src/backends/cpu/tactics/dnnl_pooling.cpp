@@ -24,7 +24,8 @@ class PoolingTactic final : public SimpleTactic {
         }
       }
     }
-    if (op->ceilMode && !isLastWindowInside(*op, problem)) return compile::no("rounding up leaves a window behind the padding");
+    if (op->ceilMode && !isLastWindowInside(*op, problem))
+      return compile::no("rounding up leaves a window behind the padding");
     return onlyF32(problem);
   }
 
@@ -41,9 +42,9 @@ class PoolingTactic final : public SimpleTactic {
       const auto padding = [&](const Shape& all) { return all.empty() ? 0 : all[i].constant(); };
       const int64_t stride = op.strides.empty() ? 1 : op.strides[i];
       const int axis = static_cast<int>(i) + 2;
-      const int64_t after = problem.symbols.empty()
-          ? (problem.outputs[0].dims[axis] - 1) * stride + op.window[i] - problem.inputs[0].dims[axis] - padding(op.prePadding)
-          : padding(op.postPadding) + stride - 1;
+      const int64_t after = problem.symbols.empty() ? (problem.outputs[0].dims[axis] - 1) * stride + op.window[i] -
+                                                          problem.inputs[0].dims[axis] - padding(op.prePadding)
+                                                    : padding(op.postPadding) + stride - 1;
       if (after >= op.window[i]) return false;
     }
     return true;

@@ -12,7 +12,8 @@ class GemmTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return compile::no("it computes matrix products");
-    if (const auto fits = tileEpilogueFits(problem, op->epilogue, 2, problem.outputs[0].dims.rank - 1); !fits) return fits;
+    if (const auto fits = tileEpilogueFits(problem, op->epilogue, 2, problem.outputs[0].dims.rank - 1); !fits)
+      return fits;
     return onlyF32(problem);
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {

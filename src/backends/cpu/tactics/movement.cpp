@@ -14,7 +14,8 @@ namespace {
 // Whether the tensor can be in the format: images in blocks of channels have whole ones.
 compile::Support canBe(const compile::TensorDesc& tensor, Format format) {
   const int64_t block = channelBlock(format);
-  if (tensor.dims.rank < 3 && format != Format::kLinear) return compile::no("{} axes have no {} form", tensor.dims.rank, tenon::name(format));
+  if (tensor.dims.rank < 3 && format != Format::kLinear)
+    return compile::no("{} axes have no {} form", tensor.dims.rank, tenon::name(format));
   if (block > 1 && (tensor.dims.rank != 4 || tensor.dims[1] % block != 0)) {
     return compile::no("{} is no image of whole blocks of {} channels", tensor.dims.text(), block);
   }
@@ -31,7 +32,8 @@ class MovementTactic final : public SimpleTactic {
     }
     if (const auto* slice = problem.op.as<ops::Slice>()) {
       if (slice->mode != ops::SliceMode::kStrict && slice->mode != ops::SliceMode::kFill) {
-        return compile::no("slice mode {}; it copies and fills", enumNames(slice->mode)[static_cast<size_t>(slice->mode)]);
+        return compile::no("slice mode {}; it copies and fills",
+                           enumNames(slice->mode)[static_cast<size_t>(slice->mode)]);
       }
       return compile::yes();
     }
@@ -55,11 +57,13 @@ class MovementTactic final : public SimpleTactic {
     if (problem.op.as<ops::Concat>() != nullptr) {
       addBlockedCandidate(name(), problem, result);
       const auto& last = result.back();  // every part must be in blocks then
-      const bool mixed = std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
+      const bool mixed =
+          std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
       if (mixed && channelBlock(last.outputs[0]) > 1) result.pop_back();
     }
     const auto* slice = problem.op.as<ops::Slice>();
-    if (slice == nullptr || slice->mode == ops::SliceMode::kStrict) allowPitch(result);  // what fills writes the whole result first
+    if (slice == nullptr || slice->mode == ops::SliceMode::kStrict)
+      allowPitch(result);  // what fills writes the whole result first
     return result;
   }
 };

@@ -1,6 +1,6 @@
 // When the block-wise pointwise kernel can be used.
-#include "backends/cpu/tactics/common/scalar_work.h"
 #include "ops/op/pointwise.h"
+#include "backends/cpu/tactics/common/scalar_work.h"
 
 namespace tenon::backends::cpu {
 

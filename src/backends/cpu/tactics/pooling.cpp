@@ -16,9 +16,11 @@ class PoolingTactic final : public SimpleTactic {
     if (op->window.size() != 2) return compile::no("{} spatial axes; it walks images", op->window.size());
     if (op->type == ops::PoolingType::kMaxAverageBlend) return compile::no("it has no blend of maximum and average");
     // With rounding up a window may lie outside altogether, and then cells are counted differently.
-    if (op->ceilMode && !isWithin(*op, problem)) return compile::no("rounding up leaves windows that reach beyond the image");
+    if (op->ceilMode && !isWithin(*op, problem))
+      return compile::no("rounding up leaves windows that reach beyond the image");
     constexpr int64_t kMostTaps = 1024;
-    if (op->window[0] * op->window[1] > kMostTaps) return compile::no("a window of {} cells; at most {}", op->window[0] * op->window[1], kMostTaps);
+    if (op->window[0] * op->window[1] > kMostTaps)
+      return compile::no("a window of {} cells; at most {}", op->window[0] * op->window[1], kMostTaps);
     for (size_t i = 0; i < 2; ++i) {
       for (const auto* padding : {&op->prePadding, &op->postPadding}) {
         if (padding->empty()) continue;

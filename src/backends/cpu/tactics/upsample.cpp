@@ -13,12 +13,15 @@ class UpsampleTactic final : public SimpleTactic {
     const auto* op = problem.op.as<ops::Deconvolution>();
     if (op == nullptr) return compile::no("it computes deconvolutions");
     const auto& w = problem.inputs[1];
-    if (w.dims.rank != 4 || op->groups != 1) return compile::no("{} spatial axes and {} groups; it walks images of one", w.dims.rank - 2, op->groups);
-    if (w.constant == nullptr || (op->hasBias && problem.inputs[2].constant == nullptr)) return compile::no("the weights or the bias are computed");
+    if (w.dims.rank != 4 || op->groups != 1)
+      return compile::no("{} spatial axes and {} groups; it walks images of one", w.dims.rank - 2, op->groups);
+    if (w.constant == nullptr || (op->hasBias && problem.inputs[2].constant == nullptr))
+      return compile::no("the weights or the bias are computed");
     for (size_t i = 0; i < 2; ++i) {
       const int64_t stride = op->strides.empty() ? 1 : op->strides[i];
       const int64_t dilation = op->dilations.empty() ? 1 : op->dilations[i];
-      if (stride != w.dims[static_cast<int>(i) + 2] || dilation != 1) return compile::no("windows that overlap or leave gaps");
+      if (stride != w.dims[static_cast<int>(i) + 2] || dilation != 1)
+        return compile::no("windows that overlap or leave gaps");
       for (const auto* padding : {&op->prePadding, &op->postPadding}) {
         if (!padding->empty() && !(*padding)[i].isConstant(0)) return compile::no("a result that is cut or padded");
       }

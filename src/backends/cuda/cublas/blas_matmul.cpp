@@ -14,9 +14,9 @@ using ops::ScalarArgument;
 using ops::ScalarOp;
 
 constexpr std::array<cublasLtMatmulAlgoConfigAttributes_t, 8> kSettings{
-    CUBLASLT_ALGO_CONFIG_TILE_ID,       CUBLASLT_ALGO_CONFIG_STAGES_ID,     CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION,
-    CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID};
+    CUBLASLT_ALGO_CONFIG_TILE_ID,          CUBLASLT_ALGO_CONFIG_STAGES_ID,       CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING,   CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION,
+    CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID,   CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID};
 
 constexpr size_t kTile = 0, kStages = 1, kSplit = 2, kReduction = 3, kCluster = 7;  // among the settings
 // The last two are 16 bits wide.
@@ -61,7 +61,8 @@ struct BlasRange {
 
   BlasRange(cublasLtHandle_t lt, int32_t id, cublasComputeType_t compute, cudaDataType_t type, cudaDataType_t result) {
     cublasLtMatmulAlgo_t algorithm{};
-    if (blasLt().algoInit(lt, compute, CUDA_R_32F, type, type, result, result, id, &algorithm) != CUBLAS_STATUS_SUCCESS) return;
+    if (blasLt().algoInit(lt, compute, CUDA_R_32F, type, type, result, result, id, &algorithm) != CUBLAS_STATUS_SUCCESS)
+      return;
     const auto list = [&](cublasLtMatmulAlgoCapAttributes_t attribute) {
       std::array<uint32_t, 1024> values{};
       size_t bytes = 0;
@@ -87,7 +88,8 @@ int64_t batchOf(const Dims& dims) { return dims.count(0, dims.rank - 2); }
 
 }  // namespace
 
-std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras, const Dims& result) {
+std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
+                                          const Dims& result) {
   BlasEpilogue epilogue;
   bool added = false;
   for (size_t i = 0; i < expr.instructions.size(); ++i) {
@@ -109,7 +111,8 @@ std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span
       case ScalarOp::k_relu:
       case ScalarOp::k_gelu_tanh:
         if (!isSoFar(a)) return std::nullopt;
-        epilogue.activation = instruction.op == ScalarOp::k_relu ? BlasEpilogue::Activation::kRelu : BlasEpilogue::Activation::kGeluTanh;
+        epilogue.activation =
+            instruction.op == ScalarOp::k_relu ? BlasEpilogue::Activation::kRelu : BlasEpilogue::Activation::kGeluTanh;
         break;
       case ScalarOp::k_mul:
       case ScalarOp::k_div: {
@@ -122,7 +125,8 @@ std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span
       }
       case ScalarOp::k_add: {
         const auto& other = isSoFar(a) ? b : a;
-        if (!isSoFar(isSoFar(a) ? a : b) || other.kind != ScalarArgument::Kind::kInput || other.index < 1) return std::nullopt;
+        if (!isSoFar(isSoFar(a) ? a : b) || other.kind != ScalarArgument::Kind::kInput || other.index < 1)
+          return std::nullopt;
         const auto at = static_cast<size_t>(other.index) - 1;
         if (at >= extras.size()) return std::nullopt;
         const auto& dims = extras[at].dims;
@@ -156,11 +160,13 @@ std::string blasRefusal(const ops::MatMul&, const runtime::Shapes& shapes) {
   if (type != DataType::kF32 && type != DataType::kF16 && type != DataType::kBF16) {
     return fmt::format("operands of {}; it computes f32, f16 and bf16", name(type));
   }
-  if (y.dtype != type && (y.dtype != DataType::kF32 || shapes.inputs.size() != 2)) return fmt::format("a result of {} from operands of {}", name(y.dtype), name(type));
+  if (y.dtype != type && (y.dtype != DataType::kF32 || shapes.inputs.size() != 2))
+    return fmt::format("a result of {} from operands of {}", name(y.dtype), name(type));
   for (size_t i = 0; i < 2; ++i) {
     const auto& dims = shapes.inputs[i].dims;
     if (dims.count() == 0) return fmt::format("operand {} is empty", i);
-    if (batchOf(dims) != 1 && batchOf(dims) != batchOf(y.dims)) return fmt::format("operand {} broadcasts some batch axes and not others", i);
+    if (batchOf(dims) != 1 && batchOf(dims) != batchOf(y.dims))
+      return fmt::format("operand {} broadcasts some batch axes and not others", i);
     if (shapes.inputs[i].format != Format::kLinear) return "an operand that is not in rows";
   }
   return {};
@@ -254,8 +260,10 @@ BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, b
   if (epilogue.activation == Activation::kRelu) kind = bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   if (epilogue.activation == Activation::kGeluTanh) kind = bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, kind);
-  layout(layouts_[0], type_, shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n, shape.batchedB);
-  layout(layouts_[1], type_, shape.transposeA ? shape.k : shape.m, shape.transposeA ? shape.m : shape.k, shape.batchedA);
+  layout(layouts_[0], type_, shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n,
+         shape.batchedB);
+  layout(layouts_[1], type_, shape.transposeA ? shape.k : shape.m, shape.transposeA ? shape.m : shape.k,
+         shape.batchedA);
   layout(layouts_[2], resultType_, shape.m, shape.n, true, pitch);
 }
 
@@ -276,14 +284,16 @@ void BlasProduct::layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, in
   const auto batch = static_cast<int32_t>(shape_.batch);
   const int64_t stride = batched ? rows * pitch : 0;
   check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), "a batch");
-  check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "a batch's stride");
+  check(lt.matrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+        "a batch's stride");
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> BlasProduct::ask(int most) const {
   const auto& lt = blasLt();
   cublasLtMatmulPreference_t preference = nullptr;
   check(lt.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
-  lt.preferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kBlasWorkspaceBytes, sizeof kBlasWorkspaceBytes);
+  lt.preferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kBlasWorkspaceBytes,
+                            sizeof kBlasWorkspaceBytes);
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<size_t>(most));
   int count = 0;
   const auto& [b, a, y] = layouts_;
@@ -301,10 +311,12 @@ std::vector<BlasAlgorithm> BlasProduct::propose(int most) const {
   for (const auto& one : ask(most)) {
     BlasAlgorithm algorithm;
     size_t written = 0;
-    bool complete = lt.algoConfigGet(&one.algo, CUBLASLT_ALGO_CONFIG_ID, &algorithm.id, sizeof algorithm.id, &written) == CUBLAS_STATUS_SUCCESS;
+    bool complete = lt.algoConfigGet(&one.algo, CUBLASLT_ALGO_CONFIG_ID, &algorithm.id, sizeof algorithm.id,
+                                     &written) == CUBLAS_STATUS_SUCCESS;
     for (size_t s = 0; s < kSettings.size(); ++s) {
       uint32_t value = 0;
-      complete = complete && lt.algoConfigGet(&one.algo, kSettings[s], &value, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
+      complete = complete &&
+                 lt.algoConfigGet(&one.algo, kSettings[s], &value, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
       algorithm.settings[s] = static_cast<int32_t>(value);
     }
     if (complete && std::find(result.begin(), result.end(), algorithm) == result.end()) result.push_back(algorithm);
@@ -330,7 +342,9 @@ std::vector<BlasAlgorithm> BlasProduct::search(int most, size_t more) const {
     auto one = base;
     for (const int32_t split : range.splits) {
       one.settings[kSplit] = split;
-      one.settings[kReduction] = split == 1 ? 0 : base.settings[kReduction] != 0 ? base.settings[kReduction] : range.reduction;
+      one.settings[kReduction] = split == 1                       ? 0
+                                 : base.settings[kReduction] != 0 ? base.settings[kReduction]
+                                                                  : range.reduction;
       offer(one);
     }
     if (std::find(ids.begin(), ids.end(), base.id) != ids.end()) continue;
@@ -349,19 +363,23 @@ std::vector<BlasAlgorithm> BlasProduct::search(int most, size_t more) const {
       }
     }
   }
-  for (size_t i = 0; i < std::min(more, found.size()); ++i) result.push_back(found[i * found.size() / std::min(more, found.size())]);
+  for (size_t i = 0; i < std::min(more, found.size()); ++i)
+    result.push_back(found[i * found.size() / std::min(more, found.size())]);
   return result;
 }
 
 bool BlasProduct::make(const BlasAlgorithm& algorithm, cublasLtMatmulAlgo_t& made, size_t& workspaceBytes) const {
   const auto& lt = blasLt();
-  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, resultType_, resultType_, algorithm.id, &made) != CUBLAS_STATUS_SUCCESS) return false;
+  if (lt.algoInit(handle(), compute_, CUDA_R_32F, type_, type_, resultType_, resultType_, algorithm.id, &made) !=
+      CUBLAS_STATUS_SUCCESS)
+    return false;
   for (size_t s = 0; s < kSettings.size(); ++s) {
     // Not every algorithm lets every attribute be set, not even to what it is.
     const auto value = static_cast<uint32_t>(algorithm.settings[s]);
     uint32_t present = 0;
     size_t written = 0;
-    const bool known = lt.algoConfigGet(&made, kSettings[s], &present, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
+    const bool known =
+        lt.algoConfigGet(&made, kSettings[s], &present, settingBytes(s), &written) == CUBLAS_STATUS_SUCCESS;
     if (known && present == value) continue;
     if (lt.algoConfigSet(&made, kSettings[s], &value, settingBytes(s)) != CUBLAS_STATUS_SUCCESS) return false;
   }
@@ -382,15 +400,17 @@ bool BlasProduct::useFirst() {
   return true;
 }
 
-void BlasProduct::run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace, void* stream) {
+void BlasProduct::run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace,
+                      void* stream) {
   const auto& lt = blasLt();
   if (epilogue_.bias >= 0 && bias != boundBias_) {
     check(lt.matmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias), "a bias");
     boundBias_ = bias;
   }
   const float beta = residual != nullptr ? 1.0f : 0.0f;
-  check(lt.matmul(handle(), operation_, &epilogue_.alpha, b, layouts_[0], a, layouts_[1], &beta, residual != nullptr ? residual : y, layouts_[2], y,
-                  layouts_[2], &algorithm_, workspace, workspaceBytes_, static_cast<cudaStream_t>(stream)),
+  check(lt.matmul(handle(), operation_, &epilogue_.alpha, b, layouts_[0], a, layouts_[1], &beta,
+                  residual != nullptr ? residual : y, layouts_[2], y, layouts_[2], &algorithm_, workspace,
+                  workspaceBytes_, static_cast<cudaStream_t>(stream)),
         "cublasLtMatmul");
 }
 

@@ -29,7 +29,8 @@ struct BlasEpilogue {
 };
 
 // The expression as such an epilogue; nothing where it is another computation. `extras` are x1, x2, ....
-std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras, const Dims& result);
+std::optional<BlasEpilogue> matchEpilogue(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
+                                          const Dims& result);
 
 // Extents of y = a b as one strided batch; a batch of `a` times one `b` is a single product of more rows.
 struct BlasShape {
@@ -57,16 +58,17 @@ struct BlasAlgorithm {
 
 // How a kernel computes, as records and variants write it: "whole,tf32,21:...".
 struct BlasChoice {
-  bool whole = true;   // the epilogue by cuBLASLt, else by a generated kernel in place
-  bool parted = false;  // with the epilogue: wholeColumns into the workspace and from there to the result, then the rest
+  bool whole = true;  // the epilogue by cuBLASLt, else by a generated kernel in place
+  bool parted =
+      false;  // with the epilogue: wholeColumns into the workspace and from there to the result, then the rest
   bool tf32 = false;
   BlasAlgorithm algorithm;
   std::string text() const;
   static BlasChoice parse(std::string_view text);
 };
 
-// Columns of the result that are whole packs of 16 bytes, where the rest of a pack costs cuBLASLt its quick algorithms and
-// is computed apart: transposed right operands, results of 1 MiB and more. 0: all columns at once.
+// Columns of the result that are whole packs of 16 bytes, where the rest of a pack costs cuBLASLt its quick algorithms
+// and is computed apart: transposed right operands, results of 1 MiB and more. 0: all columns at once.
 int64_t wholeColumns(const BlasShape& shape);
 // The product of those columns: halves even where the result is f32, since they are half the bytes on the way there.
 BlasShape wholeProduct(BlasShape shape);
@@ -82,14 +84,15 @@ class BlasProduct {
 
   // What cuBLASLt's heuristic offers, best first.
   std::vector<BlasAlgorithm> propose(int most) const;
-  // The same and, behind it, up to `more` other tiles, stages, clusters and splits of the inner extent with which the offered
-  // algorithms can compute this product, spread over all there are.
+  // The same and, behind it, up to `more` other tiles, stages, clusters and splits of the inner extent with which the
+  // offered algorithms can compute this product, spread over all there are.
   std::vector<BlasAlgorithm> search(int most, size_t more) const;
   // Makes the algorithm ready; false when it does not fit. The workspace it needs is then known.
   bool use(const BlasAlgorithm& algorithm);
   bool useFirst();  // what the heuristic holds for the best, as it is
   size_t workspaceBytes() const noexcept { return workspaceBytes_; }
-  void run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace, void* stream);
+  void run(const void* a, const void* b, const void* bias, const void* residual, void* y, void* workspace,
+           void* stream);
 
  private:
   std::vector<cublasLtMatmulHeuristicResult_t> ask(int most) const;
@@ -102,7 +105,8 @@ class BlasProduct {
   cudaDataType_t type_;
   cudaDataType_t resultType_;
   cublasLtMatmulDesc_t operation_ = nullptr;
-  std::array<cublasLtMatrixLayout_t, 3> layouts_{};  // b, a, y: row-major products are column-major ones in exchanged order
+  std::array<cublasLtMatrixLayout_t, 3>
+      layouts_{};  // b, a, y: row-major products are column-major ones in exchanged order
   cublasLtMatmulAlgo_t algorithm_{};
   size_t workspaceBytes_ = 0;
   const void* boundBias_ = nullptr;

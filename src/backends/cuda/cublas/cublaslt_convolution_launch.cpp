@@ -1,14 +1,15 @@
 // Convolutions of points through the kernel for matrix products.
 #include "backends/cuda/cublas/blas_matmul.h"
-#include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/cublas/point_convolution.h"
+#include "backends/cuda/kernels/common/kernel_row.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
 class PointInstance final : public runtime::KernelInstance {
  public:
-  PointInstance(const ops::Convolution& op, std::unique_ptr<runtime::KernelInstance> product) : op_(op), product_(std::move(product)) {}
+  PointInstance(const ops::Convolution& op, std::unique_ptr<runtime::KernelInstance> product)
+      : op_(op), product_(std::move(product)) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const PointConvolution point(op_, shapes);
@@ -25,9 +26,11 @@ class PointInstance final : public runtime::KernelInstance {
 class PointKernel final : public runtime::Kernel {
  public:
   explicit PointKernel(const runtime::KernelLoad& load) : op_(descriptionOf<ops::Convolution>(load)) {
-    const plan::KernelRecord record{"cuda", "cublaslt_matmul", kBlasMatMulVersion, ops::Operator(productOf(op_)).text(), load.record.params, -1};
+    const plan::KernelRecord record{
+        "cuda", "cublaslt_matmul", kBlasMatMulVersion, ops::Operator(productOf(op_)).text(), load.record.params, -1};
     for (const auto& row : kernelTable()) {
-      if (row.name == record.name && row.version == record.version) product_ = row.load({record, load.constants, {}, load.log});
+      if (row.name == record.name && row.version == record.version)
+        product_ = row.load({record, load.constants, {}, load.log});
     }
     checkInternal(product_ != nullptr, "backend cuda has no kernel '{}' of version {}", record.name, record.version);
   }
@@ -43,8 +46,9 @@ class PointKernel final : public runtime::Kernel {
 }  // namespace
 
 KernelRow kernelRow_cublaslt_convolution() {
-  return {"cublaslt_convolution", 1,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<PointKernel>(load); }};
+  return {"cublaslt_convolution", 1, [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<PointKernel>(load);
+          }};
 }
 
 }  // namespace tenon::backends::cuda

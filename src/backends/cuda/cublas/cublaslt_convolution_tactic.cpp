@@ -1,7 +1,7 @@
 // Convolutions of points, whose epilogue cuBLASLt knows, as matrix products of channels-last tensors.
-#include "backends/cuda/tactics/tactic_util.h"
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cublas/point_convolution.h"
+#include "backends/cuda/tactics/tactic_util.h"
 
 namespace tenon::backends::cuda {
 namespace {

@@ -1,13 +1,13 @@
-// Matrix products through cuBLASLt; an epilogue that it lacks by a generated kernel over the result in place. Columns that
-// are no whole packs cost it more than a copy of the result: then whole packs are computed apart from the rest.
+// Matrix products through cuBLASLt; an epilogue that it lacks by a generated kernel over the result in place. Columns
+// that are no whole packs cost it more than a copy of the result: then whole packs are computed apart from the rest.
 #include <mutex>
 #include <utility>
 
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
-#include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
+#include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -20,7 +20,8 @@ class MatMulKernel final : public runtime::Kernel {
     if (!blasLt().missing.empty()) throw Unsupported("cuda.cublaslt_matmul: {}", blasLt().missing);
     const std::string_view params = load.record.params;
     const auto split = params.find(';');
-    if (split == std::string_view::npos) throw UserError("parameters of a cuBLASLt product: '{}' lacks the extents behind ';'", params);
+    if (split == std::string_view::npos)
+      throw UserError("parameters of a cuBLASLt product: '{}' lacks the extents behind ';'", params);
     choice = BlasChoice::parse(params.substr(0, split));
     tunedFor = params.substr(split + 1);
     if (choice.parted) copies = std::make_unique<const Module>(code_, copyCode());
@@ -40,7 +41,7 @@ class MatMulKernel final : public runtime::Kernel {
   ops::MatMul op;
   BlasChoice choice;
   std::unique_ptr<const Module> copies;  // of a parted one
-  std::string tunedFor;  // BlasShape::text(): for other extents the heuristic's first algorithm is used
+  std::string tunedFor;                  // BlasShape::text(): for other extents the heuristic's first algorithm is used
 
  private:
   std::vector<std::byte> code_;
@@ -85,8 +86,8 @@ class MatMulInstance final : public runtime::KernelInstance {
                   arguments.workspace, arguments.stream);
     if (whole_ != 0) {
       widens_ ? widening_.launch(rows, y, arguments.stream) : copy_.launch(rows, y, arguments.stream);
-      rest_->run(arguments.inputs[0], static_cast<const std::byte*>(arguments.inputs[1]) + restOfWeights_, nullptr, nullptr,
-                 static_cast<std::byte*>(y) + restOfResult_, arguments.workspace, arguments.stream);
+      rest_->run(arguments.inputs[0], static_cast<const std::byte*>(arguments.inputs[1]) + restOfWeights_, nullptr,
+                 nullptr, static_cast<std::byte*>(y) + restOfResult_, arguments.workspace, arguments.stream);
     }
     if (!apart_) return;
     operands_[0] = arguments.outputs[0];
@@ -116,9 +117,11 @@ class MatMulInstance final : public runtime::KernelInstance {
     if (widens_) {
       widening_.configure(*kernel_.copies, shape.type, shape.m, whole_, columns);
     } else {
-      copy_.configure(*kernel_.copies, Dims{shape.m, whole_}, Strides{whole_, 1}, 0, Strides{columns, 1}, 0, static_cast<int>(resultBytes));
+      copy_.configure(*kernel_.copies, Dims{shape.m, whole_}, Strides{whole_, 1}, 0, Strides{columns, 1}, 0,
+                      static_cast<int>(resultBytes));
     }
-    rowsAt_ = (std::max(product_->workspaceBytes(), rest_->workspaceBytes()) + kAlignment - 1) / kAlignment * kAlignment;
+    rowsAt_ =
+        (std::max(product_->workspaceBytes(), rest_->workspaceBytes()) + kAlignment - 1) / kAlignment * kAlignment;
     return rowsAt_ + static_cast<size_t>(shape.m * whole_) * operandBytes;
   }
   void configureEpilogue(const runtime::Shapes& shapes) {
@@ -133,8 +136,8 @@ class MatMulInstance final : public runtime::KernelInstance {
   const MatMulKernel& kernel_;
   bool empty_ = false;
   bool apart_ = false;
-  int64_t whole_ = 0;    // columns that are computed apart from the rest; 0: all at once
-  size_t rowsAt_ = 0;    // of those, within the workspace
+  int64_t whole_ = 0;                            // columns that are computed apart from the rest; 0: all at once
+  size_t rowsAt_ = 0;                            // of those, within the workspace
   size_t restOfWeights_ = 0, restOfResult_ = 0;  // where the others begin, in bytes
   bool widens_ = false;
   StridedCopy copy_;
@@ -145,9 +148,13 @@ class MatMulInstance final : public runtime::KernelInstance {
   std::vector<void*> operands_;
 };
 
-std::unique_ptr<runtime::KernelInstance> MatMulKernel::instantiate() const { return std::make_unique<MatMulInstance>(*this); }
+std::unique_ptr<runtime::KernelInstance> MatMulKernel::instantiate() const {
+  return std::make_unique<MatMulInstance>(*this);
+}
 
-std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) { return std::make_unique<MatMulKernel>(request); }
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  return std::make_unique<MatMulKernel>(request);
+}
 
 }  // namespace
 

@@ -1,9 +1,10 @@
-// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic, and as many more as the problem asks for.
-#include "backends/cuda/tactics/tactic_util.h"
+// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic, and as many more as the problem asks
+// for.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/driver/cuda_device.h"
-#include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
+#include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -58,17 +59,21 @@ class MatMulTactic final : public compile::Tactic {
     if (const auto epilogue = matchEpilogue(op.epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) {
       ask(shape, *epilogue, true, false, kMostWhole);
       const auto part = wholeProduct(shape);
-      if (part.n != 0 && epilogue->mayBeParted() && nvrtc().missing.empty()) ask(part, *epilogue, true, true, kMostParted);
+      if (part.n != 0 && epilogue->mayBeParted() && nvrtc().missing.empty())
+        ask(part, *epilogue, true, true, kMostParted);
     }
-    if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty()) ask(shape, {}, false, false, result.empty() ? kMostWhole : kMostBare);
+    if (!op.epilogue.empty() && generatedRefusal(op, shape.type).empty())
+      ask(shape, {}, false, false, result.empty() ? kMostWhole : kMostBare);
     return result;
   }
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     const LinearOperands operands(problem);
     const auto shape = blasShape(*problem.op.as<ops::MatMul>(), operands.shapes);
-    return {"cuda", "cublaslt_matmul", kBlasMatMulVersion, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
+    return {"cuda", "cublaslt_matmul", kBlasMatMulVersion, problem.op.text(), candidate.variant + ";" + shape.text(),
+            -1};
   }
-  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate, const plan::KernelRecord&) const override {
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate,
+                                    const plan::KernelRecord&) const override {
     const auto& op = *problem.op.as<ops::MatMul>();
     const auto choice = BlasChoice::parse(candidate.variant);
     if (choice.parted) return compile(copyCode().source(), computeCapability());

@@ -10,8 +10,8 @@
 
 namespace tenon::backends::cuda {
 
-// Why operands of these extents are no such product with an epilogue that reads rows, columns or single numbers, or empty.
-// `extents(i)`: of input i.
+// Why operands of these extents are no such product with an epilogue that reads rows, columns or single numbers, or
+// empty. `extents(i)`: of input i.
 template <typename Extents>
 std::string flatProductRefusal(const ops::MatMul& op, size_t inputs, const Extents& extents, const Dims& y) {
   if (op.transposeA) return "a transposed first operand";
@@ -35,7 +35,8 @@ template <typename Parameters>
 size_t setFlatProduct(Parameters& p, const ops::MatMul& op, const runtime::Shapes& shapes) {
   const Dims& b = shapes.inputs[1].dims;
   const Dims& y = shapes.outputs[0].dims;
-  const auto refusal = flatProductRefusal(op, shapes.inputs.size(), [&](size_t i) -> const Dims& { return shapes.inputs[i].dims; }, y);
+  const auto refusal = flatProductRefusal(
+      op, shapes.inputs.size(), [&](size_t i) -> const Dims& { return shapes.inputs[i].dims; }, y);
   checkUser(refusal.empty(), "matmul as one product of rows: {}; the result has shape {}", refusal, y.text());
   p.columns = y[y.rank - 1];
   p.rows = y.count(0, y.rank - 1);

@@ -12,7 +12,8 @@ bool isPoint(const ops::Convolution& op, const Dims& w) {
   const auto one = [](int64_t v) { return v == 1; };
   const auto zero = [](const Extent& e) { return e.isConstant(0); };
   return op.groups == 1 && w.count(2, w.rank) == 1 && std::all_of(op.strides.begin(), op.strides.end(), one) &&
-         std::all_of(op.prePadding.begin(), op.prePadding.end(), zero) && std::all_of(op.postPadding.begin(), op.postPadding.end(), zero);
+         std::all_of(op.prePadding.begin(), op.prePadding.end(), zero) &&
+         std::all_of(op.postPadding.begin(), op.postPadding.end(), zero);
 }
 
 // An input of the epilogue as vector, scalar or matrix; rank 0 where it is none.

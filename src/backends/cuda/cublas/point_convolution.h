@@ -10,8 +10,8 @@
 
 namespace tenon::backends::cuda {
 
-// The product of places and weights, and its operands as matrices: x [places,C], w [K,C], then the bias and the inputs of
-// the epilogue as vectors, scalars or matrices.
+// The product of places and weights, and its operands as matrices: x [places,C], w [K,C], then the bias and the inputs
+// of the epilogue as vectors, scalars or matrices.
 struct PointConvolution {
   ops::MatMul product;
   std::vector<runtime::TensorShape> inputs;

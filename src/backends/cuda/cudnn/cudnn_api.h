@@ -129,7 +129,13 @@ enum class ConvolutionMode : int { kCrossCorrelation = 1 };
 enum class ReductionOperator : int { kAdd = 0, kMax = 3 };  // cudnnReduceTensorOp_t
 enum class HeuristicMode : int { kB = 1, kFallback = 2, kA = 3 };
 enum class KnobType : int {};
-enum class NumericalNote : int { kTensorCores = 0, kDownConvertsInputs = 1, kReducedPrecisionReduction = 2, kFft = 3, kNondeterministic = 4 };
+enum class NumericalNote : int {
+  kTensorCores = 0,
+  kDownConvertsInputs = 1,
+  kReducedPrecisionReduction = 2,
+  kFft = 3,
+  kNondeterministic = 4
+};
 
 enum class BehaviorNote : int { kCompiledAtRunTime = 0 };  // cudnnBackendBehaviorNote_t
 
@@ -168,8 +174,10 @@ struct Library {
   Status (*createDescriptor)(Kind kind, RawDescriptor* descriptor);
   Status (*destroyDescriptor)(RawDescriptor descriptor);
   Status (*finalize)(RawDescriptor descriptor);
-  Status (*setAttribute)(RawDescriptor descriptor, Attribute name, AttributeType type, int64_t count, const void* values);
-  Status (*getAttribute)(RawDescriptor descriptor, Attribute name, AttributeType type, int64_t room, int64_t* count, void* values);
+  Status (*setAttribute)(RawDescriptor descriptor, Attribute name, AttributeType type, int64_t count,
+                         const void* values);
+  Status (*getAttribute)(RawDescriptor descriptor, Attribute name, AttributeType type, int64_t room, int64_t* count,
+                         void* values);
   Status (*execute)(Handle handle, RawDescriptor plan, RawDescriptor pack);
 };
 

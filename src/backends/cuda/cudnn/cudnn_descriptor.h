@@ -52,7 +52,8 @@ class Descriptor {
   }
   template <typename T>
   void set(Attribute name, std::span<const T> values) {
-    check(library().setAttribute(raw_, name, attributeType<T>(), static_cast<int64_t>(values.size()), values.data()), "an attribute");
+    check(library().setAttribute(raw_, name, attributeType<T>(), static_cast<int64_t>(values.size()), values.data()),
+          "an attribute");
   }
   void set(Attribute name, const Descriptor& value) {
     check(library().setAttribute(raw_, name, AttributeType::kDescriptor, 1, &value.raw_), "an attribute");
@@ -60,11 +61,16 @@ class Descriptor {
   void set(Attribute name, const std::vector<Descriptor>& values) {
     std::vector<RawDescriptor> raw;
     for (const auto& value : values) raw.push_back(value.raw());
-    check(library().setAttribute(raw_, name, AttributeType::kDescriptor, static_cast<int64_t>(raw.size()), raw.data()), "an attribute");
+    check(library().setAttribute(raw_, name, AttributeType::kDescriptor, static_cast<int64_t>(raw.size()), raw.data()),
+          "an attribute");
   }
-  void setHandle(Attribute name, Handle handle) { check(library().setAttribute(raw_, name, AttributeType::kHandle, 1, &handle), "the handle"); }
+  void setHandle(Attribute name, Handle handle) {
+    check(library().setAttribute(raw_, name, AttributeType::kHandle, 1, &handle), "the handle");
+  }
   void setPointers(Attribute name, std::span<void* const> values) {
-    check(library().setAttribute(raw_, name, AttributeType::kPointer, static_cast<int64_t>(values.size()), values.data()), "addresses");
+    check(
+        library().setAttribute(raw_, name, AttributeType::kPointer, static_cast<int64_t>(values.size()), values.data()),
+        "addresses");
   }
   void finalize(const char* what) { check(library().finalize(raw_), what); }
 
@@ -80,7 +86,8 @@ class Descriptor {
   std::vector<T> list(Attribute name, size_t room) const {
     std::vector<T> values(room);
     int64_t count = 0;
-    check(library().getAttribute(raw_, name, attributeType<T>(), static_cast<int64_t>(room), &count, values.data()), "an attribute");
+    check(library().getAttribute(raw_, name, attributeType<T>(), static_cast<int64_t>(room), &count, values.data()),
+          "an attribute");
     values.resize(static_cast<size_t>(count < 0 ? 0 : count) < room ? static_cast<size_t>(count) : room);
     return values;
   }
@@ -90,7 +97,9 @@ class Descriptor {
     std::vector<RawDescriptor> raw;
     for (size_t i = 0; i < room; ++i) raw.push_back(result.emplace_back(kind).raw());
     int64_t count = 0;
-    check(library().getAttribute(raw_, name, AttributeType::kDescriptor, static_cast<int64_t>(room), &count, raw.data()), "descriptors");
+    check(
+        library().getAttribute(raw_, name, AttributeType::kDescriptor, static_cast<int64_t>(room), &count, raw.data()),
+        "descriptors");
     while (static_cast<int64_t>(result.size()) > count) result.pop_back();
     return result;
   }

@@ -16,16 +16,16 @@ using Id = OperationGraph::Id;
 
 const std::map<ScalarOp, PointwiseMode>& simpleModes() {
   static const std::map<ScalarOp, PointwiseMode> kModes{
-      {ScalarOp::k_identity, PointwiseMode::kIdentity},   {ScalarOp::k_exp, PointwiseMode::kExp},
-      {ScalarOp::k_sqrt, PointwiseMode::kSqrt},           {ScalarOp::k_rsqrt, PointwiseMode::kRsqrt},
-      {ScalarOp::k_recip, PointwiseMode::kReciprocal},    {ScalarOp::k_abs, PointwiseMode::kAbs},
-      {ScalarOp::k_neg, PointwiseMode::kNeg},             {ScalarOp::k_erf, PointwiseMode::kErf},
-      {ScalarOp::k_tanh, PointwiseMode::kTanh},           {ScalarOp::k_relu, PointwiseMode::kRelu},
-      {ScalarOp::k_sigmoid, PointwiseMode::kSigmoid},     {ScalarOp::k_softplus, PointwiseMode::kSoftplus},
-      {ScalarOp::k_gelu_erf, PointwiseMode::kGeluErf},    {ScalarOp::k_gelu_tanh, PointwiseMode::kGeluTanh},
-      {ScalarOp::k_add, PointwiseMode::kAdd},             {ScalarOp::k_sub, PointwiseMode::kSub},
-      {ScalarOp::k_mul, PointwiseMode::kMul},             {ScalarOp::k_div, PointwiseMode::kDiv},
-      {ScalarOp::k_min, PointwiseMode::kMin},             {ScalarOp::k_max, PointwiseMode::kMax}};
+      {ScalarOp::k_identity, PointwiseMode::kIdentity}, {ScalarOp::k_exp, PointwiseMode::kExp},
+      {ScalarOp::k_sqrt, PointwiseMode::kSqrt},         {ScalarOp::k_rsqrt, PointwiseMode::kRsqrt},
+      {ScalarOp::k_recip, PointwiseMode::kReciprocal},  {ScalarOp::k_abs, PointwiseMode::kAbs},
+      {ScalarOp::k_neg, PointwiseMode::kNeg},           {ScalarOp::k_erf, PointwiseMode::kErf},
+      {ScalarOp::k_tanh, PointwiseMode::kTanh},         {ScalarOp::k_relu, PointwiseMode::kRelu},
+      {ScalarOp::k_sigmoid, PointwiseMode::kSigmoid},   {ScalarOp::k_softplus, PointwiseMode::kSoftplus},
+      {ScalarOp::k_gelu_erf, PointwiseMode::kGeluErf},  {ScalarOp::k_gelu_tanh, PointwiseMode::kGeluTanh},
+      {ScalarOp::k_add, PointwiseMode::kAdd},           {ScalarOp::k_sub, PointwiseMode::kSub},
+      {ScalarOp::k_mul, PointwiseMode::kMul},           {ScalarOp::k_div, PointwiseMode::kDiv},
+      {ScalarOp::k_min, PointwiseMode::kMin},           {ScalarOp::k_max, PointwiseMode::kMax}};
   return kModes;
 }
 
@@ -116,8 +116,8 @@ std::string fusionRefusal(const ops::ScalarExpr& expr) {
   return {};
 }
 
-void addEpilogue(OperationGraph& graph, const ops::ScalarExpr& expr, const std::vector<Id>& inputs, const Tensor& like, Id result,
-                 Scalars& scalars) {
+void addEpilogue(OperationGraph& graph, const ops::ScalarExpr& expr, const std::vector<Id>& inputs, const Tensor& like,
+                 Id result, Scalars& scalars) {
   checkInternal(!expr.empty(), "cuDNN: an empty epilogue");
   Writer(graph, inputs, like, result, scalars).write(expr);
 }

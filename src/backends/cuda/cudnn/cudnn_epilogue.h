@@ -18,9 +18,9 @@ struct Scalars {
   std::vector<float> values;
 };
 
-// Adds the operations of a non-empty expression. `inputs` are its x0, x1, ...; `like` has the extents and strides of the
-// result, which is stored in `result`.
-void addEpilogue(OperationGraph& graph, const ops::ScalarExpr& expr, const std::vector<OperationGraph::Id>& inputs, const Tensor& like,
-                 OperationGraph::Id result, Scalars& scalars);
+// Adds the operations of a non-empty expression. `inputs` are its x0, x1, ...; `like` has the extents and strides of
+// the result, which is stored in `result`.
+void addEpilogue(OperationGraph& graph, const ops::ScalarExpr& expr, const std::vector<OperationGraph::Id>& inputs,
+                 const Tensor& like, OperationGraph::Id result, Scalars& scalars);
 
 }  // namespace tenon::backends::cuda::dnn

@@ -94,7 +94,8 @@ Handle threadHandle(void* stream) {
 
 std::string EngineChoice::text() const {
   std::string result = fmt::format("{}", engine);
-  for (size_t i = 0; i < knobs.size(); ++i) result += fmt::format("{}{}={}", i == 0 ? ":" : ",", knobs[i].first, knobs[i].second);
+  for (size_t i = 0; i < knobs.size(); ++i)
+    result += fmt::format("{}{}={}", i == 0 ? ":" : ",", knobs[i].first, knobs[i].second);
   return result;
 }
 
@@ -123,8 +124,8 @@ OperationGraph::Id OperationGraph::tensor(const Tensor& tensor) {
   if (tensor.isVirtual) descriptor.set(Attribute::kTensorIsVirtual, true);
   if (tensor.byValue) descriptor.set(Attribute::kTensorIsByValue, true);
   descriptor.finalize("a tensor");
-  text_ += fmt::format("t{}:{}[{}][{}]{}{} ", id, static_cast<int>(tensor.type), words(tensor.dims), words(tensor.strides),
-                       tensor.isVirtual ? "v" : "", tensor.byValue ? "s" : "");
+  text_ += fmt::format("t{}:{}[{}][{}]{}{} ", id, static_cast<int>(tensor.type), words(tensor.dims),
+                       words(tensor.strides), tensor.isVirtual ? "v" : "", tensor.byValue ? "s" : "");
   return id;
 }
 
@@ -138,7 +139,8 @@ Descriptor OperationGraph::convolutionDescriptor(const Window& window) {
   descriptor.set(Attribute::kConvolutionPrePaddings, std::span<const int64_t>(window.pre));
   descriptor.set(Attribute::kConvolutionPostPaddings, std::span<const int64_t>(window.post));
   descriptor.finalize("a convolution");
-  text_ += fmt::format("({};{};{};{}) ", words(window.strides), words(window.dilations), words(window.pre), words(window.post));
+  text_ += fmt::format("({};{};{};{}) ", words(window.strides), words(window.dilations), words(window.pre),
+                       words(window.post));
   return descriptor;
 }
 
@@ -270,10 +272,13 @@ std::vector<EngineChoice> OperationGraph::propose(HeuristicMode mode, Math math,
     EngineChoice choice;
     choice.engine = engines[0].get<int64_t>(Attribute::kEngineIndex);
     for (const auto& knob : config.descriptors(Attribute::kConfigKnobs, Kind::kKnobChoice, kMostKnobs)) {
-      choice.knobs.emplace_back(static_cast<int64_t>(knob.get<KnobType>(Attribute::kKnobType)), knob.get<int64_t>(Attribute::kKnobValue));
+      choice.knobs.emplace_back(static_cast<int64_t>(knob.get<KnobType>(Attribute::kKnobType)),
+                                knob.get<int64_t>(Attribute::kKnobValue));
     }
     std::sort(choice.knobs.begin(), choice.knobs.end());
-    const auto same = [&](const EngineChoice& other) { return other.engine == choice.engine && other.knobs == choice.knobs; };
+    const auto same = [&](const EngineChoice& other) {
+      return other.engine == choice.engine && other.knobs == choice.knobs;
+    };
     if (std::none_of(result.begin(), result.end(), same)) result.push_back(std::move(choice));
   }
   return result;
@@ -332,7 +337,8 @@ void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
   for (auto& thread : threads) thread.join();
 }
 
-ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config) : config_(std::move(config)), plan_(Kind::kExecutionPlan) {
+ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config)
+    : config_(std::move(config)), plan_(Kind::kExecutionPlan) {
   if (chip.handle() != nullptr) plan_.setHandle(Attribute::kPlanHandle, chip.handle());
   if (chip.properties() != nullptr) plan_.set(Attribute::kPlanDevice, *chip.properties());
   plan_.set(Attribute::kPlanConfig, config_);

@@ -66,7 +66,7 @@ class OperationGraph {
   Id tensor(const Tensor& tensor);
   void convolution(const Window& window, Id x, Id w, Id y);
   void convolutionBackwardData(const Window& window, Id dy, Id w, Id dx);
-  void matmul(Id a, Id b, Id c);  // over the last two axes
+  void matmul(Id a, Id b, Id c);                  // over the last two axes
   void reduce(ReductionOperator op, Id x, Id y);  // along the axes of which y has one element
   void pointwise(const PointwiseSettings& settings, Id x, std::optional<Id> b, Id y);
   void finish();
@@ -77,7 +77,8 @@ class OperationGraph {
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice) const;
   // The same for many choices at once, on several threads; those that fail are left out silently.
   void planAll(const std::vector<EngineChoice>& choices) const;
-  // Whether plan() would compile now, which takes a good part of a second. Throws Unsupported where there is no such engine.
+  // Whether plan() would compile now, which takes a good part of a second. Throws Unsupported where there is no such
+  // engine.
   bool mustCompile(const EngineChoice& choice) const;
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }

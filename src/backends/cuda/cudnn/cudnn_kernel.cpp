@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/cudnn/cudnn_window.h"
+#include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/device_weights.h"
 #include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "core/error.h"
@@ -19,7 +19,9 @@ using dnn::Fusion;
 class DnnKernel final : public runtime::Kernel {
  public:
   DnnKernel(const runtime::KernelLoad& load, dnn::Program itsProgram)
-      : program(std::move(itsProgram)), choice(dnn::Choice::parse(load.record.params)), code_(load.nativeCode.begin(), load.nativeCode.end()) {
+      : program(std::move(itsProgram)),
+        choice(dnn::Choice::parse(load.record.params)),
+        code_(load.nativeCode.begin(), load.nativeCode.end()) {
     if (!dnn::library().missing.empty()) throw Unsupported("cuda.{}: {}", load.record.name, dnn::library().missing);
     if (!program.hasFilters) return;
     const auto& w = load.constants[1];
@@ -64,7 +66,8 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     if (shapes.outputs[0].dims.count() == 0) return {};
     try {
       makeCurrent();
-      prepared_ = std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(dnn::Chip::here(), shapes, kernel_.choice.fusion));
+      prepared_ =
+          std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(dnn::Chip::here(), shapes, kernel_.choice.fusion));
       if (!prepared_->graph.mustCompile(kernel_.choice.engine)) return {};
     } catch (const Error&) {
       prepared_.reset();
@@ -83,10 +86,12 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     packed_ = nullptr;
     if (kernel_.program.hasFilters && y.format == Format::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
       packed_ = kernel_.packedWeights();
-      if (packed_ == nullptr) throw Unsupported("cuDNN: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());
+      if (packed_ == nullptr)
+        throw Unsupported("cuDNN: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());
     }
     pointers_.assign(graph_->ids.size(), nullptr);
-    for (size_t i = 0; i < graph_->scalars.values.size(); ++i) pointers_[graph_->sources.size() + i] = &graph_->scalars.values[i];
+    for (size_t i = 0; i < graph_->scalars.values.size(); ++i)
+      pointers_[graph_->sources.size() + i] = &graph_->scalars.values[i];
     placeDeviceScalars();
     apart_ = fusion_ == Fusion::kBare && !kernel_.program.epilogue.empty();
     if (apart_) configureEpilogue(shapes);
@@ -125,12 +130,14 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     std::string refusals;
     const auto attempt = [&](Fusion fusion, bool recorded) {
       try {
-        auto graph = recorded && prepared_ != nullptr ? std::move(prepared_)
-                                                      : std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(chip, shapes, fusion));
+        auto graph = recorded && prepared_ != nullptr
+                         ? std::move(prepared_)
+                         : std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(chip, shapes, fusion));
         std::vector<dnn::EngineChoice> engines{wanted.engine};
         if (!recorded) {
           engines = graph->graph.propose(dnn::HeuristicMode::kA, wanted.math, 8);
-          for (auto& more : graph->graph.propose(dnn::HeuristicMode::kFallback, wanted.math, 8)) engines.push_back(std::move(more));
+          for (auto& more : graph->graph.propose(dnn::HeuristicMode::kFallback, wanted.math, 8))
+            engines.push_back(std::move(more));
         }
         for (const auto& engine : engines) {
           try {
@@ -150,7 +157,8 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     };
     if (attempt(wanted.fusion, true)) return;
     if (attempt(wanted.fusion, false) || attempt(Fusion::kBare, false)) return;
-    throw Unsupported("cuDNN has no engine for operands of {} and {}:{}", shapes.inputs[0].dims.text(), shapes.inputs.back().dims.text(), refusals);
+    throw Unsupported("cuDNN has no engine for operands of {} and {}:{}", shapes.inputs[0].dims.text(),
+                      shapes.inputs.back().dims.text(), refusals);
   }
 
   void placeDeviceScalars() {

@@ -7,8 +7,8 @@
 
 namespace tenon::backends::cuda {
 
-// For records whose parameters are a dnn::Choice. For other shapes than the choice was made for another engine is looked
-// for where that one refuses.
+// For records whose parameters are a dnn::Choice. For other shapes than the choice was made for another engine is
+// looked for where that one refuses.
 std::unique_ptr<runtime::Kernel> loadDnn(const runtime::KernelLoad& load, dnn::Program program);
 
 }  // namespace tenon::backends::cuda

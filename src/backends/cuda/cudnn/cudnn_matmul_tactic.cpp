@@ -1,7 +1,7 @@
 // When cuDNN multiplies matrices: for epilogues that cuBLASLt would leave to a kernel of their own.
-#include "backends/cuda/tactics/tactic_util.h"
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cudnn/cudnn_product.h"
+#include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -24,7 +24,8 @@ class CudnnMatMulTactic final : public compile::Tactic {
     if (op == nullptr) return no("it computes matrix products");
     if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     const LinearOperands operands(problem);
-    if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(std::min<size_t>(2, operands.shapes.inputs.size())), problem.outputs[0].dims)) {
+    if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(std::min<size_t>(2, operands.shapes.inputs.size())),
+                      problem.outputs[0].dims)) {
       return no("cuBLASLt has this epilogue");
     }
     return {dnn::productRefusal(*op, operands.shapes)};

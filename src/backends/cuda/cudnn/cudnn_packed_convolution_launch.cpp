@@ -1,8 +1,8 @@
 // Convolution of an image of few channels: the image of blocks in the workspace, then cuDNN.
 #include "backends/cuda/cudnn/cudnn_kernel.h"
 #include "backends/cuda/cudnn/cudnn_window.h"
-#include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/cudnn/packed_convolution.h"
+#include "backends/cuda/kernels/common/kernel_row.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda {
@@ -41,7 +41,8 @@ class PackedInstance final : public runtime::KernelInstance {
     packer_.launch(arguments.inputs[0], arguments.workspace, arguments.stream);
     std::copy(arguments.inputs, arguments.inputs + inputs_.size(), inputs_.begin());
     inputs_[0] = arguments.workspace;
-    product_->launch({inputs_.data(), arguments.outputs, static_cast<std::byte*>(arguments.workspace) + imageBytes_, arguments.stream});
+    product_->launch({inputs_.data(), arguments.outputs, static_cast<std::byte*>(arguments.workspace) + imageBytes_,
+                      arguments.stream});
   }
 
  private:
@@ -54,13 +55,15 @@ class PackedInstance final : public runtime::KernelInstance {
 
 class PackedKernel final : public runtime::Kernel {
  public:
-  explicit PackedKernel(const runtime::KernelLoad& load) : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(load.record)) {
+  explicit PackedKernel(const runtime::KernelLoad& load)
+      : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(load.record)) {
     const auto& w = load.constants[1];
     if (w.data == nullptr) throw Unsupported("cuda.cudnn_packed_convolution: computed weights");
     const auto packed = packedOf(w.dims);
     const auto code = packImageCode(w.dims[1], packed.block[0], packed.block[1]).source();
-    checkUser(code == codeOf(load.record).source(), "cuda.cudnn_packed_convolution: parameters {} do not fit {} and weights {}",
-              load.record.params, load.record.op, w.dims.text());
+    checkUser(code == codeOf(load.record).source(),
+              "cuda.cudnn_packed_convolution: parameters {} do not fit {} and weights {}", load.record.params,
+              load.record.op, w.dims.text());
     weights_ = packed.weights(w);
     std::vector<TensorView> constants(load.constants.begin(), load.constants.end());
     constants[1] = weights_.view();
@@ -93,7 +96,10 @@ class PackedKernel final : public runtime::Kernel {
 
 KernelRow kernelRow_cudnn_packed_convolution() {
   return {"cudnn_packed_convolution", 1,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<PackedKernel>(load); }, &codeOf};
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<PackedKernel>(load);
+          },
+          &codeOf};
 }
 
 }  // namespace tenon::backends::cuda

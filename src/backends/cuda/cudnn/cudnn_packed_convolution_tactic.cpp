@@ -1,7 +1,7 @@
 // First convolutions of half networks, of images of up to four channels: packed into blocks, then through cuDNN.
+#include "backends/cuda/cudnn/packed_convolution.h"
 #include "backends/cuda/tactics/cudnn_window_tactic.h"
 #include "backends/cuda/tactics/own_tactic.h"
-#include "backends/cuda/cudnn/packed_convolution.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -16,7 +16,9 @@ constexpr size_t kMost = 4;
 // The convolution of blocks as a problem of its own.
 struct PackedProblem {
   explicit PackedProblem(const Problem& from, const ops::Convolution& convolution)
-      : packed(make(from, convolution)), op(packed.op), problem{op, from.inputs, from.outputs, from.symbols, from.tf32} {
+      : packed(make(from, convolution)),
+        op(packed.op),
+        problem{op, from.inputs, from.outputs, from.symbols, from.tf32} {
     problem.inputs[0].dims = packed.x;
     problem.inputs[1].dims = packed.w;
   }
@@ -45,7 +47,8 @@ class PackedTactic final : public compile::Tactic {
     const auto* op = problem.op.as<ops::Convolution>();
     if (op == nullptr) return no("it computes convolutions");
     if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
-    if (bits(problem.inputs[0].dtype) != 16 || !isFloating(problem.inputs[0].dtype)) return no("operands of {}", tenon::name(problem.inputs[0].dtype));
+    if (bits(problem.inputs[0].dtype) != 16 || !isFloating(problem.inputs[0].dtype))
+      return no("operands of {}", tenon::name(problem.inputs[0].dtype));
     if (problem.inputs[1].constant == nullptr) return no("the weights are no constant");
     const PackedProblem blocks(problem, *op);
     if (!blocks.packed.refusal.empty()) return no("{}", blocks.packed.refusal);
@@ -58,7 +61,9 @@ class PackedTactic final : public compile::Tactic {
     std::vector<Candidate> result;
     for (auto& candidate : windowCandidates(name(), dnn::windowOp(blocks.op), blocks.problem)) {
       if (result.size() == kMost) break;
-      if (candidate.outputs[0] != Format::kChannelsLast || dnn::Choice::parse(candidate.variant).fusion != dnn::Fusion::kWhole) continue;
+      if (candidate.outputs[0] != Format::kChannelsLast ||
+          dnn::Choice::parse(candidate.variant).fusion != dnn::Fusion::kWhole)
+        continue;
       candidate.inputs[0] = Format::kLinear;
       result.push_back(std::move(candidate));
     }
@@ -73,8 +78,12 @@ class PackedTactic final : public compile::Tactic {
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     const PackedProblem blocks(problem, *problem.op.as<ops::Convolution>());
     const auto& block = blocks.packed.block;
-    return {"cuda", "cudnn_packed_convolution", 1, problem.op.text(),
-            fmt::format("{},{},{};{}", problem.inputs[0].dims[1], block[0], block[1], candidate.variant), -1};
+    return {"cuda",
+            "cudnn_packed_convolution",
+            1,
+            problem.op.text(),
+            fmt::format("{},{},{};{}", problem.inputs[0].dims[1], block[0], block[1], candidate.variant),
+            -1};
   }
 
   std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord& record) const override {

@@ -15,7 +15,8 @@ Tensor matrix(ElementType type, int64_t batch, int64_t rows, int64_t columns, bo
 // An operand of the epilogue within batch, rows and columns of the result; nothing where it varies in another way.
 std::optional<Tensor> extra(ElementType type, const Dims& dims, const Dims& result, const BlasShape& shape) {
   if (dims.count() == 1) return matrix(type, 1, 1, 1, false);
-  if (dims.count() == dims[dims.rank - 1] && dims[dims.rank - 1] == result[result.rank - 1]) return matrix(type, 1, 1, shape.n, false);
+  if (dims.count() == dims[dims.rank - 1] && dims[dims.rank - 1] == result[result.rank - 1])
+    return matrix(type, 1, 1, shape.n, false);
   if (dims.count() == result.count()) return matrix(type, shape.batch, shape.m, shape.n, false);
   return std::nullopt;
 }
@@ -30,15 +31,18 @@ std::string productRefusal(const ops::MatMul& op, const runtime::Shapes& shapes)
   if (shape.type == DataType::kF32) return "operands of f32; its engines for products with epilogues compute halves";
   const auto& y = shapes.outputs[0].dims;
   for (const auto& input : shapes.inputs.subspan(2)) {
-    if (!extra(ElementType::kF16, input.dims, y, shape)) return fmt::format("an operand {} of the epilogue beside {}", input.dims.text(), y.text());
+    if (!extra(ElementType::kF16, input.dims, y, shape))
+      return fmt::format("an operand {} of the epilogue beside {}", input.dims.text(), y.text());
   }
   // Addresses of rows are multiples of 16 bytes.
-  if (shape.n % 8 != 0 || shape.k % 8 != 0 || (shape.transposeA && shape.m % 8 != 0)) return "extents that are no multiples of 8";
+  if (shape.n % 8 != 0 || shape.k % 8 != 0 || (shape.transposeA && shape.m % 8 != 0))
+    return "extents that are no multiples of 8";
   return {};
 }
 
 SourcedGraph productGraph(const Chip& chip, const ops::MatMul& op, const runtime::Shapes& shapes) {
-  if (const auto refusal = productRefusal(op, shapes); !refusal.empty()) throw Unsupported("cuDNN matrix product: {}", refusal);
+  if (const auto refusal = productRefusal(op, shapes); !refusal.empty())
+    throw Unsupported("cuDNN matrix product: {}", refusal);
   const auto shape = blasShape(op, shapes);
   const auto type = elementType(shape.type);
   SourcedGraph result(chip);
@@ -52,7 +56,8 @@ SourcedGraph productGraph(const Chip& chip, const ops::MatMul& op, const runtime
   result.graph.matmul(a, b, productId);
   std::vector<OperationGraph::Id> operands{productId};
   for (size_t i = 2; i < shapes.inputs.size(); ++i) {
-    operands.push_back(result.give(*extra(type, shapes.inputs[i].dims, shapes.outputs[0].dims, shape), {static_cast<int>(i)}));
+    operands.push_back(
+        result.give(*extra(type, shapes.inputs[i].dims, shapes.outputs[0].dims, shape), {static_cast<int>(i)}));
   }
   const auto yId = result.give(y, {-1});
   addEpilogue(result.graph, op.epilogue, operands, y, yId, result.scalars);

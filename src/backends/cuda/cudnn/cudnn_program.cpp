@@ -6,7 +6,8 @@
 namespace tenon::backends::cuda::dnn {
 
 std::string Choice::text() const {
-  return fmt::format("{},{},{}", fusion == Fusion::kWhole ? "whole" : "bare", math == Math::kAny ? "any" : "exact", engine.text());
+  return fmt::format("{},{},{}", fusion == Fusion::kWhole ? "whole" : "bare", math == Math::kAny ? "any" : "exact",
+                     engine.text());
 }
 
 Choice Choice::parse(std::string_view text) {

@@ -24,9 +24,9 @@ struct Choice {
 
 // Where a tensor's address comes from.
 struct Source {
-  int input = -1;           // of the step; -1: its output
+  int input = -1;  // of the step; -1: its output
   int64_t offsetBytes = 0;
-  int deviceScalar = -1;    // index of SourcedGraph::deviceScalars instead
+  int deviceScalar = -1;  // index of SourcedGraph::deviceScalars instead
 };
 
 struct SourcedGraph {
@@ -60,9 +60,9 @@ struct SourcedGraph {
 struct Program {
   // Throws Unsupported where there is no such graph.
   std::function<SourcedGraph(const Chip& chip, const runtime::Shapes& shapes, Fusion fusion)> graph;
-  ops::ScalarExpr epilogue;    // of kBare: x0 = the result, x1, ... = the step's inputs from the third on
-  bool channelBias = false;    // the third input is a bias along axis 1
-  bool hasFilters = false;     // the second input are filters, laid out as the result is
+  ops::ScalarExpr epilogue;  // of kBare: x0 = the result, x1, ... = the step's inputs from the third on
+  bool channelBias = false;  // the third input is a bias along axis 1
+  bool hasFilters = false;   // the second input are filters, laid out as the result is
 };
 
 }  // namespace tenon::backends::cuda::dnn

@@ -25,7 +25,8 @@ int64_t windowed(int64_t extent, int64_t padding, int64_t reach, int64_t stride)
 
 // Zeros behind an axis, so that the large extent gives the small one; symmetric where that does, for which there are
 // more engines.
-std::optional<int64_t> postPadding(int64_t large, int64_t small, int64_t reach, int64_t stride, int64_t pre, int64_t post) {
+std::optional<int64_t> postPadding(int64_t large, int64_t small, int64_t reach, int64_t stride, int64_t pre,
+                                   int64_t post) {
   for (const int64_t candidate : {pre, post, std::max<int64_t>((small - 1) * stride + reach - large - pre, 0)}) {
     if (candidate >= 0 && windowed(large, pre + candidate, reach, stride) == small) return candidate;
   }
@@ -102,7 +103,8 @@ bool isFlat(const Dims& x, const Dims& w, const Dims& y) {
 
 ops::ScalarExpr WindowOp::wholeEpilogue() const {
   if (!hasBias) return epilogue;
-  const auto biased = ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
+  const auto biased =
+      ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
   if (epilogue.empty()) return biased;
   constexpr int kJoined = 255;
   std::vector<int> map{kJoined};
@@ -193,7 +195,9 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
 
 Program windowProgram(const ops::Operator& op) {
   const auto window = windowOp(op);
-  const auto graph = [window](const Chip& chip, const runtime::Shapes& shapes, Fusion fusion) { return windowGraph(chip, window, shapes, fusion); };
+  const auto graph = [window](const Chip& chip, const runtime::Shapes& shapes, Fusion fusion) {
+    return windowGraph(chip, window, shapes, fusion);
+  };
   return {graph, window.wholeEpilogue(), window.hasBias, true};
 }
 

@@ -27,7 +27,14 @@ struct WindowOp {
 
 template <typename Op>
 WindowOp windowOp(const Op& op) {
-  return {std::is_same_v<Op, ops::Deconvolution>, op.strides, op.dilations, op.prePadding, op.postPadding, op.groups, op.hasBias, op.epilogue};
+  return {std::is_same_v<Op, ops::Deconvolution>,
+          op.strides,
+          op.dilations,
+          op.prePadding,
+          op.postPadding,
+          op.groups,
+          op.hasBias,
+          op.epilogue};
 }
 WindowOp windowOp(const ops::Operator& op);  // of either kind; throws Unsupported for others
 

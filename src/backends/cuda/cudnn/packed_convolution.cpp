@@ -1,5 +1,5 @@
-// Result o of a window begins at place o * stride - padding. With blocks of `stride` places and zeros up to a whole block
-// in front, that is block o, in which the weights begin `shift` places late.
+// Result o of a window begins at place o * stride - padding. With blocks of `stride` places and zeros up to a whole
+// block in front, that is block o, in which the weights begin `shift` places late.
 #include "backends/cuda/cudnn/packed_convolution.h"
 
 #include "core/strided.h"
@@ -65,7 +65,10 @@ HostTensor PackedConvolution::weights(const TensorView& from) const {
 }
 
 Code packImageCode(int64_t channels, int64_t blockHeight, int64_t blockWidth) {
-  return {"pack_image.cu", {fmt::format("CHANNELS={}", channels), fmt::format("BLOCK_H={}", blockHeight), fmt::format("BLOCK_W={}", blockWidth)}, {}};
+  return {"pack_image.cu",
+          {fmt::format("CHANNELS={}", channels), fmt::format("BLOCK_H={}", blockHeight),
+           fmt::format("BLOCK_W={}", blockWidth)},
+          {}};
 }
 
 void ImagePacker::configure(const PackedConvolution& packed, const runtime::TensorShape& x) {

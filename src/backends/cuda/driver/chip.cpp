@@ -12,7 +12,8 @@ int64_t attribute(CUdevice_attribute which, int64_t otherwise) {
   if (!unavailableReason().empty()) return otherwise;
   CUdevice device = 0;
   int value = 0;
-  const bool answered = driver().deviceGet(&device, 0) == CUDA_SUCCESS && driver().deviceGetAttribute(&value, which, device) == CUDA_SUCCESS;
+  const bool answered = driver().deviceGet(&device, 0) == CUDA_SUCCESS &&
+                        driver().deviceGetAttribute(&value, which, device) == CUDA_SUCCESS;
   return answered && value > 0 ? value : otherwise;
 }
 

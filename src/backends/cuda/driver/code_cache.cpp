@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path folder() {
-  if (const char* chosen = std::getenv("TENON_CACHE_DIR")) return *chosen == '\0' ? fs::path() : fs::path(chosen) / "kernels";
+  if (const char* chosen = std::getenv("TENON_CACHE_DIR"))
+    return *chosen == '\0' ? fs::path() : fs::path(chosen) / "kernels";
   const char* home = std::getenv("HOME");
   return home == nullptr || *home == '\0' ? fs::path() : fs::path(home) / ".cache" / "tenon" / "kernels";
 }
@@ -26,7 +27,9 @@ fs::path fileOf(const fs::path& where, const std::string& key) {
   return where / fmt::format("{:016x}{:016x}.cubin", hashBytes(key), hashBytes(key, 0x9e3779b97f4a7c15ull));
 }
 
-std::string header(std::string_view code) { return fmt::format("tenon kernel 1 {} {:016x}\n", code.size(), hashBytes(code)); }
+std::string header(std::string_view code) {
+  return fmt::format("tenon kernel 1 {} {:016x}\n", code.size(), hashBytes(code));
+}
 
 }  // namespace
 

@@ -51,7 +51,8 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
     texts.push_back(file.text);
   }
   nvrtcProgram program = nullptr;
-  if (n.createProgram(&program, source.c_str(), "tenon.cu", static_cast<int>(names.size()), texts.data(), names.data()) != NVRTC_SUCCESS) {
+  if (n.createProgram(&program, source.c_str(), "tenon.cu", static_cast<int>(names.size()), texts.data(),
+                      names.data()) != NVRTC_SUCCESS) {
     throw InternalError("nvrtcCreateProgram failed");
   }
   const auto chip = architecture(capability);
@@ -68,7 +69,8 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
     n.getProgramLog(program, log.data());
   }
   n.destroyProgram(&program);
-  if (code.empty()) throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
+  if (code.empty())
+    throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
   return code;
 }
 
@@ -78,7 +80,8 @@ std::string Code::source() const {
   std::string result;
   for (const auto& define : defines) {
     const auto equals = define.find('=');
-    result += fmt::format("#define {} {}\n", define.substr(0, equals), equals == std::string::npos ? "" : define.substr(equals + 1));
+    result += fmt::format("#define {} {}\n", define.substr(0, equals),
+                          equals == std::string::npos ? "" : define.substr(equals + 1));
   }
   if (file.empty()) return result + text;
   for (const auto& embedded : embeddedFiles()) {
@@ -139,15 +142,19 @@ CUfunction Module::function(const std::string& name) const {
 void allowSharedBytes(CUfunction function, size_t bytes) {
   constexpr size_t kAlways = 48 << 10;
   if (bytes <= kAlways) return;
-  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)), "cuFuncSetAttribute");
+  check(
+      driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
+      "cuFuncSetAttribute");
 }
 
 void launchNextInOrder() noexcept { inOrderNext = true; }
 
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes) {
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream,
+                unsigned sharedBytes) {
   void* arguments[] = {parameters};
   if (std::exchange(inOrderNext, false) || !mayOverlap()) {
-    check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments, nullptr),
+    check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments,
+                                nullptr),
           "cuLaunchKernel");
     return;
   }

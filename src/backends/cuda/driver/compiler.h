@@ -13,10 +13,10 @@ namespace tenon::backends::cuda {
 
 // A file of kernels/, or generated text that includes those, with the macros that make it one of its variants.
 struct Code {
-  std::string_view file;                      // "reduce.cu", or empty
-  std::vector<std::string> defines;           // "X=f16"
-  std::string text;                           // where `file` is empty
-  std::string source() const;                 // deterministic
+  std::string_view file;             // "reduce.cu", or empty
+  std::vector<std::string> defines;  // "X=f16"
+  std::string text;                  // where `file` is empty
+  std::string source() const;        // deterministic
 };
 
 // The embedded files, in a table made by the build.
@@ -27,8 +27,8 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embeddedFiles();
 
 // Machine code for compute capability `capability` (for example 90), from the cache where that has it. Throws
-// Unsupported with the compiler's log. The cache is the folder TENON_CACHE_DIR (default ~/.cache/tenon); one that cannot
-// be used, or that is empty text, is no error.
+// Unsupported with the compiler's log. The cache is the folder TENON_CACHE_DIR (default ~/.cache/tenon); one that
+// cannot be used, or that is empty text, is no error.
 std::vector<std::byte> compile(const std::string& source, int capability);
 
 // Machine code on the device. `code` for this chip, or empty: then `source` is compiled.
@@ -48,10 +48,11 @@ class Module {
 // `least`.
 unsigned blockSize(int64_t threads, unsigned least = 64);
 
-// One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a block
-// takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
+// One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a
+// block takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream, unsigned sharedBytes = 0);
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream,
+                unsigned sharedBytes = 0);
 // The next launch of this thread is not set up while the one before it on its stream still runs: between the two the
 // stream waits for another one.
 void launchNextInOrder() noexcept;

@@ -44,8 +44,10 @@ const Gpu& gpu() {
       int minor = 0;
       check(d.deviceGet(&g->device, 0), "cuDeviceGet");
       check(d.deviceGetName(name, sizeof name, g->device), "cuDeviceGetName");
-      check(d.deviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), "cuDeviceGetAttribute");
-      check(d.deviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, g->device), "cuDeviceGetAttribute");
+      check(d.deviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device),
+            "cuDeviceGetAttribute");
+      check(d.deviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, g->device),
+            "cuDeviceGetAttribute");
       check(d.primaryContextRetain(&g->context, g->device), "cuDevicePrimaryCtxRetain");
       int cache = 0;
       check(d.deviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, g->device), "cuDeviceGetAttribute");
@@ -166,7 +168,8 @@ class CudaDevice final : public runtime::Device,
   void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
     makeCurrent();
     CUdeviceptr pointer = 0;
-    if (driver().memAlloc(&pointer, std::max<size_t>(bytes, 1)) != CUDA_SUCCESS) throw OutOfMemory("no GPU memory for {} bytes", bytes);
+    if (driver().memAlloc(&pointer, std::max<size_t>(bytes, 1)) != CUDA_SUCCESS)
+      throw OutOfMemory("no GPU memory for {} bytes", bytes);
     return reinterpret_cast<void*>(pointer);
   }
   void free(void* pointer) noexcept override {
@@ -224,7 +227,8 @@ class CudaDevice final : public runtime::Device,
     makeCurrent();
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     // The legacy stream cannot say so while another one captures; then the launch itself will.
-    return driver().streamIsCapturing(streamOf(stream), &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver().streamIsCapturing(streamOf(stream), &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
   }
   // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {

@@ -46,13 +46,16 @@ void* openLibrary(std::initializer_list<const char*> names, std::string& missing
       if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     }
   }
-  missing = fmt::format("{} was not found in the loader's path, TENON_CUDA_LIBS or the toolkit's folder (/usr/local/cuda or CUDA_HOME)", *names.begin());
+  missing = fmt::format(
+      "{} was not found in the loader's path, TENON_CUDA_LIBS or the toolkit's folder (/usr/local/cuda or CUDA_HOME)",
+      *names.begin());
   return nullptr;
 }
 
 void* findSymbol(void* library, const char* name, std::string& missing) {
   void* symbol = library != nullptr ? dlsym(library, name) : nullptr;
-  if (library != nullptr && symbol == nullptr && missing.empty()) missing = fmt::format("the library has no function {}", name);
+  if (library != nullptr && symbol == nullptr && missing.empty())
+    missing = fmt::format("the library has no function {}", name);
   return symbol;
 }
 

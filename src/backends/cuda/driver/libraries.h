@@ -98,13 +98,13 @@ void findFunction(void* library, const char* name, F& function, std::string& mis
   function = reinterpret_cast<F>(findSymbol(library, name, missing));
 }
 
-// Opened once, never closed. Searched in the loader's path, the toolkit's folder, and the folders of the Python packages
-// nvidia-* below TENON_CUDA_LIBS (a list with colons).
+// Opened once, never closed. Searched in the loader's path, the toolkit's folder, and the folders of the Python
+// packages nvidia-* below TENON_CUDA_LIBS (a list with colons).
 const Driver& driver();
 const Nvrtc& nvrtc();
 const BlasLt& blasLt();
 
-void check(CUresult result, const char* what);         // throws Error
+void check(CUresult result, const char* what);  // throws Error
 void check(cublasStatus_t result, const char* what);
 
 }  // namespace tenon::backends::cuda

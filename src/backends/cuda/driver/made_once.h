@@ -13,8 +13,8 @@
 
 namespace tenon::backends::cuda {
 
-// By key, up to a number, then it begins anew. Who asks for one that another thread is making waits for that; other keys
-// go on. What is Unsupported stays so; other failures are tried again. Thread-safe.
+// By key, up to a number, then it begins anew. Who asks for one that another thread is making waits for that; other
+// keys go on. What is Unsupported stays so; other failures are tried again. Thread-safe.
 template <typename T>
 class MadeOnce {
  public:

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/cuda/tactics/direct_tactic.h"
-#include "backends/cuda/tactics/tactic_util.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/tactics/direct_tactic.h"
+#include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -18,13 +18,14 @@ using compile::Candidate;
 using compile::Problem;
 using dnn::Fusion;
 
-constexpr size_t kMostFused = 8;    // engines to try per format
-constexpr size_t kMostCompiled = 5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
-constexpr size_t kMostFlat = 2;     // of few images of one element per channel, for which our own kernels are better
+constexpr size_t kMostFused = 8;  // engines to try per format
+constexpr size_t kMostCompiled =
+    5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
+constexpr size_t kMostFlat = 2;       // of few images of one element per channel, for which our own kernels are better
 constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
-constexpr size_t kReadyMade = 3;    // operations of bias, residual and activation
-constexpr size_t kMostBare = 3;     // where the fused ones stand as well
-constexpr size_t kMostLinear = 2;   // of half types in rows, which the tensor cores do not read as they are
+constexpr size_t kReadyMade = 3;      // operations of bias, residual and activation
+constexpr size_t kMostBare = 3;       // where the fused ones stand as well
+constexpr size_t kMostLinear = 2;     // of half types in rows, which the tensor cores do not read as they are
 
 Candidate formatsOf(std::string_view tactic, const Problem& problem, Format format) {
   Candidate candidate{std::string(tactic), "", {}, {format}};
@@ -65,7 +66,8 @@ compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) 
   const auto epilogue = op.wholeEpilogue();
   const auto whole = dnn::fusionRefusal(epilogue);
   const auto bare = bareRefusal(epilogue, problem.outputs[0].dtype);
-  if (!whole.empty() && !bare.empty()) return compile::no("the epilogue is neither fused ({}) nor generated ({})", whole, bare);
+  if (!whole.empty() && !bare.empty())
+    return compile::no("the epilogue is neither fused ({}) nor generated ({})", whole, bare);
   return compile::yes();
 }
 
@@ -82,7 +84,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     if (!hasFormat(problem, format) || (flat && format != Format::kLinear)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
     size_t most = kMostFused;
@@ -93,7 +96,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
       size_t found = 0;
       try {
         const auto graph = dnn::windowGraph(chip, op, shapes, fusion);
-        if (fusion == Fusion::kWhole && half && epilogue.instructions.size() > kReadyMade) most = std::min(most, kMostCompiled);
+        if (fusion == Fusion::kWhole && half && epilogue.instructions.size() > kReadyMade)
+          most = std::min(most, kMostCompiled);
         auto engines = graph.graph.propose(dnn::HeuristicMode::kA, math, most);
         if (engines.empty()) engines = graph.graph.propose(dnn::HeuristicMode::kFallback, math, most);
         for (auto& engine : engines) {
@@ -125,7 +129,8 @@ void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<co
   for (const auto& [key, engines] : wanted) {
     const auto formats = formatsOf("", problem, key.first);
     std::vector<runtime::TensorShape> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
     const std::vector<runtime::TensorShape> outputs{{problem.outputs[0].dtype, problem.outputs[0].dims, key.first}};
     try {
       dnn::windowGraph(chip, op, {inputs, outputs, &problem.symbols}, key.second).graph.planAll(engines);

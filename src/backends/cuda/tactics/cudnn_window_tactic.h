@@ -9,9 +9,12 @@
 namespace tenon::backends::cuda {
 
 compile::Support windowSupport(const dnn::WindowOp& op, const compile::Problem& problem);
-std::vector<compile::Candidate> windowCandidates(std::string_view tactic, const dnn::WindowOp& op, const compile::Problem& problem);
-void prepareWindow(const dnn::WindowOp& op, const compile::Problem& problem, std::span<const compile::Candidate> candidates);
-std::vector<std::byte> windowCode(const dnn::WindowOp& op, const compile::Problem& problem, const compile::Candidate& candidate);
+std::vector<compile::Candidate> windowCandidates(std::string_view tactic, const dnn::WindowOp& op,
+                                                 const compile::Problem& problem);
+void prepareWindow(const dnn::WindowOp& op, const compile::Problem& problem,
+                   std::span<const compile::Candidate> candidates);
+std::vector<std::byte> windowCode(const dnn::WindowOp& op, const compile::Problem& problem,
+                                  const compile::Candidate& candidate);
 int windowRank(const compile::Candidate& candidate);
 
 // Op is ops::Convolution or ops::Deconvolution. One candidate per format and engine that cuDNN proposes.
@@ -40,7 +43,9 @@ class CudnnWindowTactic final : public compile::Tactic {
                                     const plan::KernelRecord&) const override {
     return windowCode(dnn::windowOp(problem.op), problem, candidate);
   }
-  int rank(const compile::Problem&, const compile::Candidate& candidate) const override { return windowRank(candidate); }
+  int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
+    return windowRank(candidate);
+  }
 
  private:
   std::string_view name_;

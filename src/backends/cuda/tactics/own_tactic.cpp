@@ -20,7 +20,8 @@ compile::Support OwnTactic::supports(const compile::Problem& problem) const {
 std::vector<compile::Candidate> OwnTactic::candidates(const compile::Problem& problem) const {
   std::vector<compile::Candidate> result{linearCandidate(name_, problem)};
   const int rank = problem.outputs[0].dims.rank;
-  if (formats_ == Formats::kAlsoChannelsLast && rank >= 4 && rank <= 5) result.push_back(channelsLastCandidate(name_, problem));
+  if (formats_ == Formats::kAlsoChannelsLast && rank >= 4 && rank <= 5)
+    result.push_back(channelsLastCandidate(name_, problem));
   return result;
 }
 
@@ -30,7 +31,8 @@ plan::KernelRecord OwnTactic::build(const compile::Problem& problem, const compi
   return {"cuda", std::string(name_.substr(name_.find('.') + 1)), version(), problem.op.text(), types.text(), -1};
 }
 
-std::vector<std::byte> OwnTactic::nativeCode(const compile::Problem&, const compile::Candidate&, const plan::KernelRecord& record) const {
+std::vector<std::byte> OwnTactic::nativeCode(const compile::Problem&, const compile::Candidate&,
+                                             const plan::KernelRecord& record) const {
   return ownCode(record);
 }
 

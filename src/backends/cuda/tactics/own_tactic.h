@@ -23,7 +23,8 @@ class OwnTactic : public compile::Tactic {
   compile::Support supports(const compile::Problem& problem) const final;
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override;
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override;
-  std::vector<std::byte> nativeCode(const compile::Problem&, const compile::Candidate&, const plan::KernelRecord& record) const override;
+  std::vector<std::byte> nativeCode(const compile::Problem&, const compile::Candidate&,
+                                    const plan::KernelRecord& record) const override;
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
     return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear ? 0 : 1);
   }

@@ -11,7 +11,8 @@ compile::Candidate linearCandidate(std::string_view tactic, const compile::Probl
 compile::Candidate channelsLastCandidate(std::string_view tactic, const compile::Problem& problem) {
   compile::Candidate candidate{std::string(tactic), "", {}, {}};
   const auto format = [](int rank) { return rank >= 4 && rank <= 5 ? Format::kChannelsLast : Format::kLinear; };
-  for (const auto& input : problem.inputs) candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format(input.dims.rank));
+  for (const auto& input : problem.inputs)
+    candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format(input.dims.rank));
   for (const auto& output : problem.outputs) candidate.outputs.push_back(format(output.dims.rank));
   return candidate;
 }

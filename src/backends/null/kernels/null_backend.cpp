@@ -94,7 +94,9 @@ class NullInstance final : public runtime::KernelInstance {
 class NullKernel final : public runtime::Kernel {
  public:
   NullKernel(uint64_t hash, uint64_t form) : hash_(hash), form_(form) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<NullInstance>(hash_, form_); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<NullInstance>(hash_, form_);
+  }
 
  private:
   uint64_t hash_;

@@ -36,7 +36,8 @@ class EvaluateInstance final : public runtime::KernelInstance {
   static void views(std::span<const TensorShape> shapes, std::vector<TensorView>& views) {
     views.clear();
     for (const auto& shape : shapes) {
-      if (shape.format != Format::kLinear) throw Unsupported("ref.evaluate: format {}, expected linear", name(shape.format));
+      if (shape.format != Format::kLinear)
+        throw Unsupported("ref.evaluate: format {}, expected linear", name(shape.format));
       views.push_back({nullptr, shape.dtype, shape.dims});
     }
   }
@@ -51,7 +52,9 @@ class EvaluateInstance final : public runtime::KernelInstance {
 class EvaluateKernel final : public runtime::Kernel {
  public:
   explicit EvaluateKernel(std::string_view op) : op_(ops::Operator::parse(op)) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<EvaluateInstance>(op_); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<EvaluateInstance>(op_);
+  }
 
  private:
   ops::Operator op_;
@@ -66,7 +69,8 @@ class RefBackend final : public runtime::Backend {
   std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load) override {
     const auto& record = load.record;
     if (record.name != "evaluate" || record.version != 1) {
-      throw Unsupported("backend ref has no kernel '{}' of version {}, it has 'evaluate' of version 1", record.name, record.version);
+      throw Unsupported("backend ref has no kernel '{}' of version {}, it has 'evaluate' of version 1", record.name,
+                        record.version);
     }
     return std::make_unique<EvaluateKernel>(record.op);
   }

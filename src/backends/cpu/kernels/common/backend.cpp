@@ -16,8 +16,8 @@ class CpuBackend final : public runtime::Backend {
     for (const auto& row : cpu::kernelTable()) {
       if (row.name == load.record.name && row.version == load.record.version) return row.load(load);
     }
-    throw Unsupported("backend cpu has no kernel '{}' of version {}; build the engine again with this library", load.record.name,
-                      load.record.version);
+    throw Unsupported("backend cpu has no kernel '{}' of version {}; build the engine again with this library",
+                      load.record.name, load.record.version);
   }
 };
 

@@ -103,7 +103,8 @@ void ConvolutionTiles::pack(const runtime::KernelLoad& load) {
 }
 
 runtime::Hold ConvolutionTiles::holds(size_t input) const {
-  const bool isWeights = std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part.inputs[1] == input; });
+  const bool isWeights =
+      std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part.inputs[1] == input; });
   return isWeights ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
 }
 

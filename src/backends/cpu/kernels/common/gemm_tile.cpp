@@ -1,9 +1,9 @@
 // Tiles in Highway: the accumulators stay in registers over the whole sum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/common/gemm_tile.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include <cstring>
 #include <type_traits>
@@ -223,11 +223,12 @@ void depthwiseAny(const TileCall& call) {
 }
 
 TileFunctions tiles() {
-  return {nullptr, tileAny<1, 4>, tileAny<2, 2>, tileAny<3, 2>, tileAny<4, 1>, tileAny<5, 1>, tileAny<6, 1>, tileAny<7, 1>, tileAny<8, 1>};
+  return {nullptr,       tileAny<1, 4>, tileAny<2, 2>, tileAny<3, 2>, tileAny<4, 1>,
+          tileAny<5, 1>, tileAny<6, 1>, tileAny<7, 1>, tileAny<8, 1>};
 }
 
 TileFunctions depthwiseTiles() {
-  return {nullptr,          depthwiseAny<1>, depthwiseAny<2>, depthwiseAny<3>, depthwiseAny<4>,
+  return {nullptr,         depthwiseAny<1>, depthwiseAny<2>, depthwiseAny<3>, depthwiseAny<4>,
           depthwiseAny<5>, depthwiseAny<6>, depthwiseAny<7>, depthwiseAny<8>};
 }
 
@@ -285,7 +286,8 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
     for (int64_t first = 0; first < source.depth; first += kBlock) {
       const int64_t last = std::min(first + kBlock, source.depth);
       for (int64_t j = 0; j < count; ++j) {
-        for (int64_t k = first; k < last; ++k) to[k * width + j] = from[k * source.depthStride + j * source.columnStride];
+        for (int64_t k = first; k < last; ++k)
+          to[k * width + j] = from[k * source.depthStride + j * source.columnStride];
       }
       for (int64_t k = first; k < last; ++k) std::fill(to + k * width + count, to + (k + 1) * width, 0.f);
     }
@@ -299,7 +301,8 @@ Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t dep
   return result;
 }
 
-void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride) {
+void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride,
+                  int64_t columnStride) {
   const int64_t width = tileGeometry().columns;
   for (int64_t j = 0; j < columns; ++j) {
     const float* const from = panels + j / width * depth * width + j % width;

@@ -20,7 +20,8 @@ TileGeometry tileGeometry();
 constexpr int kMaxTileRows = 8;
 constexpr int kMaxTileColumns = 32;
 
-// out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth + c][j]
+// out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth +
+// c][j]
 //                   + addend[r][j])
 // With `slope`, sums below zero are multiplied by slope[j] before the clamp.
 struct TileCall {
@@ -34,11 +35,11 @@ struct TileCall {
   int64_t addendStride = 0;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
-  const float* slope = nullptr;   // or null
+  const float* slope = nullptr;  // or null
   float* out = nullptr;
   int64_t outStride = 0;
-  int64_t width = 0;              // columns that exist; no other is read or written in addend, slope and out
-  int64_t rowStep = 0;            // depthwise only
+  int64_t width = 0;    // columns that exist; no other is read or written in addend, slope and out
+  int64_t rowStep = 0;  // depthwise only
 };
 
 using TileFunction = void (*)(const TileCall& call);
@@ -47,7 +48,8 @@ using TileFunction = void (*)(const TileCall& call);
 using TileFunctions = std::array<TileFunction, kMaxTileRows + 1>;
 const TileFunctions& tileFunctions();
 
-// The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not count.
+// The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not
+// count.
 const TileFunctions& depthwiseFunctions();
 
 // Asks for a matrix that a tile will touch next: `rows` rows, `step` floats apart, of which `width` floats count.
@@ -73,6 +75,7 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride);
 int64_t panelCount(int64_t columns);
 
 // Back: writes element (k, j) to data[k * depthStride + j * columnStride].
-void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
+void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride,
+                  int64_t columnStride);
 
 }  // namespace tenon::backends::cpu

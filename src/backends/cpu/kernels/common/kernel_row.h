@@ -18,12 +18,15 @@ struct KernelRow {
 
 std::span<const KernelRow> kernelTable();
 
-// A kernel that has nothing to keep between contexts but its operator: Instance(const T& description), made per context.
+// A kernel that has nothing to keep between contexts but its operator: Instance(const T& description), made per
+// context.
 template <typename T, typename Instance>
 class SimpleKernel final : public runtime::Kernel {
  public:
   explicit SimpleKernel(const T& description) : description_(description) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<Instance>(description_); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<Instance>(description_);
+  }
 
  private:
   T description_;
@@ -33,7 +36,8 @@ template <typename T, typename Instance>
 std::unique_ptr<runtime::Kernel> loadSimple(const runtime::KernelLoad& load) {
   const auto op = ops::Operator::parse(load.record.op);
   const auto* description = op.as<T>();
-  if (description == nullptr) throw Unsupported("cpu.{}: it computes {}, the plan asks for {}", load.record.name, T::kName, op.name());
+  if (description == nullptr)
+    throw Unsupported("cpu.{}: it computes {}, the plan asks for {}", load.record.name, T::kName, op.name());
   return std::make_unique<SimpleKernel<T, Instance>>(*description);
 }
 

@@ -13,7 +13,8 @@ inline Strides pitchedStrides(const runtime::TensorShape& shape) {
   auto strides = stridesOf(shape.dims, shape.format);
   if (shape.pitch == 0) return strides;
   for (int axis = 0; axis < shape.dims.rank; ++axis) {
-    if (axis != 1) strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis)] / shape.dims[1] * shape.pitch;
+    if (axis != 1)
+      strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis)] / shape.dims[1] * shape.pitch;
   }
   return strides;
 }

@@ -76,7 +76,8 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
   for (const auto& instruction : expr_.instructions) {
     for (int i = 0; i < row(instruction.op).arity; ++i) {
       const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      if (argument.kind == ops::ScalarArgument::Kind::kLiteral) literals_.push_back(static_cast<float>(argument.literal));
+      if (argument.kind == ops::ScalarArgument::Kind::kLiteral)
+        literals_.push_back(static_cast<float>(argument.literal));
     }
   }
   const int firstLiteral = static_cast<int>(inputCount_);
@@ -187,7 +188,7 @@ void PointwiseRunner::compute(const Places& place, size_t count) const {
 }
 
 const float* PointwiseRunner::values(const char* const* in, const int64_t* strides, int64_t count,
-                                    float* scratch) const {
+                                     float* scratch) const {
   Places place = buffersAt(scratch);
   for (size_t k = 0; k < inputCount_; ++k) {
     if (count == padded(count) && strides[k] == 1 && inputTypes_[k] == DataType::kF32) {

@@ -13,8 +13,8 @@
 
 namespace tenon::backends::cpu {
 
-// Types f32 and bool in any format; where the output is blocked, operands per channel and smaller ones are strided. Ready
-// for one set of shapes after configure(); run() allocates nothing.
+// Types f32 and bool in any format; where the output is blocked, operands per channel and smaller ones are strided.
+// Ready for one set of shapes after configure(); run() allocates nothing.
 class PointwiseRunner {
  public:
   // `results`: the instructions that are outputs; none: the last one.

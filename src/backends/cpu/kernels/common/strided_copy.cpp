@@ -11,7 +11,8 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// Of the two axes that change places, a piece of work has so much of the source's and of the destination's innermost one.
+// Of the two axes that change places, a piece of work has so much of the source's and of the destination's innermost
+// one.
 constexpr int64_t kBand = 128;
 constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
@@ -23,7 +24,8 @@ template <typename T>
 void transpose(const T* from, int64_t fromStep, T* to, int64_t toStep, int64_t inner, int64_t second) {
   if constexpr (sizeof(T) == sizeof(uint32_t)) {
     static const auto kTranspose = transposeWords();
-    kTranspose(from, static_cast<size_t>(fromStep), to, static_cast<size_t>(toStep), static_cast<size_t>(inner), static_cast<size_t>(second));
+    kTranspose(from, static_cast<size_t>(fromStep), to, static_cast<size_t>(toStep), static_cast<size_t>(inner),
+               static_cast<size_t>(second));
     return;
   }
   constexpr int64_t kTile = 16;
@@ -38,8 +40,8 @@ void transpose(const T* from, int64_t fromStep, T* to, int64_t toStep, int64_t i
 
 }  // namespace
 
-void StridedCopy::configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
-                            int elementBytes) {
+void StridedCopy::configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to,
+                            int64_t toOffset, int elementBytes) {
   space_ = collapse(space, {to, from});
   fromOffset_ = fromOffset;
   toOffset_ = toOffset;

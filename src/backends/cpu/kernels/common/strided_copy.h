@@ -11,7 +11,8 @@ namespace tenon::backends::cpu {
 class StridedCopy {
  public:
   // Element (i...) of `space` goes from fromOffset + sum(i * from) to toOffset + sum(i * to), in elements.
-  void configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset, int elementBytes);
+  void configure(const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
+                 int elementBytes);
   void run(const void* from, void* to) const;
 
  private:

@@ -39,12 +39,15 @@ bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const Scalar
   float high = kInfinity;
   if (instruction.op == ScalarOp::k_relu && runsFirst) {
     low = 0;
-  } else if (instruction.op == ScalarOp::k_clip && runsFirst && other.kind == Kind::kLiteral && arguments[2].kind == Kind::kLiteral) {
+  } else if (instruction.op == ScalarOp::k_clip && runsFirst && other.kind == Kind::kLiteral &&
+             arguments[2].kind == Kind::kLiteral) {
     low = static_cast<float>(other.literal);
     high = static_cast<float>(arguments[2].literal);
-  } else if (instruction.op == ScalarOp::k_max && (runsFirst || arguments[1] == running) && other.kind == Kind::kLiteral) {
+  } else if (instruction.op == ScalarOp::k_max && (runsFirst || arguments[1] == running) &&
+             other.kind == Kind::kLiteral) {
     low = static_cast<float>(other.literal);
-  } else if (instruction.op == ScalarOp::k_min && (runsFirst || arguments[1] == running) && other.kind == Kind::kLiteral) {
+  } else if (instruction.op == ScalarOp::k_min && (runsFirst || arguments[1] == running) &&
+             other.kind == Kind::kLiteral) {
     high = static_cast<float>(other.literal);
   } else {
     return false;
@@ -61,7 +64,8 @@ bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarA
   const auto& slope = arguments[1];
   if (slope.kind == Kind::kLiteral) {
     literalSlope_ = static_cast<float>(slope.literal);
-  } else if (slope.kind == Kind::kInput && slope.index > 0 && operands_[static_cast<size_t>(slope.index) - 1] != Operand::kMatrix) {
+  } else if (slope.kind == Kind::kInput && slope.index > 0 &&
+             operands_[static_cast<size_t>(slope.index) - 1] != Operand::kMatrix) {
     slope_ = slope.index - 1;
   } else {
     return false;
@@ -82,7 +86,9 @@ bool TileEpilogue::findDirect() {
     const auto& a = instructions[at].arguments;
     const auto& other = a[0] == running ? a[1] : a[0];
     if (!(a[0] == running) && !(a[1] == running)) return false;
-    if (other.kind != Kind::kInput || other.index == 0 || operands_[static_cast<size_t>(other.index) - 1] != Operand::kMatrix) return false;
+    if (other.kind != Kind::kInput || other.index == 0 ||
+        operands_[static_cast<size_t>(other.index) - 1] != Operand::kMatrix)
+      return false;
     addend_ = other.index - 1;
     running = ScalarArgument::result(0);
     ++at;
@@ -98,7 +104,8 @@ void TileEpilogue::configure(std::string_view kernel, const Dims& out, std::span
   operands_.clear();
   for (const auto& operand : operands) {
     const auto kind = classify(operand.dims, out, columnAxis);
-    if (!kind) throw Unsupported("{}: an operand {} of the epilogue for a result {}", kernel, operand.dims.text(), out.text());
+    if (!kind)
+      throw Unsupported("{}: an operand {} of the epilogue for a result {}", kernel, operand.dims.text(), out.text());
     operands_.push_back(*kind);
   }
   if (!fits()) throw Unsupported("{}: the epilogue {} is too long", kernel, text(expr_));
@@ -114,7 +121,8 @@ bool TileEpilogue::fits() {
   direct_ = findDirect();
   size_t buffers = 1 + operands_.size() + expr_.instructions.size();
   for (const auto& instruction : expr_.instructions) {
-    for (int i = 0; i < row(instruction.op).arity; ++i) buffers += instruction.arguments[static_cast<size_t>(i)].kind == Kind::kLiteral;
+    for (int i = 0; i < row(instruction.op).arity; ++i)
+      buffers += instruction.arguments[static_cast<size_t>(i)].kind == Kind::kLiteral;
   }
   if (buffers > kMaxBuffers) return direct_ && !bends_;
   makeSteps();
@@ -129,7 +137,9 @@ void TileEpilogue::makeSteps() {
   };
   for (const auto& instruction : expr_.instructions) {
     for (int i = 0; i < row(instruction.op).arity; ++i) {
-      if (isLiteral(instruction, i)) literals_.insert(literals_.end(), kTile, static_cast<float>(instruction.arguments[static_cast<size_t>(i)].literal));
+      if (isLiteral(instruction, i))
+        literals_.insert(literals_.end(), kTile,
+                         static_cast<float>(instruction.arguments[static_cast<size_t>(i)].literal));
     }
   }
   const int firstLiteral = 1 + static_cast<int>(operands_.size());
@@ -158,9 +168,11 @@ void TileEpilogue::joinGates() {
     const auto& product = expr_.instructions[i + 1];
     const auto self = ScalarArgument::result(static_cast<int>(i));
     const auto isProduct = [&](int a, int b) {
-      return product.arguments[static_cast<size_t>(a)] == self && product.arguments[static_cast<size_t>(b)] == gate.arguments[0];
+      return product.arguments[static_cast<size_t>(a)] == self &&
+             product.arguments[static_cast<size_t>(b)] == gate.arguments[0];
     };
-    if (product.op != ScalarOp::k_mul || gatedFunction(gate.op) == nullptr || !(isProduct(0, 1) || isProduct(1, 0))) continue;
+    if (product.op != ScalarOp::k_mul || gatedFunction(gate.op) == nullptr || !(isProduct(0, 1) || isProduct(1, 0)))
+      continue;
     bool isRead = false;
     for (size_t k = i + 2; k < expr_.instructions.size(); ++k) {
       for (const auto& argument : expr_.instructions[k].arguments) isRead = isRead || argument == self;
@@ -173,8 +185,8 @@ void TileEpilogue::joinGates() {
   std::erase_if(steps_, [](const Step& step) { return step.function == nullptr; });
 }
 
-void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
-                       int64_t columns) const {
+void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
+                       int64_t column, int64_t columns) const {
   if (direct_) {
     alignas(64) float slopes[kMaxTileColumns];
     call.outStride = outStep_ != 0 ? outStep_ : columns;
@@ -203,11 +215,12 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
-void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep,
-                                 const Matrix& addend) const {
+void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out,
+                                 int64_t outStep, const Matrix& addend) const {
   for (int r = 0; r < rows; ++r) {
     for (int64_t j = 0; j < width; ++j) {
-      const float value = addend.data == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend.data[r * addend.step + j];
+      const float value =
+          addend.data == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend.data[r * addend.step + j];
       out[r * outStep + j] = value < low_ ? low_ : value > high_ ? high_ : value;
     }
   }
@@ -222,13 +235,14 @@ void TileEpilogue::finishInPlace(float* results, int64_t count, void* const* ext
   }
 }
 
-void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,
-                          int64_t column, int64_t columns) const {
+void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras,
+                          int64_t row, int64_t column, int64_t columns) const {
   const int64_t outStep = outStep_ != 0 ? outStep_ : columns;
   out += row * outStep + column;
   if (direct_ && !bends_) {
     const int64_t step = addend_ < 0 ? 0 : operandStep(static_cast<size_t>(addend_), columns);
-    const float* const addend = addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + row * step + column;
+    const float* const addend =
+        addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + row * step + column;
     return clampAndStore(buffer, rows, stride, width, out, outStep, {addend, step});
   }
   alignas(64) float memory[kMaxBuffers * kTile];

@@ -20,22 +20,24 @@ class TileEpilogue {
 
   explicit TileEpilogue(const ops::ScalarExpr& expr) : expr_(expr) {}
 
-  // `operands[i]` is x(i + 1); axis `columnAxis` of the result is the column. Throws Unsupported in the name of `kernel`
-  // where an operand is none of the three, or the expression needs more room than a tile has.
-  void configure(std::string_view kernel, const Dims& out, std::span<const runtime::TensorShape> operands, int columnAxis);
+  // `operands[i]` is x(i + 1); axis `columnAxis` of the result is the column. Throws Unsupported in the name of
+  // `kernel` where an operand is none of the three, or the expression needs more room than a tile has.
+  void configure(std::string_view kernel, const Dims& out, std::span<const runtime::TensorShape> operands,
+                 int columnAxis);
   const std::vector<Operand>& operands() const noexcept { return operands_; }
 
   // Where rows of the result or of a matrix among the operands lie further apart than `columns` of run().
   void setSteps(const runtime::TensorShape& out, std::span<const runtime::TensorShape> operands);
 
-  // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile begins
-  // and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
-  void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
-           int64_t columns) const;
+  // Runs the tile with its epilogue. `extras` are the addresses of x1, ...; `row` and `column` say where the tile
+  // begins and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
+  void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
+           int64_t column, int64_t columns) const;
 
-  // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores them.
-  void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row, int64_t column,
-              int64_t columns) const;
+  // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores
+  // them.
+  void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,
+              int64_t column, int64_t columns) const;
 
   // The same for `count` results behind each other, where every extra operand is one value.
   void finishInPlace(float* results, int64_t count, void* const* extras) const;
@@ -51,7 +53,9 @@ class TileEpilogue {
     std::array<int, 3> operands{};  // buffers: x0, the extras, the literals, the results
     int result = 0;
   };
-  int64_t operandStep(size_t k, int64_t columns) const { return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns; }
+  int64_t operandStep(size_t k, int64_t columns) const {
+    return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns;
+  }
   bool findDirect();
   bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
@@ -62,18 +66,19 @@ class TileEpilogue {
     const float* data;
     int64_t step;
   };
-  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep, const Matrix& addend) const;
+  void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep,
+                     const Matrix& addend) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
   std::vector<Step> steps_;
   std::vector<float> literals_;  // a tile of each
-  int64_t outStep_ = 0;                 // 0: dense
+  int64_t outStep_ = 0;          // 0: dense
   std::vector<int64_t> operandSteps_;
-  bool direct_ = false;   // at most one added matrix, then a slope below zero and a clamp: done in registers
-  int addend_ = -1;       // extra operand
-  bool bends_ = false;    // by the slope of an extra operand, or by a literal
-  int slope_ = -1;        // extra operand
+  bool direct_ = false;  // at most one added matrix, then a slope below zero and a clamp: done in registers
+  int addend_ = -1;      // extra operand
+  bool bends_ = false;   // by the slope of an extra operand, or by a literal
+  int slope_ = -1;       // extra operand
   float literalSlope_ = 0;
   float low_ = 0;
   float high_ = 0;

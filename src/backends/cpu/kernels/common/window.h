@@ -18,15 +18,17 @@ struct Window {
 
   int64_t outPixels() const { return batch * out[0] * out[1]; }
   // Extent with the padding that windows reach; not less than the image where windows leave some of it out.
-  int64_t paddedExtent(size_t axis) const { return (out[axis] - 1) * stride[axis] + (size[axis] - 1) * dilation[axis] + 1; }
+  int64_t paddedExtent(size_t axis) const {
+    return (out[axis] - 1) * stride[axis] + (size[axis] - 1) * dilation[axis] + 1;
+  }
   bool endsInside() const {
     return paddedExtent(0) - before[0] <= extent[0] && paddedExtent(1) - before[1] <= extent[1];
   }
 };
 
 // x [N,C,H,W], w [K,C/g,R,S], y [N,K,P,Q].
-inline Window makeWindow(const ops::Convolution& op, const Dims& w, const runtime::TensorShape& from, const runtime::TensorShape& to,
-                         const SymbolValues* symbols) {
+inline Window makeWindow(const ops::Convolution& op, const Dims& w, const runtime::TensorShape& from,
+                         const runtime::TensorShape& to, const SymbolValues* symbols) {
   const Dims& x = from.dims;
   const Dims& y = to.dims;
   Window window;

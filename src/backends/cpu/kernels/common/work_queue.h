@@ -20,7 +20,9 @@ void runJobs(int64_t jobs, int64_t work, Body&& body) {
   }
   std::atomic<int64_t> next{0};
   platform::parallelFor(threads, 1, [&](int64_t, int64_t) {
-    for (int64_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs; job = next.fetch_add(1, std::memory_order_relaxed)) body(job);
+    for (int64_t job = next.fetch_add(1, std::memory_order_relaxed); job < jobs;
+         job = next.fetch_add(1, std::memory_order_relaxed))
+      body(job);
   });
 }
 

@@ -3,8 +3,8 @@
 // oneDNN lists what takes a description. The list depends on the extents, the strides even of axes of extent 1, the
 // post-operations, the vectors of the processor and the number of threads, so the same operator at another batch, or in
 // another process, may find another one at its head: plain code, too, where a second way to describe the same operands
-// would have found a fast one. Hence all ways to describe a problem are looked through, and what was found when the engine
-// was built is looked for by its name.
+// would have found a fast one. Hence all ways to describe a problem are looked through, and what was found when the
+// engine was built is looked for by its name.
 #pragma once
 
 #include <optional>
@@ -35,8 +35,9 @@ struct Choice {
   std::string name() const { return primitive.impl_info_str(); }
 };
 
-// Ways to describe one problem. `show(way, see)` describes it in one of them and calls see(primitive) for each implementation
-// in the library's order until that says that it has seen enough; it throws dnnl::error where there is none.
+// Ways to describe one problem. `show(way, see)` describes it in one of them and calls see(primitive) for each
+// implementation in the library's order until that says that it has seen enough; it throws dnnl::error where there is
+// none.
 template <typename Primitive, typename Show>
 class Ways {
  public:
@@ -101,21 +102,25 @@ struct DnnlDemand {
 // What runs on the threads of this process, and whether it runs alone. Where nothing is wanted, what is fastest on one
 // thread: plans must not depend on the number of threads. `runsAlone(name)` says what may not be spread over threads.
 template <typename Primitive, typename Show, typename RunsAlone>
-std::optional<std::pair<Choice<Primitive>, bool>> choose(Ways<Primitive, Show>& ways, const DnnlDemand& demand, RunsAlone runsAlone) {
+std::optional<std::pair<Choice<Primitive>, bool>> choose(Ways<Primitive, Show>& ways, const DnnlDemand& demand,
+                                                         RunsAlone runsAlone) {
   const auto findNamed = [&](std::string_view name, bool alone) {
     const platform::SerialScope scope(alone);
     return ways.findNamed(name);
   };
-  const auto withThreads = [&](std::optional<Choice<Primitive>> one) -> std::optional<std::pair<Choice<Primitive>, bool>> {
+  const auto withThreads =
+      [&](std::optional<Choice<Primitive>> one) -> std::optional<std::pair<Choice<Primitive>, bool>> {
     if (!one) return std::nullopt;
     if (!runsAlone(one->name())) {
-      if (auto same = findNamed(one->name(), false); same && same->name() == one->name()) return std::pair(*same, false);
+      if (auto same = findNamed(one->name(), false); same && same->name() == one->name())
+        return std::pair(*same, false);
     }
     return std::pair(*one, true);
   };
   if (!demand.wanted.empty()) {
     if (!runsAlone(demand.wanted)) {
-      if (auto found = findNamed(demand.wanted, false); found && !runsAlone(found->name())) return std::pair(*found, false);
+      if (auto found = findNamed(demand.wanted, false); found && !runsAlone(found->name()))
+        return std::pair(*found, false);
     }
     if (auto found = withThreads(findNamed(demand.wanted, true))) return found;
     if (demand.trial) return std::nullopt;
@@ -132,7 +137,9 @@ template <typename T, typename Instance>
 class DemandingKernel final : public runtime::Kernel {
  public:
   DemandingKernel(const T& description, DnnlDemand demand) : description_(description), demand_(std::move(demand)) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<Instance>(description_, demand_); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<Instance>(description_, demand_);
+  }
 
  private:
   T description_;
@@ -143,7 +150,8 @@ template <typename T, typename Instance>
 std::unique_ptr<runtime::Kernel> loadDemanding(const runtime::KernelLoad& load) {
   const auto op = ops::Operator::parse(load.record.op);
   const auto* description = op.as<T>();
-  if (description == nullptr) throw Unsupported("cpu.{}: it computes {}, the plan asks for {}", load.record.name, T::kName, op.name());
+  if (description == nullptr)
+    throw Unsupported("cpu.{}: it computes {}, the plan asks for {}", load.record.name, T::kName, op.name());
   return std::make_unique<DemandingKernel<T, Instance>>(*description, DnnlDemand{load.record.params, load.trial});
 }
 

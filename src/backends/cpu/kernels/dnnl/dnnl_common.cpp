@@ -34,8 +34,10 @@ std::optional<Eltwise> toEltwise(const ops::ScalarInstruction& instruction, int 
   switch (instruction.op) {
     case ScalarOp::k_identity: return Eltwise{algorithm::eltwise_linear, 1, 0};
     case ScalarOp::k_relu: return Eltwise{algorithm::eltwise_relu, 0, 0};
-    case ScalarOp::k_leaky_relu: return at == 0 ? std::optional(Eltwise{algorithm::eltwise_relu, literal(1), 0}) : std::nullopt;
-    case ScalarOp::k_clip: return at == 0 ? std::optional(Eltwise{algorithm::eltwise_clip, literal(1), literal(2)}) : std::nullopt;
+    case ScalarOp::k_leaky_relu:
+      return at == 0 ? std::optional(Eltwise{algorithm::eltwise_relu, literal(1), 0}) : std::nullopt;
+    case ScalarOp::k_clip:
+      return at == 0 ? std::optional(Eltwise{algorithm::eltwise_clip, literal(1), literal(2)}) : std::nullopt;
     case ScalarOp::k_elu: return at == 0 ? std::optional(Eltwise{algorithm::eltwise_elu, literal(1), 0}) : std::nullopt;
     case ScalarOp::k_sigmoid: return Eltwise{algorithm::eltwise_logistic, 0, 0};
     case ScalarOp::k_tanh: return Eltwise{algorithm::eltwise_tanh, 0, 0};
@@ -46,10 +48,13 @@ std::optional<Eltwise> toEltwise(const ops::ScalarInstruction& instruction, int 
     case ScalarOp::k_add: return Eltwise{algorithm::eltwise_linear, 1, literal(at == 0 ? 1 : 0)};
     case ScalarOp::k_mul: return Eltwise{algorithm::eltwise_linear, literal(at == 0 ? 1 : 0), 0};
     case ScalarOp::k_sub:
-      return at == 0 ? Eltwise{algorithm::eltwise_linear, 1, -literal(1)} : Eltwise{algorithm::eltwise_linear, -1, literal(0)};
-    case ScalarOp::k_div: return at == 0 ? std::optional(Eltwise{algorithm::eltwise_linear, 1 / literal(1), 0}) : std::nullopt;
+      return at == 0 ? Eltwise{algorithm::eltwise_linear, 1, -literal(1)}
+                     : Eltwise{algorithm::eltwise_linear, -1, literal(0)};
+    case ScalarOp::k_div:
+      return at == 0 ? std::optional(Eltwise{algorithm::eltwise_linear, 1 / literal(1), 0}) : std::nullopt;
     case ScalarOp::k_fma:
-      return at == 2 ? std::nullopt : std::optional(Eltwise{algorithm::eltwise_linear, literal(at == 0 ? 1 : 0), literal(2)});
+      return at == 2 ? std::nullopt
+                     : std::optional(Eltwise{algorithm::eltwise_linear, literal(at == 0 ? 1 : 0), literal(2)});
     case ScalarOp::k_max: return Eltwise{algorithm::eltwise_clip, literal(at == 0 ? 1 : 0), kInfinity};
     case ScalarOp::k_min: return Eltwise{algorithm::eltwise_clip, -kInfinity, literal(at == 0 ? 1 : 0)};
     case ScalarOp::k_sqrt: return Eltwise{algorithm::eltwise_sqrt, 0, 0};
@@ -107,9 +112,9 @@ bool isGated(const ops::ScalarExpr& expr, size_t k, ScalarOp op) {
          (product.arguments[1] == source && product.arguments[0] == gate);
 }
 
-// Collects post-operations. oneDNN 2.6 makes one generator for each element-wise algorithm in a chain, so that a second one
-// with other numbers would compute with those of the first: such a chain is refused. Neighbouring lines and neighbouring
-// clips become one.
+// Collects post-operations. oneDNN 2.6 makes one generator for each element-wise algorithm in a chain, so that a second
+// one with other numbers would compute with those of the first: such a chain is refused. Neighbouring lines and
+// neighbouring clips become one.
 class EltwiseChain {
  public:
   explicit EltwiseChain(dnnl::post_ops& ops) : ops_(ops) {}
@@ -120,7 +125,8 @@ class EltwiseChain {
       return true;
     }
     if (last_ && last_->kind == next.kind && next.kind == algorithm::eltwise_clip && next.alpha <= next.beta) {
-      last_ = Eltwise{next.kind, std::clamp(last_->alpha, next.alpha, next.beta), std::clamp(last_->beta, next.alpha, next.beta)};
+      last_ = Eltwise{next.kind, std::clamp(last_->alpha, next.alpha, next.beta),
+                      std::clamp(last_->beta, next.alpha, next.beta)};
       return true;
     }
     if (!flush()) return false;
@@ -158,9 +164,13 @@ size_t appendActivation(EltwiseChain& chain, const ops::ScalarExpr& expr, size_t
       // 3.x lets the caller choose the line, 2.x has this one only and ignores the numbers.
       return chain.append({algorithm::eltwise_hardswish, 1.f / 6, 0.5f}) ? 2 : 0;
     }
-    return chain.append({algorithm::eltwise_linear, literal(1), literal(2)}) && chain.append({algorithm::eltwise_clip, 0, 1}) ? 1 : 0;
+    return chain.append({algorithm::eltwise_linear, literal(1), literal(2)}) &&
+                   chain.append({algorithm::eltwise_clip, 0, 1})
+               ? 1
+               : 0;
   }
-  const bool square = instruction.op == ScalarOp::k_mul && isRunning(instruction.arguments[0], k) && isRunning(instruction.arguments[1], k);
+  const bool square = instruction.op == ScalarOp::k_mul && isRunning(instruction.arguments[0], k) &&
+                      isRunning(instruction.arguments[1], k);
   if (square) return chain.append({algorithm::eltwise_square, 0, 0}) ? 1 : 0;
   for (int i = 0; i < running; ++i) {
     if (isRunning(instruction.arguments[static_cast<size_t>(i)], k)) return 0;  // twice, and no product
@@ -175,7 +185,8 @@ bool appendBinary(PostOps& result, const ops::ScalarInstruction& instruction, in
   if (row(instruction.op).arity != 2) return false;  // so the running value is read once
   // oneDNN 2.6 reads operands of volumes of few channels wrongly, and whole ones of images of one channel.
   if (output.dims.rank > 4 || (output.dims.rank == 4 && output.dims[1] == 1 && extra.dims == output.dims)) return false;
-  const bool perChannel = output.dims.rank > 1 && extra.dims.count() == output.dims[1] && extra.dims[1] == output.dims[1];
+  const bool perChannel =
+      output.dims.rank > 1 && extra.dims.count() == output.dims[1] && extra.dims[1] == output.dims[1];
   if (instruction.op == ScalarOp::k_leaky_relu && running == 0 && perChannel && result.slopes) {
     constexpr int kChannelMask = 1 << 1;
     result.binaries.push_back({result.ops.len(), input, true});
@@ -202,8 +213,8 @@ const dnnl::engine& dnnlEngine() {
   return *kEngine;
 }
 
-// Static objects of the program may still run engines after the thread's own objects are destroyed: then a stream is made
-// that stays.
+// Static objects of the program may still run engines after the thread's own objects are destroyed: then a stream is
+// made that stays.
 dnnl::stream& dnnlStream() {
   thread_local dnnl::stream* stream = nullptr;
   thread_local bool isEnding = false;
@@ -283,7 +294,9 @@ std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const ru
     }
     const int input = instruction.arguments[static_cast<size_t>(other)].index;
     if (!chain.flush()) return std::nullopt;
-    if (!appendBinary(result, instruction, running, input, aligned(extras[static_cast<size_t>(input) - 1], output), output)) return std::nullopt;
+    if (!appendBinary(result, instruction, running, input, aligned(extras[static_cast<size_t>(input) - 1], output),
+                      output))
+      return std::nullopt;
     ++k;
   }
   if (!chain.flush()) return std::nullopt;
@@ -302,8 +315,8 @@ void DnnlCall::run(void* const* slots) {
   primitive_.execute(dnnlStream(), arguments_);
 }
 
-dnnl::primitive_attr Epilogue::configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output,
-                                         bool allowInside) {
+dnnl::primitive_attr Epilogue::configure(std::span<const runtime::TensorShape> extras,
+                                         const runtime::TensorShape& output, bool allowInside) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   extraCount_ = extras.size();
@@ -323,8 +336,10 @@ void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras
   if (!inside_) return;
   for (const auto& binary : inside_->binaries) {
     const auto& extra = extras[static_cast<size_t>(binary.input) - 1];
-    const int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | (binary.prelu ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC_1);
-    const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Format::kLinear) : dnnlDesc(aligned(extra, output_).dims, extra.format);
+    const int argument =
+        DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | (binary.prelu ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC_1);
+    const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Format::kLinear)
+                                   : dnnlDesc(aligned(extra, output_).dims, extra.format);
     call.bind(argument, desc, firstSlot + binary.input - 1);
   }
 }

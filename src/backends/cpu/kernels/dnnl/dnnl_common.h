@@ -20,10 +20,10 @@ dnnl::stream& dnnlStream();  // of the calling thread
 // f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
 dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
 
-// The tensor in another strided format where the bytes are the same, because an image has one channel or one pixel. oneDNN has
-// kernels for channels-last that it does not look for behind the strides of row-major images. Its cache of descriptions takes
-// no notice of the strides of axes of extent 1, so that it did find them in a process that had described the other format
-// before: each tensor must be described in one way, whatever its format.
+// The tensor in another strided format where the bytes are the same, because an image has one channel or one pixel.
+// oneDNN has kernels for channels-last that it does not look for behind the strides of row-major images. Its cache of
+// descriptions takes no notice of the strides of axes of extent 1, so that it did find them in a process that had
+// described the other format before: each tensor must be described in one way, whatever its format.
 runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format);
 
 // The strides of axes of extent 1 as they are in row-major memory, for the same reason.
@@ -40,7 +40,8 @@ struct PostOps {
   std::vector<Binary> binaries;
   bool slopes = false;
 };
-// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit. `slopes`: a leaky relu may have one per channel.
+// `extras` are the shapes of x1, x2, ...; nothing when the chain does not fit. `slopes`: a leaky relu may have one per
+// channel.
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
                                  const runtime::TensorShape& output, bool slopes);
 
@@ -76,7 +77,8 @@ class Epilogue {
  public:
   explicit Epilogue(const ops::ScalarExpr& expr, bool slopes = false) : expr_(expr), runner_(expr), slopes_(slopes) {}
   // Chooses; the attributes are for the primitive. With `allowInside` false the runner does it all.
-  dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output, bool allowInside);
+  dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output,
+                                 bool allowInside);
   bool isInside() const noexcept { return inside_.has_value(); }
   // Binds the extra operands of the post-operations; slot of x1 is firstSlot.
   void bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot) const;

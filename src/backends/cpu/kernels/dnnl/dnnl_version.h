@@ -9,10 +9,12 @@ const dnnl::engine& dnnlEngine();
 
 // 2.x describes an operation first (Forward::desc) and then asks for an implementation; 3.x does both at once.
 template <typename Forward>
-concept DescribedFirst = requires { typename Forward::desc; };
+concept DescribedFirst = requires {
+  typename Forward::desc;
+};
 
-// Calls see(primitive) for each implementation, in the library's order, until it says that it has seen enough. Throws where
-// there is none. In 2.x the next one is found only while the description lives.
+// Calls see(primitive) for each implementation, in the library's order, until it says that it has seen enough. Throws
+// where there is none. In 2.x the next one is found only while the description lives.
 template <typename Forward, typename See, typename... Arguments>
 void eachImplementation(const See& see, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
   using Primitive = typename Forward::primitive_desc;
@@ -30,9 +32,9 @@ void eachImplementation(const See& see, const dnnl::primitive_attr& attributes, 
 
 // 3.x takes the dilation of the window too, counted from 0.
 template <typename See, typename Forward = dnnl::pooling_forward>
-void eachPooling(const See& see, const dnnl::primitive_attr& attributes, dnnl::algorithm algorithm, const dnnl::memory::desc& x,
-                 const dnnl::memory::desc& y, const dnnl::memory::dims& strides, const dnnl::memory::dims& window,
-                 const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
+void eachPooling(const See& see, const dnnl::primitive_attr& attributes, dnnl::algorithm algorithm,
+                 const dnnl::memory::desc& x, const dnnl::memory::desc& y, const dnnl::memory::dims& strides,
+                 const dnnl::memory::dims& window, const dnnl::memory::dims& before, const dnnl::memory::dims& after) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   if constexpr (DescribedFirst<Forward>) {
     eachImplementation<Forward>(see, attributes, kKind, algorithm, x, y, strides, window, before, after);
@@ -44,8 +46,8 @@ void eachPooling(const See& see, const dnnl::primitive_attr& attributes, dnnl::a
 
 // 3.x takes the description of the output too.
 template <typename See, typename Forward = dnnl::lrn_forward>
-void eachLrn(const See& see, const dnnl::primitive_attr& attributes, const dnnl::memory::desc& x, dnnl::memory::dim window, float alpha,
-             float beta, float k) {
+void eachLrn(const See& see, const dnnl::primitive_attr& attributes, const dnnl::memory::desc& x,
+             dnnl::memory::dim window, float alpha, float beta, float k) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
   if constexpr (DescribedFirst<Forward>) {

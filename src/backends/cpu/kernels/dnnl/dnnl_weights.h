@@ -15,7 +15,8 @@ class PackedWeights {
   PackedWeights(const dnnl::memory::desc& plain, const void* data) : plain_(plain), data_(data) {}
   dnnl::memory get(const dnnl::memory::desc& wanted);
 
-  // Whether a packed copy is all that anybody was given, so that the data may go: further layouts are made of the copy then.
+  // Whether a packed copy is all that anybody was given, so that the data may go: further layouts are made of the copy
+  // then.
   bool holdsAll();
   void release();
   void restore(void* to);  // the data again

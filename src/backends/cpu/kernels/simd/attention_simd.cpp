@@ -1,10 +1,10 @@
 // Products and softmax of attention, in Highway: written once, compiled per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/attention_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include <algorithm>
 
@@ -76,7 +76,8 @@ void columnsOf(Operands o, int64_t rows, size_t tail) {
   }
 }
 
-void product(const float* a, int64_t aStep, const float* b, int64_t bStep, float* c, int64_t cStep, int64_t rows, int64_t columns, int64_t depth) {
+void product(const float* a, int64_t aStep, const float* b, int64_t bStep, float* c, int64_t cStep, int64_t rows,
+             int64_t columns, int64_t depth) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   Operands o{a, aStep, b, bStep, c, cStep, depth};
   const auto advance = [&](int64_t by) {

@@ -10,7 +10,8 @@ constexpr int64_t kScoreLanes = 16;  // score rows are padded to a multiple of t
 
 struct AttentionFunctions {
   // c[rows, columns] = a[rows, depth] b[depth, columns], all row-major with the given distance between rows.
-  void (*product)(const float* a, int64_t aStep, const float* b, int64_t bStep, float* c, int64_t cStep, int64_t rows, int64_t columns, int64_t depth);
+  void (*product)(const float* a, int64_t aStep, const float* b, int64_t bStep, float* c, int64_t cStep, int64_t rows,
+                  int64_t columns, int64_t depth);
   // row = exp(row - max(row)); returns the sum. `count` is a multiple of kScoreLanes.
   float (*softmax)(float* row, int64_t count);
   void (*scale)(float* row, int64_t count, float factor);

@@ -1,10 +1,10 @@
 // Vector forms of the scalar operators, in Highway: written once, compiled per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/pointwise_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include <cmath>
 
@@ -17,32 +17,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-#define UNARY(name, expression)                                                                     \
-  void name(const float* HWY_RESTRICT pa, const float*, const float*, float* out, size_t count) {  \
-    const D d;                                                                                      \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                              \
-      const V a = hn::LoadU(d, pa + i);                                                             \
-      hn::StoreU(expression, d, out + i);                                                           \
-    }                                                                                               \
+#define UNARY(name, expression)                                                                   \
+  void name(const float* HWY_RESTRICT pa, const float*, const float*, float* out, size_t count) { \
+    const D d;                                                                                    \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                            \
+      const V a = hn::LoadU(d, pa + i);                                                           \
+      hn::StoreU(expression, d, out + i);                                                         \
+    }                                                                                             \
   }
-#define BINARY(name, expression)                                                            \
-  void name(const float* pa, const float* pb, const float*, float* out, size_t count) {    \
-    const D d;                                                                              \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                      \
-      const V a = hn::LoadU(d, pa + i);                                                     \
-      const V b = hn::LoadU(d, pb + i);                                                     \
-      hn::StoreU(expression, d, out + i);                                                   \
-    }                                                                                       \
+#define BINARY(name, expression)                                                        \
+  void name(const float* pa, const float* pb, const float*, float* out, size_t count) { \
+    const D d;                                                                          \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                  \
+      const V a = hn::LoadU(d, pa + i);                                                 \
+      const V b = hn::LoadU(d, pb + i);                                                 \
+      hn::StoreU(expression, d, out + i);                                               \
+    }                                                                                   \
   }
-#define TERNARY(name, expression)                                                           \
+#define TERNARY(name, expression)                                                          \
   void name(const float* pa, const float* pb, const float* pc, float* out, size_t count) { \
-    const D d;                                                                              \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                      \
-      const V a = hn::LoadU(d, pa + i);                                                     \
-      const V b = hn::LoadU(d, pb + i);                                                     \
-      const V c = hn::LoadU(d, pc + i);                                                     \
-      hn::StoreU(expression, d, out + i);                                                   \
-    }                                                                                       \
+    const D d;                                                                             \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                     \
+      const V a = hn::LoadU(d, pa + i);                                                    \
+      const V b = hn::LoadU(d, pb + i);                                                    \
+      const V c = hn::LoadU(d, pc + i);                                                    \
+      hn::StoreU(expression, d, out + i);                                                  \
+    }                                                                                      \
   }
 
 HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
@@ -51,8 +51,8 @@ HWY_INLINE V truth(hn::Mask<D> mask) { return hn::IfThenElseZero(mask, constant(
 HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
 HWY_INLINE hn::Mask<D> isNan(V v) { return hn::IsNaN(v); }
 
-// exp for |a| <= 88, where neither the result nor a step of it leaves the range of normal numbers: a power of two times a
-// polynomial (Cephes' expf). NaN stays.
+// exp for |a| <= 88, where neither the result nor a step of it leaves the range of normal numbers: a power of two times
+// a polynomial (Cephes' expf). NaN stays.
 HWY_INLINE V expInRange(V a) {
   const D d;
   const V whole = hn::Round(hn::Mul(a, constant(1.44269504088896341f)));
@@ -93,7 +93,8 @@ HWY_INLINE V errorFunction(V a) {
   return hn::Mul(x, hn::Div(above, below));
 }
 
-// a (1 + erf(a / sqrt 2)) / 2. Far below zero, where 1 + erf loses its digits, the result is small beside the rounding of 1.
+// a (1 + erf(a / sqrt 2)) / 2. Far below zero, where 1 + erf loses its digits, the result is small beside the rounding
+// of 1.
 HWY_INLINE V gelu(V a) {
   const V half = hn::Mul(a, constant(0.5f));
   return hn::MulAdd(half, errorFunction(hn::Mul(a, constant(0.70710678118654752f))), half);
@@ -242,7 +243,8 @@ void scalarLoop(const float* a, const float* b, const float* c, float* out, size
   const auto op = static_cast<ops::ScalarOp>(Op);
   const int arity = ops::row(op).arity;
   for (size_t i = 0; i < count; ++i) {
-    out[i] = static_cast<float>(ops::evaluateScalar(op, static_cast<double>(a[i]), arity > 1 ? static_cast<double>(b[i]) : 0.0,
+    out[i] = static_cast<float>(ops::evaluateScalar(op, static_cast<double>(a[i]),
+                                                    arity > 1 ? static_cast<double>(b[i]) : 0.0,
                                                     arity > 2 ? static_cast<double>(c[i]) : 0.0));
   }
 }
@@ -266,9 +268,7 @@ VectorFunction vectorFunction(ops::ScalarOp op) {
   return fast != nullptr ? fast : kLoops[static_cast<size_t>(op)];
 }
 
-VectorFunction gatedFunction(ops::ScalarOp gate) {
-  return TENON_SIMD_BEST(findGated)(gate);
-}
+VectorFunction gatedFunction(ops::ScalarOp gate) { return TENON_SIMD_BEST(findGated)(gate); }
 
 }  // namespace tenon::backends::cpu
 #endif

@@ -1,9 +1,9 @@
 // Pooling of channels-last pixels in Highway.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/pool_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include "backends/cpu/kernels/simd/pool_simd.h"
 

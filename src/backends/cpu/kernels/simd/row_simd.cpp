@@ -1,9 +1,9 @@
 // Row functions of normalization, in Highway: written once, compiled per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/row_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include <algorithm>
 
@@ -43,7 +43,8 @@ double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, S
 }
 
 double sum(const float* x, size_t count) {
-  return sumOf(x, count, [](V v) HWY_ATTR { return v; }, [](float v) { return v; });
+  return sumOf(
+      x, count, [](V v) HWY_ATTR { return v; }, [](float v) { return v; });
 }
 
 double squares(const float* x, float mean, size_t count) {
@@ -55,7 +56,8 @@ double squares(const float* x, float mean, size_t count) {
   return sumOf(x, count, square, [mean](float v) { return (v - mean) * (v - mean); });
 }
 
-void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale, const float* bias) {
+void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
+               const float* bias) {
   const D d;
   const V m = hn::Set(d, mean);
   const V f = hn::Set(d, factor);
@@ -100,7 +102,8 @@ void scaleAll(const float* x, float* y, size_t count, float mean, float factor, 
   const V f = hn::Set(d, factor);
   const V b = hn::Set(d, bias);
   size_t i = 0;
-  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), m), f, b), d, y + i);
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
+    hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), m), f, b), d, y + i);
   for (; i < count; ++i) y[i] = (x[i] - mean) * factor + bias;
 }
 

@@ -9,7 +9,8 @@ struct RowFunctions {
   double (*sum)(const float* x, size_t count);
   double (*squares)(const float* x, float mean, size_t count);  // sum of (x - mean)^2
   // y = (x - mean) * factor * scale[i] + bias[i]
-  void (*scaleEach)(const float* x, float* y, size_t count, float mean, float factor, const float* scale, const float* bias);
+  void (*scaleEach)(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
+                    const float* bias);
   // sums[i] += x[i] + x[step + i] + ..., one after another, over `rows` rows
   void (*addRows)(const float* x, size_t step, size_t rows, double* sums, size_t count);
   // y = (x - mean) * factor + bias

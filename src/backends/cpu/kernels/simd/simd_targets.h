@@ -1,5 +1,5 @@
-// Which instruction sets Highway code is compiled for (few: each costs compile time), and which of them is used. Highway's
-// own dispatch does the same, but asks its library, whose load measures the processor's clock for 5 ms.
+// Which instruction sets Highway code is compiled for (few: each costs compile time), and which of them is used.
+// Highway's own dispatch does the same, but asks its library, whose load measures the processor's clock for 5 ms.
 #pragma once
 
 // Highway's own setting, no test of ours: left out to save the compile time of two more targets.

@@ -2,9 +2,9 @@
 // after another, so that whole cache lines are read; two to four rows that lie close together are interleaved instead.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/transpose_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include <algorithm>
 
@@ -16,8 +16,8 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace transposes {
 
-constexpr size_t kSide = 4;    // of a tile
-constexpr size_t kLine = 16;   // words of a cache line
+constexpr size_t kSide = 4;   // of a tile
+constexpr size_t kLine = 16;  // words of a cache line
 
 struct Matrix {
   const uint32_t* HWY_RESTRICT from;

@@ -1,9 +1,9 @@
 // Transforms in Highway: a vector holds neighbouring channels of one pixel.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/winograd_simd.cpp"
-#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 
 #include "backends/cpu/kernels/simd/winograd_simd.h"
 
@@ -56,8 +56,9 @@ HWY_INLINE void oneInput(const float* const* patch, int64_t at, float* to, int64
   const D d;
   V rows[36];
   for (int i = 0; i < 6; ++i) {
-    transformIn(hn::LoadU(d, patch[i] + at), hn::LoadU(d, patch[6 + i] + at), hn::LoadU(d, patch[12 + i] + at), hn::LoadU(d, patch[18 + i] + at),
-                hn::LoadU(d, patch[24 + i] + at), hn::LoadU(d, patch[30 + i] + at), rows + i, 6);
+    transformIn(hn::LoadU(d, patch[i] + at), hn::LoadU(d, patch[6 + i] + at), hn::LoadU(d, patch[12 + i] + at),
+                hn::LoadU(d, patch[18 + i] + at), hn::LoadU(d, patch[24 + i] + at), hn::LoadU(d, patch[30 + i] + at),
+                rows + i, 6);
   }
   for (int i = 0; i < 6; ++i) {
     V line[6];
@@ -86,7 +87,8 @@ void input(const float* const* patch, int64_t channels, float* to, int64_t produ
   }
 }
 
-void output(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to, int64_t toStride) {
+void output(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
+            int64_t toStride) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t c = 0; c < channels; c += lanes) {
@@ -94,7 +96,8 @@ void output(const float* products, int64_t productStride, int64_t channels, cons
     for (int i = 0; i < 6; ++i) {
       const float* const m = products + i * productStride + c;
       transformOut(hn::LoadU(d, m), hn::LoadU(d, m + 6 * productStride), hn::LoadU(d, m + 12 * productStride),
-                   hn::LoadU(d, m + 18 * productStride), hn::LoadU(d, m + 24 * productStride), hn::LoadU(d, m + 30 * productStride), rows + i, 6);
+                   hn::LoadU(d, m + 18 * productStride), hn::LoadU(d, m + 24 * productStride),
+                   hn::LoadU(d, m + 30 * productStride), rows + i, 6);
     }
     const V shift = bias != nullptr ? hn::LoadU(d, bias + c) : hn::Zero(d);
     for (int i = 0; i < 4; ++i) {
@@ -126,14 +129,19 @@ const WinogradTransforms& winogradTransforms() {
 
 // G w G^T with the rows of G: 1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 1/6; 0 0 1.
 void winogradWeights(const double* window, double* products) {
-  static constexpr double kG[6][3] = {{1. / 4, 0, 0},          {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
-                                      {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
+  static constexpr double kG[6][3] = {{1. / 4, 0, 0},
+                                      {-1. / 6, -1. / 6, -1. / 6},
+                                      {-1. / 6, 1. / 6, -1. / 6},
+                                      {1. / 24, 1. / 12, 1. / 6},
+                                      {1. / 24, -1. / 12, 1. / 6},
+                                      {0, 0, 1}};
   double half[6][3];
   for (int i = 0; i < 6; ++i) {
     for (int j = 0; j < 3; ++j) half[i][j] = kG[i][0] * window[j] + kG[i][1] * window[3 + j] + kG[i][2] * window[6 + j];
   }
   for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < 6; ++j) products[6 * i + j] = half[i][0] * kG[j][0] + half[i][1] * kG[j][1] + half[i][2] * kG[j][2];
+    for (int j = 0; j < 6; ++j)
+      products[6 * i + j] = half[i][0] * kG[j][0] + half[i][1] * kG[j][1] + half[i][2] * kG[j][2];
   }
 }
 

@@ -16,7 +16,8 @@ struct WinogradTransforms {
   void (*input)(const float* const* patch, int64_t channels, float* to, int64_t productStride);
   // The 16 results of `channels` columns from 36 products, plus the bias where there is one: to[i][c] for pixel
   // (i / 4, i % 4); rows of `to` are `channels` apart. All sizes are multiples of the vector's, bias filled up.
-  void (*output)(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to, int64_t toStride);
+  void (*output)(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
+                 int64_t toStride);
 };
 const WinogradTransforms& winogradTransforms();
 

@@ -16,7 +16,8 @@ compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::P
 template <typename Op>
 class BlockwiseTactic final : public SimpleTactic {
  public:
-  BlockwiseTactic(std::string_view name, std::string_view computes) : SimpleTactic(name, true, 10), computes_(computes) {}
+  BlockwiseTactic(std::string_view name, std::string_view computes)
+      : SimpleTactic(name, true, 10), computes_(computes) {}
 
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<Op>();

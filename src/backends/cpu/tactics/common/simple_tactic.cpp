@@ -8,7 +8,8 @@
 
 namespace tenon::backends::cpu {
 
-std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const compile::Problem& problem, bool channelsLast) {
+std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const compile::Problem& problem,
+                                                  bool channelsLast) {
   std::vector<compile::Candidate> result;
   for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
     const int rank = problem.outputs[0].dims.rank;
@@ -31,13 +32,16 @@ std::optional<Format> blockedFormat() {
   }
 }
 
-void addBlockedCandidate(std::string_view tactic, const compile::Problem& problem, std::vector<compile::Candidate>& candidates) {
+void addBlockedCandidate(std::string_view tactic, const compile::Problem& problem,
+                         std::vector<compile::Candidate>& candidates) {
   const auto blocked = blockedFormat();
   if (!blocked) return;
   const auto formatOf = [&](const compile::TensorDesc& tensor) -> std::optional<Format> {
     constexpr int kImageRank = 4;
-    if (tensor.constant != nullptr || tensor.dims.rank < kImageRank || tensor.dims[1] <= kFewChannels) return Format::kLinear;
-    const bool whole = tensor.dims.rank == kImageRank && tensor.dims[1] > 0 && tensor.dims[1] % channelBlock(*blocked) == 0;
+    if (tensor.constant != nullptr || tensor.dims.rank < kImageRank || tensor.dims[1] <= kFewChannels)
+      return Format::kLinear;
+    const bool whole =
+        tensor.dims.rank == kImageRank && tensor.dims[1] > 0 && tensor.dims[1] % channelBlock(*blocked) == 0;
     return whole && tensor.dtype == DataType::kF32 ? blocked : std::nullopt;
   };
   compile::Candidate candidate{std::string(tactic), "", {}, {}};
@@ -57,7 +61,8 @@ void addBlockedCandidate(std::string_view tactic, const compile::Problem& proble
 void allowPitch(std::vector<compile::Candidate>& candidates) {
   const auto mask = [](const std::vector<Format>& formats) {
     uint64_t result = 0;
-    for (size_t i = 0; i < std::min<size_t>(formats.size(), 64); ++i) result |= formats[i] == Format::kChannelsLast ? uint64_t{1} << i : 0;
+    for (size_t i = 0; i < std::min<size_t>(formats.size(), 64); ++i)
+      result |= formats[i] == Format::kChannelsLast ? uint64_t{1} << i : 0;
     return result;
   };
   for (auto& candidate : candidates) {
@@ -69,7 +74,8 @@ void allowPitch(std::vector<compile::Candidate>& candidates) {
 compile::Support onlyF32(const compile::Problem& problem) {
   for (const auto* operands : {&problem.inputs, &problem.outputs}) {
     for (const auto& operand : *operands) {
-      if (operand.dtype != DataType::kF32) return compile::no("operands of {}; it computes in f32", name(operand.dtype));
+      if (operand.dtype != DataType::kF32)
+        return compile::no("operands of {}; it computes in f32", name(operand.dtype));
     }
   }
   return compile::yes();

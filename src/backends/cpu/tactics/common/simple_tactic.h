@@ -12,7 +12,8 @@ inline std::string_view kernelName(std::string_view tactic) { return tactic.subs
 
 // Candidates with every non-constant operand in one format: kLinear always, kChannelsLast where `channelsLast` and the
 // result has 4 or 5 axes.
-std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const compile::Problem& problem, bool channelsLast);
+std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const compile::Problem& problem,
+                                                  bool channelsLast);
 
 // The machine's blocked format: as many channels as a vector of its has; nothing below AVX2.
 std::optional<Format> blockedFormat();
@@ -23,7 +24,8 @@ constexpr int64_t kFewChannels = 4;
 // Adds the candidate with all images in blocks of channels, constants and images of few channels row-major. None where
 // another image has no whole blocks: so blocked tensors have no padding, nobody needs to keep it zero, and kernels meet
 // whole vectors only. f32 images only.
-void addBlockedCandidate(std::string_view tactic, const compile::Problem& problem, std::vector<compile::Candidate>& candidates);
+void addBlockedCandidate(std::string_view tactic, const compile::Problem& problem,
+                         std::vector<compile::Candidate>& candidates);
 
 // Says of every channels-last operand that it may have a pitch: for kernels that ask runtime::pixelStep() or the like.
 void allowPitch(std::vector<compile::Candidate>& candidates);
@@ -33,7 +35,8 @@ compile::Support onlyF32(const compile::Problem& problem);
 
 class SimpleTactic : public compile::Tactic {
  public:
-  SimpleTactic(std::string_view name, bool channelsLast, int rank) : name_(name), channelsLast_(channelsLast), rank_(rank) {}
+  SimpleTactic(std::string_view name, bool channelsLast, int rank)
+      : name_(name), channelsLast_(channelsLast), rank_(rank) {}
   std::string_view name() const override { return name_; }
   int version() const override { return 1; }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {

@@ -10,7 +10,8 @@ namespace tenon::backends::cpu {
 
 // Whether every operand of the epilogue, from input `firstExtra` on, is as large as the result, one value per entry of
 // axis `columnAxis`, or one value; and whether the expression is short enough for a tile's buffers.
-inline compile::Support tileEpilogueFits(const compile::Problem& problem, const ops::ScalarExpr& expr, size_t firstExtra, int columnAxis) {
+inline compile::Support tileEpilogueFits(const compile::Problem& problem, const ops::ScalarExpr& expr,
+                                         size_t firstExtra, int columnAxis) {
   const auto& y = problem.outputs[0].dims;
   for (size_t i = firstExtra; i < problem.inputs.size(); ++i) {
     const auto& x = problem.inputs[i].dims;
@@ -22,21 +23,25 @@ inline compile::Support tileEpilogueFits(const compile::Problem& problem, const 
     }
     const int shift = y.rank - x.rank;
     for (int axis = 0; axis < x.rank; ++axis) {
-      if (x[axis] != (axis + shift == columnAxis ? y[columnAxis] : 1)) return compile::no("an operand {} of the epilogue for a result {}", x.text(), y.text());
+      if (x[axis] != (axis + shift == columnAxis ? y[columnAxis] : 1))
+        return compile::no("an operand {} of the epilogue for a result {}", x.text(), y.text());
     }
   }
   size_t buffers = 1 + problem.inputs.size() - firstExtra;
   for (const auto& instruction : expr.instructions) buffers += static_cast<size_t>(row(instruction.op).arity);
   constexpr size_t kBuffers = 24;
-  if (buffers > kBuffers) return compile::no("an epilogue of {} operands and results; a tile has room for {}", buffers, kBuffers);
+  if (buffers > kBuffers)
+    return compile::no("an epilogue of {} operands and results; a tile has room for {}", buffers, kBuffers);
   return compile::yes();
 }
 
 // A tile reads its part of a matrix of the epilogue before it writes there, and no other tile touches it.
-inline void allowOverwriting(const compile::Problem& problem, size_t firstExtra, std::vector<compile::Candidate>& candidates) {
+inline void allowOverwriting(const compile::Problem& problem, size_t firstExtra,
+                             std::vector<compile::Candidate>& candidates) {
   for (auto& candidate : candidates) {
     for (size_t i = firstExtra; i < std::min<size_t>(problem.inputs.size(), 64); ++i) {
-      const bool alike = problem.inputs[i].dims == problem.outputs[0].dims && candidate.inputs[i] == candidate.outputs[0];
+      const bool alike =
+          problem.inputs[i].dims == problem.outputs[0].dims && candidate.inputs[i] == candidate.outputs[0];
       if (alike && problem.inputs[i].constant == nullptr) candidate.overwritten |= uint64_t{1} << i;
     }
   }

@@ -11,17 +11,17 @@ struct Parameters {
   i64 heads;
   i64 queries;
   i64 keys;
-  int width;         // columns of q and k in a head
-  int valueWidth;    // of v and y
+  int width;       // columns of q and k in a head
+  int valueWidth;  // of v and y
   float scale;
-  int emptyIsZero;   // a row without a sum is 0
-  i64 qStride[3];    // batch, head, row
+  int emptyIsZero;  // a row without a sum is 0
+  i64 qStride[3];   // batch, head, row
   i64 kStride[3];
   i64 vStride[3];
   i64 yStride[3];
-  i64 maskStride[4]; // batch, head, query, key; 0 where it broadcasts
-  i64 sharing;       // heads that have the same keys
-  i64 masks;         // how many batches the mask has: one, or a divisor of theirs
+  i64 maskStride[4];  // batch, head, query, key; 0 where it broadcasts
+  i64 sharing;        // heads that have the same keys
+  i64 masks;          // how many batches the mask has: one, or a divisor of theirs
 };
 
 constexpr int kThreads = 128;
@@ -40,7 +40,8 @@ KERNEL(tenon_attention, Parameters) {
   const i64 k = batch * p.kStride[0] + head / p.sharing * p.kStride[1];
   const i64 v = batch * p.vStride[0] + head / p.sharing * p.vStride[1];
   const i64 y = batch * p.yStride[0] + head * p.yStride[1] + query * p.yStride[2];
-  const i64 mask = (p.mask != nullptr ? batch % p.masks : 0) * p.maskStride[0] + head * p.maskStride[1] + query * p.maskStride[2];
+  const i64 mask =
+      (p.mask != nullptr ? batch % p.masks : 0) * p.maskStride[0] + head * p.maskStride[1] + query * p.maskStride[2];
   for (int c = thread; c < p.width; c += kThreads) row[c] = load<X>(p.q, q + c);
   for (int c = thread; c < p.valueWidth; c += kThreads) result[c] = 0.f;
   __syncthreads();

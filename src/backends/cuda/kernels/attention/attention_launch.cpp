@@ -29,8 +29,11 @@ struct Parameters {
 
 class AttentionInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Attention&, const Types& types) { return {"attention.cu", {typeDefine("X", types.inputs.at(0))}, {}}; }
-  AttentionInstance(const ops::Attention& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_attention")) {}
+  static Code code(const ops::Attention&, const Types& types) {
+    return {"attention.cu", {typeDefine("X", types.inputs.at(0))}, {}};
+  }
+  AttentionInstance(const ops::Attention& op, const Types&, const Module& module)
+      : op_(op), function_(module.function("tenon_attention")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     problem_ = dnn::attentionProblem(op_, shapes);
@@ -56,7 +59,8 @@ class AttentionInstance final : public runtime::KernelInstance {
     if (p.hasMask) {
       const auto strides = p.mask.strides();
       parameters_.masks = p.mask[0];
-      for (int axis = 0; axis < 4; ++axis) parameters_.maskStride[axis] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
+      for (int axis = 0; axis < 4; ++axis)
+        parameters_.maskStride[axis] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
     }
     blocks_ = p.batch * p.heads * p.queries;
     checkUser(blocks_ < int64_t{1} << 31, "attention: {} rows are too many", blocks_);
@@ -65,7 +69,9 @@ class AttentionInstance final : public runtime::KernelInstance {
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (blocks_ == 0 || problem_.valueWidth == 0) return;
-    const auto at = [&](const dnn::Source& source) { return static_cast<std::byte*>(arguments.inputs[source.input]) + source.offsetBytes; };
+    const auto at = [&](const dnn::Source& source) {
+      return static_cast<std::byte*>(arguments.inputs[source.input]) + source.offsetBytes;
+    };
     parameters_.q = at(problem_.q.source);
     parameters_.k = at(problem_.k.source);
     parameters_.v = at(problem_.v.source);

@@ -30,7 +30,8 @@ struct MaskRows {
   bool pairs;
 
   // `first` is the mask's beginning for the head; with `pairs`, neighbouring keys can be read at once.
-  __device__ __forceinline__ MaskRows(const T* first, i64 rowStride, i64 keyStride, int at, int rows, int keys, bool pairs)
+  __device__ __forceinline__ MaskRows(const T* first, i64 rowStride, i64 keyStride, int at, int rows, int keys,
+                                      bool pairs)
       : stride(keyStride), keys(keys), pairs(pairs) {
     for (int half = 0; half < 2; ++half) row[half] = first + min(at + 8 * half, rows - 1) * rowStride;
   }
@@ -50,7 +51,8 @@ struct MaskRows {
   }
 };
 
-// A mask's value for scores in base 2. What is finite stays so: the lowest float times 1.44 would not, that of f16 does.
+// A mask's value for scores in base 2. What is finite stays so: the lowest float times 1.44 would not, that of f16
+// does.
 template <typename T>
 __device__ __forceinline__ float inBaseTwo(float mask) {
   const float scaled = mask * 1.44269504f;
@@ -61,8 +63,8 @@ __device__ __forceinline__ float inBaseTwo<f16>(float mask) {
   return mask * 1.44269504f;
 }
 
-// A mask that is one for all queries: a float for each key of a tile of kTile, which the first threads of a block load and,
-// when it has arrived, put to shared memory; keys behind the last are left out.
+// A mask that is one for all queries: a float for each key of a tile of kTile, which the first threads of a block load
+// and, when it has arrived, put to shared memory; keys behind the last are left out.
 template <typename T, int kTile>
 struct KeyMask {
   const T* first;

@@ -7,7 +7,8 @@ namespace tenon::backends::cuda::dnn {
 
 namespace {
 
-// The mask's axes over the batch, of which q has so many, as one: those that broadcast must stand in front of those that do not.
+// The mask's axes over the batch, of which q has so many, as one: those that broadcast must stand in front of those
+// that do not.
 void setMask(AttentionProblem& p, const Dims& mask, const Dims& q, int batchAxes) {
   int64_t batches = 1;
   for (int axis = 0; axis < mask.rank - 3; ++axis) {

@@ -19,14 +19,16 @@ struct AttentionProblem {
   AttentionOperand q, k, v, output;
   float scale = 1;
   bool hasMask = false;
-  Dims mask;           // four extents, each one or that of the scores [batch, heads, queries, keys]; the first may be a divisor
-                       // of the batch: batch b has the mask b modulo it
-  bool maskInOrder = true;  // false: the mask broadcasts over an axis behind one over which it does not; then `mask` says nothing
+  Dims mask;  // four extents, each one or that of the scores [batch, heads, queries, keys]; the first may be a divisor
+              // of the batch: batch b has the mask b modulo it
+  bool maskInOrder =
+      true;  // false: the mask broadcasts over an axis behind one over which it does not; then `mask` says nothing
   Source maskSource;
 };
 
 // Why kernels refuse a mask that is not in order.
-constexpr std::string_view kMaskRefusal = "a mask that broadcasts over a leading axis behind one over which it does not";
+constexpr std::string_view kMaskRefusal =
+    "a mask that broadcasts over a leading axis behind one over which it does not";
 
 // The operator on linear operands of these shapes.
 AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes);

@@ -1,6 +1,6 @@
 // Attention where the tensor cores' kernel has none: odd heads, keys and values of different widths.
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/attention/attention_problem.h"
+#include "backends/cuda/tactics/own_tactic.h"
 #include "ops/op/attention.h"
 
 namespace tenon::backends::cuda {
@@ -20,7 +20,8 @@ class AttentionTactic final : public OwnTacticOf<ops::Attention> {
     const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
     if (std::max(width, y[y.rank - 1] / heads) > kWidest) return compile::no("heads of more than {} columns", kWidest);
     const LinearOperands operands(problem);
-    if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder) return compile::no("{}", dnn::kMaskRefusal);
+    if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder)
+      return compile::no("{}", dnn::kMaskRefusal);
     return compile::yes();
   }
 };

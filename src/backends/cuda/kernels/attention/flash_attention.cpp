@@ -15,26 +15,29 @@ constexpr FlashForm kForms[] = {{1, 1, 32}, {1, 2, 64},  {1, 4, 64}, {1, 4, 128}
                                 {2, 1, 32}, {2, 2, 64},  {2, 4, 64}, {2, 4, 128}, {4, 1, 32},
                                 {4, 1, 64}, {4, 1, 128}, {4, 2, 64}, {8, 1, 32},  {8, 1, 64}};
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
-constexpr size_t kMostChoices = 8;                // each costs a compilation
-constexpr size_t kMostSharedBytes = 96 << 10;     // of a block on the chips that have least (sm_86, sm_89, sm_120), beside what is static
-constexpr int kMostKeys = 256;                     // of a tile
+constexpr size_t kMostChoices = 8;  // each costs a compilation
+constexpr size_t kMostSharedBytes =
+    96 << 10;                   // of a block on the chips that have least (sm_86, sm_89, sm_120), beside what is static
+constexpr int kMostKeys = 256;  // of a tile
 constexpr std::string_view kMathNames[] = {"f16", "bf16", "tf32", "f32"};  // as kernels call them
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Cycles, roughly, for an order: blocks in waves over the chip, each of which loads, walks its tiles and joins.
 double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
-  constexpr int64_t kWarps = 12;      // at some 170 registers per thread
-  constexpr double kBlock = 2500;     // launch, first loads and the end
-  constexpr double kTile = 300;       // its barriers
-  constexpr double kMeeting = 2500;   // of blocks that share keys
-  constexpr double kPeakWarps = 8;    // that keep the tensor cores busy
+  constexpr int64_t kWarps = 12;     // at some 170 registers per thread
+  constexpr double kBlock = 2500;    // launch, first loads and the end
+  constexpr double kTile = 300;      // its barriers
+  constexpr double kMeeting = 2500;  // of blocks that share keys
+  constexpr double kPeakWarps = 8;   // that keep the tensor cores busy
   constexpr double kCostOfMath[] = {1, 1, 3, 8};
   const auto& form = choice.form;
   const int64_t warps = form.threads() / 32;
   const int64_t blocks = p.batch * p.heads * ceilDiv(p.queries, form.rows()) * form.splits;
-  const int64_t fitting = std::min(sharedBytesOfMultiprocessor() / static_cast<int64_t>(choice.sharedBytes()), kWarps / warps);
-  const int64_t resident = std::clamp<int64_t>(ceilDiv(blocks, multiprocessors()), 1, std::clamp<int64_t>(fitting, 1, 32));
+  const int64_t fitting =
+      std::min(sharedBytesOfMultiprocessor() / static_cast<int64_t>(choice.sharedBytes()), kWarps / warps);
+  const int64_t resident =
+      std::clamp<int64_t>(ceilDiv(blocks, multiprocessors()), 1, std::clamp<int64_t>(fitting, 1, 32));
   const double waves = std::max(1.0, static_cast<double>(blocks) / static_cast<double>(multiprocessors() * resident));
   const auto tiles = static_cast<double>(ceilDiv(ceilDiv(p.keys, form.keys), form.splits));
   const double steps = tiles * form.keys / form.keyWarps / 16;
@@ -46,7 +49,8 @@ double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
 
 bool aligned(const dnn::AttentionOperand& operand) {
   const auto whole = [](int64_t stride) { return stride % 8 == 0; };
-  return whole(operand.batchStride) && whole(operand.headStride) && whole(operand.rowStride) && operand.source.offsetBytes % 16 == 0;
+  return whole(operand.batchStride) && whole(operand.headStride) && whole(operand.rowStride) &&
+         operand.source.offsetBytes % 16 == 0;
 }
 
 FlashMath mathOf(DataType type, bool tf32) {
@@ -116,10 +120,11 @@ Code FlashChoice::code() const {
              define("KEYS", form.keys), define("MASK", static_cast<int>(mask))},
             {}};
   }
-  return {"flash_attention.cu",
-          {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]),
-           define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps), define("KEYS", form.keys)},
-          {}};
+  return {
+      "flash_attention.cu",
+      {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]), define("WIDTH", width),
+       define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps), define("KEYS", form.keys)},
+      {}};
 }
 
 std::string flashRefusal(const dnn::AttentionProblem& p) {
@@ -135,7 +140,8 @@ std::string flashRefusal(const dnn::AttentionProblem& p) {
     if (!aligned(*operand)) return "rows that do not begin at multiples of 16 bytes";
   }
   if (p.hasMask && !p.maskInOrder) return std::string(dnn::kMaskRefusal);
-  const bool many = p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
+  const bool many =
+      p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
   if (many) return "more than 2^31 rows";
   return {};
 }

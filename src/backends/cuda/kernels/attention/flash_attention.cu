@@ -1,8 +1,8 @@
-// Attention by tensor cores: a block takes some rows of a head and walks the keys in tiles that arrive in the background;
-// scores stay in registers, their softmax is kept as it goes. ROW_WARPS times KEY_WARPS warps: each has 16 rows and its
-// part of the keys of every tile, and the parts are joined at the end. Where rows are few, blocks share the keys of a head
-// (gridDim.y), and the last one to be ready joins what they have. X: element type; MATH: f16, bf16, tf32 or f32; KEYS: of
-// a tile; WIDTH: columns of a head, rounded up to a multiple of 16.
+// Attention by tensor cores: a block takes some rows of a head and walks the keys in tiles that arrive in the
+// background; scores stay in registers, their softmax is kept as it goes. ROW_WARPS times KEY_WARPS warps: each has 16
+// rows and its part of the keys of every tile, and the parts are joined at the end. Where rows are few, blocks share
+// the keys of a head (gridDim.y), and the last one to be ready joins what they have. X: element type; MATH: f16, bf16,
+// tf32 or f32; KEYS: of a tile; WIDTH: columns of a head, rounded up to a multiple of 16.
 #include "flash_tile.cuh"
 
 // The weighted sum of values so far, and the softmax's own.
@@ -94,7 +94,8 @@ struct Result {
       for (int c = 0; c < kWidth / 8 / 4 * 4; c += 4) {
         unsigned own[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) own[i] = packed<H>(value[c + i][2 * half] * inverse, value[c + i][2 * half + 1] * inverse);
+        for (int i = 0; i < 4; ++i)
+          own[i] = packed<H>(value[c + i][2 * half] * inverse, value[c + i][2 * half + 1] * inverse);
         const bool odd = turn % 2 != 0;
         const unsigned first = shuffleXor(odd ? own[0] : own[1], 1);
         const unsigned second = shuffleXor(odd ? own[2] : own[3], 1);
@@ -103,7 +104,8 @@ struct Result {
         const bool late = turn / 2 != 0;
         const unsigned third = shuffleXor(late ? low[0] : high[0], 2);
         const unsigned fourth = shuffleXor(late ? low[1] : high[1], 2);
-        const Pack<unsigned, 4> all = late ? Pack<unsigned, 4>{{third, fourth, high[0], high[1]}} : Pack<unsigned, 4>{{low[0], low[1], third, fourth}};
+        const Pack<unsigned, 4> all = late ? Pack<unsigned, 4>{{third, fourth, high[0], high[1]}}
+                                           : Pack<unsigned, 4>{{low[0], low[1], third, fourth}};
         const int column = (c + turn) * 8;
         if (row < rows && column < p.width) *(Pack<unsigned, 4>*)(y + row * p.yStride[2] + column) = all;
       }
@@ -148,7 +150,7 @@ struct Columns {
 // What a warp showed in shared memory.
 struct WarpShares {
   const float* memory;
-  int row;     // of the first warp
+  int row;  // of the first warp
   int column;
 
   __device__ __forceinline__ float greatest(int share) const {
@@ -206,7 +208,8 @@ __device__ __forceinline__ Columns joined(const Shares& shares, int count) {
 struct Chunk {
   int index, row, column;
 
-  __device__ __forceinline__ explicit Chunk(int index) : index(index), row(index / kChunks), column(index % kChunks * kPack) {}
+  __device__ __forceinline__ explicit Chunk(int index)
+      : index(index), row(index / kChunks), column(index % kChunks * kPack) {}
   __device__ __forceinline__ bool valid() const { return index < kRows * kChunks; }
   __device__ __forceinline__ bool inside(int rows, int width) const { return row < rows && column < width; }
   __device__ __forceinline__ Chunk next() const { return Chunk(index + kThreads); }

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/cuda/kernels/attention/attention_problem.h"
 #include "backends/cuda/driver/compiler.h"
+#include "backends/cuda/kernels/attention/attention_problem.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda {
@@ -43,7 +43,7 @@ struct FlashChoice {
   int threads() const { return groups ? 4 * form.threads() : form.threads(); }
   int parts() const { return groups ? 1 : form.splits; }      // blocks that share the keys of a head
   int mostKeys() const { return form.keys * form.keyWarps; }  // with groups
-  DataType type() const;      // of all operands
+  DataType type() const;                                      // of all operands
   size_t sharedBytes() const;
   size_t partialFloats() const {  // of a block, with splits
     return static_cast<size_t>(form.rows()) * (static_cast<size_t>(width) + 2);

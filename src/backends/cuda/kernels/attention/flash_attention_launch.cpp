@@ -39,7 +39,8 @@ struct Parameters {
 class FlashKernel final : public runtime::Kernel {
  public:
   explicit FlashKernel(const runtime::KernelLoad& load)
-      : op(descriptionOf<ops::Attention>(load)), choice(FlashChoice::parse(load.record.params)),
+      : op(descriptionOf<ops::Attention>(load)),
+        choice(FlashChoice::parse(load.record.params)),
         module_(load.nativeCode, choice.code()),
         function(module_.function(choice.groups ? "tenon_group_attention" : "tenon_flash_attention")),
         sharedBytes(choice.sharedBytes()) {
@@ -129,7 +130,8 @@ class FlashInstance final : public runtime::KernelInstance {
     p.maskInPairs = maskInPairs_ && isAligned(p.mask, 2 * bytesOf(problem_.type, 1)) ? 1 : 0;
     const auto& choice = kernel_.choice;
     launchGrid(kernel_.function, blocks_, static_cast<unsigned>(choice.parts()), 1,
-               static_cast<unsigned>(choice.threads()), &p, arguments.stream, static_cast<unsigned>(kernel_.sharedBytes));
+               static_cast<unsigned>(choice.threads()), &p, arguments.stream,
+               static_cast<unsigned>(kernel_.sharedBytes));
   }
 
  private:

@@ -1,9 +1,9 @@
 // Attention by tensor cores: one candidate per form that may be the fastest.
 #include <algorithm>
 
-#include "backends/cuda/tactics/tactic_util.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
+#include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -42,12 +42,14 @@ class FlashAttentionTactic final : public compile::Tactic {
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     return {"cuda", "flash_attention", 1, problem.op.text(), candidate.variant, -1};
   }
-  std::vector<std::byte> nativeCode(const Problem&, const Candidate& candidate, const plan::KernelRecord&) const override {
+  std::vector<std::byte> nativeCode(const Problem&, const Candidate& candidate,
+                                    const plan::KernelRecord&) const override {
     return compile(FlashChoice::parse(candidate.variant).code().source(), computeCapability());
   }
   int rank(const Problem& problem, const Candidate& candidate) const override {
     const auto all = choices(problem);
-    const auto found = std::find_if(all.begin(), all.end(), [&](const FlashChoice& choice) { return choice.text() == candidate.variant; });
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const FlashChoice& choice) { return choice.text() == candidate.variant; });
     return kRank + static_cast<int>(found - all.begin());
   }
 

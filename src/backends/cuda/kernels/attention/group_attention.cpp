@@ -8,10 +8,10 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int kColumns = 64;       // of a head
+constexpr int kColumns = 64;  // of a head
 constexpr int kGroupRows = 64;
-constexpr int kMostOwnKeys = 208;  // of a group: their scores are in registers
-constexpr int64_t kMostTiles = 32; // of a block, one after another
+constexpr int kMostOwnKeys = 208;   // of a group: their scores are in registers
+constexpr int64_t kMostTiles = 32;  // of a block, one after another
 constexpr int kMostThreads = 1024;
 constexpr int kRegisters = 65536;  // of a multiprocessor
 

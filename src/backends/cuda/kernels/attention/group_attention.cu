@@ -9,13 +9,13 @@
 constexpr int kRowGroups = ROW_GROUPS;
 constexpr int kKeyGroups = KEY_GROUPS;
 constexpr int kOwn = KEYS;
-constexpr int kHeld = kKeyGroups * kOwn;             // keys in shared memory
+constexpr int kHeld = kKeyGroups * kOwn;  // keys in shared memory
 constexpr int kGroups = kRowGroups * kKeyGroups;
 constexpr int kThreads = 128 * kGroups;
 constexpr int kRows = 64 * kRowGroups;
 constexpr int kWidth = kGroupRow;
-constexpr int kPack = 8;                             // elements of 16 bytes
-constexpr int kJoinedPitch = kWidth + 8;             // of rows of results in shared memory
+constexpr int kPack = 8;                  // elements of 16 bytes
+constexpr int kJoinedPitch = kWidth + 8;  // of rows of results in shared memory
 constexpr int kLoadedBytes = (kRows + 2 * kHeld) * kWidth * 2;
 constexpr int kJoinedBytes = kKeyGroups == 1 ? 0 : kGroups * 64 * kJoinedPitch * 4;
 // As in run/group_attention.cpp: in front rows of q, k and v, later results of groups; behind them the mask of keys,
@@ -182,8 +182,8 @@ __device__ __forceinline__ void put(const Parameters& p, X* y, const Values& val
       const unsigned high[2] = {odd ? second : own[2], odd ? own[3] : second};
       const unsigned third = shuffleXor(late ? low[0] : high[0], 2);
       const unsigned fourth = shuffleXor(late ? low[1] : high[1], 2);
-      const Pack<unsigned, 4> all = {{late ? third : low[0], late ? fourth : low[1], late ? high[0] : third,
-                                      late ? high[1] : fourth}};
+      const Pack<unsigned, 4> all = {
+          {late ? third : low[0], late ? fourth : low[1], late ? high[0] : third, late ? high[1] : fourth}};
       if (row < rows) *(Pack<unsigned, 4>*)(y + row * p.yStride[2] + (c + turn) * 8) = all;
     }
   }

@@ -48,7 +48,8 @@ std::shared_ptr<const DeviceBytes> channelsLastWeights(const TensorView& weights
   static auto* const kKnown = new Known;
   const std::string_view bytes(static_cast<const char*>(weights.data), weights.bytes());
   // Two hashes of the content and the extents: enough that different weights never meet.
-  const auto key = std::tuple(hashBytes(bytes), hashBytes(bytes, 0x9e3779b97f4a7c15u), fmt::format("{} {}", name(weights.dtype), weights.dims.text()));
+  const auto key = std::tuple(hashBytes(bytes), hashBytes(bytes, 0x9e3779b97f4a7c15u),
+                              fmt::format("{} {}", name(weights.dtype), weights.dims.text()));
   const std::lock_guard lock(kKnown->mutex);
   auto& place = kKnown->packed[key];
   if (auto known = place.lock()) return known;

@@ -1,5 +1,5 @@
-// What only a GPU compiler understands: kernel declarations, conversions in PTX, exchange within a warp. A test replaces
-// this file by one for the host, so that every kernel also runs without a GPU.
+// What only a GPU compiler understands: kernel declarations, conversions in PTX, exchange within a warp. A test
+// replaces this file by one for the host, so that every kernel also runs without a GPU.
 #pragma once
 
 // A launch may begin before the one in front of it in the stream has ended (run/compiler.cpp): here it waits for the
@@ -12,12 +12,12 @@ __device__ __forceinline__ void afterPredecessor() {
 }
 
 // A kernel takes one parameter struct, called p.
-#define KERNEL_OF(bounds, name, Parameters, wait)                                    \
-  __device__ void name##_body(const Parameters& p);                                  \
-  extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) {     \
-    wait;                                                                            \
-    name##_body(p);                                                                  \
-  }                                                                                  \
+#define KERNEL_OF(bounds, name, Parameters, wait)                                \
+  __device__ void name##_body(const Parameters& p);                              \
+  extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) { \
+    wait;                                                                        \
+    name##_body(p);                                                              \
+  }                                                                              \
   __device__ __forceinline__ void name##_body(const Parameters& p)
 #define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters, afterPredecessor())
 // One that is also launched in blocks of 1024 threads.

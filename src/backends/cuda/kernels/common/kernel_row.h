@@ -26,7 +26,8 @@ template <typename T>
 T descriptionOf(const plan::KernelRecord& record) {
   const auto op = ops::Operator::parse(record.op);
   const auto* description = op.as<T>();
-  if (description == nullptr) throw Unsupported("cuda.{}: it computes {}, the plan asks for {}", record.name, T::kName, op.name());
+  if (description == nullptr)
+    throw Unsupported("cuda.{}: it computes {}, the plan asks for {}", record.name, T::kName, op.name());
   return *description;
 }
 template <typename T>

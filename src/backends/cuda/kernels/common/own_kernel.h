@@ -20,7 +20,9 @@ struct Types {
 };
 
 // "X=f16" for a macro that names a type.
-inline std::string typeDefine(std::string_view macro, DataType type) { return fmt::format("{}={}", macro, cudaName(type)); }
+inline std::string typeDefine(std::string_view macro, DataType type) {
+  return fmt::format("{}={}", macro, cudaName(type));
+}
 
 inline int64_t valueOf(const Extent& extent, const runtime::Shapes& shapes) {
   return extent.isConstant() ? extent.constant() : extent.evaluate(*shapes.symbols);
@@ -31,7 +33,9 @@ template <typename T, typename Instance>
 class OwnKernel final : public runtime::Kernel {
  public:
   explicit OwnKernel(const runtime::KernelLoad& load)
-      : description_(descriptionOf<T>(load)), types_(Types::read(load.record)), module_(load.nativeCode, Instance::code(description_, types_)) {}
+      : description_(descriptionOf<T>(load)),
+        types_(Types::read(load.record)),
+        module_(load.nativeCode, Instance::code(description_, types_)) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<Instance>(description_, types_, module_);
   }
@@ -44,9 +48,12 @@ class OwnKernel final : public runtime::Kernel {
 
 template <typename T, typename Instance>
 KernelRow ownRow(std::string_view name, int version = 1) {
-  return {name, version,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<OwnKernel<T, Instance>>(load); },
-          [](const plan::KernelRecord& record) { return Instance::code(descriptionOf<T>(record), Types::read(record)); }};
+  return {
+      name, version,
+      [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+        return std::make_unique<OwnKernel<T, Instance>>(load);
+      },
+      [](const plan::KernelRecord& record) { return Instance::code(descriptionOf<T>(record), Types::read(record)); }};
 }
 
 // Bytes, at most 16, in which rows of so many bytes can move between two addresses; at least those of an element.

@@ -8,10 +8,18 @@ typedef int i32;
 typedef long long i64;
 typedef signed char i8;
 typedef unsigned char u8;
-struct f16 { unsigned short bits; };
-struct bf16 { unsigned short bits; };
-struct f8e4m3 { unsigned char bits; };
-struct b8 { unsigned char bits; };  // bool as stored
+struct f16 {
+  unsigned short bits;
+};
+struct bf16 {
+  unsigned short bits;
+};
+struct f8e4m3 {
+  unsigned char bits;
+};
+struct b8 {
+  unsigned char bits;
+};  // bool as stored
 
 __device__ inline float infinity() { return __int_as_float(0x7f800000); }
 __device__ inline float notANumber() { return __int_as_float(0x7fc00000); }
@@ -133,13 +141,21 @@ __device__ inline void storeReal(void* data, i64 index, float value) {
   ((S*)data)[index] = Element<S>::store(value);
 }
 template <>
-__device__ inline void storeReal<i32>(void* data, i64 index, float value) { store<i32>(data, index, saturateToInteger(value)); }
+__device__ inline void storeReal<i32>(void* data, i64 index, float value) {
+  store<i32>(data, index, saturateToInteger(value));
+}
 template <>
-__device__ inline void storeReal<i64>(void* data, i64 index, float value) { store<i64>(data, index, saturateToInteger(value)); }
+__device__ inline void storeReal<i64>(void* data, i64 index, float value) {
+  store<i64>(data, index, saturateToInteger(value));
+}
 template <>
-__device__ inline void storeReal<i8>(void* data, i64 index, float value) { store<i8>(data, index, saturateToInteger(value)); }
+__device__ inline void storeReal<i8>(void* data, i64 index, float value) {
+  store<i8>(data, index, saturateToInteger(value));
+}
 template <>
-__device__ inline void storeReal<u8>(void* data, i64 index, float value) { store<u8>(data, index, saturateToInteger(value)); }
+__device__ inline void storeReal<u8>(void* data, i64 index, float value) {
+  store<u8>(data, index, saturateToInteger(value));
+}
 
 // kWidth elements that one instruction moves.
 template <typename S, int kWidth>
@@ -231,13 +247,19 @@ __device__ inline T blockReduce(T value, Join join, T* shared) {
 
 struct Add {
   template <typename T>
-  __device__ T operator()(T a, T b) const { return a + b; }
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct Max {  // a NaN wins
   template <typename T>
-  __device__ T operator()(T a, T b) const { return b > a || b != b ? b : a; }
+  __device__ T operator()(T a, T b) const {
+    return b > a || b != b ? b : a;
+  }
 };
 struct Min {
   template <typename T>
-  __device__ T operator()(T a, T b) const { return b < a || b != b ? b : a; }
+  __device__ T operator()(T a, T b) const {
+    return b < a || b != b ? b : a;
+  }
 };

@@ -36,7 +36,8 @@ struct Space {
 
   // Steps of `width` elements along the innermost axis, whose extent `width` divides.
   void set(const LoopSpace& from, int width = 1) {
-    checkInternal(from.strides.size() <= static_cast<size_t>(kOperands), "{} operands of a space for {}", from.strides.size(), kOperands);
+    checkInternal(from.strides.size() <= static_cast<size_t>(kOperands), "{} operands of a space for {}",
+                  from.strides.size(), kOperands);
     axes = static_cast<int32_t>(from.extents.size());
     count = 1;
     for (size_t axis = 0; axis < from.extents.size(); ++axis) {

@@ -1,5 +1,5 @@
-// What warps do on tensor cores, in PTX of sm_80 and later: products of 16 x 8, loads of their operands from shared memory,
-// copies to shared memory in the background. A test replaces this file by one for the host.
+// What warps do on tensor cores, in PTX of sm_80 and later: products of 16 x 8, loads of their operands from shared
+// memory, copies to shared memory in the background. A test replaces this file by one for the host.
 #pragma once
 
 #include "prelude.cuh"
@@ -15,7 +15,8 @@ __device__ __forceinline__ SharedAddress sharedAddress(const void* pointer) {
 // 16 bytes to shared memory, both sides aligned to that; zeros where not `inside` (then nothing is read).
 __device__ __forceinline__ void copyAsync(void* shared, const void* global, bool inside) {
   const int bytes = inside ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(shared)), "l"(global), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(shared)), "l"(global), "r"(bytes)
+               : "memory");
 }
 __device__ __forceinline__ void copyAsyncTo(SharedAddress shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
@@ -43,8 +44,8 @@ __device__ __forceinline__ void loadMatricesTransposed(unsigned (&r)[4], const v
                : "r"(sharedAddress(row)));
 }
 
-// Products beside those of f16 and bf16: f32 operands rounded to 11 bits, or each as the sum of two such (three products;
-// the fourth is below f32's last place).
+// Products beside those of f16 and bf16: f32 operands rounded to 11 bits, or each as the sum of two such (three
+// products; the fourth is below f32's last place).
 struct tf32 {};
 
 __device__ __forceinline__ unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }
@@ -59,14 +60,15 @@ __device__ __forceinline__ unsigned restOfTf32(unsigned bits, unsigned rounded) 
 
 // c += a b. Halves: a of 16 x 16, b of 16 x 8. With g = lane / 4 and t = lane % 4 * 2, each register two neighbours: a
 // is rows g, g + 8, g, g + 8 from columns t, t, t + 8, t + 8; b is column g from rows t, t + 8; c is rows g, g, g + 8,
-// g + 8 at columns t, t + 1, t, t + 1. tf32 and f32: a of 16 x 8, b of 8 x 8, a register one element, t = lane % 4: a is
-// rows g, g + 8, g, g + 8 at columns t, t, t + 4, t + 4; b is column g at rows t, t + 4; c as for halves.
+// g + 8 at columns t, t + 1, t, t + 1. tf32 and f32: a of 16 x 8, b of 8 x 8, a register one element, t = lane % 4: a
+// is rows g, g + 8, g, g + 8 at columns t, t, t + 4, t + 4; b is column g at rows t, t + 4; c as for halves.
 template <typename T>
 __device__ void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
-#define TENSOR_PRODUCT(shape, type, c, a, b0, b1)                                                                 \
-  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "      \
-               "{%8,%9}, {%0,%1,%2,%3};"                                                                          \
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                   \
+#define TENSOR_PRODUCT(shape, type, c, a, b0, b1)                      \
+  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type \
+               ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "                   \
+               "{%8,%9}, {%0,%1,%2,%3};"                               \
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 template <>
 __device__ __forceinline__ void multiplyAdd<f16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {

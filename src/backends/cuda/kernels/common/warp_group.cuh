@@ -34,10 +34,10 @@ __device__ __forceinline__ unsigned long long groupOperand(const void* rows) {
   return kForm | (sharedAddress(rows) & 0x3ffff) >> 4;
 }
 
-#define GROUP_TWO(c, n) \
-  "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), \
-      "+f"(c[n + 1][2]), "+f"(c[n + 1][3])
-#define GROUP_PRODUCT(columns, type, results, a, b, more, order, ...) \
+#define GROUP_TWO(c, n)                                                                                                \
+  "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), "+f"(c[n + 1][2]), \
+      "+f"(c[n + 1][3])
+#define GROUP_PRODUCT(columns, type, results, a, b, more, order, ...)                                           \
   asm volatile("{.reg .pred p; setp.ne.b32 p, " more ", 0;\n" \
                "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" results "}, " a ", " b \
                ", p, 1, 1, " order ";}" \
@@ -49,31 +49,31 @@ __device__ __forceinline__ unsigned long long groupOperand(const void* rows) {
   GROUP_FIRST_16 "," GROUP_8(16, 17, 18, 19, 20, 21, 22, 23) "," GROUP_8(24, 25, 26, 27, 28, 29, 30, 31)
 #define GROUP_INPUTS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(groupOperand(b)), "n"(kMore)
 
-#define GROUP_PRODUCTS(T, type) \
-  template <bool kMore> \
-  struct GroupProduct<T, 16, kMore> { \
-    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) { \
+#define GROUP_PRODUCTS(T, type)                                                                                        \
+  template <bool kMore>                                                                                                \
+  struct GroupProduct<T, 16, kMore> {                                                                                  \
+    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) {           \
       GROUP_PRODUCT("16", type, GROUP_FIRST_8, "{%8,%9,%10,%11}", "%12", "%13", "0", GROUP_TWO(c, 0)) : GROUP_INPUTS); \
-    } \
-  }; \
-  template <bool kMore> \
-  struct GroupProduct<T, 32, kMore> { \
-    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) { \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  template <bool kMore>                                                                                                \
+  struct GroupProduct<T, 32, kMore> {                                                                                  \
+    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) {           \
       GROUP_PRODUCT("32", type, GROUP_FIRST_16, "{%16,%17,%18,%19}", "%20", "%21", "0", GROUP_TWO(c, 0), \
                     GROUP_TWO(c, 2)) \
-      : GROUP_INPUTS); \
-    } \
-  }; \
-  template <bool kMore> \
-  struct GroupProduct<T, 64, kMore> { \
-    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) { \
+      : GROUP_INPUTS);                                                                                                 \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  template <bool kMore>                                                                                                \
+  struct GroupProduct<T, 64, kMore> {                                                                                  \
+    __device__ __forceinline__ static void byColumns(float (*c)[4], const unsigned (&a)[4], const void* b) {           \
       GROUP_PRODUCT("64", type, GROUP_FIRST_32, "{%32,%33,%34,%35}", "%36", "%37", "0", GROUP_TWO(c, 0), \
-                    GROUP_TWO(c, 2), GROUP_TWO(c, 4), GROUP_TWO(c, 6)) : GROUP_INPUTS); \
-    } \
-    __device__ __forceinline__ static void byRows(float (*c)[4], const unsigned (&a)[4], const void* b) { \
+                    GROUP_TWO(c, 2), GROUP_TWO(c, 4), GROUP_TWO(c, 6)) : GROUP_INPUTS);                                \
+    }                                                                                                                  \
+    __device__ __forceinline__ static void byRows(float (*c)[4], const unsigned (&a)[4], const void* b) {              \
       GROUP_PRODUCT("64", type, GROUP_FIRST_32, "{%32,%33,%34,%35}", "%36", "%37", "1", GROUP_TWO(c, 0), \
-                    GROUP_TWO(c, 2), GROUP_TWO(c, 4), GROUP_TWO(c, 6)) : GROUP_INPUTS); \
-    } \
+                    GROUP_TWO(c, 2), GROUP_TWO(c, 4), GROUP_TWO(c, 6)) : GROUP_INPUTS);                                \
+    }                                                                                                                  \
   };
 GROUP_PRODUCTS(f16, "f16")
 GROUP_PRODUCTS(bf16, "bf16")

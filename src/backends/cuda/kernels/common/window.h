@@ -25,6 +25,8 @@ inline void spreadStrides(const Strides& strides, int rank, int64_t* result) {
     result[2 + k] = axis < 0 ? 0 : strides[static_cast<size_t>(axis + 2)];
   }
 }
-inline void spreadStrides(const runtime::TensorShape& shape, int64_t* result) { spreadStrides(stridesOf(shape.dims, shape.format), shape.dims.rank, result); }
+inline void spreadStrides(const runtime::TensorShape& shape, int64_t* result) {
+  spreadStrides(stridesOf(shape.dims, shape.format), shape.dims.rank, result);
+}
 
 }  // namespace tenon::backends::cuda

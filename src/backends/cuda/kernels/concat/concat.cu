@@ -3,7 +3,9 @@
 
 struct Unchanged {
   template <typename T>
-  __device__ T operator()(T value, i64) const { return value; }
+  __device__ T operator()(T value, i64) const {
+    return value;
+  }
 };
 
 #define CONCAT(bytes, T) \

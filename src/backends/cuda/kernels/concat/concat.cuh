@@ -3,12 +3,12 @@
 
 #include "prelude.cuh"
 
-constexpr int kMostParts = 64;    // as in run/concat_instance.h
-constexpr int kMostRows = 4;      // of a thread: loads in flight
+constexpr int kMostParts = 64;  // as in run/concat_instance.h
+constexpr int kMostRows = 4;    // of a thread: loads in flight
 constexpr int kMostOperands = 8;
 
-// Everything is counted in elements of one to sixteen bytes. The columns of all parts, one part behind another, are those
-// that threads walk; begin[parts] is their number.
+// Everything is counted in elements of one to sixteen bytes. The columns of all parts, one part behind another, are
+// those that threads walk; begin[parts] is their number.
 struct ConcatParameters {
   void* to;
   i64 rows, pitch;  // of the target
@@ -20,9 +20,9 @@ struct ConcatParameters {
   int lanes;                  // columns of a block
   int rowsAtOnce, rowsOfThread;
   // Of an expression over the elements: operands of one element, or of one for each index of the axis.
-  Divider inner;              // columns that have one index
-  int steps;                  // a bit for each operand: it has more than one element
-  int eachOwn;                // each element of the target, however many move as one, has its own index
+  Divider inner;  // columns that have one index
+  int steps;      // a bit for each operand: it has more than one element
+  int eachOwn;    // each element of the target, however many move as one, has its own index
   const void* operand[kMostOperands];
 };
 

@@ -57,8 +57,9 @@ struct ConcatLaunch {
   }
 };
 
-// Inputs: `parts` that are copied, then the operands of an expression over them. The module, which outlives this, has kernels
-// tenon_concat_<bytes> and, without operands, those of a StridedCopy, for constants whose order is not the result's.
+// Inputs: `parts` that are copied, then the operands of an expression over them. The module, which outlives this, has
+// kernels tenon_concat_<bytes> and, without operands, those of a StridedCopy, for constants whose order is not the
+// result's.
 class ConcatInstance : public runtime::KernelInstance {
  public:
   ConcatInstance(int64_t axis, size_t parts, const Module& module) : axis_(axis), count_(parts), module_(module) {}
@@ -88,9 +89,11 @@ class ConcatInstance : public runtime::KernelInstance {
     inner_ = to[axis];
     steps_ = 0;
     operands_ = shapes.inputs.size() - count_;
-    checkInternal(operands_ == 0 || (operands_ <= kMostConcatOperands && pitch_ < int64_t{1} << 31), "a concatenation with {} operands and rows of {}", operands_, pitch_);
+    checkInternal(operands_ == 0 || (operands_ <= kMostConcatOperands && pitch_ < int64_t{1} << 31),
+                  "a concatenation with {} operands and rows of {}", operands_, pitch_);
     for (size_t k = 0; k < operands_; ++k) steps_ |= shapes.inputs[count_ + k].dims.count() > 1 ? 1 << k : 0;
-    for (int unit = bytes_; unit <= 16; unit *= 2) functions_[unit] = module_.function(fmt::format("tenon_concat_{}", unit));
+    for (int unit = bytes_; unit <= 16; unit *= 2)
+      functions_[unit] = module_.function(fmt::format("tenon_concat_{}", unit));
     launches_.clear();
     launches_.reserve(parts_.size() / kMostParts + kUnits);  // each unit leaves one that is not full
     return 0;
@@ -102,7 +105,8 @@ class ConcatInstance : public runtime::KernelInstance {
       for (int k = 0; k < launch.parameters.parts; ++k) launch.parameters.from[k] = arguments.inputs[launch.inputs[k]];
       launch.parameters.to = arguments.outputs[0];
       for (size_t k = 0; k < operands_; ++k) launch.parameters.operand[k] = arguments.inputs[count_ + k];
-      launchGrid(launch.function, static_cast<unsigned>(launch.blocks), 1, 1, launch.threads, &launch.parameters, arguments.stream);
+      launchGrid(launch.function, static_cast<unsigned>(launch.blocks), 1, 1, launch.threads, &launch.parameters,
+                 arguments.stream);
     }
     for (auto& [input, copy] : moved_) copy.launch(arguments.inputs[input], arguments.outputs[0], arguments.stream);
   }
@@ -122,7 +126,9 @@ class ConcatInstance : public runtime::KernelInstance {
     const auto whole = [&] {
       // A pack has one index of the axis, or its elements have neighbouring ones: then it reads packs of the operands.
       bool operands = operands_ == 0 || inner_ == 1 || fits(inner_ * bytes_);
-      for (size_t k = 0; k < operands_; ++k) operands = operands && isAligned(arguments.inputs[count_ + k], static_cast<size_t>(inner_ == 1 ? unit : bytes_));
+      for (size_t k = 0; k < operands_; ++k)
+        operands =
+            operands && isAligned(arguments.inputs[count_ + k], static_cast<size_t>(inner_ == 1 ? unit : bytes_));
       return operands && fits(part.place * bytes_) && (rows_ == 1 || fits(pitch_ * bytes_));
     };
     while (unit > bytes_ && !whole()) unit /= 2;
@@ -169,11 +175,11 @@ class ConcatInstance : public runtime::KernelInstance {
   const size_t count_;  // of the parts
   const Module& module_;
   size_t operands_ = 0;
-  int32_t steps_ = 0;   // as the kernel takes it
-  int64_t inner_ = 1;   // elements that have one index of the axis
+  int32_t steps_ = 0;  // as the kernel takes it
+  int64_t inner_ = 1;  // elements that have one index of the axis
   int bytes_ = 1;
-  int64_t rows_ = 0, pitch_ = 0;  // of the result, in the order of memory
-  std::vector<Part> parts_;       // that are in the order of the result
+  int64_t rows_ = 0, pitch_ = 0;   // of the result, in the order of memory
+  std::vector<Part> parts_;        // that are in the order of the result
   CUfunction functions_[17] = {};  // by unit
   std::vector<ConcatLaunch> launches_;
   std::vector<std::pair<size_t, StridedCopy>> moved_;  // the others

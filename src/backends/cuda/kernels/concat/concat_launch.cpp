@@ -8,8 +8,11 @@ namespace {
 
 class PlainConcat final : public ConcatInstance {
  public:
-  static Code code(const ops::Concat&, const Types&) { return {"", {}, "#include \"copy.cu\"\n#include \"concat.cu\"\n"}; }
-  PlainConcat(const ops::Concat& op, const Types& types, const Module& module) : ConcatInstance(op.axis, types.inputs.size(), module) {}
+  static Code code(const ops::Concat&, const Types&) {
+    return {"", {}, "#include \"copy.cu\"\n#include \"concat.cu\"\n"};
+  }
+  PlainConcat(const ops::Concat& op, const Types& types, const Module& module)
+      : ConcatInstance(op.axis, types.inputs.size(), module) {}
 };
 
 }  // namespace

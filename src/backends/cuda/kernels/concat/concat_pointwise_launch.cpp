@@ -36,20 +36,26 @@ std::string sourceOf(const ops::ConcatPointwise& op, DataType type) {
       "    return value;\n  }}\n}};\n",
       name, signature, body, result, loads, values);
   for (int bytes = bits(type) / 8; bytes <= 16; bytes *= 2) {
-    source += fmt::format("KERNEL(tenon_concat_{0}, ConcatParameters) {{ copyParts<Pack<X, {1}>>(p, Expression<{1}>{{p}}); }}\n", bytes, bytes / (bits(type) / 8));
+    source += fmt::format(
+        "KERNEL(tenon_concat_{0}, ConcatParameters) {{ copyParts<Pack<X, {1}>>(p, Expression<{1}>{{p}}); }}\n", bytes,
+        bytes / (bits(type) / 8));
   }
   return source;
 }
 
 class ConcatPointwiseInstance final : public ConcatInstance {
  public:
-  static Code code(const ops::ConcatPointwise& op, const Types& types) { return {"", {}, sourceOf(op, types.inputs.at(0))}; }
+  static Code code(const ops::ConcatPointwise& op, const Types& types) {
+    return {"", {}, sourceOf(op, types.inputs.at(0))};
+  }
   ConcatPointwiseInstance(const ops::ConcatPointwise& op, const Types&, const Module& module)
       : ConcatInstance(op.axis, static_cast<size_t>(op.parts), module) {}
 };
 
 }  // namespace
 
-KernelRow kernelRow_concat_pointwise() { return ownRow<ops::ConcatPointwise, ConcatPointwiseInstance>("concat_pointwise"); }
+KernelRow kernelRow_concat_pointwise() {
+  return ownRow<ops::ConcatPointwise, ConcatPointwiseInstance>("concat_pointwise");
+}
 
 }  // namespace tenon::backends::cuda

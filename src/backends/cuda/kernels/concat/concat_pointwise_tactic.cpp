@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/concat/concat_instance.h"
+#include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -20,14 +20,18 @@ class ConcatPointwiseTactic final : public OwnTacticOf<ops::ConcatPointwise> {
     const auto parts = static_cast<size_t>(op.parts);
     const auto axis = static_cast<int>(op.axis < 0 ? op.axis + y.dims.rank : op.axis);
     const size_t operands = problem.inputs.size() - parts;
-    if (!std::all_of(types.begin(), types.end(), [&](DataType type) { return type == y.dtype; })) return compile::no("operands of several types");
-    if (operands > kMostConcatOperands || op.expr.inputCount() != static_cast<int>(operands) + 1) return compile::no("{} operands; it takes up to {}, and reads each", operands, kMostConcatOperands);
+    if (!std::all_of(types.begin(), types.end(), [&](DataType type) { return type == y.dtype; }))
+      return compile::no("operands of several types");
+    if (operands > kMostConcatOperands || op.expr.inputCount() != static_cast<int>(operands) + 1)
+      return compile::no("{} operands; it takes up to {}, and reads each", operands, kMostConcatOperands);
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& x = problem.inputs[i];
       if (i < parts && x.constant != nullptr) return compile::no("a part that is a constant");
       const int at = axis - (y.dims.rank - x.dims.rank);
-      if (i >= parts && x.dims.count() != 1 && (at < 0 || x.dims.count() != x.dims[at] || x.dims.count() != y.dims[axis])) {
-        return compile::no("an operand of extents {}; it takes one element, or one for each index of the axis", x.dims.text());
+      if (i >= parts && x.dims.count() != 1 &&
+          (at < 0 || x.dims.count() != x.dims[at] || x.dims.count() != y.dims[axis])) {
+        return compile::no("an operand of extents {}; it takes one element, or one for each index of the axis",
+                           x.dims.text());
       }
     }
     if (y.dims.count() >= int64_t{1} << 31) return compile::no("more than 2^31 elements");

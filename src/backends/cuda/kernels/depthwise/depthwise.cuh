@@ -1,5 +1,6 @@
-// Depthwise convolution of channels-last tensors, whose weights lie as [tap][channel]: square windows without dilation by
-// DepthwiseRows; any other by threads that compute a pack of neighbouring channels at two neighbouring places of a row.
+// Depthwise convolution of channels-last tensors, whose weights lie as [tap][channel]: square windows without dilation
+// by DepthwiseRows; any other by threads that compute a pack of neighbouring channels at two neighbouring places of a
+// row.
 #pragma once
 
 #include "depthwise_rows.cuh"
@@ -69,7 +70,8 @@ __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& stri
         if (column < 0 || column >= p.window[2].large) continue;
         const Pack<X, kPack> values = *(const Pack<X, kPack>*)(line + column * p.xStride[4]);
 #pragma unroll
-        for (int j = 0; j < kPack; ++j) strip.sum[k][j] += Element<X>::load(values.e[j]) * Element<X>::load(weights.e[j]);
+        for (int j = 0; j < kPack; ++j)
+          strip.sum[k][j] += Element<X>::load(values.e[j]) * Element<X>::load(weights.e[j]);
       }
     }
   }

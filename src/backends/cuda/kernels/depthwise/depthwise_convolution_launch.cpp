@@ -1,4 +1,5 @@
-// Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is made.
+// Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is
+// made.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -13,8 +14,8 @@ constexpr size_t kPackBytes = 16;
 constexpr int kAnyWindow = 0;   // the variant of depthwise.cuh for those; others are forms that work down the rows
 constexpr int64_t kPlaces = 2;  // of its threads
 
-// Params are "tile types": a tile's text (depthwise_rows.h), "any" for the form for any window, or "" where the likely fastest
-// tile is taken at each shape.
+// Params are "tile types": a tile's text (depthwise_rows.h), "any" for the form for any window, or "" where the likely
+// fastest tile is taken at each shape.
 struct Record {
   std::string tile;
   Types types;
@@ -45,7 +46,8 @@ std::vector<int> variantsOf(const ops::Convolution& op) {
 }
 
 Code codeOf(const ops::Convolution& op, const Types& types) {
-  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2, variantsOf(op));
+  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2,
+                    variantsOf(op));
 }
 
 // [K,1,kernel...] to [kernel...,K].
@@ -57,7 +59,8 @@ std::vector<std::byte> byTap(const TensorView& w) {
   const auto* from = w.as<std::byte>();
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t t = 0; t < taps; ++t) {
-      std::memcpy(result.data() + static_cast<size_t>(t * channels + c) * size, from + static_cast<size_t>(c * taps + t) * size, size);
+      std::memcpy(result.data() + static_cast<size_t>(t * channels + c) * size,
+                  from + static_cast<size_t>(c * taps + t) * size, size);
     }
   }
   return result;
@@ -80,7 +83,8 @@ struct DepthwiseWeights {
 
 class DepthwiseInstance final : public runtime::KernelInstance {
  public:
-  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module, const DepthwiseWeights& weights)
+  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module,
+                    const DepthwiseWeights& weights)
       : op_(op), tile_(tile), module_(module), weights_(weights) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -144,8 +148,11 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 class DepthwiseKernel final : public runtime::Kernel {
  public:
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
-      : op_(descriptionOf<ops::Convolution>(load)), record_(load.record), module_(load.nativeCode, codeOf(op_, record_.types)) {
-    if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
+      : op_(descriptionOf<ops::Convolution>(load)),
+        record_(load.record),
+        module_(load.nativeCode, codeOf(op_, record_.types)) {
+    if (load.constants.size() < 2 || load.constants[1].data == nullptr)
+      throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
     const auto weights = byTap(load.constants[1]);
     weights_.table.write(weights.data(), weights.size());
     weights_.finite = allFinite(load.constants[1]);
@@ -165,8 +172,12 @@ class DepthwiseKernel final : public runtime::Kernel {
 
 KernelRow kernelRow_depthwise_convolution() {
   return {"depthwise_convolution", 3,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<DepthwiseKernel>(load); },
-          [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Record(record).types); }};
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<DepthwiseKernel>(load);
+          },
+          [](const plan::KernelRecord& record) {
+            return codeOf(descriptionOf<ops::Convolution>(record), Record(record).types);
+          }};
 }
 
 }  // namespace tenon::backends::cuda

@@ -1,6 +1,6 @@
 // Depthwise convolution of channels-last tensors in packs of channels: a candidate per tile that may be the fastest.
-#include "backends/cuda/tactics/direct_tactic.h"
 #include "backends/cuda/kernels/depthwise/depthwise_rows.h"
+#include "backends/cuda/tactics/direct_tactic.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
@@ -42,7 +42,8 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
     const int64_t pack = bits(x.dtype) == 16 ? 8 : 4;
     if (!isFloating(x.dtype) || bits(x.dtype) < 16) return compile::no("operands of {}", tenon::name(x.dtype));
     if (x.dims.rank != 4) return compile::no("{} spatial axes; it takes 2", x.dims.rank - 2);
-    if (op.groups != x.dims[1] || op.groups != w.dims[0]) return compile::no("{} groups of {} channels to {}; each is a group of its own", op.groups, x.dims[1], w.dims[0]);
+    if (op.groups != x.dims[1] || op.groups != w.dims[0])
+      return compile::no("{} groups of {} channels to {}; each is a group of its own", op.groups, x.dims[1], w.dims[0]);
     if (x.dims[1] % pack != 0) return compile::no("{} channels are no multiple of {}", x.dims[1], pack);
     if (w.constant == nullptr) return compile::no("the weights are no constant");
     return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};
@@ -54,8 +55,10 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
     const auto& op = *problem.op.as<ops::Convolution>();
     const auto candidate = channelsLastCandidate("", problem);
     std::vector<runtime::TensorShape> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
-    const std::vector<runtime::TensorShape> outputs{{problem.outputs[0].dtype, problem.outputs[0].dims, candidate.outputs[0]}};
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
+    const std::vector<runtime::TensorShape> outputs{
+        {problem.outputs[0].dtype, problem.outputs[0].dims, candidate.outputs[0]}};
     const auto& y = problem.outputs[0].dims;
     if (y.count() == 0) return {};
     WindowParameters parameters;

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostThreads = 256;
 constexpr int64_t kMostSharedBytes = 96 << 10;  // of a block, as depthwise_rows.cuh says
 constexpr int64_t kCopyBytes = 16;
-constexpr double kMostCost = 2;                 // times the least: more is not worth a trial
+constexpr double kMostCost = 2;  // times the least: more is not worth a trial
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -22,8 +22,8 @@ int64_t pixelsOf(const DepthwiseForm& form, int64_t strips) {
   return (strips * form.places - 1) * form.stride + form.kernel;
 }
 
-// Cycles, fitted to measurements of an H200: an order in which tiles are measured. What holds a step up is arithmetic, requests (one for the
-// channels of a pixel, or for a line of memory), bytes, or that the next step needs it.
+// Cycles, fitted to measurements of an H200: an order in which tiles are measured. What holds a step up is arithmetic,
+// requests (one for the channels of a pixel, or for a line of memory), bytes, or that the next step needs it.
 double estimate(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t images, int64_t channels,
                 int64_t elementBytes) {
   constexpr int64_t kRegisters = 65536;
@@ -51,7 +51,8 @@ double estimate(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t im
   return 2000 + waves * (steps * step + 630 + 50 * static_cast<double>(taps));
 }
 
-DepthwiseTile tileOf(const WindowParameters& p, const DepthwiseForm& form, int64_t channels, int64_t strips, int64_t rows) {
+DepthwiseTile tileOf(const WindowParameters& p, const DepthwiseForm& form, int64_t channels, int64_t strips,
+                     int64_t rows) {
   DepthwiseTile tile;
   tile.channels = int32Of(channels);
   tile.strips = int32Of(strips);
@@ -69,8 +70,8 @@ bool fits(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t elementB
 // Whether measuring one says what the other would.
 bool isLike(const DepthwiseChoice& a, const DepthwiseChoice& b) {
   const auto close = [](int64_t x, int64_t y) { return 2 * std::max(x, y) < 3 * std::min(x, y); };
-  return a.form.variant() == b.form.variant() && close(a.tile.channels, b.tile.channels) && close(a.tile.strips, b.tile.strips) &&
-         close(a.tile.rows, b.tile.rows);
+  return a.form.variant() == b.form.variant() && close(a.tile.channels, b.tile.channels) &&
+         close(a.tile.strips, b.tile.strips) && close(a.tile.rows, b.tile.rows);
 }
 
 }  // namespace
@@ -98,11 +99,13 @@ std::string DepthwiseChoice::text() const {
 bool worksDownRows(const WindowParameters& p) {
   const auto& rows = p.window[1];
   const auto& columns = p.window[2];
-  return rows.kernel == columns.kernel && rows.stride == columns.stride && rows.dilation == 1 && columns.dilation == 1 &&
-         rows.before < rows.kernel && int64_t{rows.small - 1} * rows.stride - rows.before < rows.large;
+  return rows.kernel == columns.kernel && rows.stride == columns.stride && rows.dilation == 1 &&
+         columns.dilation == 1 && rows.before < rows.kernel &&
+         int64_t{rows.small - 1} * rows.stride - rows.before < rows.large;
 }
 
-std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes, size_t most) {
+std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes,
+                                              size_t most) {
   std::vector<DepthwiseChoice> all;
   const int64_t channels = p.channels;
   const int64_t height = p.window[1].small;
@@ -121,11 +124,13 @@ std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t
       if (across == strips) break;
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const DepthwiseChoice& a, const DepthwiseChoice& b) { return a.cost < b.cost; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const DepthwiseChoice& a, const DepthwiseChoice& b) { return a.cost < b.cost; });
   std::vector<DepthwiseChoice> result;
   for (const auto& one : all) {
     if (result.size() == most || one.cost > kMostCost * all[0].cost) break;
-    if (std::none_of(result.begin(), result.end(), [&](const DepthwiseChoice& other) { return isLike(one, other); })) result.push_back(one);
+    if (std::none_of(result.begin(), result.end(), [&](const DepthwiseChoice& other) { return isLike(one, other); }))
+      result.push_back(one);
   }
   return result;
 }
@@ -149,7 +154,8 @@ DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p,
   }
   if (choice.form.kernel == 0 || !in.atEnd()) in.fail("there is no such form for these windows");
   choice.tile = tileOf(p, choice.form, channels, strips, rows);
-  if (channels % (kCopyBytes / elementBytes) != 0 || !fits(choice.form, choice.tile, elementBytes)) in.fail("no block can take it");
+  if (channels % (kCopyBytes / elementBytes) != 0 || !fits(choice.form, choice.tile, elementBytes))
+    in.fail("no block can take it");
   return choice;
 }
 

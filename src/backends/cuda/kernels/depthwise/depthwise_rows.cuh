@@ -1,7 +1,8 @@
-// Depthwise convolution of square windows: a block works down some rows of a tile of channels and columns. Rows of x come
-// into shared memory in the background, a few ahead; a thread takes kWidth channels at kPlaces neighbouring columns, reads
-// and converts each row once and adds it to all rows of results under way, whose sums stay in registers, as weights do.
-// What lies beyond the left and right edge is zero, so weights must be finite (run/kernels/depthwise_convolution.cpp).
+// Depthwise convolution of square windows: a block works down some rows of a tile of channels and columns. Rows of x
+// come into shared memory in the background, a few ahead; a thread takes kWidth channels at kPlaces neighbouring
+// columns, reads and converts each row once and adds it to all rows of results under way, whose sums stay in registers,
+// as weights do. What lies beyond the left and right edge is zero, so weights must be finite
+// (run/kernels/depthwise_convolution.cpp).
 #pragma once
 
 #include "contraction.cuh"
@@ -11,11 +12,11 @@ constexpr int kMostDepthwiseShared = 96 << 10;  // bytes of a block
 
 template <int kKernel, int kStride, int kPlaces, int kWidth>
 struct DepthwiseRows {
-  static constexpr int kOpen = (kKernel + kStride - 1) / kStride;        // rows of results under way
-  static constexpr int kReach = (kPlaces - 1) * kStride + kKernel;       // columns of x that a thread reads
-  static constexpr int kChunk = 16 / sizeof(X);                          // channels that are copied at once
+  static constexpr int kOpen = (kKernel + kStride - 1) / kStride;          // rows of results under way
+  static constexpr int kReach = (kPlaces - 1) * kStride + kKernel;         // columns of x that a thread reads
+  static constexpr int kChunk = 16 / sizeof(X);                            // channels that are copied at once
   static constexpr int kChunks = (kReach * kWidth + kChunk - 1) / kChunk;  // copies of a thread for a row
-  static constexpr int kSlots = kStride == 1 ? 4 : 3;                    // steps of kStride rows in shared memory
+  static constexpr int kSlots = kStride == 1 ? 4 : 3;                      // steps of kStride rows in shared memory
   typedef Pack<X, kWidth> Channels;
 
   float weight[kKernel][kKernel][kWidth];

@@ -30,11 +30,13 @@ struct DepthwiseChoice {
   std::string text() const;  // "7x2:16,2,7": places and width of the form; channels, strips and rows of the tile
 };
 
-// Whether results work down the rows: each row of them but those at the upper edge begins in a row of x, so that zeros at the
-// edges stay zero where weights are finite.
+// Whether results work down the rows: each row of them but those at the upper edge begins in a row of x, so that zeros
+// at the edges stay zero where weights are finite.
 bool worksDownRows(const WindowParameters& p);
-// Tiles for so many images that are likely fast, each of quite another shape, the likely fastest first; none where nothing fits.
-std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes, size_t most);
+// Tiles for so many images that are likely fast, each of quite another shape, the likely fastest first; none where
+// nothing fits.
+std::vector<DepthwiseChoice> depthwiseChoices(const WindowParameters& p, int64_t images, int64_t elementBytes,
+                                              size_t most);
 // One of them by its text. UserError where it fits no block.
 DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p, int64_t elementBytes);
 

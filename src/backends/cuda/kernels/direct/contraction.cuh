@@ -1,5 +1,6 @@
 // What direct convolutions, deconvolutions and matrix products share. The including text defines the types X (operands)
-// and A (accumulator: float, or i64 for integers); finish(p, offsets, value) applies the epilogue and gives an element of Y.
+// and A (accumulator: float, or i64 for integers); finish(p, offsets, value) applies the epilogue and gives an element
+// of Y.
 #pragma once
 
 #include "scalar.cuh"
@@ -13,18 +14,18 @@ struct DepthwiseTile {
   int channelTiles, columnTiles, heights;
 };
 struct WindowParameters {
-  void* data[16];         // y, x1.. of the epilogue
+  void* data[16];  // y, x1.. of the epilogue
   const void* x;
   const void* w;
-  const void* bias;       // or null
+  const void* bias;  // or null
   i64 count;
   int channels;           // of the result
   int channelsInnermost;  // order in which neighbouring threads walk the result
   int groupInputs, groupOutputs;
   Window window[3];
-  i64 xStride[5];         // n, c and three spatial axes
+  i64 xStride[5];  // n, c and three spatial axes
   i64 wStride[5];
-  i64 stride[16][5];      // of data
+  i64 stride[16][5];  // of data
   DepthwiseTile tile;
 };
 

@@ -13,7 +13,8 @@ std::vector<DataType> epilogueTypes(std::span<const DataType> inputs, size_t fir
 }  // namespace
 
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra) {
-  if (inputs.size() - firstExtra >= static_cast<size_t>(kMaxDirectOperands)) return fmt::format("an epilogue of {} inputs", inputs.size() - firstExtra);
+  if (inputs.size() - firstExtra >= static_cast<size_t>(kMaxDirectOperands))
+    return fmt::format("an epilogue of {} inputs", inputs.size() - firstExtra);
   const auto types = epilogueTypes(inputs, firstExtra);
   for (const auto type : ops::instructionTypes(epilogue, types)) {
     if (cudaName(type) == nullptr) return fmt::format("values of {} in the epilogue", name(type));
@@ -21,25 +22,29 @@ std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const D
   return {};
 }
 
-Code directCode(std::string_view header, std::string_view body, std::string_view parameters, const ops::ScalarExpr& epilogue, const Types& types,
-                size_t firstExtra, std::span<const int> variants) {
+Code directCode(std::string_view header, std::string_view body, std::string_view parameters,
+                const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra, std::span<const int> variants) {
   const auto inputs = epilogueTypes(types.inputs, firstExtra);
   const bool floating = isFloating(inputs[0]);
   std::string result;
   const auto statements = scalarStatements(epilogue, inputs, result);
-  std::string text = fmt::format("#include \"prelude.cuh\"\ntypedef {} X;\ntypedef {} A;\n#include \"{}\"\n\n", cudaName(types.inputs.at(0)),
-                                 floating ? "float" : "i64", header);
+  std::string text = fmt::format("#include \"prelude.cuh\"\ntypedef {} X;\ntypedef {} A;\n#include \"{}\"\n\n",
+                                 cudaName(types.inputs.at(0)), floating ? "float" : "i64", header);
   const auto out = cudaName(types.outputs.at(0));
-  text += fmt::format("typedef {} Y;\nstruct Finish {{\n  __device__ Y operator()(const {}& p, const i64* at, A value) const {{\n", out, parameters);
+  text += fmt::format(
+      "typedef {} Y;\nstruct Finish {{\n  __device__ Y operator()(const {}& p, const i64* at, A value) const {{\n", out,
+      parameters);
   text += floating ? "  const float x0 = value;\n" : "  const Integer x0 = Integer(value);\n";
   for (size_t k = 1; k < inputs.size(); ++k) {
     const auto type = cudaName(inputs[k]);
     text += fmt::format("  const auto x{0} = Scalar<{1}>::load(((const {1}*)p.data[{0}])[at[{0}]]);\n", k, type);
   }
   text += fmt::format("{0}  return Scalar<Y>::store({1});\n  }}\n}};\n\n", statements, result);
-  if (variants.empty()) text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", parameters, body, inputs.size());
+  if (variants.empty())
+    text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", parameters, body, inputs.size());
   for (const int variant : variants) {
-    text += fmt::format("KERNEL(tenon_direct_{0}, {1}) {{ {2}<{0}, {3}, Y>(p, Finish()); }}\n", variant, parameters, body, inputs.size());
+    text += fmt::format("KERNEL(tenon_direct_{0}, {1}) {{ {2}<{0}, {3}, Y>(p, Finish()); }}\n", variant, parameters,
+                        body, inputs.size());
   }
   return {"", {}, text};
 }

@@ -12,10 +12,11 @@ namespace tenon::backends::cuda {
 constexpr int kMaxDirectOperands = 16;  // the result and the epilogue's inputs
 
 // `header` and `body` ("convolution.cuh", "convolve") with finish() made from the epilogue, whose inputs begin at
-// operand `firstExtra`. Parameters: the type that `body` takes. With variants, a kernel tenon_direct_<number> each, whose
-// number is the first template argument of `body`.
-Code directCode(std::string_view header, std::string_view body, std::string_view parameters, const ops::ScalarExpr& epilogue, const Types& types,
-                size_t firstExtra, std::span<const int> variants = {});
+// operand `firstExtra`. Parameters: the type that `body` takes. With variants, a kernel tenon_direct_<number> each,
+// whose number is the first template argument of `body`.
+Code directCode(std::string_view header, std::string_view body, std::string_view parameters,
+                const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra,
+                std::span<const int> variants = {});
 
 // Reason why there is no such code, or empty.
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra);
@@ -47,7 +48,8 @@ struct WindowParameters {
 
   // All but the addresses. `small` and `large` are the two sides of the windows.
   template <typename Op>
-  void set(const Op& op, const runtime::Shapes& shapes, const runtime::TensorShape& small, const runtime::TensorShape& large) {
+  void set(const Op& op, const runtime::Shapes& shapes, const runtime::TensorShape& small,
+           const runtime::TensorShape& large) {
     const auto& x = shapes.inputs[0];
     const auto& w = shapes.inputs[1];
     const auto& y = shapes.outputs[0];
@@ -55,8 +57,8 @@ struct WindowParameters {
     count = y.dims.count();
     if (count == 0) return;
     const ops::EvalContext context{{}, {}, shapes.symbols};
-    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op, static_cast<size_t>(x.dims.rank - 2)), small.dims, large.dims,
-                                          {w.dims.begin() + 2, w.dims.end()});
+    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op, static_cast<size_t>(x.dims.rank - 2)),
+                                          small.dims, large.dims, {w.dims.begin() + 2, w.dims.end()});
     for (size_t k = 0; k < 3; ++k) {
       const auto& from = windows[k];
       window[k] = {int32Of(from.small),  int32Of(from.large),    int32Of(from.kernel),
@@ -91,10 +93,12 @@ template <typename Op, bool kResultIsSmall>
 class DirectWindowInstance final : public runtime::KernelInstance {
  public:
   static Code code(const Op& op, const Types& types) {
-    return directCode(kResultIsSmall ? "convolution.cuh" : "deconvolution.cuh", kResultIsSmall ? "convolve" : "deconvolve", "WindowParameters",
-                      op.epilogue, types, op.hasBias ? 3 : 2);
+    return directCode(kResultIsSmall ? "convolution.cuh" : "deconvolution.cuh",
+                      kResultIsSmall ? "convolve" : "deconvolve", "WindowParameters", op.epilogue, types,
+                      op.hasBias ? 3 : 2);
   }
-  DirectWindowInstance(const Op& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_direct")) {}
+  DirectWindowInstance(const Op& op, const Types&, const Module& module)
+      : op_(op), function_(module.function("tenon_direct")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];

@@ -4,6 +4,8 @@
 
 namespace tenon::backends::cuda {
 
-KernelRow kernelRow_direct_convolution() { return ownRow<ops::Convolution, DirectWindowInstance<ops::Convolution, true>>("direct_convolution"); }
+KernelRow kernelRow_direct_convolution() {
+  return ownRow<ops::Convolution, DirectWindowInstance<ops::Convolution, true>>("direct_convolution");
+}
 
 }  // namespace tenon::backends::cuda

@@ -4,6 +4,8 @@
 
 namespace tenon::backends::cuda {
 
-KernelRow kernelRow_direct_deconvolution() { return ownRow<ops::Deconvolution, DirectWindowInstance<ops::Deconvolution, false>>("direct_deconvolution"); }
+KernelRow kernelRow_direct_deconvolution() {
+  return ownRow<ops::Deconvolution, DirectWindowInstance<ops::Deconvolution, false>>("direct_deconvolution");
+}
 
 }  // namespace tenon::backends::cuda

@@ -45,7 +45,8 @@ class MatMulInstance final : public runtime::KernelInstance {
   static Code code(const ops::MatMul& op, const Types& types) {
     return directCode("matmul.cuh", "multiply", "MatMulParameters", op.epilogue, types, 2);
   }
-  MatMulInstance(const ops::MatMul& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_direct")) {}
+  MatMulInstance(const ops::MatMul& op, const Types&, const Module& module)
+      : op_(op), function_(module.function("tenon_direct")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const Dims& a = shapes.inputs[0].dims;
@@ -78,7 +79,8 @@ class MatMulInstance final : public runtime::KernelInstance {
     std::copy(y.begin(), y.end(), p.extent);
     setStrides(0, stridesOf(y, Format::kLinear));
     extras_ = shapes.inputs.size() - 2;
-    for (size_t k = 0; k < extras_; ++k) setStrides(k + 1, stridesWithin(shapes.inputs[k + 2].dims, Format::kLinear, y));
+    for (size_t k = 0; k < extras_; ++k)
+      setStrides(k + 1, stridesWithin(shapes.inputs[k + 2].dims, Format::kLinear, y));
     const int64_t tilesM = (p.rows + kTile - 1) / kTile;
     const int64_t tilesN = (p.columns + kTile - 1) / kTile;
     p.tilesM = Divider(tilesM);
@@ -97,7 +99,9 @@ class MatMulInstance final : public runtime::KernelInstance {
   }
 
  private:
-  void setStrides(size_t operand, const Strides& strides) { std::copy(strides.begin(), strides.end(), parameters_.stride[operand]); }
+  void setStrides(size_t operand, const Strides& strides) {
+    std::copy(strides.begin(), strides.end(), parameters_.stride[operand]);
+  }
 
   const ops::MatMul& op_;
   CUfunction function_;

@@ -4,15 +4,15 @@
 #include "contraction.cuh"
 
 struct MatMulParameters {
-  void* data[16];         // y, x1.. of the epilogue
+  void* data[16];  // y, x1.. of the epilogue
   const void* a;
   const void* b;
   i64 rows, columns, inner;
   i64 aRow, aInner, bInner, bColumn;  // strides
   Divider tilesM, tilesN;
-  Space<2> batch;         // a, b
-  i64 yBatch;             // elements of one product
-  i64 stride[16][8];      // of data, over the axes of the result
+  Space<2> batch;     // a, b
+  i64 yBatch;         // elements of one product
+  i64 stride[16][8];  // of data, over the axes of the result
   i64 extent[8];
   int rank;
 };

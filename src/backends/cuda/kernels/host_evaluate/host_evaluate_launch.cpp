@@ -76,7 +76,8 @@ class HostInstance final : public runtime::KernelInstance {
     constexpr size_t kAlignment = 64;
     views.clear();
     for (const auto& shape : shapes) {
-      if (shape.format != Format::kLinear) throw Unsupported("cuda.host_evaluate: format {}, expected linear", name(shape.format));
+      if (shape.format != Format::kLinear)
+        throw Unsupported("cuda.host_evaluate: format {}, expected linear", name(shape.format));
       views.push_back({reinterpret_cast<void*>(at), shape.dtype, shape.dims});
       at += (views.back().bytes() + kAlignment - 1) / kAlignment * kAlignment;
     }
@@ -88,11 +89,12 @@ class HostInstance final : public runtime::KernelInstance {
     std::vector<ops::TensorType> types;
     for (const auto& input : inputs_) types.push_back({input.dtype, toShape(input.dims), std::nullopt});
     const auto expected = bound_.infer(bound_.name(), types);
-    checkUser(expected.size() == outputs_.size(), "operator '{}' has {} outputs, got {}", bound_.name(), expected.size(), outputs_.size());
+    checkUser(expected.size() == outputs_.size(), "operator '{}' has {} outputs, got {}", bound_.name(),
+              expected.size(), outputs_.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       checkUser(expected[i].dtype == outputs_[i].dtype && expected[i].shape == toShape(outputs_[i].dims),
-                "operator '{}': output {} is {} {}, expected {} {}", bound_.name(), i, name(outputs_[i].dtype), outputs_[i].dims.text(),
-                name(expected[i].dtype), tenon::text(expected[i].shape));
+                "operator '{}': output {} is {} {}, expected {} {}", bound_.name(), i, name(outputs_[i].dtype),
+                outputs_[i].dims.text(), name(expected[i].dtype), tenon::text(expected[i].shape));
     }
   }
 
@@ -136,7 +138,9 @@ class HostKernel final : public runtime::Kernel {
   ops::Operator op_;
 };
 
-std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) { return std::make_unique<HostKernel>(request.record.op); }
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  return std::make_unique<HostKernel>(request.record.op);
+}
 
 }  // namespace
 

@@ -12,7 +12,9 @@ class HostTactic final : public compile::Tactic {
   compile::Support supports(const compile::Problem& problem) const override {
     return problem.op.as<ops::Reformat>() != nullptr ? compile::no("the reference knows one format") : compile::yes();
   }
-  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override { return {linearCandidate(name(), problem)}; }
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    return {linearCandidate(name(), problem)};
+  }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate&) const override {
     return {"cuda", "host_evaluate", 1, problem.op.text(), "", -1};
   }

@@ -20,7 +20,8 @@ const char* narrowOf(const ops::ScalarExpr& expr, DataType& half) {
   using ops::ScalarOp;
   if (expr.empty() || expr.instructions.back().op != ScalarOp::k_cast) return nullptr;
   half = expr.instructions.back().castTo;
-  if (expr == ops::ScalarExpr::castTo(half)) return half == DataType::kF16 || half == DataType::kBF16 ? "packed" : nullptr;
+  if (expr == ops::ScalarExpr::castTo(half))
+    return half == DataType::kF16 || half == DataType::kBF16 ? "packed" : nullptr;
   constexpr double kGreatest = 65504;
   auto held = ops::ScalarExpr::of(ScalarOp::k_clip, {ScalarArgument::input(0), ScalarArgument::constant(-kGreatest),
                                                      ScalarArgument::constant(kGreatest)});
@@ -85,7 +86,8 @@ ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
   if (taps > kMostTaps) refusal = fmt::format("windows of {} columns", columns);
   // As many channels as there are, or fewer where their weights and the image do not fit.
   for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > kMostSharedBytes);) parts /= 2;
-  if (refusal.empty() && sharedBytes() > kMostSharedBytes) refusal = fmt::format("windows and tiles that take {} bytes of shared memory", sharedBytes());
+  if (refusal.empty() && sharedBytes() > kMostSharedBytes)
+    refusal = fmt::format("windows and tiles that take {} bytes of shared memory", sharedBytes());
 }
 
 size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
@@ -112,8 +114,10 @@ std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
       const int64_t part = i / 32 % parts;
       const int64_t step = i / 32 / parts;
       const int64_t column = lane / 4;  // of the right operand: a lane of the result has columns 2 t and 2 t + 1
-      const int64_t output = block * 8 * parts + part / group * 8 * group + column / 2 * 2 * group + part % group * 2 + column % 2;
-      for (int64_t half = 0; half < 4; ++half) result.push_back(weight(output, step * 16 + lane % 4 * 2 + half / 2 * 8 + half % 2));
+      const int64_t output =
+          block * 8 * parts + part / group * 8 * group + column / 2 * 2 * group + part % group * 2 + column % 2;
+      for (int64_t half = 0; half < 4; ++half)
+        result.push_back(weight(output, step * 16 + lane % 4 * 2 + half / 2 * 8 + half % 2));
     }
   }
   return result;
@@ -122,10 +126,13 @@ std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
 Code imageCode(const ImageForm& form, const ImageOp& op, const Types& types) {
   auto halves = types;
   halves.inputs.at(0) = types.inputs.at(1);
-  auto code = directCode("image_convolution.cuh", "convolveImage", "ImageParameters", op.convolution.epilogue, halves, types.inputs.size());
+  auto code = directCode("image_convolution.cuh", "convolveImage", "ImageParameters", op.convolution.epilogue, halves,
+                         types.inputs.size());
   code.defines.push_back(typeDefine("FROM", types.inputs[0]));
   code.defines.push_back(fmt::format("NARROW={}", op.narrow.empty() ? "packed" : op.narrow));
-  const auto define = [&](const char* macro, int64_t value) { code.defines.push_back(fmt::format("{}={}", macro, value)); };
+  const auto define = [&](const char* macro, int64_t value) {
+    code.defines.push_back(fmt::format("{}={}", macro, value));
+  };
   define("CHANNELS", form.channels);
   define("ROWS", form.rows);
   define("TAPS", form.taps);

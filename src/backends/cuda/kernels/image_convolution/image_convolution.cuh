@@ -13,9 +13,9 @@
 // Mirrors run/image_convolution.h.
 struct ImageParameters {
   const FROM* x;
-  const void* w;     // as run/image_convolution.h packs them, pairs of words
-  const X* bias;     // or null
-  void* data[1];     // y, channels-last
+  const void* w;  // as run/image_convolution.h packs them, pairs of words
+  const X* bias;  // or null
+  void* data[1];  // y, channels-last
   int height, width;
   int rows, columns;     // of y
   int outputs;           // channels of y, a multiple of 8
@@ -29,7 +29,7 @@ struct ImageParameters {
 
 constexpr int kTileH = 8;
 constexpr int kTileW = 16;
-constexpr int kThreads = 128;   // warps of two rows of places
+constexpr int kThreads = 128;  // warps of two rows of places
 constexpr int kLines = CHANNELS * ROWS;
 constexpr int kSteps = (kLines * TAPS + 15) / 16;
 constexpr int kPatchH = (kTileH - 1) * STRIDE_H + ROWS;
@@ -38,15 +38,17 @@ constexpr int kPitch = kPairs + (kPairs % 2 == 0);                // in words
 constexpr int kCopies = STRIDE_W % 2 == 0 ? 1 : 2;                // the second begins a column later
 constexpr int kCopy = CHANNELS * kPatchH * kPitch;                // words
 constexpr int kWords = CHANNELS * kPatchH * kPairs;
-constexpr int kLoads = (kWords + kThreads - 1) / kThreads;        // of a thread
-constexpr int kWholeLoads = kWords / kThreads;                    // those of every thread
-constexpr int kGroup = PARTS < 4 ? PARTS : 4;                     // parts whose channels lie together in a lane
+constexpr int kLoads = (kWords + kThreads - 1) / kThreads;  // of a thread
+constexpr int kWholeLoads = kWords / kThreads;              // those of every thread
+constexpr int kGroup = PARTS < 4 ? PARTS : 4;               // parts whose channels lie together in a lane
 constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
 // As in run/image_convolution.cpp.
 constexpr int kSharedBytes = kWeightBytes + kCopies * kCopy * 4;
 
 // The first of a lane's 2 * kGroup channels of a group of parts.
-__device__ __forceinline__ int laneChannel(int part, int lane) { return part / kGroup * 8 * kGroup + lane % 4 * 2 * kGroup; }
+__device__ __forceinline__ int laneChannel(int part, int lane) {
+  return part / kGroup * 8 * kGroup + lane % 4 * 2 * kGroup;
+}
 
 struct Tile {
   int n, row, column;  // of y

@@ -14,7 +14,7 @@ namespace tenon::backends::cuda {
 // A convolution of an image of halves, or a composite that rounds an image of f32 to the type of its weights first.
 struct ImageOp {
   ops::Convolution convolution;
-  std::string narrow;   // tensor_core.cuh's name of the rounding; empty: the image is of halves
+  std::string narrow;  // tensor_core.cuh's name of the rounding; empty: the image is of halves
   std::string refusal;
 
   explicit ImageOp(const ops::Operator& op);
@@ -29,9 +29,9 @@ struct ImageOp {
 struct ImageForm {
   int64_t channels = 0, rows = 0, columns = 0, outputs = 0;  // of the weights
   std::array<int64_t, 2> stride{1, 1};
-  int64_t lead = 0;        // taps in front of the window, so that it begins at an even column
-  int64_t taps = 0;        // of a line, with those
-  int64_t parts = 0;       // of 8 channels, which a block computes
+  int64_t lead = 0;   // taps in front of the window, so that it begins at an even column
+  int64_t taps = 0;   // of a line, with those
+  int64_t parts = 0;  // of 8 channels, which a block computes
   std::string refusal;
 
   ImageForm(const ops::Convolution& op, const Dims& w);  // weights [K,C,R,S]

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "backends/cuda/kernels/image_convolution/image_convolution.h"
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/kernels/common/window.h"
+#include "backends/cuda/kernels/image_convolution/image_convolution.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda {
@@ -19,7 +19,9 @@ struct Record {
   explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
     if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
     const auto end = record.params.find(' ');
-    if (end == std::string::npos) throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the weights' extents", record.params);
+    if (end == std::string::npos)
+      throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the weights' extents",
+                      record.params);
     TextReader in(std::string_view(record.params).substr(0, end), "parameters of a kernel of backend cuda");
     for (int axis = 0; axis < 4; ++axis) {
       in.expect(axis == 0 ? "[" : ",");
@@ -29,8 +31,8 @@ struct Record {
     auto rest = record;
     rest.params = record.params.substr(end + 1);
     types = Types::read(rest);
-    checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(), "parameters of a kernel of backend cuda: '{}' are wrong types for {}",
-              record.params, record.op);
+    checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(),
+              "parameters of a kernel of backend cuda: '{}' are wrong types for {}", record.params, record.op);
   }
   ImageForm form() const {
     ImageForm result(op.convolution, w);
@@ -72,7 +74,8 @@ class ImageInstance final : public runtime::KernelInstance {
     auto& p = parameters_;
     blocks_ = 0;
     if (y.dims.count() == 0) return 0;
-    const auto windows = ops::makeWindows({{}, {}, shapes.symbols}, ops::spatialAttributes(op_, 2), y.dims, x.dims, {form_.rows, form_.columns});
+    const auto windows = ops::makeWindows({{}, {}, shapes.symbols}, ops::spatialAttributes(op_, 2), y.dims, x.dims,
+                                          {form_.rows, form_.columns});
     p.height = int32Of(x.dims[2]);
     p.width = int32Of(x.dims[3]);
     p.rows = int32Of(y.dims[2]);
@@ -82,7 +85,8 @@ class ImageInstance final : public runtime::KernelInstance {
     p.left = int32Of(windows[2].before + form_.lead);
     const auto strides = stridesOf(x.dims, x.format);
     p.image = strides[0];
-    checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(), "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);
+    checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(),
+              "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);
     p.channel = int32Of(strides[1]);
     p.line = int32Of(strides[2]);
     columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
@@ -106,8 +110,10 @@ class ImageInstance final : public runtime::KernelInstance {
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.y = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
-    checkUser(isAligned(p.y, kPackBytes), "convolution of an image: the result does not begin at a multiple of {} bytes", kPackBytes);
-    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream, static_cast<unsigned>(form_.sharedBytes()));
+    checkUser(isAligned(p.y, kPackBytes),
+              "convolution of an image: the result does not begin at a multiple of {} bytes", kPackBytes);
+    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream,
+               static_cast<unsigned>(form_.sharedBytes()));
   }
 
  private:
@@ -123,15 +129,20 @@ class ImageInstance final : public runtime::KernelInstance {
 class ImageKernel final : public runtime::Kernel {
  public:
   explicit ImageKernel(const runtime::KernelLoad& load)
-      : record_(load.record), form_(record_.form()), module_(load.nativeCode, imageCode(form_, record_.op, record_.types)) {
-    if (load.constants.size() < 2 || load.constants[1].data == nullptr) throw Unsupported("cuda.image_convolution: the weights are no constant");
+      : record_(load.record),
+        form_(record_.form()),
+        module_(load.nativeCode, imageCode(form_, record_.op, record_.types)) {
+    if (load.constants.size() < 2 || load.constants[1].data == nullptr)
+      throw Unsupported("cuda.image_convolution: the weights are no constant");
     const auto& w = load.constants[1];
-    checkUser(w.dims == record_.w, "cuda.image_convolution: parameters {} do not fit weights {}", load.record.params, w.dims.text());
+    checkUser(w.dims == record_.w, "cuda.image_convolution: parameters {} do not fit weights {}", load.record.params,
+              w.dims.text());
     const auto weights = form_.pack(w);
     weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"), weights_.data());
+    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"),
+                                           weights_.data());
   }
 
  private:
@@ -145,7 +156,9 @@ class ImageKernel final : public runtime::Kernel {
 
 KernelRow kernelRow_image_convolution() {
   return {"image_convolution", 2,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> { return std::make_unique<ImageKernel>(load); },
+          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            return std::make_unique<ImageKernel>(load);
+          },
           [](const plan::KernelRecord& row) {
             const Record record(row);
             return imageCode(record.form(), record.op, record.types);

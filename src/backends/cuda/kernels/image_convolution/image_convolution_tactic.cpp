@@ -1,7 +1,7 @@
 // First convolutions of half networks, of images of up to four channels as they lie, to channels-last results.
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/direct/direct.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
+#include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {

@@ -22,7 +22,7 @@ __device__ void gatherRows(const Parameters& p) {
   const Index row = (Index)at / (Index)p.inner;
   const Index unit = (Index)at - row * (Index)p.inner;
   const Index pick = row % (Index)p.picks;
-  const Index rest = row / (Index)p.picks;       // batch * outer + o
+  const Index rest = row / (Index)p.picks;  // batch * outer + o
   const Index batch = rest / (Index)p.outer;
   i64 index = load<I>(p.indices, (i64)batch * p.picks + pick);
   T value = {};
@@ -68,10 +68,10 @@ __device__ void gatherElements(const ElementParameters& p) {
   ((T*)p.y)[at[0]] = value;
 }
 
-#define GATHER(bytes, T)                                                              \
-  KERNEL(tenon_gather_##bytes, Parameters) { gatherRows<T, unsigned>(p); }            \
-  KERNEL(tenon_gather_##bytes##_wide, Parameters) { gatherRows<T, i64>(p); }          \
-  KERNEL(tenon_gather_nd_##bytes, Parameters) { gatherNd<T>(p); }                     \
+#define GATHER(bytes, T)                                                     \
+  KERNEL(tenon_gather_##bytes, Parameters) { gatherRows<T, unsigned>(p); }   \
+  KERNEL(tenon_gather_##bytes##_wide, Parameters) { gatherRows<T, i64>(p); } \
+  KERNEL(tenon_gather_nd_##bytes, Parameters) { gatherNd<T>(p); }            \
   KERNEL(tenon_gather_element_##bytes, ElementParameters) { gatherElements<T>(p); }
 GATHER(1, unsigned char)
 GATHER(2, unsigned short)

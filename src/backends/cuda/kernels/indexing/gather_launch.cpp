@@ -31,7 +31,9 @@ struct ElementParameters {
 
 class GatherInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Gather&, const Types& types) { return {"gather.cu", {typeDefine("I", types.inputs.at(1))}, {}}; }
+  static Code code(const ops::Gather&, const Types& types) {
+    return {"gather.cu", {typeDefine("I", types.inputs.at(1))}, {}};
+  }
   GatherInstance(const ops::Gather& op, const Types& types, const Module& module)
       : op_(op), module_(module), elementBytes_(bits(types.inputs.at(0)) / 8) {}
 
@@ -101,7 +103,8 @@ class GatherInstance final : public runtime::KernelInstance {
     rows_.count = count_ * elementBytes_ / unit;
     const bool wide = rows_.count >= int64_t{1} << 31;
     const bool nd = op_.mode == ops::GatherMode::kNd;
-    function_ = module_.function(nd ? fmt::format("tenon_gather_nd_{}", unit) : fmt::format("tenon_gather_{}{}", unit, wide ? "_wide" : ""));
+    function_ = module_.function(nd ? fmt::format("tenon_gather_nd_{}", unit)
+                                    : fmt::format("tenon_gather_{}{}", unit, wide ? "_wide" : ""));
   }
 
   const ops::Gather& op_;

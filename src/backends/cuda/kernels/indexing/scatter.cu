@@ -1,16 +1,16 @@
-// Elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes move
-// at once; an index outside its axis writes nothing.
+// Elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes
+// move at once; an index outside its axis writes nothing.
 #include "index.cuh"
 
 struct Parameters {
   void* y;
   const void* indices;
   const void* updates;
-  i64 count;          // units of the updates
-  i64 inner;          // units of a row
-  int length;         // axes that an index names
+  i64 count;   // units of the updates
+  i64 inner;   // units of a row
+  int length;  // axes that an index names
   i64 axisExtent[8];
-  i64 axisRows[8];    // rows that a step along the axis skips
+  i64 axisRows[8];  // rows that a step along the axis skips
 };
 
 template <typename T>
@@ -46,8 +46,8 @@ __device__ void scatterElements(const ElementParameters& p) {
   if (inside(index, p.extent)) ((T*)p.y)[at[1] + index * p.axisStride] = ((const T*)p.updates)[at[0]];
 }
 
-#define SCATTER(bytes, T)                                                     \
-  KERNEL(tenon_scatter_##bytes, Parameters) { scatterRows<T>(p); }            \
+#define SCATTER(bytes, T)                                          \
+  KERNEL(tenon_scatter_##bytes, Parameters) { scatterRows<T>(p); } \
   KERNEL(tenon_scatter_element_##bytes, ElementParameters) { scatterElements<T>(p); }
 SCATTER(1, unsigned char)
 SCATTER(2, unsigned short)

@@ -28,7 +28,9 @@ struct ElementParameters {
 
 class ScatterInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Scatter&, const Types& types) { return {"scatter.cu", {typeDefine("I", types.inputs.at(1))}, {}}; }
+  static Code code(const ops::Scatter&, const Types& types) {
+    return {"scatter.cu", {typeDefine("I", types.inputs.at(1))}, {}};
+  }
   ScatterInstance(const ops::Scatter& op, const Types& types, const Module& module)
       : op_(op), module_(module), elementBytes_(bits(types.inputs.at(0)) / 8) {}
 
@@ -55,7 +57,8 @@ class ScatterInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     void* const y = arguments.outputs[0];
     if (bytes_ > 0 && arguments.inputs[0] != y) {
-      cudaDevice().copy(y, arguments.inputs[0], static_cast<size_t>(bytes_), runtime::CopyKind::kDeviceToDevice, arguments.stream);
+      cudaDevice().copy(y, arguments.inputs[0], static_cast<size_t>(bytes_), runtime::CopyKind::kDeviceToDevice,
+                        arguments.stream);
     }
     if (updates_ == 0) return;
     if (op_.mode == ops::ScatterMode::kElement) {

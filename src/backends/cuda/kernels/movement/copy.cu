@@ -46,8 +46,8 @@ __device__ void copyWide(const CopyParameters& p) {
 struct TileParameters {
   void* to;
   const void* from;
-  i64 a, b;         // extents
-  i64 toB, fromA;   // strides; those of the own axis are 1
+  i64 a, b;        // extents
+  i64 toB, fromA;  // strides; those of the own axis are 1
   Divider tilesA;
   Divider tilesB;
   Space<2> space;
@@ -131,8 +131,8 @@ KERNEL(tenon_tile_2_packed, TileParameters) {
   *(Pack<unsigned, 4>*)(to + (b + 1) * p.toB + a) = high;
 }
 
-// A few planes to neighbouring elements, as images become channels-last: a thread takes a pack of each plane. a: packs in
-// all; tilesB: packs of a plane's line.
+// A few planes to neighbouring elements, as images become channels-last: a thread takes a pack of each plane. a: packs
+// in all; tilesB: packs of a plane's line.
 template <typename T, int kPlanes>
 __device__ void interleave(const TileParameters& p) {
   constexpr int kPack = 16 / sizeof(T);
@@ -162,8 +162,8 @@ KERNEL(tenon_interleave_4_2, TileParameters) { interleave<unsigned, 2>(p); }
 KERNEL(tenon_interleave_4_3, TileParameters) { interleave<unsigned, 3>(p); }
 KERNEL(tenon_interleave_4_4, TileParameters) { interleave<unsigned, 4>(p); }
 
-#define COPY(bytes, T)                                                              \
-  KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T>(p); }                \
+#define COPY(bytes, T)                                               \
+  KERNEL(tenon_copy_##bytes, CopyParameters) { copyElements<T>(p); } \
   KERNEL(tenon_copy_##bytes##_wide, CopyParameters) { copyWide<T>(p); }
 #define TILE(bytes, T, size) \
   KERNEL(tenon_tile_##bytes, TileParameters) { copyTile<T, size>(p); }

@@ -8,7 +8,7 @@ struct Parameters {
   i64 count;
   int rank;
   i64 extent[8];
-  double real[9];      // deltas, then start
+  double real[9];  // deltas, then start
   i64 integer[9];
 };
 

@@ -21,7 +21,8 @@ struct Parameters {
 class FillInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Fill&, const Types& types) {
-    return {"fill.cu", {typeDefine("Y", types.outputs.at(0)), fmt::format("GIVEN={}", types.inputs.empty() ? 0 : 1)}, {}};
+    return {
+        "fill.cu", {typeDefine("Y", types.outputs.at(0)), fmt::format("GIVEN={}", types.inputs.empty() ? 0 : 1)}, {}};
   }
   FillInstance(const ops::Fill& op, const Types& types, const Module& module)
       : op_(op), function_(module.function("tenon_fill")), given_(!types.inputs.empty()) {}

@@ -1,4 +1,5 @@
-// Slices that read around the edges of the input, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2 reflect.
+// Slices that read around the edges of the input, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2
+// reflect.
 #include "prelude.cuh"
 
 struct Parameters {
@@ -6,11 +7,11 @@ struct Parameters {
   void* y;
   i64 count;
   int rank;
-  i64 extent[8];   // of the result, in the order in which it lies in memory
+  i64 extent[8];  // of the result, in the order in which it lies in memory
   i64 yStride[8];
   i64 start[8];
   i64 step[8];
-  i64 n[8];        // of the input
+  i64 n[8];  // of the input
   i64 xStride[8];
 };
 

@@ -35,8 +35,10 @@ class SliceInstance final : public runtime::KernelInstance {
     const int mode = op.mode == ops::SliceMode::kClamp ? 0 : op.mode == ops::SliceMode::kWrap ? 1 : 2;
     return {"slice.cu", {fmt::format("MODE={}", mode)}, {}};
   }
-  SliceInstance(const ops::Slice& op, const Types& types, const Module& module) : op_(op), bytes_(bits(types.inputs.at(0)) / 8) {
-    for (int unit = bytes_; unit <= 16; unit *= 2) functions_[unit] = module.function(fmt::format("tenon_slice_{}", unit));
+  SliceInstance(const ops::Slice& op, const Types& types, const Module& module)
+      : op_(op), bytes_(bits(types.inputs.at(0)) / 8) {
+    for (int unit = bytes_; unit <= 16; unit *= 2)
+      functions_[unit] = module.function(fmt::format("tenon_slice_{}", unit));
   }
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -52,7 +54,8 @@ class SliceInstance final : public runtime::KernelInstance {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to[a] > to[b]; });
     for (const size_t axis : order) {
       const auto at = static_cast<int>(axis);
-      checkUser(x.dims[at] > 0, "slice: axis {} of the input is empty, but {} elements are read of it", axis, y.dims[at]);
+      checkUser(x.dims[at] > 0, "slice: axis {} of the input is empty, but {} elements are read of it", axis,
+                y.dims[at]);
       const int64_t step = op_.stride.empty() ? 1 : valueOf(op_.stride[axis], shapes);
       axes_.push_back({y.dims[at], to[axis], valueOf(op_.start[axis], shapes), step, x.dims[at], from[axis]});
     }
@@ -64,7 +67,9 @@ class SliceInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (count_ == 0) return;
     int64_t unit = mostUnit_;
-    while (unit > bytes_ && (!isAligned(arguments.inputs[0], static_cast<size_t>(unit)) || !isAligned(arguments.outputs[0], static_cast<size_t>(unit)))) unit /= 2;
+    while (unit > bytes_ && (!isAligned(arguments.inputs[0], static_cast<size_t>(unit)) ||
+                             !isAligned(arguments.outputs[0], static_cast<size_t>(unit))))
+      unit /= 2;
     if (unit != unit_) setUnit(unit);
     parameters_.x = arguments.inputs[0];
     parameters_.y = arguments.outputs[0];
@@ -72,7 +77,8 @@ class SliceInstance final : public runtime::KernelInstance {
   }
 
  private:
-  // Around an axis whose rows lie one behind another in both tensors, whole rows are stepped over: the two become one axis.
+  // Around an axis whose rows lie one behind another in both tensors, whole rows are stepped over: the two become one
+  // axis.
   bool joins(const Axis& outer, const Axis& inner) const {
     if (!inner.isWhole() || outer.step != 1 || inner.yStride != 1 || inner.xStride != 1) return false;
     if (outer.yStride != inner.extent || outer.xStride != inner.extent) return false;
@@ -91,11 +97,13 @@ class SliceInstance final : public runtime::KernelInstance {
   // The most bytes that move as one: no pack lies across an edge.
   int64_t wholeUnit() const {
     const auto& inner = axes_.back();
-    const bool inRows = inner.yStride == 1 && inner.xStride == 1 && inner.step == 1 && (inner.isWhole() || op_.mode == ops::SliceMode::kWrap);
+    const bool inRows = inner.yStride == 1 && inner.xStride == 1 && inner.step == 1 &&
+                        (inner.isWhole() || op_.mode == ops::SliceMode::kWrap);
     int64_t unit = inRows ? 16 : bytes_;
     const auto fits = [&](int64_t elements) { return elements * bytes_ % unit == 0; };
     const auto fit = [&](const Axis& axis) {
-      return &axis == &inner ? fits(axis.extent) && fits(axis.start) && fits(axis.n) : fits(axis.yStride) && fits(axis.xStride);
+      return &axis == &inner ? fits(axis.extent) && fits(axis.start) && fits(axis.n)
+                             : fits(axis.yStride) && fits(axis.xStride);
     };
     while (unit > bytes_ && !std::all_of(axes_.begin(), axes_.end(), fit)) unit /= 2;
     return unit;

@@ -12,8 +12,10 @@ class SliceAroundTactic final : public OwnTacticOf<ops::Slice> {
 
  protected:
   compile::Support acceptsOp(const ops::Slice& op, const compile::Problem&) const override {
-    if (op.mode == ops::SliceMode::kClamp || op.mode == ops::SliceMode::kWrap || op.mode == ops::SliceMode::kReflect) return compile::yes();
-    return compile::no("slice mode {}; it clamps, wraps and reflects", enumNames(op.mode)[static_cast<size_t>(op.mode)]);
+    if (op.mode == ops::SliceMode::kClamp || op.mode == ops::SliceMode::kWrap || op.mode == ops::SliceMode::kReflect)
+      return compile::yes();
+    return compile::no("slice mode {}; it clamps, wraps and reflects",
+                       enumNames(op.mode)[static_cast<size_t>(op.mode)]);
   }
 };
 

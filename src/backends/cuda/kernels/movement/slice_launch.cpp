@@ -17,7 +17,10 @@ class SliceInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Slice&, const Types&) { return copyCode(); }
   SliceInstance(const ops::Slice& op, const Types& types, const Module& module)
-      : op_(op), module_(module), bytes_(bits(types.outputs.at(0)) / 8), fill_(module.function(fmt::format("tenon_fill_{}", bytes_))) {}
+      : op_(op),
+        module_(module),
+        bytes_(bits(types.outputs.at(0)) / 8),
+        fill_(module.function(fmt::format("tenon_fill_{}", bytes_))) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -38,7 +41,8 @@ class SliceInstance final : public runtime::KernelInstance {
       while (first < last && outside(start + first * stride, x.dims[axis])) ++first;
       while (last > first && outside(start + (last - 1) * stride, x.dims[axis])) --last;
       checkUser(op_.mode == ops::SliceMode::kFill || y.dims.count() == 0 || last - first == y.dims[axis],
-                "slice: axis {}: start {}, size {} and stride {} leave the extent {}", axis, start, y.dims[axis], stride, x.dims[axis]);
+                "slice: axis {}: start {}, size {} and stride {} leave the extent {}", axis, start, y.dims[axis],
+                stride, x.dims[axis]);
       space.push(last - first);
       from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size
       if (last > first) fromOffset += (start + first * stride) * own[at];

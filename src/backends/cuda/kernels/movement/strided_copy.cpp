@@ -16,8 +16,8 @@ constexpr int64_t kPerThread = 4;  // as in copy.cu
 
 Code copyCode() { return {"copy.cu", {}, {}}; }
 
-void StridedCopy::configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to,
-                            int64_t toOffset, int elementBytes) {
+void StridedCopy::configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset,
+                            const Strides& to, int64_t toOffset, int elementBytes) {
   module_ = &module;
   space_ = collapse(space, {to, from});
   fromOffset_ = fromOffset;
@@ -84,7 +84,9 @@ bool StridedCopy::inWholePacks(size_t leaveOut, int64_t pack) const {
 
 void StridedCopy::configurePackedTiles() {
   constexpr int64_t kPack = 8;
-  if (bytes_ != 2 || tiles_.a % kPack != 0 || tiles_.b % kPack != 0 || tiles_.toB % kPack != 0 || tiles_.fromA % kPack != 0) return;
+  if (bytes_ != 2 || tiles_.a % kPack != 0 || tiles_.b % kPack != 0 || tiles_.toB % kPack != 0 ||
+      tiles_.fromA % kPack != 0)
+    return;
   const auto& from = space_.strides[1];
   const auto b = static_cast<size_t>(std::find(from.begin(), from.end() - 1, 1) - from.begin());
   if (!inWholePacks(b, kPack)) return;
@@ -101,7 +103,9 @@ void StridedCopy::configureInterleaving() {
   if (axes < 2 || to.back() != 1 || planes < 2 || planes > 4 || (bytes_ != 2 && bytes_ != 4)) return;
   const size_t b = axes - 2;
   const int64_t pack = 16 / bytes_;
-  if (from[b] != 1 || to[b] != planes || space_.extents[b] % pack != 0 || from.back() % pack != 0 || !inWholePacks(b, pack)) return;
+  if (from[b] != 1 || to[b] != planes || space_.extents[b] % pack != 0 || from.back() % pack != 0 ||
+      !inWholePacks(b, pack))
+    return;
   LoopSpace outer{{}, {{}, {}}};
   for (size_t axis = 0; axis < b; ++axis) {
     outer.extents.push_back(space_.extents[axis]);
@@ -151,7 +155,9 @@ void StridedCopy::launch(const void* from, void* to, void* stream) {
     return;
   }
   int pack = mostPack_;
-  while (pack > 1 && (!isAligned(source, static_cast<size_t>(pack * bytes_)) || !isAligned(target, static_cast<size_t>(pack * bytes_)))) pack /= 2;
+  while (pack > 1 && (!isAligned(source, static_cast<size_t>(pack * bytes_)) ||
+                      !isAligned(target, static_cast<size_t>(pack * bytes_))))
+    pack /= 2;
   if (pack != pack_) configureElements(pack);
   elements_.from = source;
   elements_.to = target;

@@ -28,10 +28,10 @@ struct TileParameters {
 
 class StridedCopy {
  public:
-  // Element (i...) of `space` goes from fromOffset + sum(i * from) to toOffset + sum(i * to), in elements of 1, 2, 4 or 8
-  // bytes. The module outlives the copy.
-  void configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to, int64_t toOffset,
-                 int elementBytes);
+  // Element (i...) of `space` goes from fromOffset + sum(i * from) to toOffset + sum(i * to), in elements of 1, 2, 4 or
+  // 8 bytes. The module outlives the copy.
+  void configure(const Module& module, const Dims& space, const Strides& from, int64_t fromOffset, const Strides& to,
+                 int64_t toOffset, int elementBytes);
   void launch(const void* from, void* to, void* stream);
 
  private:
@@ -50,7 +50,7 @@ class StridedCopy {
   bool tiled_ = false;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;  // of a block
-  int pack_ = 1;  // elements that move as one, what the code is set for
+  int pack_ = 1;            // elements that move as one, what the code is set for
   int mostPack_ = 1;
   CUfunction function_ = nullptr;
   CopyParameters elements_;

@@ -13,15 +13,19 @@ struct NarrowParameters {
   void* data[16];  // y, x1.. of the epilogue: each like y, of y's channels, or one number
   const X* x;      // [rows][kIn]
   const void* w;
-  const X* bias;   // [kOut], or null
+  const X* bias;  // [kOut], or null
   int rows;
 };
 
 // Where Y is no half, one of those, so that the code for halves compiles.
 template <typename T>
-struct Halves { typedef f16 Type; };
+struct Halves {
+  typedef f16 Type;
+};
 template <>
-struct Halves<bf16> { typedef bf16 Type; };
+struct Halves<bf16> {
+  typedef bf16 Type;
+};
 
 // kIn, kOut: channels, multiples of 8. kGroup: of kOut that a block computes, a multiple of 32 or kOut. kTiles: of 16
 // rows that a warp computes at once. kGathers: whole rows of the result, which are halves, are gathered in shared
@@ -33,11 +37,11 @@ struct NarrowConvolution {
   static const int kRest = kIn % 32;
   static const int kRows = 16 * kTiles;
   static const int kThreads = 32 * kWarps;
-  static const int kLast = kOut - (kOut - 1) / kGroup * kGroup;  // channels of the last group
-  static const int kPerRow = kOut / 8;                           // parts of 8 channels
-  static const int kParts = kRows * kPerRow;                     // of a tile
+  static const int kLast = kOut - (kOut - 1) / kGroup * kGroup;     // channels of the last group
+  static const int kPerRow = kOut / 8;                              // parts of 8 channels
+  static const int kParts = kRows * kPerRow;                        // of a tile
   static const int kGatherBytes = kGathers ? kRows * kOut * 2 : 0;  // of a warp
-  static const int kSwap = kOut % 64 == 0 ? 4 : 0;               // halves of 128 bytes change places in odd rows
+  static const int kSwap = kOut % 64 == 0 ? 4 : 0;                  // halves of 128 bytes change places in odd rows
   static const int kWeightBytes = kSteps * kGroup * 32;
   static const int kSharedBytes = kWeightBytes + kGroup * 4 + kWarps * kGatherBytes;
   static_assert(!kGathers || (sizeof(Y) == 2 && kGroup == kOut), "whole rows of halves are gathered");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/kernels/direct/direct.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/direct/direct.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
@@ -29,7 +29,7 @@ struct NarrowForm {
   int64_t group = 0;                // of outputs, a block's
   int64_t warps = 4;
   bool gathers = false;
-  std::string kinds;                // of the epilogue's inputs
+  std::string kinds;  // of the epilogue's inputs
   std::string refusal;
 
   // Weights [K,C,1,1].

@@ -1,6 +1,6 @@
 // Convolutions of points between few channels, channels-last: their time is that of reading and writing.
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
+#include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {

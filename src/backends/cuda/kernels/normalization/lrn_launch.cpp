@@ -21,8 +21,11 @@ struct Parameters {
 
 class LrnInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Lrn&, const Types& types) { return {"lrn.cu", {typeDefine("X", types.inputs.at(0))}, {}}; }
-  LrnInstance(const ops::Lrn& op, const Types&, const Module& module) : op_(op), function_(module.function("tenon_lrn")) {}
+  static Code code(const ops::Lrn&, const Types& types) {
+    return {"lrn.cu", {typeDefine("X", types.inputs.at(0))}, {}};
+  }
+  LrnInstance(const ops::Lrn& op, const Types&, const Module& module)
+      : op_(op), function_(module.function("tenon_lrn")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];

@@ -190,8 +190,8 @@ KERNEL_1024(tenon_normalize_rows_block, Parameters) {
   normalizePacks<4, false>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
 
-// Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of a
-// thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.
+// Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of
+// a thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.
 constexpr int kKept = 4;
 struct Planes {
   const Parameters& p;
@@ -220,7 +220,8 @@ struct Planes {
     const float bias = load<S>(p.bias, base[2] + run * p.inside.stride[2][0]);
     XPack result;
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) result.e[j] = Element<X>::store((Element<X>::load(pack.e[j]) - mean) * factor * scale + bias);
+    for (int j = 0; j < kPack; ++j)
+      result.e[j] = Element<X>::store((Element<X>::load(pack.e[j]) - mean) * factor * scale + bias);
     y[i] = result;
     if (KEEP_SUM) ((XPack*)((X*)p.sum + base[0]))[i] = pack;
   }
@@ -244,8 +245,8 @@ KERNEL_1024(tenon_normalize_planes, Parameters) {
   __shared__ float shared[32];
   i64 base[3];
   p.groups.locate((unsigned)blockIdx.x, base);
-  Planes planes = {p, base, (const XPack*)((const X*)p.x + base[0]), (XPack*)((X*)p.y + base[0]),
-                   (int)(p.members / kPack), 0, 0, 0};
+  Planes planes = {
+      p, base, (const XPack*)((const X*)p.x + base[0]), (XPack*)((X*)p.y + base[0]), (int)(p.members / kPack), 0, 0, 0};
   XPack kept[kKept];
 #pragma unroll
   for (int k = 0; k < kKept; ++k) {

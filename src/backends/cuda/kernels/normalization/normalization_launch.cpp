@@ -1,11 +1,11 @@
-// Layer, instance, group and root-mean-square normalization, of a tensor or a sum of two: a statistic's members by a block
-// or a warp.
+// Layer, instance, group and root-mean-square normalization, of a tensor or a sum of two: a statistic's members by a
+// block or a warp.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
 
-#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -39,7 +39,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     Dims dims = x.dims;
     auto isReduced = axisMask(op_.axes, dims.rank);
-    std::vector<Strides> operands{stridesOf(dims, x.format), parameterStrides(shapes.inputs[1], dims), parameterStrides(shapes.inputs[2], dims)};
+    std::vector<Strides> operands{stridesOf(dims, x.format), parameterStrides(shapes.inputs[1], dims),
+                                  parameterStrides(shapes.inputs[2], dims)};
     if (op_.groups > 1) splitChannels(shapes, dims, isReduced, operands);
     const auto axes = splitAxes(dims, isReduced, operands);
     count_ = x.dims.count();
@@ -50,7 +51,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
     parameters_.inside.set(axes.reduced);
     const int64_t members = parameters_.members = parameters_.inside.count;
     const int64_t groups = parameters_.groups.count;
-    checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(), "normalization: {} statistics over {} elements are too many", groups, members);
+    checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(),
+              "normalization: {} statistics over {} elements are too many", groups, members);
     configureRows(axes, 16 / (bits(x.dtype) / 8));
     if (rows_ == nullptr) configurePlanes(axes, 16 / (bits(x.dtype) / 8));
     if (members <= 128) {
@@ -59,7 +61,9 @@ class NormalizationInstance final : public runtime::KernelInstance {
       blocks_ = (groups + 7) / 8;
       return 0;
     }
-    threads_ = static_cast<unsigned>(std::clamp<int64_t>((members + 3) / 4, 128, groups < fewBlocks() ? 1024 : 256) + 31) / 32 * 32;
+    threads_ =
+        static_cast<unsigned>(std::clamp<int64_t>((members + 3) / 4, 128, groups < fewBlocks() ? 1024 : 256) + 31) /
+        32 * 32;
     function_ = module_.function(members <= 4 * threads_ ? "tenon_normalize_4" : "tenon_normalize_16");
     blocks_ = groups;
     return 0;
@@ -91,7 +95,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   }
 
   // Axis 1 becomes two: the groups, over which is not reduced, and their channels.
-  void splitChannels(const runtime::Shapes& shapes, Dims& dims, std::vector<bool>& isReduced, std::vector<Strides>& operands) const {
+  void splitChannels(const runtime::Shapes& shapes, Dims& dims, std::vector<bool>& isReduced,
+                     std::vector<Strides>& operands) const {
     const Dims whole = dims;
     const int64_t run = std::max<int64_t>(whole[1] / op_.groups, 1);
     dims = {};
@@ -104,7 +109,10 @@ class NormalizationInstance final : public runtime::KernelInstance {
         const auto to = static_cast<size_t>(dims.rank);
         for (size_t k = 0; k < operands.size(); ++k) {
           const bool grouped = axis == 1 && k > 0 && perGroup(shapes.inputs[k], whole);
-          split[k][to] = axis != 1 ? operands[k][at] : part == 0 ? operands[k][at] * (grouped ? 1 : run) : grouped ? 0 : operands[k][at];
+          split[k][to] = axis != 1   ? operands[k][at]
+                         : part == 0 ? operands[k][at] * (grouped ? 1 : run)
+                         : grouped   ? 0
+                                     : operands[k][at];
         }
         dims.push(axis != 1 ? whole[axis] : part == 0 ? op_.groups : run);
         mask.push_back(axis == 1 ? part == 1 : isReduced[at]);
@@ -137,7 +145,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
     } else if (packs <= 1024 * kMostPerThread) {
       rows_ = module_.function("tenon_normalize_rows_block");
       const int64_t perThread = groups < fewBlocks() ? 1 : 2;
-      rowThreads_ = static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
+      rowThreads_ =
+          static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
       rowBlocks_ = groups;
     }
   }
@@ -145,7 +154,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   void configurePlanes(const SplitAxes& axes, int64_t pack) {
     const auto& inside = axes.reduced;
     const size_t last = inside.extents.size() - 1;
-    if (last > 1 || parameters_.members < 1024 || inside.extents[last] % pack != 0 || inside.strides[0][last] != 1) return;
+    if (last > 1 || parameters_.members < 1024 || inside.extents[last] % pack != 0 || inside.strides[0][last] != 1)
+      return;
     if (last == 1 && inside.strides[0][0] != inside.extents[1]) return;
     if (inside.strides[1][last] != 0 || inside.strides[2][last] != 0) return;
     for (const int64_t stride : axes.kept.strides[0]) {

@@ -4,9 +4,9 @@
 struct Parameters {
   const void* x;
   void* y;
-  i64 extent;     // of the axis
-  i64 stride;     // along it
-  Space<1> lines; // all other axes; x and y have the same strides
+  i64 extent;      // of the axis
+  i64 stride;      // along it
+  Space<1> lines;  // all other axes; x and y have the same strides
 };
 
 __device__ i64 lineOffset(const Parameters& p, i64 line) {
@@ -136,7 +136,8 @@ KERNEL_1024(tenon_softmax_block_packs, Parameters) {
     const int i = k * blockDim.x + threadIdx.x;
     if (i >= packs) continue;
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) stored[k].e[j] = Element<X>::store(expf(Element<X>::load(stored[k].e[j]) - highest) * scale);
+    for (int j = 0; j < kPack; ++j)
+      stored[k].e[j] = Element<X>::store(expf(Element<X>::load(stored[k].e[j]) - highest) * scale);
     ((Pack<X, kPack>*)((X*)p.y + base))[i] = stored[k];
   }
 }
@@ -149,7 +150,9 @@ __device__ State joinStates(State a, State b) {
   const State& more = b.highest > a.highest ? b : a;
   const State& less = b.highest > a.highest ? a : b;
   State result = more;
-  if (less.sum != 0.f) result.sum += less.highest == -infinity() && less.sum == less.sum ? 0.f : less.sum * expf(less.highest - more.highest);
+  if (less.sum != 0.f)
+    result.sum +=
+        less.highest == -infinity() && less.sum == less.sum ? 0.f : less.sum * expf(less.highest - more.highest);
   return result;
 }
 __device__ void take(State& state, float x) {

@@ -17,7 +17,9 @@ struct Parameters {
 
 class SoftmaxInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Softmax&, const Types& types) { return {"softmax.cu", {typeDefine("X", types.inputs.at(0))}, {}}; }
+  static Code code(const ops::Softmax&, const Types& types) {
+    return {"softmax.cu", {typeDefine("X", types.inputs.at(0))}, {}};
+  }
   SoftmaxInstance(const ops::Softmax& op, const Types&, const Module& module) : op_(op), module_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {

@@ -49,8 +49,6 @@ Code code(const plan::KernelRecord& record) {
 
 }  // namespace
 
-KernelRow kernelRow_multi_pointwise() {
-  return {"multi_pointwise", 1, &load, &code};
-}
+KernelRow kernelRow_multi_pointwise() { return {"multi_pointwise", 1, &load, &code}; }
 
 }  // namespace tenon::backends::cuda

@@ -1,8 +1,8 @@
 // When generated pointwise code can be used for several outputs.
 #include "ops/op/multi_pointwise.h"
 
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {

@@ -13,7 +13,8 @@ using ops::ScalarArgument;
 
 // The arithmetic of an instruction, as the reference chooses it: by its operands that are no literals; the condition of
 // a select does not count; f32 where there are literals only.
-bool computesInFloat(const ops::ScalarInstruction& instruction, std::span<const DataType> inputs, const std::vector<DataType>& results) {
+bool computesInFloat(const ops::ScalarInstruction& instruction, std::span<const DataType> inputs,
+                     const std::vector<DataType>& results) {
   const auto& r = row(instruction.op);
   for (int i = r.result == ops::ScalarResult::kOperand1 ? 1 : 0; i < r.arity; ++i) {
     const auto& argument = instruction.arguments[static_cast<size_t>(i)];
@@ -58,17 +59,20 @@ std::string statement(const ops::ScalarInstruction& instruction, DataType type, 
   constexpr std::string_view kNames = "abc";
   std::string text = fmt::format("typedef {} T; ", floating ? "float" : "Integer");
   for (int i = 0; i < r.arity; ++i) {
-    text += fmt::format("const T {} = {}; ", kNames[static_cast<size_t>(i)], operand(instruction.arguments[static_cast<size_t>(i)], floating));
+    text += fmt::format("const T {} = {}; ", kNames[static_cast<size_t>(i)],
+                        operand(instruction.arguments[static_cast<size_t>(i)], floating));
   }
   if (type == DataType::kI32 || type == DataType::kI8 || type == DataType::kU8) {  // wraps, as ops::wrapped() does
     return text + fmt::format("r = Integer((i64)({})T({}).value);", cudaName(type), r.expression);
   }
   const bool narrow = type == DataType::kF16 || type == DataType::kBF16;
   const auto cheaper = narrow ? narrowForm(instruction.op) : std::string_view();
-  return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type), cheaper.empty() ? r.expression : cheaper);
+  return text + fmt::format("r = as<typename Scalar<{}>::Value>(T({}));", cudaName(type),
+                            cheaper.empty() ? r.expression : cheaper);
 }
 
-// Loads one input of a pack: a whole pack where it steps, else one element for all. `at` is its place among the operands.
+// Loads one input of a pack: a whole pack where it steps, else one element for all. `at` is its place among the
+// operands.
 std::string loadPack(size_t k, size_t at, DataType type) {
   return fmt::format(
       "  Pack<{0}, kPack> in{1};\n"
@@ -101,7 +105,8 @@ std::string pointwiseUnsupported(const ops::ScalarExpr& expr, std::span<const Da
   for (const auto type : types) {
     if (cudaName(type) == nullptr) return fmt::format("values of {}", name(type));
   }
-  if (inputs.size() > static_cast<size_t>(kMaxOperands)) return fmt::format("{} inputs; it takes {}", inputs.size(), kMaxOperands);
+  if (inputs.size() > static_cast<size_t>(kMaxOperands))
+    return fmt::format("{} inputs; it takes {}", inputs.size(), kMaxOperands);
   return {};
 }
 
@@ -167,19 +172,23 @@ std::string pointwiseSource(const PointwiseForm& form) {
     stored += fmt::format("  *(Pack<{0}, kPack>*)(({0}*)p.data[{1}] + at[{1}]) = out{1};\n", type, k);
   }
   source += fmt::format("__device__ inline void compute({}) {{\n{}}}\n\n", signature, body);
-  source += fmt::format("KERNEL(tenon_pointwise_packed, Parameters) {{\n  const i64 index = globalIndex();\n"
-                        "  i64 at[{0}];\n"
-                        "  if (index >= p.space.count) {{\n    if (index >= p.space.count + p.tail) return;\n"
-                        "    for (int k = 0; k < {0}; ++k) at[k] = (p.space.count * kPack + index - p.space.count) * (p.space.stride[k][0] / kPack);\n"
-                        "    compute({1});\n    return;\n  }}\n"
-                        "  p.space.locate((unsigned)index, at);\n", operands, singles);
+  source += fmt::format(
+      "KERNEL(tenon_pointwise_packed, Parameters) {{\n  const i64 index = globalIndex();\n"
+      "  i64 at[{0}];\n"
+      "  if (index >= p.space.count) {{\n    if (index >= p.space.count + p.tail) return;\n"
+      "    for (int k = 0; k < {0}; ++k) at[k] = (p.space.count * kPack + index - p.space.count) * (p.space.stride[k][0] / kPack);\n"
+      "    compute({1});\n    return;\n  }}\n"
+      "  p.space.locate((unsigned)index, at);\n",
+      operands, singles);
   for (size_t k = 0; k < form.inputs.size(); ++k) source += loadPack(k, outputs + k, form.inputs[k]);
-  source += fmt::format("{}#pragma unroll\n  for (int j = 0; j < kPack; ++j) compute({});\n{}}}\n", declared, elements, stored);
+  source += fmt::format("{}#pragma unroll\n  for (int j = 0; j < kPack; ++j) compute({});\n{}}}\n", declared, elements,
+                        stored);
   for (const bool wide : {false, true}) {
-    source += fmt::format("KERNEL(tenon_pointwise{}, Parameters) {{\n  const i64 index = globalIndex();\n"
-                          "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate({}, at);\n"
-                          "  compute({});\n}}\n",
-                          wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", singles);
+    source += fmt::format(
+        "KERNEL(tenon_pointwise{}, Parameters) {{\n  const i64 index = globalIndex();\n"
+        "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate({}, at);\n"
+        "  compute({});\n}}\n",
+        wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", singles);
   }
   return source;
 }

@@ -12,7 +12,8 @@ namespace tenon::backends::cuda {
 // A loaded module. `code` is machine code for this chip, or empty: then it is compiled here.
 class GeneratedPointwise {
  public:
-  GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output, std::span<const std::byte> code)
+  GeneratedPointwise(const ops::ScalarExpr& expr, std::span<const DataType> inputs, DataType output,
+                     std::span<const std::byte> code)
       : GeneratedPointwise({expr, {}, inputs, std::span(&output, 1)}, code) {}
   GeneratedPointwise(const PointwiseForm& form, std::span<const std::byte> code);
   CUfunction packed() const noexcept { return packed_; }
@@ -47,8 +48,8 @@ class PointwiseLauncher {
   PointwiseParameters parameters_{};
   size_t outputs_ = 1;
   LoopSpace space_;
-  LoopSpace packs_;      // the part of it that is whole packs
-  int64_t tail_ = 0;     // and what is left
+  LoopSpace packs_;   // the part of it that is whole packs
+  int64_t tail_ = 0;  // and what is left
   bool packable_ = false;
   bool packed_ = false;  // what parameters_.space is set for
   int64_t count_ = 0;

@@ -25,7 +25,9 @@ class PointwiseInstance final : public runtime::KernelInstance {
 class PointwiseKernel final : public runtime::Kernel {
  public:
   explicit PointwiseKernel(std::shared_ptr<const GeneratedPointwise> code) : code_(std::move(code)) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<PointwiseInstance>(code_); }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<PointwiseInstance>(code_);
+  }
 
  private:
   std::shared_ptr<const GeneratedPointwise> code_;

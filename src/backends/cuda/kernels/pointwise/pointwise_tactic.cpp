@@ -1,8 +1,8 @@
 // When generated pointwise code can be used.
-#include "backends/cuda/tactics/tactic_util.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/tactics/tactic_util.h"
 #include "ops/op/pointwise.h"
 
 namespace tenon::backends::cuda {
@@ -38,11 +38,14 @@ class PointwiseTactic final : public compile::Tactic {
     types.push_back(problem.outputs[0].dtype);
     return {"cuda", "pointwise", 3, problem.op.text(), FieldText<std::vector<DataType>>::write(types), -1};
   }
-  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&, const plan::KernelRecord&) const override {
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&,
+                                    const plan::KernelRecord&) const override {
     const auto* op = problem.op.as<ops::Pointwise>();
     return compile(pointwiseSource(op->expr, inputTypes(problem), problem.outputs[0].dtype), computeCapability());
   }
-  int rank(const Problem&, const Candidate& candidate) const override { return candidate.outputs[0] == Format::kLinear ? 10 : 11; }
+  int rank(const Problem&, const Candidate& candidate) const override {
+    return candidate.outputs[0] == Format::kLinear ? 10 : 11;
+  }
 };
 
 }  // namespace

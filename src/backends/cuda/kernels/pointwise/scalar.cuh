@@ -19,17 +19,22 @@ __device__ inline float narrowExp(float a) { return powerOfTwo(a * 1.44269504f);
 __device__ inline float narrowSigmoid(float a) { return quickDivide(1.f, 1.f + narrowExp(-a)); }
 __device__ inline float narrowTanh(float a) {
   const float square = a * a;
-  return square < 0.01f ? a * (1.f - square * (0.33333333f - square * 0.13333333f)) : 1.f - quickDivide(2.f, 1.f + narrowExp(2.f * a));
+  return square < 0.01f ? a * (1.f - square * (0.33333333f - square * 0.13333333f))
+                        : 1.f - quickDivide(2.f, 1.f + narrowExp(2.f * a));
 }
-// a / 2 (1 + erf(a / sqrt(2))), by the complement of erf (Abramowitz and Stegun 7.1.26), which does not cancel below zero.
+// a / 2 (1 + erf(a / sqrt(2))), by the complement of erf (Abramowitz and Stegun 7.1.26), which does not cancel below
+// zero.
 __device__ inline float narrowGelu(float a) {
   const float z = fabsf(a) * 0.70710678f;
   const float t = quickDivide(1.f, 1.f + 0.3275911f * z);
-  const float series = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float series =
+      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
   const float rest = 0.5f * series * narrowExp(-z * z);
   return a > 0.f ? a * (1.f - rest) : a * rest;
 }
-__device__ inline float narrowGeluTanh(float a) { return a * narrowSigmoid(1.5957691216f * (a + 0.044715f * a * a * a)); }
+__device__ inline float narrowGeluTanh(float a) {
+  return a * narrowSigmoid(1.5957691216f * (a + 0.044715f * a * a * a));
+}
 
 // As ops/wrapping_integer.h: division by zero gives 0, the one overflow wraps.
 struct Integer {
@@ -85,21 +90,35 @@ __device__ inline Integer ceil(Integer a) { return a; }
 __device__ inline Integer floor(Integer a) { return a; }
 __device__ inline Integer rint(Integer a) { return a; }
 __device__ inline bool isInfinite(Integer) { return false; }
-__device__ inline Integer clampUnit(Integer a) { return a < Integer(0) ? Integer(0) : (a > Integer(1) ? Integer(1) : a); }
+__device__ inline Integer clampUnit(Integer a) {
+  return a < Integer(0) ? Integer(0) : (a > Integer(1) ? Integer(1) : a);
+}
 
 // A value in an instruction's arithmetic class; and in the form in which a stored type computes.
 template <typename T>
-__device__ inline T as(float v) { return T(v); }
+__device__ inline T as(float v) {
+  return T(v);
+}
 template <typename T>
-__device__ inline T as(bool v) { return T(v ? 1 : 0); }
+__device__ inline T as(bool v) {
+  return T(v ? 1 : 0);
+}
 template <typename T>
-__device__ inline T as(Integer v) { return T(v.value); }
+__device__ inline T as(Integer v) {
+  return T(v.value);
+}
 template <>
-__device__ inline float as<float>(Integer v) { return (float)v.value; }
+__device__ inline float as<float>(Integer v) {
+  return (float)v.value;
+}
 template <>
-__device__ inline bool as<bool>(float v) { return v != 0.f; }
+__device__ inline bool as<bool>(float v) {
+  return v != 0.f;
+}
 template <>
-__device__ inline bool as<bool>(Integer v) { return v.value != 0; }
+__device__ inline bool as<bool>(Integer v) {
+  return v.value != 0;
+}
 
 // Stored elements to values and back.
 template <typename S>
@@ -107,15 +126,19 @@ struct Scalar {  // integers
   typedef Integer Value;
   __device__ static Integer load(S s) { return Integer(Element<S>::load(s)); }
   template <typename V>
-  __device__ static S store(V v) { return Element<S>::store(as<Integer>(v).value); }
+  __device__ static S store(V v) {
+    return Element<S>::store(as<Integer>(v).value);
+  }
 };
-#define FLOATING_SCALAR(S)                                                                 \
-  template <>                                                                              \
-  struct Scalar<S> {                                                                       \
-    typedef float Value;                                                                   \
-    __device__ static float load(S s) { return Element<S>::load(s); }                      \
-    template <typename V>                                                                  \
-    __device__ static S store(V v) { return Element<S>::store(as<float>(v)); }             \
+#define FLOATING_SCALAR(S)                                            \
+  template <>                                                         \
+  struct Scalar<S> {                                                  \
+    typedef float Value;                                              \
+    __device__ static float load(S s) { return Element<S>::load(s); } \
+    template <typename V>                                             \
+    __device__ static S store(V v) {                                  \
+      return Element<S>::store(as<float>(v));                         \
+    }                                                                 \
   };
 FLOATING_SCALAR(f32)
 FLOATING_SCALAR(f16)
@@ -127,7 +150,11 @@ struct Scalar<b8> {
   typedef bool Value;
   __device__ static bool load(b8 s) { return s.bits != 0; }
   template <typename V>
-  __device__ static b8 store(V v) { return {(unsigned char)as<bool>(v)}; }
+  __device__ static b8 store(V v) {
+    return {(unsigned char)as<bool>(v)};
+  }
 };
 template <typename S, typename V>
-__device__ inline typename Scalar<S>::Value castTo(V v) { return Scalar<S>::load(Scalar<S>::store(v)); }
+__device__ inline typename Scalar<S>::Value castTo(V v) {
+  return Scalar<S>::load(Scalar<S>::store(v));
+}

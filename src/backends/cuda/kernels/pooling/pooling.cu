@@ -1,5 +1,5 @@
-// Pooling: a thread per output element, or per pack of neighbouring channels. X: element type; KIND: 0 maximum, 1 average, 2
-// blend of both; HEIGHT, WIDTH: the window where it has at most two axes and few cells, else 0.
+// Pooling: a thread per output element, or per pack of neighbouring channels. X: element type; KIND: 0 maximum, 1
+// average, 2 blend of both; HEIGHT, WIDTH: the window where it has at most two axes and few cells, else 0.
 #include "prelude.cuh"
 
 struct Window {
@@ -12,12 +12,12 @@ struct Parameters {
   int channels;
   int channelsInnermost;  // order in which neighbouring threads walk the result: as it lies in memory
   Window window[3];
-  i64 xStride[5];         // n, c and three spatial axes
+  i64 xStride[5];  // n, c and three spatial axes
   i64 yStride[5];
   int exclusive;
   float blend;
-  Divider packs;          // of channels
-  Divider rows;           // of the result
+  Divider packs;  // of channels
+  Divider rows;   // of the result
   Divider columns;
 };
 
@@ -73,7 +73,8 @@ __device__ void pool(const Parameters& p) {
   i64 to = rest * p.yStride[0] + channel * p.yStride[1];
 #pragma unroll
   for (int k = 0; k < 3; ++k) to += s[k] * p.yStride[k + 2];
-  if (!p.exclusive) cells = paddedCells(p.window[0], s[0]) * paddedCells(p.window[1], s[1]) * paddedCells(p.window[2], s[2]);
+  if (!p.exclusive)
+    cells = paddedCells(p.window[0], s[0]) * paddedCells(p.window[1], s[1]) * paddedCells(p.window[2], s[2]);
   Pack<X, kWidth> result;
 #pragma unroll
   for (int j = 0; j < kWidth; ++j) {
@@ -121,9 +122,9 @@ struct PackMax<bf16, 8> {
   }
 };
 
-// All cells of a window, or of one of its rows, are asked for before the first is needed. Cells outside of the input are
-// read at the nearest place inside, which lies in the window and so changes no maximum; averages leave them out. For
-// fewer than 2^31 elements.
+// All cells of a window, or of one of its rows, are asked for before the first is needed. Cells outside of the input
+// are read at the nearest place inside, which lies in the window and so changes no maximum; averages leave them out.
+// For fewer than 2^31 elements.
 template <int kWidth>
 __device__ __forceinline__ void poolWindow(const Parameters& p) {
   constexpr int kRows = HEIGHT > 0 ? HEIGHT : 1;

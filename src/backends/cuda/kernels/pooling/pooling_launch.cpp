@@ -53,11 +53,13 @@ class PoolingInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     const ops::EvalContext context{{}, {}, shapes.symbols};
-    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op_, op_.window.size()), y.dims, x.dims, op_.window);
+    const auto windows =
+        ops::makeWindows(context, ops::spatialAttributes(op_, op_.window.size()), y.dims, x.dims, op_.window);
     parameters_ = {};
     for (size_t k = 0; k < 3; ++k) {
       const auto& w = windows[k];
-      parameters_.window[k] = {int32Of(w.small), int32Of(w.large), int32Of(w.kernel), int32Of(w.stride), int32Of(w.before), int32Of(w.after)};
+      parameters_.window[k] = {int32Of(w.small),  int32Of(w.large),  int32Of(w.kernel),
+                               int32Of(w.stride), int32Of(w.before), int32Of(w.after)};
     }
     spreadStrides(x, parameters_.xStride);
     spreadStrides(y, parameters_.yStride);

@@ -28,8 +28,9 @@ class QuantizeInstance final : public runtime::KernelInstance {
   static Code code(const Op&, const Types& types) {
     const bool zero = types.inputs.size() > 2;
     return {"quantize.cu",
-            {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1)), typeDefine("Z", zero ? types.inputs[2] : DataType::kI8),
-             typeDefine("Y", types.outputs.at(0)), fmt::format("HAS_ZERO={}", zero ? 1 : 0),
+            {typeDefine("X", types.inputs.at(0)), typeDefine("S", types.inputs.at(1)),
+             typeDefine("Z", zero ? types.inputs[2] : DataType::kI8), typeDefine("Y", types.outputs.at(0)),
+             fmt::format("HAS_ZERO={}", zero ? 1 : 0),
              fmt::format("QUANTIZE={}", std::is_same_v<Op, ops::Quantize> ? 1 : 0)},
             {}};
   }

@@ -19,11 +19,14 @@ class CumulativeInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Cumulative& op, const Types& types) {
     return {"cumulative.cu",
-            {typeDefine("X", types.inputs.at(0)), fmt::format("EXCLUSIVE={}", op.exclusive ? 1 : 0), fmt::format("REVERSE={}", op.reverse ? 1 : 0)},
+            {typeDefine("X", types.inputs.at(0)), fmt::format("EXCLUSIVE={}", op.exclusive ? 1 : 0),
+             fmt::format("REVERSE={}", op.reverse ? 1 : 0)},
             {}};
   }
   CumulativeInstance(const ops::Cumulative& op, const Types&, const Module& module)
-      : op_(op), block_(module.function("tenon_cumulative_block")), columns_(module.function("tenon_cumulative_columns")) {}
+      : op_(op),
+        block_(module.function("tenon_cumulative_block")),
+        columns_(module.function("tenon_cumulative_columns")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];

@@ -1,5 +1,5 @@
-// Reductions of values that generated code computes from operands. JOIN: 0 sum, 1 product, 2 maximum, 3 minimum, 4 mean.
-// Y: type of the result. The generated code defines valueAt(), which takes the operands' offsets.
+// Reductions of values that generated code computes from operands. JOIN: 0 sum, 1 product, 2 maximum, 3 minimum, 4
+// mean. Y: type of the result. The generated code defines valueAt(), which takes the operands' offsets.
 #pragma once
 
 #include "prelude.cuh"
@@ -12,16 +12,14 @@ struct Parameters {
   float* partial;  // [splits][outputs], where there is more than one split
   i64 perSplit;    // reduced values of one split
   i64 splits;
-  i64 total;       // reduced values in all
+  i64 total;                 // reduced values in all
   Space<kOperands> kept;     // y, then x
   Space<kOperands> reduced;  // unused, then x
 };
 
 __device__ float valueAt(const Parameters& p, const i64* at);
 
-__device__ inline float startOf() {
-  return JOIN == 1 ? 1.f : JOIN == 2 ? -infinity() : JOIN == 3 ? infinity() : 0.f;
-}
+__device__ inline float startOf() { return JOIN == 1 ? 1.f : JOIN == 2 ? -infinity() : JOIN == 3 ? infinity() : 0.f; }
 struct Join {
   __device__ float operator()(float a, float b) const {
     if (JOIN == 1) return a * b;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 
 namespace tenon::backends::cuda {

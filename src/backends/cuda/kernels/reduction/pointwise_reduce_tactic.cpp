@@ -1,9 +1,9 @@
 // When a reduction can compute the scalar work in front of it.
 #include "ops/op/pointwise_reduce.h"
 
-#include "backends/cuda/tactics/own_tactic.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "backends/cuda/kernels/reduction/pointwise_reduce.h"
+#include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {

@@ -6,13 +6,13 @@ typedef ComputeOf<X> C;
 struct Parameters {
   const void* x;
   void* y;
-  void* partial;    // C[splits][outputs], where there is more than one split
-  i64 perSplit;     // reduced elements of one split
+  void* partial;  // C[splits][outputs], where there is more than one split
+  i64 perSplit;   // reduced elements of one split
   i64 splits;
-  i64 total;        // reduced elements in all
-  Space<2> kept;    // y, x
-  Space<1> reduced; // x
-  int columns;      // of a block: packs of neighbouring outputs, or whole outputs
+  i64 total;         // reduced elements in all
+  Space<2> kept;     // y, x
+  Space<1> reduced;  // x
+  int columns;       // of a block: packs of neighbouring outputs, or whole outputs
 };
 
 __device__ C startOf() {
@@ -204,8 +204,8 @@ KERNEL(tenon_reduce_packs, Parameters) {
   }
 }
 
-// Short pieces that lie one behind the other: a block takes p.columns outputs (a power of two from 8 to 256), reads their
-// elements in packs, and gives each output an equal part of its threads, at most a warp.
+// Short pieces that lie one behind the other: a block takes p.columns outputs (a power of two from 8 to 256), reads
+// their elements in packs, and gives each output an equal part of its threads, at most a warp.
 KERNEL(tenon_reduce_segments, Parameters) {
   constexpr int kPack = 16 / sizeof(X);
   constexpr int kMost = 4096;  // elements; as in run/kernels/reduce.cpp
@@ -235,7 +235,8 @@ KERNEL(tenon_reduce_finish, Parameters) {
   const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   C value = startOf();
-  for (i64 split = threadIdx.x % 32; split < p.splits; split += 32) value = Join()(value, ((const C*)p.partial)[split * p.kept.count + output]);
+  for (i64 split = threadIdx.x % 32; split < p.splits; split += 32)
+    value = Join()(value, ((const C*)p.partial)[split * p.kept.count + output]);
   for (int mask = 16; mask > 0; mask /= 2) value = Join()(value, shuffleXor(value, mask));
   if (threadIdx.x % 32 == 0) finish(p, output, value);
 }

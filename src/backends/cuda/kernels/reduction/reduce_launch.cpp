@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -24,10 +24,10 @@ struct Parameters {
 };
 
 constexpr int64_t kLeastPerSplit = 2048;
-constexpr int64_t kMostPerWarp = 512;    // reduced elements for which a warp per output is enough
-constexpr int64_t kMostSegment = 512;    // reduced elements of outputs that a block takes several of
-constexpr int64_t kSegments = 4096;      // elements in shared memory, as in reduce.cu
-constexpr int64_t kLoadsPerThread = 8;   // of packs, before the reduced axis is split
+constexpr int64_t kMostPerWarp = 512;   // reduced elements for which a warp per output is enough
+constexpr int64_t kMostSegment = 512;   // reduced elements of outputs that a block takes several of
+constexpr int64_t kSegments = 4096;     // elements in shared memory, as in reduce.cu
+constexpr int64_t kLoadsPerThread = 8;  // of packs, before the reduced axis is split
 
 class ReduceInstance final : public runtime::KernelInstance {
  public:
@@ -65,9 +65,10 @@ class ReduceInstance final : public runtime::KernelInstance {
     parameters_.reduced.set(reduced);
     outputs_ = y.dims.count();
     parameters_.total = 1;
-    for (int axis = 0; axis < x.dims.rank; ++axis) parameters_.total *= isReduced[static_cast<size_t>(axis)] ? x.dims[axis] : 1;
-    checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(), "reduce: {} outputs of {} elements each are too many", outputs_,
-              parameters_.total);
+    for (int axis = 0; axis < x.dims.rank; ++axis)
+      parameters_.total *= isReduced[static_cast<size_t>(axis)] ? x.dims[axis] : 1;
+    checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(),
+              "reduce: {} outputs of {} elements each are too many", outputs_, parameters_.total);
     const bool closeKept = axes.kept.strides[1].back() == 1 && axes.kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
     const bool piece = reduced.extents.size() == 1 && reduced.strides[0][0] == 1;
@@ -91,8 +92,8 @@ class ReduceInstance final : public runtime::KernelInstance {
     parameters.x = arguments.inputs[0];
     parameters.y = arguments.outputs[0];
     parameters.partial = arguments.workspace;
-    launchGrid(whole ? function_ : plain_->function, static_cast<unsigned>(whole ? blocks_ : plain_->blocks), static_cast<unsigned>(parameters.splits), 1, 256,
-               &parameters, arguments.stream);
+    launchGrid(whole ? function_ : plain_->function, static_cast<unsigned>(whole ? blocks_ : plain_->blocks),
+               static_cast<unsigned>(parameters.splits), 1, 256, &parameters, arguments.stream);
     if (parameters.splits == 1) return;
     auto last = plain_->parameters;  // whose space counts elements
     last.y = parameters.y;
@@ -127,7 +128,8 @@ class ReduceInstance final : public runtime::KernelInstance {
   void split(int64_t splits) {
     constexpr int64_t kPiece = 16;  // splits begin where packs do
     parameters_.splits = std::max<int64_t>(splits, 1);
-    parameters_.perSplit = ((parameters_.total + parameters_.splits - 1) / parameters_.splits + kPiece - 1) / kPiece * kPiece;
+    parameters_.perSplit =
+        ((parameters_.total + parameters_.splits - 1) / parameters_.splits + kPiece - 1) / kPiece * kPiece;
   }
   void chooseSegments() {
     int32_t columns = 256;
@@ -159,7 +161,8 @@ class ReduceInstance final : public runtime::KernelInstance {
     const int64_t rows = 256 / columns;
     const int64_t loads = parameters_.total / rows;
     split(blocks_ < fewBlocks() / 2 && loads >= 2 * kLoadsPerThread
-              ? std::min(loads / kLoadsPerThread, (fewBlocks() + blocks_ - 1) / blocks_) : 1);
+              ? std::min(loads / kLoadsPerThread, (fewBlocks() + blocks_ - 1) / blocks_)
+              : 1);
   }
 
   const ops::Reduce& op_;

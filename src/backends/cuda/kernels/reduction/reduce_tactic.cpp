@@ -14,7 +14,8 @@ class ReduceTactic final : public OwnTacticOf<ops::Reduce> {
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto result = OwnTacticOf::candidates(problem);
     const int in = problem.inputs[0].dims.rank;
-    if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4) result.push_back(channelsLastCandidate(name(), problem));
+    if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4)
+      result.push_back(channelsLastCandidate(name(), problem));
     return result;
   }
 };

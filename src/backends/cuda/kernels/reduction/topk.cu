@@ -1,6 +1,6 @@
-// The k best of each line, best first. A block finds one after another, each the best of those behind the one before; or,
-// for more than a few, the key of the last one digit by digit, and sorts what is not behind it.
-// X, I: element types of values and indices; LARGEST: 1 or 0.
+// The k best of each line, best first. A block finds one after another, each the best of those behind the one before;
+// or, for more than a few, the key of the last one digit by digit, and sorts what is not behind it. X, I: element types
+// of values and indices; LARGEST: 1 or 0.
 #include "prelude.cuh"
 
 struct Parameters {
@@ -25,7 +25,9 @@ struct Entry {
   Key key;
   i64 index;
 };
-__device__ bool before(const Entry& a, const Entry& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+__device__ bool before(const Entry& a, const Entry& b) {
+  return a.key < b.key || (a.key == b.key && a.index < b.index);
+}
 __device__ Entry better(const Entry& a, const Entry& b) { return before(b, a) ? b : a; }
 
 KERNEL_1024(tenon_topk, Parameters) {
@@ -108,7 +110,8 @@ __device__ void findDigit(const Parameters& p, const i64* at, int byte, Key pref
 }
 
 // Appends the first `need` elements whose key is `last`, in the order of their indices.
-__device__ void takeEqual(const Parameters& p, const i64* at, Key last, unsigned need, unsigned from, Selection& s, Entry* chosen) {
+__device__ void takeEqual(const Parameters& p, const i64* at, Key last, unsigned need, unsigned from, Selection& s,
+                          Entry* chosen) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   unsigned taken = 0;

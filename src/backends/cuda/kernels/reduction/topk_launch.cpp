@@ -21,9 +21,13 @@ struct Parameters {
 class TopKInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::TopK& op, const Types& types) {
-    return {"topk.cu", {typeDefine("X", types.inputs.at(0)), typeDefine("I", types.outputs.at(1)), fmt::format("LARGEST={}", op.largest ? 1 : 0)}, {}};
+    return {"topk.cu",
+            {typeDefine("X", types.inputs.at(0)), typeDefine("I", types.outputs.at(1)),
+             fmt::format("LARGEST={}", op.largest ? 1 : 0)},
+            {}};
   }
-  TopKInstance(const ops::TopK& op, const Types&, const Module& module) : op_(op), few_(module.function("tenon_topk")), select_(module.function("tenon_topk_select")) {}
+  TopKInstance(const ops::TopK& op, const Types&, const Module& module)
+      : op_(op), few_(module.function("tenon_topk")), select_(module.function("tenon_topk_select")) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -33,8 +37,8 @@ class TopKInstance final : public runtime::KernelInstance {
     const auto to = stridesOf(y.dims, y.format);
     parameters_.extent = x.dims[static_cast<int>(axis)];
     parameters_.k = y.dims[static_cast<int>(axis)];
-    checkUser(parameters_.k >= 0 && parameters_.k <= parameters_.extent, "topk: k = {} exceeds axis {} of extent {}", parameters_.k, axis,
-              parameters_.extent);
+    checkUser(parameters_.k >= 0 && parameters_.k <= parameters_.extent, "topk: k = {} exceeds axis {} of extent {}",
+              parameters_.k, axis, parameters_.extent);
     parameters_.xStride = from[axis];
     parameters_.yStride = to[axis];
     parameters_.lines.set(splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {to, from}).kept);
@@ -47,11 +51,12 @@ class TopKInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.values = arguments.outputs[0];
     parameters_.indices = arguments.outputs[1];
-    constexpr int64_t kFew = 8;            // up to which a pass for each is quicker
+    constexpr int64_t kFew = 8;              // up to which a pass for each is quicker
     constexpr int64_t kMostSelected = 1024;  // as in topk.cu
     const bool selects = parameters_.k > kFew && parameters_.k <= kMostSelected;
     const unsigned threads = parameters_.extent <= 128 ? 32 : parameters_.extent <= 4096 ? 256 : 1024;
-    launchGrid(selects ? select_ : few_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_, arguments.stream);
+    launchGrid(selects ? select_ : few_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_,
+               arguments.stream);
   }
 
  private:

@@ -11,17 +11,17 @@ struct Parameters {
   void* y;
   int rank;
   i64 count;
-  i64 extent[8];      // of the result, in the order in which it lies in memory
-  i64 xStride[8];     // 0 for axes with taps
+  i64 extent[8];   // of the result, in the order in which it lies in memory
+  i64 xStride[8];  // 0 for axes with taps
   i64 yStride[8];
-  int tapAxis[8];     // which of the three below the axis is, or -1
-  const Tap* taps[3]; // [extent][tapCount]
+  int tapAxis[8];      // which of the three below the axis is, or -1
+  const Tap* taps[3];  // [extent][tapCount]
   int tapCount[3];
-  i64 tapStride[3];   // of x along the axis
+  i64 tapStride[3];  // of x along the axis
   // For pairs of taps, where 32 bits count all threads.
-  Divider divider[8]; // of the extents, the innermost one in runs or packs
+  Divider divider[8];  // of the extents, the innermost one in runs or packs
   i64 threads;
-  int wholeRuns;      // every run can be written as one
+  int wholeRuns;  // every run can be written as one
 };
 
 typedef ComputeOf<X> C;
@@ -84,8 +84,8 @@ __device__ void resize(const Parameters& p) {
         const Tap tc = target.tap(p, 2, c);
         const float weight = ta.weight * tb.weight * tc.weight;
         if (weight == 0.f) continue;  // an infinity beside an exact hit must not become NaN
-        const Pack<X, kWidth> values =
-            *(const Pack<X, kWidth>*)(x + ta.index * p.tapStride[0] + tb.index * p.tapStride[1] + tc.index * p.tapStride[2]);
+        const Pack<X, kWidth> values = *(const Pack<X, kWidth>*)(x + ta.index * p.tapStride[0] +
+                                                                 tb.index * p.tapStride[1] + tc.index * p.tapStride[2]);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) sum[j] += weight * (float)Element<X>::load(values.e[j]);
       }
@@ -233,7 +233,8 @@ KERNEL(tenon_resize_pairs_packed, Parameters) {
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      values[r][c] = *(const Pack<X, kPack>*)(x + rows.tap[r].index * p.tapStride[0] + columns.tap[c].index * p.tapStride[1]);
+      values[r][c] =
+          *(const Pack<X, kPack>*)(x + rows.tap[r].index * p.tapStride[0] + columns.tap[c].index * p.tapStride[1]);
     }
   }
   Pack<X, kPack> result;
@@ -243,7 +244,8 @@ KERNEL(tenon_resize_pairs_packed, Parameters) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
 #pragma unroll
-      for (int c = 0; c < 2; ++c) sum += weighed(rows.tap[r].weight * columns.tap[c].weight, (float)Element<X>::load(values[r][c].e[j]));
+      for (int c = 0; c < 2; ++c)
+        sum += weighed(rows.tap[r].weight * columns.tap[c].weight, (float)Element<X>::load(values[r][c].e[j]));
     }
     result.e[j] = elementOf(sum);
   }

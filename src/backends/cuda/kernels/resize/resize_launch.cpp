@@ -38,7 +38,10 @@ struct Parameters {
 class ResizeInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Resize& op, const Types& types) {
-    return {"resize.cu", {typeDefine("X", types.inputs.at(0)), fmt::format("NEAREST={}", op.mode == ops::ResizeMode::kNearest ? 1 : 0)}, {}};
+    return {
+        "resize.cu",
+        {typeDefine("X", types.inputs.at(0)), fmt::format("NEAREST={}", op.mode == ops::ResizeMode::kNearest ? 1 : 0)},
+        {}};
   }
   ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : op_(op), module_(module) {}
 
@@ -107,7 +110,8 @@ class ResizeInstance final : public runtime::KernelInstance {
       return;
     }
     bool packs = p.xStride[last] == 1 && p.yStride[last] == 1 && p.extent[last] % pack == 0;
-    for (size_t place = 0; place < last; ++place) packs = packs && p.xStride[place] % pack == 0 && p.yStride[place] % pack == 0;
+    for (size_t place = 0; place < last; ++place)
+      packs = packs && p.xStride[place] % pack == 0 && p.yStride[place] % pack == 0;
     for (const int64_t stride : p.tapStride) packs = packs && stride % pack == 0;
     if (!packs) return;
     form_ = Form::kPacked;
@@ -149,7 +153,8 @@ class ResizeInstance final : public runtime::KernelInstance {
     if (op_.mode == ops::ResizeMode::kLinear) most = std::max<size_t>(most, 2);  // also where one is enough everywhere
     for (const auto& position : all) {
       for (size_t k = 0; k < most; ++k) {
-        taps.push_back(k < position.size() ? Tap{int32Of(position[k].index), static_cast<float>(position[k].weight)} : Tap{0, 0.f});
+        taps.push_back(k < position.size() ? Tap{int32Of(position[k].index), static_cast<float>(position[k].weight)}
+                                           : Tap{0, 0.f});
       }
     }
     return taps;

@@ -26,7 +26,8 @@ void SkinnyLauncher::launch(void* stream) {
   parameters.packs = whole && isAligned(parameters.x, kPackBytes) && isAligned(parameters.w, kPackBytes) ? 1 : 0;
   const int64_t groups = (parameters.rows + rowsAtOnce_ - 1) / rowsAtOnce_;
   checkUser(groups <= 65535, "a product of {} rows by the kernel for few", parameters.rows);
-  launchGrid(function_, static_cast<unsigned>((parameters.columns + 7) / 8), static_cast<unsigned>(groups), 1, 256, &parameters, stream);
+  launchGrid(function_, static_cast<unsigned>((parameters.columns + 7) / 8), static_cast<unsigned>(groups), 1, 256,
+             &parameters, stream);
 }
 
 }  // namespace tenon::backends::cuda

@@ -7,8 +7,11 @@ namespace {
 
 class SkinnyConvolutionInstance final : public runtime::KernelInstance {
  public:
-  static Code code(const ops::Convolution& op, const Types& types) { return skinnyCode(op.epilogue, types, op.hasBias ? 3 : 2); }
-  SkinnyConvolutionInstance(const ops::Convolution& op, const Types&, const Module& module) : first_(op.hasBias ? 3 : 2), launcher_(module) {}
+  static Code code(const ops::Convolution& op, const Types& types) {
+    return skinnyCode(op.epilogue, types, op.hasBias ? 3 : 2);
+  }
+  SkinnyConvolutionInstance(const ops::Convolution& op, const Types&, const Module& module)
+      : first_(op.hasBias ? 3 : 2), launcher_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0].dims;
@@ -51,6 +54,8 @@ class SkinnyConvolutionInstance final : public runtime::KernelInstance {
 
 }  // namespace
 
-KernelRow kernelRow_skinny_convolution() { return ownRow<ops::Convolution, SkinnyConvolutionInstance>("skinny_convolution"); }
+KernelRow kernelRow_skinny_convolution() {
+  return ownRow<ops::Convolution, SkinnyConvolutionInstance>("skinny_convolution");
+}
 
 }  // namespace tenon::backends::cuda

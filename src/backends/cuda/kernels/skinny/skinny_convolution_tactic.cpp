@@ -26,7 +26,8 @@ class SkinnyConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
     if (op.groups != 1) return compile::no("{} groups", op.groups);
     if (y[0] > kMostSkinnyRows) return compile::no("{} images; it takes {}", y[0], kMostSkinnyRows);
     for (int axis = 2; axis < x.rank; ++axis) {
-      if (x[axis] != w[axis] || y[axis] != 1) return compile::no("windows {} of an input {}; it takes whole inputs", w.text(), x.text());
+      if (x[axis] != w[axis] || y[axis] != 1)
+        return compile::no("windows {} of an input {}; it takes whole inputs", w.text(), x.text());
     }
     for (const auto* padding : {&op.prePadding, &op.postPadding}) {
       for (const auto& extent : *padding) {
