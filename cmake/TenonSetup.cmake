@@ -18,7 +18,7 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)  # false alarms of GCC 12 in std::string
+  add_compile_options(-Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)  # false alarms of GCC 12
 endif()
 if(TENON_WERROR)
   add_compile_options(-Werror)

@@ -6,25 +6,27 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: scripts/test.sh [--preset NAME] [--suites LIST] [--only REGEX] [--jobs N] [--build-only]
+Usage: scripts/test.sh [--preset NAME] [--suites LIST] [--only REGEX] [--jobs N] [--build-only] [--werror]
 
   --preset NAME    release (default), debug, asan-ubsan or tsan; builds into build/NAME
   --suites LIST    only the programs of these folders of tests/, separated by commas: nothing else is compiled
   --only REGEX     only tests whose name matches; names are <folder>/<suite>.<case>, as `ctest -N` lists them
   --jobs N         compile steps and tests at once (default: by cores and memory)
   --build-only     compile, run nothing
+  --werror         compiler warnings are errors, as in CI; for a build folder that is not configured yet
 Models outside the repository are looked for in the folder that TENON_MODELS names, or in ../shared/models; tests
 that need them are skipped, with the reason, where there are none.
 END
 }
 
-preset=release suites='' only='' jobs='' build_only=''
+preset=release suites='' only='' jobs='' build_only='' settings=()
 
 readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
       --build-only) build_only=yes; shift; continue ;;
+      --werror) settings+=(-DTENON_WERROR=ON); shift; continue ;;
       --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
     esac
     [ $# -ge 2 ] || { usage >&2; die "unknown option '$1', or its value is missing"; }
@@ -76,7 +78,7 @@ main() {
   local targets=() status=0
   readOptions "$@"
   phase "set up" "$root/scripts/setup.sh"
-  phase "configure ($preset)" configure "$preset"
+  phase "configure ($preset)" configure "$preset" "${settings[@]}"
   # Of folders with scripts alone nothing is compiled; without --suites, everything is.
   if [ -n "$suites" ]; then
     targets=($(suiteTargets)) || exit 1
