@@ -59,49 +59,50 @@ namespace {
 
 int deadCode(graph::Graph& graph, const Options&) { return graph::removeDeadNodes(graph); }
 
-// clang-format off: a table, with the reason beside each row
+// A table, with the reason beside each row.
+// clang-format off
 constexpr Pass kPipeline[] = {
-    {"dead_code", &deadCode},                          // nothing that nobody needs is looked at by the others
-    {"fold_constants", &foldConstants},                // shape arithmetic and weights' preparation become constants
-    {"remove_noops", &removeNoops},                    // identities hide neighbours from each other
-    {"simplify_gathers", &simplifyGathers},            // what is picked by known indices is movement
-    {"merge_equal", &mergeEqual},                      // so that what reads one tensor in one way is seen as such
-    {"merge_movement", &mergeMovement},                // chains of transposes and reshapes become one or none
-    {"patch_products", &patchProducts},                // whose pixels are made rows as the network writes it
-    {"merge_slices", &mergeSlices},                    // and those of slices and concatenations
-    {"fold_shuffle", &foldShuffle},                    // needs the reshapes around a transpose as the network has them
-    {"merge_reductions", &mergeReductions},            // one form of global pooling
+    {"dead_code", &deadCode},                // nothing that nobody needs is looked at by the others
+    {"fold_constants", &foldConstants},      // shape arithmetic and weights' preparation become constants
+    {"remove_noops", &removeNoops},          // identities hide neighbours from each other
+    {"simplify_gathers", &simplifyGathers},  // what is picked by known indices is movement
+    {"merge_equal", &mergeEqual},            // so that what reads one tensor in one way is seen as such
+    {"merge_movement", &mergeMovement},      // chains of transposes and reshapes become one or none
+    {"patch_products", &patchProducts},      // whose pixels are made rows as the network writes it
+    {"merge_slices", &mergeSlices},          // and those of slices and concatenations
+    {"fold_shuffle", &foldShuffle},          // needs the reshapes around a transpose as the network has them
+    {"merge_reductions", &mergeReductions},  // one form of global pooling
     {"simulate_quantization", &simulateQuantization},  // scales are operands, which may be numbers
-    {"literals", &literals},                           // expressions show their numbers to the equations ...
-    {"rewrite", &rewrite},                             // ... of rules/: canonical forms for what follows
-    {"merge_constants", &mergeConstants},              // while sums are single nodes
-    {"find_normalizations", &findNormalizations},      // while their parts are single nodes
-    {"find_attention", &findAttention},                // before its transposes move into the products
-    {"group_queries", &groupQueries},                  // while what repeats keys is as it is written
-    {"attention_heads", &attentionHeads},              // and with what splits heads as it is written
-    {"sink_rows", &sinkRows},                          // what moves whole rows goes behind the products of rows
-    {"hoist_slices", &hoistSlices},                    // rows that nobody reads
-    {"join_skip", &joinSkip},                          // residual sums, before products take them
-    {"hoist_pointwise", &hoistPointwise},              // scalar work comes to stand behind the contractions ...
-    {"sink_windows", &sinkWindows},                    // ... or in front of what would only repeat it
-    {"sink_transposes", &sinkTransposes},              // ... and transposes meet each other
-    {"thin_windows", &thinWindows},                    // while weights are those of the network
-    {"fold_padding", &foldPadding},                    // padding slices go into the windows behind them
-    {"fold_affine", &foldAffine},                      // scales and shifts go into the weights before them ...
-    {"merge_affine", &mergeAffine},                    // ... and into those of the products behind them ...
-    {"fuse_pointwise", &fusePointwise},  // ... so that only what cannot be folded is computed; in one node
-    {"merge_affine", &mergeAffine},      // scales and shifts that met
-    {"rewrite", &rewrite},               // activations that were written out are whole now
-    {"fuse_epilogue", &fuseEpilogue},    // what is left behind a contraction becomes its epilogue
-    {"narrow_masks", &narrowMasks},      // when the mask is one node
-    {"pack_attention", &packAttention},  // products with their biases, which must be alike
-    {"merge_products", &mergeProducts},  // those that are not attention's
-    {"align_products", &alignProducts},  // weights are as they stay
-    {"fold_constants", &foldConstants},  // what the folds left behind
-    {"fuse_prologue", &fusePrologue},    // hides what it joins from the others, as does ...
-    {"fuse_concat", &fuseConcat},        // ... what copies parts anyway, ...
-    {"gather_rows", &gatherRows},        // ... tables in place of movement that others see through, and ...
-    {"fuse_outputs", &fuseOutputs},      // ... this, which leaves a tensor to be written
+    {"literals", &literals},                 // expressions show their numbers to the equations ...
+    {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
+    {"merge_constants", &mergeConstants},          // while sums are single nodes
+    {"find_normalizations", &findNormalizations},  // while their parts are single nodes
+    {"find_attention", &findAttention},            // before its transposes move into the products
+    {"group_queries", &groupQueries},              // while what repeats keys is as it is written
+    {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
+    {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
+    {"hoist_slices", &hoistSlices},          // rows that nobody reads
+    {"join_skip", &joinSkip},                // residual sums, before products take them
+    {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
+    {"sink_windows", &sinkWindows},          // ... or in front of what would only repeat it
+    {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
+    {"thin_windows", &thinWindows},          // while weights are those of the network
+    {"fold_padding", &foldPadding},          // padding slices go into the windows behind them
+    {"fold_affine", &foldAffine},            // scales and shifts go into the weights before them ...
+    {"merge_affine", &mergeAffine},          // ... and into those of the products behind them ...
+    {"fuse_pointwise", &fusePointwise},      // ... so that only what cannot be folded is computed; in one node
+    {"merge_affine", &mergeAffine},          // scales and shifts that met
+    {"rewrite", &rewrite},                   // activations that were written out are whole now
+    {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
+    {"narrow_masks", &narrowMasks},          // when the mask is one node
+    {"pack_attention", &packAttention},      // products with their biases, which must be alike
+    {"merge_products", &mergeProducts},      // those that are not attention's
+    {"align_products", &alignProducts},      // weights are as they stay
+    {"fold_constants", &foldConstants},      // what the folds left behind
+    {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
+    {"fuse_concat", &fuseConcat},            // ... what copies parts anyway, ...
+    {"gather_rows", &gatherRows},            // ... tables in place of movement that others see through, and ...
+    {"fuse_outputs", &fuseOutputs},          // ... this, which leaves a tensor to be written
 };
 // clang-format on
 

@@ -1,9 +1,12 @@
 // Tiles in Highway: the accumulators stay in registers over the whole sum.
+// Highway wants its headers in this order.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/common/gemm_tile.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "backends/cpu/kernels/simd/simd_targets.h"
+// clang-format on
 
 #include <cstring>
 #include <type_traits>

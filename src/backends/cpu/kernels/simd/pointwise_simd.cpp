@@ -1,10 +1,13 @@
 // Vector forms of the scalar operators, in Highway: written once, compiled per instruction set.
+// Highway wants its headers in this order.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/pointwise_simd.cpp"
-#include <hwy/contrib/math/math-inl.h>
+#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 #include <cmath>
 

@@ -1,10 +1,13 @@
 // Transposes in Highway: written once, compiled per instruction set. Tiles of 4 x 4 words, sixteen columns of four rows
 // after another, so that whole cache lines are read; two to four rows that lie close together are interleaved instead.
+// Highway wants its headers in this order.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/transpose_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "backends/cpu/kernels/simd/simd_targets.h"
+// clang-format on
 
 #include <algorithm>
 

@@ -1,9 +1,12 @@
 // Transforms in Highway: a vector holds neighbouring channels of one pixel.
+// Highway wants its headers in this order.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/winograd_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "backends/cpu/kernels/simd/simd_targets.h"
+// clang-format on
 
 #include "backends/cpu/kernels/simd/winograd_simd.h"
 
