@@ -99,7 +99,7 @@ function(tenon_kernel_table backend)
   list(TRANSFORM stems REPLACE "_launch$" "")
   tenon_table(${CMAKE_CURRENT_BINARY_DIR}/kernel_table.cpp NAMES ${stems}
     DECLARATION "KernelRow kernelRow_@name@();" ROW "kernelRow_@name@()"
-    FRAME "#include \"backends/${backend}/run/kernel_row.h\"
+    FRAME "#include \"backends/${backend}/kernels/common/kernel_row.h\"
 namespace tenon::backends::${backend} {
 @declarations@
 std::span<const KernelRow> kernelTable() {
