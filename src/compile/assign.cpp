@@ -9,6 +9,7 @@
 
 #include "compile/assignment.h"
 #include "core/error.h"
+#include "core/relayout.h"
 #include "core/storage.h"
 #include "ops/op/reformat.h"
 #include "ops/op/transpose.h"
@@ -25,15 +26,6 @@ constexpr double kLess = 0.001;  // part of the time that a start must save to w
 // The same with blocks of channels: they bring more reformats, whose times here are those of warm caches.
 constexpr double kMuchLess = 0.05;
 
-Format ioFormat(const graph::Value& value) {
-  const uint32_t mask = value.constraints.formats;
-  if (mask == 0 || (mask & 1u) != 0) return Format::kLinear;
-  for (uint32_t f = 1; f < 4; ++f) {
-    if ((mask & (1u << f)) != 0) return static_cast<Format>(f);
-  }
-  return Format::kLinear;
-}
-
 // Iterated choice: from a start in which every node prefers one format, nodes change their option while the total time
 // (own time plus the reformats towards producers and consumers) falls. The best of the starts wins.
 class Assigner {
@@ -45,7 +37,7 @@ class Assigner {
     collect();
     std::vector<size_t> best;
     double bestCost = std::numeric_limits<double>::infinity();
-    for (const Format preferred : {Format::kLinear, Format::kChannelsLast, Format::kBlocked8, Format::kBlocked16}) {
+    for (const Layout preferred : {Layout::kLinear, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16}) {
       mayBlock_ = channelBlock(preferred) > 1;
       if (mayBlock_ && !offersBlocks()) continue;
       start(preferred);
@@ -101,7 +93,7 @@ class Assigner {
 
   // Candidates with blocks of channels were proposed for the opt shapes; the blocks must be whole at every shape.
   bool staysWhole(const graph::Node& node, const Candidate& candidate) const {
-    const auto whole = [&](const std::vector<ValueId>& values, const std::vector<Format>& formats) {
+    const auto whole = [&](const std::vector<ValueId>& values, const std::vector<Layout>& formats) {
       for (size_t i = 0; i < values.size(); ++i) {
         if (channelBlock(formats[i]) > 1 && !graph_.value(values[i]).type.shape[1].isConstant()) return false;
       }
@@ -113,8 +105,8 @@ class Assigner {
   static Option viewOption(size_t inputs, size_t outputs) {
     Option view;
     view.candidate.tactic = "view";
-    view.candidate.inputs.assign(inputs, Format::kLinear);
-    view.candidate.outputs.assign(outputs, Format::kLinear);
+    view.candidate.inputs.assign(inputs, Layout::kLinear);
+    view.candidate.outputs.assign(outputs, Layout::kLinear);
     return view;
   }
 
@@ -135,9 +127,9 @@ class Assigner {
     std::rotate(toBack.begin() + 1, toBack.begin() + 2, toBack.end());
     auto view = viewOption(1, 1);
     if (transpose->permutation == toFront) {
-      view.candidate.outputs[0] = Format::kChannelsLast;
+      view.candidate.outputs[0] = Layout::kChannelsLast;
     } else if (transpose->permutation == toBack) {
-      view.candidate.inputs[0] = Format::kChannelsLast;
+      view.candidate.inputs[0] = Layout::kChannelsLast;
     } else {
       return std::nullopt;
     }
@@ -152,7 +144,7 @@ class Assigner {
     return std::any_of(perNode_.begin(), perNode_.end(), offers);
   }
 
-  void start(Format preferred) {
+  void start(Layout preferred) {
     chosen_.assign(perNode_.size(), 0);
     for (size_t n = 0; n < perNode_.size(); ++n) {
       const auto score = [&](const Option& o) {
@@ -167,13 +159,13 @@ class Assigner {
 
   const Option& option(size_t n) const { return perNode_[n][chosen_[n]]; }
 
-  Format formatOf(ValueId id) const {
+  Layout formatOf(ValueId id) const {
     const auto& value = graph_.value(id);
-    if (value.producer == graph::kNone) return value.isInput ? ioFormat(value) : Format::kLinear;
+    if (value.producer == graph::kNone) return value.isInput ? value.constraints.layout() : Layout::kLinear;
     return option(position_.at(value.producer)).candidate.outputs[static_cast<size_t>(value.producerOutput)];
   }
 
-  double reformatSeconds(ValueId id, Format from, Format to) {
+  double reformatSeconds(ValueId id, Layout from, Layout to) {
     if (from == to || graph_.value(id).constant != nullptr) return 0;
     const auto [known, isNew] = reformats_.try_emplace({id, from, to}, 0.0);
     if (!isNew) return known->second;
@@ -183,27 +175,32 @@ class Assigner {
     return known->second;
   }
 
-  // Whether a tensor lies in memory alike in both formats, whatever its extents turn out to be.
-  static bool coincide(const Shape& shape, Format from, Format to) {
+  // Whether a tensor lies in memory alike in both layouts, whatever its extents turn out to be.
+  static bool coincide(const Shape& shape, Layout from, Layout to) {
     const auto isOne = [](const Extent& extent) { return extent.isConstant(1); };
-    const int64_t block = std::max(channelBlock(from), channelBlock(to));
-    if (block > 1) {
-      const bool whole = shape.size() == 4 && shape[1].isConstant() && shape[1].constant() % block == 0;
-      return whole && isOne(shape[2]) && isOne(shape[3]);
-    }
-    return shape.size() < 3 || isOne(shape[1]) || std::all_of(shape.begin() + 2, shape.end(), isOne);
+    const auto a = withoutPadding(shape, from);
+    const auto b = withoutPadding(shape, to);
+    if (a == b) return true;
+    // One pixel in whole blocks of channels.
+    const int64_t block = std::max(channelBlock(a), channelBlock(b));
+    const auto hasChannelsOnly = [](Layout layout) {
+      return layout.multiple == 1 && layout.rowMultiple == 1 && std::abs(layout.innermost) == 1 &&
+             std::abs(layout.blockedAxis) == 1;
+    };
+    return block > 1 && hasChannelsOnly(a) && hasChannelsOnly(b) && shape.size() == 4 && shape[1].isConstant() &&
+           shape[1].constant() % block == 0 && isOne(shape[2]) && isOne(shape[3]);
   }
 
   // Reformats of one value towards all its consumers, each format once.
   double consumersCost(ValueId id) {
-    const Format have = formatOf(id);
-    std::set<Format> wanted;
+    const Layout have = formatOf(id);
+    std::set<Layout> wanted;
     for (const auto& use : uses_[id]) {
       wanted.insert(option(position_.at(use.node)).candidate.inputs[static_cast<size_t>(use.input)]);
     }
-    if (graph_.isOutput(id)) wanted.insert(ioFormat(graph_.value(id)));
+    if (graph_.isOutput(id)) wanted.insert(graph_.value(id).constraints.layout());
     double cost = 0;
-    for (const Format to : wanted) cost += reformatSeconds(id, have, to);
+    for (const Layout to : wanted) cost += reformatSeconds(id, have, to);
     return cost;
   }
 
@@ -254,7 +251,7 @@ class Assigner {
     Assignment result;
     const auto order = graph_.order();
     const auto formats = [&] {
-      std::vector<Format> f(graph_.valueCount(), Format::kLinear);
+      std::vector<Layout> f(graph_.valueCount(), Layout::kLinear);
       for (ValueId id = 0; id < graph_.valueCount(); ++id) {
         const auto& value = graph_.value(id);
         if (value.producer == graph::kNone || position_.contains(value.producer)) f[id] = formatOf(id);
@@ -264,15 +261,24 @@ class Assigner {
     result.formats = formats;
     std::map<NodeId, Option> choices;
     for (size_t n = 0; n < order.size(); ++n) choices[order[n]] = option(n);
-    std::map<std::pair<ValueId, Format>, ValueId> reformatted;
-    const auto inFormat = [&](ValueId id, Format to) {
-      const Format from = formats[id];
+    std::map<std::pair<ValueId, Layout>, ValueId> reformatted;
+    std::string borders;  // inputs and outputs that are reformatted
+    const auto inFormat = [&](ValueId id, Layout to) {
+      const Layout from = formats[id];
       if (from == to || graph_.value(id).constant != nullptr) return id;
       if (const auto found = reformatted.find({id, to}); found != reformatted.end()) return found->second;
       const auto& type = graph_.value(id).type;
       auto choice = viewOption(1, 1);
-      if (!coincide(type.shape, from, to))
+      if (!coincide(type.shape, from, to)) {
         choice = source_.reformat(type.dtype, evaluate(type.shape, symbols_), from, to);
+        if (choice.seconds == std::numeric_limits<double>::infinity()) {
+          throw Unsupported("tensor '{}' {} of {}: no kernel takes it from layout {} to {}", graph_.value(id).name,
+                            text(type.shape), tenon::name(type.dtype), tenon::name(from), tenon::name(to));
+        }
+        if (graph_.value(id).isInput)
+          borders += fmt::format("\n  input '{}' ({} in place of {})", graph_.value(id).name, tenon::name(from),
+                                 tenon::name(to));
+      }
       graph::Patch patch(graph_);
       const NodeId producer = graph_.value(id).producer;
       const std::vector<NodeId> origin =
@@ -281,7 +287,7 @@ class Assigner {
       const NodeId node = patch.addNode(ops::Reformat{from, to}, name, {id}, origin);
       choices[node] = std::move(choice);
       const ValueId output = graph_.node(node).outputs[0];
-      result.formats.resize(graph_.valueCount(), Format::kLinear);
+      result.formats.resize(graph_.valueCount(), Layout::kLinear);
       result.formats[output] = to;
       reformatted[{id, to}] = output;
       return output;
@@ -298,11 +304,22 @@ class Assigner {
     }
     const auto outputs = graph_.outputs();
     for (const ValueId id : outputs) {
-      const ValueId wanted = inFormat(id, ioFormat(graph_.value(id)));
+      const ValueId wanted = inFormat(id, graph_.value(id).constraints.layout());
       if (wanted != id) {
+        const auto* const copy =
+            choices.contains(graph_.value(wanted).producer) ? &choices.at(graph_.value(wanted).producer) : nullptr;
+        if (copy != nullptr && copy->candidate.tactic != "view")
+          borders += fmt::format("\n  output '{}' ({} in place of {})", graph_.value(id).name,
+                                 tenon::name(graph_.value(id).constraints.layout()), tenon::name(formats[id]));
         graph_.replaceOutput(id, wanted);
-        result.formats[wanted] = ioFormat(graph_.value(wanted));
+        result.formats[wanted] = graph_.value(wanted).constraints.layout();
       }
+    }
+    if (options_.directIo && !borders.empty()) {
+      throw Unsupported(
+          "builder flag kDIRECT_IO forbids reformatting of inputs and outputs, and kernels want other layouts of:{}\n"
+          "Allow those tensors kLINEAR or kHWC (setAllowedFormats), or clear the flag",
+          borders);
     }
     result.choice.resize(graph_.nodeCount());
     result.isView.resize(graph_.nodeCount(), false);
@@ -327,7 +344,7 @@ class Assigner {
   std::vector<std::vector<Option>> perNode_;
   std::vector<Problem> problems_;
   std::map<NodeId, size_t> position_;
-  std::map<std::tuple<ValueId, Format, Format>, double> reformats_;
+  std::map<std::tuple<ValueId, Layout, Layout>, double> reformats_;
   std::vector<size_t> chosen_;
   bool mayBlock_ = false;  // in the present start
 };

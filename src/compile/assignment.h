@@ -34,7 +34,7 @@ constexpr size_t kMostRivals = 4;
 // Choices by node id and formats by value id; nodes that are views have no option.
 struct Assignment {
   std::vector<Option> choice;
-  std::vector<Format> formats;
+  std::vector<Layout> formats;
   std::vector<bool> isView;
 };
 
@@ -81,7 +81,7 @@ class OptionSource {
   // no use.
   void exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
-  const Option& reformat(DataType dtype, const Dims& dims, Format from, Format to);
+  const Option& reformat(DataType dtype, const Dims& dims, Layout from, Layout to);
   // Makes the machine code of what was chosen, at once.
   void finish(std::span<const std::pair<Problem, Option*>> chosen);
   // The phase of the build in which options are asked for; null: none. Each problem that is timed is a phase in it.

@@ -54,7 +54,7 @@ std::vector<Trial> trialsOf(std::span<const Asked> asked) {
 }  // namespace
 
 bool hasBlocks(const Candidate& candidate) {
-  const auto isBlocked = [](Format format) { return channelBlock(format) > 1; };
+  const auto isBlocked = [](Layout format) { return channelBlock(format) > 1; };
   return std::any_of(candidate.inputs.begin(), candidate.inputs.end(), isBlocked) ||
          std::any_of(candidate.outputs.begin(), candidate.outputs.end(), isBlocked);
 }

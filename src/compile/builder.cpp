@@ -57,8 +57,8 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
       for (const auto* tactic : source.tactics) {
         // The last resort computes on the host: on another device it is no reason to change the type.
         const Candidate rows{std::string(tactic->name()), "",
-                             std::vector<Format>(problem.inputs.size(), Format::kLinear),
-                             std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+                             std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
+                             std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
         if (tactic->supports(problem) && (device.isHost() || tactic->rank(problem, rows) < 1000)) return true;
       }
     }
@@ -106,12 +106,7 @@ std::vector<plan::Io> ioOf(const graph::Graph& graph) {
                          names.begin()->find('.') == std::string::npos;
       io.dimensionNames.push_back(named ? *names.begin() : std::string());
     }
-    for (uint32_t f = 0; f < 4 && value.constraints.formats != 0; ++f) {
-      if ((value.constraints.formats & (1u << f)) != 0) {
-        io.format = static_cast<Format>(f);
-        break;
-      }
-    }
+    io.layout = value.constraints.layout();
     io.isShapeTensor = value.constraints.hostShape;
     result.push_back(std::move(io));
   };

@@ -40,6 +40,7 @@ struct BuildOptions {
   bool refittable = false;
   bool tf32 = false;  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
+  bool directIo = false;             // no input or output may be reformatted
   bool editableTimingCache = false;  // nodes' choices are logged, stand in the cache, and are taken from it
   PrecisionOptions precision;        // what of a weakly typed network may be in half precision
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks

@@ -23,8 +23,8 @@ bool computes(const runtime::Device& device, const ops::Operator& op, std::span<
               const SymbolValues& symbols) {
   const auto outputs = op.infer("question", inputs);
   const Problem problem{op, bound(inputs, symbols), bound(outputs, symbols), symbols};
-  const Candidate rows{"", "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
-                       std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+  const Candidate rows{"", "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
+                       std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
   std::vector<std::pair<int, const Tactic*>> supporting;
   for (const auto& source : tacticSources()) {
     if (runtime::backend(source.backend).device().kind() != device.kind()) continue;

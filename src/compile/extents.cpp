@@ -109,7 +109,7 @@ class ExtentCheck {
     } catch (const UserError& error) {
       refuse(fmt::format("the extents {} of tensor '{}': {}", text(value.type.shape), value.name, error.what()));
     }
-    const uint64_t bytes = storageBytes(value.type.dtype, dims, Format::kLinear);
+    const uint64_t bytes = storageBytes(value.type.dtype, dims, Layout::kLinear);
     if (bytes <= kMostBytes) return;
     const bool negative = std::any_of(dims.begin(), dims.end(), [](int64_t extent) { return extent < 0; });
     const auto shape =
@@ -142,7 +142,7 @@ void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit
     for (const auto* values : {&node.inputs, &node.outputs}) {
       for (const ValueId value : *values) {
         const auto& type = graph.value(value).type;
-        const uint64_t bytes = storageBytes(type.dtype, evaluate(type.shape, symbols), Format::kLinear);
+        const uint64_t bytes = storageBytes(type.dtype, evaluate(type.shape, symbols), Layout::kLinear);
         sum = addBytes(sum, bytes);
         largest = std::max(largest, {bytes, value});
       }

@@ -224,7 +224,7 @@ void OptionSource::trust(const Problem& problem, Proposals& proposals) {
     const auto& option = proposal.option;
     if (option.rank >= kLastResort) continue;
     if (!cache_.find(proposal.key)) ++compared;
-    const auto linear = [](Format format) { return format == Format::kLinear; };
+    const auto linear = [](Layout format) { return format == Layout::kLinear; };
     if (!std::all_of(option.candidate.inputs.begin(), option.candidate.inputs.end(), linear)) continue;
     if (!std::all_of(option.candidate.outputs.begin(), option.candidate.outputs.end(), linear)) continue;
     if (best == nullptr || option.rank > best->option.rank) best = &proposal;
@@ -375,7 +375,7 @@ void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
   for (size_t g = 0; g < groups.size(); ++g) make(g);
 }
 
-const Option& OptionSource::reformat(DataType dtype, const Dims& dims, Format from, Format to) {
+const Option& OptionSource::reformat(DataType dtype, const Dims& dims, Layout from, Layout to) {
   const auto key = fmt::format("{} {} {} {}", name(dtype), dims.text(), name(from), name(to));
   const auto found = reformats_.find(key);
   if (found != reformats_.end()) return found->second;

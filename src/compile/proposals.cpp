@@ -120,7 +120,7 @@ size_t bestOf(std::span<const Option* const> options, const std::vector<size_t>&
 }  // namespace
 
 std::vector<size_t> winners(std::span<const Option* const> options) {
-  std::map<std::pair<std::vector<Format>, std::vector<Format>>, std::vector<size_t>> groups;
+  std::map<std::pair<std::vector<Layout>, std::vector<Layout>>, std::vector<size_t>> groups;
   for (size_t i = 0; i < options.size(); ++i)
     groups[{options[i]->candidate.inputs, options[i]->candidate.outputs}].push_back(i);
   std::vector<size_t> result;

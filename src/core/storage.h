@@ -1,20 +1,20 @@
-// Bytes that a tensor takes in memory in a given format.
+// Bytes that a tensor takes in memory in a given layout.
 #pragma once
 
 #include <cstdint>
 
 #include "core/dims.h"
-#include "core/format.h"
+#include "core/layout.h"
 
 namespace tenon {
 
-// Extent to which axis 1 is rounded up in storage: 1, 8 or 16.
-constexpr int64_t channelBlock(Format format) {
-  return format == Format::kBlocked8 ? 8 : format == Format::kBlocked16 ? 16 : 1;
-}
+// Channels of a block where axis 1 is in blocks; else 1.
+constexpr int64_t channelBlock(Layout layout) { return layout.blockedAxis == 1 ? layout.block : 1; }
 
-// Padding of blocked formats included. UINT64_MAX when an extent is negative or the product does not fit.
-uint64_t storageBytes(DataType dtype, const Dims& dims, Format format) noexcept;
+// Padding included. UINT64_MAX when an extent is negative or the product does not fit.
+uint64_t storageBytes(DataType dtype, const Dims& dims, Layout layout) noexcept;
+// The same as a number of elements over symbols.
+Extent storedCount(const Shape& shape, Layout layout);
 
 // More than a process can address: no tensor has as many bytes, and no build plans for one.
 constexpr uint64_t kMostBytes = uint64_t{1} << 47;

@@ -10,22 +10,27 @@
 
 namespace tenon {
 
-Strides stridesOf(const Dims& dims, Format format) {
-  Strides result = dims.strides();
-  if (format != Format::kChannelsLast || dims.rank < 3) return result;
+Strides stridesOf(const Dims& dims, Layout layout) {
+  Strides result{};
   int64_t stride = 1;
-  result[1] = stride;
-  stride *= dims[1];
-  for (int axis = dims.rank - 1; axis >= 2; --axis) {
+  const auto place = [&](int axis, int64_t multiple) {
     result[static_cast<size_t>(axis)] = stride;
-    stride *= dims[axis];
+    stride *= (dims[axis] + multiple - 1) / multiple * multiple;
+  };
+  const int inner = layout.innermost < dims.rank ? layout.innermost : -1;
+  if (inner >= 0) place(inner, layout.multiple);
+  bool isRow = true;
+  for (int axis = dims.rank - 1; axis >= 0; --axis) {
+    if (axis == inner) continue;
+    place(axis, 1);
+    if (isRow) stride = (stride + layout.rowMultiple - 1) / layout.rowMultiple * layout.rowMultiple;
+    isRow = false;
   }
-  result[0] = stride;
   return result;
 }
 
-Strides stridesWithin(const Dims& operand, Format format, const Dims& space) {
-  const Strides own = stridesOf(operand, format);
+Strides stridesWithin(const Dims& operand, Layout layout, const Dims& space) {
+  const Strides own = stridesOf(operand, layout);
   Strides result{};
   const int offset = space.rank - operand.rank;
   for (int axis = 0; axis < operand.rank; ++axis) {
@@ -43,18 +48,18 @@ Dims splitChannels(const Dims& space, int64_t block) {
   return result;
 }
 
-Strides stridesWithinSplit(const Dims& operand, Format format, const Dims& space, int64_t block) {
-  if (block == 1) return stridesWithin(operand, format, space);
+Strides stridesWithinSplit(const Dims& operand, Layout layout, const Dims& space, int64_t block) {
+  if (block == 1) return stridesWithin(operand, layout, space);
   Strides result{};
-  if (channelBlock(format) == 1) {
-    const auto own = stridesWithin(operand, format, space);
+  if (channelBlock(layout) == 1) {
+    const auto own = stridesWithin(operand, layout, space);
     result[0] = own[0];
     result[1] = own[1] * block;
     std::copy(own.begin() + 1, own.end() - 1, result.begin() + 2);
     return result;
   }
-  checkInternal(channelBlock(format) == block && operand.rank == space.rank && operand[1] % block == 0,
-                "{} as {} within {} in blocks of {} channels", operand.text(), name(format), space.text(), block);
+  checkInternal(channelBlock(layout) == block && operand.rank == space.rank && operand[1] % block == 0,
+                "{} as {} within {} in blocks of {} channels", operand.text(), name(layout), space.text(), block);
   result[2] = 1;
   int64_t stride = block;
   for (int axis = operand.rank - 1; axis >= 0; --axis) {

@@ -1,6 +1,7 @@
 // The intermediate representation: values, nodes in topological order, constants, symbols; edited by patches only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/layout.h"
 #include "graph/constant.h"
 #include "ops/operator.h"
 
@@ -22,11 +24,18 @@ constexpr uint32_t kNone = UINT32_MAX;
 // What the user or a pass demands of a value; carried through every patch.
 struct Constraints {
   std::optional<DataType> dtype;  // required storage type
-  uint32_t formats = 0;           // allowed formats as a mask of 1 << tenon::Format; 0: any
+  std::vector<Layout> layouts;    // allowed memory layouts of an input or output; none: any
   bool hostShape = false;         // a shape tensor: lives in host memory
   bool debug = false;             // marked by the user: stays materialized
   std::optional<std::pair<double, double>> dynamicRange;
   bool operator==(const Constraints&) const = default;
+
+  // The layout that an input or output gets: row-major where that is allowed, else the first.
+  Layout layout() const {
+    const bool mayBeLinear =
+        layouts.empty() || std::find(layouts.begin(), layouts.end(), Layout::kLinear) != layouts.end();
+    return mayBeLinear ? Layout::kLinear : layouts.front();
+  }
 };
 
 struct Value {

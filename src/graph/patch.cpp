@@ -21,7 +21,7 @@ std::vector<std::string> mergedOrigins(const Graph& graph, std::span<const NodeI
 
 Constraints mergeConstraints(const Constraints& old, Constraints fresh) {
   if (!fresh.dtype) fresh.dtype = old.dtype;
-  if (fresh.formats == 0) fresh.formats = old.formats;
+  if (fresh.layouts.empty()) fresh.layouts = old.layouts;
   fresh.hostShape = fresh.hostShape || old.hostShape;
   fresh.debug = fresh.debug || old.debug;
   if (!fresh.dynamicRange) fresh.dynamicRange = old.dynamicRange;

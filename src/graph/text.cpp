@@ -43,7 +43,8 @@ std::string join(const Graph& graph, const std::vector<ValueId>& values) {
 std::string constraintText(const Constraints& constraints) {
   std::string result;
   if (constraints.dtype) result += fmt::format(" as({})", name(*constraints.dtype));
-  if (constraints.formats != 0) result += fmt::format(" formats({})", constraints.formats);
+  if (!constraints.layouts.empty())
+    result += fmt::format(" layouts({})", FieldText<std::vector<Layout>>::write(constraints.layouts));
   if (constraints.hostShape) result += " host";
   if (constraints.debug) result += " debug";
   if (constraints.dynamicRange)
@@ -180,8 +181,8 @@ class Parser {
       if (in_.accept("as(")) {
         c.dtype = parseDataType(in_.identifier());
         in_.expect(")");
-      } else if (in_.accept("formats(")) {
-        c.formats = static_cast<uint32_t>(in_.integer());
+      } else if (in_.accept("layouts(")) {
+        c.layouts = FieldText<std::vector<Layout>>::read(in_);
         in_.expect(")");
       } else if (in_.acceptWord("host")) {
         c.hostShape = true;

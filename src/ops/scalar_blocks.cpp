@@ -55,9 +55,9 @@ class Blocks {
         if (argument.kind == ScalarArgument::Kind::kLiteral) literals_.emplace_back().fill(argument.literal);
       }
     }
-    std::vector<tenon::Strides> operands{stridesOf(context.outputs[0].dims, Format::kLinear)};
+    std::vector<tenon::Strides> operands{stridesOf(context.outputs[0].dims, Layout::kLinear)};
     for (const auto& in : context.inputs)
-      operands.push_back(stridesWithin(in.dims, Format::kLinear, context.outputs[0].dims));
+      operands.push_back(stridesWithin(in.dims, Layout::kLinear, context.outputs[0].dims));
     space_ = collapse(context.outputs[0].dims, operands);
   }
 

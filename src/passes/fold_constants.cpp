@@ -110,7 +110,7 @@ class Folder {
       if (const auto found = depth_.find(sources.back().get()); found != depth_.end())
         depth = std::max(depth, found->second);
     }
-    const uint64_t bytes = storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Format::kLinear);
+    const uint64_t bytes = storageBytes(value.type.dtype, evaluate(value.type.shape, {}), Layout::kLinear);
     if (bytes > kMaxFoldedBytes || depth >= kMaxDepth) return nullptr;
     if (refittable_ && std::any_of(sources.begin(), sources.end(), [](const auto& s) { return !s->weights().empty(); }))
       return nullptr;

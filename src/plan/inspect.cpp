@@ -40,7 +40,7 @@ bool isKnown(const Shape& shape, const SymbolValues* symbols) {
 }
 
 std::string description(const TensorRecord& tensor, const SymbolValues* symbols) {
-  return isKnown(tensor.shape, symbols) ? formatDescription(tensor.dtype, tensor.format, tensor.shape.size())
+  return isKnown(tensor.shape, symbols) ? formatDescription(tensor.dtype, tensor.layout, tensor.shape.size())
                                         : "N/A due to dynamic shapes";
 }
 
@@ -93,7 +93,7 @@ class Tensors {
 
   std::string json(const TensorRecord& tensor, const std::string& shown) const {
     std::string ours = fmt::format(",\n    \"Datatype\": {},\n    \"Format\": {}", quoted(name(tensor.dtype)),
-                                   quoted(name(tensor.format)));
+                                   quoted(name(tensor.layout)));
     if (!isConstant(tensor.shape)) {
       std::vector<std::string> extents;
       for (const auto& extent : tensor.shape) extents.push_back(quoted(extent.text()));
@@ -148,24 +148,38 @@ int32_t streamOf(const Program& program, size_t step) {
 
 }  // namespace
 
-std::string formatDescription(DataType type, Format format, size_t rank) {
+std::string formatDescription(DataType type, Layout layout, size_t rank) {
   // In the order of DataType.
   static constexpr std::string_view kNames[] = {"FP32",  "FP16",  "BFloat16", "FP8",   "FP4",  "E8M0",
                                                 "Int64", "Int32", "Int8",     "UInt8", "Int4", "BOOL"};
   static_assert(std::size(kNames) == static_cast<size_t>(DataType::kBool) + 1);
   const auto typeName = kNames[static_cast<size_t>(type)];
   const auto spatial = rank == 5 ? " with 3 spatial dimensions" : "";
-  switch (format) {
-    case Format::kChannelsLast: return fmt::format("Channel major {} format{}", typeName, spatial);
-    case Format::kBlocked8:
-      return fmt::format("Eight wide channel vectorized row major {} format{}", typeName, spatial);
-    case Format::kBlocked16:
-      return fmt::format("Sixteen wide channel vectorized row major {} format{}", typeName, spatial);
-    case Format::kLinear: break;
+  if (layout.blockedAxis >= 0) {
+    const auto count = [&]() -> std::string {
+      switch (layout.block) {
+        case 2: return "Two";
+        case 4: return "Four";
+        case 8: return "Eight";
+        case 16: return "Sixteen";
+        case 32: return "Thirty-two";
+        default: return std::to_string(layout.block);
+      }
+    }();
+    return fmt::format("{} wide channel vectorized row major {} format{}", count, typeName, spatial);
+  }
+  const auto rows = layout.rowMultiple == 1
+                        ? std::string()
+                        : fmt::format(" and rows of a multiple of {} bytes", layout.rowMultiple * bits(type) / 8);
+  if (layout.innermost >= 0) {
+    const auto multiple =
+        layout.multiple == 1 ? std::string() : fmt::format(" where C % {} == 0", static_cast<int>(layout.multiple));
+    return fmt::format("Channel major {} format{}{}{}", typeName, multiple, rows, spatial);
   }
   // The first types that TensorRT had go without the last word, and Int8 without "linear".
   const bool first = type == DataType::kF32 || type == DataType::kI32 || type == DataType::kBool;
-  return fmt::format("Row major {}{}{}", type == DataType::kI8 ? "" : "linear ", typeName, first ? "" : " format");
+  return fmt::format("Row major {}{}{}{}", type == DataType::kI8 ? "" : "linear ", typeName, first ? "" : " format",
+                     rows);
 }
 
 std::string layerText(const Plan& plan, size_t program, size_t layer, const SymbolValues* symbols) {

@@ -18,6 +18,6 @@ std::string engineText(const Plan& plan, size_t program, const SymbolValues* sym
 std::string engineJson(const Plan& plan, size_t program, const SymbolValues* symbols = nullptr);
 
 // "Row major linear FP32" and the like, for a tensor with `rank` extents.
-std::string formatDescription(DataType type, Format format, size_t rank);
+std::string formatDescription(DataType type, Layout layout, size_t rank);
 
 }  // namespace tenon::plan

@@ -12,7 +12,7 @@
 #include "core/dims.h"
 #include "core/dtype.h"
 #include "core/extent.h"
-#include "core/format.h"
+#include "core/layout.h"
 
 namespace tenon::plan {
 
@@ -39,7 +39,7 @@ struct TensorRecord {
   std::string name;
   DataType dtype = DataType::kF32;
   Shape shape;  // over the program's symbols
-  Format format = Format::kLinear;
+  Layout layout;
   Storage storage = Storage::kArena;
   int32_t index = -1;
   uint64_t offset = 0;     // kArena: bytes from the arena's start, for the program's upper bounds
@@ -85,7 +85,7 @@ struct Io {
   DataType dtype = DataType::kF32;
   Shape shape;                              // over symbols; constant extents are fixed
   std::vector<std::string> dimensionNames;  // per axis, empty where unnamed
-  Format format = Format::kLinear;
+  Layout layout;
   bool isShapeTensor = false;  // host memory, contents bound symbols
 };
 

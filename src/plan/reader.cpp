@@ -134,13 +134,11 @@ class ManifestReader {
     return Dims::of(extents);
   }
 
-  Format format(const flatbuffers::String* value) {
+  Layout layout(const flatbuffers::String* value) {
     const auto wanted = text(value);
-    const auto names = enumNames(Format{});
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == wanted) return static_cast<Format>(i);
-    }
-    throw UserError("plan: unknown tensor format '{}'", wanted);
+    const auto layout = parseLayout(wanted);
+    checkUser(layout.has_value(), "plan: unknown memory layout '{}'", wanted);
+    return *layout;
   }
 
   DataType dtype(const flatbuffers::String* value) { return parseDataType(text(value)); }
@@ -153,7 +151,7 @@ class ManifestReader {
 
   Io one(const fbs::Io& x) {
     return {text(x.name()),     x.is_input(),       dtype(x.dtype()), shape(x.shape()), texts(x.dimension_names()),
-            format(x.format()), x.is_shape_tensor()};
+            layout(x.format()), x.is_shape_tensor()};
   }
 
   std::map<std::string, InputRange> one(const fbs::Profile& x) {
@@ -170,7 +168,7 @@ class ManifestReader {
     tensor.name = text(x.name());
     tensor.dtype = dtype(x.dtype());
     tensor.shape = shape(x.shape());
-    tensor.format = format(x.format());
+    tensor.layout = layout(x.format());
     tensor.storage = enumeration(x.storage(), Storage::kView, "tensor storage");
     tensor.index = x.index();
     tensor.offset = x.offset();

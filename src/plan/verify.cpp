@@ -59,7 +59,7 @@ void verifyExtents(const Io& io, const InputRange& range, size_t profile) {
               "plan: profile {} gives axis {} of '{}' another extent than the fixed {}", profile, axis, io.name,
               extent.text());
   }
-  checkUser(storageBytes(io.dtype, range.max, io.format) < UINT64_MAX / 4,
+  checkUser(storageBytes(io.dtype, range.max, io.layout) < UINT64_MAX / 4,
             "plan: profile {} gives '{}' the size {}, which is too large", profile, io.name, range.max.text());
 }
 
@@ -99,7 +99,7 @@ void verifyProfile(const Plan& plan, size_t index) {
 void verifyConstants(const Plan& plan) {
   for (size_t i = 0; i < plan.constants.size(); ++i) {
     const auto& constant = plan.constants[i];
-    const uint64_t bytes = storageBytes(constant.dtype, constant.dims, Format::kLinear);
+    const uint64_t bytes = storageBytes(constant.dtype, constant.dims, Layout::kLinear);
     checkUser(bytes <= constant.bytes, "plan: constant {} ({} {}) has {} bytes, expected at least {}", i,
               name(constant.dtype), constant.dims.text(), constant.bytes, bytes);
     checkUser(constant.bytes == 0 || constant.data != nullptr, "plan: constant {} has no bytes", i);

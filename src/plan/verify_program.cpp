@@ -50,7 +50,7 @@ class ProgramVerifier {
       const auto& record = tensor(at);
       const Storage expected = io.isInput ? Storage::kInput : Storage::kOutput;
       checkUser(record.storage == expected && record.index == static_cast<int32_t>(i) && record.dtype == io.dtype &&
-                    record.format == io.format && record.shape == io.shape,
+                    record.layout == io.layout && record.shape == io.shape,
                 "plan, program {}: '{}' and its tensor {} do not agree in storage, type, shape or format", index_,
                 io.name, at);
     }
@@ -62,9 +62,9 @@ class ProgramVerifier {
     checkUser(t.firstStep >= -1 && t.firstStep <= t.lastStep && t.lastStep < steps,
               "plan, program {}: tensor '{}' lives from step {} to {} of {}", index_, t.name, t.firstStep, t.lastStep,
               steps);
-    checkUser(t.format == Format::kLinear || t.shape.size() >= 2,
-              "plan, program {}: tensor '{}' of shape {} has the format {}", index_, t.name, text(t.shape),
-              name(t.format));
+    checkUser(t.layout.fits(static_cast<int>(t.shape.size())),
+              "plan, program {}: tensor '{}' of shape {} has the layout {}", index_, t.name, text(t.shape),
+              name(t.layout));
     verifyView(t);
     switch (t.storage) {
       case Storage::kInput:
@@ -93,9 +93,9 @@ class ProgramVerifier {
             tensor(t.index).storage != Storage::kConstant,
         "plan, program {}: tensor '{}' has a place within another one's memory, but is no view of a tensor that is computed",
         index_, t.name);
-    checkUser(t.pitch.isConstant(0) || (t.format == Format::kChannelsLast && t.shape.size() >= 3),
+    checkUser(t.pitch.isConstant(0) || (t.layout == Layout::kChannelsLast && t.shape.size() >= 3),
               "plan, program {}: tensor '{}' of shape {} in the format {} has rows of its own", index_, t.name,
-              text(t.shape), name(t.format));
+              text(t.shape), name(t.layout));
   }
 
   void verifyPlace(const std::string& what, uint64_t offset, uint64_t bytes) const {
@@ -109,7 +109,7 @@ class ProgramVerifier {
               t.index, plan_.constants.size());
     const auto& constant = plan_.constants[static_cast<size_t>(t.index)];
     checkUser(isConstant(t.shape) && t.dtype == constant.dtype &&
-                  storageBytes(t.dtype, evaluate(t.shape, {}), t.format) <= constant.bytes,
+                  storageBytes(t.dtype, evaluate(t.shape, {}), t.layout) <= constant.bytes,
               "plan, program {}: tensor '{}' ({} {}) does not fit constant {} ({} {})", index_, t.name, name(t.dtype),
               text(t.shape), t.index, name(constant.dtype), constant.dims.text());
   }

@@ -132,7 +132,7 @@ class ManifestWriter {
     const auto dtype = text(std::string(tenon::name(io.dtype)));
     const auto shape = texts(io.shape);
     const auto names = texts(io.dimensionNames);
-    const auto format = text(std::string(tenon::name(io.format)));
+    const auto format = text(tenon::name(io.layout));
     return fbs::CreateIo(fb_, itsName, io.isInput, dtype, shape, names, format, io.isShapeTensor);
   }
 
@@ -153,7 +153,7 @@ class ManifestWriter {
     const auto itsName = text(tensor.name);
     const auto dtype = text(std::string(tenon::name(tensor.dtype)));
     const auto shape = texts(tensor.shape);
-    const auto format = text(std::string(tenon::name(tensor.format)));
+    const auto format = text(tenon::name(tensor.layout));
     const auto extent = [&](const Extent& value) {
       return value.isConstant(0) ? Offset<flatbuffers::String>() : text(value.text());
     };

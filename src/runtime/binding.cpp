@@ -70,8 +70,8 @@ void Binding::configure(const SymbolValues& symbols) {
 void Binding::measureTensors() {
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     const auto& record = program_.tensors[i];
-    shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.format};
-    bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.format);
+    shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.layout};
+    bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.layout);
     if (bytes_[i] > kMostBytes) {
       throw UserError(
           "tensor '{}' would have the shape {} = {}: an extent is negative, or it is larger than can be addressed. The inputs are{}; give "
@@ -117,7 +117,7 @@ uint64_t Binding::reach(size_t tensor) const {
   if (shape.pitch != 0) {
     Dims wide = shape.dims;
     wide[1] = shape.pitch;
-    bytes = storageBytes(shape.dtype, wide, shape.format);  // UINT64_MAX where it does not fit
+    bytes = storageBytes(shape.dtype, wide, shape.layout);  // UINT64_MAX where it does not fit
     bytes -= std::min(bytes, static_cast<uint64_t>((shape.pitch - shape.dims[1]) * bits(shape.dtype) / 8));
   }
   return bytes > UINT64_MAX / 2 ? UINT64_MAX : viewOffsets_[tensor] + bytes;

@@ -10,7 +10,7 @@ namespace {
 void check(std::span<const TensorShape> operands, std::string_view side) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto& operand = operands[i];
-    checkUser(storageBytes(operand.dtype, operand.dims, operand.format) <= kMostBytes,
+    checkUser(storageBytes(operand.dtype, operand.dims, operand.layout) <= kMostBytes,
               "{} {} would have the shape {}: expected no negative extent and at most {} bytes", side, i,
               operand.dims.text(), kMostBytes);
   }

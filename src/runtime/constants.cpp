@@ -14,7 +14,7 @@ constexpr uint64_t kWorthReleasing = 1 << 20;  // bytes; less is copied
 
 // Bytes that only the constant needs: a tensor of its size, row-major.
 bool isWhole(const plan::ConstantRecord& constant) {
-  return storageBytes(constant.dtype, constant.dims, Format::kLinear) == constant.bytes;
+  return storageBytes(constant.dtype, constant.dims, Layout::kLinear) == constant.bytes;
 }
 
 std::shared_ptr<const void> copyOf(const plan::ConstantRecord& constant) {

@@ -108,7 +108,7 @@ Dims Context::shape(int io) {
 uint64_t Context::tensorBytes(int io) {
   const auto& x = state_->io(io);
   const Dims dims = shape(io);
-  if (std::find(dims.begin(), dims.end(), -1) == dims.end()) return storageBytes(x.dtype, dims, x.format);
+  if (std::find(dims.begin(), dims.end(), -1) == dims.end()) return storageBytes(x.dtype, dims, x.layout);
   const auto& program = state_->engine->program(state_->profile);
   return program.tensors[static_cast<size_t>(program.ioTensors[static_cast<size_t>(io)])].bytes;
 }

@@ -103,7 +103,7 @@ class KernelLoader {
       for (const int32_t index : indices) {
         const auto& tensor = program.tensors[static_cast<size_t>(index)];
         shapes.push_back(
-            {tensor.dtype, evaluate(tensor.shape, symbols), tensor.format, tensor.pitch.evaluate(symbols)});
+            {tensor.dtype, evaluate(tensor.shape, symbols), tensor.layout, tensor.pitch.evaluate(symbols)});
       }
       return shapes;
     };
@@ -148,7 +148,7 @@ class KernelLoader {
     if (owner.storage != plan::Storage::kConstant || !isConstant(tensor.shape)) return view;
     const auto& constant = plan_.constants[static_cast<size_t>(owner.index)];
     view.dims = evaluate(tensor.shape, {});
-    checkUser(storageBytes(tensor.dtype, view.dims, tensor.format) <= constant.bytes,
+    checkUser(storageBytes(tensor.dtype, view.dims, tensor.layout) <= constant.bytes,
               "plan: tensor '{}' is larger than constant {}", tensor.name, owner.index);
     view.data = const_cast<void*>(constant.data.get());
     return view;

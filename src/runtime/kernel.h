@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/dims.h"
-#include "core/format.h"
+#include "core/layout.h"
 #include "core/log.h"
 #include "plan/program.h"
 #include "runtime/device.h"
@@ -19,7 +19,7 @@ namespace tenon::runtime {
 struct TensorShape {
   DataType dtype = DataType::kF32;
   Dims dims;
-  Format format = Format::kLinear;
+  Layout layout;
   int64_t pitch = 0;  // kChannelsLast: elements from pixel to pixel where it lies within a wider tensor; else 0
 };
 

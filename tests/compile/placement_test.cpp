@@ -16,7 +16,7 @@ decltype(compile::BuildOptions::filter) channelsLast(std::vector<std::string> ta
     keep([](const auto& candidate) {
       return candidate.tactic.find("dnnl") == std::string::npos && candidate.tactic.rfind("ref", 0) != 0;
     });
-    keep([](const auto& candidate) { return candidate.outputs[0] == Format::kChannelsLast; });
+    keep([](const auto& candidate) { return candidate.outputs[0] == Layout::kChannelsLast; });
     return candidates;
   };
 }

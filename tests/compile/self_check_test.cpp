@@ -14,7 +14,7 @@ compile::Problem problemOf(const ops::Operator& op, const Dims& dims) {
   return {op, {{DataType::kF32, dims, nullptr}}, {{DataType::kF32, dims, nullptr}}, {}};
 }
 
-std::string check(const std::string& computed, Format format) {
+std::string check(const std::string& computed, Layout format) {
   const ops::Operator wanted = ops::Operator::parse(R"g(pointwise{expr="sqrt(x0)"})g");
   const Dims dims = {2, 5, 3, 4};
   const auto problem = problemOf(wanted, dims);
@@ -25,12 +25,12 @@ std::string check(const std::string& computed, Format format) {
 }
 
 TEST(SelfCheck, RightKernelsPassInEachFormat) {
-  EXPECT_EQ(check(R"g(pointwise{expr="sqrt(x0)"})g", Format::kLinear), "");
-  EXPECT_EQ(check(R"g(pointwise{expr="sqrt(x0)"})g", Format::kChannelsLast), "");
+  EXPECT_EQ(check(R"g(pointwise{expr="sqrt(x0)"})g", Layout::kLinear), "");
+  EXPECT_EQ(check(R"g(pointwise{expr="sqrt(x0)"})g", Layout::kChannelsLast), "");
 }
 
 TEST(SelfCheck, WrongKernelsAreToldWithElementAndValues) {
-  for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
+  for (const Layout format : {Layout::kLinear, Layout::kChannelsLast}) {
     const auto message = check(R"g(pointwise{expr="mul(x0,x0)"})g", format);
     EXPECT_NE(message.find("output 0 differs"), std::string::npos) << message;
     EXPECT_NE(message.find("expected"), std::string::npos) << message;

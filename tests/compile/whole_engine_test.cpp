@@ -149,7 +149,7 @@ TEST(WholeEngine, WorksAtTheOptShapesOfEachProfile) {
   EXPECT_EQ(buildOnNull(graph, 20, &cache, options)->bytes, first->bytes);
 }
 
-compile::Option option(const std::string& variant, double seconds, Format format, uint64_t pitched,
+compile::Option option(const std::string& variant, double seconds, Layout format, uint64_t pitched,
                        uint64_t overwritten) {
   compile::Option result;
   result.candidate = {"t", variant, {format}, {format}, pitched, pitched, overwritten};
@@ -159,10 +159,10 @@ compile::Option option(const std::string& variant, double seconds, Format format
 
 TEST(WholeEngine, RivalsStandWhereTheWinnerStood) {
   const std::vector<compile::Option> options{
-      option("winner", 1.0, Format::kLinear, 1, 2),      option("slow", 1.5, Format::kLinear, 1, 2),
-      option("dense", 1.0, Format::kLinear, 0, 2),       option("apart", 1.0, Format::kLinear, 1, 0),
-      option("other", 1.0, Format::kChannelsLast, 1, 2), option("third", 1.2, Format::kLinear, 3, 2),
-      option("second", 1.1, Format::kLinear, 1, 3),      option("also third", 1.2, Format::kLinear, 1, 2)};
+      option("winner", 1.0, Layout::kLinear, 1, 2),      option("slow", 1.5, Layout::kLinear, 1, 2),
+      option("dense", 1.0, Layout::kLinear, 0, 2),       option("apart", 1.0, Layout::kLinear, 1, 0),
+      option("other", 1.0, Layout::kChannelsLast, 1, 2), option("third", 1.2, Layout::kLinear, 3, 2),
+      option("second", 1.1, Layout::kLinear, 1, 3),      option("also third", 1.2, Layout::kLinear, 1, 2)};
   std::vector<const compile::Option*> pointers;
   for (const auto& one : options) pointers.push_back(&one);
   EXPECT_EQ(compile::rivalsOf(pointers, 0), (std::vector<size_t>{6, 7, 5}));

@@ -9,19 +9,19 @@ namespace {
 constexpr int64_t kLarge = int64_t{1} << 40;
 
 TEST(Storage, BytesOfSmallTensors) {
-  EXPECT_EQ(storageBytes(DataType::kF32, {}, Format::kLinear), 4U);
-  EXPECT_EQ(storageBytes(DataType::kF32, {3, 5}, Format::kLinear), 60U);
-  EXPECT_EQ(storageBytes(DataType::kI4, {7}, Format::kLinear), 4U);  // two to a byte, rounded up
-  EXPECT_EQ(storageBytes(DataType::kF32, {3, 0, 5}, Format::kLinear), 0U);
+  EXPECT_EQ(storageBytes(DataType::kF32, {}, Layout::kLinear), 4U);
+  EXPECT_EQ(storageBytes(DataType::kF32, {3, 5}, Layout::kLinear), 60U);
+  EXPECT_EQ(storageBytes(DataType::kI4, {7}, Layout::kLinear), 4U);  // two to a byte, rounded up
+  EXPECT_EQ(storageBytes(DataType::kF32, {3, 0, 5}, Layout::kLinear), 0U);
 }
 
 // A product that does not fit is refused in whatever order the extents come, also where one of them is zero.
 TEST(Storage, ProductsThatDoNotFitAreRefused) {
-  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge}, Format::kLinear), UINT64_MAX);
-  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge, 0}, Format::kLinear), UINT64_MAX);
-  EXPECT_EQ(storageBytes(DataType::kBool, {0, kLarge, kLarge}, Format::kLinear), UINT64_MAX);
-  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, int64_t{1} << 23}, Format::kLinear), UINT64_MAX);
-  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, 1 << 10}, Format::kLinear), uint64_t{1} << 52);
+  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge}, Layout::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kBool, {kLarge, kLarge, 0}, Layout::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kBool, {0, kLarge, kLarge}, Layout::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, int64_t{1} << 23}, Layout::kLinear), UINT64_MAX);
+  EXPECT_EQ(storageBytes(DataType::kF32, {kLarge, 1 << 10}, Layout::kLinear), uint64_t{1} << 52);
 }
 
 TEST(Storage, SumsAndProductsSaturate) {

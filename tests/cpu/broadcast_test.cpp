@@ -16,7 +16,7 @@ std::vector<float> numbers(int64_t count, uint64_t seed) {
 }
 
 // x0 * x1 + x2 with operands that broadcast to `space`, all in one format.
-void check(const Dims& space, const std::vector<Dims>& operands, Format format) {
+void check(const Dims& space, const std::vector<Dims>& operands, Layout format) {
   SCOPED_TRACE(
       fmt::format("{} from {} {} {}", space.text(), operands[0].text(), operands[1].text(), operands[2].text()));
   std::vector<runtime::TensorShape> shapes;
@@ -52,7 +52,7 @@ void check(const Dims& space, const std::vector<Dims>& operands, Format format) 
 }
 
 TEST(Broadcast, ScalesOfChannels) {
-  for (const auto format : {Format::kLinear, Format::kChannelsLast}) {
+  for (const auto format : {Layout::kLinear, Layout::kChannelsLast}) {
     for (const int64_t channels : {1, 3, 16, 17, 88, 96, 255, 256, 257, 600}) {
       for (const int64_t width : {1, 2, 5, 16, 33}) {
         const Dims image{2, channels, 3, width};
@@ -66,7 +66,7 @@ TEST(Broadcast, ScalesOfChannels) {
 }
 
 TEST(Broadcast, NothingIsComputedForNoElements) {
-  check(Dims{2, 0, 3, 4}, {Dims{2, 0, 3, 4}, Dims{1, 1, 1, 1}, Dims{1, 0, 1, 1}}, Format::kChannelsLast);
+  check(Dims{2, 0, 3, 4}, {Dims{2, 0, 3, 4}, Dims{1, 1, 1, 1}, Dims{1, 0, 1, 1}}, Layout::kChannelsLast);
 }
 
 TEST(Broadcast, SumsOverImages) {
@@ -82,7 +82,7 @@ TEST(Broadcast, SumsOverImages) {
       options.optimizationLevel = 0;
       options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
         if (node.op.name() == "reduce")
-          std::erase_if(candidates, [](const auto& c) { return c.inputs[0] != Format::kChannelsLast; });
+          std::erase_if(candidates, [](const auto& c) { return c.inputs[0] != Layout::kChannelsLast; });
         return candidates;
       };
       SCOPED_TRACE(graph);

@@ -247,5 +247,20 @@ TEST(Convolution, Epilogues) {
   EXPECT_GE(with("hard_sigmoid(x0,0.1666666716337204,0.5);mul(x0,t0)", {}), 2);
 }
 
+// Strides and dilations that nothing takes are of any size; those that a library cannot take are left to other kernels.
+TEST(Convolutions, HugeStepsCrashNoLibrary) {
+  constexpr int64_t kHuge = 2147483647;
+  EXPECT_GE(runEach(Case{1, 3, 8, 9, 4, 1, {3, 3}, {kHuge, kHuge}, {1, 2}, {1, 2}, {1, 0}, false, "", {}}), 1);
+  EXPECT_GE(runEach(Case{1, 4, 8, 9, 4, 4, {3, 3}, {kHuge, 1}, {1, 1}, {5, 1}, {3, 1}, true, "", {}}), 1);
+  EXPECT_GE(runEach(Case{1, 3, 8, 9, 4, 1, {1, 1}, {1, 1}, {kHuge, kHuge}, {0, 0}, {0, 0}, false, "", {}}), 1);
+  const std::string text = R"(graph "g" {
+  input %x1 : f32[4,1,8]
+  const %w : f32[1,1,5] = random(1)
+  %y : f32[4,1,1] = convolution{strides=[2147483647] dilations=[3] prePadding=[5] postPadding=[3]}(%x1, %w) "conv"
+  output %y
+})";
+  EXPECT_GE(runEach(text), 1);
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -36,7 +36,7 @@ TEST(Shuffle, IsRight) {
   compile::BuildOptions options;
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Gather>() == nullptr) return candidates;
-    std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
+    std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Layout::kChannelsLast; });
     return candidates;
   };
   expectMatchesReference(kShuffle, {}, options);
@@ -46,7 +46,7 @@ TEST(Shuffle, PicksOfEveryKindAreRight) {
   compile::BuildOptions options;
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.name == "pick")
-      std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Format::kChannelsLast; });
+      std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Layout::kChannelsLast; });
     return candidates;
   };
   const auto expectRight = [&](int64_t channels, const std::vector<int64_t>& picks) {

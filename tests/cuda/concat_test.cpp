@@ -30,7 +30,7 @@ uint64_t launchesOf(const std::vector<std::string>& parts, const std::string& re
   options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.as<ops::Concat>() != nullptr)
       std::erase_if(candidates,
-                    [](const auto& c) { return c.tactic != "cuda.concat" || c.outputs[0] != Format::kLinear; });
+                    [](const auto& c) { return c.tactic != "cuda.concat" || c.outputs[0] != Layout::kLinear; });
     return candidates;
   };
   const uint64_t before = count();

@@ -274,7 +274,7 @@ TEST_F(OnGpu, ProductsOfOneRowShareTheirMemory) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_LE(relativeError(got[i].view(), expected[i].view()), 1e-5) << i;
 }
 
-runtime::TensorShape shape(const Dims& dims) { return {DataType::kF16, dims, Format::kLinear}; }
+runtime::TensorShape shape(const Dims& dims) { return {DataType::kF16, dims, Layout::kLinear}; }
 
 TEST(Blas, EpiloguesAreRecognisedExactly) {
   const Dims result{2, 16, 32};

@@ -29,7 +29,7 @@ struct Case {
   std::string name;
   std::string op;
   DataType dtype;
-  Format format;
+  Layout format;
   std::vector<Dims> inputs;  // those of rank 4 and more, but the weights, have the format
   dnn::Math math = dnn::Math::kAny;
 };
@@ -41,7 +41,7 @@ runtime::Shapes shapesOf(const Case& c, std::vector<TensorShape>& inputs, std::v
   std::vector<ops::TensorType> types;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     const auto& dims = c.inputs[i];
-    inputs.push_back({c.dtype, dims, dims.rank >= 4 && i != 1 ? c.format : Format::kLinear});
+    inputs.push_back({c.dtype, dims, dims.rank >= 4 && i != 1 ? c.format : Layout::kLinear});
     types.push_back({c.dtype, toShape(dims), std::nullopt});
   }
   const auto result = op.infer("case", types);
@@ -81,54 +81,54 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"half_relu",
              kPlain + R"g( epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
         Case{"half_residual",
              kPlain + R"g( epilogue="add(x0,x1);relu(t0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}, {1, 64, 56, 56}}},
         Case{"half_first",
              R"g(convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 3, 224, 224}, {64, 3, 7, 7}, {64}}},
         Case{"half_depthwise",
              R"g(convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true groups=64 epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 56, 56}, {64, 1, 3, 3}, {64}}},
         Case{"half_asymmetric",
              R"g(convolution{postPadding=[1,1] hasBias=true epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 56, 56}, {64, 64, 2, 2}, {64}}},
         Case{"float_relu",
              kPlain + R"g( epilogue="relu(x0)"})g",
              DataType::kF32,
-             Format::kLinear,
+             Layout::kLinear,
              {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}},
              dnn::Math::kNoTensorCores},
         Case{"tf32_relu",
              kPlain + R"g( epilogue="relu(x0)"})g",
              DataType::kF32,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 56, 56}, {64, 64, 3, 3}, {64}}},
         Case{"half_transposed",
              R"g(deconvolution{strides=[2,2] hasBias=true epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 64, 28, 28}, {64, 32, 2, 2}, {32}}},
         Case{"float_line",
              R"g(convolution{hasBias=true epilogue="relu(x0)"})g",
              DataType::kF32,
-             Format::kLinear,
+             Layout::kLinear,
              {{2, 16, 100}, {24, 16, 3}, {24}},
              dnn::Math::kNoTensorCores},
         Case{"half_volume",
              R"g(convolution{hasBias=true epilogue="relu(x0)"})g",
              DataType::kF16,
-             Format::kChannelsLast,
+             Layout::kChannelsLast,
              {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
     [](const auto& info) { return info.param.name; });
 
@@ -141,7 +141,7 @@ TEST(Cudnn, GraphsOfProductsAreMade) {
   const auto chip = dnn::Chip::described(kHopper);
   for (const std::string epilogue : {"add(x0,x1);gelu_erf(t0)", "add(x0,x1);mul(t0,x2)", "sigmoid(x0);mul(x0,t0)"}) {
     const auto op = ops::Operator::parse("matmul{epilogue=\"" + epilogue + "\"}");
-    const auto half = [](const Dims& dims) { return TensorShape{DataType::kF16, dims, Format::kLinear}; };
+    const auto half = [](const Dims& dims) { return TensorShape{DataType::kF16, dims, Layout::kLinear}; };
     std::vector<TensorShape> inputs{half({2, 64, 768}), half({768, 3072}), half({3072}), half({2, 64, 3072})};
     inputs.resize(static_cast<size_t>(op.as<ops::MatMul>()->epilogue.inputCount()) + 1);
     const std::vector<TensorShape> outputs{half({2, 64, 3072})};
@@ -159,10 +159,10 @@ TEST(Cudnn, PlansAreMadeOnce) {
   if (dnn::library().version < 91100)
     GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
   const auto op = ops::Operator::parse(kPlain + R"g( epilogue="relu(x0)"})g");
-  const std::vector<TensorShape> inputs{{DataType::kF16, {1, 64, 56, 56}, Format::kChannelsLast},
-                                        {DataType::kF16, {64, 64, 3, 3}, Format::kLinear},
-                                        {DataType::kF16, {64}, Format::kLinear}};
-  const std::vector<TensorShape> outputs{{DataType::kF16, {1, 64, 56, 56}, Format::kChannelsLast}};
+  const std::vector<TensorShape> inputs{{DataType::kF16, {1, 64, 56, 56}, Layout::kChannelsLast},
+                                        {DataType::kF16, {64, 64, 3, 3}, Layout::kLinear},
+                                        {DataType::kF16, {64}, Layout::kLinear}};
+  const std::vector<TensorShape> outputs{{DataType::kF16, {1, 64, 56, 56}, Layout::kChannelsLast}};
   const auto chip = dnn::Chip::described(kHopper);
   const auto made = dnn::windowGraph(chip, dnn::windowOp(op), {inputs, outputs, nullptr}, dnn::Fusion::kWhole);
   const auto choices = made.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8);

@@ -14,10 +14,10 @@ cuda::WindowParameters windows(int64_t images, int64_t channels, int64_t size, c
                                int64_t result) {
   const auto parsed = ops::Operator::parse(op);
   const std::vector<runtime::TensorShape> inputs{
-      {DataType::kF16, {images, channels, size, size}, Format::kChannelsLast},
-      {DataType::kF16, {channels, 1, kernel, kernel}, Format::kLinear}};
+      {DataType::kF16, {images, channels, size, size}, Layout::kChannelsLast},
+      {DataType::kF16, {channels, 1, kernel, kernel}, Layout::kLinear}};
   const std::vector<runtime::TensorShape> outputs{
-      {DataType::kF16, {images, channels, result, result}, Format::kChannelsLast}};
+      {DataType::kF16, {images, channels, result, result}, Layout::kChannelsLast}};
   cuda::WindowParameters parameters;
   parameters.set(*parsed.as<ops::Convolution>(), {inputs, outputs, nullptr}, outputs[0], inputs[0]);
   return parameters;

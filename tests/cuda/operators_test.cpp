@@ -64,10 +64,10 @@ struct Turn {
 };
 
 // Network inputs and outputs of four axes in these formats, so that no change of format is timed with an operator.
-graph::Graph inFormats(graph::Graph graph, Format inputs, Format outputs) {
-  const auto demand = [&](graph::ValueId id, Format format) {
+graph::Graph inFormats(graph::Graph graph, Layout inputs, Layout outputs) {
+  const auto demand = [&](graph::ValueId id, Layout format) {
     auto& value = graph.value(id);
-    if (value.type.shape.size() >= 4) value.constraints.formats = 1u << static_cast<unsigned>(format);
+    if (value.type.shape.size() >= 4) value.constraints.layouts = {format};
   };
   for (const auto id : graph.inputs()) demand(id, inputs);
   for (const auto id : graph.outputs()) demand(id, outputs);
@@ -110,12 +110,12 @@ void eachCandidate(const OperatorCase& c, Visit visit) {
 template <typename Visit>
 void timeCandidates(const OperatorCase& c, Visit visit) {
   const auto inputs = inputsOf(c);
-  constexpr std::pair<Format, Format> kFormats[] = {{Format::kLinear, Format::kLinear},
-                                                    {Format::kChannelsLast, Format::kChannelsLast},
-                                                    {Format::kLinear, Format::kChannelsLast}};
+  constexpr std::pair<Layout, Layout> kFormats[] = {{Layout::kLinear, Layout::kLinear},
+                                                    {Layout::kChannelsLast, Layout::kChannelsLast},
+                                                    {Layout::kLinear, Layout::kChannelsLast}};
   for (const auto& [from, to] : kFormats) {
     const auto graph = inFormats(graph::parse(graphOf(c)), from, to);
-    if (to != Format::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
+    if (to != Layout::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
     const bool narrow = graph.value(graph.outputs()[0]).type.shape.size() < 4;
     for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
       Turn choice{turn, 0, {}};
@@ -126,7 +126,7 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
         std::erase_if(candidates, [&](const auto& candidate) {
           const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";
           return takesMinutes || isLeftOut(candidate) || candidate.inputs[0] != from ||
-                 candidate.outputs[0] != (narrow ? Format::kLinear : to);
+                 candidate.outputs[0] != (narrow ? Layout::kLinear : to);
         });
         return choice(std::move(candidates));
       };

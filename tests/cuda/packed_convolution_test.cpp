@@ -102,7 +102,7 @@ TEST_P(Packed, KernelPacksAsDefined) {
   auto& device = backends::cuda::cudaDevice();
   const backends::cuda::Module module({}, backends::cuda::packImageCode(c.x[1], packed.block[0], packed.block[1]));
   ImagePacker packer(module);
-  packer.configure(packed, {DataType::kF16, c.x, Format::kLinear});
+  packer.configure(packed, {DataType::kF16, c.x, Layout::kLinear});
   // Channels innermost.
   HostTensor got(DataType::kF16, {packed.x[0], packed.x[2], packed.x[3], packed.x[1]});
   ASSERT_EQ(packer.bytes(), got.view().bytes());

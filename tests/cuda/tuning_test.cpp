@@ -16,7 +16,7 @@ constexpr const char* kWrong = R"g(pointwise{expr="mul(x0,x0)"})g";
 
 // A candidate of the wanted problem that computes `computed`.
 struct Trial {
-  Trial(const std::string& computed, Format format)
+  Trial(const std::string& computed, Layout format)
       : wanted(ops::Operator::parse(kWanted)), other(ops::Operator::parse(computed)) {
     const compile::Problem made = problemOf(other);
     const graph::Node node{other, "node", {}, {}, {}, {}};
@@ -50,11 +50,11 @@ TEST_F(OnGpu, TuningComparesResultsInEachFormat) {
   RecordingLog log;
   compile::Stages stages;
   const auto profiler = compile::makeDeviceProfiler(backends::cuda::cudaDevice(), 1, stages, log);
-  const Trial right(kWanted, Format::kLinear);
+  const Trial right(kWanted, Layout::kLinear);
   right.trust(*profiler);
   EXPECT_EQ(right.measure(*profiler).failure, "");
-  EXPECT_EQ(Trial(kWanted, Format::kChannelsLast).measure(*profiler).failure, "");
-  for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
+  EXPECT_EQ(Trial(kWanted, Layout::kChannelsLast).measure(*profiler).failure, "");
+  for (const Layout format : {Layout::kLinear, Layout::kChannelsLast}) {
     const auto measured = Trial(kWrong, format).measure(*profiler);
     EXPECT_NE(measured.failure.find("something else"), std::string::npos) << measured.failure;
     EXPECT_TRUE(measured.lasting);
@@ -196,7 +196,7 @@ TEST_F(OnGpu, TuningLeavesPlacesInsteadOfCopies) {
   RecordingLog log;
   options.log = &log;
   options.filter = [](const graph::Node&, std::vector<compile::Candidate> candidates) {
-    const auto isOther = [](const auto& candidate) { return candidate.outputs[0] != Format::kLinear; };
+    const auto isOther = [](const auto& candidate) { return candidate.outputs[0] != Layout::kLinear; };
     if (!std::all_of(candidates.begin(), candidates.end(), isOther)) std::erase_if(candidates, isOther);
     return candidates;
   };

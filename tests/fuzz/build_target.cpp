@@ -35,7 +35,7 @@ bool takesLong(const fuzz::Network& network, const std::map<std::string, Dims>& 
   for (graph::ValueId id = 0; id < graph.valueCount(); ++id) {
     try {
       const uint64_t bytes =
-          storageBytes(DataType::kI8, evaluate(graph.value(id).type.shape, symbols), Format::kLinear);
+          storageBytes(DataType::kI8, evaluate(graph.value(id).type.shape, symbols), Layout::kLinear);
       if (bytes > kQuick && bytes < kRefused) return true;
     } catch (const Error&) {
       // The build will say so.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kEverything = R"g(graph "every thing" {
   symbol "N" = extent(%"an input", 0)
-  input %"an input" : f32[N,4] formats(3) range(-2,2.5)
+  input %"an input" : f32[N,4] layouts([linear,channels_last]) range(-2,2.5)
   input %y : f32[N,4] as(f32)
   const %k : f32[4] = {1,-0.5,3,0.25}
   const %"one two" : i64[2] = {-7,9}
@@ -47,7 +47,7 @@ TEST(Text, PrintsWhatItReads) {
   EXPECT_EQ(once, text(again));
   EXPECT_EQ(hash(graph), hash(again));
   const auto& input = again.value(*again.findValue("an input"));
-  EXPECT_EQ(input.constraints.formats, 3u);
+  EXPECT_EQ(input.constraints.layouts, (std::vector{Layout::kLinear, Layout::kChannelsLast}));
   EXPECT_EQ(input.constraints.dynamicRange, std::pair(-2.0, 2.5));
   EXPECT_EQ(again.value(*again.findValue("y")).constraints.dtype, DataType::kF32);
   EXPECT_TRUE(again.value(*again.findValue("s")).constraints.debug);

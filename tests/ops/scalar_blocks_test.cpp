@@ -38,7 +38,7 @@ void expectSame(const std::string& expression, const std::vector<Dims>& inputs, 
   int64_t position = 0;
   for (IndexIterator i(out); i.valid(); i.next(), ++position) {
     for (size_t k = 0; k < views.size(); ++k) {
-      numbers[k] = Number::load(views[k], i.dot(stridesWithin(views[k].dims, Format::kLinear, out)));
+      numbers[k] = Number::load(views[k], i.dot(stridesWithin(views[k].dims, Layout::kLinear, out)));
     }
     program(numbers).store(expected.view(), position);
   }

@@ -154,7 +154,7 @@ const std::vector<Break> kBreaks{
     {"lifetime_backwards", [](Plan& p) { tensor(p, 3).lastStep = -1; }},
     {"lifetime_too_short", [](Plan& p) { tensor(p, 3).lastStep = 0; }},
     {"lifetime_beyond", [](Plan& p) { tensor(p, 3).lastStep = 1000; }},
-    {"format_of_vector", [](Plan& p) { tensor(p, 2).format = Format::kBlocked8; }},
+    {"format_of_vector", [](Plan& p) { tensor(p, 2).layout = Layout::kBlocked8; }},
     {"step_input", [](Plan& p) { p.programs[0].steps[0].inputs[0] = 99; }},
     {"step_input_negative", [](Plan& p) { p.programs[0].steps[0].inputs[0] = -2; }},
     {"step_output_absent", [](Plan& p) { p.programs[0].steps[0].outputs[0] = -1; }},

@@ -202,18 +202,18 @@ TEST(PlanInspector, ExtentsAreThoseOfTheContext) {
 }
 
 TEST(PlanInspector, FormatsAreDescribedAsTensorRTDoes) {
-  EXPECT_EQ(formatDescription(DataType::kF32, Format::kLinear, 4), "Row major linear FP32");
-  EXPECT_EQ(formatDescription(DataType::kF16, Format::kLinear, 4), "Row major linear FP16 format");
-  EXPECT_EQ(formatDescription(DataType::kBF16, Format::kLinear, 4), "Row major linear BFloat16 format");
-  EXPECT_EQ(formatDescription(DataType::kI8, Format::kLinear, 4), "Row major Int8 format");
-  EXPECT_EQ(formatDescription(DataType::kU8, Format::kLinear, 4), "Row major linear UInt8 format");
-  EXPECT_EQ(formatDescription(DataType::kI32, Format::kLinear, 1), "Row major linear Int32");
-  EXPECT_EQ(formatDescription(DataType::kI64, Format::kLinear, 1), "Row major linear Int64 format");
-  EXPECT_EQ(formatDescription(DataType::kBool, Format::kLinear, 1), "Row major linear BOOL");
-  EXPECT_EQ(formatDescription(DataType::kF32, Format::kChannelsLast, 4), "Channel major FP32 format");
-  EXPECT_EQ(formatDescription(DataType::kF32, Format::kChannelsLast, 5),
+  EXPECT_EQ(formatDescription(DataType::kF32, Layout::kLinear, 4), "Row major linear FP32");
+  EXPECT_EQ(formatDescription(DataType::kF16, Layout::kLinear, 4), "Row major linear FP16 format");
+  EXPECT_EQ(formatDescription(DataType::kBF16, Layout::kLinear, 4), "Row major linear BFloat16 format");
+  EXPECT_EQ(formatDescription(DataType::kI8, Layout::kLinear, 4), "Row major Int8 format");
+  EXPECT_EQ(formatDescription(DataType::kU8, Layout::kLinear, 4), "Row major linear UInt8 format");
+  EXPECT_EQ(formatDescription(DataType::kI32, Layout::kLinear, 1), "Row major linear Int32");
+  EXPECT_EQ(formatDescription(DataType::kI64, Layout::kLinear, 1), "Row major linear Int64 format");
+  EXPECT_EQ(formatDescription(DataType::kBool, Layout::kLinear, 1), "Row major linear BOOL");
+  EXPECT_EQ(formatDescription(DataType::kF32, Layout::kChannelsLast, 4), "Channel major FP32 format");
+  EXPECT_EQ(formatDescription(DataType::kF32, Layout::kChannelsLast, 5),
             "Channel major FP32 format with 3 spatial dimensions");
-  EXPECT_EQ(formatDescription(DataType::kF16, Format::kBlocked16, 4),
+  EXPECT_EQ(formatDescription(DataType::kF16, Layout::kBlocked16, 4),
             "Sixteen wide channel vectorized row major FP16 format");
 }
 

@@ -66,9 +66,9 @@ void expectSame(const Plan& a, const Plan& b) {
     for (size_t t = 0; t < a.programs[p].tensors.size(); ++t) {
       const auto& x = a.programs[p].tensors[t];
       const auto& y = b.programs[p].tensors[t];
-      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.format, x.storage, x.index, x.offset, x.bytes, x.firstStep,
+      EXPECT_EQ(std::tie(x.name, x.dtype, x.shape, x.layout, x.storage, x.index, x.offset, x.bytes, x.firstStep,
                          x.lastStep, x.onHost, x.debug, x.viewOffset, x.pitch),
-                std::tie(y.name, y.dtype, y.shape, y.format, y.storage, y.index, y.offset, y.bytes, y.firstStep,
+                std::tie(y.name, y.dtype, y.shape, y.layout, y.storage, y.index, y.offset, y.bytes, y.firstStep,
                          y.lastStep, y.onHost, y.debug, y.viewOffset, y.pitch));
     }
   }
@@ -100,7 +100,7 @@ TEST(PlanFile, PlacesWithinOtherTensors) {
   const int32_t y = hand.output("y", DataType::kF32, {"N", "2", "1"});
   hand.program().tensors[static_cast<size_t>(v)].viewOffset = Extent::symbol("N") * 16;
   hand.program().tensors[static_cast<size_t>(v)].pitch = 6;
-  hand.program().tensors[static_cast<size_t>(v)].format = Format::kChannelsLast;
+  hand.program().tensors[static_cast<size_t>(v)].layout = Layout::kChannelsLast;
   hand.step("s", test::pointwise("neg(x0)"), {x}, {t});
   hand.sharedStep("part", {t}, {v});
   hand.copy("copy", v, y);

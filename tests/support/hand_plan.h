@@ -50,11 +50,11 @@ class HandPlan {
       if (symbols.size() == 1 && shape[i] == Extent::symbol(*symbols.begin()))
         plan_.symbols.push_back({*symbols.begin(), false, io, static_cast<int32_t>(i)});
     }
-    plan_.io.push_back({name, true, dtype, shape, {}, Format::kLinear, shapeTensor});
+    plan_.io.push_back({name, true, dtype, shape, {}, Layout::kLinear, shapeTensor});
     return addIoTensor();
   }
   int32_t output(const std::string& name, DataType dtype, const std::vector<std::string>& extents) {
-    plan_.io.push_back({name, false, dtype, shapeOf(extents), {}, Format::kLinear, false});
+    plan_.io.push_back({name, false, dtype, shapeOf(extents), {}, Layout::kLinear, false});
     return addIoTensor();
   }
   void valueSymbol(const std::string& name, int32_t io, int32_t index) {
@@ -67,17 +67,17 @@ class HandPlan {
     std::memcpy(data.get(), values.data(), values.size() * sizeof(T));
     plan_.constants.push_back({dtype, dims, 0, "", data, values.size() * sizeof(T)});
     program_.tensors.push_back({"constant" + std::to_string(plan_.constants.size()), dtype, toShape(dims),
-                                Format::kLinear, plan::Storage::kConstant,
+                                Layout::kLinear, plan::Storage::kConstant,
                                 static_cast<int32_t>(plan_.constants.size()) - 1});
     return last();
   }
   int32_t tensor(const std::string& name, DataType dtype, const std::vector<std::string>& extents) {
-    program_.tensors.push_back({name, dtype, shapeOf(extents), Format::kLinear, plan::Storage::kArena});
+    program_.tensors.push_back({name, dtype, shapeOf(extents), Layout::kLinear, plan::Storage::kArena});
     return last();
   }
   int32_t view(const std::string& name, int32_t of, const std::vector<std::string>& extents) {
     program_.tensors.push_back({name, program_.tensors[static_cast<size_t>(of)].dtype, shapeOf(extents),
-                                Format::kLinear, plan::Storage::kView, of});
+                                Layout::kLinear, plan::Storage::kView, of});
     return last();
   }
   void step(const std::string& name, const std::string& op, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
@@ -127,7 +127,7 @@ class HandPlan {
 
   int32_t addIoTensor() {
     const auto& io = plan_.io.back();
-    program_.tensors.push_back({io.name, io.dtype, io.shape, io.format,
+    program_.tensors.push_back({io.name, io.dtype, io.shape, io.layout,
                                 io.isInput ? plan::Storage::kInput : plan::Storage::kOutput,
                                 static_cast<int32_t>(plan_.io.size()) - 1});
     program_.ioTensors.push_back(last());
@@ -168,7 +168,7 @@ class HandPlan {
     for (auto& t : program.tensors) {
       Dims most;
       for (const auto& extent : t.shape) most.push(extent.bounds(symbols).high);
-      t.bytes = storageBytes(t.dtype, most, t.format);
+      t.bytes = storageBytes(t.dtype, most, t.layout);
       blocks.push_back({t.firstStep, t.lastStep, t.storage == plan::Storage::kArena ? t.bytes : 0, 256});
     }
     for (size_t s = 0; s < program.steps.size(); ++s) {

@@ -161,6 +161,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.maxTactics = options.getMaxNbTactics();
   build.auxStreams = options.getMaxAuxStreams();
   build.profilingVerbosity = static_cast<int>(options.getProfilingVerbosity());
+  build.directIo = options.getFlag(BuilderFlag::kDIRECT_IO);
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
   build.editableTimingCache = options.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE);
   if (options.getProfilingVerbosity() == nv::ProfilingVerbosity::kDETAILED) build.layerMetadata = metadataOf(ours);

@@ -59,31 +59,4 @@ std::string text(const nv::Dims& dims) {
   return fmt::format("[{}]", fmt::join(dims.d, dims.d + dims.nbDims, ","));
 }
 
-nv::TensorFormat toApi(Format format, int rank) noexcept {
-  switch (format) {
-    case Format::kLinear: return nv::TensorFormat::kLINEAR;
-    case Format::kChannelsLast: return rank == 5 ? nv::TensorFormat::kDHWC : nv::TensorFormat::kHWC;
-    case Format::kBlocked8: return nv::TensorFormat::kHWC8;
-    case Format::kBlocked16: return nv::TensorFormat::kCHW16;
-  }
-  return nv::TensorFormat::kLINEAR;
-}
-
-uint32_t allowedFormats(nv::TensorFormats formats, std::string_view tensor) {
-  constexpr nv::TensorFormats kAll = (1U << nv::EnumMax<nv::TensorFormat>()) - 1;
-  if (formats == 0 || (formats & kAll) == kAll) return 0;
-  const auto has = [&](nv::TensorFormat format) { return (formats >> static_cast<int>(format) & 1U) != 0; };
-  uint32_t ours = 0;
-  if (has(nv::TensorFormat::kLINEAR)) ours |= 1U << static_cast<int>(Format::kLinear);
-  if (has(nv::TensorFormat::kHWC) || has(nv::TensorFormat::kDHWC))
-    ours |= 1U << static_cast<int>(Format::kChannelsLast);
-  if (ours == 0) {
-    throw Unsupported(
-        "tensor '{}': none of the allowed formats (mask {:#x}) is supported yet; allow kLINEAR (bit 0) or "
-        "kHWC (bit 8)",
-        tensor, formats);
-  }
-  return ours;
-}
-
 }  // namespace tenon::api

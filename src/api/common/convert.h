@@ -8,7 +8,6 @@
 #include "core/dims.h"
 #include "core/dtype.h"
 #include "core/error.h"
-#include "core/format.h"
 
 namespace tenon::api {
 
@@ -24,11 +23,6 @@ inline nv::Dims invalidDims() noexcept { return nv::Dims{-1, {}}; }
 Dims fromApi(const nv::Dims& dims, std::string_view what, int64_t lowest);
 nv::Dims filledDims(int32_t rank, int64_t value) noexcept;
 std::string text(const nv::Dims& dims);  // [1,3,-1]
-
-// The format that the runtime reports for one of ours, and the set of ours that a mask of TensorFormat allows (as a
-// mask of 1 << Format; 0: any). Throws Unsupported, naming `tensor`, when none of the allowed formats is one of ours.
-nv::TensorFormat toApi(Format format, int rank) noexcept;
-uint32_t allowedFormats(nv::TensorFormats formats, std::string_view tensor);
 
 // The value, when it is one of the enumeration; else UserError.
 template <typename E>

@@ -10,6 +10,13 @@
 namespace tenon::api {
 namespace {
 
+void checkLayout(const graph::Value& value) {
+  const Layout layout = value.constraints.layout();
+  checkUser(!value.constraints.hostShape || layout == Layout::kLinear,
+            "shape tensor '{}' is allowed layout {} only; expected kLINEAR among the allowed formats", value.name,
+            tenon::name(layout));
+}
+
 using Values = std::unordered_map<const Tensor*, graph::ValueId>;
 
 // A node that shows the tensor to the debug listener, right behind what computes it.
@@ -38,8 +45,9 @@ void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& 
     const auto dims = type.shape;
     const auto contents = type.contents.value_or(std::vector<Extent>{});
     const graph::ValueId value = graph.addInput(input->name(), std::move(type));
-    graph.value(value).constraints = input->constraints();
+    graph.value(value).constraints = input->constraints(graph.value(value).type);
     graph.value(value).constraints.hostShape = shapeTensor;
+    checkLayout(graph.value(value));
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (dims[axis].isConstant()) continue;
       const int at = static_cast<int>(axis);
@@ -138,10 +146,11 @@ graph::Graph Network::assemble(const FixedSymbols& fixed) const {
       const bool free = isOutput(tensor) || !graph.findValue(tensor.name()).has_value();
       if (free && !graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
       auto& constraints = graph.value(value).constraints;
-      const auto wanted = tensor.constraints();
-      if (wanted.formats != 0) constraints.formats = wanted.formats;
+      const auto wanted = tensor.constraints(graph.value(value).type);
+      if (!wanted.layouts.empty()) constraints.layouts = wanted.layouts;
       if (wanted.dynamicRange) constraints.dynamicRange = wanted.dynamicRange;
       if (isShapeOutput(tensor)) constraints.hostShape = true;
+      checkLayout(graph.value(value));
       values[&tensor] = value;
       if (isDebugTensor(tensor)) addTap(tensor, graph, value);
     }

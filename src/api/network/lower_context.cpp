@@ -76,7 +76,7 @@ ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, cons
   const DataType given = fromApi(weights.type);
   const DataType wanted = type.value_or(given);
   constexpr uint64_t kMost = uint64_t{1} << 46;
-  check(storageBytes(given, dims, Format::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds",
+  check(storageBytes(given, dims, Layout::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds",
         role, dims.text(), tenon::name(given));
   check(weights.count == dims.count(), "{} weights: count is {}; expected {} for {}", role, weights.count, dims.count(),
         dims.text());

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "api/common/tensor_formats.h"
 #include "api/network/layer.h"
 #include "api/network/network.h"
 
@@ -171,9 +172,10 @@ std::vector<std::string> Tensor::dimensionNames() const {
   return names;
 }
 
-graph::Constraints Tensor::constraints() const {
+graph::Constraints Tensor::constraints(const ops::TensorType& type) const {
   graph::Constraints constraints;
-  if (isNetworkInput() || isNetworkOutput()) constraints.formats = allowedFormats(formats_, name_);
+  if (isNetworkInput() || isNetworkOutput())
+    constraints.layouts = allowedLayouts(formats_, type.dtype, type.shape, name_);
   if (dynamicRange_) constraints.dynamicRange = {dynamicRange_->first, dynamicRange_->second};
   return constraints;
 }

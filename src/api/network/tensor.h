@@ -60,7 +60,7 @@ class Tensor final : public nv::ITensor, public nv::apiv::VTensor {
   std::string axisSymbol(int axis) const;
   std::string valueSymbol(int element) const;
   std::vector<std::string> dimensionNames() const;
-  graph::Constraints constraints() const;
+  graph::Constraints constraints(const ops::TensorType& type) const;  // of a tensor that came to be of this type
 
   // Layers that read this tensor; one entry per use.
   std::vector<LayerBase*>& consumers() noexcept { return consumers_; }

@@ -66,24 +66,10 @@ nv::Dims ExecutionContext::getTensorShape(const char* tensorName) const noexcept
              [&] { return toApi(context_.shape(find(tensorName))); });
 }
 
-// In elements; -1 where an extent that counts is not known yet.
 nv::Dims ExecutionContext::getTensorStrides(const char* tensorName) const noexcept {
   return ask("IExecutionContext::getTensorStrides", invalidDims(), [&] {
     const int index = find(tensorName);
-    const Dims dims = context_.shape(index);
-    const bool channelsLast = loaded_->engine->io()[static_cast<size_t>(index)].format == Format::kChannelsLast;
-    std::vector<int> inward;  // axes from the innermost out
-    if (channelsLast && dims.rank > 1) inward.push_back(1);
-    for (int axis = dims.rank - 1; axis >= 0; --axis) {
-      if (!(channelsLast && dims.rank > 1 && axis == 1)) inward.push_back(axis);
-    }
-    nv::Dims strides{dims.rank, {}};
-    int64_t stride = 1;
-    for (const int axis : inward) {
-      strides.d[axis] = stride;
-      stride = stride < 0 || dims[axis] < 0 ? -1 : stride * dims[axis];
-    }
-    return strides;
+    return stridesOf(context_.shape(index), loaded_->engine->io()[static_cast<size_t>(index)].layout);
   });
 }
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "api/common/host_memory.h"
+#include "api/common/tensor_formats.h"
 #include "api/runtime/configs.h"
 #include "api/runtime/context.h"
 #include "api/runtime/inspector.h"
-#include "plan/inspect.h"
 
 namespace tenon::api {
 namespace {
@@ -16,23 +16,13 @@ namespace {
 constexpr std::array kStrategies{runtime::MemoryStrategy::kStatic, runtime::MemoryStrategy::kOnProfileChange,
                                  runtime::MemoryStrategy::kUserManaged};
 
-// As TensorRT says it: Row major linear FP32 format (kLINEAR).
-std::string formatText(const plan::Io& io) {
-  auto text = plan::formatDescription(io.dtype, io.format, io.shape.size());
-  if (text.find(" format") == std::string::npos) text += " format";
-  const char* channelsLast = io.shape.size() == 5 ? "kDHWC" : "kHWC";
-  return fmt::format("{} ({})", text,
-                     io.format == Format::kLinear         ? "kLINEAR"
-                     : io.format == Format::kChannelsLast ? channelsLast
-                                                          : name(io.format));
-}
-
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const LoadedEngine> loaded, Reporter& parent)
     : reporter_(parent.logger(), parent.recorder()), loaded_(std::move(loaded)) {
   mImpl = this;
-  for (const auto& io : engine().io()) formatTexts_.push_back(formatText(io));
+  for (const auto& io : engine().io())
+    formatTexts_.push_back(formatText(io.dtype, io.layout, static_cast<int>(io.shape.size())));
 }
 
 int Engine::find(const char* tensorName) const {
@@ -175,17 +165,21 @@ int32_t Engine::getTensorComponentsPerElement(const char* tensorName) const noex
   return getTensorComponentsPerElementV2(tensorName, 0);
 }
 
-// No input or output has a vectorized format: all of these are -1, as the interface says for scalar ones.
+// -1 for formats without vectors, as the interface says.
+FormatFacts Engine::formatOf(const char* tensorName, int32_t profileIndex) const {
+  checkedProfile(profileIndex);
+  const auto& tensor = io(tensorName);
+  return factsOf(tensor.layout, static_cast<int>(tensor.shape.size()));
+}
+
 int32_t Engine::getTensorBytesPerComponentV2(const char* tensorName, int32_t profileIndex) const noexcept {
-  return ask("ICudaEngine::getTensorBytesPerComponent", -1, [&] {
-    find(tensorName);
-    checkedProfile(profileIndex);
-    return -1;
-  });
+  return ask("ICudaEngine::getTensorBytesPerComponent", -1,
+             [&] { return formatOf(tensorName, profileIndex).vectorAxis < 0 ? -1 : bits(io(tensorName).dtype) / 8; });
 }
 
 int32_t Engine::getTensorComponentsPerElementV2(const char* tensorName, int32_t profileIndex) const noexcept {
-  return getTensorBytesPerComponentV2(tensorName, profileIndex);
+  return ask("ICudaEngine::getTensorComponentsPerElement", -1,
+             [&] { return formatOf(tensorName, profileIndex).components; });
 }
 
 int32_t Engine::getTensorVectorizedDim(const char* tensorName) const noexcept {
@@ -193,7 +187,7 @@ int32_t Engine::getTensorVectorizedDim(const char* tensorName) const noexcept {
 }
 
 int32_t Engine::getTensorVectorizedDimV2(const char* tensorName, int32_t profileIndex) const noexcept {
-  return getTensorBytesPerComponentV2(tensorName, profileIndex);
+  return ask("ICudaEngine::getTensorVectorizedDim", -1, [&] { return formatOf(tensorName, profileIndex).vectorAxis; });
 }
 
 nv::TensorFormat Engine::getTensorFormat(const char* tensorName) const noexcept {
@@ -201,11 +195,8 @@ nv::TensorFormat Engine::getTensorFormat(const char* tensorName) const noexcept 
 }
 
 nv::TensorFormat Engine::getTensorFormatV2(const char* tensorName, int32_t profileIndex) const noexcept {
-  return ask("ICudaEngine::getTensorFormat", nv::TensorFormat::kLINEAR, [&] {
-    checkedProfile(profileIndex);
-    const auto& tensor = io(tensorName);
-    return toApi(tensor.format, static_cast<int>(tensor.shape.size()));
-  });
+  return ask("ICudaEngine::getTensorFormat", nv::TensorFormat::kLINEAR,
+             [&] { return formatOf(tensorName, profileIndex).format; });
 }
 
 const char* Engine::getTensorFormatDesc(const char* tensorName) const noexcept {

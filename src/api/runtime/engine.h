@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/common/reporter.h"
+#include "api/common/tensor_formats.h"
 #include "api/runtime/adapters.h"
 #include "plan/program.h"
 #include "runtime/engine.h"
@@ -96,6 +97,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   int find(const char* tensorName) const;
   const plan::Io& io(const char* tensorName) const;
   int checkedProfile(int32_t profileIndex) const;
+  FormatFacts formatOf(const char* tensorName, int32_t profileIndex) const;
   const std::vector<int64_t>& profileValues(const char* tensorName, int32_t profileIndex,
                                             nv::OptProfileSelector select) const;
   nv::IExecutionContext* makeContext(nv::ExecutionContextAllocationStrategy strategy, nv::IRuntimeConfig* config) const;

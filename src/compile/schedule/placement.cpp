@@ -24,10 +24,10 @@ struct Rows {
   Extent inner = 1;
 };
 
-Rows rowsAlong(const Shape& shape, Format format, size_t axis) {
+Rows rowsAlong(const Shape& shape, Layout format, size_t axis) {
   std::vector<size_t> order;
   for (size_t i = 0; i < shape.size(); ++i) order.push_back(i);
-  if (format == Format::kChannelsLast && shape.size() > 2)
+  if (format == Layout::kChannelsLast && shape.size() > 2)
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   Rows rows;
   bool behind = false;
@@ -166,7 +166,8 @@ class Placer {
              (graph_.value(id).constant != nullptr || assignment_.formats[id] == assignment_.formats[node.outputs[0]]);
     };
     const auto format = assignment_.formats[node.outputs[0]];
-    const bool isRows = format == Format::kLinear || format == Format::kChannelsLast || axis <= 1;
+    const bool isRows = format == Layout::kLinear || format == Layout::kChannelsLast ||
+                        (axis <= 1 && (format == Layout::kBlocked8 || format == Layout::kBlocked16));
     return isRows && bits(graph_.value(node.outputs[0]).type.dtype) >= 8 && !livesOnHost(node.outputs[0]) &&
            std::all_of(node.inputs.begin(), node.inputs.end(), inFormat);
   }
@@ -181,7 +182,7 @@ class Placer {
     const auto rows = rowsAlong(type.shape, assignment_.formats[y], axis);
     const auto whole = placeOf(root_[y]);
     const bool dense = rows.outer.isConstant(1) && whole.pitch.isConstant(0);
-    const bool alongPixels = assignment_.formats[y] == Format::kChannelsLast && axis == 1;
+    const bool alongPixels = assignment_.formats[y] == Layout::kChannelsLast && axis == 1;
     if (!dense && !alongPixels) return;
     const Extent pitch = dense ? Extent(0) : whole.pitch.isConstant(0) ? type.shape[1] : whole.pitch;
     const Extent step = rows.inner * Extent(bits(type.dtype) / 8);
@@ -235,7 +236,7 @@ class Placer {
     if (rows.outer.isConstant(1) && source.pitch.isConstant(0)) {
       if (!isAligned(source.offset + home.offset)) return;
     } else {
-      if (assignment_.formats[x] != Format::kChannelsLast || axis != 1) return;
+      if (assignment_.formats[x] != Layout::kChannelsLast || axis != 1) return;
       home.pitch = source.pitch.isConstant(0) ? shape[1] : source.pitch;
       const auto bill = billOf(y, graph::kNone);
       if (!bill.possible || bill.seconds > assignment_.choice[id].seconds) return;

@@ -21,13 +21,6 @@ using plan::Storage;
 
 constexpr uint64_t kAlignment = 256;
 
-// Elements as stored: blocked formats pad axis 1.
-Extent storedCount(const Shape& shape, Format format) {
-  const int64_t block = channelBlock(format);
-  if (shape.size() < 2 || block == 1) return product(shape);
-  return shape[0] * ceilDiv(shape[1], block) * Extent(block) * product(shape, 2);
-}
-
 class Scheduler {
  public:
   Scheduler(const Graph& graph, const Assignment& assignment, const Placement& placement,
@@ -97,7 +90,7 @@ class Scheduler {
     tensor.name = value.name;
     tensor.dtype = value.type.dtype;
     tensor.shape = value.type.shape;
-    tensor.format = assignment_.formats[id];
+    tensor.layout = assignment_.formats[id];
     tensor.storage = storage;
     tensor.index = index;
     tensor.bytes = upperBytes(id);
@@ -219,9 +212,9 @@ class Scheduler {
       const ValueId part = node.inputs[input];
       const auto& whole = program_.tensors[static_cast<size_t>(tensor_[place.owner])];
       const int32_t to = addView(part, whole.storage == Storage::kView ? whole.index : tensor_[place.owner], place);
-      const Format format = assignment_.formats[node.outputs[0]];
+      const Layout format = assignment_.formats[node.outputs[0]];
       program_.tensors.back().debug = false;
-      program_.tensors.back().format = format;
+      program_.tensors.back().layout = format;
       const bool bytes = assignment_.formats[part] == format && assignment_.choice[id].candidate.pitchedOutputs == 0;
       auto step = bytes ? copyStep(tensor_[part], to, {}) : launchStep(id);
       step.name = fmt::format("{} (part {})", node.name, input);
@@ -325,7 +318,7 @@ class Scheduler {
     const auto& input = graph_.value(inputId);
     const auto& output = graph_.value(node.outputs[outputIndex]);
     if (out.storage != Storage::kArena || in.storage != Storage::kArena || in.lastStep != step) return;
-    if (input.constraints.debug || input.type.shape != output.type.shape || place.format != out.format) return;
+    if (input.constraints.debug || input.type.shape != output.type.shape || place.layout != out.layout) return;
     if (bits(input.type.dtype) != bits(output.type.dtype) || in.bytes != out.bytes) return;
     for (const ValueId other : node.inputs) {
       if (other != inputId && &owner(tensor_[other]) == &in) return;

@@ -8,9 +8,9 @@
 namespace tenon::compile {
 namespace {
 
-std::string formatList(const std::vector<Format>& formats) {
+std::string formatList(const std::vector<Layout>& formats) {
   std::string result;
-  for (const Format format : formats) result += fmt::format("{}{}", result.empty() ? "" : ",", name(format));
+  for (const Layout format : formats) result += fmt::format("{}{}", result.empty() ? "" : ",", name(format));
   return "(" + result + ")";
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/dims.h"
-#include "core/format.h"
+#include "core/layout.h"
 #include "graph/constant.h"
 #include "ops/operator.h"
 #include "plan/program.h"
@@ -50,8 +50,8 @@ Support no(fmt::format_string<Args...> format, Args&&... args) {
 struct Candidate {
   std::string tactic;   // "<backend>.<tactic>"
   std::string variant;  // "" or what distinguishes it from the tactic's other candidates; stable
-  std::vector<Format> inputs;
-  std::vector<Format> outputs;
+  std::vector<Layout> inputs;
+  std::vector<Layout> outputs;
   // Operands, a bit each, that may lie in memory with more than their channels from pixel to pixel
   // (TensorShape::pitch): then slices along the channels and parts of concatenations are read and written where they
   // are.

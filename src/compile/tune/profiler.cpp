@@ -227,9 +227,9 @@ class DeviceProfiler final : public Profiler {
 
   // Address of an operand in a format. On a host device each format holds random data of its own; elsewhere all hold
   // the same tensor, so that results can be compared.
-  void* input(const Problem& problem, size_t index, Format format, bool& comparable) {
+  void* input(const Problem& problem, size_t index, Layout format, bool& comparable) {
     const auto& desc = problem.inputs[index];
-    if (desc.constant != nullptr && device_.isHost() && format == Format::kLinear) {
+    if (desc.constant != nullptr && device_.isHost() && format == Layout::kLinear) {
       return const_cast<void*>(desc.constant->view().data);  // weights are large: no copy
     }
     auto& byFormat = inputs_[index];
@@ -240,13 +240,13 @@ class DeviceProfiler final : public Profiler {
     const auto random = [&] {
       if (bytes > 0) buffer->fill(testData(desc.dtype, bytes, index, integersBelow(problem, index)));
     };
-    if (desc.constant != nullptr && (device_.isHost() || format == Format::kLinear)) {
+    if (desc.constant != nullptr && (device_.isHost() || format == Layout::kLinear)) {
       buffer->write(desc.constant->view().data);
-    } else if (device_.isHost() || format == Format::kLinear || bytes == 0) {
+    } else if (device_.isHost() || format == Layout::kLinear || bytes == 0) {
       random();
     } else {
-      const auto* linear = input(problem, index, Format::kLinear, comparable);
-      if (!check_.convert(desc, Format::kLinear, format, linear, buffer->data())) {
+      const auto* linear = input(problem, index, Layout::kLinear, comparable);
+      if (!check_.convert(desc, Layout::kLinear, format, linear, buffer->data())) {
         comparable = false;
         random();
       }
@@ -259,7 +259,7 @@ class DeviceProfiler final : public Profiler {
                                         const std::vector<void*>& inputs) {
     size_t most = 1;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto copies = candidate.inputs[i] == Format::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
+      const auto copies = candidate.inputs[i] == Layout::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
       if (copies == 1) continue;
       const auto bytes = problem.inputs[i].constant->view().bytes();
       if (rotations_[i] == nullptr) rotations_[i] = std::make_unique<Rotation>(device_, inputs[i], bytes, copies);
@@ -269,7 +269,7 @@ class DeviceProfiler final : public Profiler {
     for (size_t turn = 0; most > 1 && turn < most; ++turn) {
       result.push_back(inputs);
       for (size_t i = 0; i < inputs.size(); ++i) {
-        if (rotations_[i] != nullptr && candidate.inputs[i] == Format::kLinear)
+        if (rotations_[i] != nullptr && candidate.inputs[i] == Layout::kLinear)
           result.back()[i] = rotations_[i]->copy(turn);
       }
     }
@@ -350,7 +350,7 @@ class DeviceProfiler final : public Profiler {
   Stages& stages_;
   Log& log_;
   std::string selected_;
-  std::vector<std::map<Format, std::unique_ptr<GuardedBuffer>>> inputs_;
+  std::vector<std::map<Layout, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
   std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
   size_t cacheBytes_ = 0;                             // 0: nobody says, and nothing is rotated

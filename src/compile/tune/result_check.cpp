@@ -60,7 +60,7 @@ void ResultCheck::clear() {
   converters_.clear();
 }
 
-ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Format from, Format to) {
+ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Layout from, Layout to) {
   const auto key = fmt::format("{} {} {} {}", name(tensor.dtype), tensor.dims.text(), name(from), name(to));
   const auto found = converters_.find(key);
   if (found != converters_.end()) return found->second.get();
@@ -92,7 +92,7 @@ ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Format 
   return nullptr;
 }
 
-bool ResultCheck::convert(const TensorDesc& tensor, Format from, Format to, const void* source, void* target) {
+bool ResultCheck::convert(const TensorDesc& tensor, Layout from, Layout to, const void* source, void* target) {
   if (from == to) {
     device_.copy(target, source, storageBytes(tensor.dtype, tensor.dims, from), runtime::CopyKind::kDeviceToDevice,
                  nullptr);
@@ -108,11 +108,11 @@ bool ResultCheck::convert(const TensorDesc& tensor, Format from, Format to, cons
   return true;
 }
 
-bool ResultCheck::sample(const TensorDesc& tensor, Format format, const void* data, std::vector<std::byte>& into) {
+bool ResultCheck::sample(const TensorDesc& tensor, Layout format, const void* data, std::vector<std::byte>& into) {
   std::unique_ptr<Scratch> linear;
-  if (format != Format::kLinear) {
-    linear = std::make_unique<Scratch>(device_, storageBytes(tensor.dtype, tensor.dims, Format::kLinear));
-    if (!convert(tensor, format, Format::kLinear, data, linear->data())) return false;
+  if (format != Layout::kLinear) {
+    linear = std::make_unique<Scratch>(device_, storageBytes(tensor.dtype, tensor.dims, Layout::kLinear));
+    if (!convert(tensor, format, Layout::kLinear, data, linear->data())) return false;
     data = linear->data();
   }
   const auto runs = runsOf(tensor.dims.count(), tensor.dtype);

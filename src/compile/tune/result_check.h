@@ -27,7 +27,7 @@ class ResultCheck {
   // Forgets what was expected.
   void clear();
   // Writes a tensor in another format; false when the device has no kernel for that.
-  bool convert(const TensorDesc& tensor, Format from, Format to, const void* source, void* target);
+  bool convert(const TensorDesc& tensor, Layout from, Layout to, const void* source, void* target);
   // Takes the results that lie at `outputs`, whose kernels are done, as the right ones.
   void expect(const Problem& problem, const Candidate& candidate, std::span<void* const> outputs);
   bool expects() const { return !expected_.empty(); }
@@ -37,9 +37,9 @@ class ResultCheck {
 
  private:
   struct Converter;
-  Converter* converter(const TensorDesc& tensor, Format from, Format to);
+  Converter* converter(const TensorDesc& tensor, Layout from, Layout to);
   // A part of a tensor in linear order; false when it cannot be brought into that order.
-  bool sample(const TensorDesc& tensor, Format format, const void* data, std::vector<std::byte>& into);
+  bool sample(const TensorDesc& tensor, Layout format, const void* data, std::vector<std::byte>& into);
 
   runtime::Device& device_;
   Log& log_;

@@ -8,6 +8,7 @@
 #include "compile/tune/test_data.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/relayout.h"
 #include "core/storage.h"
 #include "core/strided.h"
 #include "ops/check.h"
@@ -18,37 +19,11 @@ namespace {
 
 using runtime::CopyKind;
 
-// Element offset in memory of an index.
-int64_t offsetOf(const Dims& dims, Format format, const Dims& index) {
-  const int64_t block = channelBlock(format);
-  int64_t offset = 0;
-  if (block == 1) {
-    const auto strides = stridesOf(dims, format);
-    for (int axis = 0; axis < dims.rank; ++axis) offset += index[axis] * strides[static_cast<size_t>(axis)];
-    return offset;
-  }
-  for (int axis = 0; axis < dims.rank; ++axis) {
-    const int64_t extent = axis == 1 ? (dims[1] + block - 1) / block : dims[axis];
-    offset = offset * extent + (axis == 1 ? index[1] / block : index[axis]);
-  }
-  return offset * block + (dims.rank > 1 ? index[1] % block : 0);
-}
-
-template <typename Body>
-void eachIndex(const Dims& dims, Body&& body) {
-  Dims index;
-  for (int axis = 0; axis < dims.rank; ++axis) index.push(0);
-  for (int64_t i = 0; i < dims.count(); ++i) {
-    body(i, index);
-    for (int axis = dims.rank - 1; axis >= 0 && ++index[axis] == dims[axis]; --axis) index[axis] = 0;
-  }
-}
-
-// Device memory that holds a tensor in a format, zero where the format pads.
+// Device memory that holds a tensor in a layout, zero where the layout pads.
 class FormattedTensor {
  public:
-  FormattedTensor(runtime::Device& device, DataType dtype, const Dims& dims, Format format)
-      : device_(device), dtype_(dtype), dims_(dims), format_(format), host_(storageBytes(dtype, dims, format)) {
+  FormattedTensor(runtime::Device& device, DataType dtype, const Dims& dims, Layout layout)
+      : device_(device), dtype_(dtype), dims_(dims), layout_(layout), host_(storageBytes(dtype, dims, layout)) {
     data_ = device_.allocate(std::max<size_t>(host_.size(), 1), 256);
     upload();
   }
@@ -58,32 +33,18 @@ class FormattedTensor {
 
   void* data() const { return data_; }
   void put(const TensorView& from) {
-    if (format_ == Format::kLinear) {
-      std::memcpy(host_.data(), from.data, host_.size());
-    } else {
-      const TensorView to{host_.data(), dtype_, dims_};
-      eachIndex(dims_, [&](int64_t i, const Dims& index) { move(from, i, to, offsetOf(dims_, format_, index)); });
-    }
+    copyTo(layout_, from, Layout::kLinear, host_.data());
     upload();
   }
   HostTensor take() {
     device_.copy(host_.data(), data_, host_.size(), CopyKind::kDeviceToHost, nullptr);
     device_.synchronize(nullptr);
     HostTensor result(dtype_, dims_);
-    const TensorView from{host_.data(), dtype_, dims_};
-    eachIndex(dims_,
-              [&](int64_t i, const Dims& index) { move(from, offsetOf(dims_, format_, index), result.view(), i); });
+    copyTo(Layout::kLinear, {host_.data(), dtype_, dims_}, layout_, result.view().data);
     return result;
   }
 
  private:
-  void move(const TensorView& from, int64_t source, const TensorView& to, int64_t target) const {
-    if (isFloating(dtype_)) {
-      to.storeDouble(target, from.loadDouble(source));
-    } else {
-      to.storeInt(target, from.loadInt(source));
-    }
-  }
   void upload() {
     device_.copy(data_, host_.data(), host_.size(), CopyKind::kHostToDevice, nullptr);
     device_.synchronize(nullptr);
@@ -91,7 +52,7 @@ class FormattedTensor {
   runtime::Device& device_;
   DataType dtype_;
   Dims dims_;
-  Format format_;
+  Layout layout_;
   std::vector<char> host_;
   void* data_ = nullptr;
 };
@@ -162,7 +123,7 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
   std::vector<std::unique_ptr<FormattedTensor>> memory;
   std::vector<void*> pointers[2];
   std::vector<runtime::TensorShape> shapes[2];
-  const auto place = [&](size_t side, const TensorDesc& desc, Format format) -> FormattedTensor& {
+  const auto place = [&](size_t side, const TensorDesc& desc, Layout format) -> FormattedTensor& {
     memory.push_back(std::make_unique<FormattedTensor>(device, desc.dtype, desc.dims, format));
     pointers[side].push_back(memory.back()->data());
     shapes[side].push_back({desc.dtype, desc.dims, format});
@@ -190,7 +151,7 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
   const auto kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log});
   const auto instance = kernel->instantiate();
   const size_t workspaceBytes = runtime::configure(*instance, {shapes[0], shapes[1], &problem.symbols});
-  FormattedTensor workspace(device, DataType::kI8, {static_cast<int64_t>(workspaceBytes)}, Format::kLinear);
+  FormattedTensor workspace(device, DataType::kI8, {static_cast<int64_t>(workspaceBytes)}, Layout::kLinear);
   instance->launch({pointers[0].data(), pointers[1].data(), workspace.data(), nullptr});
   device.synchronize(nullptr);
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -1,7 +1,7 @@
 // Changes the memory format of a tensor; its value stays.
 #pragma once
 
-#include "core/format.h"
+#include "core/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -10,8 +10,8 @@ namespace tenon::ops {
 // given different formats. The reference, which knows linear tensors only, copies.
 struct Reformat {
   static constexpr std::string_view kName = "reformat";
-  Format from = Format::kLinear;
-  Format to = Format::kLinear;
+  Layout from = Layout::kLinear;
+  Layout to = Layout::kLinear;
   static constexpr auto fields = std::tuple{field("from", &Reformat::from), field("to", &Reformat::to)};
 
   Facts facts() const;

@@ -55,7 +55,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     scores.push(q_.rows);
     scores.push(k_.rows);
     if (op_.hasMask) {
-      const auto strides = stridesWithin(shapes.inputs[op_.maskInput()].dims, Format::kLinear, scores);
+      const auto strides = stridesWithin(shapes.inputs[op_.maskInput()].dims, Layout::kLinear, scores);
       maskUnit_ = strides;
       maskRow_ = strides[static_cast<size_t>(scores.rank - 2)];
       maskColumn_ = strides[static_cast<size_t>(scores.rank - 1)];

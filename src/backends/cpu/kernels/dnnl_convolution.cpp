@@ -45,22 +45,22 @@ memory::desc weightsDesc(const Dims& w, int64_t groups, bool plainTag) {
 }
 
 // Blocks of this machine's vectors. Plans of others bring other blocks, for which the reference may be all there is.
-bool isOwnBlock(Format format) {
-  return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Format::kBlocked16 : Format::kBlocked8);
+bool isOwnBlock(Layout format) {
+  return format == (platform::bestIsa() == platform::Isa::kAvx512 ? Layout::kBlocked16 : Layout::kBlocked8);
 }
 
 // How the operands are described: the epilogue as post-operations, which not every implementation takes, or after it;
 // and as what images of one channel or pixel are read.
 struct Way {
   bool inside = true;
-  Format reading = Format::kChannelsLast;
+  Layout reading = Layout::kChannelsLast;
 };
 constexpr Way kWays[] = {
-    {true, Format::kChannelsLast}, {true, Format::kLinear}, {false, Format::kChannelsLast}, {false, Format::kLinear}};
+    {true, Layout::kChannelsLast}, {true, Layout::kLinear}, {false, Layout::kChannelsLast}, {false, Layout::kLinear}};
 
 // Shapes whose tensors are read in one way.
 struct ReadShapes {
-  ReadShapes(const runtime::Shapes& shapes, Format reading) {
+  ReadShapes(const runtime::Shapes& shapes, Layout reading) {
     for (const auto& shape : shapes.inputs) inputs.push_back(readAs(shape, reading));
     outputs = {readAs(shapes.outputs[0], reading)};
     view = {inputs, outputs, shapes.symbols};
@@ -70,7 +70,7 @@ struct ReadShapes {
 };
 
 bool sameFormats(const runtime::Shapes& a, const runtime::Shapes& b) {
-  return a.inputs[0].format == b.inputs[0].format && a.outputs[0].format == b.outputs[0].format;
+  return a.inputs[0].layout == b.inputs[0].layout && a.outputs[0].layout == b.outputs[0].layout;
 }
 
 template <typename Op>
@@ -135,10 +135,10 @@ ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel
 template <typename Op>
 struct Operands {
   Operands(const Op& op, const runtime::Shapes& shapes, bool weightsAreFixed)
-      : x(dnnlDesc(shapes.inputs[0].dims, shapes.inputs[0].format)),
+      : x(dnnlDesc(shapes.inputs[0].dims, shapes.inputs[0].layout)),
         weights(weightsDesc<Op>(shapes.inputs[1].dims, op.groups, !weightsAreFixed)),
-        bias(op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Format::kLinear) : memory::desc()),
-        y(dnnlDesc(shapes.outputs[0].dims, shapes.outputs[0].format)) {}
+        bias(op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Layout::kLinear) : memory::desc()),
+        y(dnnlDesc(shapes.outputs[0].dims, shapes.outputs[0].layout)) {}
   memory::desc x, weights, bias, y;
 };
 
@@ -155,8 +155,11 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
   bool allInPadding = false;  // a window may lie there
   for (int i = 0; i < spatial; ++i) {
     const auto at = static_cast<size_t>(i);
+    constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
     strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
-    dilations.push_back(op.dilations.empty() ? 0 : op.dilations[at] - 1);
+    if ((kForwards ? y : x).dims[i + 2] == 1)
+      strides.back() = untakenStride(strides.back(), (kForwards ? x : y).dims[i + 2]);
+    dilations.push_back(op.dilations.empty() || w.dims[i + 2] == 1 ? 0 : op.dilations[at] - 1);
     before.push_back(op.prePadding.empty() ? 0 : value(op.prePadding[at]));
     const int64_t reach = (w.dims[i + 2] - 1) * (dilations.back() + 1) + 1;
     if constexpr (std::is_same_v<Op, ops::Convolution>) {
@@ -166,6 +169,7 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
     }
     allInPadding = allInPadding || std::max(before.back(), after.back()) >= reach;
   }
+  checkWindow({&strides, &dilations, &before, &after});
   const auto extras = shapes.inputs.subspan(firstExtra_);
   if (!inside && op.epilogue.empty()) return;  // the same as inside
   if (inside && allInPadding && !extras.empty()) {
@@ -175,7 +179,7 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   const auto attributes = epilogue_.configure(extras, y, inside);
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
-  const bool fastOnly = kernel_.demand.trial && isOwnBlock(y.format);
+  const bool fastOnly = kernel_.demand.trial && isOwnBlock(y.layout);
   bool isRefused = false;
   const auto look = [&](const Primitive& primitive) {
     isRefused = fastOnly && speedOf(primitive.impl_info_str()) == Speed::kPlain;
@@ -231,14 +235,14 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
   const bool isSmall = runsAlone(pixels(shapes.outputs[0].dims) * w.count() /
                                  (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
-  const ReadShapes channelsLast(shapes, Format::kChannelsLast);
-  const ReadShapes linear(shapes, Format::kLinear);
+  const ReadShapes channelsLast(shapes, Layout::kChannelsLast);
+  const ReadShapes linear(shapes, Layout::kLinear);
   const bool isOne = sameFormats(channelsLast.view, linear.view);
   const auto read = [&](size_t way) -> const runtime::Shapes& {
-    return kWays[way].reading == Format::kLinear ? linear.view : channelsLast.view;
+    return kWays[way].reading == Layout::kLinear ? linear.view : channelsLast.view;
   };
   const auto showWay = [&](size_t way, const auto& see) {
-    if (!isOne || kWays[way].reading == Format::kChannelsLast) show(read(way), kWays[way].inside, see);
+    if (!isOne || kWays[way].reading == Layout::kChannelsLast) show(read(way), kWays[way].inside, see);
   };
   Ways<Primitive, decltype(showWay)> ways(std::size(kWays), showWay);
   // Products are cut into pieces by the number of threads, and rounding with them: they run alone.

@@ -17,11 +17,11 @@ class LrnInstance final : public runtime::KernelInstance, public runtime::Chosen
 
   size_t configure(const runtime::Shapes& shapes) override {
     implementation_.clear();
-    const auto x = readAs(shapes.inputs[0], Format::kChannelsLast);
+    const auto x = readAs(shapes.inputs[0], Layout::kChannelsLast);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const auto showOne = [&](size_t, const auto& see) {
-      eachLrn(see, attributes, dnnlDesc(x.dims, x.format), op_.window, static_cast<float>(op_.alpha),
+      eachLrn(see, attributes, dnnlDesc(x.dims, x.layout), op_.window, static_cast<float>(op_.alpha),
               static_cast<float>(op_.beta), static_cast<float>(op_.k));
     };
     Ways<dnnl::lrn_forward::primitive_desc, decltype(showOne)> ways(1, showOne);

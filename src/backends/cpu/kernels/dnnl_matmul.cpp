@@ -133,7 +133,7 @@ Operands MatMulInstance::describe(const runtime::Shapes& shapes, const Way& way)
     }
   }
   if (!o.inside) o.extras.assign(extras.begin(), extras.end());
-  o.output = o.inside ? runtime::TensorShape{y.dtype, yDims, Format::kLinear} : y;
+  o.output = o.inside ? runtime::TensorShape{y.dtype, yDims, Layout::kLinear} : y;
   return o;
 }
 

@@ -11,7 +11,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 // As what images of one channel or pixel are read.
-constexpr Format kReadings[] = {Format::kChannelsLast, Format::kLinear};
+constexpr Layout kReadings[] = {Layout::kChannelsLast, Layout::kLinear};
 
 class PoolingInstance final : public runtime::KernelInstance, public runtime::Chosen {
  public:
@@ -31,9 +31,11 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     for (int i = 0; i < x.dims.rank - 2; ++i) {
       const auto at = static_cast<size_t>(i);
       strides.push_back(op_.strides.empty() ? 1 : op_.strides[at]);
+      if (y.dims[i + 2] == 1) strides.back() = untakenStride(strides.back(), x.dims[i + 2]);
       before.push_back(op_.prePadding.empty() ? 0 : value(op_.prePadding[at]));
       after.push_back((y.dims[i + 2] - 1) * strides.back() + op_.window[at] - x.dims[i + 2] - before.back());
     }
+    checkWindow({&strides, &before, &after});
     const auto algorithm = op_.type == ops::PoolingType::kMax ? dnnl::algorithm::pooling_max
                            : op_.exclusive                    ? dnnl::algorithm::pooling_avg_exclude_padding
                                                               : dnnl::algorithm::pooling_avg_include_padding;
@@ -44,7 +46,7 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     const auto showWay = [&](size_t way, const auto& see) {
       const auto in = readAs(x, kReadings[way]);
       const auto out = readAs(y, kReadings[way]);
-      eachPooling(see, attributes, algorithm, dnnlDesc(in.dims, in.format), dnnlDesc(out.dims, out.format), strides,
+      eachPooling(see, attributes, algorithm, dnnlDesc(in.dims, in.layout), dnnlDesc(out.dims, out.layout), strides,
                   op_.window, before, after);
     };
     Ways<dnnl::pooling_forward::primitive_desc, decltype(showWay)> ways(std::size(kReadings), showWay);

@@ -33,7 +33,7 @@ class GatherInstance final : public runtime::KernelInstance {
     extent_ = data.dims[axis];
     rowBytes_ = data.dims.count(axis + 1, rank) * (bits(data.dtype) / 8);
     picks_ = indices.dims.count();
-    if (data.format == Format::kChannelsLast && axis == 1) {
+    if (data.layout == Layout::kChannelsLast && axis == 1) {
       outer_ = data.dims[0] * data.dims.count(2, rank);
       rowBytes_ = bits(data.dtype) / 8;
     }

@@ -33,7 +33,7 @@ void configureCopy(StridedCopy& copy, const ops::Transpose& op, const Shapes& sh
 void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& y = shapes.outputs[0];
-  const int64_t block = std::max(channelBlock(x.format), channelBlock(y.format));
+  const int64_t block = std::max(channelBlock(x.layout), channelBlock(y.layout));
   copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0,
                  pitchedWithinSplit(y, y.dims, block), 0, elementBytes(x.dtype));
 }
@@ -60,7 +60,7 @@ class ConcatInstance final : public runtime::KernelInstance {
   explicit ConcatInstance(const ops::Concat& op) : op_(op) {}
   size_t configure(const Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
-    const int64_t block = channelBlock(y.format);
+    const int64_t block = channelBlock(y.layout);
     const int axis = op_.axis < 0 ? op_.axis + y.dims.rank : op_.axis;
     const auto to = pitchedWithinSplit(y, y.dims, block);
     const int64_t step = block == 1 || axis < 2 ? to[static_cast<size_t>(axis)] : to[static_cast<size_t>(axis) + 1];

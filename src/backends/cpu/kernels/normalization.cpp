@@ -48,7 +48,7 @@ Strides parameterStrides(const ops::Normalization& op, const Dims& parameter, co
   const bool perGroup = op.groups > 1 && parameter.rank == x.rank && parameter[1] == op.groups && parameter[1] != x[1];
   Dims space = x;
   if (perGroup) space[1] = op.groups;
-  const auto own = stridesWithin(parameter, Format::kLinear, space);
+  const auto own = stridesWithin(parameter, Layout::kLinear, space);
   if (op.groups <= 1) return own;
   Strides result{};
   for (int axis = 0; axis < x.rank; ++axis) {

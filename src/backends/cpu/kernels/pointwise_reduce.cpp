@@ -25,7 +25,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
 
   size_t configure(const runtime::Shapes& shapes) override {
     loops_ = PointwiseReduceLoops(op_, shapes.inputs, shapes.outputs[0]);
-    runner_.configure(shapes.inputs, runtime::TensorShape{DataType::kF32, loops_.dims, Format::kLinear});
+    runner_.configure(shapes.inputs, runtime::TensorShape{DataType::kF32, loops_.dims, Layout::kLinear});
     inputs_ = shapes.inputs.size();
     elementBytes_.clear();
     for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);

@@ -62,7 +62,7 @@ class ReduceInstance final : public runtime::KernelInstance {
     const auto& y = shapes.outputs[0];
     std::vector<bool> isReduced(static_cast<size_t>(x.dims.rank), false);
     for (const int64_t axis : op_.axes) isReduced[static_cast<size_t>(axis < 0 ? axis + x.dims.rank : axis)] = true;
-    const auto own = stridesOf(y.dims, y.format);
+    const auto own = stridesOf(y.dims, y.layout);
     std::vector<int64_t> outStrides(isReduced.size(), 0);
     for (size_t axis = 0, to = 0; axis < isReduced.size(); ++axis) {
       if (op_.keepDims) {
@@ -71,7 +71,7 @@ class ReduceInstance final : public runtime::KernelInstance {
         outStrides[axis] = own[to++];
       }
     }
-    axes_ = splitAxes(x.dims, stridesOf(x.dims, x.format), isReduced, outStrides);
+    axes_ = splitAxes(x.dims, stridesOf(x.dims, x.layout), isReduced, outStrides);
     outputs_ = y.dims.count();
     reducedCount_ = 1;
     for (const int64_t extent : axes_.reduced.extents) reducedCount_ *= extent;
@@ -185,7 +185,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   size_t configure(const Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
-    const auto own = stridesOf(x.dims, x.format);
+    const auto own = stridesOf(x.dims, x.layout);
     std::vector<bool> isReduced(static_cast<size_t>(x.dims.rank), false);
     isReduced[axis] = true;
     axes_ = splitAxes(x.dims, own, isReduced, std::vector<int64_t>(own.begin(), own.end()));

@@ -59,7 +59,7 @@ class ResizeInstance final : public runtime::KernelInstance {
     // Axes in the order of memory.
     std::vector<int> order(static_cast<size_t>(x.dims.rank));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-    if (x.format == Format::kChannelsLast) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    if (x.layout == Layout::kChannelsLast) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
     std::vector<int64_t> extents;
     for (const int axis : order) extents.push_back(x.dims[axis]);
     passes_.clear();

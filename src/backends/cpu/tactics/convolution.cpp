@@ -24,7 +24,7 @@ class ConvolutionTactic final : public TiledConvolution {
     if (problem.inputs[0].dims[1] > kPlanarChannels || op.groups != 1) return;
     if (!op.dilations.empty() && op.dilations[1] != 1) return;
     auto planar = candidates.front();
-    planar.inputs[0] = Format::kLinear;
+    planar.inputs[0] = Layout::kLinear;
     candidates.push_back(std::move(planar));
   }
 };

@@ -26,7 +26,7 @@ class GatherTactic final : public SimpleTactic {
     const int rank = problem.inputs[0].dims.rank;
     const bool alongChannels = op->axis == 1 || op->axis == 1 - rank;
     if (rank >= 4 && rank <= 5 && alongChannels && problem.inputs[1].dims.rank == 1) {
-      result.push_back({std::string(name()), "", {Format::kChannelsLast, Format::kLinear}, {Format::kChannelsLast}});
+      result.push_back({std::string(name()), "", {Layout::kChannelsLast, Layout::kLinear}, {Layout::kChannelsLast}});
     }
     allowPitch(result);
     return result;

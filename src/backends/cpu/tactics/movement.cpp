@@ -12,9 +12,10 @@ namespace tenon::backends::cpu {
 namespace {
 
 // Whether the tensor can be in the format: images in blocks of channels have whole ones.
-compile::Support canBe(const compile::TensorDesc& tensor, Format format) {
+compile::Support canBe(const compile::TensorDesc& tensor, Layout format) {
   const int64_t block = channelBlock(format);
-  if (tensor.dims.rank < 3 && format != Format::kLinear)
+  if (!format.isDense() && block == 1) return compile::no("{} is padded", tenon::name(format));
+  if (tensor.dims.rank < 3 && format != Layout::kLinear)
     return compile::no("{} axes have no {} form", tensor.dims.rank, tenon::name(format));
   if (block > 1 && (tensor.dims.rank != 4 || tensor.dims[1] % block != 0)) {
     return compile::no("{} is no image of whole blocks of {} channels", tensor.dims.text(), block);
@@ -58,7 +59,7 @@ class MovementTactic final : public SimpleTactic {
       addBlockedCandidate(name(), problem, result);
       const auto& last = result.back();  // every part must be in blocks then
       const bool mixed =
-          std::any_of(last.inputs.begin(), last.inputs.end(), [&](Format format) { return format != last.outputs[0]; });
+          std::any_of(last.inputs.begin(), last.inputs.end(), [&](Layout format) { return format != last.outputs[0]; });
       if (mixed && channelBlock(last.outputs[0]) > 1) result.pop_back();
     }
     const auto* slice = problem.op.as<ops::Slice>();

@@ -32,7 +32,7 @@ class PointwiseReduceTactic final : public SimpleTactic {
       auto last = all[0];
       for (size_t i = 0; i < problem.inputs.size(); ++i) {
         const auto& input = problem.inputs[i];
-        if (input.constant == nullptr && input.dims.rank >= 4) last.inputs[i] = Format::kChannelsLast;
+        if (input.constant == nullptr && input.dims.rank >= 4) last.inputs[i] = Layout::kChannelsLast;
       }
       all.push_back(last);
     }

@@ -41,7 +41,7 @@ class PoolingTactic final : public SimpleTactic {
     return result;
   }
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
-    return candidate.outputs[0] == Format::kChannelsLast ? 15 : 40;
+    return candidate.outputs[0] == Layout::kChannelsLast ? 15 : 40;
   }
 
  private:

@@ -22,7 +22,7 @@ class ReductionTactic final : public SimpleTactic {
     auto result = SimpleTactic::candidates(problem);
     const int in = problem.inputs[0].dims.rank;
     if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4) {
-      result.push_back({std::string(name()), "", {Format::kChannelsLast}, {Format::kLinear}});
+      result.push_back({std::string(name()), "", {Layout::kChannelsLast}, {Layout::kLinear}});
     }
     return result;
   }

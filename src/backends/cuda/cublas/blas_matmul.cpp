@@ -167,7 +167,7 @@ std::string blasRefusal(const ops::MatMul&, const runtime::Shapes& shapes) {
     if (dims.count() == 0) return fmt::format("operand {} is empty", i);
     if (batchOf(dims) != 1 && batchOf(dims) != batchOf(y.dims))
       return fmt::format("operand {} broadcasts some batch axes and not others", i);
-    if (shapes.inputs[i].format != Format::kLinear) return "an operand that is not in rows";
+    if (shapes.inputs[i].layout != Layout::kLinear) return "an operand that is not in rows";
   }
   return {};
 }

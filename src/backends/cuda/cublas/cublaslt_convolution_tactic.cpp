@@ -58,7 +58,7 @@ class PointTactic final : public compile::Tactic {
     std::vector<Candidate> result;
     for (const auto& algorithm : BlasProduct(shape, *matrices.epilogue(), problem.tf32).search(kMost, problem.more)) {
       auto candidate = channelsLastCandidate(name(), problem);
-      candidate.inputs[1] = Format::kLinear;
+      candidate.inputs[1] = Layout::kLinear;
       candidate.variant = BlasChoice{true, false, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
       result.push_back(std::move(candidate));
     }

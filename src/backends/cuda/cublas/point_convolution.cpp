@@ -24,7 +24,7 @@ Dims asMatrix(const runtime::TensorShape& extra, const Dims& y) {
   const int channelAxis = dims.rank - y.rank + 1;
   if (channelAxis < 0 || dims.count() == 0) return {};
   if (dims[channelAxis] == y[1] && dims.count() == y[1]) return {y[1]};
-  const bool inPlace = extra.format == Format::kChannelsLast || places == y[0];
+  const bool inPlace = extra.layout == Layout::kChannelsLast || places == y[0];
   return dims == y && inPlace ? Dims{places, y[1]} : Dims{};
 }
 
@@ -41,20 +41,20 @@ PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Sh
     return;
   }
   const int64_t places = y.dims[0] * y.dims.count(2, y.dims.rank);
-  if (places != y.dims[0] && (x.format != Format::kChannelsLast || y.format != Format::kChannelsLast)) {
+  if (places != y.dims[0] && (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast)) {
     refusal = "tensors that are not channels-last";
     return;
   }
-  inputs.push_back({x.dtype, {places, x.dims[1]}, Format::kLinear});
-  inputs.push_back({w.dtype, {w.dims[0], w.dims[1]}, Format::kLinear});
+  inputs.push_back({x.dtype, {places, x.dims[1]}, Layout::kLinear});
+  inputs.push_back({w.dtype, {w.dims[0], w.dims[1]}, Layout::kLinear});
   for (size_t i = 2; i < shapes.inputs.size(); ++i) {
     const auto& extra = shapes.inputs[i];
     const bool isBias = op.hasBias && i == 2;
     const Dims dims = isBias ? extra.dims : asMatrix(extra, y.dims);
     if (dims.rank == 0) refusal = fmt::format("an operand of {} in the epilogue", extra.dims.text());
-    inputs.push_back({extra.dtype, dims, Format::kLinear});
+    inputs.push_back({extra.dtype, dims, Layout::kLinear});
   }
-  outputs.push_back({y.dtype, {places, y.dims[1]}, Format::kLinear});
+  outputs.push_back({y.dtype, {places, y.dims[1]}, Layout::kLinear});
 }
 
 }  // namespace tenon::backends::cuda

@@ -84,7 +84,7 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     findPlan(shapes);
     const auto& y = shapes.outputs[0];
     packed_ = nullptr;
-    if (kernel_.program.hasFilters && y.format == Format::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
+    if (kernel_.program.hasFilters && y.layout == Layout::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
       packed_ = kernel_.packedWeights();
       if (packed_ == nullptr)
         throw Unsupported("cuDNN: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());

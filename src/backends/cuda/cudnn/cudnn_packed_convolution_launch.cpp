@@ -29,7 +29,7 @@ class PackedInstance final : public runtime::KernelInstance {
     packer_.configure(packed, shapes.inputs[0]);
     std::vector<runtime::TensorShape> inputs(shapes.inputs.begin(), shapes.inputs.end());
     inputs[0].dims = packed.x;
-    inputs[0].format = Format::kChannelsLast;
+    inputs[0].layout = Layout::kChannelsLast;
     inputs[1].dims = packed.w;
     inputs_.assign(inputs.size(), nullptr);
     constexpr size_t kAlignment = 256;

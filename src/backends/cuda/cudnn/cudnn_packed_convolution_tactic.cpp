@@ -32,8 +32,8 @@ struct PackedProblem {
  private:
   static PackedConvolution make(const Problem& from, const ops::Convolution& convolution) {
     std::vector<runtime::TensorShape> inputs, outputs;
-    for (const auto& input : from.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
-    for (const auto& output : from.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+    for (const auto& input : from.inputs) inputs.push_back({input.dtype, input.dims, Layout::kLinear});
+    for (const auto& output : from.outputs) outputs.push_back({output.dtype, output.dims, Layout::kLinear});
     return {convolution, {inputs, outputs, &from.symbols}};
   }
 };
@@ -61,10 +61,10 @@ class PackedTactic final : public compile::Tactic {
     std::vector<Candidate> result;
     for (auto& candidate : windowCandidates(name(), dnn::windowOp(blocks.op), blocks.problem)) {
       if (result.size() == kMost) break;
-      if (candidate.outputs[0] != Format::kChannelsLast ||
+      if (candidate.outputs[0] != Layout::kChannelsLast ||
           dnn::Choice::parse(candidate.variant).fusion != dnn::Fusion::kWhole)
         continue;
-      candidate.inputs[0] = Format::kLinear;
+      candidate.inputs[0] = Layout::kLinear;
       result.push_back(std::move(candidate));
     }
     return result;

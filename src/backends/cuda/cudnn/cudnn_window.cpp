@@ -78,7 +78,7 @@ Tensor makeTensor(const runtime::TensorShape& shape, int rank, bool narrow, Elem
       dims.push(shape.dims[axis]);
     }
   }
-  const auto strides = stridesOf(dims, shape.format);
+  const auto strides = stridesOf(dims, shape.layout);
   const int missing = rank - dims.rank;
   for (int axis = 0; axis < rank; ++axis) {
     tensor.dims.push_back(axis < missing ? 1 : dims[axis - missing]);
@@ -128,7 +128,7 @@ std::string windowRefusal(const WindowOp& op, const runtime::Shapes& shapes) {
       if (operand.dtype != x.dtype) return fmt::format("operands of {} and {}", name(x.dtype), name(operand.dtype));
       if (operand.dims.count() == 0) return "an operand is empty";
       if (operand.dims.rank > x.dims.rank) return fmt::format("an operand of {} axes", operand.dims.rank);
-      if (operand.format != Format::kLinear && operand.format != Format::kChannelsLast) return "a blocked format";
+      if (operand.layout != Layout::kLinear && operand.layout != Layout::kChannelsLast) return "a blocked format";
     }
   }
   if (x.dtype != DataType::kF32 && x.dtype != DataType::kF16 && x.dtype != DataType::kBF16) {
@@ -156,7 +156,7 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
   const Tensor y = describe(yShape, narrow);
   const auto xId = result.give(describe(shapes.inputs[0], narrow), {0});
   auto weights = shapes.inputs[1];
-  weights.format = yShape.format;
+  weights.layout = yShape.layout;
   const auto wId = result.give(describe(weights, narrow), {1});
   const auto epilogue = op.wholeEpilogue();
   const bool bare = fusion == Fusion::kBare || epilogue.empty();
@@ -178,7 +178,7 @@ SourcedGraph windowGraph(const Chip& chip, const WindowOp& op, const runtime::Sh
       const int64_t channels = bias.dims[0];
       bias.dims = Dims{1, channels};
       for (int axis = 2; axis < rank; ++axis) bias.dims.push(1);
-      bias.format = yShape.format;
+      bias.layout = yShape.layout;
       operands.push_back(result.give(describe(bias, false), {2}));
     }
     for (size_t i = op.firstExtra(); i < shapes.inputs.size(); ++i) {

@@ -72,7 +72,7 @@ Code packImageCode(int64_t channels, int64_t blockHeight, int64_t blockWidth) {
 }
 
 void ImagePacker::configure(const PackedConvolution& packed, const runtime::TensorShape& x) {
-  const auto strides = stridesOf(x.dims, x.format);
+  const auto strides = stridesOf(x.dims, x.layout);
   parameters_ = {};
   parameters_.image = strides[0];
   parameters_.channel = strides[1];

@@ -27,17 +27,17 @@ constexpr size_t kReadyMade = 3;      // operations of bias, residual and activa
 constexpr size_t kMostBare = 3;       // where the fused ones stand as well
 constexpr size_t kMostLinear = 2;     // of half types in rows, which the tensor cores do not read as they are
 
-Candidate formatsOf(std::string_view tactic, const Problem& problem, Format format) {
+Candidate formatsOf(std::string_view tactic, const Problem& problem, Layout format) {
   Candidate candidate{std::string(tactic), "", {}, {format}};
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     const auto& input = problem.inputs[i];
-    candidate.inputs.push_back(i == 1 || input.constant != nullptr || input.dims.rank < 4 ? Format::kLinear : format);
+    candidate.inputs.push_back(i == 1 || input.constant != nullptr || input.dims.rank < 4 ? Layout::kLinear : format);
   }
   return candidate;
 }
 
-bool hasFormat(const Problem& problem, Format format) {
-  if (format == Format::kLinear) return true;
+bool hasFormat(const Problem& problem, Layout format) {
+  if (format == Layout::kLinear) return true;
   const auto& w = problem.inputs[1];
   return problem.outputs[0].dims.rank >= 4 && (w.constant != nullptr || !dnn::needsPacking(w.dims));
 }
@@ -59,8 +59,8 @@ compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) 
   if (!dnn::library().missing.empty()) return compile::no("{}", dnn::library().missing);
   std::vector<runtime::TensorShape> inputs;
   std::vector<runtime::TensorShape> outputs;
-  for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
-  for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+  for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Layout::kLinear});
+  for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Layout::kLinear});
   const auto refusal = dnn::windowRefusal(op, {inputs, outputs, &problem.symbols});
   if (!refusal.empty()) return compile::no("{}", refusal);
   const auto epilogue = op.wholeEpilogue();
@@ -80,8 +80,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
-  for (const Format format : {Format::kChannelsLast, Format::kLinear}) {
-    if (!hasFormat(problem, format) || (flat && format != Format::kLinear)) continue;
+  for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
+    if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
@@ -89,7 +89,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
     size_t most = kMostFused;
-    if (half && !flat && format == Format::kLinear && hasFormat(problem, Format::kChannelsLast)) most = kMostLinear;
+    if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
     const auto ask = [&](Fusion fusion) {
@@ -121,7 +121,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
 // Engines that are compiled at run time take a good part of a second each.
 void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<const Candidate> candidates) {
   const auto chip = dnn::Chip::here();
-  std::map<std::pair<Format, Fusion>, std::vector<dnn::EngineChoice>> wanted;
+  std::map<std::pair<Layout, Fusion>, std::vector<dnn::EngineChoice>> wanted;
   for (const auto& candidate : candidates) {
     auto choice = dnn::Choice::parse(candidate.variant);
     wanted[{candidate.outputs[0], choice.fusion}].push_back(std::move(choice.engine));
@@ -149,7 +149,7 @@ std::vector<std::byte> windowCode(const dnn::WindowOp& op, const Problem& proble
 
 int windowRank(const Candidate& candidate) {
   const bool bare = candidate.variant.rfind("bare", 0) == 0;
-  return (candidate.outputs[0] == Format::kChannelsLast ? 10 : 14) + (bare ? 2 : 0);
+  return (candidate.outputs[0] == Layout::kChannelsLast ? 10 : 14) + (bare ? 2 : 0);
 }
 
 }  // namespace tenon::backends::cuda

@@ -26,7 +26,7 @@ class OwnTactic : public compile::Tactic {
   std::vector<std::byte> nativeCode(const compile::Problem&, const compile::Candidate&,
                                     const plan::KernelRecord& record) const override;
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
-    return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear ? 0 : 1);
+    return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Layout::kLinear ? 0 : 1);
   }
 
  protected:

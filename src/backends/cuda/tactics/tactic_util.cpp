@@ -4,15 +4,15 @@
 namespace tenon::backends::cuda {
 
 compile::Candidate linearCandidate(std::string_view tactic, const compile::Problem& problem) {
-  return {std::string(tactic), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
-          std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+  return {std::string(tactic), "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
+          std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
 }
 
 compile::Candidate channelsLastCandidate(std::string_view tactic, const compile::Problem& problem) {
   compile::Candidate candidate{std::string(tactic), "", {}, {}};
-  const auto format = [](int rank) { return rank >= 4 && rank <= 5 ? Format::kChannelsLast : Format::kLinear; };
+  const auto format = [](int rank) { return rank >= 4 && rank <= 5 ? Layout::kChannelsLast : Layout::kLinear; };
   for (const auto& input : problem.inputs)
-    candidate.inputs.push_back(input.constant != nullptr ? Format::kLinear : format(input.dims.rank));
+    candidate.inputs.push_back(input.constant != nullptr ? Layout::kLinear : format(input.dims.rank));
   for (const auto& output : problem.outputs) candidate.outputs.push_back(format(output.dims.rank));
   return candidate;
 }

@@ -17,8 +17,8 @@ compile::Candidate channelsLastCandidate(std::string_view tactic, const compile:
 // The operands as a kernel is given them, every one in kLinear.
 struct LinearOperands {
   explicit LinearOperands(const compile::Problem& problem) {
-    for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Format::kLinear});
-    for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Format::kLinear});
+    for (const auto& input : problem.inputs) inputs.push_back({input.dtype, input.dims, Layout::kLinear});
+    for (const auto& output : problem.outputs) outputs.push_back({output.dtype, output.dims, Layout::kLinear});
     shapes = {inputs, outputs, &problem.symbols};
   }
   LinearOperands(const LinearOperands&) = delete;

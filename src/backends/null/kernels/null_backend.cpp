@@ -65,7 +65,7 @@ class NullDevice final : public runtime::Device {
 
 uint64_t bytesOf(std::span<const runtime::TensorShape> shapes) {
   uint64_t bytes = 0;
-  for (const auto& shape : shapes) bytes += storageBytes(shape.dtype, shape.dims, shape.format);
+  for (const auto& shape : shapes) bytes += storageBytes(shape.dtype, shape.dims, shape.layout);
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // The tactic of the device without hardware: two variants of everything, so that there is something to choose.
 #include "compile/tactics/tactic.h"
+#include "ops/op/reformat.h"
 
 namespace tenon::backends {
 namespace {
@@ -14,8 +15,12 @@ class NothingTactic final : public compile::Tactic {
   compile::Support supports(const Problem&) const override { return compile::yes(); }
 
   std::vector<Candidate> candidates(const Problem& problem) const override {
-    const std::vector<Format> inputs(problem.inputs.size(), Format::kLinear);
-    const std::vector<Format> outputs(problem.outputs.size(), Format::kLinear);
+    std::vector<Layout> inputs(problem.inputs.size(), Layout::kLinear);
+    std::vector<Layout> outputs(problem.outputs.size(), Layout::kLinear);
+    if (const auto* reformat = problem.op.as<ops::Reformat>()) {
+      inputs = {reformat->from};
+      outputs = {reformat->to};
+    }
     return {{std::string(name()), "a", inputs, outputs}, {std::string(name()), "b", inputs, outputs}};
   }
 

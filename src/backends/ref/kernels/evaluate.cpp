@@ -36,8 +36,8 @@ class EvaluateInstance final : public runtime::KernelInstance {
   static void views(std::span<const TensorShape> shapes, std::vector<TensorView>& views) {
     views.clear();
     for (const auto& shape : shapes) {
-      if (shape.format != Format::kLinear)
-        throw Unsupported("ref.evaluate: format {}, expected linear", name(shape.format));
+      if (shape.layout != Layout::kLinear)
+        throw Unsupported("ref.evaluate: format {}, expected linear", name(shape.layout));
       views.push_back({nullptr, shape.dtype, shape.dims});
     }
   }

@@ -17,8 +17,8 @@ class EvaluateTactic final : public compile::Tactic {
   Support supports(const Problem&) const override { return compile::yes(); }
 
   std::vector<Candidate> candidates(const Problem& problem) const override {
-    return {{std::string(name()), "", std::vector<Format>(problem.inputs.size(), Format::kLinear),
-             std::vector<Format>(problem.outputs.size(), Format::kLinear)}};
+    return {{std::string(name()), "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
+             std::vector<Layout>(problem.outputs.size(), Layout::kLinear)}};
   }
 
   plan::KernelRecord build(const Problem& problem, const Candidate&) const override {

@@ -202,7 +202,7 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
   window_ = makeWindow(op, kernel_.weights(), x, shapes.outputs[0], shapes.symbols);
   columns_ = 0;
   for (const auto& target : targets_) columns_ += target.channels;
-  planar_ = x.format == Format::kLinear;
+  planar_ = x.layout == Layout::kLinear;
   groupChannels_ = window_.channels / op.groups;
   panels_ = static_cast<int64_t>(kernel_.panels().size());
   groupPanels_ = panels_ / op.groups;

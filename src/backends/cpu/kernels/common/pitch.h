@@ -10,7 +10,7 @@ namespace tenon::backends::cpu {
 
 // stridesOf(), for a shape that may have a pitch.
 inline Strides pitchedStrides(const runtime::TensorShape& shape) {
-  auto strides = stridesOf(shape.dims, shape.format);
+  auto strides = stridesOf(shape.dims, shape.layout);
   if (shape.pitch == 0) return strides;
   for (int axis = 0; axis < shape.dims.rank; ++axis) {
     if (axis != 1)
@@ -32,7 +32,7 @@ inline Strides pitchedStridesWithin(const runtime::TensorShape& operand, const D
 
 // stridesWithinSplit(), for a shape that may have a pitch.
 inline Strides pitchedWithinSplit(const runtime::TensorShape& operand, const Dims& space, int64_t block) {
-  if (operand.pitch == 0) return stridesWithinSplit(operand.dims, operand.format, space, block);
+  if (operand.pitch == 0) return stridesWithinSplit(operand.dims, operand.layout, space, block);
   const auto own = pitchedStridesWithin(operand, space);
   if (block == 1) return own;
   Strides result{own[0], own[1] * block};

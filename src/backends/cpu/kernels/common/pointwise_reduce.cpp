@@ -28,11 +28,11 @@ PointwiseReduceLoops::PointwiseReduceLoops(const ops::PointwiseReduce& op, std::
   size_t widest = 0;
   for (size_t k = 0; k < extents.size(); ++k) widest = extents[k].count() > extents[widest].count() ? k : widest;
   std::vector<Strides> from;
-  for (const auto& input : inputs) from.push_back(stridesWithin(input.dims, input.format, dims));
+  for (const auto& input : inputs) from.push_back(stridesWithin(input.dims, input.layout, dims));
   from.insert(from.begin(), from[widest]);
   std::vector<bool> isReduced(static_cast<size_t>(dims.rank), false);
   for (const int64_t axis : op.axes) isReduced[static_cast<size_t>(axis < 0 ? axis + dims.rank : axis)] = true;
-  const auto own = stridesOf(output.dims, output.format);
+  const auto own = stridesOf(output.dims, output.layout);
   Dims keptDims, reducedDims;
   std::vector<Strides> keptStrides(from.size(), Strides{}), reducedStrides(from.size(), Strides{});
   for (int axis = 0, next = 0; axis < dims.rank; ++axis) {

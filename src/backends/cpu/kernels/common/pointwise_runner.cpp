@@ -59,7 +59,7 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
   outputs_.clear();
   inputTypes_.clear();
   const Dims& dims = outputs[0].dims;
-  const int64_t block = channelBlock(outputs[0].format);
+  const int64_t block = channelBlock(outputs[0].layout);
   std::vector<Strides> operands;
   for (const auto& output : outputs) {
     outputs_.push_back({output.dtype, 0});

@@ -89,7 +89,7 @@ runtime::TensorShape aligned(const runtime::TensorShape& extra, const runtime::T
 bool fitsBinary(const runtime::TensorShape& extra, const runtime::TensorShape& output) {
   // oneDNN 2.6 reads whole operands wrongly behind SSE4 convolutions whose channels fill no whole vectors.
   if (platform::bestIsa() < platform::Isa::kAvx2 && extra.dims.count() != 1) return false;
-  if (extra.dims == output.dims) return extra.format == output.format;
+  if (extra.dims == output.dims) return extra.layout == output.layout;
   for (int axis = 0; axis < extra.dims.rank; ++axis) {
     if (extra.dims[axis] != 1 && (axis != 1 || extra.dims[axis] != output.dims[axis])) return false;
   }
@@ -196,7 +196,7 @@ bool appendBinary(PostOps& result, const ops::ScalarInstruction& instruction, in
   const auto binary = toBinary(instruction.op, running);
   if (!binary || !fitsBinary(extra, output)) return false;
   result.binaries.push_back({result.ops.len(), input, false});
-  result.ops.append_binary(*binary, dnnlDesc(extra.dims, extra.format));
+  result.ops.append_binary(*binary, dnnlDesc(extra.dims, extra.layout));
   return true;
 }
 
@@ -233,7 +233,17 @@ dnnl::stream& dnnlStream() {
   return *stream;
 }
 
-dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
+void checkWindow(std::initializer_list<const dnnl::memory::dims*> steps) {
+  constexpr int64_t kMost = 1 << 20;
+  for (const auto* all : steps) {
+    for (const int64_t step : *all) {
+      if (std::abs(step) > kMost)
+        throw Unsupported("oneDNN: a stride, dilation or padding of {}; at most {} are given to it", step, kMost);
+    }
+  }
+}
+
+dnnl::memory::desc dnnlDesc(const Dims& dims, Layout format) {
   dnnl::memory::dims extents(dims.begin(), dims.end());
   if (const int64_t block = channelBlock(format); block > 1) {
     if (dims.rank != 4 || dims[1] % block != 0) {
@@ -248,10 +258,10 @@ dnnl::memory::desc dnnlDesc(const Dims& dims, Format format) {
   return {extents, dnnl::memory::data_type::f32, steps};
 }
 
-runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format) {
+runtime::TensorShape readAs(const runtime::TensorShape& shape, Layout format) {
   auto result = shape;
   const bool isBoth = shape.dims.rank > 2 && (shape.dims[1] == 1 || shape.dims.count(2, shape.dims.rank) == 1);
-  if (isBoth && channelBlock(shape.format) == 1) result.format = format;
+  if (isBoth && channelBlock(shape.layout) == 1) result.layout = format;
   return result;
 }
 
@@ -338,8 +348,8 @@ void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras
     const auto& extra = extras[static_cast<size_t>(binary.input) - 1];
     const int argument =
         DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | (binary.prelu ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC_1);
-    const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Format::kLinear)
-                                   : dnnlDesc(aligned(extra, output_).dims, extra.format);
+    const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Layout::kLinear)
+                                   : dnnlDesc(aligned(extra, output_).dims, extra.layout);
     call.bind(argument, desc, firstSlot + binary.input - 1);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <dnnl.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -18,13 +19,20 @@ const dnnl::engine& dnnlEngine();
 dnnl::stream& dnnlStream();  // of the calling thread
 
 // f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
-dnnl::memory::desc dnnlDesc(const Dims& dims, Format format);
+dnnl::memory::desc dnnlDesc(const Dims& dims, Layout format);
+
+// The stride of a window that lies in one place along an axis of this extent: of any size, so as small as oneDNN takes.
+constexpr int64_t untakenStride(int64_t stride, int64_t extent) { return std::min(stride, extent + 1); }
+
+// Throws Unsupported where a stride, dilation or padding of a window is beyond a million: oneDNN 2.6 generates code
+// with 32-bit offsets of them, and crashes.
+void checkWindow(std::initializer_list<const dnnl::memory::dims*> steps);
 
 // The tensor in another strided format where the bytes are the same, because an image has one channel or one pixel.
 // oneDNN has kernels for channels-last that it does not look for behind the strides of row-major images. Its cache of
 // descriptions takes no notice of the strides of axes of extent 1, so that it did find them in a process that had
 // described the other format before: each tensor must be described in one way, whatever its format.
-runtime::TensorShape readAs(const runtime::TensorShape& shape, Format format);
+runtime::TensorShape readAs(const runtime::TensorShape& shape, Layout format);
 
 // The strides of axes of extent 1 as they are in row-major memory, for the same reason.
 dnnl::memory::desc stridedDesc(const dnnl::memory::dims& extents, dnnl::memory::dims strides);

@@ -39,7 +39,7 @@ class DnnlWindowTactic final : public SimpleTactic {
     auto result = SimpleTactic::candidates(problem);
     if (result.size() > 1 && problem.inputs[0].dims[1] > kFewChannels) result.erase(result.begin());
     if (!std::is_same_v<Op, ops::Convolution>) return result;
-    if (result.back().outputs[0] == Format::kChannelsLast && mayGainByNarrowVectors(problem)) {
+    if (result.back().outputs[0] == Layout::kChannelsLast && mayGainByNarrowVectors(problem)) {
       auto narrow = result.back();
       narrow.variant = kNarrowVectors;
       result.push_back(std::move(narrow));
@@ -54,7 +54,7 @@ class DnnlWindowTactic final : public SimpleTactic {
   }
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
     if (!candidate.variant.empty()) return 30;
-    return candidate.outputs[0] == Format::kLinear ? 40 : candidate.outputs[0] == Format::kChannelsLast ? 20 : 45;
+    return candidate.outputs[0] == Layout::kLinear ? 40 : candidate.outputs[0] == Layout::kChannelsLast ? 20 : 45;
   }
 
  private:
@@ -62,9 +62,9 @@ class DnnlWindowTactic final : public SimpleTactic {
   // channels, and what waits for memory gains nothing by them.
   static bool mayGainByNarrowVectors(const compile::Problem& problem) {
     const auto& w = problem.inputs[1];
-    const int64_t lanes = channelBlock(Format::kBlocked16);
+    const int64_t lanes = channelBlock(Layout::kBlocked16);
     const bool ofPoints = w.dims.count(2, w.dims.rank) == 1;
-    return blockedFormat() == Format::kBlocked16 && w.constant != nullptr &&
+    return blockedFormat() == Layout::kBlocked16 && w.constant != nullptr &&
            (isDepthwise(problem) || ofPoints || w.dims[0] % lanes != 0 || w.dims[1] % lanes != 0);
   }
 

@@ -11,12 +11,12 @@ namespace tenon::backends::cpu {
 std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const compile::Problem& problem,
                                                   bool channelsLast) {
   std::vector<compile::Candidate> result;
-  for (const Format format : {Format::kLinear, Format::kChannelsLast}) {
+  for (const Layout format : {Layout::kLinear, Layout::kChannelsLast}) {
     const int rank = problem.outputs[0].dims.rank;
-    if (format == Format::kChannelsLast && (!channelsLast || rank < 4 || rank > 5)) continue;
+    if (format == Layout::kChannelsLast && (!channelsLast || rank < 4 || rank > 5)) continue;
     compile::Candidate candidate{std::string(tactic), "", {}, {}};
     for (const auto& input : problem.inputs) {
-      candidate.inputs.push_back(input.constant != nullptr || input.dims.rank < 4 ? Format::kLinear : format);
+      candidate.inputs.push_back(input.constant != nullptr || input.dims.rank < 4 ? Layout::kLinear : format);
     }
     candidate.outputs.assign(problem.outputs.size(), format);
     result.push_back(std::move(candidate));
@@ -24,10 +24,10 @@ std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const
   return result;
 }
 
-std::optional<Format> blockedFormat() {
+std::optional<Layout> blockedFormat() {
   switch (platform::bestIsa()) {
-    case platform::Isa::kAvx512: return Format::kBlocked16;
-    case platform::Isa::kAvx2: return Format::kBlocked8;
+    case platform::Isa::kAvx512: return Layout::kBlocked16;
+    case platform::Isa::kAvx2: return Layout::kBlocked8;
     default: return std::nullopt;
   }
 }
@@ -36,10 +36,10 @@ void addBlockedCandidate(std::string_view tactic, const compile::Problem& proble
                          std::vector<compile::Candidate>& candidates) {
   const auto blocked = blockedFormat();
   if (!blocked) return;
-  const auto formatOf = [&](const compile::TensorDesc& tensor) -> std::optional<Format> {
+  const auto formatOf = [&](const compile::TensorDesc& tensor) -> std::optional<Layout> {
     constexpr int kImageRank = 4;
     if (tensor.constant != nullptr || tensor.dims.rank < kImageRank || tensor.dims[1] <= kFewChannels)
-      return Format::kLinear;
+      return Layout::kLinear;
     const bool whole =
         tensor.dims.rank == kImageRank && tensor.dims[1] > 0 && tensor.dims[1] % channelBlock(*blocked) == 0;
     return whole && tensor.dtype == DataType::kF32 ? blocked : std::nullopt;
@@ -59,10 +59,10 @@ void addBlockedCandidate(std::string_view tactic, const compile::Problem& proble
 }
 
 void allowPitch(std::vector<compile::Candidate>& candidates) {
-  const auto mask = [](const std::vector<Format>& formats) {
+  const auto mask = [](const std::vector<Layout>& formats) {
     uint64_t result = 0;
     for (size_t i = 0; i < std::min<size_t>(formats.size(), 64); ++i)
-      result |= formats[i] == Format::kChannelsLast ? uint64_t{1} << i : 0;
+      result |= formats[i] == Layout::kChannelsLast ? uint64_t{1} << i : 0;
     return result;
   };
   for (auto& candidate : candidates) {

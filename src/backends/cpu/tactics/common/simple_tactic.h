@@ -16,7 +16,7 @@ std::vector<compile::Candidate> uniformCandidates(std::string_view tactic, const
                                                   bool channelsLast);
 
 // The machine's blocked format: as many channels as a vector of its has; nothing below AVX2.
-std::optional<Format> blockedFormat();
+std::optional<Layout> blockedFormat();
 
 // Up to so many channels, an image stays row-major where a change of format would cost more than it gains.
 constexpr int64_t kFewChannels = 4;
@@ -47,8 +47,8 @@ class SimpleTactic : public compile::Tactic {
   }
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
     constexpr int kBlocked = 25;  // blocks of channels pay where neighbours agree, which only measurements tell
-    if (candidate.outputs.empty() || candidate.outputs[0] == Format::kLinear) return rank_;
-    return rank_ + (candidate.outputs[0] == Format::kChannelsLast ? 1 : kBlocked);
+    if (candidate.outputs.empty() || candidate.outputs[0] == Layout::kLinear) return rank_;
+    return rank_ + (candidate.outputs[0] == Layout::kChannelsLast ? 1 : kBlocked);
   }
 
  private:

@@ -26,7 +26,7 @@ inline void spreadStrides(const Strides& strides, int rank, int64_t* result) {
   }
 }
 inline void spreadStrides(const runtime::TensorShape& shape, int64_t* result) {
-  spreadStrides(stridesOf(shape.dims, shape.format), shape.dims.rank, result);
+  spreadStrides(stridesOf(shape.dims, shape.layout), shape.dims.rank, result);
 }
 
 }  // namespace tenon::backends::cuda

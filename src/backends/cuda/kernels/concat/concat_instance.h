@@ -66,7 +66,7 @@ class ConcatInstance : public runtime::KernelInstance {
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
-    const auto to = stridesOf(y.dims, y.format);
+    const auto to = stridesOf(y.dims, y.layout);
     const auto axis = static_cast<size_t>(axis_ < 0 ? axis_ + y.dims.rank : axis_);
     bytes_ = bits(y.dtype) / 8;
     pitch_ = to[axis] * y.dims[static_cast<int>(axis)];
@@ -77,8 +77,8 @@ class ConcatInstance : public runtime::KernelInstance {
     for (size_t i = 0; i < count_; ++i) {
       const auto& x = shapes.inputs[i];
       const int64_t extent = x.dims[static_cast<int>(axis)];
-      const auto from = stridesOf(x.dims, x.format);
-      if (x.dims.count() > 0 && from == stridesOf(x.dims, y.format)) {
+      const auto from = stridesOf(x.dims, x.layout);
+      if (x.dims.count() > 0 && from == stridesOf(x.dims, y.layout)) {
         parts_.push_back({i, at * to[axis], extent * to[axis]});
       } else if (x.dims.count() > 0) {
         moved_.emplace_back(i, StridedCopy{});

@@ -65,7 +65,7 @@ struct WindowParameters {
                    int32Of(from.stride), int32Of(from.dilation), int32Of(from.before)};
     }
     channels = int32Of(y.dims[1]);
-    channelsInnermost = y.format == Format::kChannelsLast ? 1 : 0;
+    channelsInnermost = y.layout == Layout::kChannelsLast ? 1 : 0;
     groupInputs = int32Of(x.dims[1] / op.groups);
     groupOutputs = int32Of(std::max<int64_t>(y.dims[1] / op.groups, 1));
     spreadStrides(x, xStride);
@@ -74,7 +74,7 @@ struct WindowParameters {
     extras = static_cast<int>(shapes.inputs.size()) - (op.hasBias ? 3 : 2);
     for (int k = 0; k < extras; ++k) {
       const auto& operand = shapes.inputs[static_cast<size_t>(k + (op.hasBias ? 3 : 2))];
-      spreadStrides(stridesWithin(operand.dims, operand.format, y.dims), y.dims.rank, stride[k + 1]);
+      spreadStrides(stridesWithin(operand.dims, operand.layout, y.dims), y.dims.rank, stride[k + 1]);
     }
   }
   void bind(bool hasBias, const runtime::LaunchArguments& arguments) {

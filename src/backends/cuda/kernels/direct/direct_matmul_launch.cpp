@@ -35,7 +35,7 @@ Dims batchOf(const Dims& dims) {
 
 // Strides of an operand's batch axes within those of the result, in elements.
 Strides batchStrides(const Dims& dims, const Dims& y) {
-  auto strides = stridesWithin(batchOf(dims), Format::kLinear, batchOf(y));
+  auto strides = stridesWithin(batchOf(dims), Layout::kLinear, batchOf(y));
   for (auto& stride : strides) stride *= dims[dims.rank - 2] * dims[dims.rank - 1];
   return strides;
 }
@@ -77,10 +77,10 @@ class MatMulInstance final : public runtime::KernelInstance {
     p.batch.set(batches);
     p.rank = y.rank;
     std::copy(y.begin(), y.end(), p.extent);
-    setStrides(0, stridesOf(y, Format::kLinear));
+    setStrides(0, stridesOf(y, Layout::kLinear));
     extras_ = shapes.inputs.size() - 2;
     for (size_t k = 0; k < extras_; ++k)
-      setStrides(k + 1, stridesWithin(shapes.inputs[k + 2].dims, Format::kLinear, y));
+      setStrides(k + 1, stridesWithin(shapes.inputs[k + 2].dims, Layout::kLinear, y));
     const int64_t tilesM = (p.rows + kTile - 1) / kTile;
     const int64_t tilesN = (p.columns + kTile - 1) / kTile;
     p.tilesM = Divider(tilesM);

@@ -76,8 +76,8 @@ class HostInstance final : public runtime::KernelInstance {
     constexpr size_t kAlignment = 64;
     views.clear();
     for (const auto& shape : shapes) {
-      if (shape.format != Format::kLinear)
-        throw Unsupported("cuda.host_evaluate: format {}, expected linear", name(shape.format));
+      if (shape.layout != Layout::kLinear)
+        throw Unsupported("cuda.host_evaluate: format {}, expected linear", name(shape.layout));
       views.push_back({reinterpret_cast<void*>(at), shape.dtype, shape.dims});
       at += (views.back().bytes() + kAlignment - 1) / kAlignment * kAlignment;
     }

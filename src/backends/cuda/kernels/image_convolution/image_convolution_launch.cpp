@@ -83,7 +83,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.outputs = int32Of(y.dims[1]);
     p.top = int32Of(windows[1].before);
     p.left = int32Of(windows[2].before + form_.lead);
-    const auto strides = stridesOf(x.dims, x.format);
+    const auto strides = stridesOf(x.dims, x.layout);
     p.image = strides[0];
     checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(),
               "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);

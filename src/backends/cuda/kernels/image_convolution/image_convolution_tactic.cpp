@@ -12,7 +12,7 @@ class ImageTactic final : public OwnTactic {
   int version() const override { return 2; }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto candidate = linearCandidate(name(), problem);
-    candidate.outputs[0] = Format::kChannelsLast;
+    candidate.outputs[0] = Layout::kChannelsLast;
     return {candidate};
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {

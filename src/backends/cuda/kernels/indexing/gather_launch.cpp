@@ -87,10 +87,10 @@ class GatherInstance final : public runtime::KernelInstance {
 
  private:
   void configureElements(const Dims& data, const Dims& indices, int axis) {
-    const auto strides = stridesOf(data, Format::kLinear);
+    const auto strides = stridesOf(data, Layout::kLinear);
     Strides still = strides;
     still[static_cast<size_t>(axis)] = 0;
-    elements_.space.set(collapse(indices, {stridesOf(indices, Format::kLinear), still}));
+    elements_.space.set(collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     elements_.extent = data[axis];
     elements_.axisStride = strides[static_cast<size_t>(axis)];
     checkUser(!elements_.space.wide(), "gather: {} elements are too many", count_);

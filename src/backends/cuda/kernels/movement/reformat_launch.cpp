@@ -15,7 +15,7 @@ class ReformatInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
-    copy_.configure(module_, y.dims, stridesOf(x.dims, x.format), 0, stridesOf(y.dims, y.format), 0, bits(x.dtype) / 8);
+    copy_.configure(module_, y.dims, stridesOf(x.dims, x.layout), 0, stridesOf(y.dims, y.layout), 0, bits(x.dtype) / 8);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {

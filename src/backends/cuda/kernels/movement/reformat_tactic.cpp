@@ -6,7 +6,7 @@
 namespace tenon::backends::cuda {
 namespace {
 
-bool isStrided(Format format) { return format == Format::kLinear || format == Format::kChannelsLast; }
+bool isStrided(Layout format) { return format == Layout::kLinear || format == Layout::kChannelsLast; }
 
 class ReformatTactic final : public OwnTacticOf<ops::Reformat> {
  public:

@@ -44,8 +44,8 @@ class SliceInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
-    const auto from = stridesOf(x.dims, x.format);
-    const auto to = stridesOf(y.dims, y.format);
+    const auto from = stridesOf(x.dims, x.layout);
+    const auto to = stridesOf(y.dims, y.layout);
     axes_.clear();
     count_ = y.dims.count();
     if (count_ == 0) return 0;

@@ -25,8 +25,8 @@ class SliceInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
-    const auto own = stridesOf(x.dims, x.format);
-    const auto to = stridesOf(y.dims, y.format);
+    const auto own = stridesOf(x.dims, x.layout);
+    const auto to = stridesOf(y.dims, y.layout);
     Dims space;
     Strides from{};
     int64_t fromOffset = 0;

@@ -15,10 +15,10 @@ class TransposeInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
-    const auto own = stridesOf(x.dims, x.format);
+    const auto own = stridesOf(x.dims, x.layout);
     Strides from{};
     for (size_t i = 0; i < op_.permutation.size(); ++i) from[i] = own[static_cast<size_t>(op_.permutation[i])];
-    copy_.configure(module_, y.dims, from, 0, stridesOf(y.dims, y.format), 0, bits(x.dtype) / 8);
+    copy_.configure(module_, y.dims, from, 0, stridesOf(y.dims, y.layout), 0, bits(x.dtype) / 8);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {

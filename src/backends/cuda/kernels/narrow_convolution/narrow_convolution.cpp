@@ -29,7 +29,7 @@ bool isPoint(const ops::Convolution& op) {
 bool narrowFits(char kind, const runtime::TensorShape& extra, const runtime::TensorShape& y) {
   const auto& dims = extra.dims;
   if (kind == 's') return dims.count() == 1;
-  if (kind == 'w') return dims == y.dims && extra.format == y.format;
+  if (kind == 'w') return dims == y.dims && extra.layout == y.layout;
   const int channelAxis = dims.rank - y.dims.rank + 1;
   return channelAxis >= 0 && dims[channelAxis] == y.dims[1] && dims.count() == y.dims[1];
 }

@@ -56,7 +56,7 @@ class NarrowInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     const int64_t rows = y.dims.count() == 0 ? 0 : y.dims[0] * y.dims.count(2, y.dims.rank);
-    if (rows != y.dims[0] && (x.format != Format::kChannelsLast || y.format != Format::kChannelsLast)) {
+    if (rows != y.dims[0] && (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast)) {
       throw Unsupported("cuda.narrow_convolution: tensors that are not channels-last");
     }
     checkUser(rows < int64_t{1} << 30, "cuda.narrow_convolution: {} places", rows);

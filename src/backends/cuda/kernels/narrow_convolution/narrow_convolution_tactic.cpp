@@ -10,7 +10,7 @@ class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
   NarrowTactic() : OwnTacticOf("cuda.narrow_convolution", Formats::kAlsoChannelsLast, 12) {}
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto candidate = channelsLastCandidate(name(), problem);
-    candidate.inputs[1] = Format::kLinear;
+    candidate.inputs[1] = Layout::kLinear;
     return {candidate};
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {

@@ -31,7 +31,7 @@ class LrnInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     parameters_.count = x.dims.count();
     parameters_.channels = x.dims[1];
-    parameters_.channelStride = stridesOf(x.dims, x.format)[1];
+    parameters_.channelStride = stridesOf(x.dims, x.layout)[1];
     parameters_.below = (op_.window - 1) / 2;
     parameters_.above = op_.window / 2;
     parameters_.factor = static_cast<float>(op_.alpha / static_cast<double>(op_.window));

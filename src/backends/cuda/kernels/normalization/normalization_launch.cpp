@@ -39,7 +39,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     Dims dims = x.dims;
     auto isReduced = axisMask(op_.axes, dims.rank);
-    std::vector<Strides> operands{stridesOf(dims, x.format), parameterStrides(shapes.inputs[1], dims),
+    std::vector<Strides> operands{stridesOf(dims, x.layout), parameterStrides(shapes.inputs[1], dims),
                                   parameterStrides(shapes.inputs[2], dims)};
     if (op_.groups > 1) splitChannels(shapes, dims, isReduced, operands);
     const auto axes = splitAxes(dims, isReduced, operands);
@@ -89,8 +89,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
     return op_.groups > 1 && parameter.dims.rank == x.rank && parameter.dims[1] == op_.groups;
   }
   Strides parameterStrides(const runtime::TensorShape& parameter, const Dims& x) const {
-    auto strides = stridesWithin(parameter.dims, parameter.format, x);
-    if (perGroup(parameter, x)) strides[1] = stridesOf(parameter.dims, parameter.format)[1];
+    auto strides = stridesWithin(parameter.dims, parameter.layout, x);
+    if (perGroup(parameter, x)) strides[1] = stridesOf(parameter.dims, parameter.layout)[1];
     return strides;
   }
 

@@ -25,7 +25,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto mask = axisMask({op_.axis}, x.dims.rank);
-    const auto strides = stridesOf(x.dims, x.format);
+    const auto strides = stridesOf(x.dims, x.layout);
     const auto lines = splitAxes(x.dims, mask, {strides}).kept;
     const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
     parameters_.extent = x.dims[static_cast<int>(axis)];

@@ -22,8 +22,8 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
                                   std::span<const runtime::TensorShape> outputs) {
   const auto& output = outputs[0];
   std::vector<Strides> operands;
-  for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.format));
-  for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.format, output.dims));
+  for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.layout));
+  for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.layout, output.dims));
   space_ = collapse(output.dims, operands);
   count_ = output.dims.count();
   parameters_ = {};

@@ -29,7 +29,7 @@ class PointwiseTactic final : public compile::Tactic {
     if (rank == 4 || rank == 5) result.push_back(channelsLastCandidate(name(), problem));
     constexpr int64_t kFewChannels = 4;  // images: a cast and the change of format in one kernel
     if (rank == 4 && problem.inputs.size() == 1 && problem.outputs[0].dims[1] <= kFewChannels) {
-      result.push_back({std::string(name()), "", {Format::kLinear}, {Format::kChannelsLast}});
+      result.push_back({std::string(name()), "", {Layout::kLinear}, {Layout::kChannelsLast}});
     }
     return result;
   }
@@ -44,7 +44,7 @@ class PointwiseTactic final : public compile::Tactic {
     return compile(pointwiseSource(op->expr, inputTypes(problem), problem.outputs[0].dtype), computeCapability());
   }
   int rank(const Problem&, const Candidate& candidate) const override {
-    return candidate.outputs[0] == Format::kLinear ? 10 : 11;
+    return candidate.outputs[0] == Layout::kLinear ? 10 : 11;
   }
 };
 

@@ -65,11 +65,11 @@ class PoolingInstance final : public runtime::KernelInstance {
     spreadStrides(y, parameters_.yStride);
     parameters_.count = y.dims.count();
     parameters_.channels = int32Of(y.dims[1]);
-    parameters_.channelsInnermost = y.format == Format::kChannelsLast ? 1 : 0;
+    parameters_.channelsInnermost = y.layout == Layout::kChannelsLast ? 1 : 0;
     parameters_.exclusive = op_.exclusive ? 1 : 0;
     parameters_.blend = static_cast<float>(op_.blend);
     pack_ = 16 / (bits(x.dtype) / 8);
-    if (y.format != Format::kChannelsLast || x.format != Format::kChannelsLast || y.dims[1] % pack_ != 0) pack_ = 1;
+    if (y.layout != Layout::kChannelsLast || x.layout != Layout::kChannelsLast || y.dims[1] % pack_ != 0) pack_ = 1;
     const bool known =
         knownWindow(op_).first > 0 && x.dims.count() > 0 && x.dims.count() < kMostKnown && y.dims.count() < kMostKnown;
     const std::string name = known ? "tenon_pooling_window" : "tenon_pooling";

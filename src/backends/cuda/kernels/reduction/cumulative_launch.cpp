@@ -31,7 +31,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
-    const auto strides = stridesOf(x.dims, x.format);
+    const auto strides = stridesOf(x.dims, x.layout);
     parameters_.extent = x.dims[static_cast<int>(axis)];
     parameters_.stride = strides[axis];
     const auto lines = splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {strides}).kept;

@@ -63,7 +63,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (size_t k = 0; k < extents.size(); ++k) widest = extents[k].count() > extents[widest].count() ? k : widest;
     const auto isReduced = axisMask(op_.axes, dims.rank);
     std::vector<Strides> operands{outputStrides(shapes.outputs[0], isReduced)};
-    for (const auto& input : shapes.inputs) operands.push_back(stridesWithin(input.dims, input.format, dims));
+    for (const auto& input : shapes.inputs) operands.push_back(stridesWithin(input.dims, input.layout, dims));
     const auto kept = splitAxes(dims, isReduced, operands).kept;
     operands[0] = operands[widest + 1];  // the order of the reduced axes follows the widest input
     const auto reduced = splitAxes(dims, isReduced, operands).reduced;
@@ -97,7 +97,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
  private:
   // Within the axes of what is reduced.
   Strides outputStrides(const runtime::TensorShape& output, const std::vector<bool>& isReduced) const {
-    const auto own = stridesOf(output.dims, output.format);
+    const auto own = stridesOf(output.dims, output.layout);
     Strides result{};
     for (size_t axis = 0, next = 0; axis < isReduced.size(); ++axis) {
       if (op_.keepDims) {

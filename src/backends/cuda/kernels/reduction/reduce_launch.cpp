@@ -47,7 +47,7 @@ class ReduceInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     const auto isReduced = axisMask(op_.axes, x.dims.rank);
-    const auto own = stridesOf(y.dims, y.format);
+    const auto own = stridesOf(y.dims, y.layout);
     Strides to{};
     for (size_t axis = 0, next = 0; axis < isReduced.size(); ++axis) {
       if (op_.keepDims) {
@@ -56,7 +56,7 @@ class ReduceInstance final : public runtime::KernelInstance {
         to[axis] = own[next++];
       }
     }
-    const auto from = stridesOf(x.dims, x.format);
+    const auto from = stridesOf(x.dims, x.layout);
     const auto axes = splitAxes(x.dims, isReduced, {to, from});
     // The reduced half has one operand, and its order follows the input.
     const auto reduced = splitAxes(x.dims, isReduced, {from}).reduced;

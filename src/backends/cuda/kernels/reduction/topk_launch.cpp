@@ -33,8 +33,8 @@ class TopKInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
     const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
-    const auto from = stridesOf(x.dims, x.format);
-    const auto to = stridesOf(y.dims, y.format);
+    const auto from = stridesOf(x.dims, x.layout);
+    const auto to = stridesOf(y.dims, y.layout);
     parameters_.extent = x.dims[static_cast<int>(axis)];
     parameters_.k = y.dims[static_cast<int>(axis)];
     checkUser(parameters_.k >= 0 && parameters_.k <= parameters_.extent, "topk: k = {} exceeds axis {} of extent {}",

@@ -53,8 +53,8 @@ class ResizeInstance final : public runtime::KernelInstance {
     if (parameters_.count == 0) return 0;
     checkUser(x.dims.count() > 0, "resize: the input {} is empty, the output {} is not", x.dims.text(), y.dims.text());
     parameters_.rank = y.dims.rank;
-    const auto from = stridesOf(x.dims, x.format);
-    const auto to = stridesOf(y.dims, y.format);
+    const auto from = stridesOf(x.dims, x.layout);
+    const auto to = stridesOf(y.dims, y.layout);
     std::vector<size_t> order(static_cast<size_t>(y.dims.rank));
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to[a] > to[b]; });

@@ -29,7 +29,7 @@ class SkinnyConvolutionInstance final : public runtime::KernelInstance {
     extras_ = shapes.inputs.size() - first_;
     for (size_t k = 0; k < extras_; ++k) {
       const auto& extra = shapes.inputs[first_ + k];
-      const auto strides = stridesWithin(extra.dims, extra.format, y);
+      const auto strides = stridesWithin(extra.dims, extra.layout, y);
       p.stride[k + 1][0] = strides[0];
       p.stride[k + 1][1] = strides[1];
     }

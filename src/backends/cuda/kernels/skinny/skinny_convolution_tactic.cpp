@@ -14,7 +14,7 @@ class SkinnyConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
     const Dims& w = problem.inputs[1].dims;
     auto result = OwnTacticOf::candidates(problem);
     if (w.count(2, w.rank) != 1) result.resize(1);
-    for (auto& candidate : result) candidate.inputs[1] = Format::kLinear;
+    for (auto& candidate : result) candidate.inputs[1] = Layout::kLinear;
     return result;
   }
 
