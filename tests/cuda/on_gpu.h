@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 
 #include "backends/cuda/driver/cuda_device.h"
+#include "core/relayout.h"
+#include "core/storage.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -32,12 +35,20 @@ class DeviceTensor {
   void* data_ = nullptr;
 };
 
+// The bytes of a tensor in a layout.
+inline HostTensor storedAs(Layout layout, const TensorView& view) {
+  HostTensor memory(DataType::kU8, Dims{static_cast<int64_t>(storageBytes(view.dtype, view.dims, layout))});
+  copyTo(layout, view, Layout::kLinear, memory.view().data);
+  return memory;
+}
+
 struct GpuRun {
   std::vector<HostTensor> outputs;
   double seconds = 0;  // of one enqueue, when asked for
 };
 
-// Builds, goes through the serialized plan, runs twice and, with `timed`, often.
+// Inputs are row-major and laid out as the engine wants them, outputs the other way round. Builds, goes through the
+// serialized plan, runs twice and, with `timed`, often.
 inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options,
                        bool timed = false) {
   RecordingLog log;
@@ -46,6 +57,8 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
   const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
   const auto engine = runtime::Engine::load(made->serialize(), {}, log);
   runtime::Context context(engine, {}, log);
+  std::deque<HostTensor> stored;  // what buffers hold
+  std::vector<Layout> layouts;    // of outputs
   std::vector<std::unique_ptr<DeviceTensor>> buffers;
   GpuRun result;
   const auto& io = engine->io();
@@ -53,7 +66,8 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
     if (!io[static_cast<size_t>(i)].isInput) continue;
     const auto& view = inputs.at(static_cast<size_t>(i)).view();
     if (!isConstant(io[static_cast<size_t>(i)].shape)) context.setInputShape(i, view.dims);
-    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+    stored.push_back(storedAs(io[static_cast<size_t>(i)].layout, view));
+    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), stored.back().view()));
     context.setAddress(i, buffers.back()->data());
   }
   EXPECT_TRUE(context.inferShapes().empty());
@@ -63,7 +77,11 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
     result.outputs.emplace_back(io[static_cast<size_t>(i)].dtype, context.shape(i));
     auto& view = result.outputs.back().view();
     std::memset(view.data, 0x7b, view.bytes());  // what is not written is no zero
-    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+    const Layout layout = io[static_cast<size_t>(i)].layout;
+    layouts.push_back(layout);
+    stored.emplace_back(DataType::kU8, Dims{static_cast<int64_t>(storageBytes(view.dtype, view.dims, layout))});
+    std::memset(stored.back().view().data, 0x7b, stored.back().view().bytes());
+    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), stored.back().view()));
     context.setAddress(i, buffers.back()->data());
   }
   for (int repeat = 0; repeat < 2; ++repeat) context.enqueue(nullptr);
@@ -77,7 +95,15 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
     engine->device().synchronize(nullptr);
     result.seconds = timer->milliseconds(0, 1) * 1e-3 / kRuns;
   }
-  for (size_t i = 0; i < result.outputs.size(); ++i) buffers[firstOutput + i]->readBack();
+  for (size_t i = 0; i < result.outputs.size(); ++i) {
+    buffers[firstOutput + i]->readBack();
+    auto& memory = stored[firstOutput + i].view();
+    auto& view = result.outputs[i].view();
+    copyTo(Layout::kLinear, {memory.data, view.dtype, view.dims}, layouts[i], view.data);
+    // Padding is zero.
+    const auto again = storedAs(layouts[i], view);
+    EXPECT_EQ(std::memcmp(again.view().data, memory.data, memory.bytes()), 0) << name(layouts[i]);
+  }
   return result;
 }
 

@@ -192,6 +192,8 @@ std::vector<Flag> buildFlags() {
        [](Context& c, Text) { c.options.build.builderCache = false; }},
       {"--noCompilationCache", "", kBuild, kOn, "do not keep compiled kernels in the timing cache",
        [](Context& c, Text) { c.options.build.compilationCache = false; }},
+      {"--directIO", "", kBuild, kOn, "fail where an input or output would have to be reformatted",
+       [](Context& c, Text) { c.options.build.directIo = true; }},
       {"--errorOnTimingCacheMiss", "", kBuild, kOn, "fail when a tactic would have to be timed",
        [](Context& c, Text) { c.options.build.errorOnTimingCacheMiss = true; }},
       {"--timingCacheFile", "=<file>", kBuild, kOn, "start from the timings in that file and write the new ones back",

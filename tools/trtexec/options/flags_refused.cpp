@@ -53,7 +53,6 @@ std::vector<Flag> refusedFlags() {
       {"--fp8", "", kBuild, kNo, "FP8 layers"},
       {"--int4", "", kBuild, kNo, "INT4 layers"},
       {"--distributiveIndependence", "", kBuild, kNo, "results that do not depend on the distribution of work"},
-      {"--directIO", "", kBuild, kNo, "builds that fail where an input or output needs a reformat"},
       {"--layerDeviceTypes", "=<layer>:GPU|DLA[,...]", kBuild, kNo, kDla},
       {"--decomposableAttentions", "=<name>[,...]", kBuild, kNo, "attention layers"},
       {"--safe", "", kBuild, kNo, kSafety},

@@ -65,6 +65,7 @@ struct BuildOptions {
   bool builderCache = true;
   bool compilationCache = true;
   bool errorOnTimingCacheMiss = false;
+  bool directIo = false;
   std::string timingCacheFile;
   std::vector<std::string> debugTensors;
   std::string saveEngine;

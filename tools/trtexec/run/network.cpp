@@ -226,6 +226,7 @@ void setUpConfig(nvinfer1::IBuilderConfig& config, const BuildOptions& options) 
       {!options.builderCache, BuilderFlag::kDISABLE_TIMING_CACHE},
       {!options.compilationCache, BuilderFlag::kDISABLE_COMPILATION_CACHE},
       {options.errorOnTimingCacheMiss, BuilderFlag::kERROR_ON_TIMING_CACHE_MISS},
+      {options.directIo, BuilderFlag::kDIRECT_IO},
   };
   for (const auto& [on, flag] : flags) {
     if (on) {
