@@ -48,19 +48,12 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
                     const std::map<std::string, plan::InputRange>& profile) {
   auto precision = options.precision;
   precision.keepRecipes = options.refittable;
-  const auto sources = tacticSources();
   const auto supported = [&](const graph::Node& node, const Problem& problem) {
     if (isView(node)) return true;
-    for (const auto& source : sources) {
-      if (runtime::backend(source.backend).device().kind() != device.kind()) continue;
-      if (!node.device.empty() && node.device != source.backend) continue;
-      for (const auto* tactic : source.tactics) {
-        // The last resort computes on the host: on another device it is no reason to change the type.
-        const Candidate rows{std::string(tactic->name()), "",
-                             std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
-                             std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
-        if (tactic->supports(problem) && (device.isHost() || tactic->rank(problem, rows) < 1000)) return true;
-      }
+    for (const auto* tactic : tacticsOf(device.kind(), node.device)) {
+      // The last resort computes on the host: on another device it is no reason to change the type.
+      const auto rows = rowMajor(tactic->name(), problem);
+      if (tactic->supports(problem) && (device.isHost() || !tactic->isLastResort(problem, rows))) return true;
     }
     options.log->verbose("{} stays in f32: the device has no implementation in {}", node.name, name(*precision.half));
     return false;

@@ -9,8 +9,6 @@
 namespace tenon::compile {
 namespace {
 
-constexpr int kReferenceRank = 1000;
-
 std::vector<TensorDesc> bound(std::span<const ops::TensorType> types, const SymbolValues& symbols) {
   std::vector<TensorDesc> result;
   for (const auto& type : types) result.push_back({type.dtype, evaluate(type.shape, symbols), nullptr});
@@ -23,22 +21,18 @@ bool computes(const runtime::Device& device, const ops::Operator& op, std::span<
               const SymbolValues& symbols) {
   const auto outputs = op.infer("question", inputs);
   const Problem problem{op, bound(inputs, symbols), bound(outputs, symbols), symbols};
-  const Candidate rows{"", "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
-                       std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
+  const Candidate rows = rowMajor("", problem);
   std::vector<std::pair<int, const Tactic*>> supporting;
-  for (const auto& source : tacticSources()) {
-    if (runtime::backend(source.backend).device().kind() != device.kind()) continue;
-    for (const auto* tactic : source.tactics) {
-      if (tactic->supports(problem)) supporting.emplace_back(tactic->rank(problem, rows), tactic);
-    }
+  for (const auto* tactic : tacticsOf(device.kind())) {
+    if (tactic->supports(problem)) supporting.emplace_back(tactic->rank(problem, rows), tactic);
   }
   // Plain code answers at once, and has the highest ranks below the reference's; libraries ask their heuristics.
   std::stable_sort(supporting.begin(), supporting.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   return std::any_of(supporting.begin(), supporting.end(), [&](const auto& entry) {
-    if (entry.first >= kReferenceRank) return false;
+    if (entry.first >= kLastResortRank) return false;
     const auto candidates = entry.second->candidates(problem);
-    return !candidates.empty() && entry.second->rank(problem, candidates[0]) < kReferenceRank;
+    return !candidates.empty() && !entry.second->isLastResort(problem, candidates[0]);
   });
 }
 

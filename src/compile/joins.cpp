@@ -5,12 +5,10 @@
 #include <limits>
 
 #include "passes/composites.h"
-#include "runtime/kernel.h"
 
 namespace tenon::compile {
 namespace {
 
-constexpr int kReferenceRank = 1000;
 constexpr double kClearly = 0.9;  // of the time apart: in a network what is joined gains less than by itself
 
 class Judge {
@@ -47,15 +45,12 @@ class Judge {
 
   // One that is no reference.
   bool hasKernel(const Problem& problem) const {
-    for (const auto& tactics : tacticSources()) {
-      if (runtime::backend(tactics.backend).device().kind() != device_.kind()) continue;
-      for (const auto* tactic : tactics.tactics) {
-        if (!tactic->supports(problem)) continue;
-        const auto candidates = tactic->candidates(problem);
-        if (!candidates.empty() && tactic->rank(problem, candidates[0]) < kReferenceRank) return true;
-      }
-    }
-    return false;
+    const auto tactics = tacticsOf(device_.kind());
+    return std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) {
+      if (!tactic->supports(problem)) return false;
+      const auto candidates = tactic->candidates(problem);
+      return !candidates.empty() && !tactic->isLastResort(problem, candidates[0]);
+    });
   }
 
   double seconds(const graph::Graph& graph, const graph::Node& node) {

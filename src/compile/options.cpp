@@ -17,9 +17,8 @@
 namespace tenon::compile {
 namespace {
 
-constexpr int kLastResort = 1000;  // ranks of references
-constexpr double kUntried = 1e6;   // seconds of what is not measured
-constexpr double kNever = 1e9;     // of what cannot be used: computes something else, or is refused
+constexpr double kUntried = 1e6;  // seconds of what is not measured
+constexpr double kNever = 1e9;    // of what cannot be used: computes something else, or is refused
 
 // Whether there is anything to compute.
 bool runs(const Problem& problem) {
@@ -112,7 +111,7 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   for (const auto& [which, proposals] : fresh) {
     if (!measures(*proposals)) continue;
     for (auto& proposal : proposals->list) {
-      if (proposal.option.rank < kLastResort && !cache_.find(proposal.key))
+      if (proposal.option.rank < kLastResortRank && !cache_.find(proposal.key))
         wanted.emplace_back(which->problem, &proposal);
     }
   }
@@ -222,7 +221,7 @@ void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   int compared = 0;
   for (auto& proposal : proposals.list) {
     const auto& option = proposal.option;
-    if (option.rank >= kLastResort) continue;
+    if (option.rank >= kLastResortRank) continue;
     if (!cache_.find(proposal.key)) ++compared;
     const auto linear = [](Layout format) { return format == Layout::kLinear; };
     if (!std::all_of(option.candidate.inputs.begin(), option.candidate.inputs.end(), linear)) continue;
@@ -256,7 +255,7 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
     auto& proposal = list[i];
     auto& option = proposal.option;
     // The last resort is slow to time and needs it only when nothing else stands.
-    if (option.rank >= kLastResort && best < kNever) {
+    if (option.rank >= kLastResortRank && best < kNever) {
       option.seconds = kUntried;
       continue;
     }
@@ -290,7 +289,7 @@ std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& pr
   constexpr size_t kWorthwhile = 8;
   std::map<std::string_view, std::vector<Proposal*>> unknown;
   for (auto& proposal : proposals.list) {
-    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResort)
+    if (!cache_.find(proposal.key) && proposal.option.rank < kLastResortRank)
       unknown[proposal.tactic->name()].push_back(&proposal);
   }
   std::set<std::string> keys;

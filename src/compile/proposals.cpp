@@ -26,23 +26,18 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
   Proposals result;
   std::vector<Candidate> candidates;
   std::map<std::string, const Tactic*> tactics;
-  for (const auto& source : tacticSources()) {
-    auto& backend = runtime::backend(source.backend);
-    if (backend.device().kind() != device.kind()) continue;
-    if (!node.device.empty() && node.device != source.backend) continue;
-    for (const auto* tactic : source.tactics) {
-      const auto support = tactic->supports(problem);
-      if (!support) {
-        result.refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
-        continue;
-      }
-      auto proposed = tactic->candidates(problem);
-      if (proposed.empty())
-        result.refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
-      for (auto& candidate : proposed) {
-        tactics[candidate.tactic] = tactic;
-        candidates.push_back(std::move(candidate));
-      }
+  for (const auto* tactic : tacticsOf(device.kind(), node.device)) {
+    const auto support = tactic->supports(problem);
+    if (!support) {
+      result.refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
+      continue;
+    }
+    auto proposed = tactic->candidates(problem);
+    if (proposed.empty())
+      result.refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
+    for (auto& candidate : proposed) {
+      tactics[candidate.tactic] = tactic;
+      candidates.push_back(std::move(candidate));
     }
   }
   if (options.filter) {

@@ -71,8 +71,7 @@ class KernelLoader {
   // Kernels of the host trust their tensors, as a wrong plan must not make them: each set of shapes is held against the
   // operator first. References do so themselves.
   static std::optional<ops::Operator> checkedOperator(const plan::Program& program, const plan::Step& step) {
-    if (step.kind != plan::StepKind::kLaunch || (step.kernel.backend != "cpu" && step.kernel.backend != "ref"))
-      return std::nullopt;
+    if (step.kind != plan::StepKind::kLaunch || !backend(step.kernel.backend).trustsItsOperands()) return std::nullopt;
     const bool isWhole = std::all_of(step.inputs.begin(), step.inputs.end(), [](int32_t input) { return input >= 0; });
     checkUser(isWhole, "plan, step '{}': an input of its kernel is absent", step.name);
     auto op = ops::Operator::parse(step.kernel.op);

@@ -76,6 +76,9 @@ class Backend {
   // Empty when the backend works here, else the reason why not ("no CUDA driver: libcuda.so.1 was not found").
   virtual std::string unavailable() const = 0;
   virtual std::unique_ptr<Kernel> load(const KernelLoad& load) = 0;
+  // Whether its kernels trust tensors to have the shapes that the operator gives, as kernels of the host do: of a plan
+  // that nobody vouches for, each set of shapes is checked first then.
+  virtual bool trustsItsOperands() { return device().isHost(); }
 };
 
 // Every backend that is built in, from a table generated from the folders of src/backends.

@@ -41,6 +41,10 @@ void randomize(Rng& rng, double& value) {
   value = pickOf(rng, std::vector<double>{0, -0.0, 1, 0.1, -1e300, 5e-324, INFINITY, -INFINITY, std::nan("")});
 }
 void randomize(Rng& rng, DataType& value) { value = static_cast<DataType>(pick(rng, 0, 11)); }
+void randomize(Rng& rng, Layout& value) {
+  constexpr Layout kLayouts[] = {Layout::kLinear, Layout::kChannelsLast, Layout::kBlocked8, {0, -1, 1, 8}, {-1, 2, 32}};
+  value = kLayouts[pick(rng, 0, 4)];
+}
 void randomize(Rng& rng, Extent& value) {
   value = pick(rng, -9, 9);
   if (pick(rng, 0, 1) == 1)

@@ -155,6 +155,11 @@ const std::vector<Break> kBreaks{
     {"lifetime_too_short", [](Plan& p) { tensor(p, 3).lastStep = 0; }},
     {"lifetime_beyond", [](Plan& p) { tensor(p, 3).lastStep = 1000; }},
     {"format_of_vector", [](Plan& p) { tensor(p, 2).layout = Layout::kBlocked8; }},
+    {"layout_of_more_axes", [](Plan& p) { tensor(p, 3).layout = {5}; }},
+    {"layout_in_blocks_of_more_axes",
+     [](Plan& p) {
+       tensor(p, 3).layout = {-1, 7, 4};
+     }},
     {"step_input", [](Plan& p) { p.programs[0].steps[0].inputs[0] = 99; }},
     {"step_input_negative", [](Plan& p) { p.programs[0].steps[0].inputs[0] = -2; }},
     {"step_output_absent", [](Plan& p) { p.programs[0].steps[0].outputs[0] = -1; }},

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "core/error.h"
-#include "plan/inspect.h"
 
 namespace tenon::api {
 namespace {
@@ -107,12 +106,6 @@ FormatFacts factsOf(Layout layout, int rank) {
     }
   }
   throw InternalError("layout {} of an input or output of {} dimensions has no TensorFormat", name(layout), rank);
-}
-
-std::string formatText(DataType type, Layout layout, int rank) {
-  auto text = plan::formatDescription(type, layout, static_cast<size_t>(rank));
-  if (text.find(" format") == std::string::npos) text += " format";
-  return fmt::format("{} ({})", text, factsOf(layout, rank).name);
 }
 
 nv::Dims stridesOf(const Dims& dims, Layout layout) {

@@ -36,9 +36,6 @@ struct FormatFacts {
 // Of the layout of an input or output of this rank.
 FormatFacts factsOf(Layout layout, int rank);
 
-// As TensorRT says it: "Row major linear FP32 format (kLINEAR)".
-std::string formatText(DataType type, Layout layout, int rank);
-
 // Steps between neighbours along each axis, in vectors where the format has some, else in elements; -1 where an extent
 // that counts is not known.
 nv::Dims stridesOf(const Dims& dims, Layout layout);

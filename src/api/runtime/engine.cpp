@@ -8,6 +8,7 @@
 #include "api/runtime/configs.h"
 #include "api/runtime/context.h"
 #include "api/runtime/inspector.h"
+#include "plan/inspect.h"
 
 namespace tenon::api {
 namespace {
@@ -15,6 +16,13 @@ namespace {
 // In the order of nvinfer1::ExecutionContextAllocationStrategy.
 constexpr std::array kStrategies{runtime::MemoryStrategy::kStatic, runtime::MemoryStrategy::kOnProfileChange,
                                  runtime::MemoryStrategy::kUserManaged};
+
+// As TensorRT says it: "Row major linear FP32 format (kLINEAR)".
+std::string formatText(DataType type, Layout layout, int rank) {
+  auto text = plan::formatDescription(type, layout, static_cast<size_t>(rank));
+  if (text.find(" format") == std::string::npos) text += " format";
+  return fmt::format("{} ({})", text, factsOf(layout, rank).name);
+}
 
 }  // namespace
 

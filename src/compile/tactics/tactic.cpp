@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/fields.h"
+#include "runtime/kernel.h"
 
 namespace tenon::compile {
 namespace {
@@ -22,6 +23,21 @@ bool symbolic(const ops::Operator& op, const SymbolValues& symbols) {
 }
 
 }  // namespace
+
+Candidate rowMajor(std::string_view tactic, const Problem& problem) {
+  return {std::string(tactic), "", std::vector<Layout>(problem.inputs.size()),
+          std::vector<Layout>(problem.outputs.size())};
+}
+
+std::vector<const Tactic*> tacticsOf(std::string_view deviceKind, std::string_view backend) {
+  std::vector<const Tactic*> result;
+  for (const auto& source : tacticSources()) {
+    if (!backend.empty() && backend != source.backend) continue;
+    if (runtime::backend(source.backend).device().kind() != deviceKind) continue;
+    result.insert(result.end(), source.tactics.begin(), source.tactics.end());
+  }
+  return result;
+}
 
 std::string Candidate::kernelName() const {
   auto result = variant.empty() ? tactic : tactic + "/" + variant;

@@ -64,6 +64,11 @@ struct Candidate {
   uint64_t hash() const;  // of the text: the identity of the candidate for logs, timing caches and the inspector
 };
 
+// Every operand row-major.
+Candidate rowMajor(std::string_view tactic, const Problem& problem);
+
+constexpr int kLastResortRank = 1000;  // of tactics that are taken where nothing else can be
+
 // Stateless; called from the building thread. Never throws from supports().
 class Tactic {
  public:
@@ -81,8 +86,11 @@ class Tactic {
   virtual std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord&) const {
     return {};
   }
-  // Used where nothing is measured (optimization level 0, ties): lower is tried first. ref is 1000.
+  // Used where nothing is measured (optimization level 0, ties): lower is tried first.
   virtual int rank(const Problem& problem, const Candidate& candidate) const = 0;
+  bool isLastResort(const Problem& problem, const Candidate& candidate) const {
+    return rank(problem, candidate) >= kLastResortRank;
+  }
 };
 
 // Every tactic of one backend; the table of backends is generated from the folders of src/backends.
@@ -91,5 +99,8 @@ struct TacticSource {
   std::span<const Tactic* const> tactics;
 };
 std::vector<TacticSource> tacticSources();
+
+// Those whose kernels run on devices of a kind, in the order of the table; only of one backend where that is named.
+std::vector<const Tactic*> tacticsOf(std::string_view deviceKind, std::string_view backend = {});
 
 }  // namespace tenon::compile

@@ -67,26 +67,22 @@ ResultCheck::Converter* ResultCheck::converter(const TensorDesc& tensor, Layout 
   auto& place = converters_[key];
   const ops::Operator op = ops::Reformat{from, to};
   const Problem problem{op, {{tensor.dtype, tensor.dims, nullptr}}, {{tensor.dtype, tensor.dims, nullptr}}, {}};
-  for (const auto& source : tacticSources()) {
-    auto& backend = runtime::backend(source.backend);
-    if (backend.device().kind() != device_.kind()) continue;
-    for (const auto* tactic : source.tactics) {
-      if (!tactic->supports(problem)) continue;
-      for (const auto& candidate : tactic->candidates(problem)) {
-        if (candidate.inputs[0] != from || candidate.outputs[0] != to) continue;
-        auto made = std::make_unique<Converter>();
-        made->record = tactic->build(problem, candidate);
-        made->code = tactic->nativeCode(problem, candidate, made->record);
-        const std::vector<TensorView> constants(1);
-        made->kernel = backend.load({made->record, constants, made->code, log_});
-        made->instance = made->kernel->instantiate();
-        const std::vector<runtime::TensorShape> in{{tensor.dtype, tensor.dims, from}};
-        const std::vector<runtime::TensorShape> out{{tensor.dtype, tensor.dims, to}};
-        made->workspace =
-            std::make_unique<Scratch>(device_, runtime::configure(*made->instance, {in, out, &problem.symbols}));
-        place = std::move(made);
-        return place.get();
-      }
+  for (const auto* tactic : tacticsOf(device_.kind())) {
+    if (!tactic->supports(problem)) continue;
+    for (const auto& candidate : tactic->candidates(problem)) {
+      if (candidate.inputs[0] != from || candidate.outputs[0] != to) continue;
+      auto made = std::make_unique<Converter>();
+      made->record = tactic->build(problem, candidate);
+      made->code = tactic->nativeCode(problem, candidate, made->record);
+      const std::vector<TensorView> constants(1);
+      made->kernel = runtime::backend(made->record.backend).load({made->record, constants, made->code, log_});
+      made->instance = made->kernel->instantiate();
+      const std::vector<runtime::TensorShape> in{{tensor.dtype, tensor.dims, from}};
+      const std::vector<runtime::TensorShape> out{{tensor.dtype, tensor.dims, to}};
+      made->workspace =
+          std::make_unique<Scratch>(device_, runtime::configure(*made->instance, {in, out, &problem.symbols}));
+      place = std::move(made);
+      return place.get();
     }
   }
   return nullptr;

@@ -51,7 +51,7 @@ class MatMulTactic final : public compile::Tactic {
     std::vector<Candidate> result;
     const auto ask = [&](const BlasShape& asked, const BlasEpilogue& epilogue, bool whole, bool parted, int most) {
       for (const auto& algorithm : BlasProduct(asked, epilogue, problem.tf32).search(most, whole ? problem.more : 0)) {
-        auto candidate = linearCandidate(name(), problem);
+        auto candidate = compile::rowMajor(name(), problem);
         candidate.variant = BlasChoice{whole, parted, problem.tf32 && shape.type == DataType::kF32, algorithm}.text();
         result.push_back(std::move(candidate));
       }

@@ -36,7 +36,7 @@ class CudnnMatMulTactic final : public compile::Tactic {
     try {
       const auto graph = dnn::productGraph(dnn::Chip::here(), *problem.op.as<ops::MatMul>(), operands.shapes);
       for (auto& engine : graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, kMost)) {
-        result.push_back(linearCandidate(name(), problem));
+        result.push_back(compile::rowMajor(name(), problem));
         result.back().variant = dnn::Choice{dnn::Fusion::kWhole, dnn::Math::kAny, std::move(engine)}.text();
       }
     } catch (const Unsupported&) {

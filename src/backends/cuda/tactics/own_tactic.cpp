@@ -18,7 +18,7 @@ compile::Support OwnTactic::supports(const compile::Problem& problem) const {
 }
 
 std::vector<compile::Candidate> OwnTactic::candidates(const compile::Problem& problem) const {
-  std::vector<compile::Candidate> result{linearCandidate(name_, problem)};
+  std::vector<compile::Candidate> result{compile::rowMajor(name_, problem)};
   const int rank = problem.outputs[0].dims.rank;
   if (formats_ == Formats::kAlsoChannelsLast && rank >= 4 && rank <= 5)
     result.push_back(channelsLastCandidate(name_, problem));

@@ -3,11 +3,6 @@
 
 namespace tenon::backends::cuda {
 
-compile::Candidate linearCandidate(std::string_view tactic, const compile::Problem& problem) {
-  return {std::string(tactic), "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
-          std::vector<Layout>(problem.outputs.size(), Layout::kLinear)};
-}
-
 compile::Candidate channelsLastCandidate(std::string_view tactic, const compile::Problem& problem) {
   compile::Candidate candidate{std::string(tactic), "", {}, {}};
   const auto format = [](int rank) { return rank >= 4 && rank <= 5 ? Layout::kChannelsLast : Layout::kLinear; };

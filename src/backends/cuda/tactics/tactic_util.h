@@ -9,9 +9,6 @@
 
 namespace tenon::backends::cuda {
 
-// Every operand in kLinear.
-compile::Candidate linearCandidate(std::string_view tactic, const compile::Problem& problem);
-
 // Results channels-last, and the operands of 4 or 5 axes that are no constants.
 compile::Candidate channelsLastCandidate(std::string_view tactic, const compile::Problem& problem);
 // The operands as a kernel is given them, every one in kLinear.

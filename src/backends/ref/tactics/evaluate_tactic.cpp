@@ -17,15 +17,14 @@ class EvaluateTactic final : public compile::Tactic {
   Support supports(const Problem&) const override { return compile::yes(); }
 
   std::vector<Candidate> candidates(const Problem& problem) const override {
-    return {{std::string(name()), "", std::vector<Layout>(problem.inputs.size(), Layout::kLinear),
-             std::vector<Layout>(problem.outputs.size(), Layout::kLinear)}};
+    return {compile::rowMajor(name(), problem)};
   }
 
   plan::KernelRecord build(const Problem& problem, const Candidate&) const override {
     return {"ref", "evaluate", 1, problem.op.text(), "", -1};
   }
 
-  int rank(const Problem&, const Candidate&) const override { return 1000; }
+  int rank(const Problem&, const Candidate&) const override { return compile::kLastResortRank; }
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class FlashAttentionTactic final : public compile::Tactic {
   std::vector<Candidate> candidates(const Problem& problem) const override {
     std::vector<Candidate> result;
     for (const auto& choice : choices(problem)) {
-      result.push_back(linearCandidate(name(), problem));
+      result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = choice.text();
     }
     return result;

@@ -13,12 +13,12 @@ class HostTactic final : public compile::Tactic {
     return problem.op.as<ops::Reformat>() != nullptr ? compile::no("the reference knows one format") : compile::yes();
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    return {linearCandidate(name(), problem)};
+    return {compile::rowMajor(name(), problem)};
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate&) const override {
     return {"cuda", "host_evaluate", 1, problem.op.text(), "", -1};
   }
-  int rank(const compile::Problem&, const compile::Candidate&) const override { return 1000; }
+  int rank(const compile::Problem&, const compile::Candidate&) const override { return compile::kLastResortRank; }
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ class ImageTactic final : public OwnTactic {
   ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
   int version() const override { return 2; }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    auto candidate = linearCandidate(name(), problem);
+    auto candidate = compile::rowMajor(name(), problem);
     candidate.outputs[0] = Layout::kChannelsLast;
     return {candidate};
   }

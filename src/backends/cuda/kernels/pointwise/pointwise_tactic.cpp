@@ -24,7 +24,7 @@ class PointwiseTactic final : public compile::Tactic {
     return {pointwiseUnsupported(op->expr, inputTypes(problem), problem.outputs[0].dtype)};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {
-    std::vector<Candidate> result{linearCandidate(name(), problem)};
+    std::vector<Candidate> result{compile::rowMajor(name(), problem)};
     const int rank = problem.outputs[0].dims.rank;
     if (rank == 4 || rank == 5) result.push_back(channelsLastCandidate(name(), problem));
     constexpr int64_t kFewChannels = 4;  // images: a cast and the change of format in one kernel
