@@ -1,5 +1,6 @@
 // The three exported functions of libnvonnxparser.
 #include "parser.h"
+#include "refitter.h"
 
 namespace {
 
@@ -35,7 +36,7 @@ void* guardedMake(void* object, void* logger, int version, const Make& make) noe
 void* createNvOnnxParser_INTERNAL(void* network, void* logger, int version) noexcept {
   return guardedMake(network, logger, version, [&](nvinfer1::ILogger* log) -> void* {
     nvonnxparser::IParser* parser =
-        new tenon::onnxparser::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log);
+        new tenon::parsers::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log);
     return parser;
   });
 }
@@ -43,7 +44,7 @@ void* createNvOnnxParser_INTERNAL(void* network, void* logger, int version) noex
 void* createNvOnnxParserRefitter_INTERNAL(void* refitter, void* logger, int32_t version) noexcept {
   return guardedMake(refitter, logger, version, [&](nvinfer1::ILogger* log) -> void* {
     nvonnxparser::IParserRefitter* result =
-        new tenon::onnxparser::Refitter(*static_cast<nvinfer1::IRefitter*>(refitter), log);
+        new tenon::parsers::onnx::Refitter(*static_cast<nvinfer1::IRefitter*>(refitter), log);
     return result;
   });
 }

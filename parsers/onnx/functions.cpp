@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "error.h"
+#include "common/error.h"
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 std::string keyOf(const std::string& domain, const std::string& name, const std::string& overload) {
@@ -89,15 +89,15 @@ void FunctionTable::measure(FunctionFacts& function) {
 
 void FunctionTable::checkInlinable(const FunctionFacts& function) {
   if (function.recursive) {
-    fail(ErrorCode::kINVALID_GRAPH,
-         fmt::format("function '{}' reaches itself through its calls; does '{}' call itself?", function.proto->name(),
-                     function.proto->name()));
+    fail(FaultKind::kInvalidGraph,
+         fmt::format("function '{}' is recursive: '{}' calls itself, directly or through others",
+                     function.proto->name(), function.proto->name()));
   }
   if (function.depth > kMaxFunctionDepth) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH, fmt::format("the calls within function '{}' nest {} deep; expected {} at most. "
-                                                    "Inline the functions before export",
-                                                    function.proto->name(), function.depth, kMaxFunctionDepth));
+    fail(FaultKind::kUnsupportedGraph, fmt::format("the calls of function '{}' nest {} deep; expected {} at most. "
+                                                   "Inline the functions before export",
+                                                   function.proto->name(), function.depth, kMaxFunctionDepth));
   }
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -7,7 +7,7 @@
 
 #include "model.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 constexpr int kMaxFunctionDepth = 32;
 // Inlining copies a function at each call, so a few functions can stand for any number of nodes.
@@ -45,4 +45,4 @@ class FunctionTable {
   std::unordered_map<std::string, const FunctionFacts*> byName_;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

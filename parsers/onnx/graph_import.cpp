@@ -6,27 +6,14 @@
 
 #include <tenon/printable.h>
 
-#include "plugin_import.h"
 #include "topology.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 using nvinfer1::ITensor;
 using Severity = nvinfer1::ILogger::Severity;
 
 namespace {
-
-// The shape of a declared tensor; nothing when the rank is not declared.
-std::optional<Shape> declaredShape(const pb::ValueInfoProto& info) {
-  if (!info.type().tensor_type().has_shape()) {
-    return std::nullopt;
-  }
-  Shape shape;
-  for (const auto& dim : info.type().tensor_type().shape().dim()) {
-    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
-  }
-  return shape;
-}
 
 // Equal names promise equal extents. Exporters that know no name write one of these for every dynamic extent alike.
 bool isDimensionName(const std::string& name) {
@@ -38,19 +25,9 @@ bool isDimensionName(const std::string& name) {
 }  // namespace
 
 GraphImport::GraphImport(const pb::ModelProto& model, const ImportEnvironment& environment)
-    : model_(model),
-      environment_(environment),
-      functions_(model),
-      emitter_(environment.network, environment.store, environment.networkMessage),
-      loader_(environment.store, environment.files, environment.supplied) {
-  top_.opsets = &functions_.modelOpsets();
+    : model_(model), environment_(environment), nodes_(model, environment) {
+  top_.opsets = &nodes_.modelOpsets();
   status_.assign(static_cast<size_t>(model.graph().node_size()), NodeStatus::kUNSEEN);
-  for (const pb::ValueInfoProto& info : model.graph().value_info()) {
-    valueInfo_[info.name()] = &info;
-  }
-  for (const pb::ValueInfoProto& info : model.graph().output()) {
-    valueInfo_[info.name()] = &info;
-  }
 }
 
 void GraphImport::log(Severity severity, const std::string& text) const {
@@ -63,19 +40,21 @@ void GraphImport::log(Severity severity, const std::string& text) const {
 void GraphImport::warnOfOpset(int64_t opset) const {
   if (opset != 0 && opset < kOldestOpset) {
     log(Severity::kWARNING,
-        fmt::format("opset {} is older than {}, the oldest this parser knows as a whole; nodes whose "
-                    "operators have not changed since are imported, others refused. If that fails, convert the "
-                    "model with the ONNX version converter",
-                    opset, kOldestOpset));
+        fmt::format(
+            "opset {} is older than {}, the oldest that this parser supports fully; nodes whose operators have not "
+            "changed since then are imported, others are rejected. If that fails, convert the "
+            "model with the ONNX version converter",
+            opset, kOldestOpset));
   }
   if (opset > kNewestOpset) {
-    log(Severity::kWARNING, fmt::format("opset {} is newer than {}, the newest this parser knows; read as {}", opset,
-                                        kNewestOpset, kNewestOpset));
+    log(Severity::kWARNING,
+        fmt::format("opset {} is newer than {}, the newest that this parser supports; the model is read as opset {}",
+                    opset, kNewestOpset, kNewestOpset));
   }
 }
 
 bool GraphImport::run() {
-  const int64_t opset = functions_.modelOpsets().of("");
+  const int64_t opset = nodes_.modelOpsets().of("");
   warnOfOpset(opset);
   log(Severity::kINFO,
       fmt::format("model '{}' of {} {}: IR version {}, opset {}, {} nodes, {} initializers", model_.graph().name(),
@@ -94,15 +73,15 @@ bool GraphImport::run() {
   for (const int index : order_) {
     NodeStatus& status = status_[static_cast<size_t>(index)];
     if (status == NodeStatus::kFAILED) {  // found by checkOperators
-      replaceOutputs(model_.graph().node(index), top_, Value::Missing::kUntried);
+      nodes_.replaceOutputs(model_.graph().node(index), top_, ParsedValue::Missing::kUntried);
       continue;
     }
-    status = importNode(model_.graph().node(index), top_, index);
+    status = nodes_.import(model_.graph().node(index), top_, index);
     complete = complete && status == NodeStatus::kIMPORTED;
   }
-  if (loader_.clampedDoubles() > 0) {
+  if (nodes_.loader().clampedDoubles() > 0) {
     log(Severity::kWARNING,
-        fmt::format("{} DOUBLE weights lie outside FLOAT and were clamped", loader_.clampedDoubles()));
+        fmt::format("{} DOUBLE weights exceed the range of FLOAT and were clamped", nodes_.loader().clampedDoubles()));
   }
   if (!complete) {
     return false;
@@ -111,23 +90,36 @@ bool GraphImport::run() {
   return environment_.errors.size() == 0;
 }
 
+bool GraphImport::checkOperators() {
+  const size_t before = environment_.errors.size();
+  for (int i = 0; i < model_.graph().node_size(); ++i) {
+    const size_t errors = environment_.errors.size();
+    top_.topLevelNode = i;
+    nodes_.check(model_.graph().node(i), top_);
+    if (environment_.errors.size() != errors) {
+      status_[static_cast<size_t>(i)] = NodeStatus::kFAILED;
+    }
+  }
+  return environment_.errors.size() == before;
+}
+
 void GraphImport::addInitializers() {
   for (const pb::TensorProto& tensor : model_.graph().initializer()) {
     try {
-      const Constant& constant = loader_.load(tensor, tensor.name());
-      environment_.store.countInitializer(constant.bytes());
+      const WeightBytes& constant = nodes_.loader().load(tensor, tensor.name());
+      environment_.store.countModelWeights(constant.bytes());
       top_.values[tensor.name()] = constant;
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
-      top_.values[tensor.name()] = Value::missing(Value::Missing::kRefused);
+      top_.values[tensor.name()] = ParsedValue::missing(ParsedValue::Missing::kRefused);
     }
   }
   if (model_.graph().sparse_initializer_size() > 0) {
-    environment_.errors.addModelError(ErrorCode::kUNSUPPORTED_GRAPH,
+    environment_.errors.addModelError(FaultKind::kUnsupportedGraph,
                                       "the graph has sparse initializers; save them as dense tensors");
   }
   for (const pb::SparseTensorProto& sparse : model_.graph().sparse_initializer()) {
-    top_.values[sparse.values().name()] = Value::missing(Value::Missing::kRefused);
+    top_.values[sparse.values().name()] = ParsedValue::missing(ParsedValue::Missing::kRefused);
   }
 }
 
@@ -140,31 +132,31 @@ void GraphImport::addInputs() {
       addInput(info);
     } catch (const ParseError& error) {
       environment_.errors.addModelError(error);
-      top_.values[info.name()] = Value::missing(Value::Missing::kRefused);
+      top_.values[info.name()] = ParsedValue::missing(ParsedValue::Missing::kRefused);
     }
   }
 }
 
 void GraphImport::addInput(const pb::ValueInfoProto& info) {
   if (!info.type().has_tensor_type()) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH,
-         fmt::format("graph input '{}' is no tensor (a sequence, map or optional)", info.name()));
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("graph input '{}' is not a tensor, but a sequence, map or optional", info.name()));
   }
   const auto type = toDataType(info.type().tensor_type().elem_type());
   if (!type) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
-         fmt::format("graph input '{}' has elements of {}, which TensorRT lacks", info.name(),
+    fail(FaultKind::kUnsupportedType,
+         fmt::format("graph input '{}' has elements of {}, a type that TensorRT does not have", info.name(),
                      onnxTypeName(info.type().tensor_type().elem_type())));
   }
   const auto shape = declaredShape(info);
   if (!shape) {
-    fail(ErrorCode::kUNSUPPORTED_GRAPH,
-         fmt::format("graph input '{}' has no declared rank; declare its shape", info.name()));
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("graph input '{}' has no declared rank; declare its shape in the model", info.name()));
   }
   ITensor* tensor = environment_.network.addInput(info.name().c_str(), *type, toDims(*shape));
   if (tensor == nullptr) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the network refused input '{}' of {}{}{}", info.name(),
-                                                typeName(*type), toString(*shape), emitter_.networkReason()));
+    fail(FaultKind::kInvalidGraph, fmt::format("the network refused input '{}' of {}{}{}", info.name(), typeName(*type),
+                                               toString(*shape), nodes_.writer().networkReason()));
   }
   for (int i = 0; i < info.type().tensor_type().shape().dim_size(); ++i) {
     const auto& dim = info.type().tensor_type().shape().dim(i);
@@ -198,85 +190,16 @@ void GraphImport::refuseProducer(const std::string& tensor) {
 void GraphImport::addOutput(const pb::ValueInfoProto& info) {
   const auto found = top_.values.find(info.name());
   if (found == top_.values.end()) {
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("graph output '{}' is made by no node", info.name()));
+    fail(FaultKind::kInvalidGraph, fmt::format("graph output '{}' is not the output of any node", info.name()));
   }
-  emitter_.beginNode(info.name() + "_output", "");
-  ITensor* tensor = &emitter_.tensor(found->second);
+  nodes_.writer().beginNode(info.name() + "_output", "");
+  ITensor* tensor = &nodes_.writer().tensor(found->second);
   if (tensor->isNetworkInput() || !claimedOutputs_.insert(tensor).second) {
-    tensor = &emitter_.output(emitter_.added(environment_.network.addIdentity(*tensor), "addIdentity"));
+    tensor = &nodes_.writer().output(nodes_.writer().added(environment_.network.addIdentity(*tensor), "addIdentity"));
     claimedOutputs_.insert(tensor);
   }
   tensor->setName(info.name().c_str());
   environment_.network.markOutput(*tensor);
 }
 
-Values GraphImport::gatherInputs(const pb::NodeProto& proto, const Scope& scope) const {
-  Values inputs;
-  for (const std::string& name : proto.input()) {
-    if (name.empty()) {
-      inputs.emplace_back();
-      continue;
-    }
-    const auto found = scope.values.find(name);
-    if (found == scope.values.end()) {
-      fail(ErrorCode::kINVALID_GRAPH,
-           fmt::format("input '{}' is no graph input, initializer or output of a node", name));
-    }
-    inputs.push_back(found->second);
-  }
-  return inputs;
-}
-
-void GraphImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const Values& outputs) {
-  std::set<const ITensor*> fresh;
-  for (nvinfer1::ILayer* layer : emitter_.layersOfNode()) {
-    for (int32_t i = 0; i < layer->getNbOutputs(); ++i) {
-      fresh.insert(layer->getOutput(i));
-    }
-  }
-  std::vector<ITensor*> tensors;
-  for (int i = 0; i < proto.output_size(); ++i) {
-    const std::string& name = proto.output(i);
-    const Value value = static_cast<size_t>(i) < outputs.size() ? outputs[static_cast<size_t>(i)] : Value();
-    tensors.push_back(value.isTensor() ? &value.tensor() : nullptr);
-    if (name.empty()) {
-      continue;
-    }
-    if (value.isNone()) {
-      fail(ErrorCode::kUNSUPPORTED_NODE,
-           fmt::format("output {} '{}' of {} cannot be computed; remove its uses", i, name, proto.op_type()));
-    }
-    scope.values[name] = value;
-    const bool folded = value.isConstant() || value.isExtents();
-    if (folded || (value.isTensor() && fresh.count(&value.tensor()) != 0)) {
-      emitter_.nameTensor(value, scope.prefix + name);
-    }
-  }
-  nodeOutputs_[scope.prefix + proto.name()] = std::move(tensors);
-}
-
-// Where the model declares what the tensor is, what follows can be tried all the same.
-Value GraphImport::standIn(const std::string& name, Value::Missing why) {
-  const auto found = valueInfo_.find(name);
-  if (!environment_.probe || found == valueInfo_.end() || !found->second->type().has_tensor_type()) {
-    return Value::missing(why);
-  }
-  const auto shape = declaredShape(*found->second);
-  const auto type = toDataType(found->second->type().tensor_type().elem_type());
-  if (!shape || !type || shape->size() > nvinfer1::Dims::MAX_DIMS) {
-    return Value::missing(why);
-  }
-  const std::string unique = fmt::format("unsupported_{}_{}", standIns_++, name);
-  ITensor* tensor = environment_.network.addInput(unique.c_str(), *type, toDims(*shape));
-  return tensor == nullptr ? Value::missing(why) : Value(*tensor);
-}
-
-void GraphImport::replaceOutputs(const pb::NodeProto& proto, Scope& scope, Value::Missing why) {
-  for (const std::string& name : proto.output()) {
-    if (!name.empty()) {
-      scope.values[name] = standIn(name, why);
-    }
-  }
-}
-
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

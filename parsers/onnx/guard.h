@@ -3,9 +3,9 @@
 
 #include <new>
 
-#include "error.h"
+#include "error_list.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 // The action's result, or false after an exception.
 template <typename Action>
@@ -18,7 +18,7 @@ bool guardCall(ErrorList& errors, const Action& action) noexcept {
     } catch (const std::bad_alloc&) {
       errors.addOutOfMemory();
     } catch (const std::exception& error) {
-      errors.addModelError(ErrorCode::kINTERNAL_ERROR, fmt::format("a fault of the parser itself: {}", error.what()));
+      errors.addModelError(FaultKind::kInternal, fmt::format("internal error of the parser: {}", error.what()));
     }
   } catch (...) {
     errors.addOutOfMemory();  // the record could not be made
@@ -26,4 +26,4 @@ bool guardCall(ErrorList& errors, const Action& action) noexcept {
   return false;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

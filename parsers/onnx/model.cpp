@@ -11,21 +11,20 @@
 #include <cstring>
 #include <fstream>
 
-#include "error.h"
+#include "common/error.h"
 #include "wire.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 constexpr size_t kProtobufLimit = static_cast<size_t>(INT_MAX);
 
 void checkHeader(const pb::ModelProto& model) {
   if (!model.has_graph()) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
-         "the bytes decode, but hold no graph; expected an ONNX model (is this another kind of file?)");
+    fail(FaultKind::kUnreadableModel, "the model has no graph; expected an ONNX model (is this another kind of file?)");
   }
   if (model.opset_import_size() == 0) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model imports no operator set; expected opset_import of 7 or more");
+    fail(FaultKind::kUnreadableModel, "the model imports no operator set; expected opset_import of 7 or more");
   }
 }
 
@@ -33,18 +32,18 @@ void checkHeader(const pb::ModelProto& model) {
 
 std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
   if (data == nullptr || size == 0) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty: got 0 bytes, expected a serialized ONNX model");
+    fail(FaultKind::kUnreadableModel, "the model is empty: got 0 bytes, expected a serialized ONNX model");
   }
   if (size > kProtobufLimit) {
-    fail(
-        ErrorCode::kMODEL_DESERIALIZE_FAILED,
-        fmt::format("the model has {} bytes; a protobuf message ends at 2 GiB ({} bytes). Save the weights as external "
-                    "data",
-                    size, kProtobufLimit));
+    fail(FaultKind::kUnreadableModel,
+         fmt::format(
+             "the model has {} bytes; a protobuf message has at most 2 GiB ({} bytes). Save the weights as external "
+             "data",
+             size, kProtobufLimit));
   }
   const WireFault fault = checkWire(static_cast<const uint8_t*>(data), size);
   if (fault.found) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+    fail(FaultKind::kUnreadableModel,
          fmt::format("the model is damaged at byte {} of {}, in {}: {}", fault.offset, size, fault.path, fault.reason));
   }
   auto model = std::make_unique<pb::ModelProto>();
@@ -52,7 +51,7 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
   google::protobuf::io::CodedInputStream stream(&array);
   stream.SetTotalBytesLimit(INT_MAX);
   if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED,
+    fail(FaultKind::kUnreadableModel,
          fmt::format("the {} bytes are well-formed protobuf, but not an ONNX model: a field has the wrong type", size));
   }
   checkHeader(*model);
@@ -61,23 +60,23 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
 
 std::string readFile(const std::string& path) {
   const auto refuse = [&](const std::string& reason) {
-    fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, fmt::format("cannot open '{}': {}", path, reason));
+    fail(FaultKind::kUnreadableModel, fmt::format("cannot open '{}': {}", path, reason));
   };
   struct stat facts {};  // asked before it is opened: opening a pipe would wait for somebody to write
   if (::stat(path.c_str(), &facts) != 0) {
     refuse(std::strerror(errno));
   }
   if (S_ISDIR(facts.st_mode)) {
-    refuse("this is a folder, no regular file; expected an ONNX model");
+    refuse("this is a folder, not a regular file; expected an ONNX model");
   }
   if (!S_ISREG(facts.st_mode)) {
-    refuse("this is a device, pipe or socket, no regular file; expected an ONNX model");
+    refuse("this is a device, pipe or socket, not a regular file; expected an ONNX model");
   }
   const int64_t size = facts.st_size;
   if (static_cast<uint64_t>(size) > kProtobufLimit) {
     refuse(fmt::format(
-        "it has {} bytes; expected {} at most, where a protobuf message ends. Save the weights as external data", size,
-        kProtobufLimit));
+        "it has {} bytes; expected at most {}, the limit of a protobuf message. Save the weights as external data",
+        size, kProtobufLimit));
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -104,4 +103,4 @@ int64_t Opsets::of(const std::string& domain) const {
   return outer_ == nullptr ? 0 : outer_->of(domain);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -8,7 +8,7 @@
 
 #include "tenon_onnx.pb.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 namespace pb = tenon::onnx;
 
@@ -37,4 +37,4 @@ class Opsets {
   const Opsets* outer_ = nullptr;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -8,7 +8,7 @@
 #include "graph_import.h"
 #include "guard.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 // Owns every model it read, because weights point into them. What fails is an entry of the error list; `use(model,
 // path)` says whether its own part succeeded.
@@ -29,7 +29,7 @@ class ModelSource {
     return guardCall(errors_, [&] {
       errors_.clear();
       if (file == nullptr) {
-        fail(ErrorCode::kMODEL_DESERIALIZE_FAILED, fmt::format("{}: the file name is nullptr", caller));
+        fail(FaultKind::kUnreadableModel, fmt::format("{}: the file name is nullptr", caller));
       }
       const std::string bytes = readFile(file);
       return use(keep(bytes.data(), bytes.size()), file);
@@ -51,7 +51,7 @@ class ModelSource {
   bool supply(const char* name, const void* data, size_t size) noexcept {
     return guardCall(errors_, [&] {
       if (loaded_ == nullptr || name == nullptr || (data == nullptr && size != 0)) {
-        fail(ErrorCode::kINVALID_VALUE, "loadInitializer: call loadModelProto first, and give a name and its bytes");
+        fail(FaultKind::kInvalidValue, "loadInitializer: call loadModelProto first, and give a name and its bytes");
       }
       supplied_[name] = SuppliedBytes{data, size};
       return true;
@@ -62,7 +62,7 @@ class ModelSource {
   bool useLoaded(const char* caller, const Use& use) noexcept {
     return guardCall(errors_, [&] {
       if (loaded_ == nullptr) {
-        fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: no model is loaded; call loadModelProto first", caller));
+        fail(FaultKind::kInvalidValue, fmt::format("{}: no model is loaded; call loadModelProto first", caller));
       }
       errors_.clear();
       return use(*loaded_, path_.c_str());
@@ -84,4 +84,4 @@ class ModelSource {
   SuppliedInitializers supplied_;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

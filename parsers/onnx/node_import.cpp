@@ -1,11 +1,17 @@
 // Imports single nodes: by the table of operators, as an inlined function of the model, or as a plugin; and the check
 // of all operators before anything is built.
-#include <algorithm>
+#include "node_import.h"
 
-#include "graph_import.h"
+#include <algorithm>
+#include <set>
+
+#include "operator_table.h"
 #include "plugin_import.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
+
+using nvinfer1::ITensor;
+
 namespace {
 
 std::string opsetsOf(const std::string& name) {
@@ -32,7 +38,7 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
   }
   if (type == "If" || type == "Loop" || type == "Scan") {
     return fmt::format(
-        "{} holds a subgraph, which is not supported yet. Export with constant control flow, or fold the "
+        "{} has a subgraph, which is not supported yet. Export with constant control flow, or fold the "
         "model with its input shapes fixed",
         type);
   }
@@ -44,13 +50,37 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
 
 }  // namespace
 
-bool GraphImport::pluginFirst() const {
+std::optional<Dimensions> declaredShape(const pb::ValueInfoProto& info) {
+  if (!info.type().tensor_type().has_shape()) {
+    return std::nullopt;
+  }
+  Dimensions shape;
+  for (const auto& dim : info.type().tensor_type().shape().dim()) {
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
+  }
+  return shape;
+}
+
+NodeImport::NodeImport(const pb::ModelProto& model, const ImportEnvironment& environment)
+    : environment_(environment),
+      functions_(model),
+      writer_(environment.network, environment.store, environment.networkMessage),
+      loader_(environment.store, environment.files, environment.supplied) {
+  for (const pb::ValueInfoProto& info : model.graph().value_info()) {
+    valueInfo_[info.name()] = &info;
+  }
+  for (const pb::ValueInfoProto& info : model.graph().output()) {
+    valueInfo_[info.name()] = &info;
+  }
+}
+
+bool NodeImport::pluginFirst() const {
   return (environment_.flags >> static_cast<uint32_t>(nvonnxparser::OnnxParserFlag::kENABLE_PLUGIN_OVERRIDE)) & 1u;
 }
 
-void GraphImport::report(const pb::NodeProto& proto, const Scope& scope, const ParseError& error) {
+void NodeImport::report(const pb::NodeProto& proto, const Scope& scope, const ParseError& error) {
   auto record = std::make_unique<ErrorRecord>();
-  record->errorCode = error.code();
+  record->kind = error.kind();
   record->where = error.where();
   record->nodeIndex = scope.topLevelNode;
   record->name = proto.name();
@@ -65,29 +95,16 @@ void GraphImport::report(const pb::NodeProto& proto, const Scope& scope, const P
   environment_.errors.add(std::move(record));
 }
 
-bool GraphImport::checkOperators() {
-  const size_t before = environment_.errors.size();
-  for (int i = 0; i < model_.graph().node_size(); ++i) {
-    const size_t errors = environment_.errors.size();
-    top_.topLevelNode = i;
-    checkNode(model_.graph().node(i), top_);
-    if (environment_.errors.size() != errors) {
-      status_[static_cast<size_t>(i)] = NodeStatus::kFAILED;
-    }
-  }
-  return environment_.errors.size() == before;
-}
-
-void GraphImport::checkNode(const pb::NodeProto& proto, Scope& scope) {
+void NodeImport::check(const pb::NodeProto& proto, Scope& scope) {
   const int64_t opset = scope.opsets->of(proto.domain());
-  const Node node(proto, readAsOpset(opset), {}, &scope.attributes, scope.prefix, emitter_, loader_);
+  const OnnxNode node(proto, readAsOpset(opset), {}, &scope.attributes, scope.prefix, writer_, loader_);
   try {
     if (isPlainOperator(proto, opset) || findPluginCreator(environment_.network, node) != nullptr) {
       return;
     }
     const FunctionFacts* function = functions_.find(proto);
     if (function == nullptr) {
-      fail(ErrorCode::kUNSUPPORTED_NODE, whyUnsupported(proto, readAsOpset(opset)));
+      fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, readAsOpset(opset)));
     }
     checkFunction(*function, node, scope);
   } catch (const ParseError& error) {
@@ -96,36 +113,35 @@ void GraphImport::checkNode(const pb::NodeProto& proto, Scope& scope) {
 }
 
 // Each function is looked into once, at its first call.
-void GraphImport::checkFunction(const FunctionFacts& function, const Node& call, const Scope& scope) {
+void NodeImport::checkFunction(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) {
   FunctionTable::checkInlinable(function);
   if (scope.functions.empty() &&
       (__builtin_add_overflow(inlinedNodes_, function.nodes, &inlinedNodes_) || inlinedNodes_ > kMaxInlinedNodes)) {
     inlinedNodes_ -= function.nodes;
-    fail(ErrorCode::kUNSUPPORTED_GRAPH,
+    fail(FaultKind::kUnsupportedGraph,
          fmt::format(
-             "function '{}' stands for {}{} nodes when inlined, besides {} of the calls before; expected {} in all. "
-             "Let functions call each other less often",
+             "function '{}' has {}{} nodes when inlined, after {} of earlier calls; expected at most {} in total. "
+             "Reduce the calls between functions",
              function.proto->name(), function.nodes, function.nodes == INT64_MAX ? " or more" : "", inlinedNodes_,
              kMaxInlinedNodes));
   }
   const auto [known, isNew] = refusedFunctions_.try_emplace(&function, 0);
   if (!isNew) {
     if (known->second > 0) {
-      fail(ErrorCode::kUNSUPPORTED_NODE,
-           fmt::format("function '{}' is refused, as at its first call", function.proto->name()));
+      fail(FaultKind::kUnsupportedNode,
+           fmt::format("function '{}' is rejected, as at its first call", function.proto->name()));
     }
     return;
   }
   const size_t errors = environment_.errors.size();
   Scope inner = functionScope(function, call, scope);
   for (const pb::NodeProto& child : function.proto->node()) {
-    checkNode(child, inner);
+    check(child, inner);
   }
   refusedFunctions_[&function] = static_cast<int>(environment_.errors.size() - errors);
 }
 
-GraphImport::Scope GraphImport::functionScope(const FunctionFacts& function, const Node& call,
-                                              const Scope& scope) const {
+Scope NodeImport::functionScope(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) const {
   const pb::FunctionProto& proto = *function.proto;
   Scope inner;
   inner.opsets = &function.opsets;
@@ -144,27 +160,28 @@ GraphImport::Scope GraphImport::functionScope(const FunctionFacts& function, con
   return inner;
 }
 
-Values GraphImport::importFunction(const FunctionFacts& function, const Node& call, Scope& scope) {
+ParsedValues NodeImport::importFunction(const FunctionFacts& function, const OnnxNode& call, Scope& scope) {
   Scope inner = functionScope(function, call, scope);
   for (int i = 0; i < function.proto->input_size(); ++i) {
     inner.values[function.proto->input(i)] = call.optional(static_cast<size_t>(i));
   }
   for (const pb::NodeProto& child : function.proto->node()) {
-    if (importNode(child, inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
+    if (import(child, inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
       break;
     }
   }
-  Values outputs;
+  ParsedValues outputs;
   for (const std::string& name : function.proto->output()) {
     const auto found = inner.values.find(name);
-    outputs.push_back(found == inner.values.end() ? Value::missing(Value::Missing::kUntried) : found->second);
+    outputs.push_back(found == inner.values.end() ? ParsedValue::missing(ParsedValue::Missing::kUntried)
+                                                  : found->second);
   }
   return outputs;
 }
 
-Values GraphImport::importOne(const pb::NodeProto& proto, Scope& scope, Values inputs) {
+ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, ParsedValues inputs) {
   const int32_t opset = readAsOpset(scope.opsets->of(proto.domain()));
-  Node node(proto, opset, std::move(inputs), &scope.attributes, scope.prefix, emitter_, loader_);
+  OnnxNode node(proto, opset, std::move(inputs), &scope.attributes, scope.prefix, writer_, loader_);
   const OperatorImporter* row = isStandardDomain(proto.domain()) ? findImporter(proto.op_type(), opset) : nullptr;
   if (row == nullptr || pluginFirst()) {
     if (auto* creator = findPluginCreator(environment_.network, node)) {
@@ -176,29 +193,29 @@ Values GraphImport::importOne(const pb::NodeProto& proto, Scope& scope, Values i
   }
   const FunctionFacts* function = functions_.find(proto);
   if (function == nullptr) {
-    fail(ErrorCode::kUNSUPPORTED_NODE, whyUnsupported(proto, opset));
+    fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, opset));
   }
   return importFunction(*function, node, scope);
 }
 
-NodeStatus GraphImport::importNode(const pb::NodeProto& proto, Scope& scope, int index) {
+NodeStatus NodeImport::import(const pb::NodeProto& proto, Scope& scope, int index) {
   if (scope.functions.empty()) {
     scope.topLevelNode = index;
   }
   const size_t errors = environment_.errors.size();
   try {
-    Values inputs = gatherInputs(proto, scope);
-    auto missing = Value::Missing::kNo;
-    for (const Value& input : inputs) {
+    ParsedValues inputs = gatherInputs(proto, scope);
+    auto missing = ParsedValue::Missing::kNo;
+    for (const ParsedValue& input : inputs) {
       missing = std::max(missing, input.missing());
     }
-    if (missing != Value::Missing::kNo) {
+    if (missing != ParsedValue::Missing::kNo) {
       replaceOutputs(proto, scope, missing);
-      return missing == Value::Missing::kRefused ? NodeStatus::kFAILED : NodeStatus::kDEPENDS_ON_FAILED;
+      return missing == ParsedValue::Missing::kRefused ? NodeStatus::kFAILED : NodeStatus::kDEPENDS_ON_FAILED;
     }
     const std::string name = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
-    emitter_.beginNode(scope.prefix + name, fmt::format("[ONNX Layer: {}]", scope.prefix + name));
-    const Values outputs = importOne(proto, scope, std::move(inputs));
+    writer_.beginNode(scope.prefix + name, fmt::format("[ONNX Layer: {}]", scope.prefix + name));
+    const ParsedValues outputs = importOne(proto, scope, std::move(inputs));
     if (environment_.errors.size() == errors) {
       bindOutputs(proto, scope, outputs);
       return NodeStatus::kIMPORTED;
@@ -206,8 +223,77 @@ NodeStatus GraphImport::importNode(const pb::NodeProto& proto, Scope& scope, int
   } catch (const ParseError& error) {
     report(proto, scope, error);
   }
-  replaceOutputs(proto, scope, Value::Missing::kUntried);
+  replaceOutputs(proto, scope, ParsedValue::Missing::kUntried);
   return NodeStatus::kFAILED;
 }
 
-}  // namespace tenon::onnxparser
+ParsedValues NodeImport::gatherInputs(const pb::NodeProto& proto, const Scope& scope) const {
+  ParsedValues inputs;
+  for (const std::string& name : proto.input()) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    const auto found = scope.values.find(name);
+    if (found == scope.values.end()) {
+      fail(FaultKind::kInvalidGraph,
+           fmt::format("input '{}' is not a graph input, an initializer or the output of a node", name));
+    }
+    inputs.push_back(found->second);
+  }
+  return inputs;
+}
+
+void NodeImport::bindOutputs(const pb::NodeProto& proto, Scope& scope, const ParsedValues& outputs) {
+  std::set<const ITensor*> fresh;
+  for (nvinfer1::ILayer* layer : writer_.layersOfNode()) {
+    for (int32_t i = 0; i < layer->getNbOutputs(); ++i) {
+      fresh.insert(layer->getOutput(i));
+    }
+  }
+  std::vector<ITensor*> tensors;
+  for (int i = 0; i < proto.output_size(); ++i) {
+    const std::string& name = proto.output(i);
+    const ParsedValue value = static_cast<size_t>(i) < outputs.size() ? outputs[static_cast<size_t>(i)] : ParsedValue();
+    tensors.push_back(value.isTensor() ? &value.tensor() : nullptr);
+    if (name.empty()) {
+      continue;
+    }
+    if (value.isNone()) {
+      fail(FaultKind::kUnsupportedNode,
+           fmt::format("output {} '{}' of {} cannot be computed; remove its uses", i, name, proto.op_type()));
+    }
+    scope.values[name] = value;
+    const bool folded = value.isConstant() || value.isExtents();
+    if (folded || (value.isTensor() && fresh.count(&value.tensor()) != 0)) {
+      writer_.nameTensor(value, scope.prefix + name);
+    }
+  }
+  nodeOutputs_[scope.prefix + proto.name()] = std::move(tensors);
+}
+
+// Where the model declares what the tensor is, what follows can be tried all the same.
+ParsedValue NodeImport::standIn(const std::string& name, ParsedValue::Missing why) {
+  const auto found = valueInfo_.find(name);
+  if (!environment_.probe || found == valueInfo_.end() || !found->second->type().has_tensor_type()) {
+    return ParsedValue::missing(why);
+  }
+  const auto shape = declaredShape(*found->second);
+  const auto type = toDataType(found->second->type().tensor_type().elem_type());
+  if (!shape || !type || shape->size() > nvinfer1::Dims::MAX_DIMS) {
+    return ParsedValue::missing(why);
+  }
+  const std::string unique = fmt::format("unsupported_{}_{}", standIns_++, name);
+  ITensor* tensor = environment_.network.addInput(unique.c_str(), *type, toDims(*shape));
+  return tensor == nullptr ? ParsedValue::missing(why) : ParsedValue(*tensor);
+}
+
+void NodeImport::replaceOutputs(const pb::NodeProto& proto, Scope& scope, ParsedValue::Missing why) {
+  for (const std::string& name : proto.output()) {
+    if (!name.empty()) {
+      scope.values[name] = standIn(name, why);
+    }
+  }
+}
+
+}  // namespace tenon::parsers::onnx

@@ -5,7 +5,7 @@
 
 #include "operator_files.inc"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 std::vector<OperatorImporter> joinRows() {
@@ -65,4 +65,4 @@ std::string operatorPage() {
   return page;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -4,12 +4,12 @@
 #include <string_view>
 #include <vector>
 
-#include "node.h"
+#include "onnx_node.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 // Imports one node and returns its outputs in order; outputs past the end of the list stay unset. Throws ParseError.
-using ImportFunction = Values (*)(Node& node);
+using ImportFunction = ParsedValues (*)(OnnxNode& node);
 
 struct OperatorImporter {
   std::string_view name;
@@ -44,4 +44,4 @@ bool hasImporter(std::string_view name);
 // The table as the Markdown page docs/onnx.md; a test compares the page with it.
 std::string operatorPage();
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

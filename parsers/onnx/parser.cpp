@@ -1,7 +1,9 @@
 // IParser: parsing, and the answers about the last model.
 #include "parser.h"
 
-namespace tenon::onnxparser {
+#include "operator_table.h"
+
+namespace tenon::parsers::onnx {
 
 bool Parser::import(const pb::ModelProto& model, const char* path) {
   const ExternalFiles files(path);
@@ -44,4 +46,4 @@ bool Parser::setBuilderConfig(const nvinfer1::IBuilderConfig* config) noexcept {
   return config != nullptr;  // it matters for DLA only, which nothing here targets
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

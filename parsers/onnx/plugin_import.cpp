@@ -4,7 +4,7 @@
 #include <deque>
 #include <string_view>
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::PluginField;
@@ -18,7 +18,7 @@ struct Fields {
   std::vector<PluginField> list;
 };
 
-void addField(Fields& fields, const Node& node, const pb::AttributeProto& attribute, const std::string& name) {
+void addField(Fields& fields, const OnnxNode& node, const pb::AttributeProto& attribute, const std::string& name) {
   const char* key = fields.texts.emplace_back(name).c_str();
   switch (attribute.type()) {
     case 1: {
@@ -45,7 +45,7 @@ void addField(Fields& fields, const Node& node, const pb::AttributeProto& attrib
       return;
     }
     case 4: {
-      const Constant& tensor = node.loader().load(attribute.t(), "");
+      const WeightBytes& tensor = node.loader().load(attribute.t(), "");
       const bool real = tensor.type == DataType::kFLOAT;
       const bool half = tensor.type == DataType::kHALF;
       const bool integer = tensor.type == DataType::kINT32;
@@ -61,7 +61,7 @@ void addField(Fields& fields, const Node& node, const pb::AttributeProto& attrib
     }
     default: break;
   }
-  fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+  fail(FaultKind::kUnsupportedAttribute,
        fmt::format("attribute '{}' cannot become a plugin field: AttributeProto type {}; expected FLOAT, INT, STRING, "
                    "TENSOR, FLOATS or INTS",
                    name, attribute.type()));
@@ -69,7 +69,7 @@ void addField(Fields& fields, const Node& node, const pb::AttributeProto& attrib
 
 }  // namespace
 
-nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinition& network, const Node& node) {
+nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinition& network, const OnnxNode& node) {
   nvinfer1::IPluginRegistry& registry = network.getBuilder().getPluginRegistry();
   const std::string version = node.text("plugin_version", "1");
   const std::string space = node.text("plugin_namespace", "");
@@ -80,7 +80,7 @@ nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinitio
   return creator;
 }
 
-Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator) {
+ParsedValues importPlugin(OnnxNode& node, nvinfer1::IPluginCreatorInterface& creator) {
   Fields fields;
   for (const pb::AttributeProto& own : node.proto().attribute()) {
     const pb::AttributeProto* attribute = node.resolve(own);
@@ -97,7 +97,7 @@ Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator) {
   }
   const std::string name = node.qualified(node.proto().name());
   const std::string_view kind = creator.getInterfaceInfo().kind;
-  auto& network = node.emit().network();
+  auto& network = node.writer().network();
   nvinfer1::ILayer* layer = nullptr;
   if (kind == "PLUGIN CREATOR_V1") {
     auto* plugin = static_cast<nvinfer1::IPluginCreator&>(creator).createPlugin(name.c_str(), &collection);
@@ -110,22 +110,22 @@ Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator) {
                 ? nullptr
                 : network.addPluginV3(inputs.data(), static_cast<int32_t>(inputs.size()), nullptr, 0, *plugin);
   } else {
-    fail(ErrorCode::kUNSUPPORTED_NODE, fmt::format("the plugin creator of '{}' has interface '{}'; expected PLUGIN "
-                                                   "CREATOR_V1 or PLUGIN CREATOR_V3ONE",
-                                                   node.type(), kind));
+    fail(FaultKind::kUnsupportedNode, fmt::format("the plugin creator of '{}' has interface '{}'; expected PLUGIN "
+                                                  "CREATOR_V1 or PLUGIN CREATOR_V3ONE",
+                                                  node.type(), kind));
   }
   if (layer == nullptr) {
-    fail(ErrorCode::kINVALID_NODE,
+    fail(FaultKind::kInvalidNode,
          fmt::format("plugin '{}' was not created from the node's {} attributes, or the network "
                      "refused it; the log says why",
                      node.type(), fields.list.size()));
   }
-  node.emit().added(layer, "addPlugin");
-  Values outputs;
+  node.writer().added(layer, "addPlugin");
+  ParsedValues outputs;
   for (int32_t i = 0; i < layer->getNbOutputs(); ++i) {
-    outputs.emplace_back(node.emit().output(*layer, i));
+    outputs.emplace_back(node.writer().output(*layer, i));
   }
   return outputs;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

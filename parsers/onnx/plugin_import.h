@@ -1,14 +1,14 @@
 // Operators that are plugins: found in the registry by name, built from the node's attributes.
 #pragma once
 
-#include "node.h"
+#include "onnx_node.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 // The creator that `node` names, or nullptr.
-nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinition& network, const Node& node);
+nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinition& network, const OnnxNode& node);
 
 // Adds the plugin as a layer. Creators of the kinds V1 and V3ONE are accepted.
-Values importPlugin(Node& node, nvinfer1::IPluginCreatorInterface& creator);
+ParsedValues importPlugin(OnnxNode& node, nvinfer1::IPluginCreatorInterface& creator);
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -1,10 +1,11 @@
-// IParserRefitter: new weights for an engine, by the names of initializers and Constant outputs.
+// IParserRefitter: new weights for an engine, by the names of initializers and WeightBytes outputs.
+#include "refitter.h"
+
 #include <set>
 
-#include "batch_normalization.h"
-#include "parser.h"
+#include "common/batch_normalization.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 std::set<std::string> refittableNames(nvinfer1::IRefitter& refitter) {
@@ -22,18 +23,17 @@ std::set<std::string> refittableNames(nvinfer1::IRefitter& refitter) {
 
 }  // namespace
 
-void Refitter::give(const Constant& constant) {
+void Refitter::give(const WeightBytes& constant) {
   if (!refitter_.setNamedWeights(constant.name.c_str(), constant.weights())) {
-    fail(ErrorCode::kREFIT_FAILED,
-         fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
-                     "count it was built with",
-                     constant.name, typeName(constant.type), toString(constant.shape)));
+    fail(FaultKind::kRefit, fmt::format("the engine refused weights '{}' of {}{}; they must have the type and the "
+                                        "count it was built with",
+                                        constant.name, typeName(constant.type), toString(constant.shape)));
   }
 }
 
 // Import folded the four constants of the node into two of its own names.
 void Refitter::giveNormalization(const pb::NodeProto& node, const Tensors& tensors, TensorLoader& loader) {
-  std::vector<const Constant*> constants;
+  std::vector<const WeightBytes*> constants;
   for (int i = 1; i < 5; ++i) {
     const auto found = tensors.find(node.input(i));
     if (found == tensors.end()) {
@@ -93,4 +93,4 @@ bool Refitter::refitModelProto() noexcept {
   return source_.useLoaded("refitModelProto", [&](const auto& model, const char* from) { return refit(model, from); });
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

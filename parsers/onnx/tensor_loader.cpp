@@ -1,20 +1,22 @@
 // Turns TensorProto into a constant and checks that type, shape and bytes fit each other.
+#include "tensor_loader.h"
+
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 
-#include "error.h"
-#include "weights.h"
+#include "common/error.h"
+#include "onnx_types.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 DataType typeOf(const pb::TensorProto& tensor, const std::string& name) {
   const auto type = toDataType(tensor.data_type());
   if (!type) {
     fail(
-        ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+        FaultKind::kUnsupportedType,
         fmt::format("tensor '{}' has elements of {}; TensorRT has FLOAT, FLOAT16, BFLOAT16, INT32, INT64, INT8, UINT8, "
                     "BOOL, FLOAT8E4M3FN, INT4 and FLOAT4E2M1 (DOUBLE becomes FLOAT). Cast it before export",
                     name, onnxTypeName(tensor.data_type())));
@@ -27,17 +29,17 @@ int64_t numberOption(const pb::StringStringEntryProto& entry, const std::string&
   errno = 0;
   const long long number = std::strtoll(entry.value().c_str(), &end, 10);
   if (entry.value().empty() || *end != '\0' || errno != 0 || number < 0) {
-    fail(ErrorCode::kINVALID_VALUE,
-         fmt::format("tensor '{}': external_data {} = '{}' is no byte count", name, entry.key(), entry.value()));
+    fail(FaultKind::kInvalidValue, fmt::format("tensor '{}': external_data {} = '{}' is not a number of bytes", name,
+                                               entry.key(), entry.value()));
   }
   return number;
 }
 
 }  // namespace
 
-const Constant& TensorLoader::load(const pb::TensorProto& tensor, const std::string& name) {
+const WeightBytes& TensorLoader::load(const pb::TensorProto& tensor, const std::string& name) {
   typeOf(tensor, name);
-  Shape shape(tensor.dims().begin(), tensor.dims().end());
+  Dimensions shape(tensor.dims().begin(), tensor.dims().end());
   toDims(shape);
   elementCount(shape);
   if (supplied_ != nullptr && !name.empty()) {
@@ -50,7 +52,7 @@ const Constant& TensorLoader::load(const pb::TensorProto& tensor, const std::str
     return external(tensor, name, std::move(shape));
   }
   if (tensor.has_segment()) {
-    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' is stored in segments, which no exporter writes", name));
+    fail(FaultKind::kInvalidValue, fmt::format("tensor '{}' is stored in segments, which no exporter writes", name));
   }
   if (tensor.has_raw_data()) {
     return fromBytes(tensor, name, std::move(shape), tensor.raw_data().data(), tensor.raw_data().size());
@@ -58,7 +60,7 @@ const Constant& TensorLoader::load(const pb::TensorProto& tensor, const std::str
   return fromNumbers(tensor, name, std::move(shape));
 }
 
-const Constant& TensorLoader::external(const pb::TensorProto& tensor, const std::string& name, Shape shape) {
+const WeightBytes& TensorLoader::external(const pb::TensorProto& tensor, const std::string& name, Dimensions shape) {
   std::string location;
   int64_t offset = 0;
   int64_t length = -1;
@@ -74,22 +76,22 @@ const Constant& TensorLoader::external(const pb::TensorProto& tensor, const std:
   const bool isDouble = tensor.data_type() == static_cast<int32_t>(OnnxType::kDOUBLE);
   const int64_t expected = bytesFor(typeOf(tensor, name), elementCount(shape)) * (isDouble ? 2 : 1);
   if (length >= 0 && length != expected) {
-    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' of shape {} needs {} bytes, but external_data gives {}",
-                                                name, toString(shape), expected, length));
+    fail(FaultKind::kInvalidValue, fmt::format("tensor '{}' of shape {} needs {} bytes, but external_data gives {}",
+                                               name, toString(shape), expected, length));
   }
   length = expected;
   const std::byte* bytes = files_.read(location, offset, length, store_);
   return fromBytes(tensor, name, std::move(shape), bytes, static_cast<uint64_t>(length));
 }
 
-const Constant& TensorLoader::fromBytes(const pb::TensorProto& tensor, const std::string& name, Shape shape,
-                                        const void* data, uint64_t size) {
+const WeightBytes& TensorLoader::fromBytes(const pb::TensorProto& tensor, const std::string& name, Dimensions shape,
+                                           const void* data, uint64_t size) {
   const DataType type = typeOf(tensor, name);
   const bool isDouble = tensor.data_type() == static_cast<int32_t>(OnnxType::kDOUBLE);
   const auto expected = static_cast<uint64_t>(bytesFor(type, elementCount(shape))) * (isDouble ? 2 : 1);
   if (size != expected) {
-    fail(ErrorCode::kINVALID_VALUE, fmt::format("tensor '{}' of {}{} needs {} bytes, but has {}", name,
-                                                onnxTypeName(tensor.data_type()), toString(shape), expected, size));
+    fail(FaultKind::kInvalidValue, fmt::format("tensor '{}' of {}{} needs {} bytes, but has {}", name,
+                                               onnxTypeName(tensor.data_type()), toString(shape), expected, size));
   }
   if (isDouble) {
     std::vector<double> aligned(static_cast<size_t>(size / sizeof(double)));
@@ -101,7 +103,7 @@ const Constant& TensorLoader::fromBytes(const pb::TensorProto& tensor, const std
   return store_.add(type, std::move(shape), data, name);
 }
 
-const Constant& TensorLoader::fromDoubles(const std::string& name, Shape shape, const double* data) {
+const WeightBytes& TensorLoader::fromDoubles(const std::string& name, Dimensions shape, const double* data) {
   const int64_t count = elementCount(shape);
   auto* floats = reinterpret_cast<float*>(store_.allocate(count * 4));
   for (int64_t i = 0; i < count; ++i) {
@@ -113,12 +115,12 @@ const Constant& TensorLoader::fromDoubles(const std::string& name, Shape shape, 
   return store_.add(DataType::kFLOAT, std::move(shape), floats, name);
 }
 
-const Constant& TensorLoader::fromNumbers(const pb::TensorProto& tensor, const std::string& name, Shape shape) {
+const WeightBytes& TensorLoader::fromNumbers(const pb::TensorProto& tensor, const std::string& name, Dimensions shape) {
   const DataType type = typeOf(tensor, name);
   const int64_t count = elementCount(shape);
   const auto check = [&](int64_t got, int64_t expected, const char* field) {
     if (got != expected) {
-      fail(ErrorCode::kINVALID_VALUE,
+      fail(FaultKind::kInvalidValue,
            fmt::format("tensor '{}' of {}{} needs {} numbers in {}, but has {}", name, onnxTypeName(tensor.data_type()),
                        toString(shape), expected, field, got));
     }
@@ -150,4 +152,4 @@ const Constant& TensorLoader::fromNumbers(const pb::TensorProto& tensor, const s
   return store_.add(type, std::move(shape), out, name);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -8,9 +8,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "error.h"
+#include "common/error.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Names = std::set<std::string>;
@@ -62,7 +62,7 @@ Dependencies dependenciesOf(const pb::GraphProto& graph) {
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& name : graph.node(i).output()) {
       if (!name.empty() && !producer.emplace(name, i).second) {
-        fail(ErrorCode::kINVALID_GRAPH,
+        fail(FaultKind::kInvalidGraph,
              fmt::format("tensor '{}' is an output of node {} and of node {}; names must be unique", name,
                          producer[name], i));
       }
@@ -112,8 +112,8 @@ std::vector<int> topologicalOrder(const pb::GraphProto& graph) {
     const auto& waiting = dependencies.waiting;
     const auto index =
         static_cast<int>(std::find_if(waiting.begin(), waiting.end(), [](int n) { return n > 0; }) - waiting.begin());
-    fail(ErrorCode::kINVALID_GRAPH, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output",
-                                                index, graph.node(index).name(), graph.node(index).op_type()));
+    fail(FaultKind::kInvalidGraph, fmt::format("the graph has a cycle: node {} '{}' ({}) waits for its own output",
+                                               index, graph.node(index).name(), graph.node(index).op_type()));
   }
   return order;
 }
@@ -150,4 +150,4 @@ std::vector<std::vector<int64_t>> supportedRuns(const pb::GraphProto& graph, con
   return runs;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -6,7 +6,7 @@
 
 #include "tenon_onnx.pb.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 namespace pb = tenon::onnx;
 
@@ -18,4 +18,4 @@ std::vector<int> topologicalOrder(const pb::GraphProto& graph);
 // groups depend on each other in the order given: each can become one node, and the graph stays free of cycles.
 std::vector<std::vector<int64_t>> supportedRuns(const pb::GraphProto& graph, const std::vector<bool>& supported);
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 constexpr int kMaxDepth = 64;
@@ -173,4 +173,4 @@ class Walker {
 
 WireFault checkWire(const uint8_t* data, size_t size) { return Walker(data, size).run(); }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

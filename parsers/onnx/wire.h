@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 struct WireFault {
   bool found = false;
@@ -18,4 +18,4 @@ struct WireFault {
 // also bounds the nesting depth before any recursive code sees the bytes.
 WireFault checkWire(const uint8_t* data, size_t size);
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -5,7 +5,7 @@
 
 namespace tenon::fuzz {
 
-using onnxparser::ModelMaker;
+using parsers::onnx::ModelMaker;
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Constant folding against straightforward loops, on random inputs.
-#include "fold.h"
+// WeightBytes folding against straightforward loops, on random inputs.
+#include "common/fold.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "model_maker.h"
 #include "topology.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -28,16 +28,16 @@ std::vector<int64_t> numbers(int64_t count, int64_t low = -9, int64_t high = 9) 
 
 TEST(Fold, BinaryBroadcasts) {
   WeightStore store;
-  const std::vector<std::pair<Shape, Shape>> cases{{{}, {}},      {{3}, {}},           {{1}, {7}},
-                                                   {{2, 3}, {3}}, {{4, 1, 5}, {3, 1}}, {{0, 3}, {1, 3}}};
+  const std::vector<std::pair<Dimensions, Dimensions>> cases{{{}, {}},      {{3}, {}},           {{1}, {7}},
+                                                             {{2, 3}, {3}}, {{4, 1, 5}, {3, 1}}, {{0, 3}, {1, 3}}};
   for (const auto& [left, right] : cases) {
-    const Shape shape = broadcastShape(left, right);
-    const Constant& a = store.ofInts(DataType::kINT64, left, numbers(elementCount(left)));
-    const Constant& b = store.ofInts(DataType::kINT64, right, numbers(elementCount(right)));
-    const Constant* sum = foldBinary(store, a, b, ElementWiseOperation::kSUB);
+    const Dimensions shape = broadcastShape(left, right);
+    const WeightBytes& a = store.ofInts(DataType::kINT64, left, numbers(elementCount(left)));
+    const WeightBytes& b = store.ofInts(DataType::kINT64, right, numbers(elementCount(right)));
+    const WeightBytes* sum = foldBinary(store, a, b, ElementWiseOperation::kSUB);
     ASSERT_NE(sum, nullptr);
     EXPECT_EQ(sum->shape, shape);
-    const auto at = [&](const Constant& constant, int64_t flat) {
+    const auto at = [&](const WeightBytes& constant, int64_t flat) {
       int64_t index = 0;
       int64_t stride = 1;
       for (size_t d = shape.size(); d-- > 0; flat /= shape[d]) {
@@ -78,8 +78,8 @@ TEST(Fold, IntegerOperations) {
 
 TEST(Fold, TransposeGatherSliceConcat) {
   WeightStore store;
-  const Shape shape{2, 3, 5};
-  const Constant& input = store.ofInts(DataType::kINT32, shape, numbers(30));
+  const Dimensions shape{2, 3, 5};
+  const WeightBytes& input = store.ofInts(DataType::kINT32, shape, numbers(30));
   const std::vector<int64_t> in = toInts(input);
   const auto element = [&](int64_t i, int64_t j, int64_t k) { return in[static_cast<size_t>((i * 3 + j) * 5 + k)]; };
 
@@ -105,9 +105,9 @@ TEST(Fold, TransposeGatherSliceConcat) {
       EXPECT_EQ(reversed[static_cast<size_t>(j * 3 + k)], element(1, 2 - 2 * j, 4 - 2 * k));
     }
   }
-  const Constant& other = store.ofInts(DataType::kINT32, {2, 1, 5}, numbers(10));
-  const Constant* joined = foldConcat(store, {&input, &other}, 1);
-  EXPECT_EQ(joined->shape, (Shape{2, 4, 5}));
+  const WeightBytes& other = store.ofInts(DataType::kINT32, {2, 1, 5}, numbers(10));
+  const WeightBytes* joined = foldConcat(store, {&input, &other}, 1);
+  EXPECT_EQ(joined->shape, (Dimensions{2, 4, 5}));
   EXPECT_EQ(toInts(*foldSlice(store, *joined, {0, 0, 0}, shape, {1, 1, 1})), in);
   EXPECT_EQ(toInts(*foldSlice(store, *joined, {0, 3, 0}, {2, 1, 5}, {1, 1, 1})), toInts(other));
   EXPECT_NE(messageOf([&] { foldGather(store, input, store.ofInts(DataType::kINT64, {}, {3}), 1); }), "");
@@ -116,11 +116,11 @@ TEST(Fold, TransposeGatherSliceConcat) {
 
 TEST(Fold, ReduceAndCast) {
   WeightStore store;
-  const Constant& input = store.ofInts(DataType::kINT64, {2, 3}, {1, 2, 3, 4, 5, 6});
+  const WeightBytes& input = store.ofInts(DataType::kINT64, {2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(toInts(*foldReduce(store, input, ReduceOperation::kSUM, 1u, false)), (std::vector<int64_t>{5, 7, 9}));
   EXPECT_EQ(toInts(*foldReduce(store, input, ReduceOperation::kPROD, 2u, true)), (std::vector<int64_t>{6, 120}));
   EXPECT_EQ(toInts(*foldReduce(store, input, ReduceOperation::kMAX, 3u, false)), (std::vector<int64_t>{6}));
-  const Constant& reals = store.ofReals(DataType::kFLOAT, {4}, {-1.5, 2.9, 0.0, 1e30});
+  const WeightBytes& reals = store.ofReals(DataType::kFLOAT, {4}, {-1.5, 2.9, 0.0, 1e30});
   EXPECT_EQ(toInts(*foldCast(store, reals, DataType::kBOOL)), (std::vector<int64_t>{1, 1, 0, 1}));
   const std::vector<int64_t> integers = toInts(*foldCast(store, reals, DataType::kINT64));
   EXPECT_EQ(integers[0], -1);
@@ -142,4 +142,4 @@ TEST(Order, SortsStablyAndFindsCycles) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -5,13 +5,13 @@
 #include <random>
 #include <sstream>
 
-#include "error.h"
+#include "error_list.h"
 #include "model.h"
 #include "model_maker.h"
 #include "operator_table.h"
 #include "wire.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 std::string smallModel() {
@@ -85,7 +85,7 @@ TEST(Loading, RefusesWhatIsNoModel) {
   EXPECT_NE(messageOf([] { loadModel(nullptr, 0); }).find("empty"), std::string::npos);
   EXPECT_NE(messageOf([] { loadModel("x", size_t{1} << 31); }).find("2 GiB"), std::string::npos);
   const std::string text = "\x08\x08";  // only an IR version
-  EXPECT_NE(messageOf([&] { loadModel(text.data(), text.size()); }).find("no graph"), std::string::npos);
+  EXPECT_NE(messageOf([&] { loadModel(text.data(), text.size()); }).find("has no graph"), std::string::npos);
   EXPECT_NE(messageOf([] { readFile("no/such/file.onnx"); }).find("cannot open"), std::string::npos);
 }
 
@@ -134,4 +134,4 @@ TEST(Docs, PageIsWhatTheTableSays) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -7,7 +7,7 @@
 
 #include "tenon_onnx.pb.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 namespace pb = tenon::onnx;
 
@@ -122,4 +122,4 @@ std::string messageOf(const Action& action) {
   return "";
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -11,7 +11,7 @@
 #include "model_maker.h"
 #include "parser.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 class CollectingLogger final : public nvinfer1::ILogger {
  public:
@@ -50,4 +50,4 @@ struct NetworkBench {
   std::unique_ptr<nvinfer1::INetworkDefinition> network;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -5,7 +5,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -78,4 +78,4 @@ TEST(CumSum, AnAxisOutsideIsRefused) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

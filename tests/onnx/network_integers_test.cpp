@@ -5,7 +5,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 // The engine of a model with inputs a and b and output y of `count` elements of one byte-sized or wider type.
@@ -121,4 +121,4 @@ TYPED_TEST(Integers, WrapWhenFolded) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -6,7 +6,7 @@
 #include "functions.h"
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -122,7 +122,7 @@ TEST(Limits, FunctionsThatCallEachOther) {
   addFunction(maker, 0, {{"f1", "a", "b"}});
   addFunction(maker, 1, {{"f2", "a", "t"}, {"f0", "t", "b"}});
   addFunction(maker, 2, {{"Relu", "a", "b"}});
-  expectRefused(maker, ErrorCode::kINVALID_GRAPH, {"call itself"});
+  expectRefused(maker, ErrorCode::kINVALID_GRAPH, {"calls itself"});
 }
 
 TEST(Limits, ConcatOfManyInputs) {
@@ -220,7 +220,7 @@ TEST(Limits, ConstantsThatDouble) {
   const auto start = Clock::now();
   bench.parse(maker);  // whether the network takes such tensors is its own affair
   EXPECT_LT(since(start), kSeconds);
-  EXPECT_EQ(bench.errors().find("fault of the parser"), std::string::npos) << bench.errors();
+  EXPECT_EQ(bench.errors().find("internal error of the parser"), std::string::npos) << bench.errors();
 }
 
 TEST(Limits, TensorsTooLargeToBeMade) {
@@ -234,7 +234,7 @@ TEST(Limits, TensorsTooLargeToBeMade) {
   for (const int64_t extent : {int64_t{1} << 20, int64_t{1} << 31, INT64_MAX}) {
     NetworkBench bench;
     EXPECT_FALSE(bench.parse(eye(extent)));
-    EXPECT_EQ(bench.errors().find("fault of the parser"), std::string::npos) << bench.errors();
+    EXPECT_EQ(bench.errors().find("internal error of the parser"), std::string::npos) << bench.errors();
   }
   for (const int64_t extent : {int64_t{1} << 40, int64_t{1} << 61, INT64_MAX, int64_t{-3}}) {
     ModelMaker maker;
@@ -243,7 +243,7 @@ TEST(Limits, TensorsTooLargeToBeMade) {
     maker.output("y");
     NetworkBench bench;
     EXPECT_FALSE(bench.parse(maker) && extent < 0) << "large ones are left to the builder";
-    EXPECT_EQ(bench.errors().find("fault of the parser"), std::string::npos) << bench.errors();
+    EXPECT_EQ(bench.errors().find("internal error of the parser"), std::string::npos) << bench.errors();
   }
   ModelMaker range;
   range.floats("start", {}, {0});
@@ -257,4 +257,4 @@ TEST(Limits, TensorsTooLargeToBeMade) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -6,7 +6,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 std::set<std::string> tensorNames(nvinfer1::INetworkDefinition& network) {
@@ -120,4 +120,4 @@ TEST(Names, BareInputsOfEveryRankAndName) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -3,7 +3,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -331,4 +331,4 @@ TEST(Operators, LayersAndTensorsCarryTheModelsNames) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -3,7 +3,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 size_t count(const std::string& text, const std::string& part) {
@@ -107,4 +107,4 @@ TEST(Opsets, ReshapeByAttribute) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

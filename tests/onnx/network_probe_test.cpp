@@ -9,7 +9,7 @@
 #include "network_bench.h"
 #include "topology.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Groups = std::vector<std::vector<int64_t>>;
@@ -352,4 +352,4 @@ TEST(Probe, RandomGraphs) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -6,7 +6,7 @@
 
 #include "network_bench.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 constexpr int32_t kFloat = 1;
@@ -160,4 +160,4 @@ TEST(ShapeArithmetic, ADivisionByZeroNamesWhatIsDivided) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

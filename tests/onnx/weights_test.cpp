@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "half.h"
+#include "common/half.h"
 #include "model_maker.h"
-#include "weights.h"
+#include "tensor_loader.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,7 +69,7 @@ TEST(Weights, DoublesBecomeFloatsWithClamping) {
   for (const double value : {1.5, 1e300, -1e300, HUGE_VAL}) {
     tensor.add_double_data(value);
   }
-  const Constant& constant = bench.loader.load(tensor, "");
+  const WeightBytes& constant = bench.loader.load(tensor, "");
   EXPECT_EQ(constant.type, DataType::kFLOAT);
   const std::vector<double> values = toReals(constant);
   EXPECT_EQ(values[0], 1.5);
@@ -184,17 +184,17 @@ TEST_F(ExternalData, RefusesEveryWayOut) {
   EXPECT_NE(load("up/secret.bin").find("symbolic link leads out"), std::string::npos);
   EXPECT_NE(load(std::string("data.bin\0x", 10)).find("zero byte"), std::string::npos);
   EXPECT_NE(load("").find("empty"), std::string::npos);
-  EXPECT_NE(load("weights").find("no regular file"), std::string::npos);
+  EXPECT_NE(load("weights").find("not a regular file"), std::string::npos);
   EXPECT_NE(load("nothing.bin").find("cannot open"), std::string::npos);
 }
 
 TEST_F(ExternalData, ChecksOffsetAndLength) {
-  EXPECT_NE(load("data.bin", "9", "8").find("outside the file of 16 bytes"), std::string::npos);
-  EXPECT_NE(load("data.bin", "17").find("outside the file"), std::string::npos);
+  EXPECT_NE(load("data.bin", "9", "8").find("beyond the file of 16 bytes"), std::string::npos);
+  EXPECT_NE(load("data.bin", "17").find("beyond the file"), std::string::npos);
   EXPECT_NE(load("data.bin", "0", "7").find("needs 8 bytes, but external_data gives 7"), std::string::npos);
-  EXPECT_NE(load("data.bin", "-1").find("no byte count"), std::string::npos);
-  EXPECT_NE(load("data.bin", "99999999999999999999").find("no byte count"), std::string::npos);
-  EXPECT_NE(load("data.bin", "9223372036854775807").find("outside the file"), std::string::npos);
+  EXPECT_NE(load("data.bin", "-1").find("not a number of bytes"), std::string::npos);
+  EXPECT_NE(load("data.bin", "99999999999999999999").find("not a number of bytes"), std::string::npos);
+  EXPECT_NE(load("data.bin", "9223372036854775807").find("beyond the file"), std::string::npos);
 }
 
 TEST_F(ExternalData, IsReadOnceByThoseWhoShareItAndAFewTimesInAll) {
@@ -223,4 +223,4 @@ TEST(ExternalDataFromBytes, AsksForThePath) {
 }
 
 }  // namespace
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -25,6 +25,7 @@ MAY_INCLUDE = {
 }
 # What stands outside of src/ and reaches the library by its public headers only.
 OUTSIDE = ("parsers", "plugins", "capture", "python", "tools", "samples")
+FORMATS = ("onnx", "caffe", "google")  # folders of parsers/, and the library of their schemas
 PUBLIC = re.compile(r"Nv(Infer|Onnx|Caffe)\w*\.h|impl/NvInfer")
 CODE = {".cpp", ".h", ".cu", ".c", ".inc"}
 TEXT = CODE | {".py", ".sh", ".cmake", ".md", ".txt", ".table", ".proto", ".fbs", ".map", ".json", ".in"}
@@ -74,6 +75,8 @@ def check_includes(name, lines):
                 yield number, f"includes {target}; expected that nobody includes a backend but itself"
             if parts[1] == "backends" and first == "api":
                 yield number, f"includes {target}; expected that a backend knows nothing of the facade"
+        elif name.startswith("parsers/common/") and (first in FORMATS or target.endswith(".pb.h")):
+            yield number, f"parsers/common includes {target}; expected that it knows no format"
         elif parts[0] in OUTSIDE and first in inner and "/" in target:
             yield number, f"{parts[0]} includes {target}; expected the public headers only"
 

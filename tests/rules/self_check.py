@@ -17,6 +17,7 @@ BREACHES = {
     "src/graph/a.h": '// A.\n#pragma once\n#include <NvInfer.h>\n',
     "src/backends/cpu/a.cpp": '// A.\n#include "backends/ref/kernel.h"\n',
     "parsers/onnx/a.cpp": '// A.\n#include "core/error.h"\n',
+    "parsers/common/a.cpp": '// A.\n#include "onnx/model.h"\n',
     "src/ops/a.cpp": "int a;\n",
     "src/ops/b.h": "// B.\nint b;\n",
     "src/ops/c.cpp": "// C.\n#ifdef __linux__\n#endif\n",

@@ -3,120 +3,125 @@
 
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ActivationType;
 using nvinfer1::ElementWiseOperation;
 
 template <ActivationType kType>
-Values importPlain(Node& node) {
-  return {node.emit().activation(node.input(0), kType)};
+ParsedValues importPlain(OnnxNode& node) {
+  return {node.writer().activation(node.input(0), kType)};
 }
 
 // Activations whose attributes are called alpha and beta; unset ones take ONNX's defaults, in hundred-thousandths.
 template <ActivationType kType, int64_t kAlpha, int64_t kBeta>
-Values importWithParameters(Node& node) {
+ParsedValues importWithParameters(OnnxNode& node) {
   const float alpha = node.real("alpha", static_cast<float>(kAlpha * 1e-5));
   const float beta = node.real("beta", static_cast<float>(kBeta * 1e-5));
-  return {node.emit().activation(node.input(0), kType, alpha, beta)};
+  return {node.writer().activation(node.input(0), kType, alpha, beta)};
 }
 
-Values importRelu(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importRelu(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   if (isInteger(node.dataType(0))) {
-    return {emit.binary(node.input(0), emit.scalar(node.dataType(0), 0), ElementWiseOperation::kMAX)};
+    return {writer.binary(node.input(0), writer.scalar(node.dataType(0), 0), ElementWiseOperation::kMAX)};
   }
-  return {emit.activation(node.input(0), ActivationType::kRELU)};
+  return {writer.activation(node.input(0), ActivationType::kRELU)};
 }
 
 // Exact defaults of the standard, which a product of small integers cannot say.
-Values importSelu(Node& node) {
+ParsedValues importSelu(OnnxNode& node) {
   const float alpha = node.real("alpha", 1.67326319217681884765625f);
   const float gamma = node.real("gamma", 1.05070102214813232421875f);
-  return {node.emit().activation(node.input(0), ActivationType::kSELU, alpha, gamma)};
+  return {node.writer().activation(node.input(0), ActivationType::kSELU, alpha, gamma)};
 }
 
-Values importSoftplus(Node& node) { return {node.emit().activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1)}; }
+ParsedValues importSoftplus(OnnxNode& node) {
+  return {node.writer().activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1)};
+}
 
 // celu(x) = alpha * elu(x / alpha)
-Values importCelu(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importCelu(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const float alpha = node.real("alpha", 1.0f);
-  const Value factor = emit.scalar(node.dataType(0), alpha);
-  const Value ratio = emit.binary(node.input(0), factor, ElementWiseOperation::kDIV);
-  return {emit.binary(emit.activation(ratio, ActivationType::kELU, 1.0f), factor, ElementWiseOperation::kPROD)};
+  const ParsedValue factor = writer.scalar(node.dataType(0), alpha);
+  const ParsedValue ratio = writer.binary(node.input(0), factor, ElementWiseOperation::kDIV);
+  return {writer.binary(writer.activation(ratio, ActivationType::kELU, 1.0f), factor, ElementWiseOperation::kPROD)};
 }
 
-Values importHardSwish(Node& node) {
-  Emitter& emit = node.emit();
-  const Value gate = emit.activation(node.input(0), ActivationType::kHARD_SIGMOID, 1.0f / 6.0f, 0.5f);
-  return {emit.binary(node.input(0), gate, ElementWiseOperation::kPROD)};
+ParsedValues importHardSwish(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue gate = writer.activation(node.input(0), ActivationType::kHARD_SIGMOID, 1.0f / 6.0f, 0.5f);
+  return {writer.binary(node.input(0), gate, ElementWiseOperation::kPROD)};
 }
 
-Values importGelu(Node& node) {
+ParsedValues importGelu(OnnxNode& node) {
   const std::string form = node.text("approximate", "none");
   if (form != "none" && form != "tanh") {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("approximate = '{}'; expected 'none' or 'tanh'", form));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("approximate = '{}'; expected 'none' or 'tanh'", form));
   }
   return {
-      node.emit().activation(node.input(0), form == "tanh" ? ActivationType::kGELU_TANH : ActivationType::kGELU_ERF)};
+      node.writer().activation(node.input(0), form == "tanh" ? ActivationType::kGELU_TANH : ActivationType::kGELU_ERF)};
 }
 
-Values importMish(Node& node) {
-  Emitter& emit = node.emit();
-  const Value inner =
-      emit.activation(emit.activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1), ActivationType::kTANH);
-  return {emit.binary(node.input(0), inner, ElementWiseOperation::kPROD)};
+ParsedValues importMish(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue inner =
+      writer.activation(writer.activation(node.input(0), ActivationType::kSOFTPLUS, 1, 1), ActivationType::kTANH);
+  return {writer.binary(node.input(0), inner, ElementWiseOperation::kPROD)};
 }
 
 // x * sigmoid(alpha * x)
-Values importSwish(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importSwish(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const float alpha = node.real("alpha", 1.0f);
-  const Value scaled =
+  const ParsedValue scaled =
       alpha == 1.0f ? node.input(0)
-                    : emit.binary(node.input(0), emit.scalar(node.dataType(0), alpha), ElementWiseOperation::kPROD);
-  return {emit.binary(node.input(0), emit.activation(scaled, ActivationType::kSIGMOID), ElementWiseOperation::kPROD)};
+                    : writer.binary(node.input(0), writer.scalar(node.dataType(0), alpha), ElementWiseOperation::kPROD);
+  return {
+      writer.binary(node.input(0), writer.activation(scaled, ActivationType::kSIGMOID), ElementWiseOperation::kPROD)};
 }
 
-Values importPRelu(Node& node) {
-  Emitter& emit = node.emit();
-  const Value slope = emit.alignRank(node.input(1), node.rank(0));
-  auto& layer = emit.added(emit.network().addParametricReLU(node.tensor(0), emit.tensor(slope)), "addParametricReLU");
-  return {emit.output(layer)};
+ParsedValues importPRelu(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue slope = writer.alignRank(node.input(1), node.rank(0));
+  auto& layer =
+      writer.added(writer.network().addParametricReLU(node.tensor(0), writer.tensor(slope)), "addParametricReLU");
+  return {writer.output(layer)};
 }
 
-Values importShrink(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importShrink(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const DataType type = node.dataType(0);
-  const Value bias = emit.scalar(type, node.real("bias", 0.0f));
+  const ParsedValue bias = writer.scalar(type, node.real("bias", 0.0f));
   const double lambda = node.real("lambd", 0.5f);
-  const Value& x = node.input(0);
-  const Value above = emit.binary(x, emit.scalar(type, lambda), ElementWiseOperation::kGREATER);
-  const Value below = emit.binary(x, emit.scalar(type, -lambda), ElementWiseOperation::kLESS);
-  const Value lower = emit.select(below, emit.binary(x, bias, ElementWiseOperation::kSUM), emit.scalar(type, 0));
-  return {emit.select(above, emit.binary(x, bias, ElementWiseOperation::kSUB), lower)};
+  const ParsedValue& x = node.input(0);
+  const ParsedValue above = writer.binary(x, writer.scalar(type, lambda), ElementWiseOperation::kGREATER);
+  const ParsedValue below = writer.binary(x, writer.scalar(type, -lambda), ElementWiseOperation::kLESS);
+  const ParsedValue lower =
+      writer.select(below, writer.binary(x, bias, ElementWiseOperation::kSUM), writer.scalar(type, 0));
+  return {writer.select(above, writer.binary(x, bias, ElementWiseOperation::kSUB), lower)};
 }
 
 // Bounds that are constants become one activation; others, and integers, a minimum and a maximum.
-Values importClip(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importClip(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const bool attributes = node.opset() < 11;
-  const Value low = attributes ? Value() : node.optional(1);
-  const Value high = attributes ? Value() : node.optional(2);
+  const ParsedValue low = attributes ? ParsedValue() : node.optional(1);
+  const ParsedValue high = attributes ? ParsedValue() : node.optional(2);
   const bool fixed = (low.isNone() || low.isConstant()) && (high.isNone() || high.isConstant());
   if (fixed && isFloating(node.dataType(0))) {
     const float from = low.isNone() ? node.real("min", -FLT_MAX) : static_cast<float>(toReals(low.constant()).at(0));
     const float to = high.isNone() ? node.real("max", FLT_MAX) : static_cast<float>(toReals(high.constant()).at(0));
-    return {emit.activation(node.input(0), ActivationType::kCLIP, from, to)};
+    return {writer.activation(node.input(0), ActivationType::kCLIP, from, to)};
   }
-  Value result = node.input(0);
+  ParsedValue result = node.input(0);
   if (!low.isNone()) {
-    result = emit.binary(result, low, ElementWiseOperation::kMAX);
+    result = writer.binary(result, low, ElementWiseOperation::kMAX);
   }
   if (!high.isNone()) {
-    result = emit.binary(result, high, ElementWiseOperation::kMIN);
+    result = writer.binary(result, high, ElementWiseOperation::kMIN);
   }
   return {result};
 }
@@ -155,4 +160,4 @@ const OperatorImporter kRows[] = {
 namespace ops_activation {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_activation
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -3,7 +3,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -11,8 +11,8 @@ using nvinfer1::GatherMode;
 using nvinfer1::ScatterMode;
 
 // ONNX counts negative indices from the end; the API does not.
-Value withoutNegative(Node& node, const Value& indices, const Extent& extent) {
-  Emitter& emit = node.emit();
+ParsedValue withoutNegative(OnnxNode& node, const ParsedValue& indices, const ParsedExtent& extent) {
+  NetworkWriter& writer = node.writer();
   if (indices.isConstant()) {
     const std::vector<int64_t> numbers = toInts(indices.constant());
     if (std::all_of(numbers.begin(), numbers.end(), [](int64_t number) { return number >= 0; })) {
@@ -21,123 +21,127 @@ Value withoutNegative(Node& node, const Value& indices, const Extent& extent) {
   } else if (node.opset() < 11) {
     return indices;  // negative indices came with opset 11
   }
-  const Value end = emit.cast(emit.fromExtents({extent}, true), emit.typeOf(indices));
-  const Value counted = emit.binary(indices, end, ElementWiseOperation::kSUM);
-  const Value negative = emit.binary(indices, emit.scalar(emit.typeOf(indices), 0), ElementWiseOperation::kLESS);
-  return emit.select(negative, counted, indices);
+  const ParsedValue end = writer.cast(writer.fromExtents({extent}, true), writer.typeOf(indices));
+  const ParsedValue counted = writer.binary(indices, end, ElementWiseOperation::kSUM);
+  const ParsedValue negative =
+      writer.binary(indices, writer.scalar(writer.typeOf(indices), 0), ElementWiseOperation::kLESS);
+  return writer.select(negative, counted, indices);
 }
 
-Values importGather(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importGather(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const int32_t axis = node.axis(0, static_cast<int64_t>(in.size()));
   if (!node.input(0).isTensor()) {  // folds, negative indices too
-    Extents list;
+    ParsedExtents list;
     if (node.input(1).isConstant()) {
-      return {emit.gather(node.input(0), node.input(1), axis)};
+      return {writer.gather(node.input(0), node.input(1), axis)};
     }
   }
-  const Value indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
-  return {emit.gather(node.input(0), indices, axis)};
+  const ParsedValue indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
+  return {writer.gather(node.input(0), indices, axis)};
 }
 
-Values importGatherElements(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importGatherElements(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const int32_t axis = node.axis(0, static_cast<int64_t>(in.size()));
-  const Value indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
-  auto* made = emit.network().addGatherV2(node.tensor(0), emit.tensor(indices), GatherMode::kELEMENT);
-  auto& layer = emit.added(made, "addGatherV2");
+  const ParsedValue indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
+  auto* made = writer.network().addGatherV2(node.tensor(0), writer.tensor(indices), GatherMode::kELEMENT);
+  auto& layer = writer.added(made, "addGatherV2");
   layer.setGatherAxis(axis);
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
-Values importGatherNd(Node& node) {
-  Emitter& emit = node.emit();
-  auto& layer = emit.added(emit.network().addGatherV2(node.tensor(0), node.tensor(1), GatherMode::kND), "addGatherV2");
+ParsedValues importGatherNd(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  auto& layer =
+      writer.added(writer.network().addGatherV2(node.tensor(0), node.tensor(1), GatherMode::kND), "addGatherV2");
   layer.setNbElementWiseDims(static_cast<int32_t>(node.integer("batch_dims", 0)));
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
-void refuseReduction(const Node& node) {
+void refuseReduction(const OnnxNode& node) {
   const std::string reduction = node.text("reduction", "none");
   if (reduction != "none") {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("reduction = '{}'; expected 'none'", reduction));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("reduction = '{}'; expected 'none'", reduction));
   }
 }
 
-Values importScatterElements(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importScatterElements(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   refuseReduction(node);
-  const Extents in = emit.dims(node.input(0));
+  const ParsedExtents in = writer.dims(node.input(0));
   const int32_t axis = node.axis(0, static_cast<int64_t>(in.size()));
-  const Value indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
-  auto* made = emit.network().addScatter(node.tensor(0), emit.tensor(indices), node.tensor(2), ScatterMode::kELEMENT);
-  auto& layer = emit.added(made, "addScatter");
+  const ParsedValue indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
+  auto* made =
+      writer.network().addScatter(node.tensor(0), writer.tensor(indices), node.tensor(2), ScatterMode::kELEMENT);
+  auto& layer = writer.added(made, "addScatter");
   layer.setAxis(axis);
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
-Values importScatterNd(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importScatterNd(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   refuseReduction(node);
-  auto* made = emit.network().addScatter(node.tensor(0), node.tensor(1), node.tensor(2), ScatterMode::kND);
-  return {emit.output(emit.added(made, "addScatter"))};
+  auto* made = writer.network().addScatter(node.tensor(0), node.tensor(1), node.tensor(2), ScatterMode::kND);
+  return {writer.output(writer.added(made, "addScatter"))};
 }
 
-Values importOneHot(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents depth = emit.elements(emit.cast(node.input(1), DataType::kINT64));
+ParsedValues importOneHot(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents depth = writer.elements(writer.cast(node.input(1), DataType::kINT64));
   if (depth.size() != 1) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("depth has {} elements; expected 1", depth.size()));
+    fail(FaultKind::kInvalidNode, fmt::format("depth has {} elements; expected 1", depth.size()));
   }
   const int32_t axis = node.axis(-1, node.rank(0) + 1);
-  const Value integers = isInteger(node.dataType(0)) ? node.input(0) : emit.cast(node.input(0), DataType::kINT64);
-  const Value indices = withoutNegative(node, integers, depth[0]);
-  const Value scalarDepth = emit.cast(emit.fromExtents(depth, true), DataType::kINT32);
-  auto* made = emit.network().addOneHot(emit.tensor(indices), node.tensor(2), emit.tensor(scalarDepth), axis);
-  return {emit.output(emit.added(made, "addOneHot"))};
+  const ParsedValue integers =
+      isInteger(node.dataType(0)) ? node.input(0) : writer.cast(node.input(0), DataType::kINT64);
+  const ParsedValue indices = withoutNegative(node, integers, depth[0]);
+  const ParsedValue scalarDepth = writer.cast(writer.fromExtents(depth, true), DataType::kINT32);
+  auto* made = writer.network().addOneHot(writer.tensor(indices), node.tensor(2), writer.tensor(scalarDepth), axis);
+  return {writer.output(writer.added(made, "addOneHot"))};
 }
 
-Values importNonZero(Node& node) {
-  Emitter& emit = node.emit();
-  auto& layer = emit.added(emit.network().addNonZero(node.tensor(0)), "addNonZero");
-  return {emit.cast(emit.output(layer), DataType::kINT64)};
+ParsedValues importNonZero(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  auto& layer = writer.added(writer.network().addNonZero(node.tensor(0)), "addNonZero");
+  return {writer.cast(writer.output(layer), DataType::kINT64)};
 }
 
-Values importReverseSequence(Node& node) {
-  Emitter& emit = node.emit();
-  auto& layer = emit.added(emit.network().addReverseSequence(node.tensor(0), node.tensor(1)), "addReverseSequence");
+ParsedValues importReverseSequence(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  auto& layer = writer.added(writer.network().addReverseSequence(node.tensor(0), node.tensor(1)), "addReverseSequence");
   layer.setBatchAxis(normalizeAxis(node.integer("batch_axis", 1), node.rank(0)));
   layer.setSequenceAxis(normalizeAxis(node.integer("time_axis", 0), node.rank(0)));
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
-Values importGridSample(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importGridSample(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   if (node.rank(0) != 4) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input of rank {}; expected 4", node.rank(0)));
+    fail(FaultKind::kUnsupportedShape, fmt::format("input of rank {}; expected 4", node.rank(0)));
   }
   const std::string mode = node.text("mode", "linear");
   const std::string padding = node.text("padding_mode", "zeros");
-  auto& layer = emit.added(emit.network().addGridSample(node.tensor(0), node.tensor(1)), "addGridSample");
+  auto& layer = writer.added(writer.network().addGridSample(node.tensor(0), node.tensor(1)), "addGridSample");
   if (mode == "linear" || mode == "bilinear") {
     layer.setInterpolationMode(nvinfer1::InterpolationMode::kLINEAR);
   } else if (mode == "nearest" || mode == "cubic" || mode == "bicubic") {
     layer.setInterpolationMode(mode == "nearest" ? nvinfer1::InterpolationMode::kNEAREST
                                                  : nvinfer1::InterpolationMode::kCUBIC);
   } else {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("mode = '{}'; expected linear, nearest or cubic", mode));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("mode = '{}'; expected linear, nearest or cubic", mode));
   }
   if (padding != "zeros" && padding != "border" && padding != "reflection") {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+    fail(FaultKind::kUnsupportedAttribute,
          fmt::format("padding_mode = '{}'; expected zeros, border or reflection", padding));
   }
   layer.setSampleMode(padding == "zeros"    ? nvinfer1::SampleMode::kFILL
                       : padding == "border" ? nvinfer1::SampleMode::kCLAMP
                                             : nvinfer1::SampleMode::kREFLECT);
   layer.setAlignCorners(node.integer("align_corners", 0) != 0);
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
 const OperatorImporter kRows[] = {
@@ -158,4 +162,4 @@ const OperatorImporter kRows[] = {
 namespace ops_gathering {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_gathering
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

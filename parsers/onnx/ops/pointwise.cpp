@@ -1,32 +1,32 @@
 // Unary and elementwise operators, comparisons, logic and casts.
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
 using nvinfer1::UnaryOperation;
 
 template <UnaryOperation kOperation>
-Values importUnary(Node& node) {
-  return {node.emit().unary(node.input(0), kOperation)};
+ParsedValues importUnary(OnnxNode& node) {
+  return {node.writer().unary(node.input(0), kOperation)};
 }
 
 // The API rounds floating-point numbers only; on integers these are the identity.
 template <UnaryOperation kOperation>
-Values importRounding(Node& node) {
-  return {isInteger(node.dataType(0)) ? node.input(0) : node.emit().unary(node.input(0), kOperation)};
+ParsedValues importRounding(OnnxNode& node) {
+  return {isInteger(node.dataType(0)) ? node.input(0) : node.writer().unary(node.input(0), kOperation)};
 }
 
 // Up to opset 6, attribute "axis" says with which axis of the first operand the second one begins.
-Value secondOperand(Node& node) {
+ParsedValue secondOperand(OnnxNode& node) {
   if (node.opset() > 6 || !node.has("axis")) {
     return node.input(1);
   }
   const int64_t rank = node.rank(1);
   const int64_t after = node.rank(0) - node.axis(0, node.rank(0)) - rank;
   if (after < 0) {
-    fail(ErrorCode::kINVALID_NODE,
+    fail(FaultKind::kInvalidNode,
          fmt::format("the second input has rank {}, too many from axis {} of the first of rank {}", rank,
                      node.axis(0, node.rank(0)), node.rank(0)));
   }
@@ -34,122 +34,123 @@ Value secondOperand(Node& node) {
   for (int64_t i = 0; i < after; ++i) {
     axes.push_back(rank + i);
   }
-  return node.emit().unsqueeze(node.input(1), axes);
+  return node.writer().unsqueeze(node.input(1), axes);
 }
 
 template <ElementWiseOperation kOperation>
-Values importBinary(Node& node) {
-  return {node.emit().binary(node.input(0), secondOperand(node), kOperation)};
+ParsedValues importBinary(OnnxNode& node) {
+  return {node.writer().binary(node.input(0), secondOperand(node), kOperation)};
 }
 
 template <ElementWiseOperation kOperation>
-Values importVariadic(Node& node) {
-  Value result = node.input(0);
+ParsedValues importVariadic(OnnxNode& node) {
+  ParsedValue result = node.input(0);
   for (size_t i = 1; i < node.inputCount(); ++i) {
-    result = node.emit().binary(result, node.input(i), kOperation);
+    result = node.writer().binary(result, node.input(i), kOperation);
   }
   return {result};
 }
 
-Values importMean(Node& node) {
-  Emitter& emit = node.emit();
-  const Value sum = importVariadic<ElementWiseOperation::kSUM>(node)[0];
-  return {emit.binary(sum, emit.scalar(node.dataType(0), static_cast<double>(node.inputCount())),
-                      ElementWiseOperation::kDIV)};
+ParsedValues importMean(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue sum = importVariadic<ElementWiseOperation::kSUM>(node)[0];
+  return {writer.binary(sum, writer.scalar(node.dataType(0), static_cast<double>(node.inputCount())),
+                        ElementWiseOperation::kDIV)};
 }
 
-Values importPow(Node& node) {
-  Emitter& emit = node.emit();
-  const Value exponent = emit.cast(secondOperand(node), node.dataType(0));
-  return {emit.binary(node.input(0), exponent, ElementWiseOperation::kPOW)};
+ParsedValues importPow(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue exponent = writer.cast(secondOperand(node), node.dataType(0));
+  return {writer.binary(node.input(0), exponent, ElementWiseOperation::kPOW)};
 }
 
-Values importEqual(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importEqual(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const bool logic = node.dataType(0) == DataType::kBOOL;
-  const Value a = logic ? emit.cast(node.input(0), DataType::kINT32) : node.input(0);
-  const Value second = secondOperand(node);
-  const Value b = logic ? emit.cast(second, DataType::kINT32) : second;
-  return {emit.binary(a, b, ElementWiseOperation::kEQUAL)};
+  const ParsedValue a = logic ? writer.cast(node.input(0), DataType::kINT32) : node.input(0);
+  const ParsedValue second = secondOperand(node);
+  const ParsedValue b = logic ? writer.cast(second, DataType::kINT32) : second;
+  return {writer.binary(a, b, ElementWiseOperation::kEQUAL)};
 }
 
 // Not the negation of the opposite comparison: with a NaN both are false.
 template <ElementWiseOperation kStrict>
-Values importOrEqual(Node& node) {
-  Emitter& emit = node.emit();
-  const Value strict = emit.binary(node.input(0), node.input(1), kStrict);
-  const Value equal = emit.binary(node.input(0), node.input(1), ElementWiseOperation::kEQUAL);
-  return {emit.binary(strict, equal, ElementWiseOperation::kOR)};
+ParsedValues importOrEqual(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue strict = writer.binary(node.input(0), node.input(1), kStrict);
+  const ParsedValue equal = writer.binary(node.input(0), node.input(1), ElementWiseOperation::kEQUAL);
+  return {writer.binary(strict, equal, ElementWiseOperation::kOR)};
 }
 
 // fmod 0: the sign of the divisor, a - floor(a / b) * b. fmod 1: the sign of the dividend, as C's fmod.
-Values importMod(Node& node) {
-  Emitter& emit = node.emit();
-  const Value& a = node.input(0);
-  const Value& b = node.input(1);
+ParsedValues importMod(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue& a = node.input(0);
+  const ParsedValue& b = node.input(1);
   const bool truncates = node.integer("fmod", 0) != 0;
-  Value quotient;
+  ParsedValue quotient;
   if (!truncates) {
-    quotient = emit.binary(a, b, ElementWiseOperation::kFLOOR_DIV);
+    quotient = writer.binary(a, b, ElementWiseOperation::kFLOOR_DIV);
   } else {
-    quotient = emit.binary(a, b, ElementWiseOperation::kDIV);
+    quotient = writer.binary(a, b, ElementWiseOperation::kDIV);
     if (!isInteger(node.dataType(0))) {
-      const Value size = emit.unary(emit.unary(quotient, UnaryOperation::kABS), UnaryOperation::kFLOOR);
-      quotient = emit.binary(emit.unary(quotient, UnaryOperation::kSIGN), size, ElementWiseOperation::kPROD);
+      const ParsedValue size = writer.unary(writer.unary(quotient, UnaryOperation::kABS), UnaryOperation::kFLOOR);
+      quotient = writer.binary(writer.unary(quotient, UnaryOperation::kSIGN), size, ElementWiseOperation::kPROD);
     }
   }
-  return {emit.binary(a, emit.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB)};
+  return {writer.binary(a, writer.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB)};
 }
 
-Values importIsInf(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importIsInf(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const bool negative = node.integer("detect_negative", 1) != 0;
   const bool positive = node.integer("detect_positive", 1) != 0;
-  const Value infinite = emit.unary(node.input(0), UnaryOperation::kISINF);
+  const ParsedValue infinite = writer.unary(node.input(0), UnaryOperation::kISINF);
   if (negative && positive) {
     return {infinite};
   }
-  const Value zero = emit.scalar(node.dataType(0), 0);
-  const Value sign =
-      emit.binary(node.input(0), zero, positive ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
-  const Value found = emit.binary(infinite, sign, ElementWiseOperation::kAND);
+  const ParsedValue zero = writer.scalar(node.dataType(0), 0);
+  const ParsedValue sign =
+      writer.binary(node.input(0), zero, positive ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
+  const ParsedValue found = writer.binary(infinite, sign, ElementWiseOperation::kAND);
   if (!negative && !positive) {
-    return {emit.binary(found, emit.unary(infinite, UnaryOperation::kNOT), ElementWiseOperation::kAND)};
+    return {writer.binary(found, writer.unary(infinite, UnaryOperation::kNOT), ElementWiseOperation::kAND)};
   }
   return {found};
 }
 
-Values importWhere(Node& node) { return {node.emit().select(node.input(0), node.input(1), node.input(2))}; }
+ParsedValues importWhere(OnnxNode& node) { return {node.writer().select(node.input(0), node.input(1), node.input(2))}; }
 
-Values importCast(Node& node) {
+ParsedValues importCast(OnnxNode& node) {
   const auto to = static_cast<int32_t>(node.integer("to", 0));
   const auto type = toDataType(to);
   if (!type) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("cast to {}, which TensorRT lacks", onnxTypeName(to)));
+    fail(FaultKind::kUnsupportedAttribute,
+         fmt::format("cast to {}, a type that TensorRT does not have", onnxTypeName(to)));
   }
-  return {node.emit().cast(node.input(0), *type)};
+  return {node.writer().cast(node.input(0), *type)};
 }
 
-Values importCastLike(Node& node) { return {node.emit().cast(node.input(0), node.dataType(1))}; }
+ParsedValues importCastLike(OnnxNode& node) { return {node.writer().cast(node.input(0), node.dataType(1))}; }
 
 // Keeps a layer for a tensor, so that tensor and layer carry the model's names.
-Values importIdentity(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importIdentity(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   if (!node.input(0).isTensor()) {
     return {node.input(0)};
   }
-  return {emit.output(emit.added(emit.network().addIdentity(node.tensor(0)), "addIdentity"))};
+  return {writer.output(writer.added(writer.network().addIdentity(node.tensor(0)), "addIdentity"))};
 }
 
-Values importDropout(Node& node) {
+ParsedValues importDropout(OnnxNode& node) {
   if (node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_INPUT, "training_mode is true; export the model for inference");
+    fail(FaultKind::kUnsupportedInput, "training_mode is true; export the model for inference");
   }
-  Values outputs = importIdentity(node);
+  ParsedValues outputs = importIdentity(node);
   if (node.usesOutput(1)) {
-    Emitter& emit = node.emit();
-    const Value yes = emit.scalar(DataType::kBOOL, 1, node.rank(0));
-    outputs.push_back(emit.expand(yes, emit.dims(node.input(0))));
+    NetworkWriter& writer = node.writer();
+    const ParsedValue yes = writer.scalar(DataType::kBOOL, 1, node.rank(0));
+    outputs.push_back(writer.expand(yes, writer.dims(node.input(0))));
   }
   return outputs;
 }
@@ -212,4 +213,4 @@ const OperatorImporter kRows[] = {
 namespace ops_pointwise {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_pointwise
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

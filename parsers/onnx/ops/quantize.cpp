@@ -3,74 +3,73 @@
 
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
-void checkBlocks(const Node& node) {
+void checkBlocks(const OnnxNode& node) {
   if (node.integer("block_size", 0) != 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+    fail(FaultKind::kUnsupportedAttribute,
          "block_size is set; expected one scale for the tensor or for each slice of an "
          "axis");
   }
 }
 
 // The type of the quantized side: that of the zero point, or of the attribute, or INT8. Zero points must be 0.
-DataType quantizedType(const Node& node) {
+DataType quantizedType(const OnnxNode& node) {
   if (!node.hasInput(2)) {
     const auto type = toDataType(static_cast<int32_t>(node.integer("output_dtype", 0)));
     return node.integer("output_dtype", 0) == 0 || !type ? DataType::kINT8 : *type;
   }
-  const Constant& zero = node.constant(2, "zero point");
+  const WeightBytes& zero = node.constant(2, "zero point");
   const DataType type = zero.type;
   if (type != DataType::kINT8 && type != DataType::kFP8 && type != DataType::kINT4 && type != DataType::kFP4) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
-         fmt::format("the zero point has type {}; expected INT8, FP8, INT4 or FP4. "
-                     "Quantize symmetrically to INT8",
-                     typeName(type)));
+    fail(FaultKind::kUnsupportedType, fmt::format("the zero point has type {}; expected INT8, FP8, INT4 or FP4. "
+                                                  "Quantize symmetrically to INT8",
+                                                  typeName(type)));
   }
   const auto* bytes = static_cast<const unsigned char*>(zero.data);
   if (!std::all_of(bytes, bytes + zero.bytes(), [](unsigned char byte) { return byte == 0; })) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_INPUT, "a zero point is not 0; quantize symmetrically");
+    fail(FaultKind::kUnsupportedInput, "a zero point is not 0; quantize symmetrically");
   }
   return type;
 }
 
 // One scale is a scalar for the API, whichever way the model writes it.
-Value scaleOf(const Node& node) {
-  const Value& scale = node.input(1);
-  const Shape shape = node.emit().shapeOf(scale);
-  return shape == Shape{1} ? node.emit().reshape(scale, {}) : scale;
+ParsedValue scaleOf(const OnnxNode& node) {
+  const ParsedValue& scale = node.input(1);
+  const Dimensions shape = node.writer().shapeOf(scale);
+  return shape == Dimensions{1} ? node.writer().reshape(scale, {}) : scale;
 }
 
 template <typename Layer>
-void setAxis(const Node& node, Layer& layer, const Value& scale) {
-  if (node.emit().rankOf(scale) > 0) {
+void setAxis(const OnnxNode& node, Layer& layer, const ParsedValue& scale) {
+  if (node.writer().rankOf(scale) > 0) {
     layer.setAxis(node.axis(1, node.rank(0)));
   }
 }
 
-Values importQuantize(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importQuantize(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   checkBlocks(node);
   const DataType type = quantizedType(node);
-  const Value scale = scaleOf(node);
-  auto& layer = emit.added(emit.network().addQuantize(node.tensor(0), emit.tensor(scale), type), "addQuantize");
+  const ParsedValue scale = scaleOf(node);
+  auto& layer = writer.added(writer.network().addQuantize(node.tensor(0), writer.tensor(scale), type), "addQuantize");
   setAxis(node, layer, scale);
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
 // INT32 (quantized biases) has no layer; constants of it become reals here.
-Value dequantizedConstant(const Node& node, const Value& scale) {
-  Emitter& emit = node.emit();
+ParsedValue dequantizedConstant(const OnnxNode& node, const ParsedValue& scale) {
+  NetworkWriter& writer = node.writer();
   if (node.hasInput(2)) {
     const std::vector<int64_t> zeros = toInts(node.constant(2, "zero point"));
     if (!std::all_of(zeros.begin(), zeros.end(), [](int64_t zero) { return zero == 0; })) {
-      fail(ErrorCode::kUNSUPPORTED_NODE_INPUT, "a zero point is not 0; quantize symmetrically");
+      fail(FaultKind::kUnsupportedInput, "a zero point is not 0; quantize symmetrically");
     }
   }
-  const Value reals = emit.cast(node.input(0), emit.typeOf(scale));
-  Value factor = scale;
-  if (emit.rankOf(scale) == 1) {
+  const ParsedValue reals = writer.cast(node.input(0), writer.typeOf(scale));
+  ParsedValue factor = scale;
+  if (writer.rankOf(scale) == 1) {
     std::vector<int64_t> axes;
     const int32_t axis = node.axis(1, node.rank(0));
     for (int32_t i = 0; i < static_cast<int32_t>(node.rank(0)); ++i) {
@@ -78,24 +77,24 @@ Value dequantizedConstant(const Node& node, const Value& scale) {
         axes.push_back(i);
       }
     }
-    factor = emit.unsqueeze(scale, axes);
+    factor = writer.unsqueeze(scale, axes);
   }
-  return emit.binary(reals, factor, nvinfer1::ElementWiseOperation::kPROD);
+  return writer.binary(reals, factor, nvinfer1::ElementWiseOperation::kPROD);
 }
 
-Values importDequantize(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importDequantize(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   checkBlocks(node);
-  const Value scale = scaleOf(node);
+  const ParsedValue scale = scaleOf(node);
   if (node.dataType(0) == DataType::kINT32) {
     node.constant(0, "an INT32 operand");
     return {dequantizedConstant(node, scale)};
   }
   quantizedType(node);
-  auto* made = emit.network().addDequantize(node.tensor(0), emit.tensor(scale), emit.typeOf(scale));
-  auto& layer = emit.added(made, "addDequantize");
+  auto* made = writer.network().addDequantize(node.tensor(0), writer.tensor(scale), writer.typeOf(scale));
+  auto& layer = writer.added(made, "addDequantize");
   setAxis(node, layer, scale);
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
 const OperatorImporter kRows[] = {
@@ -109,4 +108,4 @@ const OperatorImporter kRows[] = {
 namespace ops_quantize {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_quantize
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

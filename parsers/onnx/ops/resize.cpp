@@ -1,7 +1,7 @@
 // Resize and Upsample.
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -18,7 +18,7 @@ void setMode(nvinfer1::IResizeLayer& layer, const std::string& mode) {
   } else if (mode == "cubic") {
     layer.setResizeMode(InterpolationMode::kCUBIC);
   } else {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("mode = '{}'; expected nearest, linear or cubic", mode));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("mode = '{}'; expected nearest, linear or cubic", mode));
   }
 }
 
@@ -32,9 +32,9 @@ void setRounding(nvinfer1::IResizeLayer& layer, const std::string& mode) {
   } else if (mode == "ceil") {
     layer.setNearestRounding(ResizeRoundMode::kCEIL);
   } else {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("nearest_mode = '{}'; expected round_prefer_floor, "
-                                                        "round_prefer_ceil, floor or ceil",
-                                                        mode));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("nearest_mode = '{}'; expected round_prefer_floor, "
+                                                       "round_prefer_ceil, floor or ceil",
+                                                       mode));
   }
 }
 
@@ -53,7 +53,7 @@ void setCoordinates(nvinfer1::IResizeLayer& layer, const std::string& coordinate
     layer.setCoordinateTransformation(ResizeCoordinateTransformation::kHALF_PIXEL);
     layer.setNearestRounding(ResizeRoundMode::kHALF_UP);
   } else {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR,
+    fail(FaultKind::kUnsupportedAttribute,
          fmt::format("coordinate_transformation_mode = '{}' with mode '{}'; expected half_pixel, pytorch_half_pixel, "
                      "asymmetric or align_corners",
                      coordinates, mode));
@@ -61,11 +61,11 @@ void setCoordinates(nvinfer1::IResizeLayer& layer, const std::string& coordinate
 }
 
 // One scale for each axis of the input; axes that are not named keep their extent.
-std::vector<float> fullScales(const Constant& scales, const Shape& axes, size_t rank) {
+std::vector<float> fullScales(const WeightBytes& scales, const std::vector<int64_t>& axes, size_t rank) {
   std::vector<float> full(rank, 1.0f);
   const std::vector<double> given = toReals(scales);
   if (given.size() != axes.size()) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("scales has {} entries; expected {}", given.size(), axes.size()));
+    fail(FaultKind::kInvalidNode, fmt::format("scales has {} entries; expected {}", given.size(), axes.size()));
   }
   for (size_t i = 0; i < given.size(); ++i) {
     full[static_cast<size_t>(axes[i])] = static_cast<float>(given[i]);
@@ -73,11 +73,11 @@ std::vector<float> fullScales(const Constant& scales, const Shape& axes, size_t 
   return full;
 }
 
-void setSizes(Node& node, nvinfer1::IResizeLayer& layer, const Extents& sizes) {
-  Shape numbers;
-  for (const Extent& size : sizes) {
+void setSizes(OnnxNode& node, nvinfer1::IResizeLayer& layer, const ParsedExtents& sizes) {
+  Dimensions numbers;
+  for (const ParsedExtent& size : sizes) {
     if (!size.known()) {
-      layer.setInput(1, node.emit().shapeTensor(sizes));
+      layer.setInput(1, node.writer().shapeTensor(sizes));
       return;
     }
     numbers.push_back(size.value);
@@ -86,15 +86,16 @@ void setSizes(Node& node, nvinfer1::IResizeLayer& layer, const Extents& sizes) {
 }
 
 // floor(extent * scale), for scales that are computed at run time.
-Extents scaledSizes(Node& node, const Value& scales, const Extents& in) {
-  Emitter& emit = node.emit();
-  const Value extents = emit.cast(emit.fromExtents(in), DataType::kFLOAT);
-  const Value product = emit.binary(extents, emit.cast(scales, DataType::kFLOAT), ElementWiseOperation::kPROD);
-  return emit.elements(emit.cast(emit.unary(product, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT64));
+ParsedExtents scaledSizes(OnnxNode& node, const ParsedValue& scales, const ParsedExtents& in) {
+  NetworkWriter& writer = node.writer();
+  const ParsedValue extents = writer.cast(writer.fromExtents(in), DataType::kFLOAT);
+  const ParsedValue product =
+      writer.binary(extents, writer.cast(scales, DataType::kFLOAT), ElementWiseOperation::kPROD);
+  return writer.elements(writer.cast(writer.unary(product, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT64));
 }
 
-Shape axesOf(const Node& node, size_t rank) {
-  Shape axes = node.integers("axes");
+std::vector<int64_t> axesOf(const OnnxNode& node, size_t rank) {
+  std::vector<int64_t> axes = node.integers("axes");
   for (int64_t& axis : axes) {
     axis = normalizeAxis(axis, static_cast<int64_t>(rank));
   }
@@ -104,19 +105,19 @@ Shape axesOf(const Node& node, size_t rank) {
   return axes;
 }
 
-bool isEmptyConstant(const Value& value) {
+bool isEmptyConstant(const ParsedValue& value) {
   return value.isNone() || (value.isConstant() && value.constant().count() == 0);
 }
 
 // `scales` and `sizes`: one of them says how large the result is.
-void setExtent(Node& node, nvinfer1::IResizeLayer& layer, const Value& scales, const Value& sizes) {
-  Emitter& emit = node.emit();
-  Extents in = emit.dims(node.input(0));
-  const Shape axes = axesOf(node, in.size());
+void setExtent(OnnxNode& node, nvinfer1::IResizeLayer& layer, const ParsedValue& scales, const ParsedValue& sizes) {
+  NetworkWriter& writer = node.writer();
+  ParsedExtents in = writer.dims(node.input(0));
+  const std::vector<int64_t> axes = axesOf(node, in.size());
   if (!isEmptyConstant(sizes)) {
-    const Extents given = emit.elements(sizes);
+    const ParsedExtents given = writer.elements(sizes);
     if (given.size() != axes.size()) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("sizes has {} entries; expected {}", given.size(), axes.size()));
+      fail(FaultKind::kInvalidNode, fmt::format("sizes has {} entries; expected {}", given.size(), axes.size()));
     }
     for (size_t i = 0; i < axes.size(); ++i) {
       in[static_cast<size_t>(axes[i])] = given[i];
@@ -128,22 +129,22 @@ void setExtent(Node& node, nvinfer1::IResizeLayer& layer, const Value& scales, c
   } else if (!scales.isNone() && axes.size() == in.size() && !node.has("axes")) {
     setSizes(node, layer, scaledSizes(node, scales, in));
   } else {
-    fail(ErrorCode::kINVALID_NODE, "neither scales nor sizes are given");
+    fail(FaultKind::kInvalidNode, "neither scales nor sizes are given");
   }
 }
 
-Values importResize(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importResize(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const bool early = node.opset() < 11;  // opset 10: input and scales only, as Upsample
   if (node.integer("antialias", 0) != 0) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, "antialias = 1 has no counterpart in the API");
+    fail(FaultKind::kUnsupportedAttribute, "antialias = 1 has no counterpart in the API");
   }
   const std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch") {
-    fail(ErrorCode::kUNSUPPORTED_NODE_ATTR, fmt::format("keep_aspect_ratio_policy = '{}'; expected stretch", policy));
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("keep_aspect_ratio_policy = '{}'; expected stretch", policy));
   }
   const std::string mode = node.text("mode", "nearest");
-  auto& layer = emit.added(emit.network().addResize(node.tensor(0)), "addResize");
+  auto& layer = writer.added(writer.network().addResize(node.tensor(0)), "addResize");
   setMode(layer, mode);
   setCoordinates(layer, early ? "asymmetric" : node.text("coordinate_transformation_mode", "half_pixel"), mode,
                  early ? "floor" : node.text("nearest_mode", "round_prefer_floor"));
@@ -151,23 +152,23 @@ Values importResize(Node& node) {
     layer.setCubicCoeff(node.real("cubic_coeff_a", -0.75f));
     layer.setExcludeOutside(node.integer("exclude_outside", 0) != 0);
   }
-  setExtent(node, layer, node.optional(early ? 1 : 2), early ? Value() : node.optional(3));
-  return {emit.output(layer)};
+  setExtent(node, layer, node.optional(early ? 1 : 2), early ? ParsedValue() : node.optional(3));
+  return {writer.output(layer)};
 }
 
-Values importUpsample(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importUpsample(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const std::vector<float> attribute = node.reals("scales");
-  const Value scales = node.opset() >= 9
-                           ? node.input(1)
-                           : Value(emit.store().ofReals(DataType::kFLOAT, {static_cast<int64_t>(attribute.size())},
-                                                        std::vector<double>(attribute.begin(), attribute.end())));
+  const ParsedValue scales =
+      node.opset() >= 9 ? node.input(1)
+                        : ParsedValue(writer.store().ofReals(DataType::kFLOAT, {static_cast<int64_t>(attribute.size())},
+                                                             std::vector<double>(attribute.begin(), attribute.end())));
   const std::string mode = node.text("mode", "nearest");
-  auto& layer = emit.added(emit.network().addResize(node.tensor(0)), "addResize");
+  auto& layer = writer.added(writer.network().addResize(node.tensor(0)), "addResize");
   setMode(layer, mode);
   setCoordinates(layer, "asymmetric", mode, "floor");
   setExtent(node, layer, scales, {});
-  return {emit.output(layer)};
+  return {writer.output(layer)};
 }
 
 const OperatorImporter kRows[] = {
@@ -181,4 +182,4 @@ const OperatorImporter kRows[] = {
 namespace ops_resize {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_resize
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -1,50 +1,50 @@
 // Operators that change or ask for shapes.
 #include "operator_table.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
 
 // A shape computed as one tensor goes to the layer as it is.
-Value reshapeByTensor(Node& node, bool zeroCopies) {
-  Emitter& emit = node.emit();
-  auto& layer = emit.added(emit.network().addShuffle(node.tensor(0)), "addShuffle");
-  layer.setInput(1, emit.tensor(emit.cast(node.input(1), DataType::kINT64)));
+ParsedValue reshapeByTensor(OnnxNode& node, bool zeroCopies) {
+  NetworkWriter& writer = node.writer();
+  auto& layer = writer.added(writer.network().addShuffle(node.tensor(0)), "addShuffle");
+  layer.setInput(1, writer.tensor(writer.cast(node.input(1), DataType::kINT64)));
   layer.setZeroIsPlaceholder(zeroCopies);
-  return emit.output(layer);
+  return writer.output(layer);
 }
 
-Values importReshape(Node& node) {
-  Emitter& emit = node.emit();
+ParsedValues importReshape(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
   const bool zeroCopies = node.integer("allowzero", 0) == 0;
-  Extents target;
+  ParsedExtents target;
   if (node.opset() < 5) {
-    emit.asList(emit.list(node.integers("shape")), target);
-  } else if (!emit.asList(node.input(1), target)) {
+    writer.asList(writer.list(node.integers("shape")), target);
+  } else if (!writer.asList(node.input(1), target)) {
     return {reshapeByTensor(node, zeroCopies)};
   }
-  const Extents in = emit.dims(node.input(0));
+  const ParsedExtents in = writer.dims(node.input(0));
   for (size_t i = 0; zeroCopies && i < target.size(); ++i) {
     if (!target[i].is(0)) {
       continue;
     }
     if (i >= in.size()) {
-      fail(ErrorCode::kINVALID_NODE,
+      fail(FaultKind::kInvalidNode,
            fmt::format("entry {} of the shape is 0 (copy the extent), but the input has rank {}", i, in.size()));
     }
     target[i] = in[i];
   }
-  return {emit.reshape(node.input(0), target)};
+  return {writer.reshape(node.input(0), target)};
 }
 
-Values importFlatten(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importFlatten(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const auto rank = static_cast<int64_t>(in.size());
   const int64_t axis = node.integer("axis", 1);
   if (axis < -rank || axis > rank) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("axis = {}; expected {} to {}", axis, -rank, rank));
+    fail(FaultKind::kInvalidNode, fmt::format("axis = {}; expected {} to {}", axis, -rank, rank));
   }
   const auto cut = static_cast<size_t>(axis < 0 ? axis + rank : axis);
   const auto unknown = [&](size_t begin, size_t end) {
@@ -57,12 +57,12 @@ Values importFlatten(Node& node) {
   // "What remains" can stand for one side, which spares computing its product at run time.
   const bool restAfter = unknown(cut, in.size()) > 0 && (unknown(0, cut) == 0 || cut == 1);
   const bool restBefore = !restAfter && unknown(0, cut) > 0 && cut != 1 && unknown(cut, in.size()) == 0;
-  const Extent before = restBefore ? Extent::of(-1) : emit.product(in, 0, cut);
-  const Extent after = restAfter ? Extent::of(-1) : emit.product(in, cut, in.size());
-  return {emit.reshape(node.input(0), {before, after})};
+  const ParsedExtent before = restBefore ? ParsedExtent::of(-1) : writer.product(in, 0, cut);
+  const ParsedExtent after = restAfter ? ParsedExtent::of(-1) : writer.product(in, cut, in.size());
+  return {writer.reshape(node.input(0), {before, after})};
 }
 
-Values importTranspose(Node& node) {
+ParsedValues importTranspose(OnnxNode& node) {
   const int64_t rank = node.rank(0);
   std::vector<int64_t> order = node.integers("perm");
   if (order.empty()) {
@@ -77,41 +77,40 @@ Values importTranspose(Node& node) {
     seen |= 1u << static_cast<uint32_t>(axes.back());
   }
   if (static_cast<int64_t>(axes.size()) != rank || seen != (1u << static_cast<uint32_t>(rank)) - 1u) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("perm = {} is no permutation of the {} axes", toString(order), rank));
+    fail(FaultKind::kInvalidNode, fmt::format("perm = {} is not a permutation of the {} axes", toString(order), rank));
   }
-  return {node.emit().transpose(node.input(0), axes)};
+  return {node.writer().transpose(node.input(0), axes)};
 }
 
-std::vector<int64_t> axesOf(Node& node) {
+std::vector<int64_t> axesOf(OnnxNode& node) {
   return node.opset() < 13  ? node.integers("axes")
          : node.hasInput(1) ? toInts(node.constant(1, "axes"))
                             : std::vector<int64_t>{};
 }
 
-Values importSqueeze(Node& node) {
+ParsedValues importSqueeze(OnnxNode& node) {
   std::vector<int64_t> axes = axesOf(node);
   if (axes.empty()) {
-    const Shape shape = node.shape(0);
+    const Dimensions shape = node.shape(0);
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] < 0) {
-        fail(ErrorCode::kUNSUPPORTED_NODE_DYNAMIC,
-             fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
-                         "axes",
-                         i, toString(shape)));
+        fail(FaultKind::kUnsupportedDynamic, fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
+                                                         "axes",
+                                                         i, toString(shape)));
       }
       if (shape[i] == 1) {
         axes.push_back(static_cast<int64_t>(i));
       }
     }
   }
-  return {node.emit().squeeze(node.input(0), axes)};
+  return {node.writer().squeeze(node.input(0), axes)};
 }
 
-Values importUnsqueeze(Node& node) { return {node.emit().unsqueeze(node.input(0), axesOf(node))}; }
+ParsedValues importUnsqueeze(OnnxNode& node) { return {node.writer().unsqueeze(node.input(0), axesOf(node))}; }
 
-Values importShape(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importShape(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const auto rank = static_cast<int64_t>(in.size());
   const auto bound = [&](const char* name, int64_t fallback) {
     const int64_t value = node.integer(name, fallback);
@@ -119,112 +118,113 @@ Values importShape(Node& node) {
   };
   const int64_t begin = bound("start", 0);
   const int64_t end = std::max(bound("end", rank), begin);
-  return {emit.fromExtents(Extents(in.begin() + begin, in.begin() + end))};
+  return {writer.fromExtents(ParsedExtents(in.begin() + begin, in.begin() + end))};
 }
 
-Values importSize(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
-  return {emit.fromExtents({emit.product(in, 0, in.size())}, true)};
+ParsedValues importSize(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
+  return {writer.fromExtents({writer.product(in, 0, in.size())}, true)};
 }
 
-Values importExpand(Node& node) {
-  Emitter& emit = node.emit();
-  Extents target = emit.elements(node.input(1));
-  Extents in = emit.dims(node.input(0));
+ParsedValues importExpand(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  ParsedExtents target = writer.elements(node.input(1));
+  ParsedExtents in = writer.dims(node.input(0));
   const size_t rank = std::max(in.size(), target.size());
-  in.insert(in.begin(), rank - in.size(), Extent::of(1));
-  target.insert(target.begin(), rank - target.size(), Extent::of(1));
+  in.insert(in.begin(), rank - in.size(), ParsedExtent::of(1));
+  target.insert(target.begin(), rank - target.size(), ParsedExtent::of(1));
   for (size_t i = 0; i < rank; ++i) {
     if (target[i].is(1) || target[i] == in[i]) {
       target[i] = in[i];
     } else if (!in[i].is(1) && in[i].known() && target[i].known()) {
-      fail(ErrorCode::kINVALID_NODE,
+      fail(FaultKind::kInvalidNode,
            fmt::format("extent {} of axis {} does not broadcast to {}", in[i].value, i, target[i].value));
     } else if (in[i].known() && !in[i].is(1)) {
       target[i] = in[i];
     } else if (!in[i].known() && !target[i].known()) {
-      target[i] = emit.combine(in[i], target[i], ElementWiseOperation::kMAX);
+      target[i] = writer.combine(in[i], target[i], ElementWiseOperation::kMAX);
     }
   }
-  return {emit.expand(node.input(0), target)};
+  return {writer.expand(node.input(0), target)};
 }
 
-Values importTile(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
-  const Extents repeats = emit.elements(node.input(1));
+ParsedValues importTile(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
+  const ParsedExtents repeats = writer.elements(node.input(1));
   if (repeats.size() != in.size()) {
-    fail(ErrorCode::kINVALID_NODE,
+    fail(FaultKind::kInvalidNode,
          fmt::format("repeats has {} entries for an input of rank {}", repeats.size(), in.size()));
   }
-  Extents size;
+  ParsedExtents size;
   for (size_t i = 0; i < in.size(); ++i) {
-    size.push_back(emit.combine(in[i], repeats[i], ElementWiseOperation::kPROD));
+    size.push_back(writer.combine(in[i], repeats[i], ElementWiseOperation::kPROD));
   }
   if (size == in) {
     return {node.input(0)};
   }
-  return {emit.slice(node.input(0), Extents(in.size(), Extent::of(0)), size, Extents(in.size(), Extent::of(1)),
-                     nvinfer1::SampleMode::kWRAP, {})};
+  return {writer.slice(node.input(0), ParsedExtents(in.size(), ParsedExtent::of(0)), size,
+                       ParsedExtents(in.size(), ParsedExtent::of(1)), nvinfer1::SampleMode::kWRAP, {})};
 }
 
-int64_t blockSize(Node& node) {
+int64_t blockSize(OnnxNode& node) {
   const int64_t block = node.integer("blocksize", 0);
   if (block < 1 || block > INT32_MAX) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("blocksize = {}; expected 1 to {}", block, INT32_MAX));
+    fail(FaultKind::kInvalidNode, fmt::format("blocksize = {}; expected 1 to {}", block, INT32_MAX));
   }
   return block;
 }
 
 // Blocks of channels become blocks of space: [N, b, b, C, H, W] (DCR) or [N, C, b, b, H, W] (CRD).
-Values importDepthToSpace(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importDepthToSpace(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const int64_t block = blockSize(node);
   if (in.size() != 4 || !in[1].known()) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE,
+    fail(FaultKind::kUnsupportedShape,
          fmt::format("input {}; expected rank 4 and a static channel count", toString(node.shape(0))));
   }
   if (in[1].value % (block * block) != 0) {
-    fail(ErrorCode::kINVALID_NODE,
+    fail(FaultKind::kInvalidNode,
          fmt::format("the {} channels of input {} do not divide by {}, the square of blocksize {}", in[1].value,
                      toString(node.shape(0)), block * block, block));
   }
   const std::string mode = node.text("mode", "DCR");
-  const Extent side = Extent::of(block);
-  const Extent channels = Extent::of(in[1].value / (block * block));
+  const ParsedExtent side = ParsedExtent::of(block);
+  const ParsedExtent channels = ParsedExtent::of(in[1].value / (block * block));
   const bool depthFirst = mode == "DCR";
-  const Value split = emit.reshape(node.input(0), depthFirst ? Extents{in[0], side, side, channels, in[2], in[3]}
-                                                             : Extents{in[0], channels, side, side, in[2], in[3]});
-  const Value moved = emit.transpose(
+  const ParsedValue split =
+      writer.reshape(node.input(0), depthFirst ? ParsedExtents{in[0], side, side, channels, in[2], in[3]}
+                                               : ParsedExtents{in[0], channels, side, side, in[2], in[3]});
+  const ParsedValue moved = writer.transpose(
       split, depthFirst ? std::vector<int32_t>{0, 3, 4, 1, 5, 2} : std::vector<int32_t>{0, 1, 4, 2, 5, 3});
-  const Extent height = emit.combine(in[2], side, ElementWiseOperation::kPROD);
-  const Extent width = emit.combine(in[3], side, ElementWiseOperation::kPROD);
-  return {emit.reshape(moved, {in[0], channels, height, width})};
+  const ParsedExtent height = writer.combine(in[2], side, ElementWiseOperation::kPROD);
+  const ParsedExtent width = writer.combine(in[3], side, ElementWiseOperation::kPROD);
+  return {writer.reshape(moved, {in[0], channels, height, width})};
 }
 
-Values importSpaceToDepth(Node& node) {
-  Emitter& emit = node.emit();
-  const Extents in = emit.dims(node.input(0));
+ParsedValues importSpaceToDepth(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const ParsedExtents in = writer.dims(node.input(0));
   const int64_t block = blockSize(node);
   if (in.size() != 4) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_SHAPE, fmt::format("input {}; expected rank 4", toString(node.shape(0))));
+    fail(FaultKind::kUnsupportedShape, fmt::format("input {}; expected rank 4", toString(node.shape(0))));
   }
   for (const size_t axis : {size_t{2}, size_t{3}}) {
     if (in[axis].known() && in[axis].value % block != 0) {
-      fail(ErrorCode::kINVALID_NODE,
+      fail(FaultKind::kInvalidNode,
            fmt::format("{} {} of input {} does not divide by blocksize {}", axis == 2 ? "height" : "width",
                        in[axis].value, toString(node.shape(0)), block));
     }
   }
-  const Extent side = Extent::of(block);
-  const Extent height = emit.combine(in[2], side, ElementWiseOperation::kDIV);
-  const Extent width = emit.combine(in[3], side, ElementWiseOperation::kDIV);
-  const Value split = emit.reshape(node.input(0), {in[0], in[1], height, side, width, side});
-  const Value moved = emit.transpose(split, {0, 3, 5, 1, 2, 4});
-  const Extent channels = emit.combine(in[1], Extent::of(block * block), ElementWiseOperation::kPROD);
-  return {emit.reshape(moved, {in[0], channels, height, width})};
+  const ParsedExtent side = ParsedExtent::of(block);
+  const ParsedExtent height = writer.combine(in[2], side, ElementWiseOperation::kDIV);
+  const ParsedExtent width = writer.combine(in[3], side, ElementWiseOperation::kDIV);
+  const ParsedValue split = writer.reshape(node.input(0), {in[0], in[1], height, side, width, side});
+  const ParsedValue moved = writer.transpose(split, {0, 3, 5, 1, 2, 4});
+  const ParsedExtent channels = writer.combine(in[1], ParsedExtent::of(block * block), ElementWiseOperation::kPROD);
+  return {writer.reshape(moved, {in[0], channels, height, width})};
 }
 
 const OperatorImporter kRows[] = {
@@ -246,4 +246,4 @@ const OperatorImporter kRows[] = {
 namespace ops_shape {
 OperatorRows importers() { return rowsOf(kRows); }
 }  // namespace ops_shape
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

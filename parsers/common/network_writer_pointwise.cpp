@@ -1,8 +1,8 @@
-// Pointwise operations and casts of the emitter, with ONNX's broadcasting.
-#include "emitter.h"
+// Pointwise operations and casts of the network writer, with broadcasting.
 #include "fold.h"
+#include "network_writer.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 
 using nvinfer1::ElementWiseOperation;
 
@@ -14,7 +14,7 @@ bool isComparison(ElementWiseOperation operation) {
 }
 
 // Comparison of extents that holds whatever their values will be, as 0 or 1; -1 where it depends.
-int compareAlways(const Extent& a, const Extent& b, ElementWiseOperation operation) {
+int compareAlways(const ParsedExtent& a, const ParsedExtent& b, ElementWiseOperation operation) {
   if (a.known() && b.known()) {
     switch (operation) {
       case ElementWiseOperation::kEQUAL: return a.value == b.value;
@@ -36,7 +36,7 @@ int compareAlways(const Extent& a, const Extent& b, ElementWiseOperation operati
 
 }  // namespace
 
-Value Emitter::alignRank(const Value& value, int64_t rank) {
+ParsedValue NetworkWriter::alignRank(const ParsedValue& value, int64_t rank) {
   std::vector<int64_t> axes;
   for (int64_t i = rankOf(value); i < rank; ++i) {
     axes.push_back(i - rankOf(value));
@@ -44,9 +44,9 @@ Value Emitter::alignRank(const Value& value, int64_t rank) {
   return axes.empty() ? value : unsqueeze(value, axes);
 }
 
-Value Emitter::unary(const Value& value, nvinfer1::UnaryOperation operation) {
+ParsedValue NetworkWriter::unary(const ParsedValue& value, nvinfer1::UnaryOperation operation) {
   if (value.isConstant()) {
-    if (const Constant* folded = foldUnary(store_, value.constant(), operation)) {
+    if (const WeightBytes* folded = foldUnary(store_, value.constant(), operation)) {
       return *folded;
     }
   }
@@ -58,10 +58,11 @@ Value Emitter::unary(const Value& value, nvinfer1::UnaryOperation operation) {
   return output(added(network_.addUnary(tensor(value), operation), "addUnary"));
 }
 
-Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperation operation, bool& done) {
+ParsedValue NetworkWriter::binaryExtents(const ParsedValue& a, const ParsedValue& b, ElementWiseOperation operation,
+                                         bool& done) {
   done = false;
-  Extents left;
-  Extents right;
+  ParsedExtents left;
+  ParsedExtents right;
   if ((!a.isExtents() && !b.isExtents()) || !asList(a, left) || !asList(b, right)) {
     return {};
   }
@@ -70,7 +71,7 @@ Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperatio
   }
   const size_t count = left.size() == 1 ? right.size() : left.size();
   const bool scalar = rankOf(a) == 0 && rankOf(b) == 0;
-  const auto at = [](const Extents& list, size_t i) { return list[list.size() == 1 ? 0 : i]; };
+  const auto at = [](const ParsedExtents& list, size_t i) { return list[list.size() == 1 ? 0 : i]; };
   if (isComparison(operation)) {
     std::vector<int64_t> results;
     for (size_t i = 0; i < count; ++i) {
@@ -80,7 +81,7 @@ Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperatio
       }
     }
     done = true;
-    return store_.ofInts(DataType::kBOOL, scalar ? Shape{} : Shape{static_cast<int64_t>(count)}, results);
+    return store_.ofInts(DataType::kBOOL, scalar ? Dimensions{} : Dimensions{static_cast<int64_t>(count)}, results);
   }
   switch (operation) {
     case ElementWiseOperation::kSUM:
@@ -96,7 +97,7 @@ Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperatio
       break;
     default: return {};
   }
-  Extents results;
+  ParsedExtents results;
   for (size_t i = 0; i < count; ++i) {
     results.push_back(combine(at(left, i), at(right, i), operation));
   }
@@ -104,14 +105,14 @@ Value Emitter::binaryExtents(const Value& a, const Value& b, ElementWiseOperatio
   return fromExtents(std::move(results), scalar, typeOf(a));
 }
 
-Value Emitter::binary(const Value& a, const Value& b, ElementWiseOperation operation) {
+ParsedValue NetworkWriter::binary(const ParsedValue& a, const ParsedValue& b, ElementWiseOperation operation) {
   if (a.isConstant() && b.isConstant()) {
-    if (const Constant* folded = foldBinary(store_, a.constant(), b.constant(), operation)) {
+    if (const WeightBytes* folded = foldBinary(store_, a.constant(), b.constant(), operation)) {
       return *folded;
     }
   }
   bool done = false;
-  Value result = binaryExtents(a, b, operation, done);
+  ParsedValue result = binaryExtents(a, b, operation, done);
   if (done) {
     return result;
   }
@@ -121,14 +122,14 @@ Value Emitter::binary(const Value& a, const Value& b, ElementWiseOperation opera
   return output(added(network_.addElementWise(left, right, operation), "addElementWise"));
 }
 
-Value Emitter::select(const Value& condition, const Value& a, const Value& b) {
+ParsedValue NetworkWriter::select(const ParsedValue& condition, const ParsedValue& a, const ParsedValue& b) {
   if (condition.isConstant() && a.isConstant() && b.isConstant()) {
-    if (const Constant* folded = foldSelect(store_, condition.constant(), a.constant(), b.constant())) {
+    if (const WeightBytes* folded = foldSelect(store_, condition.constant(), a.constant(), b.constant())) {
       return *folded;
     }
   }
-  Extents left;
-  Extents right;
+  ParsedExtents left;
+  ParsedExtents right;
   if (condition.isConstant() && (a.isExtents() || b.isExtents()) && asList(a, left) && asList(b, right) &&
       left.size() == right.size() && condition.constant().count() == static_cast<int64_t>(left.size())) {
     const std::vector<int64_t> choices = toInts(condition.constant());
@@ -144,7 +145,7 @@ Value Emitter::select(const Value& condition, const Value& a, const Value& b) {
   return output(added(network_.addSelect(choice, first, second), "addSelect"));
 }
 
-Value Emitter::cast(const Value& value, DataType type) {
+ParsedValue NetworkWriter::cast(const ParsedValue& value, DataType type) {
   if (typeOf(value) == type) {
     return value;
   }
@@ -152,18 +153,19 @@ Value Emitter::cast(const Value& value, DataType type) {
     return fromExtents(value.extents(), value.scalarExtents(), type);
   }
   if (value.isConstant()) {
-    if (const Constant* folded = foldCast(store_, value.constant(), type)) {
+    if (const WeightBytes* folded = foldCast(store_, value.constant(), type)) {
       return *folded;
     }
   }
   return output(added(network_.addCast(tensor(value), type), "addCast"));
 }
 
-Value Emitter::activation(const Value& value, nvinfer1::ActivationType type, float alpha, float beta) {
+ParsedValue NetworkWriter::activation(const ParsedValue& value, nvinfer1::ActivationType type, float alpha,
+                                      float beta) {
   auto& layer = added(network_.addActivation(tensor(value), type), "addActivation");
   layer.setAlpha(alpha);
   layer.setBeta(beta);
   return output(layer);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

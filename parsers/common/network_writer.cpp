@@ -1,11 +1,11 @@
 // Names layers, keeps the facts of values, and turns values into tensors.
-#include "emitter.h"
+#include "network_writer.h"
 
 #include <cmath>
 
 #include "fold.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 
 using nvinfer1::ElementWiseOperation;
 using nvinfer1::ITensor;
@@ -16,7 +16,7 @@ constexpr double kExactFloat = 16777216.0;  // 2^24: every whole number up to it
 
 }  // namespace
 
-void Emitter::beginNode(const std::string& base, const std::string& metadata) {
+void NetworkWriter::beginNode(const std::string& base, const std::string& metadata) {
   base_ = base;
   metadata_ = metadata;
   nodeLayers_.clear();
@@ -25,16 +25,16 @@ void Emitter::beginNode(const std::string& base, const std::string& metadata) {
   }
 }
 
-std::string Emitter::networkReason() const {
+std::string NetworkWriter::networkReason() const {
   const bool said = networkMessage_ != nullptr && !networkMessage_->empty();
   return said ? ": " + *networkMessage_ : "; its message in the log says why";
 }
 
-void Emitter::refuse(const char* call) const {
-  fail(ErrorCode::kINVALID_NODE, fmt::format("the network refused {}{}", call, networkReason()));
+void NetworkWriter::refuse(const char* call) const {
+  fail(FaultKind::kInvalidNode, fmt::format("the network refused {}{}", call, networkReason()));
 }
 
-std::string Emitter::uniqueName(const std::string& base) {
+std::string NetworkWriter::uniqueName(const std::string& base) {
   std::string name = base;
   while (!layerNames_.insert(name).second) {
     name = fmt::format("{}_{}", base, ++nextSuffix_[base]);
@@ -42,7 +42,7 @@ std::string Emitter::uniqueName(const std::string& base) {
   return name;
 }
 
-void Emitter::registerLayer(nvinfer1::ILayer& layer) {
+void NetworkWriter::registerLayer(nvinfer1::ILayer& layer) {
   layer.setName(uniqueName(base_).c_str());
   if (!metadata_.empty()) {
     layer.setMetadata(metadata_.c_str());
@@ -50,22 +50,22 @@ void Emitter::registerLayer(nvinfer1::ILayer& layer) {
   nodeLayers_.push_back(&layer);
 }
 
-ITensor& Emitter::output(nvinfer1::ILayer& layer, int32_t index) {
+ITensor& NetworkWriter::output(nvinfer1::ILayer& layer, int32_t index) {
   ITensor* tensor = layer.getOutput(index);
   if (tensor == nullptr || tensor->getDimensions().nbDims < 0) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the network has no output {} for layer '{}' with these inputs{}", index,
-                                               layer.getName(), networkReason()));
+    fail(FaultKind::kInvalidNode, fmt::format("the network has no output {} for layer '{}' with these inputs{}", index,
+                                              layer.getName(), networkReason()));
   }
   return *tensor;
 }
 
-void Emitter::nameWeights(const Constant& constant) {
+void NetworkWriter::nameWeights(const WeightBytes& constant) {
   if (!constant.name.empty() && namedWeights_.insert(constant.name).second) {
     network_.setWeightsName(constant.weights(), constant.name.c_str());
   }
 }
 
-void Emitter::nameTensor(const Value& value, const std::string& name) {
+void NetworkWriter::nameTensor(const ParsedValue& value, const std::string& name) {
   if (!value.isTensor()) {
     foldedNames_.try_emplace(value.identity(), value, name);
   } else if (!value.tensor().isNetworkInput() && namedTensors_.insert(&value.tensor()).second) {
@@ -73,49 +73,49 @@ void Emitter::nameTensor(const Value& value, const std::string& name) {
   }
 }
 
-Shape Emitter::shapeOf(const Value& value) const {
+Dimensions NetworkWriter::shapeOf(const ParsedValue& value) const {
   if (value.isTensor()) {
-    return toShape(value.tensor().getDimensions());
+    return toDimensions(value.tensor().getDimensions());
   }
   if (value.isConstant()) {
     return value.constant().shape;
   }
   if (value.isExtents()) {
-    return value.scalarExtents() ? Shape{} : Shape{static_cast<int64_t>(value.extents().size())};
+    return value.scalarExtents() ? Dimensions{} : Dimensions{static_cast<int64_t>(value.extents().size())};
   }
-  fail(ErrorCode::kINVALID_NODE, "a required input is absent");
+  fail(FaultKind::kInvalidNode, "a required input is absent");
 }
 
-DataType Emitter::typeOf(const Value& value) const {
+DataType NetworkWriter::typeOf(const ParsedValue& value) const {
   if (value.isTensor()) {
     return value.tensor().getType();
   }
   return value.isConstant() ? value.constant().type : value.extentsType();
 }
 
-Extents Emitter::dims(const Value& value) const {
-  const Shape shape = shapeOf(value);
-  Extents extents;
+ParsedExtents NetworkWriter::dims(const ParsedValue& value) const {
+  const Dimensions shape = shapeOf(value);
+  ParsedExtents extents;
   for (size_t i = 0; i < shape.size(); ++i) {
-    extents.push_back(shape[i] >= 0 ? Extent::of(shape[i])
-                                    : Extent::dimensionOf(value.tensor(), static_cast<int64_t>(i)));
+    extents.push_back(shape[i] >= 0 ? ParsedExtent::of(shape[i])
+                                    : ParsedExtent::dimensionOf(value.tensor(), static_cast<int64_t>(i)));
   }
   return extents;
 }
 
-Extents Emitter::elements(const Value& value) {
-  Extents list;
+ParsedExtents NetworkWriter::elements(const ParsedValue& value) {
+  ParsedExtents list;
   if (asList(value, list)) {
     return list;
   }
-  const Shape shape = shapeOf(value);
+  const Dimensions shape = shapeOf(value);
   if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 0)) {
-    fail(
-        ErrorCode::kUNSUPPORTED_NODE_SHAPE,
-        fmt::format("a list of integers has shape {}; expected rank 0 or 1 with an extent known now", toString(shape)));
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("a list of integers has shape {}; expected rank 0 or 1 with an extent that is known while parsing",
+                     toString(shape)));
   }
   if (!isInteger(typeOf(value))) {
-    fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+    fail(FaultKind::kUnsupportedType,
          fmt::format("a list of integers has type {}; expected INT32 or INT64", typeName(typeOf(value))));
   }
   ITensor* source = &tensor(cast(value, DataType::kINT64));
@@ -123,12 +123,12 @@ Extents Emitter::elements(const Value& value) {
     source = &plainReshape(*source, toDims({1}));
   }
   for (int64_t i = 0; i < (shape.empty() ? 1 : shape[0]); ++i) {
-    list.push_back(Extent::elementOf(*source, i));
+    list.push_back(ParsedExtent::elementOf(*source, i));
   }
   return list;
 }
 
-bool Emitter::asList(const Value& value, Extents& list) const {
+bool NetworkWriter::asList(const ParsedValue& value, ParsedExtents& list) const {
   if (value.isExtents()) {
     list = value.extents();
     return true;
@@ -146,12 +146,12 @@ bool Emitter::asList(const Value& value, Extents& list) const {
     }
   }
   for (const int64_t number : toInts(value.constant())) {
-    list.push_back(Extent::of(number));
+    list.push_back(ParsedExtent::of(number));
   }
   return true;
 }
 
-ITensor& Emitter::tensor(const Value& value) {
+ITensor& NetworkWriter::tensor(const ParsedValue& value) {
   if (value.isTensor()) {
     return value.tensor();
   }
@@ -159,7 +159,7 @@ ITensor& Emitter::tensor(const Value& value) {
     return constantTensor(value.constant());
   }
   if (!value.isExtents()) {
-    fail(ErrorCode::kINVALID_NODE, "a required input is absent");
+    fail(FaultKind::kInvalidNode, "a required input is absent");
   }
   const auto found = extentTensors_.find(value.identity());
   if (found != extentTensors_.end()) {
@@ -173,7 +173,7 @@ ITensor& Emitter::tensor(const Value& value) {
   return result;
 }
 
-ITensor& Emitter::constantTensor(const Constant& constant) {
+ITensor& NetworkWriter::constantTensor(const WeightBytes& constant) {
   const auto found = constantTensors_.find(&constant);
   if (found != constantTensors_.end()) {
     return *found->second;
@@ -194,34 +194,34 @@ ITensor& Emitter::constantTensor(const Constant& constant) {
   return result;
 }
 
-Value Emitter::fromExtents(Extents extents, bool scalar, DataType type) {
+ParsedValue NetworkWriter::fromExtents(ParsedExtents extents, bool scalar, DataType type) {
   std::vector<int64_t> numbers;
-  for (const Extent& extent : extents) {
+  for (const ParsedExtent& extent : extents) {
     if (!extent.known()) {
-      return Value::ofExtents(std::move(extents), scalar, type);
+      return ParsedValue::ofExtents(std::move(extents), scalar, type);
     }
     numbers.push_back(extent.value);
   }
-  const Shape shape = scalar ? Shape{} : Shape{static_cast<int64_t>(numbers.size())};
+  const Dimensions shape = scalar ? Dimensions{} : Dimensions{static_cast<int64_t>(numbers.size())};
   return store_.ofInts(type, shape, numbers);
 }
 
-Value Emitter::scalar(DataType type, double number, int64_t rank) {
-  return store_.ofReals(type, Shape(static_cast<size_t>(rank), 1), {number});
+ParsedValue NetworkWriter::scalar(DataType type, double number, int64_t rank) {
+  return store_.ofReals(type, Dimensions(static_cast<size_t>(rank), 1), {number});
 }
 
-Value Emitter::list(const std::vector<int64_t>& numbers) {
+ParsedValue NetworkWriter::list(const std::vector<int64_t>& numbers) {
   return store_.ofInts(DataType::kINT64, {static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-ITensor& Emitter::plainReshape(ITensor& tensor, const nvinfer1::Dims& dims) {
+ITensor& NetworkWriter::plainReshape(ITensor& tensor, const nvinfer1::Dims& dims) {
   auto& layer = added(network_.addShuffle(tensor), "addShuffle");
   layer.setReshapeDimensions(dims);
   return output(layer);
 }
 
 // The 1-D tensor that an unknown extent is an element of.
-ITensor& Emitter::baseOf(const Extent& extent) {
+ITensor& NetworkWriter::baseOf(const ParsedExtent& extent) {
   if (!extent.fromShape) {
     return *extent.source;
   }
@@ -232,7 +232,7 @@ ITensor& Emitter::baseOf(const Extent& extent) {
   return *shape;
 }
 
-ITensor& Emitter::run(const Extents& extents, size_t begin, size_t end) {
+ITensor& NetworkWriter::run(const ParsedExtents& extents, size_t begin, size_t end) {
   if (extents[begin].known()) {
     std::vector<int64_t> numbers;
     for (size_t i = begin; i < end; ++i) {
@@ -242,7 +242,7 @@ ITensor& Emitter::run(const Extents& extents, size_t begin, size_t end) {
   }
   ITensor& base = baseOf(extents[begin]);
   const auto length = static_cast<int64_t>(end - begin);
-  if (toShape(base.getDimensions()) == Shape{length}) {
+  if (toDimensions(base.getDimensions()) == Dimensions{length}) {
     return base;
   }
   ITensor*& cached = runs_[{&base, extents[begin].index, length}];
@@ -253,12 +253,12 @@ ITensor& Emitter::run(const Extents& extents, size_t begin, size_t end) {
   return *cached;
 }
 
-ITensor& Emitter::materialize(const Extents& extents, bool scalar, DataType type) {
+ITensor& NetworkWriter::materialize(const ParsedExtents& extents, bool scalar, DataType type) {
   std::vector<ITensor*> parts;
   for (size_t begin = 0; begin < extents.size();) {
     size_t end = begin + 1;
-    const auto follows = [&](const Extent& next) {
-      const Extent& first = extents[begin];
+    const auto follows = [&](const ParsedExtent& next) {
+      const ParsedExtent& first = extents[begin];
       return first.known() ? next.known()
                            : next.source == first.source && next.fromShape == first.fromShape &&
                                  next.index == first.index + static_cast<int64_t>(end - begin);
@@ -280,10 +280,10 @@ ITensor& Emitter::materialize(const Extents& extents, bool scalar, DataType type
   return type == DataType::kINT64 ? *result : output(added(network_.addCast(*result, type), "addCast"));
 }
 
-Extent Emitter::combine(const Extent& a, const Extent& b, ElementWiseOperation operation) {
+ParsedExtent NetworkWriter::combine(const ParsedExtent& a, const ParsedExtent& b, ElementWiseOperation operation) {
   if (a.known() && b.known()) {
-    const Constant* result = foldBinary(store_, list({a.value}).constant(), list({b.value}).constant(), operation);
-    return Extent::of(toInts(*result)[0]);
+    const WeightBytes* result = foldBinary(store_, list({a.value}).constant(), list({b.value}).constant(), operation);
+    return ParsedExtent::of(toInts(*result)[0]);
   }
   const bool divides = operation == ElementWiseOperation::kDIV || operation == ElementWiseOperation::kFLOOR_DIV;
   const bool adds = operation == ElementWiseOperation::kSUM;
@@ -296,7 +296,7 @@ Extent Emitter::combine(const Extent& a, const Extent& b, ElementWiseOperation o
     return b;
   }
   if (multiplies && (a.is(0) || b.is(0))) {
-    return Extent::of(0);
+    return ParsedExtent::of(0);
   }
   if (operation == ElementWiseOperation::kMAX || operation == ElementWiseOperation::kMIN) {
     const bool larger = operation == ElementWiseOperation::kMAX;
@@ -311,24 +311,24 @@ Extent Emitter::combine(const Extent& a, const Extent& b, ElementWiseOperation o
     }
   }
   if (a == b && operation == ElementWiseOperation::kSUB) {
-    return Extent::of(0);
+    return ParsedExtent::of(0);
   }
   ITensor& left = tensor(fromExtents({a}));
   ITensor& right = tensor(fromExtents({b}));
   auto& layer = added(network_.addElementWise(left, right, operation), "addElementWise");
-  Extent result = Extent::elementOf(output(layer), 0);
+  ParsedExtent result = ParsedExtent::elementOf(output(layer), 0);
   const bool either = operation == ElementWiseOperation::kMAX && (a.neverNegative() || b.neverNegative());
   const bool both = operation != ElementWiseOperation::kSUB && a.neverNegative() && b.neverNegative();
   result.computedFromExtents = either || both;
   return result;
 }
 
-Extent Emitter::product(const Extents& extents, size_t begin, size_t end) {
-  Extent result = Extent::of(1);
+ParsedExtent NetworkWriter::product(const ParsedExtents& extents, size_t begin, size_t end) {
+  ParsedExtent result = ParsedExtent::of(1);
   for (size_t i = begin; i < end; ++i) {
     result = combine(result, extents[i], ElementWiseOperation::kPROD);
   }
   return result;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

@@ -1,4 +1,6 @@
 // Opens external weight files, and only those below the folder of the model.
+#include "external_files.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,10 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "error.h"
-#include "weights.h"
+#include "common/error.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 class File {
@@ -35,7 +36,7 @@ constexpr int64_t kTimesRead = 4;
 constexpr int64_t kOverlapAllowed = int64_t{1} << 26;
 
 [[noreturn]] void refuse(const std::string& location, const std::string& reason) {
-  fail(ErrorCode::kINVALID_VALUE, fmt::format("external data '{}': {}", location, reason));
+  fail(FaultKind::kInvalidValue, fmt::format("external data '{}': {}", location, reason));
 }
 
 void checkLocation(const std::string& location) {
@@ -99,15 +100,15 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    refuse(location, S_ISDIR(facts.st_mode) ? "this is a folder, no regular file; expected a file with weights"
-                                            : "this is a device, pipe or socket, no regular file");
+    refuse(location, S_ISDIR(facts.st_mode) ? "this is a folder, not a regular file; expected a file with weights"
+                                            : "this is a device, pipe or socket, not a regular file");
   }
   if (offset < 0 || offset > facts.st_size || (length >= 0 && length > facts.st_size - offset)) {
-    refuse(location, fmt::format("bytes {} + {} lie outside the file of {} bytes", offset, length,
+    refuse(location, fmt::format("{1} bytes at offset {0} reach beyond the file of {2} bytes", offset, length,
                                  static_cast<int64_t>(facts.st_size)));
   }
   length = length < 0 ? facts.st_size - offset : length;
-  const std::byte*& known = places_[{location, offset, length}];
+  const std::byte*& known = sections_[{location, offset, length}];
   if (known != nullptr) {
     return known;
   }
@@ -131,4 +132,4 @@ const std::byte* ExternalFiles::read(const std::string& location, int64_t offset
   return bytes;
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

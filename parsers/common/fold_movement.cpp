@@ -4,16 +4,16 @@
 #include "error.h"
 #include "fold.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 namespace {
 
-bool movable(WeightStore& store, const Constant& input, int64_t results) {
+bool movable(WeightStore& store, const WeightBytes& input, int64_t results) {
   return bitsOfType(input.type) >= 8 && input.count() <= kMovementLimit && results <= kMovementLimit &&
          store.allows(bytesFor(input.type, results));
 }
 
-Shape stridesOf(const Shape& shape) {
-  Shape strides(shape.size(), 1);
+Dimensions stridesOf(const Dimensions& shape) {
+  Dimensions strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) {
     strides[i - 1] = strides[i] * shape[i];
   }
@@ -21,10 +21,10 @@ Shape stridesOf(const Shape& shape) {
 }
 
 // Copies elements so that output position p comes from `first` + sum of p[i] * step[i], all in elements.
-void copyStrided(const std::byte* from, std::byte* to, int64_t size, const Shape& shape, const Shape& step,
+void copyStrided(const std::byte* from, std::byte* to, int64_t size, const Dimensions& shape, const Dimensions& step,
                  int64_t first) {
   const int64_t count = elementCount(shape);
-  Shape position(shape.size(), 0);
+  Dimensions position(shape.size(), 0);
   int64_t at = first;
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(to + i * size, from + at * size, static_cast<size_t>(size));
@@ -41,13 +41,13 @@ void copyStrided(const std::byte* from, std::byte* to, int64_t size, const Shape
 
 }  // namespace
 
-const Constant* foldTranspose(WeightStore& store, const Constant& input, const std::vector<int32_t>& order) {
+const WeightBytes* foldTranspose(WeightStore& store, const WeightBytes& input, const std::vector<int32_t>& order) {
   if (!movable(store, input, input.count())) {
     return nullptr;
   }
-  const Shape strides = stridesOf(input.shape);
-  Shape shape;
-  Shape step;
+  const Dimensions strides = stridesOf(input.shape);
+  Dimensions shape;
+  Dimensions step;
   for (const int32_t axis : order) {
     shape.push_back(input.shape[static_cast<size_t>(axis)]);
     step.push_back(strides[static_cast<size_t>(axis)]);
@@ -57,20 +57,20 @@ const Constant* foldTranspose(WeightStore& store, const Constant& input, const s
   return &store.add(input.type, shape, out);
 }
 
-const Constant* foldSlice(WeightStore& store, const Constant& input, const Shape& start, const Shape& size,
-                          const Shape& stride) {
+const WeightBytes* foldSlice(WeightStore& store, const WeightBytes& input, const Dimensions& start,
+                             const Dimensions& size, const Dimensions& stride) {
   const int64_t count = elementCount(size);
   if (!movable(store, input, count)) {
     return nullptr;
   }
-  const Shape strides = stridesOf(input.shape);
-  Shape step(size.size());
+  const Dimensions strides = stridesOf(input.shape);
+  Dimensions step(size.size());
   int64_t first = 0;
   for (size_t i = 0; i < size.size(); ++i) {
     const int64_t last = start[i] + (size[i] - 1) * stride[i];
     if (size[i] > 0 && (start[i] < 0 || start[i] >= input.shape[i] || last < 0 || last >= input.shape[i])) {
-      fail(ErrorCode::kINVALID_NODE,
-           fmt::format("slice of axis {} from {} to {} leaves the extent {}", i, start[i], last, input.shape[i]));
+      fail(FaultKind::kInvalidNode,
+           fmt::format("slice of axis {} from {} to {} exceeds the extent {}", i, start[i], last, input.shape[i]));
     }
     first += start[i] * strides[i];
     step[i] = stride[i] * strides[i];
@@ -81,20 +81,20 @@ const Constant* foldSlice(WeightStore& store, const Constant& input, const Shape
   return &store.add(input.type, size, out);
 }
 
-const Constant* foldConcat(WeightStore& store, const std::vector<const Constant*>& inputs, int32_t axis) {
+const WeightBytes* foldConcat(WeightStore& store, const std::vector<const WeightBytes*>& inputs, int32_t axis) {
   const auto along = static_cast<size_t>(axis);
-  Shape shape = inputs.front()->shape;
+  Dimensions shape = inputs.front()->shape;
   shape[along] = 0;
-  for (const Constant* input : inputs) {
-    Shape others = input->shape;
+  for (const WeightBytes* input : inputs) {
+    Dimensions others = input->shape;
     if (others.size() != shape.size() || input->type != inputs.front()->type) {
       return nullptr;
     }
     shape[along] += others[along];
     others[along] = shape[along];
     if (others != shape) {
-      fail(ErrorCode::kINVALID_NODE, fmt::format("concatenation over axis {} of {} with {}: other extents differ", axis,
-                                                 toString(inputs.front()->shape), toString(input->shape)));
+      fail(FaultKind::kInvalidNode, fmt::format("concatenation over axis {} of {} with {}: other extents differ", axis,
+                                                toString(inputs.front()->shape), toString(input->shape)));
     }
   }
   if (!movable(store, *inputs.front(), elementCount(shape))) {
@@ -107,7 +107,7 @@ const Constant* foldConcat(WeightStore& store, const std::vector<const Constant*
   std::byte* out = store.allocate(bytesFor(inputs.front()->type, elementCount(shape)));
   std::byte* to = out;
   for (int64_t o = 0; o < outer; ++o) {
-    for (const Constant* input : inputs) {
+    for (const WeightBytes* input : inputs) {
       const int64_t row = input->bytes() / outer;
       if (row > 0) {
         std::memcpy(to, static_cast<const std::byte*>(input->data) + o * row, static_cast<size_t>(row));
@@ -118,9 +118,9 @@ const Constant* foldConcat(WeightStore& store, const std::vector<const Constant*
   return &store.add(inputs.front()->type, shape, out);
 }
 
-const Constant* foldGather(WeightStore& store, const Constant& input, const Constant& indices, int32_t axis) {
+const WeightBytes* foldGather(WeightStore& store, const WeightBytes& input, const WeightBytes& indices, int32_t axis) {
   const auto along = static_cast<size_t>(axis);
-  Shape shape(input.shape.begin(), input.shape.begin() + axis);
+  Dimensions shape(input.shape.begin(), input.shape.begin() + axis);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), input.shape.begin() + axis + 1, input.shape.end());
   if (!movable(store, input, elementCount(shape))) {
@@ -138,7 +138,7 @@ const Constant* foldGather(WeightStore& store, const Constant& input, const Cons
   for (int64_t o = 0; o < outer; ++o) {
     for (const int64_t row : rows) {
       if (row < -extent || row >= extent) {
-        fail(ErrorCode::kINVALID_NODE, fmt::format("index {} is outside axis {} of extent {}", row, axis, extent));
+        fail(FaultKind::kInvalidNode, fmt::format("index {} is outside axis {} of extent {}", row, axis, extent));
       }
       const int64_t from = (o * extent + (row < 0 ? row + extent : row)) * inner;
       std::memcpy(to, static_cast<const std::byte*>(input.data) + from, static_cast<size_t>(inner));
@@ -148,4 +148,4 @@ const Constant* foldGather(WeightStore& store, const Constant& input, const Cons
   return &store.add(input.type, shape, out);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

@@ -1,17 +1,17 @@
-// What an ONNX name stands for while a graph is imported: a network tensor, a constant, or a list of extents of which
-// some are known only at run time.
+// What a name of a model stands for while the model is imported: a network tensor, a constant, or a list of extents,
+// some of them known only at run time.
 #pragma once
 
 #include <memory>
 
 #include "types.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 
 // Bytes with a type and a shape; the bytes belong to the WeightStore, the model or the caller.
-struct Constant {
+struct WeightBytes {
   DataType type = DataType::kFLOAT;
-  Shape shape;
+  Dimensions shape;
   const void* data = nullptr;
   std::string name;  // of the initializer, for refit; empty where computed
 
@@ -21,7 +21,7 @@ struct Constant {
 };
 
 // One integer: known now, or element `index` of `source` (of the shape of `source` when `fromShape`).
-struct Extent {
+struct ParsedExtent {
   int64_t value = 0;
   nvinfer1::ITensor* source = nullptr;
   int64_t index = 0;
@@ -31,23 +31,23 @@ struct Extent {
   bool neverNegative() const { return known() ? value >= 0 : fromShape || computedFromExtents; }
   bool known() const { return source == nullptr; }
   bool is(int64_t number) const { return known() && value == number; }
-  static Extent of(int64_t number) { return {number, nullptr, 0, false, false}; }
-  static Extent dimensionOf(nvinfer1::ITensor& tensor, int64_t axis) { return {0, &tensor, axis, true, false}; }
-  static Extent elementOf(nvinfer1::ITensor& tensor, int64_t index) { return {0, &tensor, index, false, false}; }
-  friend bool operator==(const Extent& a, const Extent& b) {
+  static ParsedExtent of(int64_t number) { return {number, nullptr, 0, false, false}; }
+  static ParsedExtent dimensionOf(nvinfer1::ITensor& tensor, int64_t axis) { return {0, &tensor, axis, true, false}; }
+  static ParsedExtent elementOf(nvinfer1::ITensor& tensor, int64_t index) { return {0, &tensor, index, false, false}; }
+  friend bool operator==(const ParsedExtent& a, const ParsedExtent& b) {
     return a.source == b.source && (a.known() ? a.value == b.value : a.index == b.index && a.fromShape == b.fromShape);
   }
 };
 
-using Extents = std::vector<Extent>;
+using ParsedExtents = std::vector<ParsedExtent>;
 
-class Value {
+class ParsedValue {
  public:
-  Value() = default;
-  Value(nvinfer1::ITensor& tensor) : tensor_(&tensor) {}     // NOLINT: a tensor is a value
-  Value(const Constant& constant) : constant_(&constant) {}  // NOLINT: a constant is a value
-  static Value ofExtents(Extents extents, bool scalar, DataType type) {
-    Value value;
+  ParsedValue() = default;
+  ParsedValue(nvinfer1::ITensor& tensor) : tensor_(&tensor) {}        // NOLINT: a tensor is a value
+  ParsedValue(const WeightBytes& constant) : constant_(&constant) {}  // NOLINT: a constant is a value
+  static ParsedValue ofExtents(ParsedExtents extents, bool scalar, DataType type) {
+    ParsedValue value;
     value.extents_ = std::make_shared<const ExtentList>(ExtentList{std::move(extents), scalar, type});
     return value;
   }
@@ -57,8 +57,8 @@ class Value {
     kUntried,  // the output of a node that failed, or of one behind it: a graph cut there may know more
     kRefused,  // an input or initializer of the graph that is unusable: a graph cut here knows no more
   };
-  static Value missing(Missing why) {
-    Value value;
+  static ParsedValue missing(Missing why) {
+    ParsedValue value;
     value.missing_ = why;
     return value;
   }
@@ -70,8 +70,8 @@ class Value {
   Missing missing() const { return missing_; }
 
   nvinfer1::ITensor& tensor() const { return *tensor_; }
-  const Constant& constant() const { return *constant_; }
-  const Extents& extents() const { return extents_->list; }
+  const WeightBytes& constant() const { return *constant_; }
+  const ParsedExtents& extents() const { return extents_->list; }
   bool scalarExtents() const { return extents_->scalar; }
   // INT32, INT64, or FLOAT with whole numbers.
   DataType extentsType() const { return extents_->type; }
@@ -80,16 +80,16 @@ class Value {
 
  private:
   struct ExtentList {
-    Extents list;
+    ParsedExtents list;
     bool scalar;  // rank 0 with one element, otherwise rank 1
     DataType type;
   };
   nvinfer1::ITensor* tensor_ = nullptr;
-  const Constant* constant_ = nullptr;
+  const WeightBytes* constant_ = nullptr;
   std::shared_ptr<const ExtentList> extents_;
   Missing missing_ = Missing::kNo;
 };
 
-using Values = std::vector<Value>;
+using ParsedValues = std::vector<ParsedValue>;
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

@@ -6,7 +6,7 @@
 #include "error.h"
 #include "fold.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -16,16 +16,16 @@ using nvinfer1::UnaryOperation;
 bool numeric(DataType type) { return isInteger(type) || isFloating(type) || type == DataType::kBOOL; }
 
 // For each element of `out`, the index of the element of `in` that broadcasts to it.
-std::vector<int64_t> broadcastIndices(const Shape& in, const Shape& out) {
+std::vector<int64_t> broadcastIndices(const Dimensions& in, const Dimensions& out) {
   const size_t lead = out.size() - in.size();
-  Shape strides(out.size(), 0);
+  Dimensions strides(out.size(), 0);
   int64_t stride = 1;
   for (size_t i = in.size(); i-- > 0;) {
     strides[i + lead] = in[i] == 1 ? 0 : stride;
     stride *= in[i];
   }
   std::vector<int64_t> indices(static_cast<size_t>(elementCount(out)));
-  Shape position(out.size(), 0);
+  Dimensions position(out.size(), 0);
   int64_t at = 0;
   for (int64_t& index : indices) {
     index = at;
@@ -64,7 +64,7 @@ int64_t apply(ElementWiseOperation operation, int64_t a, int64_t b) {
   const auto ub = static_cast<uint64_t>(b);
   const bool divides = operation == ElementWiseOperation::kDIV || operation == ElementWiseOperation::kFLOOR_DIV;
   if (divides && (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min()))) {
-    fail(ErrorCode::kINVALID_NODE, fmt::format("the constant division {} / {} has no value", a, b));
+    fail(FaultKind::kInvalidNode, fmt::format("the constant division {} / {} is undefined", a, b));
   }
   switch (operation) {
     case ElementWiseOperation::kSUM: return wrap(ua + ub);
@@ -82,7 +82,7 @@ int64_t apply(ElementWiseOperation operation, int64_t a, int64_t b) {
     case ElementWiseOperation::kGREATER: return a > b ? 1 : 0;
     case ElementWiseOperation::kLESS: return a < b ? 1 : 0;
   }
-  fail(ErrorCode::kINTERNAL_ERROR, "an elementwise operation without integer meaning");
+  fail(FaultKind::kInternal, "an elementwise operation that is not defined for integers");
 }
 
 double apply(ElementWiseOperation operation, double a, double b) {
@@ -98,7 +98,7 @@ double apply(ElementWiseOperation operation, double a, double b) {
     case ElementWiseOperation::kEQUAL: return a == b ? 1 : 0;
     case ElementWiseOperation::kGREATER: return a > b ? 1 : 0;
     case ElementWiseOperation::kLESS: return a < b ? 1 : 0;
-    default: fail(ErrorCode::kINTERNAL_ERROR, "an elementwise operation without floating-point meaning");
+    default: fail(FaultKind::kInternal, "an elementwise operation that is not defined for floating point");
   }
 }
 
@@ -135,19 +135,19 @@ double apply(UnaryOperation operation, double x) {
     case UnaryOperation::kISINF: return std::isinf(x) ? 1 : 0;
     case UnaryOperation::kISNAN: return std::isnan(x) ? 1 : 0;
   }
-  fail(ErrorCode::kINTERNAL_ERROR, "a unary operation without meaning");
+  fail(FaultKind::kInternal, "an unknown unary operation");
 }
 
 }  // namespace
 
-Shape broadcastShape(const Shape& a, const Shape& b) {
-  Shape out(std::max(a.size(), b.size()), 1);
+Dimensions broadcastShape(const Dimensions& a, const Dimensions& b) {
+  Dimensions out(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t fromEnd = out.size() - i;
     const int64_t da = fromEnd <= a.size() ? a[a.size() - fromEnd] : 1;
     const int64_t db = fromEnd <= b.size() ? b[b.size() - fromEnd] : 1;
     if (da != db && da != 1 && db != 1) {
-      fail(ErrorCode::kINVALID_NODE,
+      fail(FaultKind::kInvalidNode,
            fmt::format("shapes {} and {} do not broadcast: extents {} and {}", toString(a), toString(b), da, db));
     }
     out[i] = da == 1 ? db : da;
@@ -155,7 +155,7 @@ Shape broadcastShape(const Shape& a, const Shape& b) {
   return out;
 }
 
-const Constant* foldUnary(WeightStore& store, const Constant& input, UnaryOperation operation) {
+const WeightBytes* foldUnary(WeightStore& store, const WeightBytes& input, UnaryOperation operation) {
   if (!numeric(input.type) || input.count() > kArithmeticLimit || !store.allows(input.bytes())) {
     return nullptr;
   }
@@ -176,11 +176,12 @@ const Constant* foldUnary(WeightStore& store, const Constant& input, UnaryOperat
   return &store.ofReals(toBool ? DataType::kBOOL : input.type, input.shape, values);
 }
 
-const Constant* foldBinary(WeightStore& store, const Constant& a, const Constant& b, ElementWiseOperation operation) {
+const WeightBytes* foldBinary(WeightStore& store, const WeightBytes& a, const WeightBytes& b,
+                              ElementWiseOperation operation) {
   if (!numeric(a.type) || a.type != b.type) {
     return nullptr;
   }
-  const Shape shape = broadcastShape(a.shape, b.shape);
+  const Dimensions shape = broadcastShape(a.shape, b.shape);
   if (elementCount(shape) > kArithmeticLimit || !store.allows(bytesFor(a.type, elementCount(shape)))) {
     return nullptr;
   }
@@ -205,8 +206,9 @@ const Constant* foldBinary(WeightStore& store, const Constant& a, const Constant
   return &store.ofInts(type, shape, out);
 }
 
-const Constant* foldSelect(WeightStore& store, const Constant& condition, const Constant& a, const Constant& b) {
-  const Shape shape = broadcastShape(condition.shape, broadcastShape(a.shape, b.shape));
+const WeightBytes* foldSelect(WeightStore& store, const WeightBytes& condition, const WeightBytes& a,
+                              const WeightBytes& b) {
+  const Dimensions shape = broadcastShape(condition.shape, broadcastShape(a.shape, b.shape));
   if (!numeric(a.type) || a.type != b.type || elementCount(shape) > kArithmeticLimit ||
       !store.allows(bytesFor(a.type, elementCount(shape)))) {
     return nullptr;
@@ -225,7 +227,7 @@ const Constant* foldSelect(WeightStore& store, const Constant& condition, const 
   return &store.add(a.type, shape, out);
 }
 
-const Constant* foldCast(WeightStore& store, const Constant& input, DataType type) {
+const WeightBytes* foldCast(WeightStore& store, const WeightBytes& input, DataType type) {
   const bool from = numeric(input.type) || input.type == DataType::kINT8 || input.type == DataType::kUINT8;
   const bool to = numeric(type) || type == DataType::kINT8 || type == DataType::kUINT8;
   if (!from || !to || input.count() > kMovementLimit || !store.allows(bytesFor(type, input.count()))) {
@@ -236,8 +238,7 @@ const Constant* foldCast(WeightStore& store, const Constant& input, DataType typ
   }
   std::vector<double> values = toReals(input);
   if (!isFloating(type) && type != DataType::kBOOL) {
-    for (double& value :
-         values) {  // out of range has no defined result in ONNX; clamp, so that none is undefined in C++
+    for (double& value : values) {  // out of range formats define no result; clamped, so that C++ defines one
       value = std::isnan(value) ? 0.0
                                 : std::min(std::max(std::trunc(value), -9223372036854775808.0), 9223372036854774784.0);
     }
@@ -247,13 +248,13 @@ const Constant* foldCast(WeightStore& store, const Constant& input, DataType typ
   return &store.ofReals(type, input.shape, values);
 }
 
-const Constant* foldReduce(WeightStore& store, const Constant& input, ReduceOperation operation, uint32_t axes,
-                           bool keepDimensions) {
+const WeightBytes* foldReduce(WeightStore& store, const WeightBytes& input, ReduceOperation operation, uint32_t axes,
+                              bool keepDimensions) {
   if (!(isInteger(input.type) || isFloating(input.type)) || input.count() > kArithmeticLimit || input.count() == 0) {
     return nullptr;
   }
-  Shape kept = input.shape;
-  Shape out;
+  Dimensions kept = input.shape;
+  Dimensions out;
   for (size_t i = 0; i < kept.size(); ++i) {
     const bool reduced = (axes >> i) & 1u;
     kept[i] = reduced ? 1 : kept[i];
@@ -293,4 +294,4 @@ const Constant* foldReduce(WeightStore& store, const Constant& input, ReduceOper
   return &store.ofReals(input.type, out, sums);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

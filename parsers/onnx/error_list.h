@@ -1,49 +1,23 @@
-// Errors of the ONNX parser: the exception thrown inside, and the record that IParserError shows to the caller.
+// The errors of a parser or refitter, as IParserError shows them to the caller.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "NvOnnxParser.h"
+#include "common/error.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 using nvonnxparser::ErrorCode;
 
-// The place in the parser's source that found the fault; IParserError::file, line and func show it.
-struct Where {
-  const char* file = "";
-  int line = 0;
-  const char* function = "";
-};
-
-// Thrown by everything below the entry points; caught once per node (to collect all faults of a graph) and once per
-// call.
-class ParseError : public std::runtime_error {
- public:
-  ParseError(ErrorCode code, const std::string& reason, Where where)
-      : std::runtime_error(reason), code_(code), where_(where) {}
-  ErrorCode code() const { return code_; }
-  const Where& where() const { return where_; }
-
- private:
-  ErrorCode code_;
-  Where where_;
-};
-
-[[noreturn]] inline void fail(ErrorCode code, const std::string& reason, const char* file = __builtin_FILE(),
-                              int line = __builtin_LINE(), const char* function = __builtin_FUNCTION()) {
-  throw ParseError(code, reason, Where{file, line, function});
-}
+ErrorCode errorCodeOf(FaultKind kind);
 
 // One reported error. Strings are owned here, so the pointers live until clearErrors() or the end of the parser.
 class ErrorRecord final : public nvonnxparser::IParserError {
  public:
-  ErrorCode errorCode = ErrorCode::kINTERNAL_ERROR;
+  FaultKind kind = FaultKind::kInternal;
   std::string description;
   Where where;
   int nodeIndex = -1;  // -1: the error belongs to the model as a whole
@@ -52,7 +26,7 @@ class ErrorRecord final : public nvonnxparser::IParserError {
 
   void setFunctionStack(std::vector<std::string> stack);
 
-  ErrorCode code() const override { return errorCode; }
+  ErrorCode code() const override { return errorCodeOf(kind); }
   const char* desc() const override { return description.c_str(); }
   const char* file() const override { return where.file; }
   int line() const override { return where.line; }
@@ -75,7 +49,7 @@ class ErrorList {
 
   void add(std::unique_ptr<ErrorRecord> record);  // logs it too
   void addModelError(const ParseError& error);
-  void addModelError(ErrorCode code, const std::string& reason);
+  void addModelError(FaultKind kind, const std::string& reason);
   void addOutOfMemory() noexcept;  // with what was put aside for it
   void clear() { records_.clear(); }
   // How loud entries are in the log: kERROR, but where somebody only asks what is supported.
@@ -90,4 +64,4 @@ class ErrorList {
   std::vector<std::unique_ptr<ErrorRecord>> records_;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -1,4 +1,6 @@
 // Owns the bytes of computed constants and reads constants as numbers.
+#include "weight_store.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -8,14 +10,13 @@
 
 #include "error.h"
 #include "half.h"
-#include "weights.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 namespace {
 
 constexpr size_t kAlignment = 64;
 
-// Reals beyond the range of an integer become its ends, and what is no number becomes 0: ONNX and C++ leave them open.
+// Reals beyond the range of an integer become its ends, and NaN becomes 0: neither formats nor C++ define them.
 template <typename T, typename S>
 T numberAs(S value) {
   if constexpr (std::is_integral_v<T> && std::is_floating_point_v<S>) {
@@ -55,14 +56,14 @@ void storeNumbers(DataType type, std::byte* bytes, const std::vector<S>& values)
     } else if (type == DataType::kBF16) {
       reinterpret_cast<uint16_t*>(bytes)[i] = floatToBfloat(real);
     } else {
-      fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE, fmt::format("a constant of {} cannot be computed", typeName(type)));
+      fail(FaultKind::kUnsupportedType, fmt::format("a constant of {} cannot be computed", typeName(type)));
     }
   }
 }
 
 // Bytes of a model may be unaligned, hence memcpy for each element.
 template <typename T, typename S>
-std::vector<S> readAs(const Constant& constant) {
+std::vector<S> readAs(const WeightBytes& constant) {
   std::vector<S> values(static_cast<size_t>(constant.count()));
   const auto* bytes = static_cast<const std::byte*>(constant.data);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -74,7 +75,7 @@ std::vector<S> readAs(const Constant& constant) {
 }
 
 template <typename S>
-std::vector<S> readNumbers(const Constant& constant) {
+std::vector<S> readNumbers(const WeightBytes& constant) {
   switch (constant.type) {
     case DataType::kFLOAT: return readAs<float, S>(constant);
     case DataType::kINT32: return readAs<int32_t, S>(constant);
@@ -91,7 +92,7 @@ std::vector<S> readNumbers(const Constant& constant) {
       return values;
     }
     default:
-      fail(ErrorCode::kUNSUPPORTED_NODE_DATATYPE,
+      fail(FaultKind::kUnsupportedType,
            fmt::format("the elements of a {} constant cannot be read as numbers", typeName(constant.type)));
   }
 }
@@ -104,7 +105,7 @@ std::byte* WeightStore::allocate(int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment;
   auto* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
   if (block == nullptr) {
-    fail(ErrorCode::kMEM_ALLOC_FAILED, fmt::format("cannot allocate {} bytes for a constant", bytes));
+    fail(FaultKind::kOutOfMemory, fmt::format("cannot allocate {} bytes for a constant", bytes));
   }
   blocks_.emplace_back(block);
   return block;
@@ -121,23 +122,23 @@ bool WeightStore::allows(int64_t bytes) {
   return true;
 }
 
-const Constant& WeightStore::add(DataType type, Shape shape, const void* data, std::string name) {
-  return constants_.emplace_back(Constant{type, std::move(shape), data, std::move(name)});
+const WeightBytes& WeightStore::add(DataType type, Dimensions shape, const void* data, std::string name) {
+  return constants_.emplace_back(WeightBytes{type, std::move(shape), data, std::move(name)});
 }
 
-const Constant& WeightStore::ofInts(DataType type, Shape shape, const std::vector<int64_t>& values) {
+const WeightBytes& WeightStore::ofInts(DataType type, Dimensions shape, const std::vector<int64_t>& values) {
   std::byte* bytes = allocate(bytesFor(type, static_cast<int64_t>(values.size())));
   storeNumbers(type, bytes, values);
   return add(type, std::move(shape), bytes);
 }
 
-const Constant& WeightStore::ofReals(DataType type, Shape shape, const std::vector<double>& values) {
+const WeightBytes& WeightStore::ofReals(DataType type, Dimensions shape, const std::vector<double>& values) {
   std::byte* bytes = allocate(bytesFor(type, static_cast<int64_t>(values.size())));
   storeNumbers(type, bytes, values);
   return add(type, std::move(shape), bytes);
 }
 
-const Constant& WeightStore::uniform(DataType type, const Shape& shape, double value) {
+const WeightBytes& WeightStore::uniform(DataType type, const Dimensions& shape, double value) {
   const int64_t count = elementCount(shape);
   for (const Uniform& known : uniform_) {  // compared as bytes, so that -0 is not 0
     const bool same = known.type == type && std::memcmp(&known.value, &value, sizeof(value)) == 0;
@@ -157,7 +158,7 @@ const Constant& WeightStore::uniform(DataType type, const Shape& shape, double v
   return add(type, shape, bytes);
 }
 
-std::vector<int64_t> toInts(const Constant& constant) { return readNumbers<int64_t>(constant); }
-std::vector<double> toReals(const Constant& constant) { return readNumbers<double>(constant); }
+std::vector<int64_t> toInts(const WeightBytes& constant) { return readNumbers<int64_t>(constant); }
+std::vector<double> toReals(const WeightBytes& constant) { return readNumbers<double>(constant); }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

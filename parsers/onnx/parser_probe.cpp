@@ -1,8 +1,8 @@
-// The question what of a model is supported: the model is imported into a network that nobody sees.
+// Which parts of a model are supported: the model is imported into a scratch network.
 #include "parser.h"
 #include "topology.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 namespace {
 
 using Severity = nvinfer1::ILogger::Severity;
@@ -62,7 +62,7 @@ bool Parser::probe(const void* data, size_t size, const char* path) {
   const std::unique_ptr<nvinfer1::INetworkDefinition> scratch(
       network_.getBuilder().createNetworkV2(network_.getFlags()));
   if (scratch == nullptr) {
-    fail(ErrorCode::kINTERNAL_ERROR, "the builder made no network to try the model on");
+    fail(FaultKind::kInternal, "the builder made no network to try the model on");
   }
   scratch->setErrorRecorder(&messages);
   const ImportEnvironment environment{*scratch, store, files, nullptr, errors_, logger_, flags_, true, &messages.last};
@@ -104,7 +104,7 @@ bool Parser::supportsModel(const void* data, size_t size, SubGraphCollection_t& 
 Parser::Subgraph* Parser::subgraph(const char* caller, int64_t index) noexcept {
   const bool valid = guardCall(errors_, [&] {
     if (index < 0 || index >= getNbSubgraphs()) {
-      fail(ErrorCode::kINVALID_VALUE,
+      fail(FaultKind::kInvalidValue,
            getNbSubgraphs() == 0 ? fmt::format("{}: index {}, but there are no subgraphs", caller, index)
                                  : fmt::format("{}: index {}; expected 0 to {}", caller, index, getNbSubgraphs() - 1));
     }
@@ -124,4 +124,4 @@ int64_t* Parser::getSubgraphNodes(int64_t index, int64_t& length) noexcept {
   return found == nullptr ? nullptr : found->nodes.data();
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

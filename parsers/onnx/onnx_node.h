@@ -1,27 +1,29 @@
-// One ONNX node as its importer sees it: inputs as values, attributes by name, and the emitter.
+// One ONNX node as its importer sees it: inputs as values, attributes by name, and the writer.
 #pragma once
 
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "emitter.h"
+#include "common/network_writer.h"
+#include "onnx_types.h"
+#include "tensor_loader.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers::onnx {
 
 // Attributes that a call of a local function binds, and those the function gives by default.
 using AttributeMap = std::unordered_map<std::string, const pb::AttributeProto*>;
 
-class Node {
+class OnnxNode {
  public:
-  Node(const pb::NodeProto& proto, int32_t opset, Values inputs, const AttributeMap* bound, const std::string& prefix,
-       Emitter& emitter, TensorLoader& loader)
+  OnnxNode(const pb::NodeProto& proto, int32_t opset, ParsedValues inputs, const AttributeMap* bound,
+           const std::string& prefix, NetworkWriter& writer, TensorLoader& loader)
       : proto_(proto),
         opset_(opset),
         inputs_(std::move(inputs)),
         bound_(bound),
         prefix_(prefix),
-        emitter_(emitter),
+        writer_(writer),
         loader_(loader) {}
 
   const pb::NodeProto& proto() const { return proto_; }
@@ -29,7 +31,7 @@ class Node {
   int32_t opset() const { return opset_; }
   // A name of the node's own scope as one of the whole network (functions are inlined under a prefix).
   std::string qualified(const std::string& name) const { return prefix_ + name; }
-  Emitter& emit() const { return emitter_; }
+  NetworkWriter& writer() const { return writer_; }
   TensorLoader& loader() const { return loader_; }
 
   size_t inputCount() const { return inputs_.size(); }
@@ -39,16 +41,16 @@ class Node {
     return index < outputCount() && !proto_.output(static_cast<int>(index)).empty();
   }
   // Fails when the input is absent.
-  const Value& input(size_t index) const;
-  Value optional(size_t index) const { return hasInput(index) ? inputs_[index] : Value(); }
-  nvinfer1::ITensor& tensor(size_t index) const { return emitter_.tensor(input(index)); }
-  const Values& inputs() const { return inputs_; }
+  const ParsedValue& input(size_t index) const;
+  ParsedValue optional(size_t index) const { return hasInput(index) ? inputs_[index] : ParsedValue(); }
+  nvinfer1::ITensor& tensor(size_t index) const { return writer_.tensor(input(index)); }
+  const ParsedValues& inputs() const { return inputs_; }
   // Fails with kUNSUPPORTED_NODE_INPUT when the input is not known while parsing.
-  const Constant& constant(size_t index, const char* what) const;
+  const WeightBytes& constant(size_t index, const char* what) const;
 
-  Shape shape(size_t index) const { return emitter_.shapeOf(input(index)); }
-  int64_t rank(size_t index) const { return emitter_.rankOf(input(index)); }
-  DataType dataType(size_t index) const { return emitter_.typeOf(input(index)); }
+  Dimensions shape(size_t index) const { return writer_.shapeOf(input(index)); }
+  int64_t rank(size_t index) const { return writer_.rankOf(input(index)); }
+  DataType dataType(size_t index) const { return writer_.typeOf(input(index)); }
 
   // Attributes; each fails when the attribute has another type.
   bool has(const char* name) const { return find(name) != nullptr; }
@@ -69,11 +71,11 @@ class Node {
 
   const pb::NodeProto& proto_;
   int32_t opset_;
-  Values inputs_;
+  ParsedValues inputs_;
   const AttributeMap* bound_;
   std::string prefix_;
-  Emitter& emitter_;
+  NetworkWriter& writer_;
   TensorLoader& loader_;
 };
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers::onnx

@@ -1,22 +1,22 @@
 // The constants of a batch normalization as one factor and one shift for each channel, for import and refit alike.
 #pragma once
 
-#include "weights.h"
+#include "weight_store.h"
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 
 // scale * (x - mean) / sqrt(variance + epsilon) + bias = x * factor + shift
 struct FoldedNormalization {
-  const Constant* factor = nullptr;
-  const Constant* shift = nullptr;
+  const WeightBytes* factor = nullptr;
+  const WeightBytes* shift = nullptr;
 };
 
 // The results have `type` and are named after `output`, the node's first output. Fails when the lengths differ.
-FoldedNormalization foldBatchNormalization(WeightStore& store, const Constant& scale, const Constant& bias,
-                                           const Constant& mean, const Constant& variance, double epsilon,
+FoldedNormalization foldBatchNormalization(WeightStore& store, const WeightBytes& scale, const WeightBytes& bias,
+                                           const WeightBytes& mean, const WeightBytes& variance, double epsilon,
                                            DataType type, const std::string& output);
 
 std::string factorName(const std::string& output);
 std::string shiftName(const std::string& output);
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

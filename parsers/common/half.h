@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tenon::onnxparser {
+namespace tenon::parsers {
 
 inline uint32_t bitsOf(float value) {
   uint32_t bits;
@@ -60,4 +60,4 @@ inline uint16_t floatToBfloat(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace tenon::onnxparser
+}  // namespace tenon::parsers

@@ -1,0 +1,70 @@
+// Imports single nodes: by the table of operators, as an inlined function of the model, or as a plugin.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "functions.h"
+#include "import_environment.h"
+#include "onnx_node.h"
+
+namespace tenon::parsers::onnx {
+
+// kDEPENDS_ON_FAILED: not tried, because what it reads comes from a node that failed.
+enum class NodeStatus { kUNSEEN, kIMPORTED, kDEPENDS_ON_FAILED, kFAILED };
+
+// Names visible to the nodes of the graph or of one inlined function.
+struct Scope {
+  std::unordered_map<std::string, ParsedValue> values;
+  const Opsets* opsets = nullptr;
+  AttributeMap attributes;
+  std::string prefix;
+  std::vector<std::string> functions;
+  int topLevelNode = -1;
+};
+
+class NodeImport {
+ public:
+  NodeImport(const pb::ModelProto& model, const ImportEnvironment& environment);
+
+  // Reports a node that nothing can import, before anything is built.
+  void check(const pb::NodeProto& proto, Scope& scope);
+  // Adds the layers of a node and binds its outputs in `scope`. `index`: of the node in the graph.
+  NodeStatus import(const pb::NodeProto& proto, Scope& scope, int index);
+  // Binds outputs of a node that is not imported.
+  void replaceOutputs(const pb::NodeProto& proto, Scope& scope, ParsedValue::Missing why);
+
+  const Opsets& modelOpsets() const { return functions_.modelOpsets(); }
+  NetworkWriter& writer() { return writer_; }
+  TensorLoader& loader() { return loader_; }
+  // Output tensors by node name, nullptr where an output is a constant.
+  const std::unordered_map<std::string, std::vector<nvinfer1::ITensor*>>& outputs() const { return nodeOutputs_; }
+
+ private:
+  void checkFunction(const FunctionFacts& function, const OnnxNode& call, const Scope& scope);
+  ParsedValues importOne(const pb::NodeProto& proto, Scope& scope, ParsedValues inputs);
+  ParsedValues importFunction(const FunctionFacts& function, const OnnxNode& call, Scope& scope);
+  Scope functionScope(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) const;
+  ParsedValues gatherInputs(const pb::NodeProto& proto, const Scope& scope) const;
+  void bindOutputs(const pb::NodeProto& proto, Scope& scope, const ParsedValues& outputs);
+  ParsedValue standIn(const std::string& name, ParsedValue::Missing why);
+  bool pluginFirst() const;
+  void report(const pb::NodeProto& proto, const Scope& scope, const ParseError& error);
+
+  const ImportEnvironment& environment_;
+  const FunctionTable functions_;
+  NetworkWriter writer_;
+  TensorLoader loader_;
+  std::unordered_map<std::string, std::vector<nvinfer1::ITensor*>> nodeOutputs_;
+  std::unordered_map<std::string, const pb::ValueInfoProto*> valueInfo_;
+  std::unordered_map<const FunctionFacts*, int> refusedFunctions_;  // and the errors found in each; 0: none
+  int64_t inlinedNodes_ = 0;
+  int standIns_ = 0;
+};
+
+// The shape of a declared tensor; nothing when the rank is not declared.
+std::optional<Dimensions> declaredShape(const pb::ValueInfoProto& info);
+
+}  // namespace tenon::parsers::onnx
