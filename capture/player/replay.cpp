@@ -305,7 +305,8 @@ void Replay::applyTimingCache(nvinfer1::IBuilderConfig& config) {
   const std::string none = empty != nullptr ? bytesOf(*empty) : std::string();
   if (!bytes.empty() && cache != nullptr && bytes != none && bytesOf(*cache) == none) {
     throw CaptureError(fmt::format(
-        "'{}' is no timing cache that this library takes: {}. The file stays as it is: name another one, or delete it",
+        "'{}' is not a timing cache that this library accepts: {}. The file is not changed: name another one, or "
+        "delete it",
         options_.timingCache, lastError().empty() ? "its entries are not read" : lastError()));
   }
   auto* there = const_cast<nvinfer1::ITimingCache*>(config.getTimingCache());

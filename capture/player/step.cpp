@@ -66,7 +66,7 @@ void* Step::objectAddress(const Json& value, int type) const {
   }
   const Replay::Entry* entry = value.is_number_unsigned() ? replay_.find(value.get<uint64_t>()) : nullptr;
   if (entry == nullptr || !isA(entry->type, type)) {
-    throw CaptureError(fmt::format("line {}: {}: {} is no {} that exists here", line_.number, method_.name,
+    throw CaptureError(fmt::format("line {}: {}: {} is not a {} that exists here", line_.number, method_.name,
                                    value.dump().substr(0, 80), playedClasses()[static_cast<size_t>(type)].name));
   }
   return entry->face;

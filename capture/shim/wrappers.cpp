@@ -1,4 +1,4 @@
-// Keeps the wrappers and lets them go with what they stand for.
+// Owns the wrappers; each is destroyed with the object that it wraps.
 #include "shim/wrappers.h"
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class Assigner {
         best = chosen_;
       }
     }
-    checkInternal(!best.empty() || graph_.order().empty(), "no assignment of formats has a finite time");
+    checkInternal(!best.empty() || graph_.order().empty(), "no assignment of layouts has a finite time");
     chosen_ = best;
     return finish();
   }
@@ -85,8 +85,9 @@ class Assigner {
       std::erase_if(options, [&, node = node](const Option& option) { return !staysWhole(*node, option.candidate); });
       if (const auto view = transposedView(*node); view && !isSelected) options.push_back(*view);
       if (options.empty()) {
-        throw Unsupported("node '{}': only what takes blocks of channels is left, and their number is not fixed",
-                          node->name);
+        throw Unsupported(
+            "node '{}': every remaining candidate needs a channel-blocked layout, but the channel count is dynamic",
+            node->name);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Whether blocks of channels are worth the tuner's time.
+// Whether channel-blocked layouts are worth measuring.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -74,7 +74,7 @@ bool mayGainByBlocks(std::span<const Asked> asked, OptionSource& source, Log& lo
     }
     if (!(with < without * (1 - kWorthwhile))) return false;
     const double percent = 100 * (1 - with / without);
-    log.verbose("blocks of channels would save {:.1f} % of the time of the largest contractions", percent);
+    log.verbose("channel-blocked layouts would save {:.1f} % of the time of the largest contractions", percent);
   }
   return true;
 }

@@ -55,7 +55,7 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
       const auto rows = rowMajor(tactic->name(), problem);
       if (tactic->supports(problem) && (device.isHost() || !tactic->isLastResort(problem, rows))) return true;
     }
-    options.log->verbose("{} stays in f32: the device has no implementation in {}", node.name, name(*precision.half));
+    options.log->verbose("{} stays in f32: the device has no tactic for {}", node.name, name(*precision.half));
     return false;
   };
   auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
@@ -180,7 +180,7 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
     {
       const Phase phase(by.options.progress, "Tactic selection", &by.whole, static_cast<int>(graph.order().size()));
       by.source.watch(&phase);
-      const auto running = by.stages.run("tactic selection, all of it");
+      const auto running = by.stages.run("tactic selection in total");
       chosen.assignment = assign(chosen.graph, symbols.opt, by.source, by.options);
       by.source.watch(nullptr);
     }
@@ -197,7 +197,7 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       const auto& node = chosen.graph.node(id);
       by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options),
                         chosen.assignment.choice[id].candidate,
-                        fmt::format("does not take the {} shapes of optimization profile {}: {}", needs.refused,
+                        fmt::format("does not support the {} shapes of optimization profile {}: {}", needs.refused,
                                     profile, needs.refusal));
     }
     if (!refused) return chosen;
@@ -207,7 +207,7 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
 }  // namespace
 
 plan::Plan build(graph::Graph graph, const BuildOptions& options) {
-  checkInternal(options.log != nullptr, "a build needs a log");
+  checkInternal(options.log != nullptr, "a build needs a logger");
   auto& log = *options.log;
   const auto start = std::chrono::steady_clock::now();
   auto& device = findDevice(options.device);
@@ -253,7 +253,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   {
     const Phase phase(options.progress, "Joining nodes", &whole, 1);
     source.watch(&phase);
-    const auto running = stages.run("joining nodes, all of it");
+    const auto running = stages.run("measured fusion in total");
     joinNodes(graph, bindProfile(graph, profiles[0]).opt, device, source, options);
     source.watch(nullptr);
     phase.step(0);

@@ -1,4 +1,4 @@
-// Shapes of profiles put in the place of symbols, operator by operator.
+// Extents of all tensors at the shapes of a profile, operator by operator.
 #include "compile/extents.h"
 
 #include <algorithm>
@@ -115,14 +115,15 @@ class ExtentCheck {
     const auto shape =
         isConstant(value.type.shape) ? dims.text() : fmt::format("{} = {}", dims.text(), text(value.type.shape));
     refuse(negative ? fmt::format("tensor '{}' would have a negative extent: {}", value.name, shape)
-                    : fmt::format("tensor '{}' of {} {} would have more than {} bytes, all that can be addressed",
+                    : fmt::format("tensor '{}' of {} {} would have more than {} bytes, the limit of the address space",
                                   value.name, name(value.type.dtype), shape, kMostBytes));
   }
 
   std::string advice() const {
     if (point_.symbols->empty()) return "change the layer, or the shapes of the network's inputs";
     return fmt::format(
-        "the network's inputs are {} there: change the profile (IOptimizationProfile::setDimensions; trtexec --minShapes, "
+        "the network's inputs are {} there: change the profile (IOptimizationProfile::setDimensions; trtexec "
+        "--minShapes, "
         "--optShapes, --maxShapes), or the layer",
         inputsOf(graph_, *point_.symbols));
   }
@@ -150,7 +151,8 @@ void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit
     if (sum <= limit) continue;
     const auto& value = graph.value(largest.second);
     throw UserError(
-        "{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or build on a "
+        "{}{}: its tensors take {} bytes, this machine has {}; the largest is '{}' of {} {}. Make them smaller, or "
+        "build on a "
         "machine with more memory",
         nameOf(node), where, sum, memory, value.name, name(value.type.dtype),
         evaluate(value.type.shape, symbols).text());

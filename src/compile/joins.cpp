@@ -1,4 +1,4 @@
-// The tuner asked which composites pay.
+// Measures which composites (fused nodes) are faster than their parts.
 #include "compile/joins.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Judge {
     double apart = 0;
     for (const auto id : instead) apart += seconds(graph, graph.node(id));
     const double together = seconds(graph, joint);
-    options_.log->verbose("{} ({} nodes): {:.3f} us apart, {:.3f} us together", joint.op.name(), instead.size(),
+    options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", joint.op.name(), instead.size(),
                           apart * 1e6, together * 1e6);
     return together < kClearly * apart;
   }

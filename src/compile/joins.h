@@ -1,4 +1,4 @@
-// Composites in the graph of a build, where they are measured to pay.
+// Fusion that is measured: composites replace nodes where that is faster.
 #pragma once
 
 #include "compile/assignment.h"

@@ -101,7 +101,7 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
     fresh.emplace_back(&asked[seen], (announced_[key] = std::make_unique<Proposals>()).get());
   }
   {
-    const auto running = stages_.run("tactics: proposals");
+    const auto running = stages_.run("tactics: candidates");
     inParallel(fresh.size(), [&](size_t i) {
       *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
     });
@@ -139,7 +139,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     proposals = std::move(*found->second);
     announced_.erase(found);
   } else {
-    const auto running = stages_.run("tactics: proposals");
+    const auto running = stages_.run("tactics: candidates");
     proposals = propose(node, problem, device_, options_);
   }
   const auto& excluded = excluded_[keyOf(node, problem)];
@@ -182,14 +182,14 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
       refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(),
                               option.workspaceBytes, options_.workspaceLimit);
     } else if (!(option.seconds < kNever)) {
-      refusals += fmt::format("\n  {}: failed when it was tried", option.candidate.text());
+      refusals += fmt::format("\n  {}: failed when it was measured", option.candidate.text());
     } else {
       usable.push_back(&option);
     }
   }
   if (usable.empty()) {
     throw Unsupported("could not find any implementation for node '{}' ({}). Candidates:{}", node.name, problem.text(),
-                      refusals.empty() ? "\n  none: no tactic of the device was asked" : refusals);
+                      refusals.empty() ? "\n  none: the device has no tactics" : refusals);
   }
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
@@ -207,7 +207,7 @@ void OptionSource::exclude(const graph::Node& node, const Problem& problem, cons
   const auto key = keyOf(node, problem);
   const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
   if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
-  options_.log->verbose("node '{}': {} {}; another is chosen", node.name, candidate.text(), reason);
+  options_.log->verbose("node '{}': {} {}; another candidate is chosen", node.name, candidate.text(), reason);
   known_.erase(key);
   known_.erase(key + "|blocks");
 }
@@ -267,7 +267,8 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
       if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
       checkUser(!options_.errorOnTimingCacheMiss,
-                "the timing cache has no entry for '{}', and the build was told to stop then", proposal.key);
+                "the timing cache has no entry for '{}', and BuilderFlag::kERROR_ON_TIMING_CACHE_MISS is set",
+                proposal.key);
       if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
         option.seconds = kUntried;
         continue;
@@ -367,7 +368,7 @@ void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
     Proposal proposal{*option, tactics.at(option->candidate.tactic), "", ""};
     makeReady(problem, proposal);
     if (!proposal.failure.empty())
-      throw Unsupported("{} was chosen, but now: {}", option->candidate.text(), proposal.failure);
+      throw Unsupported("{} was chosen, but cannot be prepared: {}", option->candidate.text(), proposal.failure);
     for (const size_t i : *groups[g]) *chosen[i].second = proposal.option;
   };
   if (!device_.isHost()) return inParallel(groups.size(), make);

@@ -19,22 +19,25 @@ void bind(ProfileSymbols& symbols, const Extent& extent, const Range& range, con
             range.max);
   if (extent.isConstant()) {
     checkUser(range.min == extent.constant() && range.max == extent.constant(),
-              "optimization profile: {} is {} in the network, the profile says {} to {}", where, extent.constant(),
+              "optimization profile: {} is {} in the network, but {} to {} in the profile", where, extent.constant(),
               range.min, range.max);
     return;
   }
   std::set<std::string> names;
   extent.collectSymbols(names);
-  checkInternal(names.size() == 1 && extent == Extent::symbol(*names.begin()), "{}: the extent {} is no symbol", where,
-                extent.text());
+  checkInternal(names.size() == 1 && extent == Extent::symbol(*names.begin()), "{}: the extent {} is not a symbol",
+                where, extent.text());
   const auto& name = *names.begin();
   const auto [place, fresh] = symbols.bounds.emplace(name, Interval{range.min, range.max});
   if (fresh) {
     symbols.opt[name] = range.opt;
   } else {
     place->second = {std::max(place->second.low, range.min), std::min(place->second.high, range.max)};
-    checkUser(place->second.low <= place->second.high,
-              "optimization profile: {}: dimension '{}' has no value that every input's range allows", where, name);
+    checkUser(
+        place->second.low <= place->second.high,
+        "optimization profile: {}: the ranges of dimension '{}' do not overlap; inputs that share its name must share "
+        "its values",
+        where, name);
     symbols.opt[name] = std::clamp(symbols.opt[name], place->second.low, place->second.high);
   }
   symbols.min[name] = place->second.low;

@@ -34,7 +34,7 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
     }
     auto proposed = tactic->candidates(problem);
     if (proposed.empty())
-      result.refusals += fmt::format("\n  {}: the library behind it has nothing for these operands", tactic->name());
+      result.refusals += fmt::format("\n  {}: its library has no implementation for these operands", tactic->name());
     for (auto& candidate : proposed) {
       tactics[candidate.tactic] = tactic;
       candidates.push_back(std::move(candidate));
@@ -44,7 +44,7 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
     const size_t before = candidates.size();
     candidates = options.filter(node, std::move(candidates));
     if (candidates.empty() && before > 0)
-      result.refusals += fmt::format("\n  the selection filter left none of {} candidates", before);
+      result.refusals += fmt::format("\n  the algorithm filter rejected all {} candidates", before);
   }
   const auto text = problem.text();
   const auto name = device.name();

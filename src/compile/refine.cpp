@@ -1,4 +1,4 @@
-// Groups of equal problems, dearest first; each offer must win twice.
+// Equal problems are grouped, the most expensive first; a runner-up must win twice.
 #include "compile/refine.h"
 
 #include <algorithm>
@@ -123,7 +123,8 @@ class Refiner {
     for (const auto& [group, rival] : exchanges) take(*group, rival);
     makeReady(exchanges.size());
     options_.log->info(
-        "Whole engine: {} of {} problems have another kernel than the one that is fastest alone, from the timing cache.",
+        "Whole engine: {} of {} problems use another kernel than the one that is fastest by itself (from the timing "
+        "cache).",
         exchanges.size(), groups_.size());
     return true;
   }
@@ -160,7 +161,7 @@ class Refiner {
         const bool once = race.offered < race.present * kGain;
         if (once) race = whole.race();
         const bool wins = once && race.offered < race.present * kGain;
-        options_.log->verbose("whole engine {:.3f} us, {:.3f} us with {} for {} of {}", race.present * 1e6,
+        options_.log->verbose("whole engine {:.3f} us; {:.3f} us with {} for {} of {}", race.present * 1e6,
                               race.offered * 1e6, rivals[r].candidate.text(), group.nodes.size(), group.problem);
         if (!wins) continue;
         whole.accept();
@@ -175,7 +176,8 @@ class Refiner {
     for (const auto& group : groups_) cache_.insert(keyOf(group, assignment_.choice[group.nodes[0]]), last);
     makeReady(exchanged);
     options_.log->info(
-        "Whole engine: {} of {} problems have another kernel than the one that is fastest alone, {:.4f} ms, {:.1f} % less.",
+        "Whole engine: {} of {} problems use another kernel than the one that is fastest by itself; {:.4f} ms, {:.1f} "
+        "% less.",
         exchanged, groups_.size(), last * 1e3, 100 * (1 - part));
   }
 
@@ -186,7 +188,7 @@ class Refiner {
       whole.offer(steps, rival.record, rival.nativeCode);
       return true;
     } catch (const Error& error) {
-      options_.log->verbose("{} is not tried in the whole engine: {}", rival.candidate.text(), error.what());
+      options_.log->verbose("{} is not measured in the whole engine: {}", rival.candidate.text(), error.what());
       return false;
     }
   }
@@ -209,7 +211,7 @@ class Refiner {
     const auto& tensors = plan.programs[0].tensors;
     const bool onHost = !device_.isHost() &&
                         std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.onHost; });
-    if (onHost) throw Unsupported("it has tensors on the host");
+    if (onHost) throw Unsupported("the step has tensors on the host");
     return plan;
   }
 

@@ -1,5 +1,5 @@
-// The choice finished with the whole engine: candidates that alone were nearly as fast take the place of the chosen
-// ones in turn, and stay where the whole is faster.
+// Refines the choice of kernels in the whole engine: candidates that were nearly as fast by themselves replace the
+// chosen ones in turn, and stay where the whole engine is faster.
 #pragma once
 
 #include "compile/assignment.h"

@@ -65,7 +65,7 @@ void addMissingPaths(std::vector<std::string>& result) {
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (folder.empty() || fs::is_directory(folder, error)) continue;
     result.push_back(
-        fmt::format("TENON_CUDA_LIBS names '{}', expected folders with colons between them; it is ignored", folder));
+        fmt::format("TENON_CUDA_LIBS names '{}', expected folders separated by colons; it is ignored", folder));
   }
   const auto runtime = value("TENON_CUDART");
   if (!runtime.empty() && !fs::is_regular_file(runtime, error)) {
@@ -75,7 +75,7 @@ void addMissingPaths(std::vector<std::string>& result) {
   const auto cache = value("TENON_CACHE_DIR");
   if (!cache.empty() && fs::exists(cache, error) && !fs::is_directory(cache, error)) {
     result.push_back(
-        fmt::format("TENON_CACHE_DIR is '{}', expected a folder, or the name of a new one; nothing is kept", cache));
+        fmt::format("TENON_CACHE_DIR is '{}', expected a folder, or the name of a new one; no cache is kept", cache));
   }
 }
 

@@ -96,7 +96,7 @@ TensorView Constant::view() const {
     try {
       ops::evaluateWhatIsThere(*op_, {inputs, outputs, &none});
     } catch (const UserError& error) {
-      throw BadConstant("{} of constants cannot be computed: {}", op_->text(), error.what());
+      throw BadConstant("{} of constants cannot be evaluated: {}", op_->text(), error.what());
     }
     owned_ = std::make_shared<const HostTensor>(std::move(tensors.at(static_cast<size_t>(output_))));
     data_ = owned_->view().data;

@@ -16,7 +16,7 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
       const int64_t value = source.kind == SymbolSource::Kind::kInputExtent ? inputs[i].dims[source.index]
                                                                             : inputs[i].loadInt(source.index);
       const auto [place, fresh] = values.emplace(symbol, value);
-      checkUser(fresh || place->second == value, "dimension '{}' is {} and {} (axis {} of input '{}')", symbol,
+      checkUser(fresh || place->second == value, "dimension '{}' is both {} and {} (axis {} of input '{}')", symbol,
                 place->second, value, source.index, source.input);
     }
   }

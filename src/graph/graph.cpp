@@ -16,7 +16,7 @@ std::string Graph::uniqueName(std::string_view wanted) {
 }
 
 ValueId Graph::addInput(std::string_view name, ops::TensorType type) {
-  checkUser(!names_.contains(std::string(name)), "graph input '{}': the name is taken", name);
+  checkUser(!names_.contains(std::string(name)), "graph input '{}': another value has this name", name);
   const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.name = uniqueName(name);

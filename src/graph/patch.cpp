@@ -106,9 +106,8 @@ void Patch::commit() {
     const auto& b = g.value(replacement);
     if (a.type.dtype == b.type.dtype && compatible(a.type.shape, b.type.shape)) continue;
     std::erase_if(g.order_, [&](NodeId id) { return std::find(added_.begin(), added_.end(), id) != added_.end(); });
-    throw InternalError("patch: '{}' of {} {} cannot take the place of '{}' of {} {}", b.name,
-                        tenon::name(b.type.dtype), tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype),
-                        tenon::text(a.type.shape));
+    throw InternalError("patch: '{}' of {} {} cannot replace '{}' of {} {}", b.name, tenon::name(b.type.dtype),
+                        tenon::text(b.type.shape), a.name, tenon::name(a.type.dtype), tenon::text(a.type.shape));
   }
   const std::set<NodeId> added(added_.begin(), added_.end());
   // What takes a value's place in the end: replacements follow one another, the first of a value counts.

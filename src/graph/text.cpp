@@ -88,7 +88,7 @@ class Parser {
   ValueId use(const Graph& graph) {
     const auto text = name();
     const auto found = graph.findValue(text);
-    if (!found) in_.fail(fmt::format("there is no value '{}' above", text));
+    if (!found) in_.fail(fmt::format("value '{}' is not defined before its use", text));
     return *found;
   }
 
@@ -149,7 +149,7 @@ class Parser {
     if (in_.accept("random(")) {
       // Uniform in [-1, 1) for floating types, small integers otherwise.
       const double seed = in_.number();
-      if (!(seed >= 0 && seed < 0x1p64)) in_.fail(fmt::format("{} is no seed, expected a number of 64 bits", seed));
+      if (!(seed >= 0 && seed < 0x1p64)) in_.fail(fmt::format("{} is not a seed; expected a number of 64 bits", seed));
       std::mt19937_64 generator(static_cast<uint64_t>(seed));
       for (int64_t i = 0; i < view.count(); ++i) {
         const double unit = static_cast<double>(generator() >> 11) * 0x1p-53;

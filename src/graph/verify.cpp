@@ -55,7 +55,7 @@ void verify(const Graph& graph) {
     for (const ValueId output : graph.node(id).outputs) {
       const Value& value = graph.value(output);
       checkInternal(!known[output], "verify: '{}' is computed twice", value.name);
-      checkInternal(names.insert(value.name).second, "verify: the name '{}' stands twice", value.name);
+      checkInternal(names.insert(value.name).second, "verify: two values are called '{}'", value.name);
       known[output] = true;
     }
   }

@@ -1,4 +1,4 @@
-// One pass in program order; of each step is known up to where of every stream it comes behind.
+// One pass in program order; for each step, the last step of every stream that it depends on.
 #include "memory/branches.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which steps of a program may run beside each other, on several streams: a pure function of what they read and write.
+// Which steps of a program may run concurrently on several streams: a pure function of what they read and write.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ void checkShapes(const Operator& op, std::string_view node, const EvalContext& c
   for (const auto& input : context.inputs) inputs.push_back({input.dtype, toShape(input.dims), std::nullopt});
   const Operator bound = context.symbols != nullptr ? op.bind(*context.symbols) : op;
   const auto outputs = bound.infer(node, inputs);
-  checkUser(outputs.size() == context.outputs.size(), "{}: {} outputs, the operator has {}", node,
+  checkUser(outputs.size() == context.outputs.size(), "{}: {} outputs, its operator has {}", node,
             context.outputs.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& got = context.outputs[i];

@@ -76,7 +76,7 @@ void checkBias(const InferContext& context, size_t input, const Extent& channels
 
 void checkGroups(const InferContext& context, int64_t groups, const Extent& channels, std::string_view role) {
   context.check(groups > 0, "groups = {}, expected at least 1", groups);
-  context.check(!channels.isConstant() || channels.constant() % groups == 0, "{} {} is no multiple of groups = {}",
+  context.check(!channels.isConstant() || channels.constant() % groups == 0, "{} {} is not a multiple of groups = {}",
                 role, channels.text(), groups);
 }
 

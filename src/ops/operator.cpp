@@ -22,8 +22,8 @@ void InferContext::output(DataType dtype, Shape shape, std::optional<std::vector
 const std::vector<Extent>& InferContext::contents(size_t i, std::string_view role) const {
   const auto& type = input(i);
   if (!type.contents) {
-    throw Unsupported("{}: {} (input {}) depends on computed data; it must follow from shapes and constants", node_,
-                      role, i);
+    throw Unsupported("{}: {} (input {}) depends on an execution tensor; it must be computed from shapes and constants",
+                      node_, role, i);
   }
   check(!isFloating(type.dtype), "{} (input {}) has type {}, expected integers", role, i, name(type.dtype));
   return *type.contents;

@@ -27,7 +27,7 @@ void checkScale(const InferContext& context, int64_t axis) {
     if (!x[i].isConstant() || !scale[i].isConstant()) continue;
     const int64_t blocks = scale[i].constant();
     context.check(x[i].constant() == 0 || (blocks > 0 && x[i].constant() % blocks == 0),
-                  "axis {}: extent {} does not divide into {} blocks", i, x[i].text(), blocks);
+                  "axis {}: extent {} is not divisible into {} blocks", i, x[i].text(), blocks);
   }
 }
 

@@ -1,4 +1,4 @@
-// Weights of products in the order that tensor cores read in whole packs.
+// Transposes the weights of matmuls whose rows are not aligned for tensor cores.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,4 +1,4 @@
-// Scales and shifts by constants per channel behind a convolution or matmul go into its weights and bias.
+// Folds constant per-channel scales and shifts after a convolution or matmul into its weights and bias.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -120,7 +120,7 @@ class Folder {
       note(constant);
       return constant;
     } catch (const UserError& error) {  // what is known of its operands only now
-      throw graph::BadConstant("{} of constants cannot be computed: {}", node.name, error.what());
+      throw graph::BadConstant("{} of constants cannot be evaluated: {}", node.name, error.what());
     }
   }
 

@@ -1,4 +1,4 @@
-// Channel shuffles become one pick of channels.
+// Channel shuffles become one gather of channels.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,4 +1,4 @@
-// A pointwise node behind a convolution or matmul becomes its epilogue.
+// A pointwise node after a convolution or matmul becomes its epilogue.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,4 +1,4 @@
-// Reductions compute the pointwise node in front of them.
+// The pointwise node before a reduction becomes its prologue.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,4 +1,4 @@
-// Pointwise nodes move in front of reshapes and concatenations, next to the contraction that can take them.
+// Pointwise nodes move before reshapes and concatenations, next to the contraction that can fuse them.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,5 +1,5 @@
-// Chains of scales and shifts within a pointwise node become one scale and one shift, and those in front of matrix
-// products go into their weights.
+// Chains of scales and shifts within a pointwise node become one scale and one shift, and those before
+// matmuls are folded into their weights.
 #pragma once
 
 #include "passes/pipeline.h"

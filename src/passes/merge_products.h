@@ -1,4 +1,4 @@
-// Products of one row with several constant matrices, as one product.
+// Horizontal fusion: matmuls of one row with several constant matrices become one matmul.
 #pragma once
 
 #include "passes/pipeline.h"

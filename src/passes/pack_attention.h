@@ -1,4 +1,4 @@
-// The products that make the queries, keys and values of an attention become one.
+// Horizontal fusion: the matmuls that compute queries, keys and values of an attention become one.
 #pragma once
 
 #include "passes/pipeline.h"

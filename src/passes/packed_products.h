@@ -1,4 +1,4 @@
-// Constant operands of several products of one input, side by side: what the products become one with.
+// Constant operands of sibling matmuls, concatenated: the operand of the fused matmul.
 #pragma once
 
 #include <span>

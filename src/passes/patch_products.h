@@ -1,4 +1,4 @@
-// Convolutions over patches that do not overlap become products of rows.
+// Patchify convolutions (stride = kernel) become matmuls after space-to-depth.
 #pragma once
 
 #include "passes/pipeline.h"

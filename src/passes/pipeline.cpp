@@ -144,7 +144,8 @@ int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, con
         fmt::format("tenon_failed_{}_{:016x}.graph", pass.name, graph::hash(before));
     write(path, graph::text(before, INT64_MAX));
     throw InternalError(
-        "pass '{}' failed: {}. To repeat it: tenon_passes --pass {} '{}'. To build without this pass: set TENON_DISABLE={}",
+        "pass '{}' failed: {}. To repeat it: tenon_passes --pass {} '{}'. To build without this pass: set "
+        "TENON_DISABLE={}",
         pass.name, error.what(), pass.name, path.string(), pass.name);
   }
 }
@@ -177,8 +178,8 @@ void reportUnknownNames(Log& log) {
   for (std::string name; std::getline(names, name, ',');) {
     if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) continue;
     log.warning(
-        "TENON_DISABLE names '{}', which is no pass and is ignored; expected names of {}, with commas between them",
-        name, fmt::join(known, ", "));
+        "TENON_DISABLE names '{}', which is not a pass and is ignored; expected names of {}, separated by commas", name,
+        fmt::join(known, ", "));
   }
 }
 

@@ -1,4 +1,4 @@
-// Gathers that pick by known indices.
+// Gathers with constant indices.
 #pragma once
 
 #include "passes/pipeline.h"

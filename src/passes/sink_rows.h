@@ -1,4 +1,4 @@
-// Movement of whole rows behind products of rows.
+// Movement of whole rows commutes with matmuls: it moves after them.
 #pragma once
 
 #include "passes/pipeline.h"

@@ -1,4 +1,4 @@
-// Transposes move behind pointwise nodes and reductions, into matrix products, and out of channel shuffles.
+// Transposes move after pointwise nodes and reductions, into matmuls, and out of channel shuffles.
 #pragma once
 
 #include "passes/pipeline.h"

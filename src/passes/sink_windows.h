@@ -1,4 +1,4 @@
-// Resizes and maxima of windows go behind scalar work that does not mind.
+// Resizes and max pooling move after pointwise nodes that they commute with.
 #pragma once
 
 #include "passes/pipeline.h"

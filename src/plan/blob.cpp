@@ -10,7 +10,7 @@ namespace tenon::plan {
 
 Blob Blob::allocate(size_t bytes) {
   void* const memory = allocateLarge(bytes);
-  if (memory == nullptr) throw OutOfMemory("plan: no memory for {} bytes", bytes);
+  if (memory == nullptr) throw OutOfMemory("plan: cannot allocate {} bytes", bytes);
   Blob blob;
   blob.data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { freeLarge(p); });
   blob.bytes_ = bytes;

@@ -8,14 +8,15 @@ void checkCompatible(const Plan& plan, const Machine& machine) {
   const auto& target = plan.target;
   checkUser(
       target.device == machine.device,
-      "engine '{}' was built for device '{}' ({}), this process uses '{}' ({}); build it again here, or choose the device by TENON_DEVICE",
+      "engine '{}' was built for device '{}' ({}), this process uses '{}' ({}); build it again here, or choose the "
+      "device by TENON_DEVICE",
       plan.name, target.device, target.deviceName, machine.device, machine.deviceName);
   for (const auto& requirement : target.requirements) {
     if (machine.meets(requirement)) continue;
     throw Unsupported(
         "engine '{}' was built on '{}' and needs {}, this machine ({}) has {}; build it again here", plan.name,
         target.deviceName, requirement, machine.deviceName,
-        machine.properties.empty() ? "nothing of the kind" : fmt::format("{}", fmt::join(machine.properties, ", ")));
+        machine.properties.empty() ? "none of these" : fmt::format("{}", fmt::join(machine.properties, ", ")));
   }
 }
 

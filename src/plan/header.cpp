@@ -65,9 +65,10 @@ Header decode(std::span<const std::byte> start) {
   checkUser(seen > 0, "plan: it is empty, expected a serialized engine");
   checkUser(
       std::memcmp(start.data(), kMagic.data(), seen) == 0,
-      "plan: these bytes are no engine of Tenon (they do not begin with '{}'); engines of NVIDIA TensorRT must be built again from the model",
+      "plan: these bytes are not an engine of Tenon (they do not begin with '{}'); engines of NVIDIA TensorRT must be "
+      "built again from the model",
       kMagic);
-  checkUser(start.size() >= kHeaderBytes, "plan: it ends after {} bytes, its header alone has {}", start.size(),
+  checkUser(start.size() >= kHeaderBytes, "plan: it has only {} bytes, but its header alone has {}", start.size(),
             kHeaderBytes);
   const std::byte* const at = start.data();
   Header header;

@@ -18,7 +18,7 @@ void verifyIo(const Plan& plan) {
   for (size_t i = 0; i < plan.io.size(); ++i) {
     const auto& io = plan.io[i];
     checkUser(!io.name.empty() && names.insert(io.name).second,
-              "plan: input or output {} has the name '{}', which is empty or taken", i, io.name);
+              "plan: input or output {} has the name '{}', which is empty or used twice", i, io.name);
     verifyShape(plan, io.shape, io.name);
     checkUser(io.dimensionNames.empty() || io.dimensionNames.size() == io.shape.size(),
               "plan: '{}' has {} names for {} dimensions", io.name, io.dimensionNames.size(), io.shape.size());
@@ -36,7 +36,7 @@ void verifySymbols(const Plan& plan) {
               "plan: symbol '{}' comes from input {}, which does not exist", symbol.name, symbol.io);
     const auto& io = plan.io[static_cast<size_t>(symbol.io)];
     checkUser(!symbol.fromContents || io.isShapeTensor,
-              "plan: symbol '{}' is a value of '{}', which is no shape tensor", symbol.name, io.name);
+              "plan: symbol '{}' is a value of '{}', which is not a shape tensor", symbol.name, io.name);
     const int64_t count = !symbol.fromContents ? static_cast<int64_t>(io.shape.size())
                           : io.shape.empty()   ? 1
                                                : io.shape[0].constant();
@@ -82,11 +82,11 @@ void verifyProfile(const Plan& plan, size_t index) {
   for (const auto& [input, range] : profile) {
     const auto io = std::find_if(plan.io.begin(), plan.io.end(),
                                  [&, &name = input](const Io& x) { return x.isInput && x.name == name; });
-    checkUser(io != plan.io.end(), "plan: profile {} speaks of the input '{}', which does not exist", index, input);
+    checkUser(io != plan.io.end(), "plan: profile {} has the input '{}', which does not exist", index, input);
     if (range.minValues.empty() && range.maxValues.empty() && range.optValues.empty()) {
       verifyExtents(*io, range, index);
     } else {
-      checkUser(io->isShapeTensor, "plan: profile {} gives values of '{}', which is no shape tensor", index, input);
+      checkUser(io->isShapeTensor, "plan: profile {} gives values of '{}', which is not a shape tensor", index, input);
       verifyValues(*io, range, index);
     }
   }
@@ -126,7 +126,7 @@ void verifyShape(const Plan& plan, const Shape& shape, const std::string& name) 
 }
 
 void verify(const Plan& plan) {
-  checkUser(!plan.target.device.empty(), "plan: it names no device");
+  checkUser(!plan.target.device.empty(), "plan: it has no device");
   verifyIo(plan);
   verifySymbols(plan);
   for (size_t i = 0; i < plan.profiles.size(); ++i) verifyProfile(plan, i);

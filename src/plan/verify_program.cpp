@@ -17,8 +17,8 @@ class ProgramVerifier {
 
   void run() {
     checkUser(program_.auxStreams >= 0 && program_.auxStreams <= kMaxAuxStreams,
-              "plan, program {}: {} streams beside the caller's, expected a number up to {}", index_,
-              program_.auxStreams, kMaxAuxStreams);
+              "plan, program {}: {} streams besides the caller's, expected at most {}", index_, program_.auxStreams,
+              kMaxAuxStreams);
     verifyIoTensors();
     for (const auto& tensor : program_.tensors) verifyTensor(tensor);
     written_.assign(program_.tensors.size(), false);
@@ -72,14 +72,14 @@ class ProgramVerifier {
         checkUser(inRange(t.index, plan_.io) &&
                       inRange(program_.ioTensors[static_cast<size_t>(t.index)], program_.tensors) &&
                       &tensor(program_.ioTensors[static_cast<size_t>(t.index)]) == &t,
-                  "plan, program {}: tensor '{}' is no tensor of input or output {}", index_, t.name, t.index);
+                  "plan, program {}: tensor '{}' is not the tensor of input or output {}", index_, t.name, t.index);
         break;
       case Storage::kArena: verifyPlace(t.name, t.offset, t.bytes); break;
       case Storage::kConstant: verifyConstant(t); break;
       case Storage::kView:
         checkUser(inRange(t.index, program_.tensors) && tensor(t.index).storage != Storage::kView,
-                  "plan, program {}: tensor '{}' is a view of tensor {}, which is none or a view", index_, t.name,
-                  t.index);
+                  "plan, program {}: tensor '{}' is a view of tensor {}, which does not exist or is itself a view",
+                  index_, t.name, t.index);
         break;
     }
   }
@@ -88,13 +88,13 @@ class ProgramVerifier {
   void verifyView(const TensorRecord& t) const {
     if (t.viewOffset.isConstant(0) && t.pitch.isConstant(0)) return;
     verifyShape(plan_, {t.viewOffset, t.pitch}, t.name);
-    checkUser(
-        t.storage == Storage::kView && inRange(t.index, program_.tensors) &&
-            tensor(t.index).storage != Storage::kConstant,
-        "plan, program {}: tensor '{}' has a place within another one's memory, but is no view of a tensor that is computed",
-        index_, t.name);
+    checkUser(t.storage == Storage::kView && inRange(t.index, program_.tensors) &&
+                  tensor(t.index).storage != Storage::kConstant,
+              "plan, program {}: tensor '{}' lies within the memory of another tensor, but is not a view of a computed "
+              "tensor",
+              index_, t.name);
     checkUser(t.pitch.isConstant(0) || (t.layout == Layout::kChannelsLast && t.shape.size() >= 3),
-              "plan, program {}: tensor '{}' of shape {} in the format {} has rows of its own", index_, t.name,
+              "plan, program {}: tensor '{}' of shape {} in the format {} cannot have a row pitch", index_, t.name,
               text(t.shape), name(t.layout));
   }
 
@@ -173,8 +173,8 @@ class ProgramVerifier {
 
   void verifyKernel(const Step& step) {
     const auto& kernel = step.kernel;
-    checkUser(!kernel.backend.empty() && !kernel.name.empty(), "plan, program {}, step '{}': it names no kernel",
-              index_, step.name);
+    checkUser(!kernel.backend.empty() && !kernel.name.empty(), "plan, program {}, step '{}': it has no kernel", index_,
+              step.name);
     checkUser(kernel.nativeCode == -1 || inRange(kernel.nativeCode, plan_.nativeCode),
               "plan, program {}, step '{}': native code {} of {}", index_, step.name, kernel.nativeCode,
               plan_.nativeCode.size());

@@ -74,7 +74,8 @@ void Binding::measureTensors() {
     bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.layout);
     if (bytes_[i] > kMostBytes) {
       throw UserError(
-          "tensor '{}' would have the shape {} = {}: an extent is negative, or it is larger than can be addressed. The inputs are{}; give "
+          "tensor '{}' would have the shape {} = {}: an extent is negative, or it exceeds the address space. The "
+          "inputs are{}; give "
           "them other shapes",
           record.name, shapes_[i].dims.text(), text(record.shape), inputShapes());
     }
@@ -103,8 +104,8 @@ void Binding::placeView(size_t tensor) {
   constexpr int64_t kMost = int64_t{1} << 46;
   const bool isRow = pitch == 0 || (pitch <= kMost && pitch >= shape.dims[1]);
   const bool isPlace = offset >= 0 && offset <= kMost && offset * 8 % bits(record.dtype) == 0;
-  checkUser(isPlace && isRow, "tensor '{}' of shape {} stands {} bytes within another with rows of {}", record.name,
-            shape.dims.text(), offset, pitch);
+  checkUser(isPlace && isRow, "tensor '{}' of shape {} begins at byte {} of another tensor with a row pitch of {}",
+            record.name, shape.dims.text(), offset, pitch);
   viewOffsets_[tensor] = static_cast<uint64_t>(offset);
   shape.pitch = bytes_[tensor] == 0 ? 0 : pitch;
 }

@@ -1,4 +1,4 @@
-// Streams beside the caller's: what a device may offer beside runtime::Device.
+// An optional capability of a device: auxiliary streams besides the caller's.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ size_t configure(KernelInstance& instance, const Shapes& shapes) {
   check(shapes.inputs, "input");
   check(shapes.outputs, "output");
   const size_t bytes = instance.configure(shapes);
-  if (bytes > kMostBytes) throw OutOfMemory("a workspace of {} bytes is more than can be addressed", bytes);
+  if (bytes > kMostBytes) throw OutOfMemory("a workspace of {} bytes exceeds the address space", bytes);
   return bytes;
 }
 

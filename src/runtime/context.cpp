@@ -114,8 +114,10 @@ uint64_t Context::tensorBytes(int io) {
 }
 
 void Context::setMemory(void* pointer, uint64_t bytes) {
-  checkUser(state_->strategy == MemoryStrategy::kUserManaged,
-            "the context has its own memory; create it with user-managed memory to give it some");
+  checkUser(
+      state_->strategy == MemoryStrategy::kUserManaged,
+      "the context has its own memory; create it with ExecutionContextAllocationStrategy::kUSER_MANAGED to set its "
+      "memory");
   checkUser(reinterpret_cast<uintptr_t>(pointer) % kMemoryAlignment == 0, "the memory at {} is not aligned to {} bytes",
             fmt::ptr(pointer), kMemoryAlignment);
   state_->userArena = pointer;

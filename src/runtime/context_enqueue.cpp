@@ -56,7 +56,7 @@ void Context::State::allocateOutputs(StreamHandle stream) {
     const int32_t tensor = binding->program().ioTensors[i];
     const uint64_t bytes = std::max<uint64_t>(1, binding->bytes(tensor));
     void* const memory = allocator->reallocate(x.name, addresses[i], bytes, kMemoryAlignment, stream);
-    checkUser(memory != nullptr, "output '{}': its allocator gave no memory for {} bytes", x.name, bytes);
+    checkUser(memory != nullptr, "output '{}': its allocator returned cannot allocate {} bytes", x.name, bytes);
     if (memory != addresses[i]) changed();
     addresses[i] = memory;
     allocator->notifyShape(x.name, binding->dims(tensor));
@@ -140,7 +140,8 @@ bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHa
     packet.errors = errors;
     recording = replays.record(packet);
     Packet::release(&packet);
-    if (recording == nullptr) log.verbose("this execution cannot be recorded; it is launched step by step");
+    if (recording == nullptr)
+      log.verbose("this execution cannot be captured as a CUDA graph; its steps are launched one by one");
   }
   if (recording == nullptr) return false;
   recording->replay(stream);

@@ -1,4 +1,4 @@
-// What a device may say beside runtime::Device: how much its cache holds between two kernels.
+// An optional capability of a device: the size of the cache that keeps data between two kernels.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a device may say beside runtime::Device: how much memory it has in all.
+// An optional capability of a device: its total memory.
 #pragma once
 
 #include <cstdint>

@@ -148,7 +148,7 @@ class KernelLoader {
     const auto& constant = plan_.constants[static_cast<size_t>(owner.index)];
     view.dims = evaluate(tensor.shape, {});
     checkUser(storageBytes(tensor.dtype, view.dims, tensor.layout) <= constant.bytes,
-              "plan: tensor '{}' is larger than constant {}", tensor.name, owner.index);
+              "plan: tensor '{}' needs more bytes than constant {} has", tensor.name, owner.index);
     view.data = const_cast<void*>(constant.data.get());
     return view;
   }
@@ -203,7 +203,7 @@ void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::sp
   try {
     ops::checkShapes(op.bind(symbols), op.name(), {in, out, nullptr});
   } catch (const InternalError& error) {  // a symbol that the program does not have
-    throw UserError("its operator {} does not fit the program: {}", op.text(), error.what());
+    throw UserError("its operator {} does not match the program: {}", op.text(), error.what());
   }
 }
 

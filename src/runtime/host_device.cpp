@@ -75,7 +75,7 @@ class HostDevice final : public Device, public DeviceCapacity {
         bytes > SIZE_MAX / 2
             ? nullptr
             : std::aligned_alloc(alignment, (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
-    if (memory == nullptr) throw OutOfMemory("no host memory for {} bytes", bytes);
+    if (memory == nullptr) throw OutOfMemory("cannot allocate {} bytes of host memory", bytes);
     if (large) platform::preferLargePages(memory, bytes);
     return memory;
   }

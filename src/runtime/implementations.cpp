@@ -1,4 +1,4 @@
-// Wanted implementations beside those that run.
+// Compares the implementations that were measured with those that run.
 #include "runtime/implementations.h"
 
 #include "runtime/binding.h"
@@ -48,8 +48,8 @@ void reportImplementations(const Binding& binding, int profile, const SymbolValu
   if (count == 0) return;
   if (count > kNamed) named += fmt::format("\n  and {} more", count - kNamed);
   log.warning(
-      "{} of the engine's steps run another implementation of their library than was measured when it was built, because "
-      "that one is not to be had {}:{}\n  They may be slower; {}",
+      "{} of the engine's steps run another implementation of their library than was measured when it was built, "
+      "because that one is not available {}:{}\n  They may be slower; {}",
       count, measured ? "on this machine with these threads" : "for these shapes", named,
       measured ? "build the engine on this machine"
                : "give these shapes a profile of their own that has them as its opt shapes");

@@ -1,4 +1,4 @@
-// Work that is recorded once and replayed: what a device may offer beside runtime::Device (CUDA graphs).
+// An optional capability of a device: work that is captured once and replayed (CUDA graphs).
 #pragma once
 
 #include <memory>

@@ -63,7 +63,7 @@ void ShapeState::checkValues(int index, std::span<const int64_t> values) const {
 
 void ShapeState::setValues(int index, std::span<const int64_t> values) {
   const auto& x = io(index);
-  checkUser(x.isInput && x.isShapeTensor, "'{}' is no input that is a shape tensor", x.name);
+  checkUser(x.isInput && x.isShapeTensor, "'{}' is not a shape tensor input", x.name);
   const int64_t count = inputs_[static_cast<size_t>(index)].dims.count();
   checkUser(static_cast<int64_t>(values.size()) == count, "shape tensor '{}': {} values are given, expected {}", x.name,
             values.size(), count);
@@ -140,8 +140,8 @@ void ShapeState::bind() {
     if (x.isInput || !missing_.empty()) continue;
     const Dims dims = evaluate(x.shape, symbols_);
     checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
-              "output '{}' would have the shape {} = {} for these shapes of the inputs; give other ones", x.name,
-              dims.text(), text(x.shape));
+              "output '{}' would have the shape {} = {} for these input shapes; set other ones", x.name, dims.text(),
+              text(x.shape));
   }
   dirty_ = false;
 }

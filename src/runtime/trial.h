@@ -1,5 +1,5 @@
 // What devices and kernels let a build do while it measures a kernel, so that the kernel finds what it would find in a
-// network. Faces beside the usual ones, asked for by dynamic_cast.
+// network. Optional capability interfaces, asked for by dynamic_cast.
 #pragma once
 
 #include <cstddef>

@@ -153,8 +153,8 @@ def measured(setup):
     played = play(setup, "given", "-o", setup.path("replayed"))
     expect(played.returncode == 0 and same_files(setup.path("engine"), setup.path("replayed")), played.stdout)
     with open(setup.path("bad.cache"), "wb") as file:
-        file.write(b"no timing cache" * 10)
+        file.write(b"not a timing cache" * 10)
     played = play(setup, "measured", "-o", setup.path("replayed"), "--timing-cache", setup.path("bad.cache"))
-    expect(played.returncode == 1 and "bad.cache' is no timing cache" in played.stdout and "stays as it is" in played.stdout, played.stdout)
+    expect(played.returncode == 1 and "bad.cache' is not a timing cache" in played.stdout and "is not changed" in played.stdout, played.stdout)
     with open(setup.path("bad.cache"), "rb") as file:
-        expect(file.read() == b"no timing cache" * 10, "a file that is no timing cache was written over")
+        expect(file.read() == b"not a timing cache" * 10, "a file that is not a timing cache was written over")

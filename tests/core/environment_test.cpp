@@ -49,8 +49,7 @@ TEST(Environment, PathsThatAreNotThereAreNamed) {
   setenv("TENON_CACHE_DIR", "/dev/null", 1);
   const auto said = ignoredSettings();
   ASSERT_EQ(said.size(), 4U);
-  EXPECT_EQ(said[0],
-            "TENON_CUDA_LIBS names '/no/such/folder', expected folders with colons between them; it is ignored");
+  EXPECT_EQ(said[0], "TENON_CUDA_LIBS names '/no/such/folder', expected folders separated by colons; it is ignored");
   EXPECT_NE(said[1].find("'/dev/null'"), std::string::npos);
   EXPECT_EQ(said[2], "TENON_CUDART is '/no/such/file', expected the path of NVIDIA's libcudart; it is ignored");
   EXPECT_EQ(said[3].find("TENON_CACHE_DIR is '/dev/null', expected a folder"), 0U);

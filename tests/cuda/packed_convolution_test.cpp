@@ -133,11 +133,12 @@ TEST(PackedRefusals, SayWhy) {
     const std::vector<runtime::TensorShape> outputs{{DataType::kF16, resultOf(c)}};
     return PackedConvolution(op, {inputs, outputs, nullptr}).refusal;
   };
-  EXPECT_EQ(refusal({{1, 8, 9, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1}}, 1, {}), "8 channels; it takes 4");
+  EXPECT_EQ(refusal({{1, 8, 9, 9}, {4, 8, 3, 3}, {1, 1}, {1, 1}}, 1, {}), "8 channels; at most 4 are supported");
   EXPECT_EQ(refusal({{1, 3, 9, 9}, {3, 1, 3, 3}, {1, 1}, {1, 1}}, 3, {}), "3 groups");
   EXPECT_EQ(refusal({{1, 3, 9, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1}}, 1, {2, 2}), "dilations");
-  EXPECT_EQ(refusal({{1, 3, 64, 64}, {4, 3, 16, 16}, {16, 16}, {0, 0}}, 1, {}), "blocks of 768 values; it takes 64");
-  EXPECT_EQ(refusal({{1, 3, 9, 9}, {4, 3, 1, 1}, {1, 1}, {0, 0}}, 1, {}), "windows of one block");
+  EXPECT_EQ(refusal({{1, 3, 64, 64}, {4, 3, 16, 16}, {16, 16}, {0, 0}}, 1, {}),
+            "blocks of 768 values; at most 64 are supported");
+  EXPECT_EQ(refusal({{1, 3, 9, 9}, {4, 3, 1, 1}, {1, 1}, {0, 0}}, 1, {}), "the window is one space-to-depth block");
   EXPECT_EQ(refusal({{1, 3, 9}, {4, 3, 3}, {1, 1}, {0, 0}}, 1, {}).substr(0, 1), "1");
 }
 

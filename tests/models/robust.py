@@ -97,7 +97,7 @@ def plans(model):
 
 def memory(model):
     _, report = model.build("plan", "--builderOptimizationLevel=0", "--verbose")
-    lines = re.findall(r"Total Activation Memory: (\d+) bytes \(\d+ without sharing, at least (\d+) live at once\)", report)
+    lines = re.findall(r"Total Activation Memory: (\d+) bytes \(\d+ without reuse; at least (\d+) live at once\)", report)
     if not lines:
         sys.exit("the build does not say what memory it needs")
     for arena, least in lines:

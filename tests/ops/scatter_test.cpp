@@ -118,7 +118,8 @@ TEST(Scatter, Refusals) {
       "axis");
   const Scatter nd{ScatterMode::kNd};
   has(message(nd, {typed({2, 3}), typed({4, 3}, DataType::kI32), typed({4})}), "an index names 3 axes");
-  has(message(nd, {typed({2, 3}), typed({4, kN}, DataType::kI32), typed({4})}), "constant last extent");
+  has(message(nd, {typed({2, 3}), typed({4, kN}, DataType::kI32), typed({4})}),
+      "last extent that is known while building");
   has(message(nd, {typed({2, 3}), typed({4, 1}, DataType::kI32), typed({4})}), "updates have shape");
   has(message(nd, {typed({2, 3}), typed({4, 1}, DataType::kI32), typed({4, 2})}), "what the indices name");
   EXPECT_THROW(run1(nd, tensor({2}, {1, 2}), tensor({1, 1}, {2}, DataType::kI32), tensor({1}, {5})), UserError);

@@ -138,7 +138,7 @@ plan::Plan buildIfPossible(const Graph& graph, compile::BuildOptions& options) {
   try {
     return compile::build(graph, options);
   } catch (const Error& error) {
-    const bool isFormats = std::string_view(error.what()).find("no assignment of formats") != std::string_view::npos;
+    const bool isFormats = std::string_view(error.what()).find("no assignment of layouts") != std::string_view::npos;
     if (options.filter == nullptr || !isFormats) throw;
     options.filter = nullptr;
     return compile::build(graph, options);

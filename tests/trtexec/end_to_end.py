@@ -282,7 +282,7 @@ def versions_are_read_from_the_file(folder):
     for data in (b"", b"TENONPL", b"something else that is longer than a header"):
         path = folder / "no.engine"
         path.write_bytes(data)
-        Run(f"--loadEngine={path}", "--getPlanVersionOnly").bad("is no engine")
+        Run(f"--loadEngine={path}", "--getPlanVersionOnly").bad("is not an engine")
 
 
 @case

@@ -1,4 +1,4 @@
-// Whether what is printed arrives.
+// Checks that standard output was written.
 #include "standard_output.h"
 
 #include <fcntl.h>

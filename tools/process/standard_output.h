@@ -1,4 +1,4 @@
-// Whether what is printed arrives: on a full disk or a closed stream it does not, and the run has failed.
+// Checks that standard output was written: on a full disk or a closed stream it does not, and the run has failed.
 #pragma once
 
 #include <string>

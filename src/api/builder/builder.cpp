@@ -30,13 +30,13 @@ class MonitoredProgress final : public compile::Progress {
 
 const Network& ourNetwork(const nv::INetworkDefinition& network) {
   const auto* ours = dynamic_cast<const Network*>(&network);
-  checkUser(ours != nullptr, "the network is none of this library");
+  checkUser(ours != nullptr, "the network was not created by this library");
   return *ours;
 }
 
 const BuilderConfig& ourConfig(const nv::IBuilderConfig& config) {
   const auto* ours = dynamic_cast<const BuilderConfig*>(&config);
-  checkUser(ours != nullptr, "the configuration is none of this library");
+  checkUser(ours != nullptr, "the configuration was not created by this library");
   return *ours;
 }
 
@@ -61,8 +61,8 @@ std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Netwo
     if (isConstant(type.shape) && !network.isShapeTensor(*input)) continue;
     throw CodedError(
         nv::ErrorCode::kINVALID_CONFIG,
-        "input '{}' {} is dynamic or decides about extents, and the configuration has no optimization profile; "
-        "make one with createOptimizationProfile(), set its dimensions, and add it with "
+        "input '{}' {} is dynamic or a shape tensor, and the configuration has no optimization profile; make one with "
+        "createOptimizationProfile(), set its dimensions, and add it with "
         "addOptimizationProfile()",
         input->name(), text(input->getDimensions()));
   }
@@ -93,7 +93,8 @@ compile::PrecisionOptions resolvePrecision(const Network& network, const Builder
     }
     if (!obey) continue;
     throw Unsupported(
-        "layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which this build cannot give it; set the "
+        "layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which no tactic of this build "
+        "supports; set the "
         "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
         layer->name(), name(precision));
   }
@@ -123,7 +124,7 @@ nv::INetworkDefinition* Builder::createNetworkV2(nv::NetworkDefinitionCreationFl
   return guarded(reporter_, "IBuilder::createNetworkV2", static_cast<nv::INetworkDefinition*>(nullptr), [&] {
     constexpr auto kKnown = (1U << nv::EnumMax<nv::NetworkDefinitionCreationFlag>()) - 1;
     checkUser((flags & ~kKnown) == 0,
-              "the flags {:#x} have bits that are no NetworkDefinitionCreationFlag; expected bits of "
+              "the flags {:#x} have bits that are not a NetworkDefinitionCreationFlag; expected bits of "
               "{:#x}",
               flags, kKnown);
     return static_cast<nv::INetworkDefinition*>(new Network(*this, reporter_, flags));
@@ -212,7 +213,7 @@ bool Builder::buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv
     while (done < bytes.size()) {
       const int64_t wrote = writer.write(bytes.data() + done, static_cast<int64_t>(bytes.size() - done));
       checkUser(wrote > 0 && static_cast<size_t>(wrote) <= bytes.size() - done,
-                "the stream writer took {} of {} bytes and then returned {}", done, bytes.size(), wrote);
+                "the stream writer wrote {} of {} bytes and then returned {}", done, bytes.size(), wrote);
       done += static_cast<size_t>(wrote);
     }
     return true;

@@ -55,7 +55,7 @@ BuilderConfig::~BuilderConfig() noexcept = default;
 
 void BuilderConfig::setAvgTimingIterations(int32_t avgTiming) noexcept {
   guarded(reporter_, "IBuilderConfig::setAvgTimingIterations", [&] {
-    checkUser(avgTiming > 0, "{} iterations; expected at least 1", avgTiming);
+    checkUser(avgTiming > 0, "the number of iterations is {}; expected at least 1", avgTiming);
     options_.averageTiming = avgTiming;
   });
 }
@@ -91,7 +91,7 @@ void BuilderConfig::reset() noexcept {
 int32_t BuilderConfig::addOptimizationProfile(const nv::IOptimizationProfile* profile) noexcept {
   return guarded(reporter_, "IBuilderConfig::addOptimizationProfile", -1, [&] {
     const auto* ours = dynamic_cast<const OptimizationProfile*>(profile);
-    checkUser(ours != nullptr, "the profile is null or none of this library");
+    checkUser(ours != nullptr, "the profile is null or was not created by this library");
     checkUser(ours->isValid(), "the profile is not valid: each input needs min <= opt <= max");
     options_.profiles.push_back(ours);
     return getNbOptimizationProfiles() - 1;
@@ -110,8 +110,8 @@ bool BuilderConfig::setCalibrationProfile(const nv::IOptimizationProfile* profil
 bool BuilderConfig::setTacticSources(nv::TacticSources tacticSources) noexcept {
   return guarded(reporter_, "IBuilderConfig::setTacticSources", false, [&] {
     constexpr nv::TacticSources kAll = (1U << nv::EnumMax<nv::TacticSource>()) - 1;
-    checkUser((tacticSources & ~kAll) == 0, "the mask {:#x} has bits that are no tactic source; expected bits of {:#x}",
-              tacticSources, kAll);
+    checkUser((tacticSources & ~kAll) == 0,
+              "the mask {:#x} has bits that are not a tactic source; expected bits of {:#x}", tacticSources, kAll);
     options_.tacticSources = tacticSources;
     return true;
   });
@@ -119,7 +119,7 @@ bool BuilderConfig::setTacticSources(nv::TacticSources tacticSources) noexcept {
 
 nv::ITimingCache* BuilderConfig::createTimingCache(const void* blob, std::size_t size) const noexcept {
   return guarded(reporter_, "IBuilderConfig::createTimingCache", static_cast<nv::ITimingCache*>(nullptr), [&] {
-    checkUser(blob != nullptr || size == 0, "{} bytes at a null address", size);
+    checkUser(blob != nullptr || size == 0, "{} bytes are given at a null address", size);
     auto cache = std::make_unique<TimingCacheObject>(reporter_);
     cache->read(blob, size);
     return static_cast<nv::ITimingCache*>(cache.release());
@@ -130,7 +130,7 @@ bool BuilderConfig::setTimingCache(const nv::ITimingCache& cache, bool) noexcept
   return guarded(reporter_, "IBuilderConfig::setTimingCache", false, [&] {
     // The build adds to the caller's cache, which the interface passes as const.
     auto* ours = dynamic_cast<TimingCacheObject*>(const_cast<nv::ITimingCache*>(&cache));
-    checkUser(ours != nullptr, "the timing cache is none of this library");
+    checkUser(ours != nullptr, "the timing cache was not created by this library");
     options_.timingCache = ours;
     return true;
   });
@@ -181,7 +181,7 @@ void BuilderConfig::setHardwareCompatibilityLevel(nv::HardwareCompatibilityLevel
 
 void BuilderConfig::setPluginsToSerialize(const char* const* paths, int32_t nbPaths) noexcept {
   guarded(reporter_, "IBuilderConfig::setPluginsToSerialize", [&] {
-    checkUser(nbPaths >= 0 && (paths != nullptr || nbPaths == 0), "{} paths at a null address", nbPaths);
+    checkUser(nbPaths >= 0 && (paths != nullptr || nbPaths == 0), "{} paths are given at a null address", nbPaths);
     std::vector<std::string> plugins;
     for (int32_t i = 0; i < nbPaths; ++i) plugins.emplace_back(orEmpty(paths[i]));
     options_.plugins = std::move(plugins);
@@ -234,7 +234,7 @@ void BuilderConfig::check() const {
   bool dla = options_.defaultDevice == nv::DeviceType::kDLA;
   for (const auto& [layer, device] : options_.devices) dla = dla || device == nv::DeviceType::kDLA;
   checkUser(!dla || fallback,
-            "the configuration asks for DLA, and this machine has none; set BuilderFlag::kGPU_FALLBACK to "
+            "the configuration asks for DLA, and this machine has no DLA; set BuilderFlag::kGPU_FALLBACK to "
             "run on the main device");
 }
 

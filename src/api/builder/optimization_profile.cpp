@@ -28,7 +28,7 @@ bool OptimizationProfile::setDimensions(const char* inputName, nv::OptProfileSel
     auto& entry = entries_[inputName];
     for (const auto& other : entry.dims) {
       checkUser(!other || other->nbDims == dims.nbDims,
-                "input '{}': {} dimensions {} have another rank than {}, set before", inputName,
+                "input '{}': {} dimensions {} have another rank than {}, which was set before", inputName,
                 kSelectors[index(select)], text(dims), other ? text(*other) : "");
     }
     entry.dims[index(select)] = dims;
@@ -46,8 +46,8 @@ nv::Dims OptimizationProfile::getDimensions(const char* inputName, nv::OptProfil
 bool OptimizationProfile::setShapeValues(const char* inputName, nv::OptProfileSelector select, const int32_t* values,
                                          int32_t nbValues) noexcept {
   return guarded(reporter_, "IOptimizationProfile::setShapeValues", false, [&] {
-    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values at a null address", orEmpty(inputName),
-              nbValues);
+    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values are given at a null address",
+              orEmpty(inputName), nbValues);
     const std::vector<int64_t> wide(values, values + nbValues);
     return setShapeValuesV2(inputName, select, wide.data(), nbValues);
   });
@@ -57,7 +57,8 @@ bool OptimizationProfile::setShapeValuesV2(const char* inputName, nv::OptProfile
                                            int32_t nbValues) noexcept {
   return guarded(reporter_, "IOptimizationProfile::setShapeValuesV2", false, [&] {
     checkUser(inputName != nullptr, "the name of the input is null");
-    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values at a null address", inputName, nbValues);
+    checkUser(values != nullptr && nbValues >= 0, "input '{}': {} shape values are given at a null address", inputName,
+              nbValues);
     auto& entry = entries_[inputName];
     entry.values[index(select)].assign(values, values + nbValues);
     entry.narrow[index(select)].assign(values, values + nbValues);
@@ -127,7 +128,7 @@ struct Place {
 
 void checkExtents(const Place& place, const plan::InputRange& range, const Shape& shape) {
   const auto all = fmt::format("min {}, opt {}, max {}", range.min.text(), range.opt.text(), range.max.text());
-  if (range.min.rank != static_cast<int>(shape.size())) place.fail(all + " have another number of dimensions");
+  if (range.min.rank != static_cast<int>(shape.size())) place.fail(all + " differ in the number of dimensions");
   for (int axis = 0; axis < range.min.rank; ++axis) {
     const Extent& extent = shape[static_cast<size_t>(axis)];
     if (range.min[axis] > range.opt[axis] || range.opt[axis] > range.max[axis]) {
@@ -135,7 +136,7 @@ void checkExtents(const Place& place, const plan::InputRange& range, const Shape
     }
     if (!extent.isConstant()) continue;
     if (range.min[axis] != extent.constant() || range.max[axis] != extent.constant()) {
-      place.fail(fmt::format("{}: axis {} is fixed to {} by the network", all, axis, extent.constant()));
+      place.fail(fmt::format("{}: the network fixes axis {} to {}", all, axis, extent.constant()));
     }
   }
 }
@@ -143,14 +144,13 @@ void checkExtents(const Place& place, const plan::InputRange& range, const Shape
 void checkValues(const Place& place, const std::array<std::vector<int64_t>, 3>& values, size_t count) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].size() == count) continue;
-    place.fail(
-        fmt::format("the input decides about extents; its {} values must be set by setShapeValuesV2, got {} of {}",
-                    kSelectors[i], values[i].size(), count));
+    place.fail(fmt::format("the input is a shape tensor; its {} values must be set by setShapeValuesV2, got {} of {}",
+                           kSelectors[i], values[i].size(), count));
   }
   for (size_t i = 0; i < count; ++i) {
     if (values[0][i] <= values[1][i] && values[1][i] <= values[2][i]) continue;
-    place.fail(
-        fmt::format("value {}: min {}, opt {}, max {} must ascend", i, values[0][i], values[1][i], values[2][i]));
+    place.fail(fmt::format("value {}: min {}, opt {}, max {} must satisfy min <= opt <= max", i, values[0][i],
+                           values[1][i], values[2][i]));
   }
 }
 

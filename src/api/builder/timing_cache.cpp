@@ -46,7 +46,8 @@ void TimingCacheObject::read(const void* blob, std::size_t size) {
 bool TimingCacheObject::combine(const nv::ITimingCache& inputCache, bool) noexcept {
   return guarded(reporter_, "ITimingCache::combine", false, [&] {
     const auto* other = dynamic_cast<const TimingCacheObject*>(&inputCache);
-    checkUser(other != nullptr && other != this, "the other timing cache is none of this library, or the same one");
+    checkUser(other != nullptr && other != this,
+              "the other timing cache is this one, or was not created by this library");
     cache_.combine(other->cache_);
     return true;
   });
@@ -98,7 +99,8 @@ bool TimingCacheObject::update(const nv::TimingCacheKey& key, const nv::TimingCa
               value.timingMSec);
     checkUser(
         value.tacticHash != nv::TimingCacheValue::kINVALID_TACTIC_HASH,
-        "the tactic of an entry is kINVALID_TACTIC_HASH; expected the hash of one of the tactics that the build's log lists, or a "
+        "the tactic of an entry is kINVALID_TACTIC_HASH; expected the hash of one of the tactics that the build's log "
+        "lists, or a "
         "time that is NaN to remove the entry");
     const double seconds = static_cast<double>(value.timingMSec) / static_cast<double>(kMillisecondsPerSecond);
     if (selection) {

@@ -81,7 +81,7 @@ void Reporter::reportCurrent(const char* call) noexcept {
   } catch (const std::exception& error) {
     say(nv::ErrorCode::kINTERNAL_ERROR, error.what());
   } catch (...) {
-    say(nv::ErrorCode::kUNSPECIFIED_ERROR, "an object of the caller threw something that is no std::exception");
+    say(nv::ErrorCode::kUNSPECIFIED_ERROR, "an object of the caller threw an exception that is not a std::exception");
   }
 }
 

@@ -37,8 +37,8 @@ void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& 
     const bool shapeTensor = network.isShapeTensor(*input);
     if (shapeTensor && !type.contents) {
       throw Unsupported(
-          "input '{}' decides about extents; such inputs must have an integer type and a fixed shape of at "
-          "most 64 elements, got {} {}",
+          "input '{}' is a shape tensor; shape tensors must have an integer type and a fixed shape of at most 64 "
+          "elements, got {} {}",
           input->name(), tenon::name(type.dtype), text(type.shape));
     }
     if (!shapeTensor) type.contents.reset();

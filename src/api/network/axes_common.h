@@ -26,7 +26,7 @@ class AxesCommon : public LayerOf<I, V, kLayerType> {
       result.push_back(axis < 0 ? axis + rank : axis);
     }
     std::sort(result.begin(), result.end());
-    context.check(std::adjacent_find(result.begin(), result.end()) == result.end(), "axes [{}] occur twice",
+    context.check(std::adjacent_find(result.begin(), result.end()) == result.end(), "axes [{}] name an axis twice",
                   fmt::join(result, ","));
     return result;
   }

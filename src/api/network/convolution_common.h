@@ -45,16 +45,13 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
     const auto dims = [&](const nv::Dims& value, int64_t lowest, int64_t fill, const char* what) {
       return windowDims(value, rank, lowest, fill, fmt::format("{}: {}", this->name(), what));
     };
-    context.check(rank >= 1 && rank <= 3, "the input has {} dimensions; expected [N,C] and 1 to 3 spatial ones",
+    context.check(rank >= 1 && rank <= 3, "the input has {} dimensions; expected [N,C] and 1 to 3 spatial dimensions",
                   rank + 2);
-    context.check(kernelSize_.nbDims == rank, "the kernel {} does not fit {} spatial dimensions", text(kernelSize_),
-                  rank);
-    return {dims(kernelSize_, 1, 1, "kernel size"),
-            dims(dilation_, 1, 1, "dilation"),
-            dims(stride_, 1, 1, "stride"),
-            dims(prePadding_, 0, 0, "padding in front"),
-            dims(postPadding_, 0, 0, "padding behind"),
-            paddingMode_};
+    context.check(kernelSize_.nbDims == rank, "the kernel {} must have {} spatial dimensions, as the input has",
+                  text(kernelSize_), rank);
+    return {
+        dims(kernelSize_, 1, 1, "kernel size"), dims(dilation_, 1, 1, "dilation"),        dims(stride_, 1, 1, "stride"),
+        dims(prePadding_, 0, 0, "pre-padding"), dims(postPadding_, 0, 0, "post-padding"), paddingMode_};
   }
 
   // Input, kernel and bias as values. kernelFirst, kernelSecond: leading extents of the kernel.
@@ -63,7 +60,8 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
     const DataType dtype = operandType(context);
     Dims kernel{kernelFirst, kernelSecond};
     for (int i = 0; i < kernelSize_.nbDims; ++i) kernel.push(kernelSize_.d[i]);
-    context.check(context.has(1) != !isEmpty(kernelWeights_), "expected the kernel either as weights or as input 1, {}",
+    context.check(context.has(1) != !isEmpty(kernelWeights_),
+                  "the kernel must be given either as weights or as input 1, {}",
                   context.has(1) ? "got both" : "got neither");
     graph::ValueId w = context.has(1) ? context.input(1) : context.weights(kernelWeights_, kernel, "kernel", dtype);
     if (context.has(1)) {
@@ -72,7 +70,7 @@ class ConvolutionCommon : public LayerOf<I, V, kLayerType> {
     }
     std::vector<graph::ValueId> values{x, w};
     context.check(!context.has(2) || isEmpty(biasWeights_),
-                  "expected the bias either as weights or as input 2, got both");
+                  "the bias must be given either as weights or as input 2, got both");
     if (context.has(2)) values.push_back(context.input(2));
     if (!isEmpty(biasWeights_)) values.push_back(context.weights(biasWeights_, Dims{maps_}, "bias", dtype));
     std::vector<graph::ValueId*> pointers;

@@ -37,7 +37,8 @@ ValueId LowerContext::input(size_t index) const {
 const std::vector<Extent>& LowerContext::contents(size_t index, std::string_view role) const {
   const auto& inputType = type(input(index));
   check(inputType.contents.has_value(),
-        "the {} (input {}, {} {}) must follow from constants, shapes and shape tensors; their values are not known",
+        "the {} (input {}, {} {}) must be computed from constants, shapes and shape tensors; its values are not known "
+        "while building",
         role, index, name(inputType.dtype), text(inputType.shape));
   check(!isFloating(inputType.dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index,
         name(inputType.dtype));
@@ -76,8 +77,8 @@ ValueId LowerContext::weights(const nv::Weights& weights, const Dims& dims, cons
   const DataType given = fromApi(weights.type);
   const DataType wanted = type.value_or(given);
   constexpr uint64_t kMost = uint64_t{1} << 46;
-  check(storageBytes(given, dims, Layout::kLinear) <= kMost, "{} weights: {} of {} are more than any memory holds",
-        role, dims.text(), tenon::name(given));
+  check(storageBytes(given, dims, Layout::kLinear) <= kMost, "{} weights: {} of {} exceed the address space", role,
+        dims.text(), tenon::name(given));
   check(weights.count == dims.count(), "{} weights: count is {}; expected {} for {}", role, weights.count, dims.count(),
         dims.text());
   check(weights.values != nullptr || weights.count == 0, "{} weights: values is null", role);
@@ -110,12 +111,13 @@ void LowerContext::unify(std::vector<ValueId*> values) {
 
 int LowerContext::singleAxis(uint32_t mask, int rank, std::string_view what) const {
   check(std::popcount(mask) == 1 && std::countr_zero(mask) < rank,
-        "{} {:#x} must name exactly one axis of the {} of the input", what, mask, rank);
+        "{} {:#x} must be a bit mask of exactly one of the {} axes of the input", what, mask, rank);
   return std::countr_zero(mask);
 }
 
 std::vector<int64_t> LowerContext::axes(uint32_t mask, int rank, std::string_view what) const {
-  check(mask != 0 && mask < (1U << rank), "{} {:#x} must name axes of an input with {} of them", what, mask, rank);
+  check(mask != 0 && mask < (1U << rank), "{} {:#x} must be a bit mask of the axes of an input with {} dimensions",
+        what, mask, rank);
   std::vector<int64_t> result;
   for (int axis = 0; axis < rank; ++axis) {
     if ((mask >> axis & 1U) != 0) result.push_back(axis);

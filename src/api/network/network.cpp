@@ -14,7 +14,7 @@ nv::ITensor* Network::addInput(const char* name, nv::DataType type, const nv::Di
   return guarded(reporter_, "INetworkDefinition::addInput", static_cast<nv::ITensor*>(nullptr), [&] {
     checkUser(name != nullptr && *name != '\0', "an input needs a name");
     const bool taken = std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& i) { return i->name() == name; });
-    checkUser(!taken, "there is an input '{}' already", name);
+    checkUser(!taken, "an input '{}' exists already", name);
     checkedEnum(type, "data type");
     fromApi(dimensions, fmt::format("dimensions of input '{}'", name), -1);
     auto tensor = std::make_unique<Tensor>(*this, nullptr, name);
@@ -49,7 +49,7 @@ void Network::markOutput(nv::ITensor& tensor) noexcept {
 void Network::unmarkOutput(nv::ITensor& tensor) noexcept {
   guarded(reporter_, "INetworkDefinition::unmarkOutput", [&] {
     Tensor& ours = own(tensor);
-    checkUser(isOutput(ours), "tensor '{}' is no output", ours.name());
+    checkUser(isOutput(ours), "tensor '{}' is not an output", ours.name());
     std::erase(outputs_, &ours);
     shapeOutputs_.erase(&ours);
   });
@@ -83,7 +83,8 @@ void Network::removeTensor(nv::ITensor& tensor) noexcept {
   guarded(reporter_, "INetworkDefinition::removeTensor", [&] {
     Tensor& ours = own(tensor);
     if (!ours.isNetworkInput() || !ours.consumers().empty()) {
-      reporter_.warning("INetworkDefinition::removeTensor: tensor '{}' belongs to a layer and stays", ours.name());
+      reporter_.warning("INetworkDefinition::removeTensor: tensor '{}' is the output of a layer; remove the layer",
+                        ours.name());
       return;
     }
     const auto found =

@@ -1,4 +1,4 @@
-// Inference of tensor types one layer at a time, and the question which tensors decide about extents.
+// Inference of tensor types one layer at a time, and which tensors are shape tensors.
 #include <algorithm>
 #include <new>
 

@@ -61,7 +61,7 @@ Padding deconvolutionPadding(const Window& window) {
 
 Dims windowDims(const nv::Dims& dims, int rank, int64_t lowest, int64_t fill, std::string_view what) {
   if (dims.nbDims <= 0) return fromApi(filledDims(rank, fill), what, lowest);
-  checkUser(dims.nbDims == rank, "{} {} has {} entries; expected {}, one per spatial axis", what, text(dims),
+  checkUser(dims.nbDims == rank, "{} {} has {} entries; expected {}, one per spatial dimension", what, text(dims),
             dims.nbDims, rank);
   return fromApi(dims, what, lowest);
 }

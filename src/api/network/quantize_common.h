@@ -48,8 +48,8 @@ class QuantizeCommon : public LayerOf<I, V, kLayerType> {
       const int64_t block = blockShape_.d[i];
       if (block == -1 || !x[i].isConstant() || !scale[i].isConstant()) continue;
       context.check(block > 0 && scale[i].constant() * block == x[i].constant(),
-                    "blocks {} cut input {} into other pieces than the scale {}", text(blockShape_), text(x),
-                    text(scale));
+                    "the block shape {} does not divide input {} into blocks as the scale {} has", text(blockShape_),
+                    text(x), text(scale));
     }
   }
 

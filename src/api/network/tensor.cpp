@@ -30,7 +30,7 @@ void Tensor::setName(const char* name) noexcept {
 
 void Tensor::setDimensions(const nv::Dims& dimensions) noexcept {
   guarded(network_.reporter(), "ITensor::setDimensions", [&] {
-    checkUser(isNetworkInput(), "tensor '{}' is no network input; its dimensions follow from its layer", name_);
+    checkUser(isNetworkInput(), "tensor '{}' is not a network input; its dimensions follow from its layer", name_);
     fromApi(dimensions, fmt::format("dimensions of input '{}'", name_), -1);
     dims_ = dimensions;
     inputChanged();
@@ -113,7 +113,7 @@ bool Tensor::isExecutionTensor() const noexcept {
 
 void Tensor::setDimensionName(int32_t index, const char* name) noexcept {
   guarded(network_.reporter(), "ITensor::setDimensionName", [&] {
-    checkUser(isNetworkInput(), "tensor '{}' is no network input", name_);
+    checkUser(isNetworkInput(), "tensor '{}' is not a network input", name_);
     checkUser(index >= 0 && index < nv::Dims::MAX_DIMS, "input '{}': there is no dimension {}", name_, index);
     if (dimensionNames_.size() <= static_cast<size_t>(index)) dimensionNames_.resize(static_cast<size_t>(index) + 1);
     dimensionNames_[static_cast<size_t>(index)] = orEmpty(name);

@@ -76,8 +76,8 @@ bool PluginRegistry::add(Row row) {
   for (const Row& other : rows_) {
     if (other.name != row.name || other.version != row.version || other.space != row.space) continue;
     if (other.creator == row.creator) return false;
-    throw UserError("there is a creator of plugin '{}' version '{}' in namespace '{}' already", row.name, row.version,
-                    row.space);
+    throw UserError("a creator of plugin '{}' version '{}' in namespace '{}' is registered already", row.name,
+                    row.version, row.space);
   }
   if (row.old != nullptr) row.old->setPluginNamespace(row.space.c_str());
   row.library = loading_;
@@ -209,10 +209,11 @@ nv::IPluginRegistry::PluginLibraryHandle PluginRegistry::loadLibrary(const char*
 void PluginRegistry::deregisterLibrary(PluginLibraryHandle handle) noexcept {
   locked("IPluginRegistry::deregisterLibrary", false, [&] {
     const auto found = libraries_.find(handle);
-    checkUser(found != libraries_.end(),
-              "{} is no handle of a loaded library; expected one that loadLibrary() returned, and "
-              "each only as often as it was returned",
-              fmt::ptr(handle));
+    checkUser(
+        found != libraries_.end(),
+        "{} is not the handle of a loaded library; expected one that loadLibrary() returned, each as often as it was "
+        "returned",
+        fmt::ptr(handle));
     if (--found->second == 0) {
       std::erase_if(rows_, [&](const Row& row) { return row.library == handle; });
       refreshLists();
@@ -231,7 +232,7 @@ nv::IPluginResource* PluginRegistry::acquirePluginResource(const char* key, nv::
       if (resource != nullptr) entry.object = resource->clone();
       if (entry.object == nullptr) {
         resources_.erase(key);
-        throw UserError("resource '{}' is not there, and no object was given that could be cloned", key);
+        throw UserError("resource '{}' does not exist, and no object was given to clone", key);
       }
     }
     ++entry.uses;

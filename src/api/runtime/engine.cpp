@@ -222,7 +222,7 @@ nv::Dims Engine::getProfileShape(const char* tensorName, int32_t profileIndex,
                                  nv::OptProfileSelector select) const noexcept {
   return ask("ICudaEngine::getProfileShape", invalidDims(), [&] {
     const int index = find(tensorName);
-    checkUser(engine().io()[static_cast<size_t>(index)].isInput, "tensor '{}' is an output; profiles are about inputs",
+    checkUser(engine().io()[static_cast<size_t>(index)].isInput, "tensor '{}' is an output; profiles describe inputs",
               tensorName);
     checkedEnum(select, "profile selector");
     const plan::InputRange* range = engine().range(checkedProfile(profileIndex), index);

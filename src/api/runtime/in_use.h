@@ -20,10 +20,11 @@ class InUse {
     if (occupant.compare_exchange_strong(other, me, std::memory_order_acquire)) {
       occupant_ = &occupant;
     } else {
-      checkUser(other == me,
-                "{} is in use by another thread; expected one thread at a time: make one for each thread, or "
-                "let the threads take turns",
-                what);
+      checkUser(
+          other == me,
+          "{} is in use by another thread; expected one thread at a time: make one for each thread, or serialize the "
+          "calls",
+          what);
     }
   }
   ~InUse() {

@@ -8,9 +8,9 @@ namespace tenon::api {
 bool EngineInspector::setExecutionContext(const nv::IExecutionContext* context) noexcept {
   return guarded(reporter_, "IEngineInspector::setExecutionContext", false, [&] {
     const auto* ours = dynamic_cast<const ExecutionContext*>(context);
-    checkUser(context == nullptr || ours != nullptr, "the context is none of this library");
+    checkUser(context == nullptr || ours != nullptr, "the context was not created by this library");
     checkUser(context == nullptr || ours->isOf(*loaded_->engine),
-              "the context belongs to another engine than the inspector; expected one of the engine '{}'",
+              "the context belongs to another engine than the inspector; expected a context of the engine '{}'",
               loaded_->engine->plan().name);
     context_ = context;
     return true;

@@ -1,5 +1,5 @@
-// Which values share memory: views of one another, slices that are a place within their source, and parts of
-// concatenations that are written where the whole stands.
+// Aliasing: which values share memory. Views, zero-copy slices within their source, and parts of zero-copy
+// concatenations.
 #pragma once
 
 #include <map>

@@ -77,7 +77,7 @@ class Scheduler {
     const auto& type = graph_.value(id).type;
     const auto bounds = storedCount(type.shape, assignment_.formats[id]).bounds(symbols_.bounds);
     constexpr int64_t kMost = int64_t{1} << 46;
-    checkUser(bounds.high <= kMost, "tensor '{}' {} may have {} elements, more than any memory holds",
+    checkUser(bounds.high <= kMost, "tensor '{}' {} may have {} elements, which exceed the address space",
               graph_.value(id).name, text(type.shape), bounds.high);
     return bytesOf(type.dtype, std::max<int64_t>(bounds.high, 0));
   }
@@ -351,7 +351,7 @@ class Scheduler {
     program_.arenaBytes = layout.bytes;
     uint64_t sum = 0;
     for (const auto& block : blocks) sum += block.bytes;
-    log_.info("Total Activation Memory: {} bytes ({} without sharing, at least {} live at once)", layout.bytes, sum,
+    log_.info("Total Activation Memory: {} bytes ({} without reuse; at least {} live at once)", layout.bytes, sum,
               memory::lowerBound(blocks));
   }
 

@@ -16,7 +16,7 @@ constexpr double kNoise = 1.02;
 
 // "Within the noise window" is no transitive relation, so the window is laid around the fastest.
 size_t choose(const std::vector<Scored>& scored) {
-  checkInternal(!scored.empty(), "policy: nothing to choose from");
+  checkInternal(!scored.empty(), "policy: no candidate to choose from");
   double fastest = std::numeric_limits<double>::infinity();
   for (const auto& s : scored) fastest = std::min(fastest, s.seconds);
   size_t best = scored.size();

@@ -101,7 +101,7 @@ class DeviceProfiler final : public Profiler {
 
   double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                std::span<const std::byte> nativeCode) override {
-    const auto running = stages_.run("tuning: the trusted candidates");
+    const auto running = stages_.run("tuning: reference candidates");
     try {
       const auto trial = prepare(problem, candidate, record, nativeCode);
       if (!trial.comparable) return std::numeric_limits<double>::infinity();
@@ -114,7 +114,7 @@ class DeviceProfiler final : public Profiler {
     } catch (const graph::BadConstant&) {
       throw;
     } catch (const Error& error) {
-      log_.verbose("nothing to compare with: {}: {}", candidate.text(), error.what());
+      log_.verbose("no reference candidate to compare with: {}: {}", candidate.text(), error.what());
       return std::numeric_limits<double>::infinity();
     }
   }
@@ -297,7 +297,7 @@ class DeviceProfiler final : public Profiler {
   Measurement run(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                   std::span<const std::byte> nativeCode, double best, bool once) {
     auto trial = [&] {
-      const auto running = stages_.run("tuning: making kernels");
+      const auto running = stages_.run("tuning: loading kernels");
       return prepare(problem, candidate, record, nativeCode);
     }();
     const auto workspaceBytes = trial.workspace->bytes();
@@ -309,12 +309,12 @@ class DeviceProfiler final : public Profiler {
       for (const auto& output : outputs_) {
         if (output->intact()) continue;
         for (auto& buffer : outputs_) buffer.reset();
-        return refuse(candidate, "it writes outside its output");
+        return refuse(candidate, "the kernel writes outside its output");
       }
-      if (!trial.workspace->intact()) return refuse(candidate, "it writes outside its workspace");
+      if (!trial.workspace->intact()) return refuse(candidate, "the kernel writes outside its workspace");
       if (compared) {
         if (const auto difference = check_.compare(problem, candidate, trial.outputs); !difference.empty()) {
-          return refuse(candidate, fmt::format("it computes something else than the trusted candidate for {}: {}",
+          return refuse(candidate, fmt::format("its result for {} differs from that of the reference candidate: {}",
                                                problem.text(), difference));
         }
       }
@@ -341,7 +341,7 @@ class DeviceProfiler final : public Profiler {
   }
 
   static Measurement refuse(const Candidate& candidate, std::string_view why) {
-    return {std::numeric_limits<double>::infinity(), 0, fmt::format("{} is left out: {}", candidate.text(), why), true};
+    return {std::numeric_limits<double>::infinity(), 0, fmt::format("{} is excluded: {}", candidate.text(), why), true};
   }
 
   runtime::Device& device_;

@@ -39,7 +39,7 @@ void Selections::keepOnly(const Selection& selection, const graph::Node& node, c
   }
   std::erase_if(list, [&](const Proposal& proposal) { return !isWanted(proposal); });
   list.front().option.seconds = selection.seconds;
-  options_.log->verbose("'{}' (key: {}) takes tactic {:#018x} from the timing cache: {}", node.name,
+  options_.log->verbose("'{}' (key: {}) uses tactic {:#018x} from the timing cache: {}", node.name,
                         text(keyOf(node, problem)), selection.candidate, list.front().option.candidate.text());
 }
 

@@ -142,8 +142,7 @@ void TimingCache::deserialize(std::span<const std::byte> bytes) {
   const auto lineEnd = text.substr(0, kLongestHeader).find('\n');  // whatever else may be large
   const auto header = text.substr(0, lineEnd);
   checkUser(lineEnd != std::string_view::npos && header.substr(0, kMagic.size()) == kMagic,
-            "timing cache: the first line must begin with '{}'; it was made by something else or another version",
-            kMagic);
+            "timing cache: the first line must begin with '{}'; another program or version wrote it", kMagic);
   const auto body = text.substr(lineEnd + 1);
   const auto expected = fmt::format("hash={:016x}", hashBytes(body));
   checkUser(header.find(expected) != std::string_view::npos,

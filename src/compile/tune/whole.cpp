@@ -57,7 +57,7 @@ struct Whole::State {
   }
 
   void* own(uint64_t bytes) {
-    memory.emplace_back(device, nullptr, bytes, "memory to measure the whole engine in");
+    memory.emplace_back(device, nullptr, bytes, "memory for measuring the whole engine");
     return memory.back().data();
   }
 

@@ -80,7 +80,7 @@ void Attention::infer(InferContext& context) const {
   for (const auto* operand : {&q, &v}) {
     const Extent& columns = operand->shape[rank - 1];
     const int64_t parts = std::max<int64_t>(heads, 1) * (packed ? 3 : 1);
-    context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are no multiple of {}",
+    context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are not a multiple of {}",
                   columns.text(), parts);
   }
   if (hasMask) checkMask(context, q.shape, k.shape[rank - 2]);

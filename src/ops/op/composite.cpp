@@ -14,7 +14,7 @@ size_t placeOf(const Composite& composite, size_t inputs, size_t part, int32_t o
     return static_cast<size_t>(operand);
   }
   const auto result = static_cast<size_t>(-1 - static_cast<int64_t>(operand));
-  checkUser(result < part, "composite: part {} ({}) reads the result of part {}, which does not stand before it", part,
+  checkUser(result < part, "composite: part {} ({}) reads the result of part {}, which comes later", part,
             composite.parts[part].op.name(), result);
   return inputs + result;
 }

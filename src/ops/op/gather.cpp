@@ -14,12 +14,12 @@ void append(Shape& shape, const Shape& from, size_t first, size_t last) {
 
 // Extent of the last axis of nd indices: how many axes of data one index names.
 size_t indexLength(const InferContext& context, const Gather& gather, const Shape& data, const Shape& indices) {
-  context.check(!indices.empty() && indices.back().isConstant(), "indices {} of mode nd need a constant last extent",
-                text(indices));
+  context.check(!indices.empty() && indices.back().isConstant(),
+                "indices {} of mode nd need a last extent that is known while building", text(indices));
   const int64_t length = indices.back().constant();
   const auto room = static_cast<int64_t>(data.size()) - gather.batchDims;
   context.check(gather.batchDims < static_cast<int64_t>(indices.size()),
-                "batchDims {} leaves no index in the indices {}", gather.batchDims, text(indices));
+                "batchDims {} leaves no index axis in the indices {}", gather.batchDims, text(indices));
   context.check(length >= 1 && length <= room, "an index names {} axes, the data {} has {} after batchDims {}", length,
                 text(data), room, gather.batchDims);
   return static_cast<size_t>(length);

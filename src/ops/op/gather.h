@@ -1,4 +1,4 @@
-// Elements of a tensor picked by indices.
+// Elements of a tensor selected by indices.
 #pragma once
 
 #include "ops/operator.h"

@@ -1,4 +1,4 @@
-// Matrix product: shape rule and plain reference in double.
+// Matmul: shape rule and plain reference in double.
 #include "ops/op/matmul.h"
 
 #include "ops/contraction.h"
@@ -29,7 +29,8 @@ void MatMul::infer(InferContext& context) const {
   }
   const Extent& m = a[a.size() - (transposeA ? 1 : 2)];
   const Extent& n = b[b.size() - (transposeB ? 2 : 1)];
-  context.merge(a[a.size() - (transposeA ? 2 : 1)], b[b.size() - (transposeB ? 1 : 2)], "inner extents of the product");
+  context.merge(a[a.size() - (transposeA ? 2 : 1)], b[b.size() - (transposeB ? 1 : 2)],
+                "inner extents (K) of the matmul");
   Shape shape = context.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
   shape.push_back(m);
   shape.push_back(n);

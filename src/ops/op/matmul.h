@@ -1,4 +1,4 @@
-// Matrix product over broadcast batches, with a fused scalar epilogue.
+// Matmul over broadcast batches, with a fused scalar epilogue.
 #pragma once
 
 #include "ops/operator.h"

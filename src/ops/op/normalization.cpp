@@ -85,7 +85,7 @@ void Normalization::infer(InferContext& context) const {
     context.check(x.rank() >= 2, "groups = {} need a channel axis, the input {} has none", groups, text(x.shape));
     const Extent& channels = x.shape[kChannelAxis];
     context.check(!channels.isConstant() || channels.constant() % groups == 0,
-                  "{} channels are no multiple of groups = {}", channels.text(), groups);
+                  "{} channels are not a multiple of groups = {}", channels.text(), groups);
   }
   for (size_t i = 1; i < 3; ++i) {
     const Shape& parameter = context.input(i).shape;

@@ -27,8 +27,8 @@ void inferNd(const InferContext& context) {
   const auto& data = context.input(0).shape;
   const auto& indices = context.input(1).shape;
   const auto& updates = context.input(2).shape;
-  context.check(!indices.empty() && indices.back().isConstant(), "indices {} of mode nd need a constant last extent",
-                text(indices));
+  context.check(!indices.empty() && indices.back().isConstant(),
+                "indices {} of mode nd need a last extent that is known while building", text(indices));
   const int64_t length = indices.back().constant();
   context.check(length >= 1 && length <= static_cast<int64_t>(data.size()),
                 "an index names {} axes, the data {} has {}", length, text(data), data.size());

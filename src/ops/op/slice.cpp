@@ -50,15 +50,14 @@ void checkAxis(const InferContext& context, const Slice& slice, size_t axis, con
   std::optional<int64_t> last;
   if (start.isConstant() && stride.isConstant()) {
     last = lastPosition(start.constant(), size.constant(), stride.constant());
-    context.check(last.has_value(),
-                  "axis {}: start {}, size {} and stride {} lead beyond the positions that 64 bits can tell", axis,
-                  start.text(), size.text(), stride.text());
+    context.check(last.has_value(), "axis {}: start {}, size {} and stride {} overflow 64 bits", axis, start.text(),
+                  size.text(), stride.text());
   }
   if (slice.mode == SliceMode::kFill || !n.isConstant()) return;
-  context.check(n.constant() > 0, "axis {} of the input is empty, but {} elements are read of it", axis, size.text());
+  context.check(n.constant() > 0, "axis {} of the input is empty, but {} elements are read from it", axis, size.text());
   if (slice.mode != SliceMode::kStrict || !last) return;
   context.check(readsInside(start.constant(), *last, n.constant()),
-                "axis {}: start {}, size {} and stride {} leave the extent {}", axis, start.text(), size.text(),
+                "axis {}: start {}, size {} and stride {} exceed the extent {}", axis, start.text(), size.text(),
                 stride.text(), n.text());
 }
 
@@ -124,7 +123,7 @@ void Slice::evaluate(const EvalContext& context) const {
     const auto last = lastPosition(first, count, step);
     const bool legal =
         last && (mode == SliceMode::kStrict ? readsInside(first, *last, n) : mode == SliceMode::kFill || n > 0);
-    checkUser(legal, "slice ({}): axis {}: start {}, size {} and stride {} leave the extent {}",
+    checkUser(legal, "slice ({}): axis {}: start {}, size {} and stride {} exceed the extent {}",
               enumNames(mode)[static_cast<size_t>(mode)], axis, first, count, step, n);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t from = n == 0 ? -1 : locate(mode, first + i * step, n);

@@ -1,4 +1,4 @@
-// A place where the caller looks at a tensor.
+// A debug tensor: the caller sees its values during execution.
 #pragma once
 
 #include "ops/operator.h"

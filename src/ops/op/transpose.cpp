@@ -18,8 +18,8 @@ void Transpose::infer(InferContext& context) const {
   std::vector<bool> seen(permutation.size());
   Shape shape;
   for (const auto axis : permutation) {
-    context.check(axis >= 0 && axis < x.rank() && !seen[static_cast<size_t>(axis)], "[{}] is no permutation of 0 to {}",
-                  fmt::join(permutation, ","), x.rank() - 1);
+    context.check(axis >= 0 && axis < x.rank() && !seen[static_cast<size_t>(axis)],
+                  "[{}] is not a permutation of 0 to {}", fmt::join(permutation, ","), x.rank() - 1);
     seen[static_cast<size_t>(axis)] = true;
     shape.push_back(x.shape[static_cast<size_t>(axis)]);
   }

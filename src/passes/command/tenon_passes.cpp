@@ -23,7 +23,7 @@ const passes::Pass& passOf(const std::string& name) {
     if (pass.name == name) return pass;
     if (names.find(pass.name) == std::string::npos) names += (names.empty() ? "" : ", ") + std::string(pass.name);
   }
-  throw UserError("there is no pass '{}'; expected one of {}", name, names);
+  throw UserError("unknown pass '{}'; expected one of {}", name, names);
 }
 
 }  // namespace

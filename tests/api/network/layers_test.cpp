@@ -182,7 +182,7 @@ TEST_F(Layers, SoftMaxAxisDefaultsToTheThirdFromTheEnd) {
   EXPECT_EQ(flat->getAxes(), 1U);
   flat->setAxes(3);
   EXPECT_EQ(flat->getOutput(0)->getDimensions().nbDims, -1);
-  expectError("exactly one axis");
+  expectError("exactly one of the");
   EXPECT_EQ(operators(layer->getOutput(0)), "softmax{axis=1}");
 }
 

@@ -12,7 +12,7 @@ class NetworkFacts : public NetworkTest {};
 TEST_F(NetworkFacts, InputsAreChecked) {
   EXPECT_NE(network->addInput("x", DataType::kFLOAT, dims({1, -1})), nullptr);
   EXPECT_EQ(network->addInput("x", DataType::kFLOAT, dims({1})), nullptr);
-  expectError("there is an input 'x' already");
+  expectError("an input 'x' exists already");
   EXPECT_EQ(network->addInput(nullptr, DataType::kFLOAT, dims({1})), nullptr);
   expectError("needs a name");
   EXPECT_EQ(network->addInput("y", static_cast<DataType>(77), dims({1})), nullptr);
@@ -166,7 +166,7 @@ TEST_F(NetworkFacts, WeightsBeyondAllMemoryAreRefused) {
                                      std::pair(dims({kHuge, kHuge}), int64_t{0})}) {
     auto* constant = network->addConstant(shape, {DataType::kFLOAT, &value, count});
     EXPECT_EQ(extents(constant->getOutput(0)), std::vector<int64_t>{-99});
-    expectError("are more than any memory holds");
+    expectError("exceed the address space");
   }
 }
 

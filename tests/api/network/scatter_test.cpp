@@ -36,7 +36,7 @@ TEST_F(ScatterLayers, AxesOutsideAreRefused) {
                                     nv::ScatterMode::kELEMENT);
   layer->setAxis(2);
   EXPECT_EQ(layer->getOutput(0)->getDimensions().nbDims, -1);
-  expectError("axis 2 is none of the 2 of the data");
+  expectError("axis 2 is out of range; the data has 2 dimensions");
 }
 
 }  // namespace

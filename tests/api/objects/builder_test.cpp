@@ -65,7 +65,7 @@ TEST_F(BuilderFacts, ConfigurationKeepsWhatIsSetAndResets) {
   config->setAvgTimingIterations(0);
   expectError("at least 1");
   EXPECT_FALSE(config->setTacticSources(1U << 20));
-  expectError("no tactic source");
+  expectError("not a tactic source");
   config->reset();
   EXPECT_FALSE(config->getFlag(BuilderFlag::kFP16));
   EXPECT_EQ(config->getNbPluginsToSerialize(), 0);
@@ -113,7 +113,7 @@ TEST_F(BuilderFacts, ADynamicNetworkNeedsAProfileThatFits) {
     profile->setDimensions("frames", select, dims({4, 2}));
   }
   EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
-  expectError("axis 1 is fixed to 3 by the network");
+  expectError("the network fixes axis 1 to 3");
 }
 
 TEST_F(BuilderFacts, UnsupportedOptionsAreRefusedByName) {
@@ -238,7 +238,7 @@ TEST(PluginRegistry, UnknownLibraryHandlesAreRefused) {
     errors.texts.clear();
     registry->deregisterLibrary(handle);
     ASSERT_EQ(errors.texts.size(), 1U);
-    EXPECT_NE(errors.texts[0].find("is no handle of a loaded library; expected one that loadLibrary() returned"),
+    EXPECT_NE(errors.texts[0].find("is not the handle of a loaded library; expected one that loadLibrary() returned"),
               std::string::npos)
         << errors.texts[0];
   }

@@ -112,7 +112,7 @@ TEST_F(FixedExtents, OfADimensionWithANameCountForAllInputs) {
   range->setDimensions("b", OptProfileSelector::kMIN, dims({5, 3}));
   range->setDimensions("b", OptProfileSelector::kOPT, dims({5, 3}));
   EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
-  expectError("dimension 'batch' has no value that every input's range allows");
+  expectError("the ranges of dimension 'batch' do not overlap");
 }
 
 TEST_F(FixedExtents, FollowFromShapeValuesToo) {

@@ -57,9 +57,9 @@ TEST_F(Variables, ThatNamePassesAreComparedWithThem) {
   const Set disable("TENON_DISABLE", "fuse_pointwise,fuse_pointwize,,share_memory");
   EXPECT_NE(build(), nullptr);
   ASSERT_EQ(log.warnings.size(), 1U);
-  EXPECT_EQ(
-      log.warnings[0].find("TENON_DISABLE names 'fuse_pointwize', which is no pass and is ignored; expected names of "),
-      0U);
+  EXPECT_EQ(log.warnings[0].find(
+                "TENON_DISABLE names 'fuse_pointwize', which is not a pass and is ignored; expected names of "),
+            0U);
   EXPECT_NE(log.warnings[0].find("fuse_pointwise"), std::string::npos);
 }
 

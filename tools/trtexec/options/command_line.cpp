@@ -116,8 +116,7 @@ void checkModel(const FlagContext& context, CommandLine& line) {
   const BuildOptions& build = options.build;
   if (build.loadEngine.empty()) {
     if (options.model.onnx.empty()) {
-      line.errors.emplace_back(
-          "there is no model: give --onnx=<file> to build an engine or --loadEngine=<file> to load one");
+      line.errors.emplace_back("no model is given: --onnx=<file> builds an engine, --loadEngine=<file> loads one");
     }
     if (build.planVersionOnly) {
       line.errors.emplace_back("--getPlanVersionOnly: needs --loadEngine=<file>");

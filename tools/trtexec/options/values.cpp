@@ -46,7 +46,7 @@ T readNamed(std::string_view text, const Named<T> (&table)[kCount], std::string_
     }
     names.push_back(row.name);
   }
-  throw std::invalid_argument(fmt::format("'{}' is no {}; expected one of {}", text, what, fmt::join(names, ", ")));
+  throw std::invalid_argument(fmt::format("'{}' is not a {}; expected one of {}", text, what, fmt::join(names, ", ")));
 }
 
 std::string withoutQuotes(std::string_view text) {

@@ -132,14 +132,14 @@ void Bindings::resolveInputShape(BoundTensor& tensor) {
         engine_.getProfileShape(tensor.name.c_str(), options_.profile, nvinfer1::OptProfileSelector::kOPT);
     tensor.view.shape = toShape(best);
     if (announce_) {
-      warn("input '{}' is {} in the engine and --shapes does not speak of it: it runs as {}", tensor.name,
-           shapeText(own), shapeText(tensor.view.shape));
+      warn("input '{}' is {} in the engine and --shapes does not name it: it runs as {}", tensor.name, shapeText(own),
+           shapeText(tensor.view.shape));
     }
   } else if (wanted != nullptr) {
     tensor.view.shape = *wanted;
   }
   if (!context_.setInputShape(tensor.name.c_str(), toDims(tensor.view.shape))) {
-    throw Failure("input '{}' is {} in the engine and does not take the shape {} with optimization profile {}",
+    throw Failure("input '{}' is {} in the engine and does not accept the shape {} with optimization profile {}",
                   tensor.name, shapeText(own), shapeText(tensor.view.shape), options_.profile);
   }
 }
@@ -152,7 +152,7 @@ void Bindings::resolveShapeValues(BoundTensor& tensor) {
   if (isOpen(tensor.view.shape)) {
     tensor.view.shape = {static_cast<int64_t>(wanted == nullptr ? 1 : wanted->size())};
     if (!context_.setInputShape(name, toDims(tensor.view.shape))) {
-      throw Failure("shape input '{}' does not take {} values", name, tensor.view.shape[0]);
+      throw Failure("shape input '{}' does not accept {} values", name, tensor.view.shape[0]);
     }
   }
   const auto count = static_cast<size_t>(tensor.view.volume());
@@ -176,7 +176,7 @@ void Bindings::addInput(const char* name) {
   if (tensor.onHost) {
     resolveShapeValues(tensor);
     if (!context_.setTensorAddress(name, tensor.host.get())) {
-      throw Failure("the context does not take the values of shape input '{}'", name);
+      throw Failure("the context does not accept the values of shape input '{}'", name);
     }
   } else {
     resolveInputShape(tensor);
@@ -235,7 +235,7 @@ void Bindings::bind(nvinfer1::IExecutionContext& context) const {
     const bool done = tensor.growing ? context.setOutputAllocator(tensor.name.c_str(), tensor.growing.get())
                                      : context.setTensorAddress(tensor.name.c_str(), tensor.engineAddress());
     if (!done) {
-      throw Failure("the context does not take the address of tensor '{}'", tensor.name);
+      throw Failure("the context does not accept the address of tensor '{}'", tensor.name);
     }
   }
 }

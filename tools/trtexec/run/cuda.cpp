@@ -92,7 +92,7 @@ void selectDevice(int device) {
     info("  Device {}: \"{}\" UUID: {}", i, properties.name, uuidText(properties.uuid));
   }
   if (device >= count) {
-    throw Failure("--device={}: there is no such device; the devices are 0 to {}", device, count - 1);
+    throw Failure("--device={}: this device does not exist; the devices are 0 to {}", device, count - 1);
   }
   checkCuda(cudaSetDevice(device), fmt::format("selecting device {}", device));
   cudaDeviceProp properties{};

@@ -73,7 +73,7 @@ void InferenceStream::makeContext(nvinfer1::ICudaEngine& engine) {
   }
   if (options_.profile != 0) {
     if (!context_->setOptimizationProfileAsync(options_.profile, compute_.get())) {
-      throw Failure("--useProfile={}: the context does not take this profile", options_.profile);
+      throw Failure("--useProfile={}: the context does not accept this profile", options_.profile);
     }
     checkCuda(cudaStreamSynchronize(compute_.get()), "selecting the optimization profile");
   }

@@ -140,8 +140,8 @@ void addInput(nvinfer1::IOptimizationProfile& profile, const ITensor& input, con
   const char* name = input.getName();
   const bool given = shapes != nullptr && findShape(shapes->bySelector[1], name) != nullptr;
   if (!given) {
-    warn("input '{}' has dimensions that the model leaves open ({}), and no flag gives its shape: it is set to {}",
-         name, shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
+    warn("input '{}' has dynamic dimensions ({}), and no flag gives its shape: it is set to {}", name,
+         shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
   }
   for (size_t selector = 0; selector < 3; ++selector) {
     const Shape shape = given ? *findShape(shapes->bySelector[selector], name) : defaultShape(input);
@@ -153,7 +153,7 @@ void addInput(nvinfer1::IOptimizationProfile& profile, const ITensor& input, con
       accepted = profile.setDimensions(name, kSelectors[selector], toDims(shape));
     }
     if (!accepted) {
-      throw Failure("the optimization profile does not take the shape {} of input '{}'", shapeText(shape), name);
+      throw Failure("the optimization profile does not accept the shape {} of input '{}'", shapeText(shape), name);
     }
   }
 }
@@ -255,7 +255,7 @@ void setUpConfig(nvinfer1::IBuilderConfig& config, const BuildOptions& options) 
   if (options.tacticSourcesOn != 0 || options.tacticSourcesOff != 0) {
     const auto sources = (config.getTacticSources() | options.tacticSourcesOn) & ~options.tacticSourcesOff;
     if (!config.setTacticSources(sources)) {
-      throw Failure("--tacticSources: the builder does not take this set of sources");
+      throw Failure("--tacticSources: the builder does not accept this set of sources");
     }
   }
 }

@@ -153,7 +153,7 @@ void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stre
   nvinfer1::IExecutionContext& context = stream.context();
   for (const auto& [name, file] : options.debugTensorFiles) {
     if (!engine.isDebugTensor(name.c_str()) || !context.setTensorDebugState(name.c_str(), true)) {
-      throw Failure("--saveDebugTensors: '{}' is no debug tensor of the engine; build it with --markDebug={}", name,
+      throw Failure("--saveDebugTensors: '{}' is not a debug tensor of the engine; build it with --markDebug={}", name,
                     name);
     }
   }

@@ -1,4 +1,4 @@
-// A file behind the library's stream reader interface.
+// A file as the library's stream reader.
 #include "plan_reader.h"
 
 #include "files.h"

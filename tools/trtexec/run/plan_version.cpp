@@ -30,10 +30,10 @@ std::string versionText(int32_t version) {
 }  // namespace
 
 void printPlanVersion(const std::string& path) {
-  const files::InputFile file = readPlan(path, "is no engine");
+  const files::InputFile file = readPlan(path, "is not an engine");
   if (file.size() < kHead) {
-    throw Failure("the file '{}' is no engine: it ends after {} bytes, its header alone has {}", path, file.size(),
-                  kHead);
+    throw Failure("the file '{}' is not an engine: it has only {} bytes, but its header alone has {}", path,
+                  file.size(), kHead);
   }
   const auto* head = reinterpret_cast<const unsigned char*>(file.data());
   info("Plan was created with TensorRT version {}, by Tenon {}", versionText(readNumber(head + kInterfaceVersion)),

@@ -47,7 +47,7 @@ class ActivationLayer final
       case Type::kGELU_ERF: return ScalarExpr::of(ScalarOp::k_gelu_erf);
       case Type::kGELU_TANH: return ScalarExpr::of(ScalarOp::k_gelu_tanh);
     }
-    throw InternalError("activation type {} has no expression", static_cast<int>(type_));
+    throw InternalError("activation type {} is not supported", static_cast<int>(type_));
   }
 
   // alpha * log(exp(beta * x) + 1)

@@ -22,7 +22,7 @@ class ConcatenationLayer final
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const int rank = context.rank(context.input(0));
     const int32_t axis = axis_.value_or(std::max(rank - 3, 0));  // unset: the third axis from the end, or the first
-    context.check(axis >= 0 && axis < rank, "axis {} is none of the {} of the inputs", axis, rank);
+    context.check(axis >= 0 && axis < rank, "axis {} is out of range; the inputs have {} dimensions", axis, rank);
     std::vector<graph::ValueId> values;
     for (size_t i = 0; i < context.inputCount(); ++i) values.push_back(context.input(i));
     std::vector<graph::ValueId*> pointers;

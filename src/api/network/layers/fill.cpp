@@ -39,13 +39,14 @@ class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv:
         context.has(0) ? Shape(context.contents(0, "dimensions")) : toShape(fromApi(dims_, name() + ": dimensions", 0));
     std::vector<graph::ValueId> inputs;
     if (context.has(1) || context.has(2)) {
-      context.check(context.has(1) && context.has(2), "alpha (input 1) and beta (input 2) come together");
+      context.check(context.has(1) && context.has(2), "alpha (input 1) and beta (input 2) must be set together");
       op.type = context.type(context.input(1)).dtype;
       inputs = {context.input(1), context.input(2)};
     } else {
       op.type = fromApi(toType_);
       op.start = integers_ ? static_cast<double>(alphaInt_) : alpha_;
-      context.check(op.shape.size() <= 1, "without alpha and beta as inputs only one dimension can be filled, got {}",
+      context.check(op.shape.size() <= 1,
+                    "a fill of more than one dimension needs alpha and beta as inputs; got {} dimensions",
                     text(op.shape));
       op.deltas.assign(op.shape.size(), integers_ ? static_cast<double>(betaInt_) : beta_);
     }

@@ -26,8 +26,8 @@ class GatherLayer final : public LayerOf<nv::IGatherLayer, nv::apiv::VGatherLaye
     op.mode = mapEnum(kModes, mode_, "gather mode");
     op.batchDims = elementWiseDims_;
     if (mode_ != nv::GatherMode::kND) {
-      context.check(axis_ >= 0 && axis_ < context.rank(data), "axis {} is none of the {} of the data", axis_,
-                    context.rank(data));
+      context.check(axis_ >= 0 && axis_ < context.rank(data), "axis {} is out of range; the data has {} dimensions",
+                    axis_, context.rank(data));
       op.axis = axis_;
     }
     return {context.add(op, {data, context.input(1)})};

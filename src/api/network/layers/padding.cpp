@@ -19,8 +19,8 @@ class PaddingLayer final : public LayerOf<nv::IPaddingLayer, nv::apiv::VPaddingL
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const graph::ValueId x = context.input(0);
     Shape size = context.shape(x);
-    context.check(pre_.nbDims == 2 && post_.nbDims == 2, "the paddings {} and {} must have 2 entries", text(pre_),
-                  text(post_));
+    context.check(pre_.nbDims == 2 && post_.nbDims == 2, "the pre-padding {} and post-padding {} must have 2 entries",
+                  text(pre_), text(post_));
     context.check(size.size() >= 2, "the input has {} dimensions; expected at least 2", size.size());
     ops::Slice op;
     op.start.assign(size.size(), Extent(0));

@@ -38,17 +38,19 @@ class PoolingLayer final : public LayerOf<nv::IPoolingLayer, nv::apiv::VPoolingL
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const graph::ValueId x = context.input(0);
     const int rank = window_.nbDims;
-    context.check(rank >= 1 && rank <= 3 && context.rank(x) == rank + 2,
-                  "the window {} does not fit an input with {} dimensions; expected [N,C] and as many spatial ones",
-                  text(window_), context.rank(x));
+    context.check(
+        rank >= 1 && rank <= 3 && context.rank(x) == rank + 2,
+        "the window {} does not fit an input with {} dimensions; expected [N,C] and one spatial dimension per window "
+        "entry",
+        text(window_), context.rank(x));
     const auto dims = [&](const nv::Dims& value, int64_t lowest, int64_t fill, const char* what) {
       return windowDims(value, rank, lowest, fill, fmt::format("{}: {}", name(), what));
     };
     const Window window{dims(window_, 1, 1, "window"),
                         Dims::of(std::vector<int64_t>(static_cast<size_t>(rank), 1)),
                         dims(stride_, 1, 1, "stride"),
-                        dims(prePadding_, 0, 0, "padding in front"),
-                        dims(postPadding_, 0, 0, "padding behind"),
+                        dims(prePadding_, 0, 0, "pre-padding"),
+                        dims(postPadding_, 0, 0, "post-padding"),
                         mode_};
     const Shape& shape = context.shape(x);
     Padding padding = samePadding(window, Shape(shape.begin() + 2, shape.end()));

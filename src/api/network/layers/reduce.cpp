@@ -24,7 +24,7 @@ class ReduceLayer final : public LayerOf<nv::IReduceLayer, nv::apiv::VReduceLaye
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const graph::ValueId x = context.input(0);
-    context.check(op_ != nv::ReduceOperation::kNONE, "the operation kNONE is for collective layers");
+    context.check(op_ != nv::ReduceOperation::kNONE, "the operation kNONE is only for collective layers");
     ops::Reduce op;
     op.op = mapEnum(kOperations, op_, "operation");
     op.axes = context.axes(axes_, context.rank(x), "axes mask");

@@ -41,8 +41,8 @@ class ScaleLayer final : public LayerOf<nv::IScaleLayer, nv::apiv::VScaleLayer, 
     const int rank = static_cast<int>(x.size());
     Dims dims;
     if (mode_ == nv::ScaleMode::kUNIFORM) return dims;
-    context.check(channelAxis_ >= 0 && channelAxis_ < rank, "the channel axis {} is none of the {} of the input",
-                  channelAxis_, rank);
+    context.check(channelAxis_ >= 0 && channelAxis_ < rank,
+                  "the channel axis {} is out of range; the input has {} dimensions", channelAxis_, rank);
     for (int axis = channelAxis_; axis < rank; ++axis) {
       const Extent& extent = x[static_cast<size_t>(axis)];
       if (mode_ == nv::ScaleMode::kCHANNEL && axis > channelAxis_) {

@@ -23,8 +23,8 @@ class ScatterLayer final : public LayerOf<nv::IScatterLayer, nv::apiv::VScatterL
     ops::Scatter op;
     op.mode = mapEnum(kModes, mode_, "scatter mode");
     if (mode_ == nv::ScatterMode::kELEMENT) {
-      context.check(axis_ >= 0 && axis_ < context.rank(data), "axis {} is none of the {} of the data", axis_,
-                    context.rank(data));
+      context.check(axis_ >= 0 && axis_ < context.rank(data), "axis {} is out of range; the data has {} dimensions",
+                    axis_, context.rank(data));
       op.axis = axis_;
     }
     return {context.add(op, {data, context.input(1), context.input(2)})};

@@ -53,7 +53,7 @@ class ShuffleLayer final : public LayerOf<nv::IShuffleLayer, nv::apiv::VShuffleL
     std::iota(identity.begin(), identity.end(), 0);
     if (order == identity) return value;
     context.check(std::is_permutation(order.begin(), order.end(), identity.begin()),
-                  "the {} transpose [{}] is no permutation of {} axes", which, fmt::join(order, ","), rank);
+                  "the {} transpose [{}] is not a permutation of {} axes", which, fmt::join(order, ","), rank);
     return context.add(ops::Transpose{std::move(order)}, {value});
   }
 
@@ -65,7 +65,8 @@ class ShuffleLayer final : public LayerOf<nv::IShuffleLayer, nv::apiv::VShuffleL
         context.check(wildcard == wanted.size(), "the reshape dimensions {} have more than one -1", text(wanted));
         wildcard = i;
       } else if (wanted[i].isConstant(0) && zeroCopies_) {
-        context.check(i < from.size(), "the reshape dimensions {} copy dimension {} of an input with {} dimensions",
+        context.check(i < from.size(),
+                      "the 0 in the reshape dimensions {} copies dimension {} of an input with {} dimensions",
                       text(wanted), i, from.size());
         wanted[i] = from[i];
       }
@@ -84,7 +85,8 @@ class ShuffleLayer final : public LayerOf<nv::IShuffleLayer, nv::apiv::VShuffleL
     });
     const Extent volume = product(rest);
     const Extent divisor = product(others);
-    context.check(!divisor.isConstant(0), "the -1 in the reshape dimensions {} of an input {} has no one answer",
+    context.check(!divisor.isConstant(0),
+                  "the -1 in the reshape dimensions {} of an input {} is ambiguous, because another extent is 0",
                   text(wanted), text(from));
     const Extent quotient = floorDiv(volume, divisor);
     const bool fixed = volume.isConstant() && divisor.isConstant();

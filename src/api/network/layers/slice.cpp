@@ -74,7 +74,8 @@ class SliceLayer final : public LayerOf<nv::ISliceLayer, nv::apiv::VSliceLayer, 
     std::vector<size_t> axes;
     for (const int64_t axis : given) {
       const auto signedRank = static_cast<int64_t>(rank);
-      context.check(axis >= -signedRank && axis < signedRank, "axis {} is none of the {} of the input", axis, rank);
+      context.check(axis >= -signedRank && axis < signedRank, "axis {} is out of range; the input has {} dimensions",
+                    axis, rank);
       axes.push_back(static_cast<size_t>(axis < 0 ? axis + signedRank : axis));
     }
     return axes;

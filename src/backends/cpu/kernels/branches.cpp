@@ -1,4 +1,4 @@
-// Convolutions of one input, over one pass of it.
+// Sibling convolutions of one input in one kernel, which reads the input once.
 #include "backends/cpu/kernels/common/convolution_tiles.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
@@ -11,7 +11,7 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);
   const auto* composite = op.as<ops::Composite>();
   if (composite == nullptr || composite->parts.empty() || composite->outputs.size() != composite->parts.size()) {
-    throw Unsupported("cpu.branches computes convolutions side by side, the plan asks for {}", op.text());
+    throw Unsupported("cpu.branches computes sibling convolutions, the plan asks for {}", op.text());
   }
   std::vector<ConvolutionPart> parts;
   for (size_t p = 0; p < composite->parts.size(); ++p) {

@@ -16,7 +16,8 @@ struct DepthwiseKernel final : runtime::Kernel {
     const auto& w = load.constants[1];
     if (w.data == nullptr || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups ||
         w.dims.count(2, 4) > static_cast<int64_t>(kMostTaps)) {
-      throw Unsupported("cpu.depthwise needs constant weights of one channel a group and at most {} taps", kMostTaps);
+      throw Unsupported("cpu.depthwise needs constant weights of one channel a group and at most {} window elements",
+                        kMostTaps);
     }
     if (op.hasBias && load.constants[2].data == nullptr)
       throw Unsupported("cpu.depthwise needs a bias that is a constant");

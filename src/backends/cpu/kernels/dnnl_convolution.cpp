@@ -174,7 +174,7 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
   if (!inside && op.epilogue.empty()) return;  // the same as inside
   if (inside && allInPadding && !extras.empty()) {
     throw dnnl::error(dnnl_unimplemented,
-                      "oneDNN 2.6 reads operands of the epilogue wrongly behind windows that lie in the padding");
+                      "oneDNN 2.6 computes epilogues with operands wrongly where a window lies in the padding");
   }
   const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
   const auto attributes = epilogue_.configure(extras, y, inside);
@@ -195,7 +195,9 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
     eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before,
                                 after);
   }
-  if (isRefused) throw dnnl::error(dnnl_unimplemented, "only the reference takes blocks of channels");
+  if (isRefused)
+    throw dnnl::error(dnnl_unimplemented,
+                      "only oneDNN's reference implementation supports channel-blocked layouts here");
 }
 
 template <typename Op>
@@ -230,7 +232,8 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   const auto& w = shapes.inputs[1].dims;
   const bool isNothing = shapes.inputs[0].dims.count() == 0 || w.count() == 0;
   if (isNothing)
-    throw Unsupported("oneDNN leaves the result of {} over {} as it was", Op::kName, shapes.inputs[0].dims.text());
+    throw Unsupported("oneDNN does not write the output of {} over the empty input {}", Op::kName,
+                      shapes.inputs[0].dims.text());
   const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
   const bool isSmall = runsAlone(pixels(shapes.outputs[0].dims) * w.count() /

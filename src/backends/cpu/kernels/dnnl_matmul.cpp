@@ -1,4 +1,4 @@
-// Matrix products through oneDNN.
+// Matmul through oneDNN.
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
@@ -163,7 +163,7 @@ size_t MatMulInstance::configure(const runtime::Shapes& shapes) {
   implementation_.clear();
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
-  if (depth == 0) throw Unsupported("oneDNN multiplies no matrices with an inner extent of 0");
+  if (depth == 0) throw Unsupported("oneDNN does not support a matmul with K = 0");
   const auto showWay = [&](size_t way, const auto& see) {
     const auto o = describe(shapes, kWays[way]);
     eachImplementation<dnnl::matmul>(see, epilogue_.configure(o.extras, o.output, o.inside), o.a, o.b, o.y);

@@ -25,7 +25,8 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     const auto& y = shapes.outputs[0];
     empty_ = y.dims.count() == 0;
     if (empty_) return 0;
-    if (x.dims.count() == 0) throw Unsupported("oneDNN leaves the result of pooling over {} as it was", x.dims.text());
+    if (x.dims.count() == 0)
+      throw Unsupported("oneDNN does not write the output of pooling over the empty input {}", x.dims.text());
     const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
     dnnl::memory::dims strides, before, after;
     for (int i = 0; i < x.dims.rank - 2; ++i) {

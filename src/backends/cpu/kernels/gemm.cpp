@@ -1,4 +1,4 @@
-// Matrix products: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other
+// Matmul: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other
 // at each launch.
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"

@@ -1,4 +1,4 @@
-// Reductions of f32 with scalar work in front: values come block by block and are added up while they are in the first
+// Reductions of f32 with a pointwise prologue: values are computed block by block and reduced while they are in the L1
 // cache.
 #include <algorithm>
 #include <limits>

@@ -20,8 +20,9 @@ class PoolingInstance final : public runtime::KernelInstance {
     const auto& x = shapes.inputs[0].dims;
     const auto& y = shapes.outputs[0].dims;
     if (x.rank != 4 || op_.window[0] * op_.window[1] > kMostTaps)
-      throw Unsupported("cpu.pooling: windows of {} axes", x.rank - 2);
-    if (x.count() == 0 && y.count() != 0) throw Unsupported("cpu.pooling: windows over {}", x.text());
+      throw Unsupported("cpu.pooling: the window has {} axes", x.rank - 2);
+    if (x.count() == 0 && y.count() != 0)
+      throw Unsupported("cpu.pooling: an input of shape {} is not supported", x.text());
     const int64_t block = channelBlock(shapes.inputs[0].layout);
     if (x[1] % block != 0) throw Unsupported("cpu.pooling: {} channels in blocks of {}", x[1], block);
     channels_ = block > 1 ? block : x[1];  // blocks of channels are images of their own, channels-last

@@ -1,4 +1,4 @@
-// Deconvolution whose windows do not overlap (the stride is the window), over channels-last images: one product of
+// Deconvolution whose windows do not overlap (the stride is the window), over channels-last images: one matmul of
 // pixels and channels per row of the window, whose columns lie side by side in the result.
 #include <cstring>
 
@@ -15,7 +15,7 @@ struct UpsampleKernel final : runtime::Kernel {
   UpsampleKernel(const ops::Deconvolution& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
     if (w.data == nullptr || w.dims.rank != 4 || op.groups != 1)
-      throw Unsupported("cpu.upsample needs constant weights of images and one group");
+      throw Unsupported("cpu.upsample needs constant weights of 2 spatial dimensions and one group");
     if (op.hasBias && load.constants[2].data == nullptr)
       throw Unsupported("cpu.upsample needs a bias that is a constant");
     weights = w.dims;
@@ -58,7 +58,7 @@ class UpsampleInstance final : public runtime::KernelInstance {
     epilogue_.configure("cpu.upsample", y, extras, 1);
     operands_ = epilogue_.operands();
     if (std::find(operands_.begin(), operands_.end(), TileEpilogue::Operand::kMatrix) != operands_.end()) {
-      throw Unsupported("cpu.upsample: an operand of the epilogue as large as the result {}", y.text());
+      throw Unsupported("cpu.upsample: an epilogue operand has the size of the result {}", y.text());
     }
     rows_ = x[0] * x[2];
     width_ = x[3];

@@ -1,5 +1,5 @@
 // Convolution by 3x3 windows of stride 1 over channels-last images, by Winograd's F(4x4, 3x3): transform patches, 36
-// matrix products, transform back with bias and epilogue.
+// matmuls, transform back with bias and epilogue.
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"

@@ -29,7 +29,7 @@ class BranchesTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Composite>();
     if (op == nullptr || op->parts.size() < 2 || op->outputs.size() != op->parts.size()) {
-      return compile::no("it computes several results of one input");
+      return compile::no("it computes sibling convolutions of one input");
     }
     const auto& front = op->parts[0];
     const auto* first = front.op.as<ops::Convolution>();
@@ -40,19 +40,20 @@ class BranchesTactic final : public SimpleTactic {
       if (first == nullptr || convolution == nullptr) return compile::no("it computes convolutions");
       const bool reads = std::any_of(operands.begin(), operands.end(), [](int32_t operand) { return operand < 0; });
       if (reads || operands.size() < 2 || operands[0] != front.inputs[0] || op->outputs[p] != static_cast<int32_t>(p)) {
-        return compile::no("the convolutions do not stand side by side");
+        return compile::no("the parts are not sibling convolutions of one input");
       }
       const auto& w = problem.inputs[static_cast<size_t>(operands[1])].dims;
       const auto& window = problem.inputs[static_cast<size_t>(front.inputs[1])].dims;
-      if (!isAlike(*first, window, *convolution, w)) return compile::no("windows of two kinds");
+      if (!isAlike(*first, window, *convolution, w)) return compile::no("the convolutions differ in their windows");
       const auto own = problemOf(problem, op->parts[p], problem.outputs[p]);
       if (const auto is = isTiledConvolution(own, *convolution); !is) return is;
       if (w.count(2, 4) > kMostTileTaps)
-        return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
+        return compile::no("a window of {} elements; at most {} are supported", w.count(2, 4), kMostTileTaps);
       partial += w[0] % kPanel != 0 ? 1 : 0;
     }
     // Whole panels gain nothing: libraries compute them one by one as fast.
-    if (partial < 2) return compile::no("no two of the convolutions have columns that would share a panel");
+    if (partial < 2)
+      return compile::no("no two of the convolutions have output channels that would share a packed panel");
     return compile::yes();
   }
 

@@ -13,8 +13,9 @@ class ConvolutionTactic final : public TiledConvolution {
  private:
   compile::Support takesWindow(const ops::Convolution& op, const Dims& w) const override {
     if (w.count(2, 4) > kMostTileTaps)
-      return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTileTaps);
-    if (w[0] / op.groups < 4) return compile::no("{} output channels in a group; panels want 4", w[0] / op.groups);
+      return compile::no("a window of {} elements; at most {} are supported", w.count(2, 4), kMostTileTaps);
+    if (w[0] / op.groups < 4)
+      return compile::no("{} output channels in a group; at least 4 are needed", w[0] / op.groups);
     return compile::yes();
   }
 

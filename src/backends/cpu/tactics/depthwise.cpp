@@ -14,7 +14,8 @@ class DepthwiseTactic final : public TiledConvolution {
       return compile::no("weights {} of {} groups are not depthwise", w.text(), op.groups);
     }
     constexpr int64_t kMostTaps = 128;
-    if (w.count(2, 4) > kMostTaps) return compile::no("a window of {} taps; at most {}", w.count(2, 4), kMostTaps);
+    if (w.count(2, 4) > kMostTaps)
+      return compile::no("a window of {} elements; at most {} are supported", w.count(2, 4), kMostTaps);
     return compile::yes();
   }
 };

@@ -11,8 +11,9 @@ class LrnTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Lrn>();
     if (op == nullptr) return compile::no("it computes LRN");
-    if (op->window % 2 == 0) return compile::no("a window of {}; it takes odd ones", op->window);
-    if (problem.inputs[0].dims.rank != 4) return compile::no("{} axes; it takes 4", problem.inputs[0].dims.rank);
+    if (op->window % 2 == 0) return compile::no("a window of {}; only odd windows are supported", op->window);
+    if (problem.inputs[0].dims.rank != 4)
+      return compile::no("{} dimensions; only 4 are supported", problem.inputs[0].dims.rank);
     return onlyF32(problem);
   }
 };

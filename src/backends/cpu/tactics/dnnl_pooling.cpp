@@ -11,21 +11,22 @@ class PoolingTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pooling>();
     if (op == nullptr) return compile::no("it computes pooling");
-    if (op->type == ops::PoolingType::kMaxAverageBlend) return compile::no("it has no blend of maximum and average");
+    if (op->type == ops::PoolingType::kMaxAverageBlend)
+      return compile::no("blended maximum and average pooling is not supported");
     if (op->type == ops::PoolingType::kAverage && !op->exclusive && op->ceilMode) {
-      return compile::no("windows beyond the padding count cells differently");
+      return compile::no("with ceil mode, windows that reach beyond the padding are averaged differently");
     }
     for (size_t i = 0; i < op->window.size(); ++i) {
       for (const auto* padding : {&op->prePadding, &op->postPadding}) {
         if (padding->empty()) continue;
-        if (!(*padding)[i].isConstant()) return compile::no("padding depends on the shape");
+        if (!(*padding)[i].isConstant()) return compile::no("the padding depends on a dynamic extent");
         if ((*padding)[i].constant() < 0 || (*padding)[i].constant() >= op->window[i]) {
           return compile::no("padding of {} with a window of {}", (*padding)[i].constant(), op->window[i]);
         }
       }
     }
     if (op->ceilMode && !isLastWindowInside(*op, problem))
-      return compile::no("rounding up leaves a window behind the padding");
+      return compile::no("with ceil mode, a window begins beyond the padding");
     return onlyF32(problem);
   }
 

@@ -14,8 +14,9 @@ class GatherTactic final : public SimpleTactic {
     const auto* op = problem.op.as<ops::Gather>();
     if (op == nullptr) return compile::no("it computes gather");
     if (op->mode != ops::GatherMode::kDefault || op->batchDims != 0)
-      return compile::no("it gathers along one axis without batch axes");
-    if (bits(problem.inputs[0].dtype) < 8) return compile::no("elements of {} bits", bits(problem.inputs[0].dtype));
+      return compile::no("only gather along one axis without batch axes is supported");
+    if (bits(problem.inputs[0].dtype) < 8)
+      return compile::no("elements of {} bits are not supported", bits(problem.inputs[0].dtype));
     return compile::yes();
   }
 

@@ -1,4 +1,4 @@
-// When the own product of packed panels can be used.
+// When the own matmul over packed panels can be used.
 #include "backends/cpu/tactics/common/tile_support.h"
 #include "ops/op/matmul.h"
 
@@ -11,7 +11,7 @@ class GemmTactic final : public SimpleTactic {
 
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
-    if (op == nullptr) return compile::no("it computes matrix products");
+    if (op == nullptr) return compile::no("it computes matmul");
     if (const auto fits = tileEpilogueFits(problem, op->epilogue, 2, problem.outputs[0].dims.rank - 1); !fits)
       return fits;
     return onlyF32(problem);

@@ -14,11 +14,11 @@ namespace {
 // Whether the tensor can be in the format: images in blocks of channels have whole ones.
 compile::Support canBe(const compile::TensorDesc& tensor, Layout format) {
   const int64_t block = channelBlock(format);
-  if (!format.isDense() && block == 1) return compile::no("{} is padded", tenon::name(format));
+  if (!format.isDense() && block == 1) return compile::no("layout {} is padded", tenon::name(format));
   if (tensor.dims.rank < 3 && format != Layout::kLinear)
-    return compile::no("{} axes have no {} form", tensor.dims.rank, tenon::name(format));
+    return compile::no("a tensor of {} dimensions has no {} layout", tensor.dims.rank, tenon::name(format));
   if (block > 1 && (tensor.dims.rank != 4 || tensor.dims[1] % block != 0)) {
-    return compile::no("{} is no image of whole blocks of {} channels", tensor.dims.text(), block);
+    return compile::no("{} is not a 4-D tensor whose channels divide into blocks of {}", tensor.dims.text(), block);
   }
   return compile::yes();
 }
@@ -29,18 +29,19 @@ class MovementTactic final : public SimpleTactic {
 
   compile::Support supports(const compile::Problem& problem) const override {
     for (const auto& input : problem.inputs) {
-      if (bits(input.dtype) < 8) return compile::no("elements of {} bits", bits(input.dtype));
+      if (bits(input.dtype) < 8) return compile::no("elements of {} bits are not supported", bits(input.dtype));
     }
     if (const auto* slice = problem.op.as<ops::Slice>()) {
       if (slice->mode != ops::SliceMode::kStrict && slice->mode != ops::SliceMode::kFill) {
-        return compile::no("slice mode {}; it copies and fills",
+        return compile::no("slice mode {}; only strict bounds and fill are supported",
                            enumNames(slice->mode)[static_cast<size_t>(slice->mode)]);
       }
       return compile::yes();
     }
     if (const auto* reformat = problem.op.as<ops::Reformat>()) {
       const int64_t blocks[] = {channelBlock(reformat->from), channelBlock(reformat->to)};
-      if (blocks[0] != blocks[1] && std::min(blocks[0], blocks[1]) > 1) return compile::no("blocks of two sizes");
+      if (blocks[0] != blocks[1] && std::min(blocks[0], blocks[1]) > 1)
+        return compile::no("the input and the output have different channel block sizes");
       const auto from = canBe(problem.inputs[0], reformat->from);
       return from ? canBe(problem.inputs[0], reformat->to) : from;
     }

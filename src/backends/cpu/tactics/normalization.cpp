@@ -26,7 +26,8 @@ class NormalizationTactic final : public SimpleTactic {
         started = true;
         continue;
       }
-      if (started && !counts) return compile::no("axis {} lies behind an axis of the statistics and has its own", axis);
+      if (started && !counts)
+        return compile::no("the normalized axes are not innermost: axis {} is not normalized", axis);
       started = started || counts;
     }
     return onlyF32(problem);

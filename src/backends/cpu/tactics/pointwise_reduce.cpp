@@ -1,4 +1,4 @@
-// When the reduction with scalar work in front can be used.
+// When the reduction with a pointwise prologue can be used.
 #include "backends/cpu/kernels/common/pointwise_reduce.h"
 
 #include "backends/cpu/tactics/common/scalar_work.h"
@@ -21,7 +21,7 @@ class PointwiseReduceTactic final : public SimpleTactic {
     constexpr size_t kBuffers = 47;  // of a block; the loops take one more
     const auto support = scalarWorkSupport(op->expr, problem, kBuffers);
     if (!support) return support;
-    if (candidates(problem).empty()) return compile::no("no run of {} values lies along one axis", kShortRun);
+    if (candidates(problem).empty()) return compile::no("no axis has {} contiguous values to reduce", kShortRun);
     return compile::yes();
   }
 

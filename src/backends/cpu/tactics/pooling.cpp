@@ -13,18 +13,18 @@ class PoolingTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pooling>();
     if (op == nullptr) return compile::no("it computes pooling");
-    if (op->window.size() != 2) return compile::no("{} spatial axes; it walks images", op->window.size());
-    if (op->type == ops::PoolingType::kMaxAverageBlend) return compile::no("it has no blend of maximum and average");
+    if (op->window.size() != 2) return compile::no("{} spatial dimensions; only 2 are supported", op->window.size());
+    if (op->type == ops::PoolingType::kMaxAverageBlend)
+      return compile::no("blended maximum and average pooling is not supported");
     // With rounding up a window may lie outside altogether, and then cells are counted differently.
-    if (op->ceilMode && !isWithin(*op, problem))
-      return compile::no("rounding up leaves windows that reach beyond the image");
+    if (op->ceilMode && !isWithin(*op, problem)) return compile::no("with ceil mode, windows reach beyond the input");
     constexpr int64_t kMostTaps = 1024;
     if (op->window[0] * op->window[1] > kMostTaps)
-      return compile::no("a window of {} cells; at most {}", op->window[0] * op->window[1], kMostTaps);
+      return compile::no("a window of {} elements; at most {} are supported", op->window[0] * op->window[1], kMostTaps);
     for (size_t i = 0; i < 2; ++i) {
       for (const auto* padding : {&op->prePadding, &op->postPadding}) {
         if (padding->empty()) continue;
-        if (!(*padding)[i].isConstant()) return compile::no("padding depends on the shape");
+        if (!(*padding)[i].isConstant()) return compile::no("the padding depends on a dynamic extent");
         if ((*padding)[i].constant() < 0 || (*padding)[i].constant() >= op->window[i]) {
           return compile::no("padding of {} with a window of {}", (*padding)[i].constant(), op->window[i]);
         }

@@ -12,7 +12,8 @@ class ScatterTactic final : public SimpleTactic {
 
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::Scatter>() == nullptr) return compile::no("it computes scatter");
-    if (bits(problem.inputs[0].dtype) < 8) return compile::no("elements of {} bits", bits(problem.inputs[0].dtype));
+    if (bits(problem.inputs[0].dtype) < 8)
+      return compile::no("elements of {} bits are not supported", bits(problem.inputs[0].dtype));
     return compile::yes();
   }
 };

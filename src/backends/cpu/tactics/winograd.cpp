@@ -10,7 +10,7 @@ class WinogradTactic final : public TiledConvolution {
 
  private:
   compile::Support takesWindow(const ops::Convolution& op, const Dims& w) const override {
-    if (w[2] != 3 || w[3] != 3) return compile::no("a window of {}; it has 3x3", w.text());
+    if (w[2] != 3 || w[3] != 3) return compile::no("a window of {}; only 3x3 is supported", w.text());
     if (op.groups != 1) return compile::no("{} groups", op.groups);
     for (const auto* list : {&op.strides, &op.dilations}) {
       for (const int64_t value : *list) {
@@ -19,7 +19,8 @@ class WinogradTactic final : public TiledConvolution {
     }
     constexpr int64_t kFewChannels = 16;
     if (w[1] < kFewChannels || w[0] < kFewChannels) {
-      return compile::no("fewer than {} channels: the transforms would cost more", kFewChannels);
+      return compile::no("fewer than {} channels: the Winograd transforms would cost more than they save",
+                         kFewChannels);
     }
     return compile::yes();
   }

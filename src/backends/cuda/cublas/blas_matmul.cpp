@@ -36,7 +36,7 @@ cudaDataType_t blasType(DataType type) {
   if (type == DataType::kF32) return CUDA_R_32F;
   if (type == DataType::kF16) return CUDA_R_16F;
   if (type == DataType::kBF16) return CUDA_R_16BF;
-  throw Unsupported("cuBLASLt: operands of {}; it computes f32, f16 and bf16", name(type));
+  throw Unsupported("cuBLASLt: operands of {}; f32, f16 and bf16 are supported", name(type));
 }
 
 // Whether the operand is a vector along the last axis of the result.
@@ -158,16 +158,16 @@ std::string blasRefusal(const ops::MatMul&, const runtime::Shapes& shapes) {
     if (input.dtype != type) return fmt::format("operands of {} and {}", name(type), name(input.dtype));
   }
   if (type != DataType::kF32 && type != DataType::kF16 && type != DataType::kBF16) {
-    return fmt::format("operands of {}; it computes f32, f16 and bf16", name(type));
+    return fmt::format("operands of {}; f32, f16 and bf16 are supported", name(type));
   }
   if (y.dtype != type && (y.dtype != DataType::kF32 || shapes.inputs.size() != 2))
-    return fmt::format("a result of {} from operands of {}", name(y.dtype), name(type));
+    return fmt::format("a result of {} for operands of {} is not supported", name(y.dtype), name(type));
   for (size_t i = 0; i < 2; ++i) {
     const auto& dims = shapes.inputs[i].dims;
     if (dims.count() == 0) return fmt::format("operand {} is empty", i);
     if (batchOf(dims) != 1 && batchOf(dims) != batchOf(y.dims))
-      return fmt::format("operand {} broadcasts some batch axes and not others", i);
-    if (shapes.inputs[i].layout != Layout::kLinear) return "an operand that is not in rows";
+      return fmt::format("operand {} broadcasts only some of the batch axes", i);
+    if (shapes.inputs[i].layout != Layout::kLinear) return "an operand is not in a linear layout";
   }
   return {};
 }
@@ -214,7 +214,7 @@ std::string BlasChoice::text() const {
 }
 
 BlasChoice BlasChoice::parse(std::string_view text) {
-  TextReader in(text, "parameters of a cuBLASLt product");
+  TextReader in(text, "parameters of a cuBLASLt matmul");
   BlasChoice choice;
   const auto how = in.identifier();
   choice.parted = how == "parted";
@@ -248,7 +248,7 @@ BlasProduct::BlasProduct(const BlasShape& shape, const BlasEpilogue& epilogue, b
   const auto& lt = blasLt();
   check(lt.matmulDescCreate(&operation_, compute_, CUDA_R_32F), "cublasLtMatmulDescCreate");
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check(lt.matmulDescSetAttribute(operation_, attribute, &value, sizeof value), "an attribute of a product");
+    check(lt.matmulDescSetAttribute(operation_, attribute, &value, sizeof value), "an attribute of a matmul");
   };
   const cublasOperation_t first = shape.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = shape.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N;

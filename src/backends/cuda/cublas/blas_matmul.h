@@ -1,4 +1,4 @@
-// Matrix products for cuBLASLt: extents, what an epilogue is to it, algorithms as text.
+// Matmul as cuBLASLt describes it: extents, epilogues, algorithms as text.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Convolutions of points through the kernel for matrix products.
+// Pointwise (1x1) convolutions through cuBLASLt's matmul.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cublas/point_convolution.h"
 #include "backends/cuda/kernels/common/kernel_row.h"

@@ -1,4 +1,4 @@
-// Convolutions of points, whose epilogue cuBLASLt knows, as matrix products of channels-last tensors.
+// Pointwise (1x1) convolutions of channels-last tensors as matmuls, with the epilogues that cuBLASLt has.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cublas/point_convolution.h"
 #include "backends/cuda/tactics/tactic_util.h"
@@ -50,7 +50,7 @@ class PointTactic final : public compile::Tactic {
     if (!matrices.point().refusal.empty()) return no("{}", matrices.point().refusal);
     const auto refusal = blasRefusal(matrices.point().product, matrices.shapes());
     if (!refusal.empty()) return no("{}", refusal);
-    return matrices.epilogue() ? yes() : no("cuBLASLt has no such epilogue");
+    return matrices.epilogue() ? yes() : no("cuBLASLt does not support this epilogue");
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {
     const Matrices matrices(*problem.op.as<ops::Convolution>(), problem);

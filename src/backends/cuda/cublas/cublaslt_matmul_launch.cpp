@@ -1,4 +1,4 @@
-// Matrix products through cuBLASLt; an epilogue that it lacks by a generated kernel over the result in place. Columns
+// Matmul through cuBLASLt; an epilogue that it lacks runs in place as a generated kernel. Columns
 // that are no whole packs cost it more than a copy of the result: then whole packs are computed apart from the rest.
 #include <mutex>
 #include <utility>
@@ -21,7 +21,7 @@ class MatMulKernel final : public runtime::Kernel {
     const std::string_view params = load.record.params;
     const auto split = params.find(';');
     if (split == std::string_view::npos)
-      throw UserError("parameters of a cuBLASLt product: '{}' lacks the extents behind ';'", params);
+      throw UserError("parameters of a cuBLASLt matmul: '{}' has no extents after ';'", params);
     choice = BlasChoice::parse(params.substr(0, split));
     tunedFor = params.substr(split + 1);
     if (choice.parted) copies = std::make_unique<const Module>(code_, copyCode());
@@ -68,7 +68,7 @@ class MatMulInstance final : public runtime::KernelInstance {
       whole_ = 0;
       apart_ = !kernel_.op.epilogue.empty();
       epilogue_ = {};
-      if (!prepare(shape, {})) throw Unsupported("cuBLASLt has no algorithm for a product of {}", shape.text());
+      if (!prepare(shape, {})) throw Unsupported("cuBLASLt has no algorithm for a matmul of {}", shape.text());
       if (apart_) configureEpilogue(shapes);
     } else {
       apart_ = false;
@@ -110,7 +110,7 @@ class MatMulInstance final : public runtime::KernelInstance {
     const auto resultBytes = static_cast<size_t>(bits(shape.result) / 8);
     const int64_t columns = std::exchange(shape.n, shape.n - whole_);
     rest_ = std::make_unique<BlasProduct>(shape, epilogue_, kernel_.choice.tf32, columns);
-    if (!rest_->useFirst()) throw Unsupported("cuBLASLt has no algorithm for a product of {}", shape.text());
+    if (!rest_->useFirst()) throw Unsupported("cuBLASLt has no algorithm for a matmul of {}", shape.text());
     restOfWeights_ = static_cast<size_t>(whole_ * shape.k) * operandBytes;
     restOfResult_ = static_cast<size_t>(whole_) * resultBytes;
     widens_ = shape.result != shape.type;

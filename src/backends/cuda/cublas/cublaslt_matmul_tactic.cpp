@@ -1,5 +1,5 @@
-// When cuBLASLt multiplies matrices: one candidate per algorithm of its heuristic, and as many more as the problem asks
-// for.
+// When the matmul of cuBLASLt can be used: one candidate per algorithm of its heuristic, and as many more as the
+// problem asks for.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
@@ -26,7 +26,7 @@ std::vector<DataType> epilogueTypes(const ops::MatMul& op, DataType type) {
 
 std::string generatedRefusal(const ops::MatMul& op, DataType type) {
   if (op.epilogue.empty()) return {};
-  if (op.epilogue.instructions.back().op == ops::ScalarOp::k_cast) return "an epilogue that changes the type";
+  if (op.epilogue.instructions.back().op == ops::ScalarOp::k_cast) return "the epilogue changes the type";
   if (!nvrtc().missing.empty()) return nvrtc().missing;
   return pointwiseUnsupported(op.epilogue, epilogueTypes(op, type), type);
 }
@@ -37,7 +37,7 @@ class MatMulTactic final : public compile::Tactic {
   int version() const override { return kBlasMatMulVersion; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
-    if (op == nullptr) return no("it computes matrix products");
+    if (op == nullptr) return no("it computes matmul");
     if (!blasLt().missing.empty()) return no("{}", blasLt().missing);
     const LinearOperands operands(problem);
     if (const auto refusal = blasRefusal(*op, operands.shapes); !refusal.empty()) return no("{}", refusal);

@@ -1,4 +1,4 @@
-// Products whose second operand is one matrix: a batch of first ones is a single product of more rows.
+// Matmuls whose second operand has no batch: the batch of the first operand is flattened into its rows.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace tenon::backends::cuda {
 // empty. `extents(i)`: of input i.
 template <typename Extents>
 std::string flatProductRefusal(const ops::MatMul& op, size_t inputs, const Extents& extents, const Dims& y) {
-  if (op.transposeA) return "a transposed first operand";
+  if (op.transposeA) return "the first operand is transposed";
   const Dims& b = extents(1);
-  if (b.count(0, b.rank - 2) != 1) return "a batch of second operands";
+  if (b.count(0, b.rank - 2) != 1) return "the second operand has a batch";
   const int64_t rows = y.count(0, y.rank - 1);
   // What does not repeat is as large as the result, whatever the batch.
   for (size_t i = 2; i < inputs; ++i) {
     const Dims& extra = extents(i);
     const bool row = extra.count() == 1 || (extra.rank > 0 && extra.count() == extra[extra.rank - 1]);
-    if (!row && extra.count() != y.count()) return "an input of the epilogue repeats some rows";
+    if (!row && extra.count() != y.count()) return "an epilogue operand broadcasts over some rows only";
     if (rows > 1 && !row && extra.rank != y.rank) {
-      return fmt::format("an input of the epilogue has {} axes, the result {}", extra.rank, y.rank);
+      return fmt::format("an epilogue operand has {} dimensions, the result {}", extra.rank, y.rank);
     }
   }
   return {};
@@ -37,7 +37,7 @@ size_t setFlatProduct(Parameters& p, const ops::MatMul& op, const runtime::Shape
   const Dims& y = shapes.outputs[0].dims;
   const auto refusal = flatProductRefusal(
       op, shapes.inputs.size(), [&](size_t i) -> const Dims& { return shapes.inputs[i].dims; }, y);
-  checkUser(refusal.empty(), "matmul as one product of rows: {}; the result has shape {}", refusal, y.text());
+  checkUser(refusal.empty(), "matmul with a flattened batch: {}; the result has shape {}", refusal, y.text());
   p.columns = y[y.rank - 1];
   p.rows = y.count(0, y.rank - 1);
   p.inner = b[b.rank - (op.transposeB ? 1 : 2)];

@@ -37,12 +37,12 @@ PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Sh
   const auto& w = shapes.inputs[1];
   const auto& y = shapes.outputs[0];
   if (x.dims.rank < 3 || !isPoint(op, w.dims)) {
-    refusal = fmt::format("a window of {}; it takes points", w.dims.text());
+    refusal = fmt::format("a window of {}; only pointwise (1x1) convolutions are supported", w.dims.text());
     return;
   }
   const int64_t places = y.dims[0] * y.dims.count(2, y.dims.rank);
   if (places != y.dims[0] && (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast)) {
-    refusal = "tensors that are not channels-last";
+    refusal = "the tensors are not channels-last";
     return;
   }
   inputs.push_back({x.dtype, {places, x.dims[1]}, Layout::kLinear});
@@ -51,7 +51,7 @@ PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Sh
     const auto& extra = shapes.inputs[i];
     const bool isBias = op.hasBias && i == 2;
     const Dims dims = isBias ? extra.dims : asMatrix(extra, y.dims);
-    if (dims.rank == 0) refusal = fmt::format("an operand of {} in the epilogue", extra.dims.text());
+    if (dims.rank == 0) refusal = fmt::format("an epilogue operand of {}", extra.dims.text());
     inputs.push_back({extra.dtype, dims, Layout::kLinear});
   }
   outputs.push_back({y.dtype, {places, y.dims[1]}, Layout::kLinear});

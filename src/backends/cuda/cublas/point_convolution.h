@@ -1,4 +1,4 @@
-// Convolutions whose window is a point, of channels-last tensors: matrix products of all places with the weights.
+// Pointwise (1x1) convolutions of channels-last tensors: matmuls of all pixels with the weights.
 #pragma once
 
 #include <string>

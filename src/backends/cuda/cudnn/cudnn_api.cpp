@@ -28,7 +28,7 @@ const Library& library() {
     // cuDNN looks for this one by name alone, which succeeds when it is loaded already.
     (void)blasLt();
     l->version = static_cast<int>(l->getVersion());
-    if (l->version / 10000 != 9) l->missing = fmt::format("cuDNN is of version {}, expected release 9", l->version);
+    if (l->version / 10000 != 9) l->missing = fmt::format("cuDNN has version {}, expected 9", l->version);
     return l;
   }();
   return *kLibrary;

@@ -232,7 +232,7 @@ void OperationGraph::finish() {
   graph_ = Descriptor(Kind::kOperationGraph);
   if (chip_.handle() != nullptr) graph_.setHandle(Attribute::kGraphHandle, chip_.handle());
   graph_.set(Attribute::kGraphOperations, operations_);
-  graph_.finalize("a graph of operations");
+  graph_.finalize("an operation graph");
 }
 
 Descriptor OperationGraph::engine(const Chip& chip, int64_t index) const {
@@ -342,7 +342,7 @@ ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config)
   if (chip.handle() != nullptr) plan_.setHandle(Attribute::kPlanHandle, chip.handle());
   if (chip.properties() != nullptr) plan_.set(Attribute::kPlanDevice, *chip.properties());
   plan_.set(Attribute::kPlanConfig, config_);
-  plan_.finalize("a plan of execution");
+  plan_.finalize("an execution plan");
   workspaceBytes_ = static_cast<uint64_t>(std::max<int64_t>(plan_.get<int64_t>(Attribute::kPlanWorkspaceBytes), 0));
 }
 
@@ -354,7 +354,7 @@ ElementType elementType(DataType type) {
   if (type == DataType::kF32) return ElementType::kF32;
   if (type == DataType::kF16) return ElementType::kF16;
   if (type == DataType::kBF16) return ElementType::kBF16;
-  throw Unsupported("cuDNN: values of {}; it computes f32, f16 and bf16", name(type));
+  throw Unsupported("cuDNN: values of {}; f32, f16 and bf16 are supported", name(type));
 }
 
 }  // namespace tenon::backends::cuda::dnn

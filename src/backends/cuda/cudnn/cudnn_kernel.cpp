@@ -1,4 +1,5 @@
-// Kernel and instance: the plan for the shapes, the addresses of one launch, the epilogue where it is apart.
+// Kernel and instance: the plan for the shapes, the addresses of one launch, the epilogue where it is a separate
+// kernel.
 #include "backends/cuda/cudnn/cudnn_kernel.h"
 
 #include <mutex>
@@ -87,7 +88,8 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     if (kernel_.program.hasFilters && y.layout == Layout::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
       packed_ = kernel_.packedWeights();
       if (packed_ == nullptr)
-        throw Unsupported("cuDNN: computed weights of {} in a channels-last kernel", shapes.inputs[1].dims.text());
+        throw Unsupported("cuDNN: weights of {} that are not constant, in a channels-last kernel",
+                          shapes.inputs[1].dims.text());
     }
     pointers_.assign(graph_->ids.size(), nullptr);
     for (size_t i = 0; i < graph_->scalars.values.size(); ++i)

@@ -1,4 +1,4 @@
-// Matrix products with fused epilogues through cuDNN.
+// Matmul with a fused epilogue through cuDNN.
 #include "backends/cuda/cudnn/cudnn_kernel.h"
 #include "backends/cuda/cudnn/cudnn_product.h"
 #include "backends/cuda/kernels/common/kernel_row.h"

@@ -1,4 +1,4 @@
-// When cuDNN multiplies matrices: for epilogues that cuBLASLt would leave to a kernel of their own.
+// When the matmul of cuDNN can be used: for epilogues that would be a separate kernel after cuBLASLt.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cudnn/cudnn_product.h"
 #include "backends/cuda/tactics/tactic_util.h"
@@ -21,7 +21,7 @@ class CudnnMatMulTactic final : public compile::Tactic {
   int version() const override { return 1'000'000 + dnn::library().version; }
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
-    if (op == nullptr) return no("it computes matrix products");
+    if (op == nullptr) return no("it computes matmul");
     if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     const LinearOperands operands(problem);
     if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(std::min<size_t>(2, operands.shapes.inputs.size())),

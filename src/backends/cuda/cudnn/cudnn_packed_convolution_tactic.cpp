@@ -49,7 +49,7 @@ class PackedTactic final : public compile::Tactic {
     if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
     if (bits(problem.inputs[0].dtype) != 16 || !isFloating(problem.inputs[0].dtype))
       return no("operands of {}", tenon::name(problem.inputs[0].dtype));
-    if (problem.inputs[1].constant == nullptr) return no("the weights are no constant");
+    if (problem.inputs[1].constant == nullptr) return no("the weights are not constant");
     const PackedProblem blocks(problem, *op);
     if (!blocks.packed.refusal.empty()) return no("{}", blocks.packed.refusal);
     return windowSupport(dnn::windowOp(blocks.packed.op), blocks.problem);

@@ -25,24 +25,24 @@ std::optional<Tensor> extra(ElementType type, const Dims& dims, const Dims& resu
 
 std::string productRefusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
   if (const auto refusal = blasRefusal(op, shapes); !refusal.empty()) return refusal;
-  if (op.epilogue.empty()) return "there is no epilogue to fuse";
+  if (op.epilogue.empty()) return "there is no epilogue to fuse; cuBLASLt computes plain matmuls";
   if (const auto refusal = fusionRefusal(op.epilogue); !refusal.empty()) return refusal;
   const auto shape = blasShape(op, shapes);
-  if (shape.type == DataType::kF32) return "operands of f32; its engines for products with epilogues compute halves";
+  if (shape.type == DataType::kF32)
+    return "operands of f32; cuDNN's engines for a matmul with an epilogue need 16-bit operands";
   const auto& y = shapes.outputs[0].dims;
   for (const auto& input : shapes.inputs.subspan(2)) {
     if (!extra(ElementType::kF16, input.dims, y, shape))
-      return fmt::format("an operand {} of the epilogue beside {}", input.dims.text(), y.text());
+      return fmt::format("an epilogue operand of shape {} does not fit a result {}", input.dims.text(), y.text());
   }
   // Addresses of rows are multiples of 16 bytes.
   if (shape.n % 8 != 0 || shape.k % 8 != 0 || (shape.transposeA && shape.m % 8 != 0))
-    return "extents that are no multiples of 8";
+    return "an extent is not a multiple of 8";
   return {};
 }
 
 SourcedGraph productGraph(const Chip& chip, const ops::MatMul& op, const runtime::Shapes& shapes) {
-  if (const auto refusal = productRefusal(op, shapes); !refusal.empty())
-    throw Unsupported("cuDNN matrix product: {}", refusal);
+  if (const auto refusal = productRefusal(op, shapes); !refusal.empty()) throw Unsupported("cuDNN matmul: {}", refusal);
   const auto shape = blasShape(op, shapes);
   const auto type = elementType(shape.type);
   SourcedGraph result(chip);
@@ -67,7 +67,7 @@ SourcedGraph productGraph(const Chip& chip, const ops::MatMul& op, const runtime
 
 Program productProgram(const ops::MatMul& op) {
   const auto graph = [op](const Chip& chip, const runtime::Shapes& shapes, Fusion fusion) {
-    if (fusion != Fusion::kWhole) throw Unsupported("cuDNN matrix product: bare products are cuBLASLt's");
+    if (fusion != Fusion::kWhole) throw Unsupported("cuDNN matmul: a matmul without an epilogue is left to cuBLASLt");
     return productGraph(chip, op, shapes);
   };
   return {graph, op.epilogue, false, false};

@@ -1,4 +1,4 @@
-// Matrix products with epilogues that cuBLASLt lacks, as operation graphs of cuDNN.
+// Matmuls with epilogues that cuBLASLt lacks, as operation graphs of cuDNN.
 #pragma once
 
 #include "backends/cuda/cudnn/cudnn_program.h"

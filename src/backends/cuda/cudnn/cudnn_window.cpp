@@ -57,7 +57,8 @@ Geometry geometry(const WindowOp& op, const runtime::Shapes& shapes) {
     const int64_t small = op.transposed ? x[axis] : y[axis];
     const auto post = postPadding(large, small, reach, window.strides.back(), window.pre.back(), given);
     if (window.pre.back() < 0 || !post) {
-      result.refusal = fmt::format("paddings of {} and {} on spatial axis {}", window.pre.back(), given, i);
+      result.refusal =
+          fmt::format("pre-padding {} and post-padding {} differ on spatial axis {}", window.pre.back(), given, i);
       return result;
     }
     window.post.push_back(*post);
@@ -122,17 +123,19 @@ bool needsPacking(const Dims& weights) { return weights[1] != 1 && weights.count
 
 std::string windowRefusal(const WindowOp& op, const runtime::Shapes& shapes) {
   const auto& x = shapes.inputs[0];
-  if (x.dims.rank < 3 || x.dims.rank > 5) return fmt::format("an input of {} axes", x.dims.rank);
+  if (x.dims.rank < 3 || x.dims.rank > 5) return fmt::format("an input of {} dimensions is not supported", x.dims.rank);
   for (const auto* operands : {&shapes.inputs, &shapes.outputs}) {
     for (const auto& operand : *operands) {
       if (operand.dtype != x.dtype) return fmt::format("operands of {} and {}", name(x.dtype), name(operand.dtype));
       if (operand.dims.count() == 0) return "an operand is empty";
-      if (operand.dims.rank > x.dims.rank) return fmt::format("an operand of {} axes", operand.dims.rank);
-      if (operand.layout != Layout::kLinear && operand.layout != Layout::kChannelsLast) return "a blocked format";
+      if (operand.dims.rank > x.dims.rank)
+        return fmt::format("an operand of {} dimensions is not supported", operand.dims.rank);
+      if (operand.layout != Layout::kLinear && operand.layout != Layout::kChannelsLast)
+        return "channel-blocked layouts are not supported";
     }
   }
   if (x.dtype != DataType::kF32 && x.dtype != DataType::kF16 && x.dtype != DataType::kBF16) {
-    return fmt::format("operands of {}; it computes f32, f16 and bf16", name(x.dtype));
+    return fmt::format("operands of {}; f32, f16 and bf16 are supported", name(x.dtype));
   }
   return geometry(op, shapes).refusal;
 }

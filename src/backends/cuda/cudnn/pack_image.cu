@@ -1,4 +1,4 @@
-// Images of few channels as images of blocks: a place holds the CHANNELS x BLOCK_H x BLOCK_W values of its block in
+// Space-to-depth of images of few channels: a pixel holds the CHANNELS x BLOCK_H x BLOCK_W values of its block in
 // packs of eight halves, zeros beyond the image and behind the last value.
 #include "prelude.cuh"
 

@@ -18,8 +18,8 @@ int64_t roundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit 
 PackedConvolution::PackedConvolution(const ops::Convolution& from, const runtime::Shapes& shapes)
     : op(from), x(shapes.inputs[0].dims), w(shapes.inputs[1].dims) {
   const Dims& y = shapes.outputs[0].dims;
-  if (x.rank != 4) refusal = fmt::format("{} spatial axes; it takes 2", x.rank - 2);
-  else if (x[1] > kMostChannels) refusal = fmt::format("{} channels; it takes {}", x[1], kMostChannels);
+  if (x.rank != 4) refusal = fmt::format("{} spatial dimensions; only 2 are supported", x.rank - 2);
+  else if (x[1] > kMostChannels) refusal = fmt::format("{} channels; at most {} are supported", x[1], kMostChannels);
   else if (from.groups != 1) refusal = fmt::format("{} groups", from.groups);
   else if (x.count() == 0 || y.count() == 0) refusal = "an operand is empty";
   if (!refusal.empty()) return;
@@ -27,11 +27,12 @@ PackedConvolution::PackedConvolution(const ops::Convolution& from, const runtime
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<size_t>(i);
     if (!from.dilations.empty() && from.dilations[at] != 1) refusal = "dilations";
-    else if (!from.prePadding.empty() && !from.prePadding[at].isConstant()) refusal = "a padding that is an expression";
+    else if (!from.prePadding.empty() && !from.prePadding[at].isConstant())
+      refusal = "the padding depends on a dynamic extent";
     if (!refusal.empty()) return;
     const int64_t padding = from.prePadding.empty() ? 0 : from.prePadding[at].constant();
     block[at] = from.strides.empty() ? 1 : from.strides[at];
-    if (padding < 0) refusal = "a padding that crops";
+    if (padding < 0) refusal = "the padding is negative";
     else if (block[at] < 1 || block[at] > kMostValues) refusal = fmt::format("a stride of {}", block[at]);
     if (!refusal.empty()) return;
     zeros[at] = roundUp(padding, block[at]);
@@ -40,8 +41,9 @@ PackedConvolution::PackedConvolution(const ops::Convolution& from, const runtime
     w[i + 2] = (w[i + 2] + shift[at] + block[at] - 1) / block[at];
     x[i + 2] = y[i + 2] + w[i + 2] - 1;
   }
-  if (values > kMostValues) refusal = fmt::format("blocks of {} values; it takes {}", values, kMostValues);
-  else if (w.count(2, 4) == 1) refusal = "windows of one block";
+  if (values > kMostValues)
+    refusal = fmt::format("space-to-depth blocks of {} values; at most {} are supported", values, kMostValues);
+  else if (w.count(2, 4) == 1) refusal = "the window is one space-to-depth block";
   x[1] = w[1] = roundUp(values, kChannelPack);
   op.strides.clear();
   op.dilations.clear();

@@ -1,5 +1,5 @@
-// Convolutions of images of few channels, as convolutions without strides of images of blocks: stride x stride places
-// become channels of one, so that tensor cores find whole packs of channels.
+// Strided convolutions of few input channels as unstrided convolutions after space-to-depth: stride x stride pixels
+// become the channels of one, so that tensor cores find whole packs of channels.
 #pragma once
 
 #include <array>

@@ -87,7 +87,7 @@ std::string Code::source() const {
   for (const auto& embedded : embeddedFiles()) {
     if (file == embedded.name) return result + embedded.text;
   }
-  throw InternalError("there is no kernel file '{}'", file);
+  throw InternalError("the kernel file '{}' does not exist", file);
 }
 
 std::vector<std::byte> compile(const std::string& source, int capability) {
@@ -184,7 +184,7 @@ unsigned blockSize(int64_t threads, unsigned least) {
 void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block) {
   if (threads <= 0) return;
   const int64_t blocks = (threads + block - 1) / block;
-  checkInternal(blocks < int64_t{1} << 31, "a launch of {} threads", threads);
+  checkInternal(blocks < int64_t{1} << 31, "a launch of {} threads exceeds the grid", threads);
   launchGrid(function, static_cast<unsigned>(blocks), 1, 1, block, parameters, stream);
 }
 

@@ -169,7 +169,7 @@ class CudaDevice final : public runtime::Device,
     makeCurrent();
     CUdeviceptr pointer = 0;
     if (driver().memAlloc(&pointer, std::max<size_t>(bytes, 1)) != CUDA_SUCCESS)
-      throw OutOfMemory("no GPU memory for {} bytes", bytes);
+      throw OutOfMemory("cannot allocate {} bytes of GPU memory", bytes);
     return reinterpret_cast<void*>(pointer);
   }
   void free(void* pointer) noexcept override {

@@ -67,7 +67,8 @@ compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) 
   const auto whole = dnn::fusionRefusal(epilogue);
   const auto bare = bareRefusal(epilogue, problem.outputs[0].dtype);
   if (!whole.empty() && !bare.empty())
-    return compile::no("the epilogue is neither fused ({}) nor generated ({})", whole, bare);
+    return compile::no("cuDNN does not fuse the epilogue ({}), and no kernel for it can be generated ({})", whole,
+                       bare);
   return compile::yes();
 }
 

@@ -40,7 +40,7 @@ class NullDevice final : public runtime::Device {
   void* allocate(size_t bytes, size_t alignment) override {
     alignment = alignment < 64 ? 64 : alignment;
     void* memory = bytes > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
-    if (memory == nullptr) throw OutOfMemory("no memory for {} bytes", bytes);
+    if (memory == nullptr) throw OutOfMemory("cannot allocate {} bytes", bytes);
     return memory;
   }
   void free(void* pointer) noexcept override { std::free(pointer); }

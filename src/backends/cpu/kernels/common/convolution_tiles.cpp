@@ -1,4 +1,5 @@
-// Packing and launch of convolutions by tiles. No matrix of patches is made; taps beyond the image read a row of zeros.
+// Packing and launch of convolutions by tiles. Implicit GEMM: no im2col matrix is stored; window elements in the
+// padding read a row of zeros.
 #include "backends/cpu/kernels/common/convolution_tiles.h"
 
 #include <algorithm>
@@ -24,14 +25,15 @@ ConvolutionTiles::ConvolutionTiles(std::vector<ConvolutionPart> parts, const run
   for (const auto& part : parts_) {
     const auto& w = load.constants[part.inputs[1]];
     if (w.data == nullptr || w.dims.rank != 4)
-      throw Unsupported("cpu.{} needs weights of images that are constants", load.record.name);
+      throw Unsupported("cpu.{} needs constant weights of 2 spatial dimensions", load.record.name);
     if (part.op.hasBias && load.constants[part.inputs[2]].data == nullptr)
       throw Unsupported("cpu.{} needs a bias that is a constant", load.record.name);
     weights_.push_back(w.dims);
     const auto& first = weights_[0];
     const bool alike = w.dims[1] == first[1] && w.dims[2] == first[2] && w.dims[3] == first[3];
     if (!alike || (parts_.size() > 1 && part.op.groups != 1)) {
-      throw Unsupported("cpu.{}: windows {} and {} side by side", load.record.name, first.text(), w.dims.text());
+      throw Unsupported("cpu.{}: sibling convolutions have windows {} and {}; expected equal ones", load.record.name,
+                        first.text(), w.dims.text());
     }
   }
   divide();
@@ -182,7 +184,7 @@ void ConvolutionInstance::configureEpilogue(size_t part, const runtime::Shapes& 
   Dims expected = shapes.outputs[0].dims;
   expected[1] = kernel_.weights(part)[0];
   if (shapes.outputs[part].dims != expected) {
-    throw Unsupported("cpu.convolution: a result {} where {} belongs", shapes.outputs[part].dims.text(),
+    throw Unsupported("cpu.convolution: the output has shape {}, expected {}", shapes.outputs[part].dims.text(),
                       expected.text());
   }
   std::vector<runtime::TensorShape> extras;

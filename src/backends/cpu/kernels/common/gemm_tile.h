@@ -1,5 +1,5 @@
-// The inner kernel of own convolutions and matrix products: a few rows times a panel of columns, with bias, one added
-// operand, a slope below zero and a clamp on the way out.
+// The microkernel of the own convolutions and matmuls: a few rows times a packed panel of columns, with bias, one
+// residual operand, PReLU and clamp before the store.
 #pragma once
 
 #include <array>

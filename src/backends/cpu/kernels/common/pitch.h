@@ -1,4 +1,4 @@
-// Strides of tensors that lie within wider ones.
+// Pitches: row strides of tensors that are views of wider ones.
 #pragma once
 
 #include <algorithm>

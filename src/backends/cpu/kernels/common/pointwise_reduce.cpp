@@ -1,4 +1,4 @@
-// Loops of a reduction with scalar work in front of it.
+// Loops of a reduction with a pointwise prologue.
 #include "backends/cpu/kernels/common/pointwise_reduce.h"
 
 #include <algorithm>

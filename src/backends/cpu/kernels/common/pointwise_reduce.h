@@ -1,4 +1,4 @@
-// Loops of a reduction with scalar work in front of it: how its operands lie in memory decides the form.
+// Loops of a reduction with a pointwise prologue: how its operands lie in memory decides the form.
 #pragma once
 
 #include <span>

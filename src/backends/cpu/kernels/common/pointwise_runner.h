@@ -1,5 +1,5 @@
-// Runs a scalar expression over broadcast tensors in blocks that stay in the first cache: kernels of their own and the
-// epilogues that a library's post-operations cannot express.
+// Runs a scalar expression over broadcast tensors in blocks that stay in the L1 cache: stand-alone pointwise kernels
+// and the epilogues that a library's post-operations cannot express.
 #pragma once
 
 #include <array>

@@ -105,7 +105,7 @@ void TileEpilogue::configure(std::string_view kernel, const Dims& out, std::span
   for (const auto& operand : operands) {
     const auto kind = classify(operand.dims, out, columnAxis);
     if (!kind)
-      throw Unsupported("{}: an operand {} of the epilogue for a result {}", kernel, operand.dims.text(), out.text());
+      throw Unsupported("{}: an epilogue operand of shape {} for a result {}", kernel, operand.dims.text(), out.text());
     operands_.push_back(*kind);
   }
   if (!fits()) throw Unsupported("{}: the epilogue {} is too long", kernel, text(expr_));

@@ -1,4 +1,4 @@
-// Scalar expressions behind a contraction, evaluated while the tile is still in the first cache.
+// Epilogues of contractions: scalar expressions, evaluated while the tile is still in the L1 cache.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Jobs of a loop handed out one by one, so that a thread that is kept from running holds up nobody.
+// Dynamic scheduling: threads take the jobs of a loop from a counter, so that one delayed thread does not delay the
+// others.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which implementation of oneDNN computes a problem: the one that is wanted, else the fastest kind that there is.
+// Which implementation of oneDNN computes a problem: the requested one, else the fastest kind that is available.
 //
 // oneDNN lists what takes a description. The list depends on the extents, the strides even of axes of extent 1, the
 // post-operations, the vectors of the processor and the number of threads, so the same operator at another batch, or in

@@ -247,7 +247,8 @@ dnnl::memory::desc dnnlDesc(const Dims& dims, Layout format) {
   dnnl::memory::dims extents(dims.begin(), dims.end());
   if (const int64_t block = channelBlock(format); block > 1) {
     if (dims.rank != 4 || dims[1] % block != 0) {
-      throw Unsupported("cpu: {} as {}; images of whole blocks have that format", dims.text(), name(format));
+      throw Unsupported("cpu: {} as {}; only 4-D tensors whose channels divide into blocks have that format",
+                        dims.text(), name(format));
     }
     using Tag = dnnl::memory::format_tag;
     return {extents, dnnl::memory::data_type::f32, block == 8 ? Tag::nChw8c : Tag::nChw16c};

@@ -1,4 +1,4 @@
-// Products and softmax of attention, in Highway: written once, compiled per instruction set.
+// Matmuls and softmax of attention, in Highway: written once, compiled per instruction set.
 // Highway wants its headers in this order.
 // clang-format off
 #undef HWY_TARGET_INCLUDE

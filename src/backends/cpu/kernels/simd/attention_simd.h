@@ -1,4 +1,4 @@
-// Products and softmax of attention over f32, compiled for every SIMD width.
+// Matmuls and softmax of attention over f32, compiled for every SIMD width.
 #pragma once
 
 #include <cstddef>

@@ -20,15 +20,16 @@ class DnnlWindowTactic final : public SimpleTactic {
     const auto* op = problem.op.as<Op>();
     if (op == nullptr) return compile::no("it computes {}s", Op::kName);
     if (problem.inputs[0].dims.count() == 0 && problem.outputs[0].dims.count() != 0)
-      return compile::no("an input without elements");
+      return compile::no("the input is empty");
     for (const auto& padding : op->prePadding) {
-      if (padding.isConstant() && padding.constant() < 0) return compile::no("padding of {} crops", padding.constant());
+      if (padding.isConstant() && padding.constant() < 0)
+        return compile::no("the padding {} is negative", padding.constant());
     }
     for (size_t i = 0; i < op->postPadding.size(); ++i) {
       const auto& padding = op->postPadding[i];
       const int64_t least = std::is_same_v<Op, ops::Convolution> || op->strides.empty() ? 0 : 1 - op->strides[i];
       if (padding.isConstant() && padding.constant() < least)
-        return compile::no("padding of {} behind; at least {}", padding.constant(), least);
+        return compile::no("the post-padding is {}; expected at least {}", padding.constant(), least);
     }
     return onlyF32(problem);
   }

@@ -11,7 +11,7 @@ compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::P
   for (const auto& output : problem.outputs) types.push_back(output.dtype);
   for (const auto type : types) {
     const bool computes = type == DataType::kF32 || type == DataType::kBool;
-    if (!computes) return compile::no("values of {}; it computes f32 and bool", tenon::name(type));
+    if (!computes) return compile::no("values of {}; f32 and bool are supported", tenon::name(type));
   }
   size_t needed = problem.inputs.size();
   for (const auto& instruction : expr.instructions) {
@@ -21,7 +21,8 @@ compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::P
       needed += argument.kind == ops::ScalarArgument::Kind::kLiteral ? 1 : 0;
     }
   }
-  if (needed > buffers) return compile::no("{} operands, literals and results; there is room for {}", needed, buffers);
+  if (needed > buffers)
+    return compile::no("{} operands, constants and results; at most {} are supported", needed, buffers);
   return compile::yes();
 }
 

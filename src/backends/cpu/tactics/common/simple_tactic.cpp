@@ -75,7 +75,7 @@ compile::Support onlyF32(const compile::Problem& problem) {
   for (const auto* operands : {&problem.inputs, &problem.outputs}) {
     for (const auto& operand : *operands) {
       if (operand.dtype != DataType::kF32)
-        return compile::no("operands of {}; it computes in f32", name(operand.dtype));
+        return compile::no("operands of {}; only f32 is supported", name(operand.dtype));
     }
   }
   return compile::yes();

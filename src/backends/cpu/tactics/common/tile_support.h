@@ -19,19 +19,20 @@ inline compile::Support tileEpilogueFits(const compile::Problem& problem, const 
     if (x == y) {
       // Constants come row-major, a tile of an image reads channels-last.
       if (problem.inputs[i].constant == nullptr || columnAxis == y.rank - 1) continue;
-      if (x.count() != y[columnAxis]) return compile::no("a constant of the size of the result in the epilogue");
+      if (x.count() != y[columnAxis])
+        return compile::no("an operand of the epilogue is a constant of the size of the result");
     }
     const int shift = y.rank - x.rank;
     for (int axis = 0; axis < x.rank; ++axis) {
       if (x[axis] != (axis + shift == columnAxis ? y[columnAxis] : 1))
-        return compile::no("an operand {} of the epilogue for a result {}", x.text(), y.text());
+        return compile::no("an epilogue operand of shape {} for a result {}", x.text(), y.text());
     }
   }
   size_t buffers = 1 + problem.inputs.size() - firstExtra;
   for (const auto& instruction : expr.instructions) buffers += static_cast<size_t>(row(instruction.op).arity);
   constexpr size_t kBuffers = 24;
   if (buffers > kBuffers)
-    return compile::no("an epilogue of {} operands and results; a tile has room for {}", buffers, kBuffers);
+    return compile::no("an epilogue of {} operands and results; at most {} are supported", buffers, kBuffers);
   return compile::yes();
 }
 

@@ -12,11 +12,12 @@ constexpr int64_t kMostTileTaps = 512;  // sources of a tile on the stack
 // for tiles.
 inline compile::Support isTiledConvolution(const compile::Problem& problem, const ops::Convolution& op) {
   const auto& w = problem.inputs[1];
-  if (w.dims.rank != 4) return compile::no("{} spatial axes; it walks images", w.dims.rank - 2);
-  if (w.constant == nullptr) return compile::no("the weights are computed");
-  if (op.hasBias && problem.inputs[2].constant == nullptr) return compile::no("the bias is computed");
+  if (w.dims.rank != 4) return compile::no("{} spatial dimensions; only 2 are supported", w.dims.rank - 2);
+  if (w.constant == nullptr) return compile::no("the weights are not constant");
+  if (op.hasBias && problem.inputs[2].constant == nullptr) return compile::no("the bias is not constant");
   for (const auto& padding : op.prePadding) {
-    if (padding.isConstant() && padding.constant() < 0) return compile::no("padding of {} crops", padding.constant());
+    if (padding.isConstant() && padding.constant() < 0)
+      return compile::no("the padding {} is negative", padding.constant());
   }
   if (const auto fits = tileEpilogueFits(problem, op.epilogue, op.hasBias ? 3 : 2, 1); !fits) return fits;
   return onlyF32(problem);

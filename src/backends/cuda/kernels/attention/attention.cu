@@ -1,5 +1,5 @@
-// Attention of any type and width: a block per row and head walks the keys in tiles, keeping the greatest score and the
-// sum so far, in f32. X: element type.
+// Attention of any type and width: a block per row and head walks the keys in tiles, with online softmax (running
+// maximum and sum so far, in f32. X: element type.
 #include "prelude.cuh"
 
 struct Parameters {

@@ -63,7 +63,7 @@ class AttentionInstance final : public runtime::KernelInstance {
         parameters_.maskStride[axis] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
     }
     blocks_ = p.batch * p.heads * p.queries;
-    checkUser(blocks_ < int64_t{1} << 31, "attention: {} rows are too many", blocks_);
+    checkUser(blocks_ < int64_t{1} << 31, "attention: {} rows exceed the grid", blocks_);
     return 0;
   }
 

@@ -27,8 +27,7 @@ struct AttentionProblem {
 };
 
 // Why kernels refuse a mask that is not in order.
-constexpr std::string_view kMaskRefusal =
-    "a mask that broadcasts over a leading axis behind one over which it does not";
+constexpr std::string_view kMaskRefusal = "the mask broadcasts over a leading axis but not over the axis before it";
 
 // The operator on linear operands of these shapes.
 AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes);

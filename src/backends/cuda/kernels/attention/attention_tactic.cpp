@@ -1,4 +1,5 @@
-// Attention where the tensor cores' kernel has none: odd heads, keys and values of different widths.
+// The plain attention kernel, for what flash attention does not support: odd head sizes, keys and values of different
+// widths.
 #include "backends/cuda/kernels/attention/attention_problem.h"
 #include "backends/cuda/tactics/own_tactic.h"
 #include "ops/op/attention.h"
@@ -18,7 +19,8 @@ class AttentionTactic final : public OwnTacticOf<ops::Attention> {
     const auto& y = problem.outputs[0].dims;
     const int64_t heads = std::max<int64_t>(op.heads, 1);
     const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
-    if (std::max(width, y[y.rank - 1] / heads) > kWidest) return compile::no("heads of more than {} columns", kWidest);
+    if (std::max(width, y[y.rank - 1] / heads) > kWidest)
+      return compile::no("heads have more than {} columns", kWidest);
     const LinearOperands operands(problem);
     if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder)
       return compile::no("{}", dnn::kMaskRefusal);

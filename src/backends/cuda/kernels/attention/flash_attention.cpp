@@ -82,7 +82,7 @@ std::string FlashChoice::text() const {
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
-  TextReader in(text, "parameters of an attention by tensor cores");
+  TextReader in(text, "parameters of flash attention");
   FlashChoice choice;
   const auto number = [&](int most, const char* behind) {
     const int64_t value = in.integer();
@@ -91,11 +91,11 @@ FlashChoice FlashChoice::parse(std::string_view text) {
     return static_cast<int>(value);
   };
   const auto math = std::find(std::begin(kMathNames), std::end(kMathNames), in.identifier());
-  if (math == std::end(kMathNames)) in.fail("there are products of f16, bf16, tf32 and f32");
+  if (math == std::end(kMathNames)) in.fail("expected the math type f16, bf16, tf32 or f32");
   choice.math = static_cast<FlashMath>(math - std::begin(kMathNames));
   in.expect(",");
   choice.width = number(kMostFlashColumns, ",");
-  if (choice.width % 16 != 0) in.fail(fmt::format("{} columns are no multiple of 16", choice.width));
+  if (choice.width % 16 != 0) in.fail(fmt::format("{} columns are not a multiple of 16", choice.width));
   auto& form = choice.form;
   form.rowWarps = number(8, "x");
   form.keyWarps = number(8, "x");
@@ -108,7 +108,8 @@ FlashChoice FlashChoice::parse(std::string_view text) {
   const auto alike = [&](const FlashForm& known) {
     return known.rowWarps == form.rowWarps && known.keyWarps == form.keyWarps && known.keys == form.keys;
   };
-  if (!in.atEnd() || std::none_of(std::begin(kForms), std::end(kForms), alike)) in.fail("there is no such form");
+  if (!in.atEnd() || std::none_of(std::begin(kForms), std::end(kForms), alike))
+    in.fail("no variant of the kernel has these parameters");
   return choice;
 }
 
@@ -130,19 +131,20 @@ Code FlashChoice::code() const {
 std::string flashRefusal(const dnn::AttentionProblem& p) {
   constexpr int64_t kMost = int64_t{1} << 31;
   if (p.type != DataType::kF16 && p.type != DataType::kBF16 && p.type != DataType::kF32) {
-    return fmt::format("values of {}; it takes f16, bf16 and f32", name(p.type));
+    return fmt::format("values of {}; f16, bf16 and f32 are supported", name(p.type));
   }
-  if (p.width != p.valueWidth) return fmt::format("keys of {} columns and values of {}", p.width, p.valueWidth);
+  if (p.width != p.valueWidth)
+    return fmt::format("keys have {} columns and values {}; expected equal numbers", p.width, p.valueWidth);
   if (p.width % 8 != 0 || p.width < 8 || p.width > kMostFlashColumns) {
-    return fmt::format("heads of {} columns; it takes multiples of 8 up to {}", p.width, kMostFlashColumns);
+    return fmt::format("heads of {} columns; multiples of 8 up to {} are supported", p.width, kMostFlashColumns);
   }
   for (const auto* operand : {&p.q, &p.k, &p.v, &p.output}) {
-    if (!aligned(*operand)) return "rows that do not begin at multiples of 16 bytes";
+    if (!aligned(*operand)) return "rows are not aligned to 16 bytes";
   }
   if (p.hasMask && !p.maskInOrder) return std::string(dnn::kMaskRefusal);
   const bool many =
       p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
-  if (many) return "more than 2^31 rows";
+  if (many) return "more than 2^31 rows are not supported";
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Attention by tensor cores: a block takes some rows of a head and walks the keys in tiles that arrive in the
+// Flash attention: a block takes some query rows of a head and reads tiles of keys by double-buffered copies in the
 // background; scores stay in registers, their softmax is kept as it goes. ROW_WARPS times KEY_WARPS warps: each has 16
 // rows and its part of the keys of every tile, and the parts are joined at the end. Where rows are few, blocks share
 // the keys of a head (gridDim.y), and the last one to be ready joins what they have. X: element type; MATH: f16, bf16,

@@ -1,4 +1,4 @@
-// Attention by tensor cores: which problems it takes, in which forms, and their code (flash_attention.cu).
+// Flash attention on tensor cores: supported problems, tile shapes, and their code (flash_attention.cu).
 #pragma once
 
 #include <string>

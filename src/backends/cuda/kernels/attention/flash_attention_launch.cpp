@@ -1,4 +1,4 @@
-// Attention by tensor cores: parameters and launch.
+// Flash attention on tensor cores: parameters and launch.
 #include "backends/cuda/kernels/attention/flash_attention.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
@@ -76,10 +76,10 @@ class FlashInstance final : public runtime::KernelInstance {
     const auto& form = choice.form;
     auto refusal = flashRefusal(p);
     if (refusal.empty() && p.type != choice.type()) {
-      refusal = fmt::format("values of {}; it was made for {}", name(p.type), name(choice.type()));
+      refusal = fmt::format("values of {}; the kernel was compiled for {}", name(p.type), name(choice.type()));
     }
     if (refusal.empty() && p.width > choice.width) {
-      refusal = fmt::format("heads of {} columns; it was made for {}", p.width, choice.width);
+      refusal = fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, choice.width);
     }
     if (refusal.empty() && choice.groups) refusal = groupRefusal(choice, p);
     if (!refusal.empty()) throw Unsupported("cuda.flash_attention: {}", refusal);
@@ -124,8 +124,7 @@ class FlashInstance final : public runtime::KernelInstance {
     p.y = arguments.outputs[0];
     p.partial = arguments.workspace;
     for (const void* address : {p.q, p.k, p.v, static_cast<const void*>(p.y)}) {
-      checkUser(isAligned(address, kPackBytes), "attention: a tensor does not begin at a multiple of {} bytes",
-                kPackBytes);
+      checkUser(isAligned(address, kPackBytes), "attention: a tensor is not aligned to {} bytes", kPackBytes);
     }
     p.maskInPairs = maskInPairs_ && isAligned(p.mask, 2 * bytesOf(problem_.type, 1)) ? 1 : 0;
     const auto& choice = kernel_.choice;

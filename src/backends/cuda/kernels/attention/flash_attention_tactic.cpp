@@ -1,4 +1,4 @@
-// Attention by tensor cores: one candidate per form that may be the fastest.
+// Flash attention on tensor cores: one candidate per tile shape that may be the fastest.
 #include <algorithm>
 
 #include "backends/cuda/driver/cuda_device.h"

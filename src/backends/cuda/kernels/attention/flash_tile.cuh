@@ -1,4 +1,4 @@
-// Attention by tensor cores, up to the scores: what a block has in shared memory, where threads stand, tiles of
+// Flash attention on tensor cores, up to the scores: what a block has in shared memory, where threads stand, tiles of
 // keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS.
 #pragma once
 

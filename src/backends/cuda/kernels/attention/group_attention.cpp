@@ -1,4 +1,4 @@
-// Attention of few keys by groups of four warps: which forms, and their shared memory (group_attention.cu).
+// Attention of few keys by warpgroups (wgmma): supported tile shapes and their shared memory (group_attention.cu).
 #include <algorithm>
 
 #include "backends/cuda/driver/chip.h"
@@ -56,22 +56,24 @@ size_t groupSharedBytes(const FlashChoice& choice) {
 }
 
 std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& p) {
-  if (!takes(p) && p.keys > 0) return fmt::format("heads of {} columns; it was made for {}", p.width, kColumns);
-  if (p.keys > choice.mostKeys()) return fmt::format("{} keys; it was made for {}", p.keys, choice.mostKeys());
-  if (maskOf(p) != choice.mask) return "a mask of another kind than it was made for";
+  if (!takes(p) && p.keys > 0)
+    return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, kColumns);
+  if (p.keys > choice.mostKeys())
+    return fmt::format("{} keys; the kernel was compiled for {}", p.keys, choice.mostKeys());
+  if (maskOf(p) != choice.mask) return "the mask is of another kind than the kernel was compiled for";
   return {};
 }
 
 void parseGroups(FlashChoice& choice, TextReader& in) {
   in.expect("groups");
   const int64_t mask = in.integer();
-  if (mask < 0 || mask > 2) in.fail("there are masks of kind 0, 1 and 2");
+  if (mask < 0 || mask > 2) in.fail("expected the mask kind 0, 1 or 2");
   choice.groups = true;
   choice.mask = static_cast<FlashMask>(mask);
   const bool halves = choice.math == FlashMath::kF16 || choice.math == FlashMath::kBF16;
   const bool walks = choice.form.splits == 1 || choice.form.keyWarps == 1;
   const bool known = halves && walks && choice.width == kColumns && choice.form.keys % 16 == 0 && fits(choice);
-  if (!in.atEnd() || !known) in.fail("there is no such form of groups");
+  if (!in.atEnd() || !known) in.fail("no variant of the warpgroup kernel has these parameters");
 }
 
 std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& p) {

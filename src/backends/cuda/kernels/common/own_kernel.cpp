@@ -19,7 +19,7 @@ Types Types::read(const plan::KernelRecord& record) {
   types.outputs = Text::read(in);
   for (const auto* list : {&types.inputs, &types.outputs}) {
     for (const auto type : *list) {
-      if (cudaName(type) == nullptr) in.fail(fmt::format("there is no code for {}", name(type)));
+      if (cudaName(type) == nullptr) in.fail(fmt::format("no CUDA type corresponds to {}", name(type)));
     }
   }
   return types;

@@ -1,4 +1,4 @@
-// What four warps do together on tensor cores, in PTX of sm_90a: products of 64 rows, each warp with 16 of them in
+// Warpgroup instructions (wgmma) in PTX of sm_90a: matrix products of 64 rows, each warp with 16 of them in
 // registers as multiplyAdd has them, the right operand in shared memory. There rows have 128 bytes (64 halves), groups
 // of 8 begin at multiples of 1024 bytes, and piece i of 16 bytes of row r lies at i ^ r % 8. Other chips do the same by
 // products of single warps.

@@ -1,4 +1,4 @@
-// Parts of longer rows: the rows of many tensors go to their places in the rows of one, in one launch.
+// Concatenation in one launch: the rows of many tensors are copied into the rows of one.
 #pragma once
 
 #include "prelude.cuh"

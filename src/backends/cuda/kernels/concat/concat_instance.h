@@ -48,7 +48,7 @@ struct ConcatLaunch {
     const auto blocksFor = [&](int64_t rows) { return tiles * ((p.rows + rows - 1) / rows); };
     const int64_t ofThread = blocksFor(atOnce * kMostRows) >= kManyConcatBlocks ? kMostRows : 1;
     blocks = blocksFor(atOnce * ofThread);
-    checkInternal(blocks < int64_t{1} << 31, "a concatenation of {} rows of {}", p.rows, columns);
+    checkInternal(blocks < int64_t{1} << 31, "a concatenation of {} rows of {} exceeds the grid", p.rows, columns);
     threads = static_cast<unsigned>((lanes * atOnce + 31) / 32 * 32);
     p.tiles = Divider(tiles);
     p.lanes = static_cast<int32_t>(lanes);

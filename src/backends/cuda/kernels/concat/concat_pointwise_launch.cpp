@@ -1,4 +1,4 @@
-// Scalar work on concatenations: one launch copies and computes.
+// Concatenation with a pointwise epilogue in one launch.
 #include "ops/op/concat_pointwise.h"
 
 #include "backends/cuda/kernels/concat/concat_instance.h"

@@ -1,4 +1,4 @@
-// Scalar work on concatenations.
+// Concatenation with a pointwise epilogue.
 #include "ops/op/concat_pointwise.h"
 
 #include <algorithm>
@@ -21,20 +21,20 @@ class ConcatPointwiseTactic final : public OwnTacticOf<ops::ConcatPointwise> {
     const auto axis = static_cast<int>(op.axis < 0 ? op.axis + y.dims.rank : op.axis);
     const size_t operands = problem.inputs.size() - parts;
     if (!std::all_of(types.begin(), types.end(), [&](DataType type) { return type == y.dtype; }))
-      return compile::no("operands of several types");
+      return compile::no("the operands have different types");
     if (operands > kMostConcatOperands || op.expr.inputCount() != static_cast<int>(operands) + 1)
-      return compile::no("{} operands; it takes up to {}, and reads each", operands, kMostConcatOperands);
+      return compile::no("{} operands; at most {} are supported", operands, kMostConcatOperands);
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& x = problem.inputs[i];
-      if (i < parts && x.constant != nullptr) return compile::no("a part that is a constant");
+      if (i < parts && x.constant != nullptr) return compile::no("a part of the concatenation is a constant");
       const int at = axis - (y.dims.rank - x.dims.rank);
       if (i >= parts && x.dims.count() != 1 &&
           (at < 0 || x.dims.count() != x.dims[at] || x.dims.count() != y.dims[axis])) {
-        return compile::no("an operand of extents {}; it takes one element, or one for each index of the axis",
+        return compile::no("an operand of shape {}; only one element, or one per index of the axis, is supported",
                            x.dims.text());
       }
     }
-    if (y.dims.count() >= int64_t{1} << 31) return compile::no("more than 2^31 elements");
+    if (y.dims.count() >= int64_t{1} << 31) return compile::no("more than 2^31 elements are not supported");
     return {pointwiseUnsupported(op.expr, std::vector<DataType>(operands + 1, y.dtype), y.dtype)};
   }
 };

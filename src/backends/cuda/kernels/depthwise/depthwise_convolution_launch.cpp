@@ -102,7 +102,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     parameters_.bind(op_.hasBias, arguments);
     parameters_.w = weights_.table.data();
     checkUser(isAligned(parameters_.x, kPackBytes) && isAligned(parameters_.data[0], kPackBytes),
-              "depthwise convolution: a tensor does not begin at a multiple of {} bytes", kPackBytes);
+              "depthwise convolution: a tensor is not aligned to {} bytes", kPackBytes);
     launchGrid(function_, blocks_, 1, 1, block_, &parameters_, arguments.stream, shared_);
   }
 
@@ -132,7 +132,8 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   }
 
   void setBlocks(int64_t blocks) {
-    checkUser(blocks < int64_t{1} << 31, "depthwise convolution: a launch of {} blocks; a chip takes 2^31 - 1", blocks);
+    checkUser(blocks < int64_t{1} << 31, "depthwise convolution: a grid of {} blocks; at most 2^31 - 1 are possible",
+              blocks);
     blocks_ = static_cast<unsigned>(blocks);
   }
 

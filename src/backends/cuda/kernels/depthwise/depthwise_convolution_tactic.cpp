@@ -41,11 +41,12 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
     const auto& w = problem.inputs[1];
     const int64_t pack = bits(x.dtype) == 16 ? 8 : 4;
     if (!isFloating(x.dtype) || bits(x.dtype) < 16) return compile::no("operands of {}", tenon::name(x.dtype));
-    if (x.dims.rank != 4) return compile::no("{} spatial axes; it takes 2", x.dims.rank - 2);
+    if (x.dims.rank != 4) return compile::no("{} spatial dimensions; only 2 are supported", x.dims.rank - 2);
     if (op.groups != x.dims[1] || op.groups != w.dims[0])
-      return compile::no("{} groups of {} channels to {}; each is a group of its own", op.groups, x.dims[1], w.dims[0]);
-    if (x.dims[1] % pack != 0) return compile::no("{} channels are no multiple of {}", x.dims[1], pack);
-    if (w.constant == nullptr) return compile::no("the weights are no constant");
+      return compile::no("{} groups of {} input and {} output channels; expected one channel per group", op.groups,
+                         x.dims[1], w.dims[0]);
+    if (x.dims[1] % pack != 0) return compile::no("{} channels are not a multiple of {}", x.dims[1], pack);
+    if (w.constant == nullptr) return compile::no("the weights are not constant");
     return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};
   }
 

@@ -1,4 +1,4 @@
-// The shapes of blocks for depthwise convolutions that work down the rows.
+// Tile shapes of depthwise convolutions that walk down the rows.
 #include "backends/cuda/kernels/depthwise/depthwise_rows.h"
 
 #include <algorithm>
@@ -139,7 +139,7 @@ DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p,
   TextReader in(text, "a tile of a depthwise convolution");
   const auto number = [&](const char* behind) {
     const int64_t value = in.integer();
-    if (value < 1 || value > (1 << 20)) in.fail("a number that no tile has");
+    if (value < 1 || value > (1 << 20)) in.fail("the number is out of range for a tile");
     if (behind != nullptr) in.expect(behind);
     return value;
   };
@@ -152,10 +152,10 @@ DepthwiseChoice parseDepthwise(std::string_view text, const WindowParameters& p,
   for (const auto& form : depthwiseForms(p.window[1].kernel, p.window[1].stride)) {
     if (form.places == places && form.width == width) choice.form = form;
   }
-  if (choice.form.kernel == 0 || !in.atEnd()) in.fail("there is no such form for these windows");
+  if (choice.form.kernel == 0 || !in.atEnd()) in.fail("no variant of the kernel has these parameters for this window");
   choice.tile = tileOf(p, choice.form, channels, strips, rows);
   if (channels % (kCopyBytes / elementBytes) != 0 || !fits(choice.form, choice.tile, elementBytes))
-    in.fail("no block can take it");
+    in.fail("the tile exceeds what a block can hold");
   return choice;
 }
 

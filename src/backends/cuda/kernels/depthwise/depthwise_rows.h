@@ -1,4 +1,4 @@
-// Forms of depthwise convolutions that work down the rows, and how blocks share the work (depthwise_rows.cuh).
+// Tile shapes of depthwise convolutions that walk down the rows, and how blocks share the work (depthwise_rows.cuh).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What direct convolutions, deconvolutions and matrix products share. The including text defines the types X (operands)
+// What generic convolution, deconvolution and matmul share. The including text defines the types X (operands)
 // and A (accumulator: float, or i64 for integers); finish(p, offsets, value) applies the epilogue and gives an element
 // of Y.
 #pragma once

@@ -1,4 +1,4 @@
-// Direct convolution: a thread per element of the result. Right for every type, group and padding; quick where a group
+// Generic convolution: a thread per element of the result. Right for every type, group and padding; quick where a group
 // has few channels.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Direct deconvolution: a thread per element of the result gathers what meets it.
+// Generic deconvolution: a thread per element of the result.
 #pragma once
 
 #include "contraction.cuh"

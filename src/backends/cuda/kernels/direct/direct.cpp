@@ -1,4 +1,4 @@
-// The code of direct contractions.
+// The code of generic contractions.
 #include "backends/cuda/kernels/direct/direct.h"
 
 namespace tenon::backends::cuda {
@@ -14,10 +14,10 @@ std::vector<DataType> epilogueTypes(std::span<const DataType> inputs, size_t fir
 
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra) {
   if (inputs.size() - firstExtra >= static_cast<size_t>(kMaxDirectOperands))
-    return fmt::format("an epilogue of {} inputs", inputs.size() - firstExtra);
+    return fmt::format("an epilogue of {} operands is not supported", inputs.size() - firstExtra);
   const auto types = epilogueTypes(inputs, firstExtra);
   for (const auto type : ops::instructionTypes(epilogue, types)) {
-    if (cudaName(type) == nullptr) return fmt::format("values of {} in the epilogue", name(type));
+    if (cudaName(type) == nullptr) return fmt::format("values of {} in the epilogue are not supported", name(type));
   }
   return {};
 }

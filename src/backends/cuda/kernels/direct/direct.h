@@ -1,4 +1,4 @@
-// Contractions without a library: code with the epilogue inside, and parameters. Mirrors contraction.cuh.
+// Generic contractions without a library: code with a fused epilogue, and parameters. Mirrors contraction.cuh.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Deconvolution by own code: at once where a group has one channel, else after the libraries.
+// Generic deconvolution: preferred where a group has one channel, else a fallback after the libraries.
 #include "backends/cuda/tactics/direct_tactic.h"
 #include "ops/op/deconvolution.h"
 

@@ -1,4 +1,4 @@
-// Matrix products without a library: any type and any broadcast of batches.
+// Matmul without a library: any type and any broadcast of batches.
 #include "backends/cuda/kernels/direct/direct.h"
 #include "ops/op/matmul.h"
 
@@ -86,7 +86,7 @@ class MatMulInstance final : public runtime::KernelInstance {
     p.tilesM = Divider(tilesM);
     p.tilesN = Divider(tilesN);
     blocks_ = tilesM * tilesN * p.batch.count;
-    checkUser(blocks_ < int64_t{1} << 31, "matmul: {} tiles are too many", blocks_);
+    checkUser(blocks_ < int64_t{1} << 31, "matmul: {} tiles exceed the grid", blocks_);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {

@@ -1,4 +1,4 @@
-// Matrix products by own code, after the libraries.
+// Generic matmul: a fallback after the libraries.
 #include "backends/cuda/tactics/direct_tactic.h"
 #include "ops/op/matmul.h"
 

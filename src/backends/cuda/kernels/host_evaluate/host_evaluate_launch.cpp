@@ -1,5 +1,5 @@
-// What no kernel of the device computes: operands go to host memory, the operator's reference computes there in stream
-// order, results go back. Slow and right; a user's graph may capture it.
+// Fallback on the host for operators without a device kernel: operands are copied to host memory, the operator's
+// reference computes there in stream order, results go back. Slow and right; a user's graph may capture it.
 #include <atomic>
 #include <mutex>
 

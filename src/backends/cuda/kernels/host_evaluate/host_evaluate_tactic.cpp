@@ -1,4 +1,4 @@
-// The last resort for every problem: the operator's reference on the host, between copies.
+// The fallback for every problem: the operator's reference on the host, between copies.
 #include "backends/cuda/tactics/tactic_util.h"
 #include "ops/op/reformat.h"
 
@@ -10,7 +10,9 @@ class HostTactic final : public compile::Tactic {
   std::string_view name() const override { return "cuda.host_evaluate"; }
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
-    return problem.op.as<ops::Reformat>() != nullptr ? compile::no("the reference knows one format") : compile::yes();
+    return problem.op.as<ops::Reformat>() != nullptr
+               ? compile::no("the reference implementation supports only linear layouts")
+               : compile::yes();
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     return {compile::rowMajor(name(), problem)};

@@ -1,4 +1,4 @@
-// Forms of convolutions of images.
+// Tile shapes of image convolutions.
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
 
 #include "backends/cuda/kernels/direct/direct.h"
@@ -50,7 +50,7 @@ ImageOp::ImageOp(const ops::Operator& op) {
     if (inputs[i] != (i == 0 ? -1 : static_cast<int32_t>(i))) return;
   }
   const char* function = narrowOf(pointwise->expr, half_);
-  refusal = function == nullptr ? fmt::format("'{}' is no cast to halves", ops::text(pointwise->expr)) : "";
+  refusal = function == nullptr ? fmt::format("'{}' is not a cast to f16 or bf16", ops::text(pointwise->expr)) : "";
   if (function == nullptr) return;
   narrow = function;
   convolution = *behind;
@@ -60,15 +60,17 @@ std::string ImageOp::typesRefusal(std::span<const DataType> inputs) const {
   const DataType half = inputs[1];
   const bool isHalf = half == DataType::kF16 || half == DataType::kBF16;
   const bool fits = narrow.empty() ? inputs[0] == half : inputs[0] == DataType::kF32 && half == half_;
-  return isHalf && fits ? "" : fmt::format("an image of {} and weights of {}", name(inputs[0]), name(half));
+  return isHalf && fits
+             ? ""
+             : fmt::format("an input of {} and weights of {} are not supported", name(inputs[0]), name(half));
 }
 
 ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
-  if (w.rank != 4) refusal = fmt::format("{} spatial axes; it takes 2", w.rank - 2);
-  else if (w[1] > kMostChannels) refusal = fmt::format("{} channels; it takes {}", w[1], kMostChannels);
+  if (w.rank != 4) refusal = fmt::format("{} spatial dimensions; only 2 are supported", w.rank - 2);
+  else if (w[1] > kMostChannels) refusal = fmt::format("{} channels; at most {} are supported", w[1], kMostChannels);
   else if (op.groups != 1) refusal = fmt::format("{} groups", op.groups);
-  else if (w.count() == 0) refusal = "weights without elements";
-  else if (w[0] % 8 != 0) refusal = fmt::format("{} channels of the result; it takes multiples of 8", w[0]);
+  else if (w.count() == 0) refusal = "the weights are empty";
+  else if (w[0] % 8 != 0) refusal = fmt::format("{} output channels; only multiples of 8 are supported", w[0]);
   if (!refusal.empty()) return;
   outputs = w[0];
   channels = w[1];
@@ -78,16 +80,16 @@ ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
     if (!op.strides.empty()) stride[i] = op.strides[i];
     if (!op.dilations.empty() && op.dilations[i] != 1) refusal = "dilations";
   }
-  if (!op.prePadding.empty() && !op.prePadding[1].isConstant()) refusal = "a padding that is an expression";
+  if (!op.prePadding.empty() && !op.prePadding[1].isConstant()) refusal = "the padding depends on a dynamic extent";
   if (!refusal.empty()) return;
   const int64_t padding = op.prePadding.empty() ? 0 : op.prePadding[1].constant();
   lead = padding & 1;
   taps = (columns + lead + 1) / 2 * 2;
-  if (taps > kMostTaps) refusal = fmt::format("windows of {} columns", columns);
+  if (taps > kMostTaps) refusal = fmt::format("windows of {} columns are not supported", columns);
   // As many channels as there are, or fewer where their weights and the image do not fit.
   for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > kMostSharedBytes);) parts /= 2;
   if (refusal.empty() && sharedBytes() > kMostSharedBytes)
-    refusal = fmt::format("windows and tiles that take {} bytes of shared memory", sharedBytes());
+    refusal = fmt::format("the windows and tiles need {} bytes of shared memory, more than a block has", sharedBytes());
 }
 
 size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
@@ -97,7 +99,7 @@ size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
 }
 
 std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
-  checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution of halves", name(w.dtype));
+  checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution in f16 or bf16", name(w.dtype));
   std::vector<uint16_t> result;
   result.reserve(static_cast<size_t>(groups() * steps() * parts * 32 * 4));
   const auto* from = w.as<uint16_t>();

@@ -1,4 +1,4 @@
-// Convolution of images of few channels on tensor cores. The product's inner axis is lines of the window (a row of one
+// Implicit-GEMM convolution of images of few channels on tensor cores. K is lines of the window (a row of one
 // channel), each padded to an even number of taps that begin at an even column: then the two neighbours that a left
 // operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
 // channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.

@@ -1,4 +1,4 @@
-// Convolutions of images of few channels by a kernel of our own: its form, its code, its weights, its launch.
+// Implicit-GEMM convolution of images of few channels, hand-written: tile shape, code, weights, launch.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Convolution of images of few channels; the weights are laid out for tensor cores when the kernel is made.
+// Implicit-GEMM convolution of images of few channels; the weights are packed for tensor cores when the kernel is made.
 #include <algorithm>
 #include <limits>
 
@@ -20,7 +20,7 @@ struct Record {
     if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
     const auto end = record.params.find(' ');
     if (end == std::string::npos)
-      throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the weights' extents",
+      throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the extents of the weights",
                       record.params);
     TextReader in(std::string_view(record.params).substr(0, end), "parameters of a kernel of backend cuda");
     for (int axis = 0; axis < 4; ++axis) {
@@ -86,7 +86,7 @@ class ImageInstance final : public runtime::KernelInstance {
     const auto strides = stridesOf(x.dims, x.layout);
     p.image = strides[0];
     checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(),
-              "convolution of an image: {} elements of an image; it takes 2^32", strides[0]);
+              "image convolution: an image has {} elements; at most 2^32 are supported", strides[0]);
     p.channel = int32Of(strides[1]);
     p.line = int32Of(strides[2]);
     columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
@@ -110,8 +110,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.y = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
-    checkUser(isAligned(p.y, kPackBytes),
-              "convolution of an image: the result does not begin at a multiple of {} bytes", kPackBytes);
+    checkUser(isAligned(p.y, kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
     launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream,
                static_cast<unsigned>(form_.sharedBytes()));
   }

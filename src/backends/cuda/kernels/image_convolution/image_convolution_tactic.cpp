@@ -1,4 +1,4 @@
-// First convolutions of half networks, of images of up to four channels as they lie, to channels-last results.
+// First convolutions of 16-bit networks: linear images of up to four channels to channels-last results.
 #include "backends/cuda/kernels/direct/direct.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
 #include "backends/cuda/tactics/own_tactic.h"
@@ -29,8 +29,8 @@ class ImageTactic final : public OwnTactic {
     const auto types = inputTypes(problem);
     if (const auto refusal = op.typesRefusal(types); !refusal.empty()) return compile::no("{}", refusal);
     const auto& w = problem.inputs[1];
-    if (w.constant == nullptr) return compile::no("the weights are no constant");
-    if (types.size() > (op.convolution.hasBias ? 3u : 2u)) return compile::no("an epilogue that reads other tensors");
+    if (w.constant == nullptr) return compile::no("the weights are not constant");
+    if (types.size() > (op.convolution.hasBias ? 3u : 2u)) return compile::no("the epilogue has tensor operands");
     const ImageForm form(op.convolution, w.dims);
     if (!form.refusal.empty()) return compile::no("{}", form.refusal);
     return {directUnsupported(op.convolution.epilogue, std::span(types).subspan(1), types.size() - 1)};

@@ -93,7 +93,7 @@ class GatherInstance final : public runtime::KernelInstance {
     elements_.space.set(collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     elements_.extent = data[axis];
     elements_.axisStride = strides[static_cast<size_t>(axis)];
-    checkUser(!elements_.space.wide(), "gather: {} elements are too many", count_);
+    checkUser(!elements_.space.wide(), "gather: {} elements exceed the limit of 2^31", count_);
     function_ = module_.function(fmt::format("tenon_gather_element_{}", elementBytes_));
   }
 

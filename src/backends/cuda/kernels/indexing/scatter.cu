@@ -1,5 +1,5 @@
-// Elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes
-// move at once; an index outside its axis writes nothing.
+// Scatter: elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to
+// 16 bytes move at once; an index outside its axis writes nothing.
 #include "index.cuh"
 
 struct Parameters {

@@ -88,7 +88,7 @@ class ScatterInstance final : public runtime::KernelInstance {
     elements_.space.set(collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     elements_.extent = data[axis];
     elements_.axisStride = strides[static_cast<size_t>(axis)];
-    checkUser(!elements_.space.wide(), "scatter: {} updates are too many", updates_);
+    checkUser(!elements_.space.wide(), "scatter: {} updates exceed the limit of 2^31", updates_);
     function_ = module_.function(fmt::format("tenon_scatter_element_{}", elementBytes_));
   }
 

@@ -18,9 +18,9 @@ class ReformatTactic final : public OwnTacticOf<ops::Reformat> {
 
  protected:
   compile::Support acceptsOp(const ops::Reformat& op, const compile::Problem& problem) const override {
-    if (!isStrided(op.from) || !isStrided(op.to)) return compile::no("a blocked format");
+    if (!isStrided(op.from) || !isStrided(op.to)) return compile::no("channel-blocked layouts are not supported");
     if (problem.inputs[0].dims.rank < 3)
-      return compile::no("{} axes have no channels-last form", problem.inputs[0].dims.rank);
+      return compile::no("a tensor of {} dimensions has no channels-last layout", problem.inputs[0].dims.rank);
     return compile::yes();
   }
 };

@@ -1,4 +1,4 @@
-// Extents.
+// The extents of a tensor.
 #include "ops/op/shape.h"
 
 #include "backends/cuda/tactics/own_tactic.h"

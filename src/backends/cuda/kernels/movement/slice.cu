@@ -1,4 +1,4 @@
-// Slices that read around the edges of the input, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2
+// Slices in the modes clamp, wrap and reflect, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2
 // reflect.
 #include "prelude.cuh"
 

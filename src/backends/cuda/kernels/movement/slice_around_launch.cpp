@@ -54,7 +54,7 @@ class SliceInstance final : public runtime::KernelInstance {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to[a] > to[b]; });
     for (const size_t axis : order) {
       const auto at = static_cast<int>(axis);
-      checkUser(x.dims[at] > 0, "slice: axis {} of the input is empty, but {} elements are read of it", axis,
+      checkUser(x.dims[at] > 0, "slice: axis {} of the input is empty, but {} elements are read from it", axis,
                 y.dims[at]);
       const int64_t step = op_.stride.empty() ? 1 : valueOf(op_.stride[axis], shapes);
       axes_.push_back({y.dims[at], to[axis], valueOf(op_.start[axis], shapes), step, x.dims[at], from[axis]});

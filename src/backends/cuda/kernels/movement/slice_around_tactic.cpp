@@ -1,4 +1,4 @@
-// Slices that read around the edges of the input.
+// When slices in the modes clamp, wrap and reflect can be used.
 #include "backends/cuda/tactics/own_tactic.h"
 #include "ops/op/slice.h"
 
@@ -14,7 +14,7 @@ class SliceAroundTactic final : public OwnTacticOf<ops::Slice> {
   compile::Support acceptsOp(const ops::Slice& op, const compile::Problem&) const override {
     if (op.mode == ops::SliceMode::kClamp || op.mode == ops::SliceMode::kWrap || op.mode == ops::SliceMode::kReflect)
       return compile::yes();
-    return compile::no("slice mode {}; it clamps, wraps and reflects",
+    return compile::no("slice mode {}; only clamp, wrap and reflect are supported",
                        enumNames(op.mode)[static_cast<size_t>(op.mode)]);
   }
 };

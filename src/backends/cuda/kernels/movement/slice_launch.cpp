@@ -41,7 +41,7 @@ class SliceInstance final : public runtime::KernelInstance {
       while (first < last && outside(start + first * stride, x.dims[axis])) ++first;
       while (last > first && outside(start + (last - 1) * stride, x.dims[axis])) --last;
       checkUser(op_.mode == ops::SliceMode::kFill || y.dims.count() == 0 || last - first == y.dims[axis],
-                "slice: axis {}: start {}, size {} and stride {} leave the extent {}", axis, start, y.dims[axis],
+                "slice: axis {}: start {}, size {} and stride {} exceed the extent {}", axis, start, y.dims[axis],
                 stride, x.dims[axis]);
       space.push(last - first);
       from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size

@@ -13,7 +13,8 @@ class SliceTactic final : public OwnTacticOf<ops::Slice> {
  protected:
   compile::Support acceptsOp(const ops::Slice& op, const compile::Problem&) const override {
     if (op.mode == ops::SliceMode::kStrict || op.mode == ops::SliceMode::kFill) return compile::yes();
-    return compile::no("slice mode {}; it copies and fills", enumNames(op.mode)[static_cast<size_t>(op.mode)]);
+    return compile::no("slice mode {}; only strict bounds and fill are supported",
+                       enumNames(op.mode)[static_cast<size_t>(op.mode)]);
   }
 };
 

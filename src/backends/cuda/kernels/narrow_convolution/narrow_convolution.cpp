@@ -1,4 +1,4 @@
-// Forms of convolutions of points between few channels.
+// Tile shapes of pointwise (1x1) convolutions of few channels.
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
 
 #include <algorithm>
@@ -44,15 +44,17 @@ char narrowKind(const runtime::TensorShape& extra, const runtime::TensorShape& y
 NarrowForm::NarrowForm(const ops::Convolution& op, const Dims& w, int64_t groupOfBlock, std::string kindsOfInputs,
                        DataType result)
     : kinds(std::move(kindsOfInputs)) {
-  if (w.rank < 4 || w.rank > 5) refusal = fmt::format("{} spatial axes; it takes 2 or 3", w.rank - 2);
-  else if (w.count(2, w.rank) != 1 || !isPoint(op)) refusal = fmt::format("windows {}; it takes points", w.text());
+  if (w.rank < 4 || w.rank > 5) refusal = fmt::format("{} spatial dimensions; only 2 or 3 are supported", w.rank - 2);
+  else if (w.count(2, w.rank) != 1 || !isPoint(op))
+    refusal = fmt::format("windows {}; only pointwise (1x1) convolutions are supported", w.text());
   else if (op.groups != 1) refusal = fmt::format("{} groups", op.groups);
-  else if (w.count() == 0) refusal = "weights without elements";
-  else if (w[0] % 8 != 0 || w[1] % 8 != 0) refusal = fmt::format("{} channels to {}; not multiples of 8", w[1], w[0]);
-  else if (w[1] > kMostInputs) refusal = fmt::format("{} channels; it takes {}", w[1], kMostInputs);
+  else if (w.count() == 0) refusal = "the weights are empty";
+  else if (w[0] % 8 != 0 || w[1] % 8 != 0)
+    refusal = fmt::format("{} input and {} output channels; only multiples of 8 are supported", w[1], w[0]);
+  else if (w[1] > kMostInputs) refusal = fmt::format("{} channels; at most {} are supported", w[1], kMostInputs);
   else if (!isFloating(result) || bits(result) < 16) refusal = fmt::format("a result of {}", name(result));
   else if (groupOfBlock < 1 || groupOfBlock > kMostInGroup || (groupOfBlock != w[0] && groupOfBlock % kRun != 0)) {
-    refusal = fmt::format("groups of {} channels", groupOfBlock);
+    refusal = fmt::format("groups of {} channels are not supported", groupOfBlock);
   }
   if (!refusal.empty()) return;
   outputs = w[0];
@@ -104,7 +106,7 @@ int64_t NarrowForm::inputOf(int64_t step, int64_t lane, int64_t element) const {
 }
 
 std::vector<uint16_t> NarrowForm::pack(const TensorView& w) const {
-  checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution of halves", name(w.dtype));
+  checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution in f16 or bf16", name(w.dtype));
   std::vector<uint16_t> result;
   result.reserve(static_cast<size_t>(outputs * steps() * 16));
   const auto* from = w.as<uint16_t>();

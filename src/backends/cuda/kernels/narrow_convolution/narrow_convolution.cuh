@@ -1,4 +1,4 @@
-// Convolutions of points between few channels, of channels-last tensors: products of very many rows with a matrix that
+// Pointwise (1x1) convolutions of few channels, channels-last: matmuls of very many rows with a matrix that
 // shared memory holds whole. A warp walks tiles of rows by itself. Neither operand keeps its order: what a lane
 // multiplies are neighbouring channels of its rows, so that it reads 16 bytes at once where there are so many, and what
 // it sums are neighbouring channels of the result; the weights lie accordingly (run/narrow_convolution.h).

@@ -1,4 +1,4 @@
-// Convolutions of points between few channels by a kernel of our own: its form, its code, its weights.
+// Pointwise (1x1) convolutions of few channels, hand-written: tile shape, code, weights.
 #pragma once
 
 #include <string>

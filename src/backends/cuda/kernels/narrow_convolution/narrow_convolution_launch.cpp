@@ -1,4 +1,4 @@
-// Convolution of points between few channels; the weights are laid out for tensor cores when the kernel is made.
+// Pointwise (1x1) convolution of few channels; the weights are packed for tensor cores when the kernel is made.
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
 
 #include "core/text.h"
@@ -17,7 +17,7 @@ struct Record {
     const auto bracket = params.find(']');
     const auto end = params.find(' ');
     if (bracket == std::string::npos || end == std::string::npos || end < bracket) {
-      throw UserError("parameters of a kernel of backend cuda: '{}' lacks types behind the form", params);
+      throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the tile parameters", params);
     }
     TextReader in(std::string_view(params).substr(0, bracket), "parameters of a kernel of backend cuda");
     in.expect("[");
@@ -57,14 +57,14 @@ class NarrowInstance final : public runtime::KernelInstance {
     const auto& y = shapes.outputs[0];
     const int64_t rows = y.dims.count() == 0 ? 0 : y.dims[0] * y.dims.count(2, y.dims.rank);
     if (rows != y.dims[0] && (x.layout != Layout::kChannelsLast || y.layout != Layout::kChannelsLast)) {
-      throw Unsupported("cuda.narrow_convolution: tensors that are not channels-last");
+      throw Unsupported("cuda.narrow_convolution: the tensors are not channels-last");
     }
-    checkUser(rows < int64_t{1} << 30, "cuda.narrow_convolution: {} places", rows);
+    checkUser(rows < int64_t{1} << 30, "cuda.narrow_convolution: {} output positions exceed the limit of 2^30", rows);
     parameters_.rows = static_cast<int32_t>(rows);
     for (size_t k = 0; k < form_.kinds.size(); ++k) {
       const auto& extra = shapes.inputs[first() + k];
       if (rows != 0 && !narrowFits(form_.kinds[k], extra, y)) {
-        throw Unsupported("cuda.narrow_convolution: an operand of {} in the epilogue, for which it was not built",
+        throw Unsupported("cuda.narrow_convolution: an epilogue operand of {}, which the kernel was not compiled for",
                           extra.dims.text());
       }
     }
@@ -89,7 +89,7 @@ class NarrowInstance final : public runtime::KernelInstance {
       p.data[k + 1] = arguments.inputs[first() + k];
       aligned = aligned && isAligned(p.data[k + 1], alignment_[k]);
     }
-    checkUser(aligned, "convolution of points: a tensor does not begin at a multiple of the bytes of 8 channels");
+    checkUser(aligned, "pointwise convolution: a tensor is not aligned to the bytes of 8 channels");
     const auto threads = static_cast<unsigned>(32 * form_.warps);
     launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, threads, &p, arguments.stream,
                static_cast<unsigned>(form_.sharedBytes()));

@@ -1,4 +1,4 @@
-// Convolutions of points between few channels, channels-last: their time is that of reading and writing.
+// Pointwise (1x1) convolutions of few channels, channels-last: bound by memory bandwidth.
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
 #include "backends/cuda/tactics/own_tactic.h"
 
@@ -26,7 +26,7 @@ class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
     const auto& x = problem.inputs[0];
     const auto& w = problem.inputs[1];
     if (bits(x.dtype) != 16 || !isFloating(x.dtype)) return compile::no("operands of {}", tenon::name(x.dtype));
-    if (w.constant == nullptr) return compile::no("the weights are no constant");
+    if (w.constant == nullptr) return compile::no("the weights are not constant");
     const auto kinds = kindsOf(op, problem, channelsLastCandidate(name(), problem));
     const NarrowForm form(op, w.dims, groupOf(problem), kinds, problem.outputs[0].dtype);
     if (!form.refusal.empty()) return compile::no("{}", form.refusal);
@@ -34,7 +34,7 @@ class NarrowTactic final : public OwnTacticOf<ops::Convolution> {
     for (size_t k = 0; k < kinds.size(); ++k) {
       const auto& extra = problem.inputs[problem.inputs.size() - kinds.size() + k];
       if (kinds[k] == 0 || isUnknown(extra, y, problem)) {
-        return compile::no("an operand of {} in the epilogue", extra.dims.text());
+        return compile::no("an epilogue operand of {}", extra.dims.text());
       }
     }
     return {directUnsupported(op.epilogue, inputTypes(problem), op.hasBias ? 3 : 2)};

@@ -52,7 +52,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t members = parameters_.members = parameters_.inside.count;
     const int64_t groups = parameters_.groups.count;
     checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(),
-              "normalization: {} statistics over {} elements are too many", groups, members);
+              "normalization: {} statistics over {} elements exceed the grid", groups, members);
     configureRows(axes, 16 / (bits(x.dtype) / 8));
     if (rows_ == nullptr) configurePlanes(axes, 16 / (bits(x.dtype) / 8));
     if (members <= 128) {

@@ -32,7 +32,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     parameters_.stride = strides[axis];
     parameters_.lines.set(lines);
     count_ = x.dims.count();
-    checkUser(!parameters_.lines.wide(), "softmax: {} lines are too many", parameters_.lines.count);
+    checkUser(!parameters_.lines.wide(), "softmax: {} rows exceed the limit of 2^31", parameters_.lines.count);
     threads_ = 256;
     configurePacks(lines, 16 / (bits(x.dtype) / 8));
     const int64_t extent = parameters_.extent;

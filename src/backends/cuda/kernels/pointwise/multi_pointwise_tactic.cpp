@@ -14,7 +14,8 @@ class MultiPointwiseTactic final : public OwnTacticOf<ops::MultiPointwise> {
  protected:
   compile::Support acceptsOp(const ops::MultiPointwise& op, const compile::Problem& problem) const override {
     const size_t operands = problem.inputs.size() + problem.outputs.size();
-    if (operands > kMaxOperands + 1) return compile::no("{} operands; it takes {}", operands, kMaxOperands + 1);
+    if (operands > kMaxOperands + 1)
+      return compile::no("{} operands; at most {} are supported", operands, kMaxOperands + 1);
     return {pointwiseUnsupported(op.expr, inputTypes(problem), problem.outputs[0].dtype)};
   }
 };

@@ -106,7 +106,7 @@ std::string pointwiseUnsupported(const ops::ScalarExpr& expr, std::span<const Da
     if (cudaName(type) == nullptr) return fmt::format("values of {}", name(type));
   }
   if (inputs.size() > static_cast<size_t>(kMaxOperands))
-    return fmt::format("{} inputs; it takes {}", inputs.size(), kMaxOperands);
+    return fmt::format("{} inputs; at most {} are supported", inputs.size(), kMaxOperands);
   return {};
 }
 

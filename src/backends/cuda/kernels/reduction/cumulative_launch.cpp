@@ -38,7 +38,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     parameters_.lines.set(lines);
     count_ = x.dims.count();
     byColumns_ = parameters_.stride != 1 && parameters_.lines.count >= 1024;
-    checkUser(!parameters_.lines.wide(), "cumulative: {} lines are too many", parameters_.lines.count);
+    checkUser(!parameters_.lines.wide(), "cumulative: {} rows exceed the limit of 2^31", parameters_.lines.count);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {

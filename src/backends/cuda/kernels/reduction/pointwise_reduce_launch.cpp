@@ -76,7 +76,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (int axis = 0; axis < dims.rank; ++axis)
       parameters_.total *= isReduced[static_cast<size_t>(axis)] ? dims[axis] : 1;
     checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(),
-              "reduce: {} outputs of {} values each are too many", outputs_, parameters_.total);
+              "reduce: {} outputs of {} values each exceed the grid", outputs_, parameters_.total);
     const bool closeKept = kept.strides[widest + 1].back() == 1 && kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
     choose(closeKept && !closeReduced);

@@ -1,4 +1,4 @@
-// When a reduction can compute the scalar work in front of it.
+// When a reduction can compute its pointwise prologue.
 #include "ops/op/pointwise_reduce.h"
 
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
@@ -24,10 +24,10 @@ class PointwiseReduceTactic final : public OwnTacticOf<ops::PointwiseReduce> {
  protected:
   compile::Support acceptsOp(const ops::PointwiseReduce& op, const compile::Problem& problem) const override {
     if (problem.inputs.size() > kMaxReducedInputs) {
-      return compile::no("{} inputs; it takes {}", problem.inputs.size(), kMaxReducedInputs);
+      return compile::no("{} inputs; at most {} are supported", problem.inputs.size(), kMaxReducedInputs);
     }
     const auto output = problem.outputs[0].dtype;
-    if (!isFloating(output)) return compile::no("a result of {}; it computes in f32", tenon::name(output));
+    if (!isFloating(output)) return compile::no("a result of {}; only f32 is supported", tenon::name(output));
     return {pointwiseUnsupported(op.expr, inputTypes(problem), output)};
   }
 };

@@ -68,7 +68,7 @@ class ReduceInstance final : public runtime::KernelInstance {
     for (int axis = 0; axis < x.dims.rank; ++axis)
       parameters_.total *= isReduced[static_cast<size_t>(axis)] ? x.dims[axis] : 1;
     checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(),
-              "reduce: {} outputs of {} elements each are too many", outputs_, parameters_.total);
+              "reduce: {} outputs of {} elements each exceed the grid", outputs_, parameters_.total);
     const bool closeKept = axes.kept.strides[1].back() == 1 && axes.kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
     const bool piece = reduced.extents.size() == 1 && reduced.strides[0][0] == 1;

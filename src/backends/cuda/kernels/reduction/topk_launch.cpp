@@ -43,7 +43,7 @@ class TopKInstance final : public runtime::KernelInstance {
     parameters_.yStride = to[axis];
     parameters_.lines.set(splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {to, from}).kept);
     count_ = y.dims.count();
-    checkUser(!parameters_.lines.wide(), "topk: {} lines are too many", parameters_.lines.count);
+    checkUser(!parameters_.lines.wide(), "topk: {} rows exceed the limit of 2^31", parameters_.lines.count);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {

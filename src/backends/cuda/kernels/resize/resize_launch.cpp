@@ -69,7 +69,7 @@ class ResizeInstance final : public runtime::KernelInstance {
       parameters_.tapAxis[place] = -1;
       const auto taps = tapsOf(axis, in, out);
       if (taps.empty()) continue;
-      checkUser(tapAxes < kTapAxes, "resize: more than {} axes change", kTapAxes);
+      checkUser(tapAxes < kTapAxes, "resize: more than {} axes change size", kTapAxes);
       parameters_.xStride[place] = 0;
       parameters_.tapAxis[place] = tapAxes;
       tables_[tapAxes].write(taps.data(), taps.size() * sizeof(Tap));

@@ -20,7 +20,7 @@ class ResizeTactic final : public OwnTacticOf<ops::Resize> {
       changing += scaled || grows ? 1 : 0;
     }
     constexpr int kMost = 3;
-    if (changing > kMost) return compile::no("{} axes change; it takes {}", changing, kMost);
+    if (changing > kMost) return compile::no("{} axes change size; at most {} are supported", changing, kMost);
     return compile::yes();
   }
 };

@@ -1,4 +1,4 @@
-// Code and launches of products with few rows.
+// Code and launches of GEMV-like matmuls (few rows).
 #include "backends/cuda/kernels/skinny/skinny.h"
 
 namespace tenon::backends::cuda {
@@ -25,7 +25,7 @@ void SkinnyLauncher::launch(void* stream) {
   const bool whole = parameters.inner * elementBytes_ % static_cast<int64_t>(kPackBytes) == 0;
   parameters.packs = whole && isAligned(parameters.x, kPackBytes) && isAligned(parameters.w, kPackBytes) ? 1 : 0;
   const int64_t groups = (parameters.rows + rowsAtOnce_ - 1) / rowsAtOnce_;
-  checkUser(groups <= 65535, "a product of {} rows by the kernel for few", parameters.rows);
+  checkUser(groups <= 65535, "a matmul of {} rows exceeds the grid of the GEMV kernel", parameters.rows);
   launchGrid(function_, static_cast<unsigned>((parameters.columns + 7) / 8), static_cast<unsigned>(groups), 1, 256,
              &parameters, stream);
 }

@@ -1,4 +1,4 @@
-// Products with few rows, for which reading the weights once is what takes time: a warp per row of weights, which lies
+// GEMV-like matmuls (few rows), bound by reading the weights once: a warp per row of weights, which lies
 // in one piece, for up to kRows rows of the other operand at once.
 #pragma once
 

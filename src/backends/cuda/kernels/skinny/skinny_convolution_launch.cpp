@@ -18,7 +18,7 @@ class SkinnyConvolutionInstance final : public runtime::KernelInstance {
     const auto& w = shapes.inputs[1].dims;
     const auto& y = shapes.outputs[0].dims;
     checkUser(y.count(2, y.rank) == 1 && x.count(2, x.rank) == w.count(2, w.rank),
-              "convolution by the kernel for whole inputs: input {}, weights {}", x.text(), w.text());
+              "convolution as GEMV: the window {1} does not cover the input {0}", x.text(), w.text());
     auto& p = launcher_.parameters;
     p = {};
     p.rows = y[0];

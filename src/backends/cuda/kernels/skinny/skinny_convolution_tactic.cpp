@@ -24,10 +24,10 @@ class SkinnyConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
     const Dims& w = problem.inputs[1].dims;
     const Dims& y = problem.outputs[0].dims;
     if (op.groups != 1) return compile::no("{} groups", op.groups);
-    if (y[0] > kMostSkinnyRows) return compile::no("{} images; it takes {}", y[0], kMostSkinnyRows);
+    if (y[0] > kMostSkinnyRows) return compile::no("a batch of {}; at most {} are supported", y[0], kMostSkinnyRows);
     for (int axis = 2; axis < x.rank; ++axis) {
       if (x[axis] != w[axis] || y[axis] != 1)
-        return compile::no("windows {} of an input {}; it takes whole inputs", w.text(), x.text());
+        return compile::no("the window {} does not cover the input {}", w.text(), x.text());
     }
     for (const auto* padding : {&op.prePadding, &op.postPadding}) {
       for (const auto& extent : *padding) {

@@ -1,4 +1,4 @@
-// Matrix products with few rows and a transposed second operand: fully connected layers of small batches.
+// GEMV-like matmuls (few rows) with a transposed second operand: fully connected layers of small batches.
 #include "backends/cuda/cublas/flat_product.h"
 #include "backends/cuda/kernels/skinny/skinny.h"
 

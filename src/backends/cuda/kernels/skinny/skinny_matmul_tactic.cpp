@@ -1,4 +1,4 @@
-// Matrix products with few rows.
+// When the GEMV-like matmul (few rows) can be used.
 #include "backends/cuda/tactics/direct_tactic.h"
 #include "ops/op/matmul.h"
 
@@ -15,7 +15,7 @@ class SkinnyMatMulTactic final : public OwnTacticOf<ops::MatMul> {
     const Dims& y = problem.outputs[0].dims;
     if (auto support = flatProduct(op, problem); !support) return support;
     const int64_t rows = y.count(0, y.rank - 1);
-    if (rows > kMostSkinnyRows) return compile::no("{} rows; it takes {}", rows, kMostSkinnyRows);
+    if (rows > kMostSkinnyRows) return compile::no("{} rows; at most {} are supported", rows, kMostSkinnyRows);
     return {directUnsupported(op.epilogue, inputTypes(problem), 2)};
   }
 };
