@@ -8,7 +8,8 @@ usage() {
   cat <<'END'
 Usage: scripts/test.sh [--preset NAME] [--suites LIST] [--only REGEX] [--jobs N] [--build-only] [--werror]
 
-  --preset NAME    release (default), debug, asan-ubsan or tsan; builds into build/NAME
+  --preset NAME    release (default), debug, asan-ubsan, tsan, or clang (compiled by Clang, warnings are errors);
+                   builds into build/NAME
   --suites LIST    only the programs of these folders of tests/, separated by commas: nothing else is compiled
   --only REGEX     only tests whose name matches; names are <folder>/<suite>.<case>, as `ctest -N` lists them
   --jobs N         compile steps and tests at once (default: by cores and memory)
