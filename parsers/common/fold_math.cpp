@@ -287,7 +287,7 @@ const WeightBytes* foldReduce(WeightStore& store, const WeightBytes& input, Redu
   }
   if (operation == ReduceOperation::kAVG) {
     for (double& sum : sums) {
-      sum /= static_cast<double>(input.count() / results);
+      sum /= static_cast<double>(input.count()) / static_cast<double>(results);
       sum = isInteger(input.type) ? std::trunc(sum) : sum;
     }
   }

@@ -1,6 +1,7 @@
 // Owns the bytes of computed constants and reads constants as numbers.
 #include "weight_store.h"
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +25,8 @@ T numberAs(S value) {
     constexpr T kHigh = std::numeric_limits<T>::max();
     if (std::isnan(value)) return 0;
     if (value <= static_cast<S>(kLow)) return kLow;
-    if (value >= static_cast<S>(kHigh / 2 + 1) * 2) return kHigh;
+    constexpr T kHalf = kHigh / 2 + 1;  // a power of two, so that S holds it and its double exactly
+    if (value >= static_cast<S>(kHalf) * 2) return kHigh;
   }
   return static_cast<T>(value);
 }
@@ -140,8 +142,8 @@ const WeightBytes& WeightStore::ofReals(DataType type, Dimensions shape, const s
 
 const WeightBytes& WeightStore::uniform(DataType type, const Dimensions& shape, double value) {
   const int64_t count = elementCount(shape);
-  for (const Uniform& known : uniform_) {  // compared as bytes, so that -0 is not 0
-    const bool same = known.type == type && std::memcmp(&known.value, &value, sizeof(value)) == 0;
+  for (const Uniform& known : uniform_) {  // compared as bits, so that -0 is not 0
+    const bool same = known.type == type && std::bit_cast<uint64_t>(known.value) == std::bit_cast<uint64_t>(value);
     if (same && known.count >= count) return add(type, shape, known.bytes);
   }
   const int64_t size = bytesFor(type, 1);

@@ -140,8 +140,8 @@ void ShapeState::bind() {
     if (x.isInput || !missing_.empty()) continue;
     const Dims dims = evaluate(x.shape, symbols_);
     checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
-              "output '{}' would have the shape {} = {} for these input shapes; set other ones", x.name, dims.text(),
-              text(x.shape));
+              "output '{}' would have the shape {} = {} for these input shapes; give the inputs other shapes", x.name,
+              dims.text(), text(x.shape));
   }
   dirty_ = false;
 }

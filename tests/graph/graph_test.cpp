@@ -97,7 +97,8 @@ TEST(Text, ErrorsNameWhatIsWrong) {
   EXPECT_NE(message(R"g(graph "g" { const %k : f32[N] = random(1) output %k })g").find("not symbols"),
             std::string::npos);
   EXPECT_NE(message(R"g(graph "g" { output %nobody })g").find("nobody"), std::string::npos);
-  EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] input %x : f32[2] })g").find("taken"), std::string::npos);
+  EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] input %x : f32[2] })g").find("another value has this name"),
+            std::string::npos);
   EXPECT_NE(message(R"g(graph "g" { input %x : f32[2] %y : i32[2] = pointwise{expr="neg(x0)"}(%x) "n" output %y })g")
                 .find("declared"),
             std::string::npos);

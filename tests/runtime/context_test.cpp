@@ -92,7 +92,7 @@ TEST(Context, ErrorsNameTheTensorAndTheRange) {
   std::vector<float> x(6);
   context.setAddress(0, x.data());
   expectContains(messageOf([&] { context.enqueue(nullptr); }), {"address", "'y'"});
-  expectContains(messageOf([&] { context.setMemory(nullptr, 0); }), {"user-managed"});
+  expectContains(messageOf([&] { context.setMemory(nullptr, 0); }), {"kUSER_MANAGED"});
 }
 
 TEST(Context, TwoSourcesOfADimensionMustAgree) {
