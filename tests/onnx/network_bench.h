@@ -42,7 +42,7 @@ struct NetworkBench {
     }
     return all;
   }
-  Shape outputShape(int32_t index = 0) const { return toShape(network->getOutput(index)->getDimensions()); }
+  Dimensions outputShape(int32_t index = 0) const { return toDimensions(network->getOutput(index)->getDimensions()); }
 
   CollectingLogger logger;
   std::unique_ptr<nvinfer1::IBuilder> builder;

@@ -54,7 +54,7 @@ TEST(CumSum, RunsAsItIsDefined) {
       maker.output("y");
       NetworkBench bench;
       ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-      EXPECT_EQ(bench.outputShape(), (Shape{2, extent, 3}));
+      EXPECT_EQ(bench.outputShape(), (Dimensions{2, extent, 3}));
       std::vector<float> x(static_cast<size_t>(2 * extent * 3));
       for (auto& value : x) value = values(random);
       const auto y = run(bench, x);

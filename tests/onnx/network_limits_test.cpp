@@ -141,7 +141,7 @@ TEST(Limits, ConcatOfManyInputs) {
     NetworkBench bench;
     const auto start = Clock::now();
     EXPECT_TRUE(bench.parse(maker)) << bench.errors();
-    EXPECT_EQ(bench.outputShape(), (Shape{same ? kInputs : kInputs + 1, 2}));
+    EXPECT_EQ(bench.outputShape(), (Dimensions{same ? kInputs : kInputs + 1, 2}));
     EXPECT_LT(since(start), kSeconds);
   }
 }

@@ -113,8 +113,8 @@ TEST(Operators, SizeAndShapeAreIntegers) {
   maker.output("n", {}, 7);
   NetworkBench bench;
   ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  EXPECT_EQ(bench.outputShape(0), (Shape{3}));
-  EXPECT_EQ(bench.outputShape(1), (Shape{}));
+  EXPECT_EQ(bench.outputShape(0), (Dimensions{3}));
+  EXPECT_EQ(bench.outputShape(1), (Dimensions{}));
   EXPECT_EQ(bench.network->getOutput(0)->getType(), DataType::kINT64);
   EXPECT_EQ(bench.network->getOutput(1)->getType(), DataType::kINT64);
 }
@@ -137,30 +137,31 @@ void addConvolution(ModelMaker& maker, const std::string& type, const Ints& inpu
   maker.output("y");
 }
 
-Shape convolved(const std::string& type, const Ints& input, const Ints& weights,
-                const std::vector<std::pair<std::string, Ints>>& attributes, const std::string& autoPad = "") {
+Dimensions convolved(const std::string& type, const Ints& input, const Ints& weights,
+                     const std::vector<std::pair<std::string, Ints>>& attributes, const std::string& autoPad = "") {
   ModelMaker maker;
   addConvolution(maker, type, input, weights, attributes, autoPad);
   NetworkBench bench;
   EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  return bench.network->getNbOutputs() == 1 ? bench.outputShape() : Shape{-99};
+  return bench.network->getNbOutputs() == 1 ? bench.outputShape() : Dimensions{-99};
 }
 
 TEST(Operators, Convolutions) {
   EXPECT_EQ(convolved("Conv", {1, 3, 9, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}}),
-            (Shape{1, 4, 5, 5}));
-  EXPECT_EQ(convolved("Conv", {-2, 3, 9}, {4, 3, 3}, {{"dilations", {2}}}), (Shape{-1, 4, 5}));
-  EXPECT_EQ(convolved("Conv", {1, 3, 10, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}}, "SAME_UPPER"), (Shape{1, 4, 5, 5}));
-  EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}}), (Shape{1, 4, 11, 11}));
+            (Dimensions{1, 4, 5, 5}));
+  EXPECT_EQ(convolved("Conv", {-2, 3, 9}, {4, 3, 3}, {{"dilations", {2}}}), (Dimensions{-1, 4, 5}));
+  EXPECT_EQ(convolved("Conv", {1, 3, 10, 9}, {4, 3, 3, 3}, {{"strides", {2, 2}}}, "SAME_UPPER"),
+            (Dimensions{1, 4, 5, 5}));
+  EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}}), (Dimensions{1, 4, 11, 11}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3},
                       {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}, {"output_padding", {1, 1}}}),
-            (Shape{1, 4, 10, 10}));
+            (Dimensions{1, 4, 10, 10}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}, {"output_padding", {1, 1}}}),
-            (Shape{1, 4, 12, 12}));
+            (Dimensions{1, 4, 12, 12}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}}, "SAME_UPPER"),
-            (Shape{1, 4, 10, 10}));
+            (Dimensions{1, 4, 10, 10}));
   EXPECT_EQ(convolved("ConvTranspose", {1, 3, 5, 5}, {3, 4, 3, 3}, {{"strides", {2, 2}}, {"output_shape", {10, 12}}}),
-            (Shape{1, 4, 10, 12}));
+            (Dimensions{1, 4, 10, 12}));
 }
 
 // Shape -> Gather -> Unsqueeze -> Concat -> Reshape, as exporters write a view of a dynamic batch.
@@ -179,7 +180,7 @@ TEST(Operators, ShapeArithmeticOfExporters) {
   maker.output("y");
   NetworkBench bench;
   ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  EXPECT_EQ(bench.outputShape(), (Shape{-1, -1, 4}));
+  EXPECT_EQ(bench.outputShape(), (Dimensions{-1, -1, 4}));
   EXPECT_STREQ(bench.network->getInput(0)->getDimensionName(0), "N");
 }
 
@@ -227,7 +228,7 @@ TEST(Operators, StaticShapeArithmeticLeavesNoLayer) {
   NetworkBench bench;
   ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
   EXPECT_EQ(bench.network->getNbLayers(), 1);
-  EXPECT_EQ(bench.outputShape(), (Shape{2, 12}));
+  EXPECT_EQ(bench.outputShape(), (Dimensions{2, 12}));
 }
 
 TEST(Operators, MatrixProducts) {
@@ -239,14 +240,14 @@ TEST(Operators, MatrixProducts) {
     maker.output("y");
     NetworkBench bench;
     EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-    return bench.network->getNbOutputs() == 1 ? bench.outputShape() : Shape{-99};
+    return bench.network->getNbOutputs() == 1 ? bench.outputShape() : Dimensions{-99};
   };
-  EXPECT_EQ(product({2, 3}, {3, 5}), (Shape{2, 5}));
-  EXPECT_EQ(product({3}, {3, 5}), (Shape{5}));
-  EXPECT_EQ(product({2, 3}, {3}), (Shape{2}));
-  EXPECT_EQ(product({3}, {3}), (Shape{}));
-  EXPECT_EQ(product({7, 2, 3}, {3, 5}), (Shape{7, 2, 5}));
-  EXPECT_EQ(product({3}, {4, 3, 5}), (Shape{4, 5}));
+  EXPECT_EQ(product({2, 3}, {3, 5}), (Dimensions{2, 5}));
+  EXPECT_EQ(product({3}, {3, 5}), (Dimensions{5}));
+  EXPECT_EQ(product({2, 3}, {3}), (Dimensions{2}));
+  EXPECT_EQ(product({3}, {3}), (Dimensions{}));
+  EXPECT_EQ(product({7, 2, 3}, {3, 5}), (Dimensions{7, 2, 5}));
+  EXPECT_EQ(product({3}, {4, 3, 5}), (Dimensions{4, 5}));
 }
 
 TEST(Operators, LocalFunctionsAreInlined) {
@@ -310,7 +311,7 @@ TEST(Operators, AxesThatAreForwarded) {
     maker.output("y");
     NetworkBench bench;
     ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-    EXPECT_EQ(bench.outputShape(), (type == "Squeeze" ? Shape{2, 3} : Shape{2, 1, 1, 3}));
+    EXPECT_EQ(bench.outputShape(), (type == "Squeeze" ? Dimensions{2, 3} : Dimensions{2, 1, 1, 3}));
   }
 }
 

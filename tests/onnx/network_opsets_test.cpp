@@ -82,9 +82,9 @@ TEST(Opsets, OperandsOfOldBroadcasting) {
     maker.output("y");
     NetworkBench bench;
     ASSERT_TRUE(bench.parse(maker)) << bench.errors();
-    EXPECT_EQ(bench.outputShape(), (Shape{2, 3, 4, 5}));
+    EXPECT_EQ(bench.outputShape(), (Dimensions{2, 3, 4, 5}));
     const auto* last = bench.network->getLayer(bench.network->getNbLayers() - 1);
-    EXPECT_EQ(toShape(last->getInput(1)->getDimensions()), c.aligned);
+    EXPECT_EQ(toDimensions(last->getInput(1)->getDimensions()), c.aligned);
   }
   ModelMaker maker(6);
   maker.input("x", {2, 3});
@@ -103,7 +103,7 @@ TEST(Opsets, ReshapeByAttribute) {
   maker.output("y");
   NetworkBench bench;
   ASSERT_TRUE(bench.parse(maker)) << bench.errors();
-  EXPECT_EQ(bench.outputShape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(bench.outputShape(), (Dimensions{2, 2, 3}));
 }
 
 }  // namespace

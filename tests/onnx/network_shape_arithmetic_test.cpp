@@ -132,7 +132,7 @@ TEST(ShapeArithmetic, SlicesAreAsLongAsTheModelComputes) {
       const int64_t kept =
           std::min(n, rows < 0 ? std::max<int64_t>(rows + n, 0) : rows);  // ends may be negative or too large
       ASSERT_TRUE(context->setInputShape("x", nvinfer1::Dims2{n, 3}));
-      EXPECT_EQ(toShape(context->getTensorShape("y")), (Shape{kept, 3})) << "n " << n << " rows " << rows;
+      EXPECT_EQ(toDimensions(context->getTensorShape("y")), (Dimensions{kept, 3})) << "n " << n << " rows " << rows;
       std::vector<float> y(kMost * 3 + 1, -99);
       void* bindings[] = {x.data(), y.data()};
       ASSERT_TRUE(context->executeV2(bindings)) << bench.logger.text;
