@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -88,6 +89,35 @@ TEST(Code, EveryScalarOperatorCompiles) {
       EXPECT_FALSE(backends::cuda::compile(source, kChips[chip++ % std::size(kChips)]).empty());
     }
   }
+}
+
+// Whatever a kernel may include is there by the name with which it is included, and the cache notices its changes.
+TEST(Code, IncludedFilesAreEmbeddedAndPartOfTheKey) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  const std::string key = backends::cuda::codeKey("", 90);
+  std::set<std::string> names;
+  for (const auto& file : backends::cuda::embeddedFiles()) names.insert(file.name);
+  const std::regex include("#include [\"<]([^\">]+)[\">]");
+  for (const auto& file : backends::cuda::embeddedFiles()) {
+    EXPECT_NE(key.find(file.text), std::string::npos) << file.name;
+    const std::string text = file.text;
+    for (std::sregex_iterator found(text.begin(), text.end(), include), end; found != end; ++found)
+      EXPECT_TRUE(names.contains((*found)[1])) << file.name << " includes " << (*found)[1];
+  }
+  EXPECT_TRUE(names.contains("backends/cuda/kernels/common/space_parameters.h"));
+}
+
+// What a launch passes is declared once, in a header that the host's compiler and NVRTC read.
+TEST(Code, ParametersOfKernelsAreDeclaredInSharedHeaders) {
+  const std::regex parameters("struct \\w*Parameters\\b");
+  size_t shared = 0;
+  for (const auto& file : backends::cuda::embeddedFiles()) {
+    const bool declares = std::regex_search(file.text, parameters);
+    const bool isShared = std::string_view(file.name).ends_with("_parameters.h");
+    EXPECT_TRUE(isShared || !declares) << file.name << " declares parameters of its own";
+    shared += declares;
+  }
+  EXPECT_GE(shared, 10u);
 }
 
 TEST(Code, CacheKeepsAndForgives) {

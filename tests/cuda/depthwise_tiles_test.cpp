@@ -18,7 +18,7 @@ cuda::WindowParameters windows(int64_t images, int64_t channels, int64_t size, c
       {DataType::kF16, {channels, 1, kernel, kernel}, Layout::kLinear}};
   const std::vector<runtime::TensorShape> outputs{
       {DataType::kF16, {images, channels, result, result}, Layout::kChannelsLast}};
-  cuda::WindowParameters parameters;
+  cuda::WindowLaunch parameters;
   parameters.set(*parsed.as<ops::Convolution>(), {inputs, outputs, nullptr}, outputs[0], inputs[0]);
   return parameters;
 }
@@ -48,7 +48,7 @@ TEST(DepthwiseTiles, HaveTextThatReadsBack) {
     const auto read = cuda::parseDepthwise(choice.text(), p, 2);
     EXPECT_EQ(read.text(), choice.text());
     EXPECT_EQ(read.form.variant(), choice.form.variant());
-    EXPECT_EQ(read.tile.blocks(), choice.tile.blocks());
+    EXPECT_EQ(cuda::blocksOfImage(read.tile), cuda::blocksOfImage(choice.tile));
   }
   for (const char* wrong : {"", "2x4", "2x4:", "2x4:16,2", "2x4:16,2,0", "2x4:16,2,-1", "2x4:16,2,99999999",
                             "3x4:16,2,7", "2x4:16,2,7,8", "2x4:12,2,7", "2x4:16384,2,7", "2x4:16,4096,7"}) {

@@ -30,9 +30,8 @@ inline Emulator tenon_emulator __attribute__((visibility("default"), used));
 #define __restrict__
 #define __launch_bounds__(...)
 #define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
-#define KERNEL_1024(name, Parameters) KERNEL(name, Parameters)
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
-#define KERNEL_THAT_WAITS(bounds, name, Parameters) KERNEL(name, Parameters)
+#define KERNEL_WITHOUT_WAIT(bounds, name, Parameters) KERNEL(name, Parameters)
 inline void afterPredecessor() {}
 struct alignas(8) uint2 {
   unsigned x, y;

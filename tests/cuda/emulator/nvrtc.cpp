@@ -33,6 +33,7 @@ constexpr const char* kReplaced[] = {"intrinsics.cuh", "tensor_core.cuh"};
 std::string replacement(const char* name) { return readFile(std::filesystem::path(TENON_EMULATOR_HEADERS) / name); }
 
 void writeFile(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -51,6 +52,7 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source,
   *program = new _nvrtcProgram{source, {}, {}, {}};
   for (int i = 0; i < headers; ++i) (*program)->headers[names[i]] = texts[i];
   for (const char* name : kReplaced) (*program)->headers[name] = replacement(name);
+  (*program)->headers.erase("cstdint");  // the host's compiler has one
   return NVRTC_SUCCESS;
 }
 
@@ -67,8 +69,8 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* co
   for (const auto& [name, text] : program->headers) writeFile(at / name, text);
   writeFile(at / "kernel.cpp", program->source);
   const std::string command = std::string(TENON_EMULATOR_COMPILER) +
-                              " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden -fwrapv -o '" + folder +
-                              "/kernel.so' '" + folder + "/kernel.cpp' 2> '" + folder + "/log'";
+                              " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden -fwrapv -I '" + folder + "' -o '" +
+                              folder + "/kernel.so' '" + folder + "/kernel.cpp' 2> '" + folder + "/log'";
   const bool good = std::system(command.c_str()) == 0;
   program->log = readFile(at / "log");
   if (good) program->code = readFile(at / "kernel.so");

@@ -1,16 +1,7 @@
 // Space-to-depth of images of few channels: a pixel holds the CHANNELS x BLOCK_H x BLOCK_W values of its block in
 // packs of eight halves, zeros beyond the image and behind the last value.
+#include "backends/cuda/cudnn/pack_image_parameters.h"
 #include "prelude.cuh"
-
-struct Parameters {
-  const unsigned short* x;
-  void* to;
-  i64 image, channel, row, column;  // strides of x
-  int height, width;                // of x
-  int top, left;                    // zeros before it
-  int rows, columns;                // of the result
-  i64 count;                        // packs
-};
 
 constexpr int kValues = CHANNELS * BLOCK_H * BLOCK_W;
 constexpr int kPacks = (kValues + 7) / 8;
@@ -19,7 +10,7 @@ struct alignas(16) Halves {
   unsigned short value[8];
 };
 
-KERNEL(tenon_pack_image, Parameters) {
+KERNEL(tenon_pack_image, PackImageParameters) {
   const i64 index = globalIndex();
   if (index >= p.count) return;
   const i64 place = index / kPacks;
@@ -28,7 +19,7 @@ KERNEL(tenon_pack_image, Parameters) {
   const int j = (int)(place - line * p.columns);
   const i64 n = line / p.rows;
   const int i = (int)(line - n * p.rows);
-  const unsigned short* x = p.x + n * p.image;
+  const unsigned short* x = (const unsigned short*)p.x + n * p.image;
   Halves result;
 #pragma unroll
   for (int k = 0; k < 8; ++k) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/cudnn/pack_image_parameters.h"
 #include "backends/cuda/driver/compiler.h"
 #include "ops/op/convolution.h"
 #include "runtime/kernel.h"
@@ -37,17 +38,8 @@ class ImagePacker {
   void launch(const void* x, void* to, void* stream);  // `to` is aligned to 16 bytes
 
  private:
-  struct Parameters {  // mirrors pack_image.cu
-    const void* x = nullptr;
-    void* to = nullptr;
-    int64_t image = 0, channel = 0, row = 0, column = 0;
-    int32_t height = 0, width = 0;
-    int32_t top = 0, left = 0;
-    int32_t rows = 0, columns = 0;
-    int64_t count = 0;
-  };
   CUfunction function_;
-  Parameters parameters_;
+  PackImageParameters parameters_;
 };
 
 }  // namespace tenon::backends::cuda

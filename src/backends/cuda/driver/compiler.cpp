@@ -30,18 +30,6 @@ std::string architecture(int capability) {
   return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
 }
 
-// What decides the machine code beside the source: compiler, chip, included files.
-std::string cacheKey(const std::string& source, int capability) {
-  int major = 0;
-  int minor = 0;
-  nvrtc().version(&major, &minor);
-  std::string key = fmt::format("nvrtc {}.{} {}\n", major, minor, architecture(capability));
-  for (const auto& file : embeddedFiles()) {
-    if (std::string_view(file.name).ends_with(".cuh")) key += file.text;
-  }
-  return key + source;
-}
-
 std::vector<std::byte> compileNow(const std::string& source, int capability) {
   const auto& n = nvrtc();
   std::vector<const char*> names;
@@ -90,6 +78,15 @@ std::string Code::source() const {
   throw InternalError("the kernel file '{}' does not exist", file);
 }
 
+std::string codeKey(const std::string& source, int capability) {
+  int major = 0;
+  int minor = 0;
+  nvrtc().version(&major, &minor);
+  std::string key = fmt::format("nvrtc {}.{} {}\n", major, minor, architecture(capability));
+  for (const auto& file : embeddedFiles()) key += file.text;
+  return key + source;
+}
+
 std::vector<std::byte> compile(const std::string& source, int capability) {
   if (!nvrtc().missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", nvrtc().missing);
   // Threads that want the same code wait for the one that makes it; the last ones stay for the tactics of a build.
@@ -103,7 +100,6 @@ std::vector<std::byte> compile(const std::string& source, int capability) {
   };
   static auto* const kKnown = new Known;
   constexpr size_t kMost = 512;
-  const auto key = cacheKey(source, capability);
   std::shared_ptr<Made> made;
   {
     const std::lock_guard lock(kKnown->mutex);
@@ -113,6 +109,7 @@ std::vector<std::byte> compile(const std::string& source, int capability) {
     made = place;
   }
   std::call_once(made->once, [&] {
+    const auto key = codeKey(source, capability);
     made->code = readCachedCode(key);
     if (!made->code.empty()) return;
     made->code = compileNow(source, capability);
@@ -149,8 +146,8 @@ void allowSharedBytes(CUfunction function, size_t bytes) {
 
 void launchNextInOrder() noexcept { inOrderNext = true; }
 
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream,
-                unsigned sharedBytes) {
+void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
+                 void* stream, unsigned sharedBytes) {
   void* arguments[] = {parameters};
   if (std::exchange(inOrderNext, false) || !mayOverlap()) {
     check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments,
@@ -181,11 +178,10 @@ unsigned blockSize(int64_t threads, unsigned least) {
   return size;
 }
 
-void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block) {
-  if (threads <= 0) return;
+unsigned blocksOf(int64_t threads, unsigned block) {
   const int64_t blocks = (threads + block - 1) / block;
   checkInternal(blocks < int64_t{1} << 31, "a launch of {} threads exceeds the grid", threads);
-  launchGrid(function, static_cast<unsigned>(blocks), 1, 1, block, parameters, stream);
+  return static_cast<unsigned>(blocks);
 }
 
 }  // namespace tenon::backends::cuda

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "backends/cuda/driver/libraries.h"
@@ -19,7 +20,7 @@ struct Code {
   std::string source() const;        // deterministic
 };
 
-// The embedded files, in a table made by the build.
+// The embedded files by the names with which code includes them, in a table made by the build.
 struct EmbeddedFile {
   const char* name;
   const char* text;
@@ -30,6 +31,10 @@ std::span<const EmbeddedFile> embeddedFiles();
 // Unsupported with the compiler's log. The cache is the folder TENON_CACHE_DIR (default ~/.cache/tenon); one that
 // cannot be used, or that is empty text, is no error.
 std::vector<std::byte> compile(const std::string& source, int capability);
+
+// What such code depends on, and the cache knows it by: compiler, chip, source and every file it may include. For
+// tests.
+std::string codeKey(const std::string& source, int capability);
 
 // Machine code on the device. `code` for this chip, or empty: then `source` is compiled.
 class Module {
@@ -48,11 +53,25 @@ class Module {
 // `least`.
 unsigned blockSize(int64_t threads, unsigned least = 64);
 
+// Blocks of a launch over so many threads; throws InternalError where no grid has as many.
+unsigned blocksOf(int64_t threads, unsigned block);
+
 // One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a
 // block takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
-void launchThreads(CUfunction function, int64_t threads, void* parameters, void* stream, unsigned block = 256);
-void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters, void* stream,
-                unsigned sharedBytes = 0);
+void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
+                 void* stream, unsigned sharedBytes);
+template <typename Parameters>
+void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, Parameters* parameters,
+                void* stream, unsigned sharedBytes = 0) {
+  static_assert(std::is_trivially_copyable_v<Parameters> && std::is_class_v<Parameters>,
+                "a kernel takes one struct, which the driver copies as bytes");
+  launchBytes(function, x, y, z, block, parameters, stream, sharedBytes);
+}
+template <typename Parameters>
+void launchThreads(CUfunction function, int64_t threads, Parameters* parameters, void* stream, unsigned block = 256) {
+  if (threads <= 0) return;
+  launchGrid(function, blocksOf(threads, block), 1, 1, block, parameters, stream);
+}
 // The next launch of this thread is not set up while the one before it on its stream still runs: between the two the
 // stream waits for another one.
 void launchNextInOrder() noexcept;

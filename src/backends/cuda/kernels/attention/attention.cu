@@ -1,33 +1,12 @@
 // Attention of any type and width: a block per row and head walks the keys in tiles, with online softmax (running
-// maximum and sum so far, in f32. X: element type.
+// maximum and sum so far, in f32). X: element type.
+#include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "prelude.cuh"
 
-struct Parameters {
-  const void* q;
-  const void* k;
-  const void* v;
-  const void* mask;  // null: none
-  void* y;
-  i64 heads;
-  i64 queries;
-  i64 keys;
-  int width;       // columns of q and k in a head
-  int valueWidth;  // of v and y
-  float scale;
-  int emptyIsZero;  // a row without a sum is 0
-  i64 qStride[3];   // batch, head, row
-  i64 kStride[3];
-  i64 vStride[3];
-  i64 yStride[3];
-  i64 maskStride[4];  // batch, head, query, key; 0 where it broadcasts
-  i64 sharing;        // heads that have the same keys
-  i64 masks;          // how many batches the mask has: one, or a divisor of theirs
-};
-
-constexpr int kThreads = 128;
+constexpr int kThreads = kAttentionThreads;
 constexpr int kWidest = 1024;
 
-KERNEL(tenon_attention, Parameters) {
+KERNEL(tenon_attention, AttentionParameters) {
   __shared__ float row[kWidest];
   __shared__ float result[kWidest];
   __shared__ float weight[kThreads];

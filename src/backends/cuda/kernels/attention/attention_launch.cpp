@@ -1,31 +1,10 @@
 // Attention of any floating type, width and mask: a block per row, for what the tensor cores' kernel refuses.
+#include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/attention_problem.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* q = nullptr;
-  const void* k = nullptr;
-  const void* v = nullptr;
-  const void* mask = nullptr;
-  void* y = nullptr;
-  int64_t heads = 1;
-  int64_t queries = 0;
-  int64_t keys = 0;
-  int32_t width = 0;
-  int32_t valueWidth = 0;
-  float scale = 1;
-  int32_t emptyIsZero = 0;
-  int64_t qStride[3] = {};
-  int64_t kStride[3] = {};
-  int64_t vStride[3] = {};
-  int64_t yStride[3] = {};
-  int64_t maskStride[4] = {};
-  int64_t sharing = 1;
-  int64_t masks = 1;
-};
 
 class AttentionInstance final : public runtime::KernelInstance {
  public:
@@ -77,8 +56,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     parameters_.v = at(problem_.v.source);
     parameters_.mask = problem_.hasMask ? at(problem_.maskSource) : nullptr;
     parameters_.y = arguments.outputs[0];
-    constexpr unsigned kThreads = 128;
-    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &parameters_, arguments.stream);
+    launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, kAttentionThreads, &parameters_, arguments.stream);
   }
 
  private:
@@ -86,7 +64,7 @@ class AttentionInstance final : public runtime::KernelInstance {
   CUfunction function_;
   dnn::AttentionProblem problem_;
   int64_t blocks_ = 0;
-  Parameters parameters_;
+  AttentionParameters parameters_;
 };
 
 }  // namespace

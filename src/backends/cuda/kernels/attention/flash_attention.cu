@@ -79,9 +79,9 @@ struct Result {
   }
 
   // The warp's rows to the output (of halves): lanes of a row exchange pairs of columns until each has 16 bytes.
-  __device__ __forceinline__ void put(const Parameters&, f32*, int, const Place&) const {}
+  __device__ __forceinline__ void put(const FlashParameters&, f32*, int, const Place&) const {}
   template <typename H>
-  __device__ __forceinline__ void put(const Parameters& p, H* y, int rows, const Place& at) const {
+  __device__ __forceinline__ void put(const FlashParameters& p, H* y, int rows, const Place& at) const {
     const int turn = at.lane % 4;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -137,7 +137,7 @@ struct Columns {
   float greatest;
   float sum;
 
-  __device__ __forceinline__ Pack<X, kPack> finished(const Parameters& p) const {
+  __device__ __forceinline__ Pack<X, kPack> finished(const FlashParameters& p) const {
     const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
     const float inverse = 1.f / sum;
     Pack<X, kPack> result;
@@ -216,13 +216,13 @@ struct Chunk {
   __device__ __forceinline__ Columns ofWarps(const float* memory) const {
     return joined(WarpShares{memory, row / 16 * kKeyWarps * 16 + row % 16, column}, kKeyWarps);
   }
-  __device__ __forceinline__ void put(const Parameters& p, X* y, const Columns& columns) const {
+  __device__ __forceinline__ void put(const FlashParameters& p, X* y, const Columns& columns) const {
     *(Pack<X, kPack>*)(y + row * p.yStride[2] + column) = columns.finished(p);
   }
 };
 
 // The block's rows from what its warps showed to the output, or joined with those of other blocks.
-__device__ __forceinline__ void finishRows(const Parameters& p, const float* memory, X* y, int rows) {
+__device__ __forceinline__ void finishRows(const FlashParameters& p, const float* memory, X* y, int rows) {
   const bool alone = gridDim.y == 1;
   const i64 step = (i64)gridDim.x * kPartialFloats;
   float* const all = p.partial + (i64)blockIdx.x * kPartialFloats;
@@ -248,19 +248,19 @@ __device__ __forceinline__ void finishRows(const Parameters& p, const float* mem
   }
 }
 
-KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attention, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attention, FlashParameters) {
   DYNAMIC_SHARED(memory, kSharedBytes);
   X* const q = (X*)memory;
   X* const k = q + kRows * kPitch;
   X* const v = k + kStages * kTile * kPitch;
-  const unsigned headOfAll = p.tiles.quotient(blockIdx.x);
+  const unsigned headOfAll = blockIdx.x / p.tiles;
   const int firstRow = (int)(blockIdx.x - headOfAll * p.tiles.divisor) * kRows;
-  const i64 batch = p.heads.quotient(headOfAll);
+  const i64 batch = headOfAll / p.heads;
   const i64 head = headOfAll - batch * p.heads.divisor;
   const int firstKey = blockIdx.y * p.keysOfBlock;
   const int end = min(firstKey + p.keysOfBlock, p.keys);
-  const X* const keys = p.keysOf(batch, head);
-  const X* const values = p.valuesOf(batch, head);
+  const X* const keys = keysOf(p, batch, head);
+  const X* const values = valuesOf(p, batch, head);
 
   // Two groups of copies per tile, keys and values; groups without copies keep the count.
   const auto copyTile = [&](int first) {
@@ -270,11 +270,11 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     if (first < end) copyRows<kTile>(v + stage, values, p.vStride[2], first, end, p.width);
     closeCopies();
   };
-  copyRows<kRows>(q, p.q + batch * p.qStride[0] + head * p.qStride[1], p.qStride[2], firstRow, p.queries, p.width);
+  copyRows<kRows>(q, queriesOf(p, batch, head), p.qStride[2], firstRow, p.queries, p.width);
   copyTile(firstKey);
 
   const Place at = placeOfThread();
-  const X* const maskOfHead = p.maskOf(batch, head);
+  const X* const maskOfHead = maskOf(p, batch, head);
   const int maskRow = firstRow + at.rowWarp * 16 + at.group;
   const MaskRows<X> mask(maskOfHead, p.maskStride[2], p.maskStride[3], maskRow, p.queries, p.keys, p.maskInPairs != 0);
   MaskPairs pairs;
@@ -313,7 +313,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     __syncthreads();
     result.addValues(s, v + own, at);
   }
-  X* const y = p.y + batch * p.yStride[0] + head * p.yStride[1] + firstRow * p.yStride[2];
+  X* const y = resultsOf(p, batch, head) + firstRow * p.yStride[2];
   waitForCopies<0>();
   if (kDirect && gridDim.y == 1) return result.put(p, y, p.queries - firstRow, at);
   __syncthreads();

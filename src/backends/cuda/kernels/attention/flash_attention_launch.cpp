@@ -1,4 +1,5 @@
 // Flash attention on tensor cores: parameters and launch.
+#include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
@@ -7,34 +8,6 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr size_t kPackBytes = 16;
-
-// Mirrors attention_parameters.cuh.
-struct Parameters {
-  const void* q = nullptr;
-  const void* k = nullptr;
-  const void* v = nullptr;
-  const void* mask = nullptr;
-  void* y = nullptr;
-  void* partial = nullptr;
-  void* arrived = nullptr;
-  Divider tiles;
-  Divider heads;
-  int32_t queries = 0;
-  int32_t keys = 0;
-  int32_t keysOfBlock = 0;
-  int32_t rowsOfBlock = 0;
-  int32_t width = 0;
-  int32_t maskInPairs = 0;
-  int32_t emptyIsZero = 0;
-  float scale = 1;
-  int64_t qStride[3] = {};
-  int64_t kStride[3] = {};
-  int64_t vStride[3] = {};
-  int64_t yStride[3] = {};
-  int64_t maskStride[4] = {};
-  Divider sharing;
-  Divider masks;
-};
 
 class FlashKernel final : public runtime::Kernel {
  public:
@@ -87,9 +60,9 @@ class FlashInstance final : public runtime::KernelInstance {
     const int64_t tiles = (p.queries + rows - 1) / rows;
     const int64_t keyTiles = (p.keys + form.keys - 1) / form.keys;
     parameters_ = {};
-    parameters_.tiles = Divider(tiles);
-    parameters_.heads = Divider(p.heads);
-    parameters_.sharing = Divider(p.sharing);
+    parameters_.tiles = dividerBy(tiles);
+    parameters_.heads = dividerBy(p.heads);
+    parameters_.sharing = dividerBy(p.sharing);
     parameters_.queries = static_cast<int32_t>(p.queries);
     parameters_.keys = static_cast<int32_t>(p.keys);
     parameters_.keysOfBlock = static_cast<int32_t>((keyTiles + form.splits - 1) / form.splits * form.keys);
@@ -107,7 +80,7 @@ class FlashInstance final : public runtime::KernelInstance {
     if (choice.parts() == 1 || blocks_ == 0) return 0;
     const std::vector<uint32_t> zeros(blocks_);
     arrived_.write(zeros.data(), zeros.size() * sizeof(uint32_t));
-    parameters_.arrived = arrived_.data();
+    parameters_.arrived = static_cast<uint32_t*>(arrived_.data());
     return static_cast<size_t>(blocks_) * static_cast<size_t>(form.splits) * choice.partialFloats() * sizeof(float);
   }
 
@@ -122,7 +95,7 @@ class FlashInstance final : public runtime::KernelInstance {
     p.v = at(problem_.v.source);
     p.mask = problem_.hasMask ? at(problem_.maskSource) : nullptr;
     p.y = arguments.outputs[0];
-    p.partial = arguments.workspace;
+    p.partial = static_cast<float*>(arguments.workspace);
     for (const void* address : {p.q, p.k, p.v, static_cast<const void*>(p.y)}) {
       checkUser(isAligned(address, kPackBytes), "attention: a tensor is not aligned to {} bytes", kPackBytes);
     }
@@ -138,7 +111,7 @@ class FlashInstance final : public runtime::KernelInstance {
   void setMask() {
     const auto strides = problem_.mask.strides();
     maskInPairs_ = problem_.keys % 2 == 0;
-    parameters_.masks = Divider(problem_.mask[0]);
+    parameters_.masks = dividerBy(problem_.mask[0]);
     for (int axis = 0; axis < 4; ++axis) {
       const int64_t stride = problem_.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
       parameters_.maskStride[axis] = stride;
@@ -151,7 +124,7 @@ class FlashInstance final : public runtime::KernelInstance {
   unsigned blocks_ = 0;
   bool maskInPairs_ = false;
   DeviceTable arrived_;
-  Parameters parameters_;
+  FlashParameters parameters_;
 };
 
 std::unique_ptr<runtime::KernelInstance> FlashKernel::instantiate() const {

@@ -2,8 +2,8 @@
 // keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS.
 #pragma once
 
+#include "attention_heads.cuh"
 #include "attention_mask.cuh"
-#include "attention_parameters.cuh"
 #include "tensor_core.cuh"
 
 constexpr int kRowWarps = ROW_WARPS;
@@ -23,7 +23,7 @@ constexpr int kStages = 2;                                // tiles in shared mem
 constexpr bool kKeepQueries = kWidth * sizeof(X) <= 256;  // in registers; else they are loaded for each tile
 constexpr int kLoadedBytes = (kRows + 2 * kStages * kTile) * kPitch * (int)sizeof(X);
 constexpr int kJoinedBytes = kWarps * 16 * (kJoinedPitch + 2) * (int)sizeof(float);
-// As in run/flash_attention.cpp.
+// As FlashChoice::sharedBytes() says.
 constexpr int kSharedBytes = kLoadedBytes > kJoinedBytes ? kLoadedBytes : kJoinedBytes;
 // Twelve warps or more of a multiprocessor, where their values, scores, queries and mask leave that many registers.
 constexpr bool kFewRegisters = sizeof(X) == 2 && kWidth * 3 / 4 + kOwn * 3 / 4 <= 100;
@@ -107,7 +107,7 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const Queries& queries, 
 }
 
 // Whether finishScores brings scores to base 2; else `weigh` does, in passing.
-__device__ __forceinline__ bool scaledAtOnce(const Parameters& p) { return p.mask != nullptr || !(p.scale > 0.f); }
+__device__ __forceinline__ bool scaledAtOnce(const FlashParameters& p) { return p.mask != nullptr || !(p.scale > 0.f); }
 
 // The same mask for all rows; `mask`: the thread's first key of the tile.
 __device__ __forceinline__ void addKeyMask(Scores& s, float scale, const float* mask) {
@@ -120,7 +120,7 @@ __device__ __forceinline__ void addKeyMask(Scores& s, float scale, const float* 
 }
 
 // Adds the mask; keys behind the end are left out. `column`: the thread's first.
-__device__ __forceinline__ void finishScores(Scores& s, const Parameters& p, const MaskPairs& mask, int column) {
+__device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskPairs& mask, int column) {
   if (p.mask != nullptr) {
 #pragma unroll
     for (int n = 0; n < kOwn / 8; ++n) {

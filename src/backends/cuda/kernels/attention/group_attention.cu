@@ -2,8 +2,8 @@
 // warps take 64 rows each, or share the keys of 64 rows; a thread's scores are all in registers, so there is one
 // softmax and no walk along the keys; it may walk along rows. Heads of 64 columns. X: f16 or bf16; ROW_GROUPS times
 // KEY_GROUPS groups; KEYS: of a group, a multiple of 16; MASK: 0 none, 1 the same for all rows, 2 of each row.
+#include "attention_heads.cuh"
 #include "attention_mask.cuh"
-#include "attention_parameters.cuh"
 #include "warp_group.cuh"
 
 constexpr int kRowGroups = ROW_GROUPS;
@@ -18,12 +18,13 @@ constexpr int kPack = 8;                  // elements of 16 bytes
 constexpr int kJoinedPitch = kWidth + 8;  // of rows of results in shared memory
 constexpr int kLoadedBytes = (kRows + 2 * kHeld) * kWidth * 2;
 constexpr int kJoinedBytes = kKeyGroups == 1 ? 0 : kGroups * 64 * kJoinedPitch * 4;
-// As in run/group_attention.cpp: in front rows of q, k and v, later results of groups; behind them the mask of keys,
+// As groupSharedBytes() says: in front rows of q, k and v, later results of groups; behind them the mask of keys,
 // greatest scores and sums of groups.
 constexpr int kFrontBytes = kLoadedBytes > kJoinedBytes ? kLoadedBytes : kJoinedBytes;
 constexpr int kSharedBytes = kFrontBytes + (kHeld + 2 * kGroups * 64) * 4;
 
-// Registers that a thread needs, as in run/group_attention.cpp, and so many blocks at least on a multiprocessor.
+// Registers that a thread needs, as registersFor() of group_attention.cpp says, and so many blocks at least on a
+// multiprocessor.
 constexpr int kRegisters = kOwn <= 32 ? 72 : kOwn <= 64 ? 96 : kOwn <= (MASK == 2 ? 112 : 128) ? 128 : 168;
 constexpr int kResidentBlocks = kThreads * kRegisters > 32768 ? 1 : 65536 / (kThreads * kRegisters);
 
@@ -98,7 +99,7 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const X* q, const X* key
 
 // Waits for the scores, adds the mask and leaves out keys behind the end. `column`: the thread's first key; `keyMask`:
 // of it.
-__device__ __forceinline__ void finishScores(Scores& s, const Parameters& p, const MaskRows<X>& mask,
+__device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskRows<X>& mask,
                                              const float* keyMask, int column) {
   if (MASK == 1) {
     waitForProducts<0>();
@@ -160,8 +161,8 @@ __device__ __forceinline__ void findGreatest(float (&greatest)[2], const Scores&
 }
 
 // The thread's rows to the output: lanes of a row exchange pairs of columns until each has 16 bytes.
-__device__ __forceinline__ void put(const Parameters& p, X* y, const Values& value, const float (&inverse)[2], int rows,
-                                    const Place& at) {
+__device__ __forceinline__ void put(const FlashParameters& p, X* y, const Values& value, const float (&inverse)[2],
+                                    int rows, const Place& at) {
   const int turn = at.lane % 4;
   const bool odd = turn % 2 != 0;
   const bool late = turn / 2 != 0;
@@ -189,13 +190,13 @@ __device__ __forceinline__ void put(const Parameters& p, X* y, const Values& val
   }
 }
 
-__device__ __forceinline__ float inverseOf(const Parameters& p, float sum) {
+__device__ __forceinline__ float inverseOf(const FlashParameters& p, float sum) {
   const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
   return isZero ? 0.f : 1.f / sum;
 }
 
 // What groups show in shared memory, joined: results, and sums by key group.
-__device__ __forceinline__ void putJoined(const Parameters& p, X* y, const float* results, const float* sums,
+__device__ __forceinline__ void putJoined(const FlashParameters& p, X* y, const float* results, const float* sums,
                                           int rows) {
   for (int chunk = threadIdx.x; chunk < kRows * 8; chunk += kThreads) {
     const int row = chunk / 8;
@@ -254,7 +255,7 @@ __device__ __forceinline__ void multiplyValues(Values& value, const unsigned (&w
 }
 
 // Results of groups that share rows, joined in shared memory.
-__device__ __forceinline__ void join(const Parameters& p, X* y, const Values& value, const float (&sum)[2],
+__device__ __forceinline__ void join(const FlashParameters& p, X* y, const Values& value, const float (&sum)[2],
                                      float* results, float* sums, int rows, const Place& at) {
   __syncthreads();  // keys and values have been read
 #pragma unroll
@@ -271,7 +272,7 @@ __device__ __forceinline__ void join(const Parameters& p, X* y, const Values& va
   putJoined(p, y, results, sums, rows);
 }
 
-KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, FlashParameters) {
   DYNAMIC_SHARED(memory, kSharedBytes);
   X* const q = (X*)memory;
   X* const k = q + kRows * kWidth;
@@ -279,20 +280,20 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   float* const keyMask = (float*)(memory + kFrontBytes);
   float* const greatestScores = keyMask + kHeld;
   float* const sums = greatestScores + kGroups * 64;
-  const unsigned headOfAll = p.tiles.quotient(blockIdx.x);
+  const unsigned headOfAll = blockIdx.x / p.tiles;
   int firstRow = (int)(blockIdx.x - headOfAll * p.tiles.divisor) * p.rowsOfBlock;
   const int endRow = min(firstRow + p.rowsOfBlock, p.queries);
-  const i64 batch = p.heads.quotient(headOfAll);
+  const i64 batch = headOfAll / p.heads;
   const i64 head = headOfAll - batch * p.heads.divisor;
   const Place at;
-  const X* const queries = p.q + batch * p.qStride[0] + head * p.qStride[1];
-  X* const y = p.y + batch * p.yStride[0] + head * p.yStride[1];
+  const X* const queries = queriesOf(p, batch, head);
+  X* const y = resultsOf(p, batch, head);
   copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
-  copyRows<kHeld>(k, p.keysOf(batch, head), p.kStride[2], p.keys);
+  copyRows<kHeld>(k, keysOf(p, batch, head), p.kStride[2], p.keys);
   closeCopies();
-  copyRows<kHeld>(v, p.valuesOf(batch, head), p.vStride[2], p.keys);
+  copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], p.keys);
   closeCopies();
-  const X* const mask = p.maskOf(batch, head);
+  const X* const mask = maskOf(p, batch, head);
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
     const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
     keyMask[key] = inBaseTwo<X>(value);

@@ -2,7 +2,7 @@
 // replaces this file by one for the host, so that every kernel also runs without a GPU.
 #pragma once
 
-// A launch may begin before the one in front of it in the stream has ended (run/compiler.cpp): here it waits for the
+// A launch may begin before the one in front of it in the stream has ended (driver/compiler.cpp): here it waits for the
 // memory that that one writes, and lets the next one come.
 __device__ __forceinline__ void afterPredecessor() {
 #if __CUDA_ARCH__ >= 900
@@ -20,12 +20,10 @@ __device__ __forceinline__ void afterPredecessor() {
   }                                                                              \
   __device__ __forceinline__ void name##_body(const Parameters& p)
 #define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters, afterPredecessor())
-// One that is also launched in blocks of 1024 threads.
-#define KERNEL_1024(name, Parameters) KERNEL_OF(__launch_bounds__(1024), name, Parameters, afterPredecessor())
-// One with other launch bounds.
+// One that is launched in blocks of more than 256 threads, or of which so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, afterPredecessor())
-// One that calls afterPredecessor() itself, before it reads or writes what another launch writes.
-#define KERNEL_THAT_WAITS(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, )
+// One for which no wait is inserted: it calls afterPredecessor() before it reads or writes what another launch writes.
+#define KERNEL_WITHOUT_WAIT(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, )
 
 __device__ inline float halfToFloat(unsigned short bits) {
   float value;

@@ -1,11 +1,14 @@
 // What every kernel shares: element types, their arithmetic types, wide access, index spaces, block reductions.
 #pragma once
 
+#include "backends/cuda/kernels/common/space_parameters.h"
 #include "intrinsics.cuh"
 
+using namespace tenon::backends::cuda;  // parameters, which the host shares
+
 typedef float f32;
-typedef int i32;
-typedef long long i64;
+typedef int32_t i32;
+typedef int64_t i64;
 typedef signed char i8;
 typedef unsigned char u8;
 struct f16 {
@@ -163,48 +166,39 @@ struct alignas(sizeof(S) * kWidth) Pack {
   S e[kWidth];
 };
 
-// Division by a number known before the launch; below 2^31. The host fills it (run/space.h).
-struct Divider {
-  unsigned divisor, multiplier, shift;
-  __device__ unsigned quotient(unsigned n) const { return (__umulhi(n, multiplier) + n) >> shift; }
-};
+__device__ inline unsigned operator/(unsigned n, const Divider& by) {
+  return (__umulhi(n, by.multiplier) + n) >> by.shift;
+}
 
-// An index space with one operand or more; the innermost axis is the last of `axes`. Mirrors run/space.h.
 template <int kOperands>
-struct Space {
-  i64 count;
-  int axes;
-  Divider divider[8];
-  i64 extent[8];
-  i64 stride[kOperands][8];
-
-  // Offsets of the operands at a row-major index: with 32-bit divisions, or with 64-bit ones where the space is larger.
-  __device__ void locate(unsigned index, i64* at) const {
-    for (int k = 0; k < kOperands; ++k) at[k] = 0;
-    unsigned rest = index;
-#pragma unroll 1
-    for (int axis = axes - 1; axis > 0; --axis) {
-      const unsigned q = divider[axis].quotient(rest);
-      step(axis, rest - q * divider[axis].divisor, at);
-      rest = q;
-    }
-    step(0, rest, at);
-  }
-  __device__ void locate(i64 index, i64* at) const {
-    for (int k = 0; k < kOperands; ++k) at[k] = 0;
-    i64 rest = index;
-#pragma unroll 1
-    for (int axis = axes - 1; axis > 0; --axis) {
-      step(axis, rest % extent[axis], at);
-      rest /= extent[axis];
-    }
-    step(0, rest, at);
-  }
-  __device__ void step(int axis, i64 i, i64* at) const {
+__device__ inline void step(const Space<kOperands>& space, int axis, i64 i, i64* at) {
 #pragma unroll
-    for (int k = 0; k < kOperands; ++k) at[k] += i * stride[k][axis];
+  for (int k = 0; k < kOperands; ++k) at[k] += i * space.stride[k][axis];
+}
+// Offsets of the operands at a row-major index: with 32-bit divisions, or with 64-bit ones where the space is larger.
+template <int kOperands>
+__device__ inline void locate(const Space<kOperands>& space, unsigned index, i64* at) {
+  for (int k = 0; k < kOperands; ++k) at[k] = 0;
+  unsigned rest = index;
+#pragma unroll 1
+  for (int axis = space.axes - 1; axis > 0; --axis) {
+    const unsigned q = rest / space.divider[axis];
+    step(space, axis, rest - q * space.divider[axis].divisor, at);
+    rest = q;
   }
-};
+  step(space, 0, rest, at);
+}
+template <int kOperands>
+__device__ inline void locate(const Space<kOperands>& space, i64 index, i64* at) {
+  for (int k = 0; k < kOperands; ++k) at[k] = 0;
+  i64 rest = index;
+#pragma unroll 1
+  for (int axis = space.axes - 1; axis > 0; --axis) {
+    step(space, axis, rest % space.extent[axis], at);
+    rest /= space.extent[axis];
+  }
+  step(space, 0, rest, at);
+}
 
 // Takes the innermost index off a row-major position: rest % extent, leaving rest / extent; in 32 bits where that does.
 __device__ inline i64 takeIndex(i64& rest, i64 extent) {

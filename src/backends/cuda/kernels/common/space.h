@@ -1,55 +1,49 @@
-// Index spaces as kernels take them; mirrors Space and Divider of prelude.cuh.
+// How the host fills the index spaces of kernels.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "backends/cuda/kernels/common/space_parameters.h"
 #include "core/error.h"
 #include "core/strided.h"
 
 namespace tenon::backends::cuda {
 
-constexpr int kMaxAxes = 8;
+static_assert(kMaxAxes == kMaxRank);
 
-// n / divisor = (high 32 bits of n * multiplier + n) >> shift, for n below 2^31.
-struct Divider {
-  uint32_t divisor = 1;
-  uint32_t multiplier = 1;
-  uint32_t shift = 0;
+inline Divider dividerBy(int64_t d) {
+  Divider result;
+  if (d <= 1 || d >= int64_t{1} << 31) return result;  // spaces as large as that are divided in 64 bits
+  result.divisor = static_cast<uint32_t>(d);
+  while (uint64_t{1} << result.shift < result.divisor) ++result.shift;
+  const uint64_t missing = (uint64_t{1} << result.shift) - result.divisor;
+  result.multiplier = static_cast<uint32_t>((uint64_t{1} << 32) * missing / result.divisor + 1);
+  return result;
+}
 
-  Divider() = default;
-  explicit Divider(int64_t d) {
-    if (d <= 1 || d >= int64_t{1} << 31) return;  // spaces as large as that are divided in 64 bits
-    divisor = static_cast<uint32_t>(d);
-    while (uint64_t{1} << shift < divisor) ++shift;
-    multiplier = static_cast<uint32_t>((uint64_t{1} << 32) * ((uint64_t{1} << shift) - divisor) / divisor + 1);
-  }
-};
-
+// Steps of `width` elements along the innermost axis, whose extent `width` divides.
 template <int kOperands>
-struct Space {
-  int64_t count = 0;
-  int32_t axes = 0;
-  Divider divider[kMaxAxes];
-  int64_t extent[kMaxAxes] = {};
-  int64_t stride[kOperands][kMaxAxes] = {};
-
-  // Steps of `width` elements along the innermost axis, whose extent `width` divides.
-  void set(const LoopSpace& from, int width = 1) {
-    checkInternal(from.strides.size() <= static_cast<size_t>(kOperands), "{} operands of a space for {}",
-                  from.strides.size(), kOperands);
-    axes = static_cast<int32_t>(from.extents.size());
-    count = 1;
-    for (size_t axis = 0; axis < from.extents.size(); ++axis) {
-      const bool inner = axis + 1 == from.extents.size();
-      extent[axis] = inner ? from.extents[axis] / width : from.extents[axis];
-      divider[axis] = Divider(extent[axis]);
-      count *= extent[axis];
-      for (size_t k = 0; k < from.strides.size(); ++k) stride[k][axis] = from.strides[k][axis] * (inner ? width : 1);
-    }
+void setSpace(Space<kOperands>& space, const LoopSpace& from, int width = 1) {
+  checkInternal(from.strides.size() <= static_cast<size_t>(kOperands), "{} operands of a space for {}",
+                from.strides.size(), kOperands);
+  space.axes = static_cast<int32_t>(from.extents.size());
+  space.count = 1;
+  for (size_t axis = 0; axis < from.extents.size(); ++axis) {
+    const bool inner = axis + 1 == from.extents.size();
+    const int64_t extent = inner ? from.extents[axis] / width : from.extents[axis];
+    space.extent[axis] = extent;
+    space.divider[axis] = dividerBy(extent);
+    space.count *= extent;
+    for (size_t k = 0; k < from.strides.size(); ++k)
+      space.stride[k][axis] = from.strides[k][axis] * (inner ? width : 1);
   }
-  bool wide() const { return count >= int64_t{1} << 31; }  // 32-bit indices do not reach
-};
+}
+
+// 32-bit indices do not reach.
+template <int kOperands>
+bool isWide(const Space<kOperands>& space) {
+  return space.count >= int64_t{1} << 31;
+}
 
 // The largest power of two up to `most` by which the space can be walked in packs: it divides the innermost extent;
 // operands step 1 there (operand 0 must) and by multiples of the pack elsewhere, or stand still.

@@ -4,26 +4,10 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/concat/concat_parameters.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
 
 namespace tenon::backends::cuda {
-
-// Mirrors concat.cuh.
-constexpr int kMostParts = 64;
-constexpr int kMostRows = 4;
-constexpr int kMostConcatOperands = 8;
-struct ConcatParameters {
-  void* to = nullptr;
-  int64_t rows = 0, pitch = 0;
-  const void* from[kMostParts] = {};
-  int64_t place[kMostParts] = {};
-  int64_t begin[kMostParts + 1] = {};
-  Divider tiles;
-  int32_t parts = 0, half = 0, lanes = 1, rowsAtOnce = 1, rowsOfThread = 1;
-  Divider inner;
-  int32_t steps = 0, eachOwn = 0;
-  const void* operand[kMostConcatOperands] = {};
-};
 
 constexpr int64_t kConcatThreads = 256;      // of a block, at most
 constexpr int64_t kManyConcatBlocks = 1024;  // that keep a large chip busy without several rows for each thread
@@ -50,7 +34,7 @@ struct ConcatLaunch {
     blocks = blocksFor(atOnce * ofThread);
     checkInternal(blocks < int64_t{1} << 31, "a concatenation of {} rows of {} exceeds the grid", p.rows, columns);
     threads = static_cast<unsigned>((lanes * atOnce + 31) / 32 * 32);
-    p.tiles = Divider(tiles);
+    p.tiles = dividerBy(tiles);
     p.lanes = static_cast<int32_t>(lanes);
     p.rowsAtOnce = static_cast<int32_t>(atOnce);
     p.rowsOfThread = static_cast<int32_t>(ofThread);
@@ -163,7 +147,7 @@ class ConcatInstance : public runtime::KernelInstance {
     launch.inputs[p.parts] = part.input;
     p.rows = rows_;
     p.pitch = pitch_ * bytes_ / part.unit;
-    p.inner = Divider(inner_ * bytes_ / part.unit);
+    p.inner = dividerBy(inner_ * bytes_ / part.unit);
     p.eachOwn = inner_ == 1 ? 1 : 0;
     p.steps = steps_;
     p.place[p.parts] = part.place * bytes_ / part.unit;

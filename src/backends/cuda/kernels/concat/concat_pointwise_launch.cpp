@@ -31,7 +31,7 @@ std::string sourceOf(const ops::ConcatPointwise& op, DataType type) {
       "__device__ inline X compute(Scalar<X>::Value x0{1}) {{\n{2}  return Scalar<X>::store({3});\n}}\n"
       "template <int kPack>\nstruct Expression {{\n  const ConcatParameters& p;\n"
       "  __device__ Pack<X, kPack> operator()(Pack<X, kPack> value, i64 column) const {{\n"
-      "    const unsigned index = p.inner.quotient((unsigned)column);\n{4}"
+      "    const unsigned index = (unsigned)column / p.inner;\n{4}"
       "#pragma unroll\n    for (int j = 0; j < kPack; ++j) value.e[j] = compute(Scalar<X>::load(value.e[j]){5});\n"
       "    return value;\n  }}\n}};\n",
       name, signature, body, result, loads, values);

@@ -119,7 +119,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     block_ = static_cast<unsigned>(choice.form.threads(tile));
     shared_ = static_cast<unsigned>(choice.form.sharedBytes(tile, elementBytes));
     allowSharedBytes(function_, shared_);
-    setBlocks(y[0] * tile.blocks());
+    setBlocks(y[0] * blocksOfImage(tile));
     return true;
   }
 
@@ -143,7 +143,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   const DepthwiseWeights& weights_;
   CUfunction function_ = nullptr;
   unsigned blocks_ = 0, block_ = 0, shared_ = 0;
-  WindowParameters parameters_;
+  WindowLaunch parameters_;
 };
 
 class DepthwiseKernel final : public runtime::Kernel {

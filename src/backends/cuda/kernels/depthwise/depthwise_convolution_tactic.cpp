@@ -6,7 +6,7 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int kVersion = 3;  // as run/kernels/depthwise_convolution.cpp says
+constexpr int kVersion = 3;  // as depthwise_convolution_launch.cpp says
 
 class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
  public:
@@ -62,7 +62,7 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
         {problem.outputs[0].dtype, problem.outputs[0].dims, candidate.outputs[0]}};
     const auto& y = problem.outputs[0].dims;
     if (y.count() == 0) return {};
-    WindowParameters parameters;
+    WindowLaunch parameters;
     parameters.set(op, {inputs, outputs, &problem.symbols}, outputs[0], inputs[0]);
     if (!worksDownRows(parameters)) return {};
     return depthwiseChoices(parameters, y[0], bits(problem.inputs[0].dtype) / 8, kMostTiles);

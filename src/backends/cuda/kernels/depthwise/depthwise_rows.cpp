@@ -33,7 +33,7 @@ double estimate(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t im
   const int64_t sharedBytes = form.sharedBytes(tile, elementBytes) + 1024;
   const int64_t fitting = std::clamp<int64_t>(
       std::min(kRegisters / (threads * form.registers), sharedBytesOfMultiprocessor() / sharedBytes), 1, 32);
-  const int64_t blocks = images * tile.blocks();
+  const int64_t blocks = images * blocksOfImage(tile);
   const auto resident = static_cast<double>(std::clamp<int64_t>(ceilDiv(blocks, multiprocessors()), 1, fitting));
   const int64_t results = int64_t{tile.strips} * form.places;
   const auto pixels = static_cast<double>(form.stride * pixelsOf(form, tile.strips) + results);

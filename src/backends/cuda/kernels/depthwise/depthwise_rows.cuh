@@ -2,7 +2,7 @@
 // come into shared memory in the background, a few ahead; a thread takes kWidth channels at kPlaces neighbouring
 // columns, reads and converts each row once and adds it to all rows of results under way, whose sums stay in registers,
 // as weights do. What lies beyond the left and right edge is zero, so weights must be finite
-// (run/kernels/depthwise_convolution.cpp).
+// (depthwise_convolution_launch.cpp).
 #pragma once
 
 #include "contraction.cuh"

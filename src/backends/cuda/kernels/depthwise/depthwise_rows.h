@@ -22,6 +22,10 @@ struct DepthwiseForm {
 // Forms for windows of that extent; none for others.
 std::vector<DepthwiseForm> depthwiseForms(int kernel, int stride);
 
+inline int64_t blocksOfImage(const DepthwiseTile& tile) {
+  return int64_t{tile.channelTiles} * tile.columnTiles * tile.heights;
+}
+
 struct DepthwiseChoice {
   DepthwiseForm form;
   DepthwiseTile tile;

@@ -3,31 +3,8 @@
 // of Y.
 #pragma once
 
+#include "backends/cuda/kernels/direct/direct_parameters.h"
 #include "scalar.cuh"
-
-struct Window {
-  int small, large, kernel, stride, dilation, before;
-};
-// What a block of depthwise_rows.cuh takes, and how many there are of it.
-struct DepthwiseTile {
-  int channels, strips, rows;
-  int channelTiles, columnTiles, heights;
-};
-struct WindowParameters {
-  void* data[16];  // y, x1.. of the epilogue
-  const void* x;
-  const void* w;
-  const void* bias;  // or null
-  i64 count;
-  int channels;           // of the result
-  int channelsInnermost;  // order in which neighbouring threads walk the result
-  int groupInputs, groupOutputs;
-  Window window[3];
-  i64 xStride[5];  // n, c and three spatial axes
-  i64 wStride[5];
-  i64 stride[16][5];  // of data
-  DepthwiseTile tile;
-};
 
 // Where in the result a thread works.
 struct Place {

@@ -4,7 +4,7 @@
 #include "contraction.cuh"
 
 // The place on the small side that meets `large` under tap t, or -1.
-__device__ inline int meeting(const Window& w, int large, int t) {
+__device__ inline int meeting(const DirectWindow& w, int large, int t) {
   const int shifted = large + w.before - t * w.dilation;
   if (shifted < 0 || shifted % w.stride != 0) return -1;
   const int small = shifted / w.stride;

@@ -1,15 +1,14 @@
-// Generic contractions without a library: code with a fused epilogue, and parameters. Mirrors contraction.cuh.
+// Generic contractions without a library: code with a fused epilogue, and parameters.
 #pragma once
 
 #include <algorithm>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/window.h"
+#include "backends/cuda/kernels/direct/direct_parameters.h"
 #include "ops/contraction.h"
 
 namespace tenon::backends::cuda {
-
-constexpr int kMaxDirectOperands = 16;  // the result and the epilogue's inputs
 
 // `header` and `body` ("convolution.cuh", "convolve") with finish() made from the epilogue, whose inputs begin at
 // operand `firstExtra`. Parameters: the type that `body` takes. With variants, a kernel tenon_direct_<number> each,
@@ -21,30 +20,9 @@ Code directCode(std::string_view header, std::string_view body, std::string_view
 // Reason why there is no such code, or empty.
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra);
 
-struct DirectWindow {
-  int32_t small, large, kernel, stride, dilation, before;
-};
-struct DepthwiseTile {
-  int32_t channels = 0, strips = 0, rows = 0;
-  int32_t channelTiles = 0, columnTiles = 0, heights = 0;
-
-  int64_t blocks() const { return int64_t{channelTiles} * columnTiles * heights; }  // of an image
-};
-struct WindowParameters {
-  void* data[kMaxDirectOperands] = {};
-  const void* x = nullptr;
-  const void* w = nullptr;
-  const void* bias = nullptr;
-  int64_t count = 0;
-  int32_t channels = 1;
-  int32_t channelsInnermost = 0;
-  int32_t groupInputs = 1;
-  int32_t groupOutputs = 1;
-  DirectWindow window[3] = {};
-  int64_t xStride[5] = {};
-  int64_t wStride[5] = {};
-  int64_t stride[kMaxDirectOperands][5] = {};
-  DepthwiseTile tile;
+// The parameters of convolutions, and how they follow from shapes.
+struct WindowLaunch : WindowParameters {
+  int32_t extras = 0;  // inputs of the epilogue
 
   // All but the addresses. `small` and `large` are the two sides of the windows.
   template <typename Op>
@@ -84,8 +62,6 @@ struct WindowParameters {
     data[0] = arguments.outputs[0];
     for (int k = 0; k < extras; ++k) data[k + 1] = arguments.inputs[(hasBias ? 3 : 2) + k];
   }
-
-  int32_t extras = 0;  // inputs of the epilogue; kernels do not read it
 };
 
 // Convolution and deconvolution: they differ in the side that is the result.
@@ -114,7 +90,7 @@ class DirectWindowInstance final : public runtime::KernelInstance {
  private:
   const Op& op_;
   CUfunction function_;
-  WindowParameters parameters_;
+  WindowLaunch parameters_;
 };
 
 }  // namespace tenon::backends::cuda

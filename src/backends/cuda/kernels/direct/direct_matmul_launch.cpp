@@ -5,28 +5,6 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int64_t kTile = 32;
-
-struct Parameters {
-  void* data[kMaxDirectOperands] = {};
-  const void* a = nullptr;
-  const void* b = nullptr;
-  int64_t rows = 0;
-  int64_t columns = 0;
-  int64_t inner = 0;
-  int64_t aRow = 0;
-  int64_t aInner = 0;
-  int64_t bInner = 0;
-  int64_t bColumn = 0;
-  Divider tilesM;
-  Divider tilesN;
-  Space<2> batch;
-  int64_t yBatch = 0;
-  int64_t stride[kMaxDirectOperands][kMaxRank] = {};
-  int64_t extent[kMaxRank] = {};
-  int32_t rank = 2;
-};
-
 Dims batchOf(const Dims& dims) {
   Dims batch = dims;
   batch.rank -= 2;
@@ -74,17 +52,17 @@ class MatMulInstance final : public runtime::KernelInstance {
       batches.strides[1].push_back(bBatch[static_cast<size_t>(axis)]);
     }
     if (batches.extents.empty()) batches = {{1}, {{0}, {0}}};
-    p.batch.set(batches);
+    setSpace(p.batch, batches);
     p.rank = y.rank;
     std::copy(y.begin(), y.end(), p.extent);
     setStrides(0, stridesOf(y, Layout::kLinear));
     extras_ = shapes.inputs.size() - 2;
     for (size_t k = 0; k < extras_; ++k)
       setStrides(k + 1, stridesWithin(shapes.inputs[k + 2].dims, Layout::kLinear, y));
-    const int64_t tilesM = (p.rows + kTile - 1) / kTile;
-    const int64_t tilesN = (p.columns + kTile - 1) / kTile;
-    p.tilesM = Divider(tilesM);
-    p.tilesN = Divider(tilesN);
+    const int64_t tilesM = (p.rows + kMatMulTile - 1) / kMatMulTile;
+    const int64_t tilesN = (p.columns + kMatMulTile - 1) / kMatMulTile;
+    p.tilesM = dividerBy(tilesM);
+    p.tilesN = dividerBy(tilesN);
     blocks_ = tilesM * tilesN * p.batch.count;
     checkUser(blocks_ < int64_t{1} << 31, "matmul: {} tiles exceed the grid", blocks_);
     return 0;
@@ -107,7 +85,7 @@ class MatMulInstance final : public runtime::KernelInstance {
   CUfunction function_;
   size_t extras_ = 0;
   int64_t blocks_ = 0;
-  Parameters parameters_;
+  MatMulParameters parameters_;
 };
 
 }  // namespace

@@ -3,20 +3,6 @@
 
 #include "contraction.cuh"
 
-struct MatMulParameters {
-  void* data[16];  // y, x1.. of the epilogue
-  const void* a;
-  const void* b;
-  i64 rows, columns, inner;
-  i64 aRow, aInner, bInner, bColumn;  // strides
-  Divider tilesM, tilesN;
-  Space<2> batch;     // a, b
-  i64 yBatch;         // elements of one product
-  i64 stride[16][8];  // of data, over the axes of the result
-  i64 extent[8];
-  int rank;
-};
-
 template <int kOperands>
 __device__ inline void resultOffsets(const MatMulParameters& p, i64 batch, i64 row, i64 column, i64* at) {
 #pragma unroll
@@ -31,15 +17,15 @@ __device__ inline void resultOffsets(const MatMulParameters& p, i64 batch, i64 r
 
 template <int kOperands, typename Y, typename Finish>
 __device__ inline void multiply(const MatMulParameters& p, Finish finish) {
-  constexpr int kTile = 32;
+  constexpr int kTile = kMatMulTile;
   __shared__ A tileA[kTile][kTile + 1];
   __shared__ A tileB[kTile][kTile + 1];
-  const unsigned rest = p.tilesN.quotient(blockIdx.x);
-  const unsigned batch = p.tilesM.quotient(rest);
+  const unsigned rest = blockIdx.x / p.tilesN;
+  const unsigned batch = rest / p.tilesM;
   const i64 n0 = (i64)(blockIdx.x - rest * p.tilesN.divisor) * kTile;
   const i64 m0 = (i64)(rest - batch * p.tilesM.divisor) * kTile;
   i64 at[2];
-  p.batch.locate(batch, at);
+  locate(p.batch, batch, at);
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;  // of 8
   A sum[4] = {};

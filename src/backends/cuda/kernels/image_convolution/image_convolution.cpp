@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
 
 #include "backends/cuda/kernels/direct/direct.h"
+#include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "ops/op/composite.h"
 #include "ops/op/pointwise.h"
 
@@ -10,8 +11,6 @@ namespace {
 
 constexpr int64_t kMostChannels = 4;
 constexpr int64_t kMostTaps = 16;
-constexpr int64_t kTileH = 8;
-constexpr int64_t kTileW = 16;
 constexpr size_t kMostSharedBytes = 48 << 10;  // without asking for more
 
 // Function of tensor_core.cuh that computes a cast to halves, with or without the range held; null: none does.
@@ -93,8 +92,8 @@ ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
 }
 
 size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
-  const int64_t pairs = ((kTileW - 1) * stride[1] + taps + 1) / 2;
-  const int64_t words = channels * ((kTileH - 1) * stride[0] + rows) * (pairs + (pairs % 2 == 0 ? 1 : 0));
+  const int64_t pairs = ((kImageTileColumns - 1) * stride[1] + taps + 1) / 2;
+  const int64_t words = channels * ((kImageTileRows - 1) * stride[0] + rows) * (pairs + (pairs % 2 == 0 ? 1 : 0));
   return static_cast<size_t>(steps() * partsOfBlock * 32 * 8 + (stride[1] % 2 == 0 ? 1 : 2) * words * 4);
 }
 

@@ -7,29 +7,13 @@
 // Zero taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
+#include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "scalar.cuh"
 #include "tensor_core.cuh"
 
-// Mirrors run/image_convolution.h.
-struct ImageParameters {
-  const FROM* x;
-  const void* w;  // as run/image_convolution.h packs them, pairs of words
-  const X* bias;  // or null
-  void* data[1];  // y, channels-last
-  int height, width;
-  int rows, columns;     // of y
-  int outputs;           // channels of y, a multiple of 8
-  int top, left;         // zeros in front; `left` is even
-  int pairs;             // neighbouring columns of x can be read at once
-  int tiles;             // of all images
-  Divider across, down;  // tiles of a row of tiles, of an image's column
-  i64 image;             // strides of x
-  int channel, line;
-};
-
-constexpr int kTileH = 8;
-constexpr int kTileW = 16;
-constexpr int kThreads = 128;  // warps of two rows of places
+constexpr int kTileH = kImageTileRows;
+constexpr int kTileW = kImageTileColumns;
+constexpr int kThreads = kImageThreads;
 constexpr int kLines = CHANNELS * ROWS;
 constexpr int kSteps = (kLines * TAPS + 15) / 16;
 constexpr int kPatchH = (kTileH - 1) * STRIDE_H + ROWS;
@@ -42,7 +26,7 @@ constexpr int kLoads = (kWords + kThreads - 1) / kThreads;  // of a thread
 constexpr int kWholeLoads = kWords / kThreads;              // those of every thread
 constexpr int kGroup = PARTS < 4 ? PARTS : 4;               // parts whose channels lie together in a lane
 constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
-// As in run/image_convolution.cpp.
+// As ImageForm::sharedBytes() says.
 constexpr int kSharedBytes = kWeightBytes + kCopies * kCopy * 4;
 
 // The first of a lane's 2 * kGroup channels of a group of parts.
@@ -53,9 +37,9 @@ __device__ __forceinline__ int laneChannel(int part, int lane) {
 struct Tile {
   int n, row, column;  // of y
   __device__ __forceinline__ Tile(const ImageParameters& p, unsigned index) {
-    const unsigned line = p.across.quotient(index);
+    const unsigned line = index / p.across;
     column = (int)(index - line * p.across.divisor) * kTileW;
-    n = (int)p.down.quotient(line);
+    n = (int)(line / p.down);
     row = (int)(line - n * p.down.divisor) * kTileH;
   }
 };
@@ -101,7 +85,7 @@ struct Patch {
   __device__ __forceinline__ void load(const ImageParameters& p, const Tile& tile) {
     const int top = tile.row * STRIDE_H - p.top;
     const int left = tile.column * STRIDE_W - p.left;
-    const FROM* const first = p.x + tile.n * p.image + (i64)top * p.line + left;
+    const FROM* const first = (const FROM*)p.x + tile.n * p.image + (i64)top * p.line + left;
     const bool inside = top >= 0 && top + kPatchH <= p.height && left >= 0 && left + 2 * kPairs <= p.width;
     if (p.pairs) {
       inside ? loadPairs<true>(p, first, top, left) : loadPairs<false>(p, first, top, left);

@@ -25,7 +25,7 @@ struct ImageOp {
   DataType half_ = DataType::kF16;  // that the rounding makes
 };
 
-// What the code depends on beside types and epilogue; mirrors the macros of image_convolution.cuh.
+// What the code depends on beside types and epilogue: the macros of image_convolution.cuh.
 struct ImageForm {
   int64_t channels = 0, rows = 0, columns = 0, outputs = 0;  // of the weights
   std::array<int64_t, 2> stride{1, 1};

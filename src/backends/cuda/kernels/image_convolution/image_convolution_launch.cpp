@@ -5,13 +5,12 @@
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/kernels/common/window.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
+#include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int64_t kTileH = 8;
-constexpr int64_t kTileW = 16;
 constexpr size_t kPackBytes = 16;
 
 // Parameters are "[K,C,R,S] types".
@@ -45,22 +44,6 @@ struct Record {
   Types types;
 };
 
-struct ImageParameters {  // mirrors image_convolution.cuh
-  const void* x = nullptr;
-  const void* w = nullptr;
-  const void* bias = nullptr;
-  void* y = nullptr;
-  int32_t height = 0, width = 0;
-  int32_t rows = 0, columns = 0;
-  int32_t outputs = 0;
-  int32_t top = 0, left = 0;
-  int32_t pairs = 0;
-  int32_t tiles = 0;
-  Divider across, down;
-  int64_t image = 0;
-  int32_t channel = 0, line = 0;
-};
-
 class ImageInstance final : public runtime::KernelInstance {
  public:
   ImageInstance(const ops::Convolution& op, const ImageForm& form, CUfunction function, const void* weights)
@@ -91,10 +74,10 @@ class ImageInstance final : public runtime::KernelInstance {
     p.line = int32Of(strides[2]);
     columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
     even_ = x.dims[3] % 2 == 0;
-    const int64_t across = (y.dims[3] + kTileW - 1) / kTileW;
-    const int64_t down = (y.dims[2] + kTileH - 1) / kTileH;
-    p.across = Divider(across);
-    p.down = Divider(down);
+    const int64_t across = (y.dims[3] + kImageTileColumns - 1) / kImageTileColumns;
+    const int64_t down = (y.dims[2] + kImageTileRows - 1) / kImageTileRows;
+    p.across = dividerBy(across);
+    p.down = dividerBy(down);
     p.tiles = int32Of(y.dims[0] * across * down);
     // As many tiles for each block; the fewer its sums, the more blocks fit.
     const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * multiprocessors();
@@ -108,10 +91,11 @@ class ImageInstance final : public runtime::KernelInstance {
     auto& p = parameters_;
     p.x = arguments.inputs[0];
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
-    p.y = arguments.outputs[0];
+    p.data[0] = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
-    checkUser(isAligned(p.y, kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
-    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, 128, &p, arguments.stream,
+    checkUser(isAligned(p.data[0], kPackBytes),
+              "image convolution: the output is not aligned to {} bytes", kPackBytes);
+    launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, kImageThreads, &p, arguments.stream,
                static_cast<unsigned>(form_.sharedBytes()));
   }
 

@@ -1,33 +1,10 @@
 // Gather in its three modes; rows move in the widest units that divide them.
 #include "ops/op/gather.h"
 
-#include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/indexing/indexed_elements.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct RowParameters {
-  const void* data = nullptr;
-  const void* indices = nullptr;
-  void* y = nullptr;
-  int64_t count = 0;
-  int64_t inner = 1;
-  int64_t picks = 1;
-  int64_t outer = 1;
-  int64_t extent = 1;
-  int64_t batchSize = 0;
-  int32_t length = 0;
-  int64_t axisExtent[kMaxRank] = {};
-  int64_t axisRows[kMaxRank] = {};
-};
-struct ElementParameters {
-  const void* data = nullptr;
-  const void* indices = nullptr;
-  void* y = nullptr;
-  int64_t extent = 1;
-  int64_t axisStride = 1;
-  Space<2> space;
-};
 
 class GatherInstance final : public runtime::KernelInstance {
  public:
@@ -47,7 +24,7 @@ class GatherInstance final : public runtime::KernelInstance {
     const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data.rank : op_.axis);
     rows_ = {};
     if (op_.mode == ops::GatherMode::kElement) {
-      configureElements(data, indices, axis);
+      elements_.configure(module_, "tenon_gather_element", op_.axis, data, indices, elementBytes_);
     } else if (op_.mode == ops::GatherMode::kDefault) {
       rows_.picks = indices.count(batch, indices.rank);
       rows_.outer = data.count(batch, axis);
@@ -71,10 +48,7 @@ class GatherInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (count_ == 0) return;
     if (op_.mode == ops::GatherMode::kElement) {
-      elements_.data = arguments.inputs[0];
-      elements_.indices = arguments.inputs[1];
-      elements_.y = arguments.outputs[0];
-      launchThreads(function_, count_, &elements_, arguments.stream);
+      elements_.launch(arguments.inputs[0], arguments.inputs[1], arguments.outputs[0], arguments.stream);
       return;
     }
     const int64_t unit = unitOf(inner_ * elementBytes_, elementBytes_, arguments.inputs[0], arguments.outputs[0]);
@@ -86,17 +60,6 @@ class GatherInstance final : public runtime::KernelInstance {
   }
 
  private:
-  void configureElements(const Dims& data, const Dims& indices, int axis) {
-    const auto strides = stridesOf(data, Layout::kLinear);
-    Strides still = strides;
-    still[static_cast<size_t>(axis)] = 0;
-    elements_.space.set(collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
-    elements_.extent = data[axis];
-    elements_.axisStride = strides[static_cast<size_t>(axis)];
-    checkUser(!elements_.space.wide(), "gather: {} elements exceed the limit of 2^31", count_);
-    function_ = module_.function(fmt::format("tenon_gather_element_{}", elementBytes_));
-  }
-
   void chooseUnit(int64_t unit) {
     unit_ = unit;
     rows_.inner = inner_ * elementBytes_ / unit;
@@ -114,8 +77,8 @@ class GatherInstance final : public runtime::KernelInstance {
   int64_t inner_ = 1;
   int64_t unit_ = 0;
   CUfunction function_ = nullptr;
-  RowParameters rows_;
-  ElementParameters elements_;
+  GatherParameters rows_;
+  IndexedElements elements_;
 };
 
 }  // namespace

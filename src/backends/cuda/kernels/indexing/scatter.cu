@@ -1,20 +1,10 @@
-// Scatter: elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to
-// 16 bytes move at once; an index outside its axis writes nothing.
+// Scatter: elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes
+// move at once; an index outside its axis writes nothing.
+#include "backends/cuda/kernels/indexing/indexing_parameters.h"
 #include "index.cuh"
 
-struct Parameters {
-  void* y;
-  const void* indices;
-  const void* updates;
-  i64 count;   // units of the updates
-  i64 inner;   // units of a row
-  int length;  // axes that an index names
-  i64 axisExtent[8];
-  i64 axisRows[8];  // rows that a step along the axis skips
-};
-
 template <typename T>
-__device__ void scatterRows(const Parameters& p) {
+__device__ void scatterRows(const ScatterParameters& p) {
   const i64 at = globalIndex();
   if (at >= p.count) return;
   const i64 row = at / p.inner;
@@ -29,26 +19,19 @@ __device__ void scatterRows(const Parameters& p) {
 }
 
 // Mode element: updates have the shape of the indices.
-struct ElementParameters {
-  void* y;
-  const void* indices;
-  const void* updates;
-  i64 extent, axisStride;
-  Space<2> space;  // updates (and indices), data with the axis standing still
-};
 template <typename T>
-__device__ void scatterElements(const ElementParameters& p) {
+__device__ void scatterElements(const IndexedElementParameters& p) {
   const i64 i = globalIndex();
   if (i >= p.space.count) return;
   i64 at[2];
-  p.space.locate((unsigned)i, at);
+  locate(p.space, (unsigned)i, at);
   i64 index = load<I>(p.indices, at[0]);
-  if (inside(index, p.extent)) ((T*)p.y)[at[1] + index * p.axisStride] = ((const T*)p.updates)[at[0]];
+  if (inside(index, p.extent)) ((T*)p.data)[at[1] + index * p.axisStride] = ((const T*)p.elements)[at[0]];
 }
 
-#define SCATTER(bytes, T)                                          \
-  KERNEL(tenon_scatter_##bytes, Parameters) { scatterRows<T>(p); } \
-  KERNEL(tenon_scatter_element_##bytes, ElementParameters) { scatterElements<T>(p); }
+#define SCATTER(bytes, T)                                                 \
+  KERNEL(tenon_scatter_##bytes, ScatterParameters) { scatterRows<T>(p); } \
+  KERNEL(tenon_scatter_element_##bytes, IndexedElementParameters) { scatterElements<T>(p); }
 SCATTER(1, unsigned char)
 SCATTER(2, unsigned short)
 SCATTER(4, unsigned)

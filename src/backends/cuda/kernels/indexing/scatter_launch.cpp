@@ -2,29 +2,10 @@
 #include "ops/op/scatter.h"
 
 #include "backends/cuda/driver/cuda_device.h"
-#include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/indexing/indexed_elements.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct RowParameters {
-  void* y = nullptr;
-  const void* indices = nullptr;
-  const void* updates = nullptr;
-  int64_t count = 0;
-  int64_t inner = 1;
-  int32_t length = 0;
-  int64_t axisExtent[kMaxRank] = {};
-  int64_t axisRows[kMaxRank] = {};
-};
-struct ElementParameters {
-  void* y = nullptr;
-  const void* indices = nullptr;
-  const void* updates = nullptr;
-  int64_t extent = 1;
-  int64_t axisStride = 1;
-  Space<2> space;
-};
 
 class ScatterInstance final : public runtime::KernelInstance {
  public:
@@ -41,7 +22,7 @@ class ScatterInstance final : public runtime::KernelInstance {
     updates_ = shapes.inputs[2].dims.count();
     if (updates_ == 0) return 0;
     if (op_.mode == ops::ScatterMode::kElement) {
-      configureElements(data, indices);
+      elements_.configure(module_, "tenon_scatter_element", op_.axis, data, indices, elementBytes_);
       return 0;
     }
     rows_ = {};
@@ -62,10 +43,7 @@ class ScatterInstance final : public runtime::KernelInstance {
     }
     if (updates_ == 0) return;
     if (op_.mode == ops::ScatterMode::kElement) {
-      elements_.y = y;
-      elements_.indices = arguments.inputs[1];
-      elements_.updates = arguments.inputs[2];
-      launchThreads(function_, updates_, &elements_, arguments.stream);
+      elements_.launch(y, arguments.inputs[1], arguments.inputs[2], arguments.stream);
       return;
     }
     const int64_t unit = unitOf(inner_ * elementBytes_, elementBytes_, y, arguments.inputs[2]);
@@ -80,18 +58,6 @@ class ScatterInstance final : public runtime::KernelInstance {
   }
 
  private:
-  void configureElements(const Dims& data, const Dims& indices) {
-    const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data.rank : op_.axis);
-    const auto strides = stridesOf(data, Layout::kLinear);
-    Strides still = strides;
-    still[static_cast<size_t>(axis)] = 0;
-    elements_.space.set(collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
-    elements_.extent = data[axis];
-    elements_.axisStride = strides[static_cast<size_t>(axis)];
-    checkUser(!elements_.space.wide(), "scatter: {} updates exceed the limit of 2^31", updates_);
-    function_ = module_.function(fmt::format("tenon_scatter_element_{}", elementBytes_));
-  }
-
   const ops::Scatter& op_;
   const Module& module_;
   int64_t elementBytes_;
@@ -100,8 +66,8 @@ class ScatterInstance final : public runtime::KernelInstance {
   int64_t inner_ = 1;
   int64_t unit_ = 0;
   CUfunction function_ = nullptr;
-  RowParameters rows_;
-  ElementParameters elements_;
+  ScatterParameters rows_;
+  IndexedElements elements_;
 };
 
 }  // namespace

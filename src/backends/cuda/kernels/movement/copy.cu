@@ -1,30 +1,23 @@
 // Copies between strided views, elements of 1 to 16 bytes: one after another in the order of the target, or in tiles
 // through shared memory where source and target walk different axes.
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "prelude.cuh"
-
-struct CopyParameters {
-  void* to;
-  const void* from;
-  Space<2> space;  // to, from
-};
-
-constexpr int kPerThread = 4;  // loads in flight
 
 template <typename T>
 __device__ void copyElements(const CopyParameters& p) {
-  const i64 first = (i64)blockIdx.x * blockDim.x * kPerThread + threadIdx.x;
-  T value[kPerThread];
-  i64 to[kPerThread];
+  const i64 first = (i64)blockIdx.x * blockDim.x * kCopiesOfThread + threadIdx.x;
+  T value[kCopiesOfThread];
+  i64 to[kCopiesOfThread];
 #pragma unroll
-  for (int k = 0; k < kPerThread; ++k) {
+  for (int k = 0; k < kCopiesOfThread; ++k) {
     const i64 index = first + (i64)k * blockDim.x;
     i64 at[2] = {0, 0};
-    if (index < p.space.count) p.space.locate((unsigned)index, at);
+    if (index < p.space.count) locate(p.space, (unsigned)index, at);
     to[k] = at[0];
     if (index < p.space.count) value[k] = ((const T*)p.from)[at[1]];
   }
 #pragma unroll
-  for (int k = 0; k < kPerThread; ++k) {
+  for (int k = 0; k < kCopiesOfThread; ++k) {
     if (first + (i64)k * blockDim.x < p.space.count) ((T*)p.to)[to[k]] = value[k];
   }
 }
@@ -33,36 +26,25 @@ __device__ void copyElements(const CopyParameters& p) {
 template <typename T>
 __device__ void copyWide(const CopyParameters& p) {
 #pragma unroll 1
-  for (int k = 0; k < kPerThread; ++k) {
-    const i64 index = (i64)blockIdx.x * blockDim.x * kPerThread + k * blockDim.x + threadIdx.x;
+  for (int k = 0; k < kCopiesOfThread; ++k) {
+    const i64 index = (i64)blockIdx.x * blockDim.x * kCopiesOfThread + k * blockDim.x + threadIdx.x;
     if (index >= p.space.count) return;
     i64 at[2];
-    p.space.locate(index, at);
+    locate(p.space, index, at);
     ((T*)p.to)[at[0]] = ((const T*)p.from)[at[1]];
   }
 }
-
-// The target walks axis a, the source axis b; other axes are in `space`.
-struct TileParameters {
-  void* to;
-  const void* from;
-  i64 a, b;        // extents
-  i64 toB, fromA;  // strides; those of the own axis are 1
-  Divider tilesA;
-  Divider tilesB;
-  Space<2> space;
-};
 
 // 256 threads move a square tile: 32 neighbours along an axis at a time.
 template <typename T, int kTile>
 __device__ void copyTile(const TileParameters& p) {
   __shared__ T tile[kTile][kTile + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
-  const unsigned rest = p.tilesA.quotient(blockIdx.x);
-  const unsigned outer = p.tilesB.quotient(rest);
+  const unsigned rest = blockIdx.x / p.tilesA;
+  const unsigned outer = rest / p.tilesB;
   const i64 a0 = (i64)(blockIdx.x - rest * p.tilesA.divisor) * kTile;
   const i64 b0 = (i64)(rest - outer * p.tilesB.divisor) * kTile;
   i64 at[2];
-  p.space.locate(outer, at);
+  locate(p.space, outer, at);
   const T* from = (const T*)p.from + at[1];
   T* to = (T*)p.to + at[0];
   const int lane = threadIdx.x % 32;
@@ -94,12 +76,12 @@ KERNEL(tenon_tile_2_packed, TileParameters) {
   constexpr int kTile = 64;
   constexpr int kPitch = kTile / 2 + 1;  // words of a row; odd, so that rows begin in different banks
   __shared__ unsigned tile[kTile * kPitch];
-  const unsigned rest = p.tilesA.quotient(blockIdx.x);
-  const unsigned outer = p.tilesB.quotient(rest);
+  const unsigned rest = blockIdx.x / p.tilesA;
+  const unsigned outer = rest / p.tilesB;
   const i64 a0 = (i64)(blockIdx.x - rest * p.tilesA.divisor) * kTile;
   const i64 b0 = (i64)(rest - outer * p.tilesB.divisor) * kTile;
   i64 at[2];
-  p.space.locate(outer, at);
+  locate(p.space, outer, at);
   const unsigned short* from = (const unsigned short*)p.from + at[1];
   unsigned short* to = (unsigned short*)p.to + at[0];
   Pack<unsigned, 4> words[2];
@@ -138,10 +120,10 @@ __device__ void interleave(const TileParameters& p) {
   constexpr int kPack = 16 / sizeof(T);
   const i64 index = globalIndex();
   if (index >= p.a) return;
-  const unsigned outer = p.tilesB.quotient((unsigned)index);
+  const unsigned outer = (unsigned)index / p.tilesB;
   const i64 b = (i64)((unsigned)index - outer * p.tilesB.divisor) * kPack;
   i64 at[2];
-  p.space.locate(outer, at);
+  locate(p.space, outer, at);
   const T* from = (const T*)p.from + at[1] + b;
   Pack<T, kPack> plane[kPlanes];
 #pragma unroll
@@ -177,27 +159,20 @@ TILE(2, unsigned short, 64)
 TILE(4, unsigned, 32)
 TILE(8, uint2, 32)
 
-// Rows of halves as f32. Rows of the target may begin anywhere: neighbouring threads write neighbouring elements.
-struct WidenParameters {
-  f32* to;
-  const void* from;
-  i64 rows, columns, toPitch;
-};
 template <typename X>
 __device__ void widenRows(const WidenParameters& p) {
-  constexpr int kWidened = 8;  // of a thread in each row
-  const i64 first = (i64)blockIdx.x * blockDim.x * kWidened + threadIdx.x;
+  const i64 first = (i64)blockIdx.x * blockDim.x * kWidenedOfThread + threadIdx.x;
   for (i64 row = blockIdx.y; row < p.rows; row += gridDim.y) {
     const X* from = (const X*)p.from + row * p.columns;
     f32* to = p.to + row * p.toPitch;
-    f32 value[kWidened];
+    f32 value[kWidenedOfThread];
 #pragma unroll
-    for (int k = 0; k < kWidened; ++k) {
+    for (int k = 0; k < kWidenedOfThread; ++k) {
       const i64 column = first + (i64)k * blockDim.x;
       if (column < p.columns) value[k] = Element<X>::load(from[column]);
     }
 #pragma unroll
-    for (int k = 0; k < kWidened; ++k) {
+    for (int k = 0; k < kWidenedOfThread; ++k) {
       const i64 column = first + (i64)k * blockDim.x;
       if (column < p.columns) to[column] = value[k];
     }
@@ -206,21 +181,15 @@ __device__ void widenRows(const WidenParameters& p) {
 KERNEL(tenon_widen_f16, WidenParameters) { widenRows<f16>(p); }
 KERNEL(tenon_widen_bf16, WidenParameters) { widenRows<bf16>(p); }
 
-// Every element of `to` becomes the one at `value`, or zero bits without it.
-struct FillParameters {
-  void* to;
-  const void* value;
-  i64 count;
-};
 template <typename T>
-__device__ void fillElements(const FillParameters& p) {
+__device__ void fillElements(const ValueParameters& p) {
   const i64 index = globalIndex();
   if (index >= p.count) return;
   T value = {};
   if (p.value != nullptr) value = *(const T*)p.value;
   ((T*)p.to)[index] = value;
 }
-KERNEL(tenon_fill_1, FillParameters) { fillElements<unsigned char>(p); }
-KERNEL(tenon_fill_2, FillParameters) { fillElements<unsigned short>(p); }
-KERNEL(tenon_fill_4, FillParameters) { fillElements<unsigned>(p); }
-KERNEL(tenon_fill_8, FillParameters) { fillElements<uint2>(p); }
+KERNEL(tenon_fill_1, ValueParameters) { fillElements<unsigned char>(p); }
+KERNEL(tenon_fill_2, ValueParameters) { fillElements<unsigned short>(p); }
+KERNEL(tenon_fill_4, ValueParameters) { fillElements<unsigned>(p); }
+KERNEL(tenon_fill_8, ValueParameters) { fillElements<uint2>(p); }

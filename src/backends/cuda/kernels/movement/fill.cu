@@ -1,24 +1,14 @@
 // Tensors linear in the index. Y: element type; GIVEN: start and deltas come from tensors.
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "prelude.cuh"
 
-struct Parameters {
-  void* y;
-  const void* start;   // GIVEN
-  const void* deltas;  // GIVEN, or null
-  i64 count;
-  int rank;
-  i64 extent[8];
-  double real[9];  // deltas, then start
-  i64 integer[9];
-};
-
-KERNEL(tenon_fill, Parameters) {
+KERNEL(tenon_fill, FillParameters) {
   typedef ComputeOf<Y> C;
   const bool floating = C(0.5f) != C(0);
   const i64 index = globalIndex();
   if (index >= p.count) return;
-  double value = GIVEN ? (double)load<Y>(p.start, 0) : p.real[8];
-  unsigned long long integer = GIVEN ? (i64)load<Y>(p.start, 0) : p.integer[8];
+  double value = GIVEN ? (double)load<Y>(p.start, 0) : p.real[kMaxAxes];
+  unsigned long long integer = GIVEN ? (i64)load<Y>(p.start, 0) : p.integer[kMaxAxes];
   i64 rest = index;
   for (int axis = p.rank - 1; axis >= 0; --axis) {
     const i64 i = takeIndex(rest, p.extent[axis]);

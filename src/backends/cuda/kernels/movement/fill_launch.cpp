@@ -2,21 +2,11 @@
 #include "ops/op/fill.h"
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "ops/scalar_program.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  void* y = nullptr;
-  const void* start = nullptr;
-  const void* deltas = nullptr;
-  int64_t count = 0;
-  int32_t rank = 0;
-  int64_t extent[kMaxRank] = {};
-  double real[kMaxRank + 1] = {};
-  int64_t integer[kMaxRank + 1] = {};
-};
 
 class FillInstance final : public runtime::KernelInstance {
  public:
@@ -54,7 +44,7 @@ class FillInstance final : public runtime::KernelInstance {
   CUfunction function_;
   bool given_;
   bool hasDeltas_ = false;
-  Parameters parameters_;
+  FillParameters parameters_;
 };
 
 }  // namespace

@@ -1,11 +1,7 @@
 // The extents of a tensor, which the host knows.
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "prelude.cuh"
 
-struct Parameters {
-  i64* y;
-  i64 rank;
-  i64 extent[8];
-};
-KERNEL(tenon_shape, Parameters) {
+KERNEL(tenon_shape, ShapeParameters) {
   if (threadIdx.x < p.rank) p.y[threadIdx.x] = p.extent[threadIdx.x];
 }

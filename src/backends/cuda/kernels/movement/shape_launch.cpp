@@ -4,15 +4,10 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  void* y = nullptr;
-  int64_t rank = 0;
-  int64_t extent[kMaxRank] = {};
-};
 
 class ShapeInstance final : public runtime::KernelInstance {
  public:
@@ -26,13 +21,13 @@ class ShapeInstance final : public runtime::KernelInstance {
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
-    parameters_.y = arguments.outputs[0];
+    parameters_.y = static_cast<int64_t*>(arguments.outputs[0]);
     launchThreads(function_, parameters_.rank, &parameters_, arguments.stream, 32);
   }
 
  private:
   CUfunction function_;
-  Parameters parameters_;
+  ShapeParameters parameters_;
 };
 
 }  // namespace

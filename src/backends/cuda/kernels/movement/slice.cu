@@ -1,19 +1,7 @@
 // Slices in the modes clamp, wrap and reflect, in elements of one to sixteen bytes. MODE: 0 clamp, 1 wrap, 2
 // reflect.
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "prelude.cuh"
-
-struct Parameters {
-  const void* x;
-  void* y;
-  i64 count;
-  int rank;
-  i64 extent[8];  // of the result, in the order in which it lies in memory
-  i64 yStride[8];
-  i64 start[8];
-  i64 step[8];
-  i64 n[8];  // of the input
-  i64 xStride[8];
-};
 
 __device__ i64 floorModulo(i64 a, i64 b) {
   const i64 m = a % b;
@@ -29,7 +17,7 @@ __device__ i64 locateInput(i64 i, i64 n) {
 }
 
 template <typename E>
-__device__ void sliceAround(const Parameters& p) {
+__device__ void sliceAround(const SliceAroundParameters& p) {
   i64 rest = globalIndex();
   if (rest >= p.count) return;
   i64 from = 0;
@@ -43,7 +31,7 @@ __device__ void sliceAround(const Parameters& p) {
 }
 
 #define SLICE(bytes, E) \
-  KERNEL(tenon_slice_##bytes, Parameters) { sliceAround<E>(p); }
+  KERNEL(tenon_slice_##bytes, SliceAroundParameters) { sliceAround<E>(p); }
 SLICE(1, unsigned char)
 SLICE(2, unsigned short)
 SLICE(4, unsigned)

@@ -3,24 +3,12 @@
 #include <numeric>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 #include "core/strided.h"
 #include "ops/op/slice.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t count = 0;
-  int32_t rank = 0;
-  int64_t extent[kMaxRank] = {};
-  int64_t yStride[kMaxRank] = {};
-  int64_t start[kMaxRank] = {};
-  int64_t step[kMaxRank] = {};
-  int64_t n[kMaxRank] = {};
-  int64_t xStride[kMaxRank] = {};
-};
 
 // An axis of the result, in its order of memory.
 struct Axis {
@@ -134,7 +122,7 @@ class SliceInstance final : public runtime::KernelInstance {
   int64_t count_ = 0;
   int64_t mostUnit_ = 1;
   int64_t unit_ = 1;
-  Parameters parameters_;
+  SliceAroundParameters parameters_;
 };
 
 }  // namespace

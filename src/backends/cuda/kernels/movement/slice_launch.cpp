@@ -7,12 +7,6 @@
 namespace tenon::backends::cuda {
 namespace {
 
-struct FillParameters {
-  void* to;
-  const void* value;
-  int64_t count;
-};
-
 class SliceInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Slice&, const Types&) { return copyCode(); }
@@ -57,7 +51,7 @@ class SliceInstance final : public runtime::KernelInstance {
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (fills_) {
-      FillParameters parameters{arguments.outputs[0], hasFill_ ? arguments.inputs[1] : nullptr, count_};
+      ValueParameters parameters{arguments.outputs[0], hasFill_ ? arguments.inputs[1] : nullptr, count_};
       launchThreads(fill_, count_, &parameters, arguments.stream);
     }
     copy_.launch(arguments.inputs[0], arguments.outputs[0], arguments.stream);

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kLeastTiled = 16;  // below, the order of the target reads whole sectors anyway
 constexpr unsigned kTileThreads = 256;
-constexpr int64_t kPerThread = 4;  // as in copy.cu
 
 }  // namespace
 
@@ -66,9 +65,9 @@ bool StridedCopy::configureTiles() {
   const int64_t tilesB = (tiles_.b + tile - 1) / tile;
   blocks_ = tilesA * tilesB * planes;
   if (blocks_ >= int64_t{1} << 31) return false;
-  tiles_.tilesA = Divider(tilesA);
-  tiles_.tilesB = Divider(tilesB);
-  tiles_.space.set(outer);
+  tiles_.tilesA = dividerBy(tilesA);
+  tiles_.tilesB = dividerBy(tilesB);
+  setSpace(tiles_.space, outer);
   function_ = module_->function(fmt::format("tenon_tile_{}", bytes_));
   return true;
 }
@@ -116,8 +115,8 @@ void StridedCopy::configureInterleaving() {
   wholeTiles_ = {};
   wholeTiles_.a = count_ / planes / pack;
   wholeTiles_.fromA = from.back();
-  wholeTiles_.tilesB = Divider(space_.extents[b] / pack);
-  wholeTiles_.space.set(outer);
+  wholeTiles_.tilesB = dividerBy(space_.extents[b] / pack);
+  setSpace(wholeTiles_.space, outer);
   if (wholeTiles_.a >= int64_t{1} << 31) return;
   wholeBlocks_ = (wholeTiles_.a + kTileThreads - 1) / kTileThreads;
   whole_ = module_->function(fmt::format("tenon_interleave_{}_{}", bytes_, planes));
@@ -130,12 +129,12 @@ void StridedCopy::configureElements(int pack) {
   for (auto& strides : space.strides) {
     for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= pack;
   }
-  elements_.space.set(space);
-  threads_ = blockSize((elements_.space.count + kPerThread - 1) / kPerThread);
-  const int64_t perBlock = threads_ * kPerThread;
+  setSpace(elements_.space, space);
+  threads_ = blockSize((elements_.space.count + kCopiesOfThread - 1) / kCopiesOfThread);
+  const int64_t perBlock = threads_ * kCopiesOfThread;
   blocks_ = (elements_.space.count + perBlock - 1) / perBlock;
   checkInternal(blocks_ < int64_t{1} << 31, "a copy of {} elements", count_);
-  function_ = module_->function(fmt::format("tenon_copy_{}{}", pack * bytes_, elements_.space.wide() ? "_wide" : ""));
+  function_ = module_->function(fmt::format("tenon_copy_{}{}", pack * bytes_, isWide(elements_.space) ? "_wide" : ""));
 }
 
 void StridedCopy::launch(const void* from, void* to, void* stream) {
@@ -171,10 +170,10 @@ void WideningCopy::configure(const Module& module, DataType type, int64_t rows, 
 
 void WideningCopy::launch(const void* from, void* to, void* stream) {
   constexpr unsigned kThreads = 256;
-  constexpr int64_t kColumns = 8 * kThreads;  // of a block
-  constexpr int64_t kMostRows = 65535;        // of a grid
+  constexpr int64_t kColumns = kWidenedOfThread * kThreads;  // of a block
+  constexpr int64_t kMostRows = 65535;                       // of a grid
   parameters_.from = from;
-  parameters_.to = to;
+  parameters_.to = static_cast<float*>(to);
   launchGrid(function_, static_cast<unsigned>((parameters_.columns + kColumns - 1) / kColumns),
              static_cast<unsigned>(std::min(parameters_.rows, kMostRows)), 1, kThreads, &parameters_, stream);
 }

@@ -3,28 +3,11 @@
 
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/kernels/common/space.h"
+#include "backends/cuda/kernels/movement/movement_parameters.h"
 
 namespace tenon::backends::cuda {
 
 Code copyCode();  // what the module of a StridedCopy is made from
-
-// Mirrors of copy.cu.
-struct CopyParameters {
-  void* to = nullptr;
-  const void* from = nullptr;
-  Space<2> space;
-};
-struct TileParameters {
-  void* to = nullptr;
-  const void* from = nullptr;
-  int64_t a = 0;
-  int64_t b = 0;
-  int64_t toB = 0;
-  int64_t fromA = 0;
-  Divider tilesA;
-  Divider tilesB;
-  Space<2> space;
-};
 
 class StridedCopy {
  public:
@@ -69,13 +52,8 @@ class WideningCopy {
   void launch(const void* from, void* to, void* stream);
 
  private:
-  struct Parameters {  // as WidenParameters in copy.cu
-    void* to = nullptr;
-    const void* from = nullptr;
-    int64_t rows = 0, columns = 0, toPitch = 0;
-  };
   CUfunction function_ = nullptr;
-  Parameters parameters_;
+  WidenParameters parameters_;
 };
 
 }  // namespace tenon::backends::cuda

@@ -86,7 +86,8 @@ int64_t NarrowForm::blocksFor(int64_t rows) const {
   constexpr int64_t kWeightsShare = 5;  // so much more of rows than of weights shall a block move
   const int64_t registers = 48 + 4 * steps() + (gathers ? 12 : 0) + 4 * static_cast<int64_t>(kinds.size());
   const int64_t byMemory = ofMultiprocessor / (static_cast<int64_t>(sharedBytes()) + 1024);
-  const int64_t resident = std::max<int64_t>(std::min(kRegisters / (registers * 32 * warps), byMemory), 1);
+  const int64_t resident =
+      std::max<int64_t>(std::min(kRegisters / (registers * 32 * warps), byMemory), 1);
   const int64_t slots = std::max<int64_t>(resident * multiprocessors() / groups(), 1);
   const int64_t rowsAtOnce = kRowsOfWarp * warps;
   const int64_t blocks = (rows + rowsAtOnce - 1) / rowsAtOnce;
@@ -175,7 +176,8 @@ Code narrowCode(const NarrowForm& form, const ops::Convolution& op, const Types&
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", extras.values, statements, result);
   text += fmt::format("typedef NarrowConvolution<{}, {}, {}, 1, {}, {}, Y, Finish> Convolution;\n", form.inputs,
                       form.outputs, form.group, form.warps, form.gathers);
-  text += fmt::format("KERNEL_THAT_WAITS(__launch_bounds__({}), tenon_narrow, NarrowParameters) {{\n", 32 * form.warps);
+  text +=
+      fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}), tenon_narrow, NarrowParameters) {{\n", 32 * form.warps);
   text += "  Convolution::run(p);\n}\n";
   return {"", {}, text};
 }

@@ -1,21 +1,13 @@
 // Pointwise (1x1) convolutions of few channels, channels-last: matmuls of very many rows with a matrix that
 // shared memory holds whole. A warp walks tiles of rows by itself. Neither operand keeps its order: what a lane
 // multiplies are neighbouring channels of its rows, so that it reads 16 bytes at once where there are so many, and what
-// it sums are neighbouring channels of the result; the weights lie accordingly (run/narrow_convolution.h).
+// it sums are neighbouring channels of the result; the weights lie accordingly (narrow_convolution.h).
 // The including text defines X, A, and of Finish: the epilogue's inputs of a run of channels, and the epilogue.
 #pragma once
 
+#include "backends/cuda/kernels/narrow_convolution/narrow_convolution_parameters.h"
 #include "scalar.cuh"
 #include "tensor_core.cuh"
-
-// Mirrors run/narrow_convolution.h.
-struct NarrowParameters {
-  void* data[16];  // y, x1.. of the epilogue: each like y, of y's channels, or one number
-  const X* x;      // [rows][kIn]
-  const void* w;
-  const X* bias;  // [kOut], or null
-  int rows;
-};
 
 // Where Y is no half, one of those, so that the code for halves compiles.
 template <typename T>
@@ -66,7 +58,7 @@ struct NarrowConvolution {
     __device__ __forceinline__ void load(const NarrowParameters& p, int first) {
       const int t = threadIdx.x % 4;
       const int row = first + threadIdx.x % 32 / 4;
-      const X* const own = p.x + (i64)row * kIn;
+      const X* const own = (const X*)p.x + (i64)row * kIn;
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
         const bool low = row < p.rows - 16 * tile;

@@ -6,17 +6,10 @@
 
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/direct/direct.h"
+#include "backends/cuda/kernels/narrow_convolution/narrow_convolution_parameters.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
-
-struct NarrowParameters {  // mirrors narrow_convolution.cuh
-  void* data[kMaxDirectOperands] = {};
-  const void* x = nullptr;
-  const void* w = nullptr;
-  const void* bias = nullptr;
-  int32_t rows = 0;
-};
 
 // How an input of the epilogue goes along with the result: 'w' as a whole, 'c' by channel, 's' one number, 0 in no
 // such way.

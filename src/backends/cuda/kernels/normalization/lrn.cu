@@ -1,17 +1,8 @@
 // Local response normalization across channels, a thread per element. X: element type.
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 #include "prelude.cuh"
 
-struct Parameters {
-  const void* x;
-  void* y;
-  i64 count;
-  i64 channels, channelStride;
-  i64 below, above;  // channels of the window beside the own one
-  float factor;      // alpha / window
-  float beta, k;
-};
-
-KERNEL(tenon_lrn, Parameters) {
+KERNEL(tenon_lrn, LrnParameters) {
   const i64 at = globalIndex();
   if (at >= p.count) return;
   i64 rest = at;

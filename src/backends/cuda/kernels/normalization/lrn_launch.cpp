@@ -2,22 +2,10 @@
 #include "ops/op/lrn.h"
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t count = 0;
-  int64_t channels = 1;
-  int64_t channelStride = 1;
-  int64_t below = 0;
-  int64_t above = 0;
-  float factor = 0;
-  float beta = 0;
-  float k = 0;
-};
 
 class LrnInstance final : public runtime::KernelInstance {
  public:
@@ -48,7 +36,7 @@ class LrnInstance final : public runtime::KernelInstance {
  private:
   const ops::Lrn& op_;
   CUfunction function_;
-  Parameters parameters_;
+  LrnParameters parameters_;
 };
 
 }  // namespace

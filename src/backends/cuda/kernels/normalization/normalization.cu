@@ -1,45 +1,33 @@
 // Layer, instance and group normalization with statistics in f32 by two passes. X, S: element types of x and of scale
 // and bias. CENTERED: 1, or 0 where the mean counts as 0 (root mean square) and its pass is left out. SKIP: 1 where
 // x + skip is normalized, rounded to X as a sum of its own would be; KEEP_SUM: 1 where that sum is written as well.
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 #include "prelude.cuh"
-
-struct Parameters {
-  const void* x;
-  const void* scale;
-  const void* bias;
-  void* y;
-  float epsilon;
-  i64 members;       // of one statistic
-  Space<3> groups;   // one element per statistic: x, scale, bias
-  Space<3> inside;   // its members
-  const void* skip;  // of x's strides, as is
-  void* sum;
-};
 
 struct Member {
   i64 x, scale, bias;
 };
-__device__ Member memberOf(const Parameters& p, const i64* base, i64 i) {
+__device__ Member memberOf(const NormalizationParameters& p, const i64* base, i64 i) {
   i64 at[3] = {i * p.inside.stride[0][0], i * p.inside.stride[1][0], i * p.inside.stride[2][0]};
-  if (p.inside.axes > 1) p.inside.locate((unsigned)i, at);
+  if (p.inside.axes > 1) locate(p.inside, (unsigned)i, at);
   return {base[0] + at[0], base[1] + at[1], base[2] + at[2]};
 }
 // What is normalized, at an offset of x.
-__device__ float input(const Parameters& p, i64 at) {
+__device__ float input(const NormalizationParameters& p, i64 at) {
   const float x = load<X>(p.x, at);
   return SKIP ? Element<X>::load(Element<X>::store(x + load<X>(p.skip, at))) : x;
 }
-__device__ void write(const Parameters& p, const Member& m, float x, float mean, float factor) {
+__device__ void write(const NormalizationParameters& p, const Member& m, float x, float mean, float factor) {
   if (KEEP_SUM) store<X>(p.sum, m.x, x);
   store<X>(p.y, m.x, (x - mean) * factor * load<S>(p.scale, m.scale) + load<S>(p.bias, m.bias));
 }
 
 // A block per statistic; up to kItems elements of a thread stay in registers, more are read again.
 template <int kItems>
-__device__ void normalizeBlock(const Parameters& p) {
+__device__ void normalizeBlock(const NormalizationParameters& p) {
   __shared__ float shared[32];
   i64 base[3];
-  p.groups.locate((unsigned)blockIdx.x, base);
+  locate(p.groups, (unsigned)blockIdx.x, base);
   float value[kItems];
   float sum = 0;
 #pragma unroll
@@ -73,16 +61,16 @@ __device__ void normalizeBlock(const Parameters& p) {
     write(p, m, input(p, m.x), mean, factor);
   }
 }
-KERNEL_1024(tenon_normalize_4, Parameters) { normalizeBlock<4>(p); }
-KERNEL_1024(tenon_normalize_16, Parameters) { normalizeBlock<16>(p); }
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_4, NormalizationParameters) { normalizeBlock<4>(p); }
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_16, NormalizationParameters) { normalizeBlock<16>(p); }
 
 // A warp per statistic of few members.
-KERNEL(tenon_normalize_warp, Parameters) {
+KERNEL(tenon_normalize_warp, NormalizationParameters) {
   const i64 group = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (group >= p.groups.count) return;
   const int lane = threadIdx.x % 32;
   i64 base[3];
-  p.groups.locate((unsigned)group, base);
+  locate(p.groups, (unsigned)group, base);
   float sum = 0;
   for (i64 i = lane; i < p.members; i += 32) sum += input(p, memberOf(p, base, i).x);
   const float mean = CENTERED ? warpReduce(sum, Add()) / p.members : 0.f;
@@ -113,9 +101,9 @@ __device__ XPack sumOf(const XPack& a, const XPack& b) {
 
 // kEarly: scales and biases are on their way while the statistics are computed, at the price of registers.
 template <int kPacks, bool kEarly>
-__device__ void normalizePacks(const Parameters& p, i64 group, int thread, int threads, float* shared) {
+__device__ void normalizePacks(const NormalizationParameters& p, i64 group, int thread, int threads, float* shared) {
   i64 base[3];
-  p.groups.locate((unsigned)group, base);
+  locate(p.groups, (unsigned)group, base);
   const int packs = (int)(p.members / kPack);
   const XPack* x = (const XPack*)((const X*)p.x + base[0]);
   const SPack* scale = (const SPack*)((const S*)p.scale + base[1]);
@@ -178,14 +166,14 @@ __device__ void normalizePacks(const Parameters& p, i64 group, int thread, int t
   }
 }
 template <int kPacks, bool kEarly>
-__device__ void normalizeRowsByWarps(const Parameters& p) {
+__device__ void normalizeRowsByWarps(const NormalizationParameters& p) {
   const i64 group = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (group < p.groups.count) normalizePacks<kPacks, kEarly>(p, group, threadIdx.x % 32, 32, nullptr);
 }
-KERNEL(tenon_normalize_rows_warp_1, Parameters) { normalizeRowsByWarps<1, true>(p); }
-KERNEL(tenon_normalize_rows_warp_4, Parameters) { normalizeRowsByWarps<4, false>(p); }
-KERNEL(tenon_normalize_few_rows_warp_4, Parameters) { normalizeRowsByWarps<4, true>(p); }
-KERNEL_1024(tenon_normalize_rows_block, Parameters) {
+KERNEL(tenon_normalize_rows_warp_1, NormalizationParameters) { normalizeRowsByWarps<1, true>(p); }
+KERNEL(tenon_normalize_rows_warp_4, NormalizationParameters) { normalizeRowsByWarps<4, false>(p); }
+KERNEL(tenon_normalize_few_rows_warp_4, NormalizationParameters) { normalizeRowsByWarps<4, true>(p); }
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_rows_block, NormalizationParameters) {
   __shared__ float shared[32];
   normalizePacks<4, false>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
@@ -194,7 +182,7 @@ KERNEL_1024(tenon_normalize_rows_block, Parameters) {
 // a thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.
 constexpr int kKept = 4;
 struct Planes {
-  const Parameters& p;
+  const NormalizationParameters& p;
   const i64* base;
   const XPack* x;
   XPack* y;
@@ -215,7 +203,7 @@ struct Planes {
       }
       return;
     }
-    const unsigned run = p.inside.axes > 1 ? p.inside.divider[1].quotient((unsigned)i * kPack) : 0;
+    const unsigned run = p.inside.axes > 1 ? (unsigned)i * kPack / p.inside.divider[1] : 0;
     const float scale = load<S>(p.scale, base[1] + run * p.inside.stride[1][0]);
     const float bias = load<S>(p.bias, base[2] + run * p.inside.stride[2][0]);
     XPack result;
@@ -241,10 +229,10 @@ struct Planes {
   }
 };
 
-KERNEL_1024(tenon_normalize_planes, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_planes, NormalizationParameters) {
   __shared__ float shared[32];
   i64 base[3];
-  p.groups.locate((unsigned)blockIdx.x, base);
+  locate(p.groups, (unsigned)blockIdx.x, base);
   Planes planes = {
       p, base, (const XPack*)((const X*)p.x + base[0]), (XPack*)((X*)p.y + base[0]), (int)(p.members / kPack), 0, 0, 0};
   XPack kept[kKept];

@@ -7,22 +7,10 @@
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  const void* scale = nullptr;
-  const void* bias = nullptr;
-  void* y = nullptr;
-  float epsilon = 0;
-  int64_t members = 0;
-  Space<3> groups;
-  Space<3> inside;
-  const void* skip = nullptr;
-  void* sum = nullptr;
-};
 
 class NormalizationInstance final : public runtime::KernelInstance {
  public:
@@ -47,11 +35,11 @@ class NormalizationInstance final : public runtime::KernelInstance {
     if (count_ == 0) return 0;
     parameters_ = {};
     parameters_.epsilon = static_cast<float>(op_.epsilon);
-    parameters_.groups.set(axes.kept);
-    parameters_.inside.set(axes.reduced);
+    setSpace(parameters_.groups, axes.kept);
+    setSpace(parameters_.inside, axes.reduced);
     const int64_t members = parameters_.members = parameters_.inside.count;
     const int64_t groups = parameters_.groups.count;
-    checkUser(!parameters_.groups.wide() && !parameters_.inside.wide(),
+    checkUser(!isWide(parameters_.groups) && !isWide(parameters_.inside),
               "normalization: {} statistics over {} elements exceed the grid", groups, members);
     configureRows(axes, 16 / (bits(x.dtype) / 8));
     if (rows_ == nullptr) configurePlanes(axes, 16 / (bits(x.dtype) / 8));
@@ -183,7 +171,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;
-  Parameters parameters_;
+  NormalizationParameters parameters_;
 };
 
 }  // namespace

@@ -1,23 +1,16 @@
 // Softmax along an axis, in f32. X: element type.
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 #include "prelude.cuh"
 
-struct Parameters {
-  const void* x;
-  void* y;
-  i64 extent;      // of the axis
-  i64 stride;      // along it
-  Space<1> lines;  // all other axes; x and y have the same strides
-};
-
-__device__ i64 lineOffset(const Parameters& p, i64 line) {
+__device__ i64 lineOffset(const SoftmaxParameters& p, i64 line) {
   i64 at[1];
-  p.lines.locate((unsigned)line, at);
+  locate(p.lines, (unsigned)line, at);
   return at[0];
 }
 
 // A warp per line, whose elements stay in registers.
 template <int kItems>
-__device__ void softmaxWarp(const Parameters& p) {
+__device__ void softmaxWarp(const SoftmaxParameters& p) {
   const i64 line = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (line >= p.lines.count) return;
   const int lane = threadIdx.x % 32;
@@ -46,14 +39,14 @@ __device__ void softmaxWarp(const Parameters& p) {
     if (i < p.extent) store<X>(p.y, base + i * p.stride, value[k] * scale);
   }
 }
-KERNEL(tenon_softmax_warp_4, Parameters) { softmaxWarp<4>(p); }
-KERNEL(tenon_softmax_warp_16, Parameters) { softmaxWarp<16>(p); }
-KERNEL(tenon_softmax_warp_32, Parameters) { softmaxWarp<32>(p); }
+KERNEL(tenon_softmax_warp_4, SoftmaxParameters) { softmaxWarp<4>(p); }
+KERNEL(tenon_softmax_warp_16, SoftmaxParameters) { softmaxWarp<16>(p); }
+KERNEL(tenon_softmax_warp_32, SoftmaxParameters) { softmaxWarp<32>(p); }
 
 // The same for lines in one piece, in packs of 16 bytes.
 constexpr int kPack = 16 / sizeof(X);
 template <int kPacks>
-__device__ void softmaxPacks(const Parameters& p) {
+__device__ void softmaxPacks(const SoftmaxParameters& p) {
   const i64 line = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   if (line >= p.lines.count) return;
   const int lane = threadIdx.x % 32;
@@ -94,16 +87,16 @@ __device__ void softmaxPacks(const Parameters& p) {
     ((Pack<X, kPack>*)((X*)p.y + base))[k * 32 + lane] = stored[k];
   }
 }
-KERNEL(tenon_softmax_packs_1, Parameters) { softmaxPacks<1>(p); }
-KERNEL(tenon_softmax_packs_2, Parameters) { softmaxPacks<2>(p); }
-KERNEL(tenon_softmax_packs_4, Parameters) { softmaxPacks<4>(p); }
+KERNEL(tenon_softmax_packs_1, SoftmaxParameters) { softmaxPacks<1>(p); }
+KERNEL(tenon_softmax_packs_2, SoftmaxParameters) { softmaxPacks<2>(p); }
+KERNEL(tenon_softmax_packs_4, SoftmaxParameters) { softmaxPacks<4>(p); }
 
 struct Highest {  // a NaN shows in the sum
   __device__ float operator()(float a, float b) const { return b > a ? b : a; }
 };
 
 // A block per line in one piece, which stays in its registers.
-KERNEL_1024(tenon_softmax_block_packs, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_softmax_block_packs, SoftmaxParameters) {
   constexpr int kPacks = 4;
   __shared__ float shared[32];
   const i64 base = lineOffset(p, blockIdx.x);
@@ -165,7 +158,7 @@ __device__ void take(State& state, float x) {
 }
 
 // A block per line: one pass for the sum, one to write.
-KERNEL(tenon_softmax_block, Parameters) {
+KERNEL(tenon_softmax_block, SoftmaxParameters) {
   __shared__ State shared[32];
   const i64 base = lineOffset(p, blockIdx.x);
   State state = {-infinity(), 0.f};
@@ -187,7 +180,7 @@ KERNEL(tenon_softmax_block, Parameters) {
 }
 
 // A thread per line: neighbouring lines lie close together, the axis does not.
-KERNEL(tenon_softmax_columns, Parameters) {
+KERNEL(tenon_softmax_columns, SoftmaxParameters) {
   const i64 line = globalIndex();
   if (line >= p.lines.count) return;
   const i64 base = lineOffset(p, line);

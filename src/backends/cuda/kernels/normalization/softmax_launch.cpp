@@ -3,17 +3,10 @@
 
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/normalization/normalization_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t extent = 0;
-  int64_t stride = 0;
-  Space<1> lines;
-};
 
 class SoftmaxInstance final : public runtime::KernelInstance {
  public:
@@ -30,9 +23,9 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
     parameters_.extent = x.dims[static_cast<int>(axis)];
     parameters_.stride = strides[axis];
-    parameters_.lines.set(lines);
+    setSpace(parameters_.lines, lines);
     count_ = x.dims.count();
-    checkUser(!parameters_.lines.wide(), "softmax: {} rows exceed the limit of 2^31", parameters_.lines.count);
+    checkUser(!isWide(parameters_.lines), "softmax: {} rows exceed the limit of 2^31", parameters_.lines.count);
     threads_ = 256;
     configurePacks(lines, 16 / (bits(x.dtype) / 8));
     const int64_t extent = parameters_.extent;
@@ -94,7 +87,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;
-  Parameters parameters_;
+  SoftmaxParameters parameters_;
 };
 
 }  // namespace

@@ -142,10 +142,11 @@ std::string pointwiseSource(const PointwiseForm& form) {
   const size_t outputs = form.outputs.size();
   const size_t operands = outputs + form.inputs.size();
   std::string source = fmt::format(
+      "#include \"backends/cuda/kernels/pointwise/pointwise_parameters.h\"\n"
       "#include \"scalar.cuh\"\n"
       "constexpr int kPack = {};\n"
-      "struct Parameters {{\n  void* data[{}];\n  i64 tail;\n  Space<{}> space;\n}};\n\n",
-      pointwisePack(form), kMaxOperands + 1, operands);
+      "typedef PointwiseParameters<{}> Parameters;\n\n",
+      pointwisePack(form), operands);
   std::string signature;
   std::string elements;
   std::string singles;
@@ -178,7 +179,7 @@ std::string pointwiseSource(const PointwiseForm& form) {
       "  if (index >= p.space.count) {{\n    if (index >= p.space.count + p.tail) return;\n"
       "    for (int k = 0; k < {0}; ++k) at[k] = (p.space.count * kPack + index - p.space.count) * (p.space.stride[k][0] / kPack);\n"
       "    compute({1});\n    return;\n  }}\n"
-      "  p.space.locate((unsigned)index, at);\n",
+      "  locate(p.space, (unsigned)index, at);\n",
       operands, singles);
   for (size_t k = 0; k < form.inputs.size(); ++k) source += loadPack(k, outputs + k, form.inputs[k]);
   source += fmt::format("{}#pragma unroll\n  for (int j = 0; j < kPack; ++j) compute({});\n{}}}\n", declared, elements,
@@ -186,7 +187,7 @@ std::string pointwiseSource(const PointwiseForm& form) {
   for (const bool wide : {false, true}) {
     source += fmt::format(
         "KERNEL(tenon_pointwise{}, Parameters) {{\n  const i64 index = globalIndex();\n"
-        "  if (index >= p.space.count) return;\n  i64 at[{}];\n  p.space.locate({}, at);\n"
+        "  if (index >= p.space.count) return;\n  i64 at[{}];\n  locate(p.space, {}, at);\n"
         "  compute({});\n}}\n",
         wide ? "_wide" : "", operands, wide ? "index" : "(unsigned)index", singles);
   }

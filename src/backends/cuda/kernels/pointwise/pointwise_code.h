@@ -7,18 +7,10 @@
 
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/kernels/common/space.h"
+#include "backends/cuda/kernels/pointwise/pointwise_parameters.h"
 #include "ops/scalar.h"
 
 namespace tenon::backends::cuda {
-
-constexpr int kMaxOperands = 12;  // inputs of a generated kernel
-
-// What a launch passes. Operand 0 is the output. The kernel declares the operands that it has; the rest is not passed.
-struct PointwiseParameters {
-  void* data[kMaxOperands + 1];
-  int64_t tail;  // elements behind the last whole pack, in a space of one axis
-  Space<kMaxOperands + 1> space;
-};
 
 // Name of a type in CUDA source ("f16"), or null where it has none (the types of four bits).
 const char* cudaName(DataType type);

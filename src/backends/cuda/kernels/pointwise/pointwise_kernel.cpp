@@ -34,7 +34,7 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
   packs_.extents.back() -= tail_;
   packable_ = packWidth(packs_, pack) == pack && count_ / pack < int64_t{1} << 31;
   packed_ = packable_;
-  setSpace();
+  fillSpace();
   outputs_ = outputs.size();
   packBytes_.clear();
   for (const auto& each : outputs) packBytes_.push_back(static_cast<size_t>(pack * bits(each.dtype) / 8));
@@ -44,8 +44,8 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
   }
 }
 
-void PointwiseLauncher::setSpace() {
-  parameters_.space.set(packed_ ? packs_ : space_, packed_ ? code_->pack() : 1);
+void PointwiseLauncher::fillSpace() {
+  setSpace(parameters_.space, packed_ ? packs_ : space_, packed_ ? code_->pack() : 1);
   parameters_.tail = packed_ ? tail_ : 0;
 }
 
@@ -57,15 +57,15 @@ bool PointwiseLauncher::packs() const {
   return true;
 }
 
-void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream) {
+void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, void* stream) {
   if (count_ == 0) return;
   for (size_t k = 0; k < packBytes_.size(); ++k) parameters_.data[k] = k < outputs_ ? outputs[k] : inputs[k - outputs_];
   const bool packed = packs();
   if (packed != packed_) {
     packed_ = packed;
-    setSpace();
+    fillSpace();
   }
-  const auto function = packed ? code_->packed() : parameters_.space.wide() ? code_->wide() : code_->single();
+  const auto function = packed ? code_->packed() : isWide(parameters_.space) ? code_->wide() : code_->single();
   const int64_t threads = parameters_.space.count + parameters_.tail;
   launchThreads(function, threads, &parameters_, stream, blockSize(threads));
 }

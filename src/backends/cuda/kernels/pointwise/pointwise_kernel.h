@@ -37,15 +37,15 @@ class PointwiseLauncher {
   void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
     configure(inputs, std::span(&output, 1));
   }
-  void launch(void* const* inputs, void* const* outputs, runtime::StreamHandle stream);
-  void launch(void* const* inputs, void* output, runtime::StreamHandle stream) { launch(inputs, &output, stream); }
+  void launch(void* const* inputs, void* const* outputs, void* stream);
+  void launch(void* const* inputs, void* output, void* stream) { launch(inputs, &output, stream); }
 
  private:
   bool packs() const;  // the addresses allow whole packs
-  void setSpace();     // for what packed_ says
+  void fillSpace();    // for what packed_ says
 
   std::shared_ptr<const GeneratedPointwise> code_;
-  PointwiseParameters parameters_{};
+  PointwiseLaunch parameters_;
   size_t outputs_ = 1;
   LoopSpace space_;
   LoopSpace packs_;   // the part of it that is whole packs

@@ -1,27 +1,9 @@
 // Pooling: a thread per output element, or per pack of neighbouring channels. X: element type; KIND: 0 maximum, 1
 // average, 2 blend of both; HEIGHT, WIDTH: the window where it has at most two axes and few cells, else 0.
+#include "backends/cuda/kernels/pooling/pooling_parameters.h"
 #include "prelude.cuh"
 
-struct Window {
-  int small, large, kernel, stride, before, after;
-};
-struct Parameters {
-  const void* x;
-  void* y;
-  i64 count;
-  int channels;
-  int channelsInnermost;  // order in which neighbouring threads walk the result: as it lies in memory
-  Window window[3];
-  i64 xStride[5];  // n, c and three spatial axes
-  i64 yStride[5];
-  int exclusive;
-  float blend;
-  Divider packs;  // of channels
-  Divider rows;   // of the result
-  Divider columns;
-};
-
-__device__ int paddedCells(const Window& w, int s) {
+__device__ int paddedCells(const PoolingWindow& w, int s) {
   const int first = s * w.stride - w.before;
   const int end = min(first + w.kernel, w.large + w.after);
   return max(end - max(first, -w.before), 0);
@@ -29,7 +11,7 @@ __device__ int paddedCells(const Window& w, int s) {
 
 // kWidth channels of one place; more than one only where channels lie innermost.
 template <int kWidth>
-__device__ void pool(const Parameters& p) {
+__device__ void pool(const PoolingParameters& p) {
   typedef ComputeOf<X> C;
   i64 rest = globalIndex();
   if (rest >= p.count / kWidth) return;
@@ -126,7 +108,7 @@ struct PackMax<bf16, 8> {
 // are read at the nearest place inside, which lies in the window and so changes no maximum; averages leave them out.
 // For fewer than 2^31 elements.
 template <int kWidth>
-__device__ __forceinline__ void poolWindow(const Parameters& p) {
+__device__ __forceinline__ void poolWindow(const PoolingParameters& p) {
   constexpr int kRows = HEIGHT > 0 ? HEIGHT : 1;
   constexpr int kColumns = WIDTH > 0 ? WIDTH : 1;
   constexpr int kTogether = kRows * kColumns <= 9 ? kRows : 1;
@@ -134,7 +116,7 @@ __device__ __forceinline__ void poolWindow(const Parameters& p) {
   if (index >= p.count / kWidth) return;
   unsigned rest = (unsigned)index;
   const auto take = [&](const Divider& extent) {
-    const unsigned quotient = extent.quotient(rest);
+    const unsigned quotient = rest / extent;
     const unsigned remainder = rest - quotient * extent.divisor;
     rest = quotient;
     return (int)remainder;
@@ -144,8 +126,8 @@ __device__ __forceinline__ void poolWindow(const Parameters& p) {
   const int column = take(p.columns);
   const int row = take(p.rows);
   if (!p.channelsInnermost) channel = take(p.packs) * kWidth;
-  const Window& wy = p.window[1];
-  const Window& wx = p.window[2];
+  const PoolingWindow& wy = p.window[1];
+  const PoolingWindow& wx = p.window[2];
   const int y0 = row * wy.stride - wy.before;
   const int x0 = column * wx.stride - wx.before;
   const X* base = (const X*)p.x + rest * p.xStride[0] + channel * p.xStride[1];
@@ -197,7 +179,7 @@ __device__ __forceinline__ void poolWindow(const Parameters& p) {
                       column * p.yStride[4]) = result;
 }
 
-KERNEL(tenon_pooling, Parameters) { pool<1>(p); }
-KERNEL(tenon_pooling_packed, Parameters) { pool<16 / sizeof(X)>(p); }
-KERNEL(tenon_pooling_window, Parameters) { poolWindow<1>(p); }
-KERNEL(tenon_pooling_window_packed, Parameters) { poolWindow<16 / sizeof(X)>(p); }
+KERNEL(tenon_pooling, PoolingParameters) { pool<1>(p); }
+KERNEL(tenon_pooling_packed, PoolingParameters) { pool<16 / sizeof(X)>(p); }
+KERNEL(tenon_pooling_window, PoolingParameters) { poolWindow<1>(p); }
+KERNEL(tenon_pooling_window_packed, PoolingParameters) { poolWindow<16 / sizeof(X)>(p); }

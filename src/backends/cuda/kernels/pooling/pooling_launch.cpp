@@ -6,26 +6,10 @@
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 #include "backends/cuda/kernels/common/window.h"
+#include "backends/cuda/kernels/pooling/pooling_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct PoolingWindow {
-  int32_t small, large, kernel, stride, before, after;
-};
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t count = 0;
-  int32_t channels = 1;
-  int32_t channelsInnermost = 0;
-  PoolingWindow window[3] = {};
-  int64_t xStride[5] = {};
-  int64_t yStride[5] = {};
-  int32_t exclusive = 0;
-  float blend = 0;
-  Divider packs, rows, columns;
-};
 
 // Extents of windows that the code knows; {0, 0}: it takes them as they come.
 std::pair<int64_t, int64_t> knownWindow(const ops::Pooling& op) {
@@ -75,8 +59,8 @@ class PoolingInstance final : public runtime::KernelInstance {
     const std::string name = known ? "tenon_pooling_window" : "tenon_pooling";
     function_ = module_.function(name);
     packed_ = module_.function(name + "_packed");
-    parameters_.rows = Divider(windows[1].small);
-    parameters_.columns = Divider(windows[2].small);
+    parameters_.rows = dividerBy(windows[1].small);
+    parameters_.columns = dividerBy(windows[2].small);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -84,7 +68,7 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_.y = arguments.outputs[0];
     const bool packed = pack_ > 1 && isAligned(parameters_.x, 16) && isAligned(parameters_.y, 16);
     const int64_t threads = parameters_.count / (packed ? pack_ : 1);
-    parameters_.packs = Divider(parameters_.channels / (packed ? pack_ : 1));
+    parameters_.packs = dividerBy(parameters_.channels / (packed ? pack_ : 1));
     launchThreads(packed ? packed_ : function_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
 
@@ -95,7 +79,7 @@ class PoolingInstance final : public runtime::KernelInstance {
   CUfunction function_ = nullptr;
   CUfunction packed_ = nullptr;
   int64_t pack_ = 1;
-  Parameters parameters_;
+  PoolingParameters parameters_;
 };
 
 }  // namespace

@@ -1,19 +1,7 @@
 // Quantization (QUANTIZE 1) and its way back (0) with a scale per tensor, axis or block. X, S, Z, Y: element types of
 // input, scale, zero point and output; HAS_ZERO: 1 or 0.
+#include "backends/cuda/kernels/quantize/quantize_parameters.h"
 #include "prelude.cuh"
-
-struct Parameters {
-  const void* x;
-  const void* scale;
-  const void* zero;
-  void* y;
-  i64 count;
-  int single;  // one scale for all
-  int rank;
-  i64 extent[8];
-  i64 block[8];   // elements per scale
-  i64 stride[8];  // of the scale
-};
 
 __device__ void convert(X stored, float scale, float zero, Y* to) {
   const float x = (float)Element<X>::load(stored);
@@ -22,7 +10,7 @@ __device__ void convert(X stored, float scale, float zero, Y* to) {
   storeReal<Y>(to, 0, (floating ? x / scale : rintf(x / scale)) + zero);
 }
 
-KERNEL(tenon_quantize, Parameters) {
+KERNEL(tenon_quantize, QuantizeParameters) {
   const i64 index = globalIndex();
   if (index >= p.count) return;
   i64 at = 0;
@@ -35,7 +23,7 @@ KERNEL(tenon_quantize, Parameters) {
 }
 
 // One scale for all, packs of at least 16 bytes on the wider side.
-KERNEL(tenon_quantize_packed, Parameters) {
+KERNEL(tenon_quantize_packed, QuantizeParameters) {
   constexpr int kPack = 16 / (sizeof(X) > sizeof(Y) ? sizeof(X) : sizeof(Y));
   const i64 first = globalIndex() * kPack;
   if (first >= p.count) return;

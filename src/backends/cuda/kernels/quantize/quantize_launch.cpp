@@ -4,23 +4,11 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/quantize/quantize_parameters.h"
 #include "ops/op/dequantize.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  const void* scale = nullptr;
-  const void* zero = nullptr;
-  void* y = nullptr;
-  int64_t count = 0;
-  int32_t single = 0;
-  int32_t rank = 0;
-  int64_t extent[kMaxRank] = {};
-  int64_t block[kMaxRank] = {};
-  int64_t stride[kMaxRank] = {};
-};
 
 template <typename Op>
 class QuantizeInstance final : public runtime::KernelInstance {
@@ -78,7 +66,7 @@ class QuantizeInstance final : public runtime::KernelInstance {
   CUfunction packed_;
   int64_t pack_;
   bool hasZero_;
-  Parameters parameters_;
+  QuantizeParameters parameters_;
 };
 
 }  // namespace

@@ -1,22 +1,19 @@
 // Running sums along an axis. X: element type; EXCLUSIVE, REVERSE: 1 or 0.
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 #include "prelude.cuh"
 
 typedef ComputeOf<X> C;
 
-struct Parameters {
-  const void* x;
-  void* y;
-  i64 extent, stride;
-  Space<1> lines;
-};
-__device__ i64 placeOf(const Parameters& p, i64 step) { return (REVERSE ? p.extent - 1 - step : step) * p.stride; }
+__device__ i64 placeOf(const CumulativeParameters& p, i64 step) {
+  return (REVERSE ? p.extent - 1 - step : step) * p.stride;
+}
 
 // A thread per line, where neighbouring lines lie close together.
-KERNEL(tenon_cumulative_columns, Parameters) {
+KERNEL(tenon_cumulative_columns, CumulativeParameters) {
   const i64 line = globalIndex();
   if (line >= p.lines.count) return;
   i64 at[1];
-  p.lines.locate((unsigned)line, at);
+  locate(p.lines, (unsigned)line, at);
   C sum = 0;
   for (i64 step = 0; step < p.extent; ++step) {
     const i64 place = at[0] + placeOf(p, step);
@@ -28,10 +25,10 @@ KERNEL(tenon_cumulative_columns, Parameters) {
 }
 
 // A block per line, a tile of one element per thread at a time.
-KERNEL(tenon_cumulative_block, Parameters) {
+KERNEL(tenon_cumulative_block, CumulativeParameters) {
   __shared__ C ofWarps[32];
   i64 at[1];
-  p.lines.locate((unsigned)blockIdx.x, at);
+  locate(p.lines, (unsigned)blockIdx.x, at);
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   C carry = 0;

@@ -3,17 +3,10 @@
 
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t extent = 0;
-  int64_t stride = 0;
-  Space<1> lines;
-};
 
 class CumulativeInstance final : public runtime::KernelInstance {
  public:
@@ -35,10 +28,10 @@ class CumulativeInstance final : public runtime::KernelInstance {
     parameters_.extent = x.dims[static_cast<int>(axis)];
     parameters_.stride = strides[axis];
     const auto lines = splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {strides}).kept;
-    parameters_.lines.set(lines);
+    setSpace(parameters_.lines, lines);
     count_ = x.dims.count();
     byColumns_ = parameters_.stride != 1 && parameters_.lines.count >= 1024;
-    checkUser(!parameters_.lines.wide(), "cumulative: {} rows exceed the limit of 2^31", parameters_.lines.count);
+    checkUser(!isWide(parameters_.lines), "cumulative: {} rows exceed the limit of 2^31", parameters_.lines.count);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -58,7 +51,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
   CUfunction columns_;
   int64_t count_ = 0;
   bool byColumns_ = false;
-  Parameters parameters_;
+  CumulativeParameters parameters_;
 };
 
 }  // namespace

@@ -2,22 +2,10 @@
 // mean. Y: type of the result. The generated code defines valueAt(), which takes the operands' offsets.
 #pragma once
 
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 #include "prelude.cuh"
 
-constexpr int kOperands = 9;  // as in run/kernels/pointwise_reduce.cpp
-
-struct Parameters {
-  const void* x[kOperands - 1];
-  void* y;
-  float* partial;  // [splits][outputs], where there is more than one split
-  i64 perSplit;    // reduced values of one split
-  i64 splits;
-  i64 total;                 // reduced values in all
-  Space<kOperands> kept;     // y, then x
-  Space<kOperands> reduced;  // unused, then x
-};
-
-__device__ float valueAt(const Parameters& p, const i64* at);
+__device__ float valueAt(const PointwiseReduceParameters& p, const i64* at);
 
 __device__ inline float startOf() { return JOIN == 1 ? 1.f : JOIN == 2 ? -infinity() : JOIN == 3 ? infinity() : 0.f; }
 struct Join {
@@ -28,34 +16,34 @@ struct Join {
     return a + b;
   }
 };
-__device__ inline void leave(const Parameters& p, i64 output, float value) {
+__device__ inline void leave(const PointwiseReduceParameters& p, i64 output, float value) {
   if (p.splits > 1) {
     p.partial[blockIdx.y * p.kept.count + output] = value;
     return;
   }
-  i64 at[kOperands];
-  p.kept.locate((unsigned)output, at);
+  i64 at[kReducedOperands];
+  locate(p.kept, (unsigned)output, at);
   store<Y>(p.y, at[0], JOIN == 4 ? value / (float)p.total : value);
 }
 
 // The value of the reduced space at i for the output whose operands begin at `base`.
-__device__ inline float reducedValue(const Parameters& p, const i64* base, i64 i) {
-  i64 at[kOperands];
+__device__ inline float reducedValue(const PointwiseReduceParameters& p, const i64* base, i64 i) {
+  i64 at[kReducedOperands];
   if (p.reduced.axes == 1) {
 #pragma unroll
-    for (int k = 1; k < kOperands; ++k) at[k] = base[k] + i * p.reduced.stride[k][0];
+    for (int k = 1; k < kReducedOperands; ++k) at[k] = base[k] + i * p.reduced.stride[k][0];
   } else {
-    p.reduced.locate((unsigned)i, at);
+    locate(p.reduced, (unsigned)i, at);
 #pragma unroll
-    for (int k = 1; k < kOperands; ++k) at[k] += base[k];
+    for (int k = 1; k < kReducedOperands; ++k) at[k] += base[k];
   }
   return valueAt(p, at + 1);
 }
 
 // Values first, first + step, ... below the end of this block's split, in four chains.
-__device__ inline float reduceSome(const Parameters& p, i64 output, int first, int step) {
-  i64 base[kOperands];
-  p.kept.locate((unsigned)output, base);
+__device__ inline float reduceSome(const PointwiseReduceParameters& p, i64 output, int first, int step) {
+  i64 base[kReducedOperands];
+  locate(p.kept, (unsigned)output, base);
   const i64 begin = blockIdx.y * p.perSplit;
   const i64 last = begin + p.perSplit < p.total ? begin + p.perSplit : p.total;
   float chain[4] = {startOf(), startOf(), startOf(), startOf()};
@@ -69,14 +57,14 @@ __device__ inline float reduceSome(const Parameters& p, i64 output, int first, i
 }
 
 // A block per output (and split).
-KERNEL(tenon_pointwise_reduce_block, Parameters) {
+KERNEL(tenon_pointwise_reduce_block, PointwiseReduceParameters) {
   __shared__ float shared[32];
   const float all = blockReduce(reduceSome(p, blockIdx.x, threadIdx.x, blockDim.x), Join(), shared);
   if (threadIdx.x == 0) leave(p, blockIdx.x, all);
 }
 
 // A warp per output: few reduced values.
-KERNEL(tenon_pointwise_reduce_warp, Parameters) {
+KERNEL(tenon_pointwise_reduce_warp, PointwiseReduceParameters) {
   const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   const float all = warpReduce(reduceSome(p, output, threadIdx.x % 32, 32), Join());
@@ -84,7 +72,7 @@ KERNEL(tenon_pointwise_reduce_warp, Parameters) {
 }
 
 // 32 neighbouring outputs per block, by 8 warps that share the reduced values: the kept axis is the close one.
-KERNEL(tenon_pointwise_reduce_columns, Parameters) {
+KERNEL(tenon_pointwise_reduce_columns, PointwiseReduceParameters) {
   __shared__ float shared[8][32];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -98,7 +86,7 @@ KERNEL(tenon_pointwise_reduce_columns, Parameters) {
 }
 
 // A warp per output joins the splits.
-KERNEL(tenon_pointwise_reduce_finish, Parameters) {
+KERNEL(tenon_pointwise_reduce_finish, PointwiseReduceParameters) {
   const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   float all = startOf();
@@ -106,7 +94,7 @@ KERNEL(tenon_pointwise_reduce_finish, Parameters) {
     all = Join()(all, p.partial[split * p.kept.count + output]);
   }
   all = warpReduce(all, Join());
-  i64 at[kOperands];
-  p.kept.locate((unsigned)output, at);
+  i64 at[kReducedOperands];
+  locate(p.kept, (unsigned)output, at);
   if (threadIdx.x % 32 == 0) store<Y>(p.y, at[0], JOIN == 4 ? all / (float)p.total : all);
 }

@@ -4,12 +4,11 @@
 #include <span>
 #include <string>
 
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 #include "core/dtype.h"
 #include "ops/op/pointwise_reduce.h"
 
 namespace tenon::backends::cuda {
-
-constexpr int kMaxReducedInputs = 8;
 
 // The kernels of pointwise_reduce.cuh for one expression. Deterministic.
 std::string pointwiseReduceSource(const ops::PointwiseReduce& op, std::span<const DataType> inputs, DataType output);

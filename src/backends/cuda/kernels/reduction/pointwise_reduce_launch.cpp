@@ -21,27 +21,15 @@ std::string pointwiseReduceSource(const ops::PointwiseReduce& op, std::span<cons
   }
   return fmt::format(
       "#include \"scalar.cuh\"\n#define JOIN {}\ntypedef {} Y;\n#include \"pointwise_reduce.cuh\"\n\n"
-      "__device__ inline float valueAt(const Parameters& p, const i64* at) {{\n{}{}  return as<float>({});\n}}\n",
+      "__device__ inline float valueAt(const PointwiseReduceParameters& p, const i64* at) {{\n{}{}  return as<float>({});\n}}\n",
       static_cast<int>(op.op), cudaName(output), loads, body, result);
 }
 
 namespace {
 
-constexpr int kOperands = kMaxReducedInputs + 1;
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kLeastPerColumn = 64;
 constexpr int64_t kMostPerWarp = 512;  // reduced values for which a warp per output is enough
-
-struct Parameters {
-  const void* x[kMaxReducedInputs] = {};
-  void* y = nullptr;
-  void* partial = nullptr;
-  int64_t perSplit = 0;
-  int64_t splits = 1;
-  int64_t total = 0;
-  Space<kOperands> kept;
-  Space<kOperands> reduced;
-};
 
 class PointwiseReduceInstance final : public runtime::KernelInstance {
  public:
@@ -69,13 +57,13 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     const auto reduced = splitAxes(dims, isReduced, operands).reduced;
     parameters_ = {};
     inputs_ = static_cast<int>(shapes.inputs.size());
-    parameters_.kept.set(kept);
-    parameters_.reduced.set(reduced);
+    setSpace(parameters_.kept, kept);
+    setSpace(parameters_.reduced, reduced);
     outputs_ = shapes.outputs[0].dims.count();
     parameters_.total = 1;
     for (int axis = 0; axis < dims.rank; ++axis)
       parameters_.total *= isReduced[static_cast<size_t>(axis)] ? dims[axis] : 1;
-    checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(),
+    checkUser(!isWide(parameters_.kept) && !isWide(parameters_.reduced),
               "reduce: {} outputs of {} values each exceed the grid", outputs_, parameters_.total);
     const bool closeKept = kept.strides[widest + 1].back() == 1 && kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
@@ -87,7 +75,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     if (outputs_ == 0) return;
     for (int k = 0; k < inputs_; ++k) parameters_.x[k] = arguments.inputs[k];
     parameters_.y = arguments.outputs[0];
-    parameters_.partial = arguments.workspace;
+    parameters_.partial = static_cast<float*>(arguments.workspace);
     launchGrid(function_, static_cast<unsigned>(blocks_), static_cast<unsigned>(parameters_.splits), 1, 256,
                &parameters_, arguments.stream);
     if (parameters_.splits == 1) return;
@@ -129,7 +117,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   int inputs_ = 0;
   int64_t outputs_ = 0;
   int64_t blocks_ = 0;
-  Parameters parameters_;
+  PointwiseReduceParameters parameters_;
 };
 
 }  // namespace

@@ -1,19 +1,8 @@
 // Reductions. X: element type; JOIN: 0 sum, 1 product, 2 maximum, 3 minimum, 4 mean.
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 #include "prelude.cuh"
 
 typedef ComputeOf<X> C;
-
-struct Parameters {
-  const void* x;
-  void* y;
-  void* partial;  // C[splits][outputs], where there is more than one split
-  i64 perSplit;   // reduced elements of one split
-  i64 splits;
-  i64 total;         // reduced elements in all
-  Space<2> kept;     // y, x
-  Space<1> reduced;  // x
-  int columns;       // of a block: packs of neighbouring outputs, or whole outputs
-};
 
 __device__ C startOf() {
   const bool floating = C(0.5f) != C(0);
@@ -30,13 +19,13 @@ struct Join {
     return a + b;
   }
 };
-__device__ void finish(const Parameters& p, i64 output, C value) {
+__device__ void finish(const ReduceParameters& p, i64 output, C value) {
   i64 at[2];
-  p.kept.locate((unsigned)output, at);
+  locate(p.kept, (unsigned)output, at);
   if (JOIN == 4) value = p.total == 0 && C(0.5f) == C(0) ? C(0) : value / (C)p.total;
   store<X>(p.y, at[0], value);
 }
-__device__ void leave(const Parameters& p, i64 output, C value) {
+__device__ void leave(const ReduceParameters& p, i64 output, C value) {
   if (p.splits == 1) return finish(p, output, value);
   ((C*)p.partial)[blockIdx.y * p.kept.count + output] = value;
 }
@@ -66,7 +55,7 @@ __device__ C reducePiece(const X* x, i64 count, int thread, int threads) {
 }
 
 // Elements first, first + step, ... below `last` of the reduced space, in four chains.
-__device__ C reduceSome(const Parameters& p, i64 base, i64 first, i64 last, i64 step) {
+__device__ C reduceSome(const ReduceParameters& p, i64 base, i64 first, i64 last, i64 step) {
   C chain[4] = {startOf(), startOf(), startOf(), startOf()};
   const bool line = p.reduced.axes == 1;
   const i64 stride = p.reduced.stride[0][0];
@@ -76,7 +65,7 @@ __device__ C reduceSome(const Parameters& p, i64 base, i64 first, i64 last, i64 
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       i64 at[1] = {(i + k * step) * stride};
-      if (!line) p.reduced.locate((unsigned)(i + k * step), at);
+      if (!line) locate(p.reduced, (unsigned)(i + k * step), at);
       value[k] = load<X>(p.x, base + at[0]);
     }
 #pragma unroll
@@ -84,23 +73,23 @@ __device__ C reduceSome(const Parameters& p, i64 base, i64 first, i64 last, i64 
   }
   for (; i < last; i += step) {
     i64 at[1] = {i * stride};
-    if (!line) p.reduced.locate((unsigned)i, at);
+    if (!line) locate(p.reduced, (unsigned)i, at);
     chain[0] = Join()(chain[0], load<X>(p.x, base + at[0]));
   }
   return Join()(Join()(chain[0], chain[1]), Join()(chain[2], chain[3]));
 }
 
-__device__ i64 firstOf(const Parameters& p) { return blockIdx.y * p.perSplit; }
-__device__ i64 lastOf(const Parameters& p) {
+__device__ i64 firstOf(const ReduceParameters& p) { return blockIdx.y * p.perSplit; }
+__device__ i64 lastOf(const ReduceParameters& p) {
   const i64 last = firstOf(p) + p.perSplit;
   return last < p.total ? last : p.total;
 }
 
 // A block per output (and split): the reduced elements lie close together.
-KERNEL(tenon_reduce_block, Parameters) {
+KERNEL(tenon_reduce_block, ReduceParameters) {
   __shared__ C shared[32];
   i64 at[2];
-  p.kept.locate((unsigned)blockIdx.x, at);
+  locate(p.kept, (unsigned)blockIdx.x, at);
   const i64 first = firstOf(p);
   const i64 last = lastOf(p);
   const bool piece = p.reduced.axes == 1 && p.reduced.stride[0][0] == 1;
@@ -111,18 +100,18 @@ KERNEL(tenon_reduce_block, Parameters) {
 }
 
 // A warp per output: few reduced elements.
-KERNEL(tenon_reduce_warp, Parameters) {
+KERNEL(tenon_reduce_warp, ReduceParameters) {
   const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   i64 at[2];
-  p.kept.locate((unsigned)output, at);
+  locate(p.kept, (unsigned)output, at);
   C value = reduceSome(p, at[1], firstOf(p) + threadIdx.x % 32, lastOf(p), 32);
   for (int mask = 16; mask > 0; mask /= 2) value = Join()(value, shuffleXor(value, mask));
   if (threadIdx.x % 32 == 0) leave(p, output, value);
 }
 
 // 32 neighbouring outputs per block, by 8 warps that share the reduced elements: the kept axis is the close one.
-KERNEL(tenon_reduce_columns, Parameters) {
+KERNEL(tenon_reduce_columns, ReduceParameters) {
   __shared__ C shared[8][32];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -130,7 +119,7 @@ KERNEL(tenon_reduce_columns, Parameters) {
   C value = startOf();
   if (output < p.kept.count) {
     i64 at[2];
-    p.kept.locate((unsigned)output, at);
+    locate(p.kept, (unsigned)output, at);
     value = reduceSome(p, at[1], firstOf(p) + warp, lastOf(p), 8);
   }
   shared[warp][lane] = value;
@@ -142,7 +131,7 @@ KERNEL(tenon_reduce_columns, Parameters) {
 
 // Neighbouring outputs in packs of 16 bytes: p.columns packs side by side (a power of two up to 32), the other threads
 // of the block share the reduced elements. kept.count and the strides of kept count packs.
-KERNEL(tenon_reduce_packs, Parameters) {
+KERNEL(tenon_reduce_packs, ReduceParameters) {
   constexpr int kPack = 16 / sizeof(X);
   constexpr int kInFlight = 4;
   __shared__ C shared[8 * 32 * kPack];
@@ -155,7 +144,7 @@ KERNEL(tenon_reduce_packs, Parameters) {
   for (int j = 0; j < kPack; ++j) value[j] = startOf();
   if (output < p.kept.count) {
     i64 base[2];
-    p.kept.locate((unsigned)output, base);
+    locate(p.kept, (unsigned)output, base);
     const X* x = (const X*)p.x + base[1] * kPack;
     const bool line = p.reduced.axes == 1;
     const i64 stride = p.reduced.stride[0][0];
@@ -166,7 +155,7 @@ KERNEL(tenon_reduce_packs, Parameters) {
       for (int k = 0; k < kInFlight; ++k) {
         if (i + k * rows >= last) break;
         i64 at[1] = {(i + k * rows) * stride};
-        if (!line) p.reduced.locate((unsigned)(i + k * rows), at);
+        if (!line) locate(p.reduced, (unsigned)(i + k * rows), at);
         pack[k] = *(const Pack<X, kPack>*)(x + at[0]);
       }
 #pragma unroll
@@ -198,7 +187,7 @@ KERNEL(tenon_reduce_packs, Parameters) {
       continue;
     }
     i64 at[2];
-    p.kept.locate((unsigned)pack, at);
+    locate(p.kept, (unsigned)pack, at);
     if (JOIN == 4) all = p.total == 0 && C(0.5f) == C(0) ? C(0) : all / (C)p.total;
     store<X>(p.y, at[0] * kPack + k % kPack, all);
   }
@@ -206,10 +195,9 @@ KERNEL(tenon_reduce_packs, Parameters) {
 
 // Short pieces that lie one behind the other: a block takes p.columns outputs (a power of two from 8 to 256), reads
 // their elements in packs, and gives each output an equal part of its threads, at most a warp.
-KERNEL(tenon_reduce_segments, Parameters) {
+KERNEL(tenon_reduce_segments, ReduceParameters) {
   constexpr int kPack = 16 / sizeof(X);
-  constexpr int kMost = 4096;  // elements; as in run/kernels/reduce.cpp
-  __shared__ Pack<X, kPack> tile[kMost / kPack];
+  __shared__ Pack<X, kPack> tile[kSegmentElements / kPack];
   const i64 first = (i64)blockIdx.x * p.columns;
   const i64 outputs = p.kept.count - first < p.columns ? p.kept.count - first : p.columns;
   const int count = (int)(outputs * p.total);
@@ -231,7 +219,7 @@ KERNEL(tenon_reduce_segments, Parameters) {
 }
 
 // A warp per output.
-KERNEL(tenon_reduce_finish, Parameters) {
+KERNEL(tenon_reduce_finish, ReduceParameters) {
   const i64 output = (i64)blockIdx.x * 8 + threadIdx.x / 32;
   if (output >= p.kept.count) return;
   C value = startOf();

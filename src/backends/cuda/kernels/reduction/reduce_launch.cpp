@@ -7,26 +7,14 @@
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  void* partial = nullptr;
-  int64_t perSplit = 0;
-  int64_t splits = 1;
-  int64_t total = 0;
-  Space<2> kept;
-  Space<1> reduced;
-  int32_t columns = 1;
-};
-
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kMostPerWarp = 512;   // reduced elements for which a warp per output is enough
 constexpr int64_t kMostSegment = 512;   // reduced elements of outputs that a block takes several of
-constexpr int64_t kSegments = 4096;     // elements in shared memory, as in reduce.cu
 constexpr int64_t kLoadsPerThread = 8;  // of packs, before the reduced axis is split
 
 class ReduceInstance final : public runtime::KernelInstance {
@@ -61,13 +49,13 @@ class ReduceInstance final : public runtime::KernelInstance {
     // The reduced half has one operand, and its order follows the input.
     const auto reduced = splitAxes(x.dims, isReduced, {from}).reduced;
     parameters_ = {};
-    parameters_.kept.set(axes.kept);
-    parameters_.reduced.set(reduced);
+    setSpace(parameters_.kept, axes.kept);
+    setSpace(parameters_.reduced, reduced);
     outputs_ = y.dims.count();
     parameters_.total = 1;
     for (int axis = 0; axis < x.dims.rank; ++axis)
       parameters_.total *= isReduced[static_cast<size_t>(axis)] ? x.dims[axis] : 1;
-    checkUser(!parameters_.kept.wide() && !parameters_.reduced.wide(),
+    checkUser(!isWide(parameters_.kept) && !isWide(parameters_.reduced),
               "reduce: {} outputs of {} elements each exceed the grid", outputs_, parameters_.total);
     const bool closeKept = axes.kept.strides[1].back() == 1 && axes.kept.inner() > 1;
     const bool closeReduced = reduced.strides[0].back() == 1 && reduced.inner() > 1;
@@ -105,7 +93,7 @@ class ReduceInstance final : public runtime::KernelInstance {
  private:
   struct Launch {
     CUfunction function;
-    Parameters parameters;
+    ReduceParameters parameters;
     int64_t blocks;
   };
 
@@ -133,7 +121,7 @@ class ReduceInstance final : public runtime::KernelInstance {
   }
   void chooseSegments() {
     int32_t columns = 256;
-    while (columns > 8 && columns * parameters_.total > kSegments) columns /= 2;
+    while (columns > 8 && columns * parameters_.total > kSegmentElements) columns /= 2;
     function_ = segments_;
     parameters_.columns = columns;
     parameters_.splits = 1;
@@ -149,7 +137,7 @@ class ReduceInstance final : public runtime::KernelInstance {
     for (auto& strides : packs.strides) {
       for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= pack;
     }
-    parameters_.kept.set(packs);
+    setSpace(parameters_.kept, packs);
     const int64_t count = parameters_.kept.count;
     constexpr int32_t kWide = 32;   // where there is enough to do
     constexpr int32_t kNarrow = 8;  // 128 neighbouring bytes
@@ -175,7 +163,7 @@ class ReduceInstance final : public runtime::KernelInstance {
   CUfunction function_ = nullptr;
   int64_t outputs_ = 0;
   int64_t blocks_ = 0;
-  Parameters parameters_;
+  ReduceParameters parameters_;
   std::unique_ptr<Launch> plain_;  // for addresses that are no multiple of a pack
 };
 

@@ -1,16 +1,8 @@
 // The k best of each line, best first. A block finds one after another, each the best of those behind the one before;
 // or, for more than a few, the key of the last one digit by digit, and sorts what is not behind it. X, I: element types
 // of values and indices; LARGEST: 1 or 0.
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 #include "prelude.cuh"
-
-struct Parameters {
-  const void* x;
-  void* values;
-  void* indices;
-  i64 extent, k;
-  i64 xStride, yStride;  // along the axis
-  Space<2> lines;        // y, x
-};
 
 // Keys in the order of the operator: smaller is better. NaN counts as larger than every number, 0 and -0 are equal.
 typedef unsigned long long Key;
@@ -30,10 +22,10 @@ __device__ bool before(const Entry& a, const Entry& b) {
 }
 __device__ Entry better(const Entry& a, const Entry& b) { return before(b, a) ? b : a; }
 
-KERNEL_1024(tenon_topk, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_topk, TopKParameters) {
   __shared__ Entry shared[32];
   i64 at[2];
-  p.lines.locate((unsigned)blockIdx.x, at);
+  locate(p.lines, (unsigned)blockIdx.x, at);
   const Entry none = {~0ull, 9223372036854775807ll};
   Entry last = {0, -1};  // before every other
   for (i64 place = 0; place < p.k; ++place) {
@@ -60,14 +52,14 @@ KERNEL_1024(tenon_topk, Parameters) {
   }
 }
 
-__device__ void write(const Parameters& p, const i64* at, i64 place, i64 index) {
+__device__ void write(const TopKParameters& p, const i64* at, i64 place, i64 index) {
   ((X*)p.values)[at[0] + place * p.yStride] = ((const X*)p.x)[at[1] + index * p.xStride];
   ((I*)p.indices)[at[0] + place * p.yStride] = (I)index;
 }
 
 constexpr int kKeyBytes = sizeof(ComputeOf<X>) == 4 ? 4 : 8;
 constexpr Key kKeyMask = kKeyBytes == 4 ? 0xffffffffull : ~0ull;
-__device__ Key keyAt(const Parameters& p, const i64* at, i64 i) {
+__device__ Key keyAt(const TopKParameters& p, const i64* at, i64 i) {
   const Key order = orderOf(load<X>(p.x, at[1] + i * p.xStride));
   return (LARGEST ? ~order : order) & kKeyMask;
 }
@@ -81,7 +73,7 @@ struct Selection {
 };
 
 // Of the keys that begin with `prefix`, how many have each next digit; then which digit the `need`-th smallest has.
-__device__ void findDigit(const Parameters& p, const i64* at, int byte, Key prefix, unsigned need, Selection& s) {
+__device__ void findDigit(const TopKParameters& p, const i64* at, int byte, Key prefix, unsigned need, Selection& s) {
   for (int k = threadIdx.x; k < 256; k += blockDim.x) s.histogram[k] = 0;
   __syncthreads();
   for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
@@ -110,7 +102,7 @@ __device__ void findDigit(const Parameters& p, const i64* at, int byte, Key pref
 }
 
 // Appends the first `need` elements whose key is `last`, in the order of their indices.
-__device__ void takeEqual(const Parameters& p, const i64* at, Key last, unsigned need, unsigned from, Selection& s,
+__device__ void takeEqual(const TopKParameters& p, const i64* at, Key last, unsigned need, unsigned from, Selection& s,
                           Entry* chosen) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -135,13 +127,11 @@ __device__ void takeEqual(const Parameters& p, const i64* at, Key last, unsigned
   }
 }
 
-constexpr int kMostSelected = 1024;  // as in run/kernels/topk.cpp
-
-KERNEL_1024(tenon_topk_select, Parameters) {
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_topk_select, TopKParameters) {
   __shared__ Selection s;
   __shared__ Entry chosen[kMostSelected];
   i64 at[2];
-  p.lines.locate((unsigned)blockIdx.x, at);
+  locate(p.lines, (unsigned)blockIdx.x, at);
   Key prefix = 0;
   unsigned need = (unsigned)p.k;
   for (int byte = kKeyBytes - 1; byte >= 0; --byte) {

@@ -3,20 +3,10 @@
 
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/reduction/reduction_parameters.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-struct Parameters {
-  const void* x = nullptr;
-  void* values = nullptr;
-  void* indices = nullptr;
-  int64_t extent = 0;
-  int64_t k = 0;
-  int64_t xStride = 0;
-  int64_t yStride = 0;
-  Space<2> lines;
-};
 
 class TopKInstance final : public runtime::KernelInstance {
  public:
@@ -41,9 +31,9 @@ class TopKInstance final : public runtime::KernelInstance {
               parameters_.k, axis, parameters_.extent);
     parameters_.xStride = from[axis];
     parameters_.yStride = to[axis];
-    parameters_.lines.set(splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {to, from}).kept);
+    setSpace(parameters_.lines, splitAxes(x.dims, axisMask({op_.axis}, x.dims.rank), {to, from}).kept);
     count_ = y.dims.count();
-    checkUser(!parameters_.lines.wide(), "topk: {} rows exceed the limit of 2^31", parameters_.lines.count);
+    checkUser(!isWide(parameters_.lines), "topk: {} rows exceed the limit of 2^31", parameters_.lines.count);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -51,8 +41,7 @@ class TopKInstance final : public runtime::KernelInstance {
     parameters_.x = arguments.inputs[0];
     parameters_.values = arguments.outputs[0];
     parameters_.indices = arguments.outputs[1];
-    constexpr int64_t kFew = 8;              // up to which a pass for each is quicker
-    constexpr int64_t kMostSelected = 1024;  // as in topk.cu
+    constexpr int64_t kFew = 8;  // up to which a pass for each is quicker
     const bool selects = parameters_.k > kFew && parameters_.k <= kMostSelected;
     const unsigned threads = parameters_.extent <= 128 ? 32 : parameters_.extent <= 4096 ? 256 : 1024;
     launchGrid(selects ? select_ : few_, static_cast<unsigned>(parameters_.lines.count), 1, 1, threads, &parameters_,
@@ -64,7 +53,7 @@ class TopKInstance final : public runtime::KernelInstance {
   CUfunction few_;
   CUfunction select_;
   int64_t count_ = 0;
-  Parameters parameters_;
+  TopKParameters parameters_;
 };
 
 }  // namespace

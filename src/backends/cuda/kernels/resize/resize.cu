@@ -1,28 +1,7 @@
 // Interpolation: each output element is a weighted sum over the taps of up to three axes, which the host has put in
 // tables. X: element type; NEAREST: elements are copied as they are.
+#include "backends/cuda/kernels/resize/resize_parameters.h"
 #include "prelude.cuh"
-
-struct Tap {
-  int index;
-  float weight;
-};
-struct Parameters {
-  const void* x;
-  void* y;
-  int rank;
-  i64 count;
-  i64 extent[8];   // of the result, in the order in which it lies in memory
-  i64 xStride[8];  // 0 for axes with taps
-  i64 yStride[8];
-  int tapAxis[8];      // which of the three below the axis is, or -1
-  const Tap* taps[3];  // [extent][tapCount]
-  int tapCount[3];
-  i64 tapStride[3];  // of x along the axis
-  // For pairs of taps, where 32 bits count all threads.
-  Divider divider[8];  // of the extents, the innermost one in runs or packs
-  i64 threads;
-  int wholeRuns;  // every run can be written as one
-};
 
 typedef ComputeOf<X> C;
 __device__ X elementOf(float sum) {
@@ -36,9 +15,10 @@ __device__ X elementOf(float sum) {
 // `axes` off `rest`.
 struct Target {
   i64 from, to;
-  const Tap* taps[3];
+  const ResizeTap* taps[3];
 
-  __device__ Target(const Parameters& p, i64 rest, int axes) : from(0), to(0), taps{p.taps[0], p.taps[1], p.taps[2]} {
+  __device__ Target(const ResizeParameters& p, i64 rest, int axes)
+      : from(0), to(0), taps{p.taps[0], p.taps[1], p.taps[2]} {
     for (int axis = axes - 1; axis >= 0; --axis) {
       const i64 i = takeIndex(rest, p.extent[axis]);
       from += i * p.xStride[axis];
@@ -49,15 +29,15 @@ struct Target {
       }
     }
   }
-  __device__ Tap tap(const Parameters& p, int axis, int number) const {
-    const Tap one = {0, 1.f};
+  __device__ ResizeTap tap(const ResizeParameters& p, int axis, int number) const {
+    const ResizeTap one = {0, 1.f};
     return p.tapCount[axis] > 0 ? taps[axis][number] : one;
   }
 };
 
 // kWidth neighbouring elements of an axis that stays as it is.
 template <int kWidth>
-__device__ void resize(const Parameters& p) {
+__device__ void resize(const ResizeParameters& p) {
   i64 rest = globalIndex();
   if (rest >= p.count / kWidth) return;
   i64 inner = 0;
@@ -77,11 +57,11 @@ __device__ void resize(const Parameters& p) {
 #pragma unroll
   for (int j = 0; j < kWidth; ++j) sum[j] = 0;
   for (int a = 0; a < max(p.tapCount[0], 1); ++a) {
-    const Tap ta = target.tap(p, 0, a);
+    const ResizeTap ta = target.tap(p, 0, a);
     for (int b = 0; b < max(p.tapCount[1], 1); ++b) {
-      const Tap tb = target.tap(p, 1, b);
+      const ResizeTap tb = target.tap(p, 1, b);
       for (int c = 0; c < max(p.tapCount[2], 1); ++c) {
-        const Tap tc = target.tap(p, 2, c);
+        const ResizeTap tc = target.tap(p, 2, c);
         const float weight = ta.weight * tb.weight * tc.weight;
         if (weight == 0.f) continue;  // an infinity beside an exact hit must not become NaN
         const Pack<X, kWidth> values = *(const Pack<X, kWidth>*)(x + ta.index * p.tapStride[0] +
@@ -96,20 +76,19 @@ __device__ void resize(const Parameters& p) {
   for (int j = 0; j < kWidth; ++j) result.e[j] = elementOf(sum[j]);
   y = result;
 }
-KERNEL(tenon_resize, Parameters) { resize<1>(p); }
-KERNEL(tenon_resize_packed, Parameters) { resize<16 / sizeof(X)>(p); }
+KERNEL(tenon_resize, ResizeParameters) { resize<1>(p); }
+KERNEL(tenon_resize_packed, ResizeParameters) { resize<16 / sizeof(X)>(p); }
 
 // A few neighbours along the innermost axis, which has the last of the taps; the taps of the other axes serve all.
-KERNEL(tenon_resize_run, Parameters) {
-  constexpr int kRun = 4;
+KERNEL(tenon_resize_run, ResizeParameters) {
   const int last = p.rank - 1;
   const int own = p.tapAxis[last];  // 0 to 2; those behind it have no taps
   i64 rest = globalIndex();
-  const int first = (int)takeIndex(rest, (p.extent[last] + kRun - 1) / kRun) * kRun;
+  const int first = (int)takeIndex(rest, (p.extent[last] + kResizeRun - 1) / kResizeRun) * kResizeRun;
   if (rest * p.extent[last] >= p.count) return;
   const Target target(p, rest, last);
-  const Tap* taps = p.taps[own] + (i64)first * p.tapCount[own];
-  const int run = p.extent[last] - first < kRun ? (int)p.extent[last] - first : kRun;
+  const ResizeTap* taps = p.taps[own] + (i64)first * p.tapCount[own];
+  const int run = p.extent[last] - first < kResizeRun ? (int)p.extent[last] - first : kResizeRun;
   const X* x = (const X*)p.x + target.from;
   X* y = (X*)p.y + target.to + first * p.yStride[last];
   if (NEAREST) {
@@ -120,17 +99,17 @@ KERNEL(tenon_resize_run, Parameters) {
     for (int j = 0; j < run; ++j) y[j * p.yStride[last]] = x[taps[j].index * p.tapStride[own]];
     return;
   }
-  float sum[kRun] = {};
+  float sum[kResizeRun] = {};
   for (int a = 0; a < (own > 0 ? p.tapCount[0] : 1); ++a) {
-    const Tap ta = own > 0 ? target.taps[0][a] : Tap{0, 1.f};
+    const ResizeTap ta = own > 0 ? target.taps[0][a] : ResizeTap{0, 1.f};
     for (int b = 0; b < (own > 1 ? p.tapCount[1] : 1); ++b) {
-      const Tap tb = own > 1 ? target.taps[1][b] : Tap{0, 1.f};
+      const ResizeTap tb = own > 1 ? target.taps[1][b] : ResizeTap{0, 1.f};
       const X* line = x + ta.index * p.tapStride[0] + tb.index * p.tapStride[1];
 #pragma unroll
-      for (int j = 0; j < kRun; ++j) {
+      for (int j = 0; j < kResizeRun; ++j) {
         if (j >= run) continue;
         for (int c = 0; c < p.tapCount[own]; ++c) {
-          const Tap tc = taps[j * p.tapCount[own] + c];
+          const ResizeTap tc = taps[j * p.tapCount[own] + c];
           const float weight = ta.weight * tb.weight * tc.weight;
           if (weight != 0.f) sum[j] += weight * (float)load<X>(line, tc.index * p.tapStride[own]);
         }
@@ -138,27 +117,27 @@ KERNEL(tenon_resize_run, Parameters) {
     }
   }
 #pragma unroll
-  for (int j = 0; j < kRun; ++j) {
+  for (int j = 0; j < kResizeRun; ++j) {
     if (j < run) y[j * p.yStride[last]] = elementOf(sum[j]);
   }
 }
 
 // Linear interpolation: two taps along one axis or two, loaded at once whatever they weigh.
 struct Pair {
-  Tap tap[2];
+  ResizeTap tap[2];
 };
 struct PairTarget {
   i64 from, to;
   unsigned inner;     // run or pack along the innermost axis
   unsigned index[2];  // along the axes with taps that are not the innermost
 
-  __device__ PairTarget(const Parameters& p, unsigned index_) : from(0), to(0), index{0, 0} {
+  __device__ PairTarget(const ResizeParameters& p, unsigned index_) : from(0), to(0), index{0, 0} {
     const int last = p.rank - 1;
-    unsigned rest = p.divider[last].quotient(index_);
+    unsigned rest = index_ / p.divider[last];
     inner = index_ - rest * p.divider[last].divisor;
 #pragma unroll 1
     for (int axis = last - 1; axis >= 0; --axis) {
-      const unsigned quotient = p.divider[axis].quotient(rest);
+      const unsigned quotient = rest / p.divider[axis];
       const unsigned i = rest - quotient * p.divider[axis].divisor;
       rest = quotient;
       from += i * p.xStride[axis];
@@ -168,7 +147,7 @@ struct PairTarget {
     }
   }
 };
-__device__ Pair pairAt(const Parameters& p, int axis, unsigned index) {
+__device__ Pair pairAt(const ResizeParameters& p, int axis, unsigned index) {
   Pair pair = {{{0, 1.f}, {0, 0.f}}};
   if (p.tapCount[axis] > 0) pair = *(const Pair*)(p.taps[axis] + 2 * index);
   return pair;
@@ -176,52 +155,51 @@ __device__ Pair pairAt(const Parameters& p, int axis, unsigned index) {
 __device__ float weighed(float weight, float value) { return weight != 0.f ? weight * value : 0.f; }
 
 // The innermost axis has taps, and at most one other.
-KERNEL(tenon_resize_pairs_run, Parameters) {
-  constexpr int kRun = 4;
+KERNEL(tenon_resize_pairs_run, ResizeParameters) {
   if (globalIndex() >= p.threads) return;
   const PairTarget target(p, (unsigned)globalIndex());
   const int last = p.rank - 1;
   const int own = p.tapAxis[last];
-  const unsigned first = target.inner * kRun;
-  const int run = min((int)(p.extent[last] - first), kRun);
+  const unsigned first = target.inner * kResizeRun;
+  const int run = min((int)(p.extent[last] - first), kResizeRun);
   const Pair rows = own > 0 ? pairAt(p, 0, target.index[0]) : Pair{{{0, 1.f}, {0, 0.f}}};
   const i64 stride = p.tapStride[own];
-  Pair columns[kRun];
+  Pair columns[kResizeRun];
 #pragma unroll
-  for (int j = 0; j < kRun; ++j) columns[j] = *(const Pair*)(p.taps[own] + 2 * (first + (j < run ? j : 0)));
-  float sum[kRun] = {};
+  for (int j = 0; j < kResizeRun; ++j) columns[j] = *(const Pair*)(p.taps[own] + 2 * (first + (j < run ? j : 0)));
+  float sum[kResizeRun] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     if (rows.tap[r].weight == 0.f) continue;
     const X* line = (const X*)p.x + target.from + (own > 0 ? rows.tap[r].index * p.tapStride[0] : 0);
-    X values[kRun][2];
+    X values[kResizeRun][2];
 #pragma unroll
-    for (int j = 0; j < kRun; ++j) {
+    for (int j = 0; j < kResizeRun; ++j) {
       values[j][0] = line[columns[j].tap[0].index * stride];
       values[j][1] = line[columns[j].tap[1].index * stride];
     }
 #pragma unroll
-    for (int j = 0; j < kRun; ++j) {
+    for (int j = 0; j < kResizeRun; ++j) {
       sum[j] += weighed(rows.tap[r].weight * columns[j].tap[0].weight, (float)Element<X>::load(values[j][0]));
       sum[j] += weighed(rows.tap[r].weight * columns[j].tap[1].weight, (float)Element<X>::load(values[j][1]));
     }
   }
   X* y = (X*)p.y + target.to + first * p.yStride[last];
-  Pack<X, kRun> result;
+  Pack<X, kResizeRun> result;
 #pragma unroll
-  for (int j = 0; j < kRun; ++j) result.e[j] = elementOf(sum[j]);
+  for (int j = 0; j < kResizeRun; ++j) result.e[j] = elementOf(sum[j]);
   if (p.wholeRuns) {
-    *(Pack<X, kRun>*)y = result;
+    *(Pack<X, kResizeRun>*)y = result;
     return;
   }
 #pragma unroll
-  for (int j = 0; j < kRun; ++j) {
+  for (int j = 0; j < kResizeRun; ++j) {
     if (j < run) y[j * p.yStride[last]] = result.e[j];
   }
 }
 
 // The innermost axis stays as it is and is taken in packs; at most two others have taps.
-KERNEL(tenon_resize_pairs_packed, Parameters) {
+KERNEL(tenon_resize_pairs_packed, ResizeParameters) {
   constexpr int kPack = 16 / sizeof(X);
   if (globalIndex() >= p.threads) return;
   const PairTarget target(p, (unsigned)globalIndex());

@@ -7,33 +7,11 @@
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 #include "backends/cuda/kernels/common/window.h"
+#include "backends/cuda/kernels/resize/resize_parameters.h"
 #include "ops/resize_taps.h"
 
 namespace tenon::backends::cuda {
 namespace {
-
-constexpr int kTapAxes = 3;
-
-struct Tap {
-  int32_t index;
-  float weight;
-};
-struct Parameters {
-  const void* x = nullptr;
-  void* y = nullptr;
-  int32_t rank = 0;
-  int64_t count = 0;
-  int64_t extent[kMaxRank] = {};
-  int64_t xStride[kMaxRank] = {};
-  int64_t yStride[kMaxRank] = {};
-  int32_t tapAxis[kMaxRank] = {};
-  const void* taps[kTapAxes] = {};
-  int32_t tapCount[kTapAxes] = {};
-  int64_t tapStride[kTapAxes] = {};
-  Divider divider[kMaxRank] = {};
-  int64_t threads = 0;
-  int32_t wholeRuns = 0;
-};
 
 class ResizeInstance final : public runtime::KernelInstance {
  public:
@@ -72,8 +50,8 @@ class ResizeInstance final : public runtime::KernelInstance {
       checkUser(tapAxes < kTapAxes, "resize: more than {} axes change size", kTapAxes);
       parameters_.xStride[place] = 0;
       parameters_.tapAxis[place] = tapAxes;
-      tables_[tapAxes].write(taps.data(), taps.size() * sizeof(Tap));
-      parameters_.taps[tapAxes] = tables_[tapAxes].data();
+      tables_[tapAxes].write(taps.data(), taps.size() * sizeof(ResizeTap));
+      parameters_.taps[tapAxes] = static_cast<const ResizeTap*>(tables_[tapAxes].data());
       parameters_.tapCount[tapAxes] = static_cast<int32_t>(static_cast<int64_t>(taps.size()) / out);
       parameters_.tapStride[tapAxes] = from[axis];
       ++tapAxes;
@@ -97,7 +75,6 @@ class ResizeInstance final : public runtime::KernelInstance {
 
   // Packs of an innermost axis that stays as it is; runs of one that changes.
   void chooseForm(int64_t pack) {
-    constexpr int64_t kRun = 4;  // as in resize.cu
     const auto& p = parameters_;
     const auto last = static_cast<size_t>(p.rank - 1);
     single_ = function_ = module_.function("tenon_resize");
@@ -106,7 +83,7 @@ class ResizeInstance final : public runtime::KernelInstance {
     if (p.tapAxis[last] >= 0) {
       form_ = Form::kRun;
       function_ = module_.function("tenon_resize_run");
-      threads_ = p.count / p.extent[last] * ((p.extent[last] + kRun - 1) / kRun);
+      threads_ = p.count / p.extent[last] * ((p.extent[last] + kResizeRun - 1) / kResizeRun);
       return;
     }
     bool packs = p.xStride[last] == 1 && p.yStride[last] == 1 && p.extent[last] % pack == 0;
@@ -121,24 +98,23 @@ class ResizeInstance final : public runtime::KernelInstance {
 
   // Two taps along at most two axes, and few enough threads: without branches.
   void choosePairs(int64_t pack) {
-    constexpr int64_t kRun = 4;
     auto& p = parameters_;
     const auto last = static_cast<size_t>(p.rank - 1);
     const auto isPair = [](int32_t count) { return count == 0 || count == 2; };
     if (form_ == Form::kSingle || threads_ >= int64_t{1} << 31) return;
     if (p.tapCount[2] != 0 || !isPair(p.tapCount[0]) || !isPair(p.tapCount[1])) return;
-    for (size_t place = 0; place <= last; ++place) p.divider[place] = Divider(p.extent[place]);
+    for (size_t place = 0; place <= last; ++place) p.divider[place] = dividerBy(p.extent[place]);
     const bool packed = form_ == Form::kPacked;
-    p.divider[last] = Divider(packed ? p.extent[last] / pack : (p.extent[last] + kRun - 1) / kRun);
+    p.divider[last] = dividerBy(packed ? p.extent[last] / pack : (p.extent[last] + kResizeRun - 1) / kResizeRun);
     p.threads = threads_;
-    bool whole = p.yStride[last] == 1 && p.extent[last] % kRun == 0;
-    for (size_t place = 0; place < last; ++place) whole = whole && p.yStride[place] % kRun == 0;
+    bool whole = p.yStride[last] == 1 && p.extent[last] % kResizeRun == 0;
+    for (size_t place = 0; place < last; ++place) whole = whole && p.yStride[place] % kResizeRun == 0;
     p.wholeRuns = whole ? 1 : 0;
     function_ = module_.function(packed ? "tenon_resize_pairs_packed" : "tenon_resize_pairs_run");
   }
 
   // The taps of every position, as many for each (missing ones weigh nothing); none where positions stay as they are.
-  std::vector<Tap> tapsOf(size_t axis, int64_t in, int64_t out) const {
+  std::vector<ResizeTap> tapsOf(size_t axis, int64_t in, int64_t out) const {
     std::vector<std::vector<ops::ResizeTap>> all;
     size_t most = 1;
     bool same = in == out;
@@ -148,13 +124,14 @@ class ResizeInstance final : public runtime::KernelInstance {
       most = std::max(most, all.back().size());
       same = same && all.back().size() == 1 && all.back()[0].index == o && all.back()[0].weight == 1;
     }
-    std::vector<Tap> taps;
+    std::vector<ResizeTap> taps;
     if (same) return taps;
     if (op_.mode == ops::ResizeMode::kLinear) most = std::max<size_t>(most, 2);  // also where one is enough everywhere
     for (const auto& position : all) {
       for (size_t k = 0; k < most; ++k) {
-        taps.push_back(k < position.size() ? Tap{int32Of(position[k].index), static_cast<float>(position[k].weight)}
-                                           : Tap{0, 0.f});
+        taps.push_back(k < position.size()
+                           ? ResizeTap{int32Of(position[k].index), static_cast<float>(position[k].weight)}
+                           : ResizeTap{0, 0.f});
       }
     }
     return taps;
@@ -166,7 +143,7 @@ class ResizeInstance final : public runtime::KernelInstance {
   CUfunction single_ = nullptr;
   Form form_ = Form::kSingle;
   int64_t threads_ = 0;
-  Parameters parameters_;
+  ResizeParameters parameters_;
   DeviceTable tables_[kTapAxes];
 };
 

@@ -2,17 +2,8 @@
 // in one piece, for up to kRows rows of the other operand at once.
 #pragma once
 
+#include "backends/cuda/kernels/skinny/skinny_parameters.h"
 #include "scalar.cuh"
-
-struct SkinnyParameters {
-  void* data[16];    // y, x1.. of the epilogue
-  const void* x;     // [rows][inner]
-  const void* w;     // [columns][inner]
-  const void* bias;  // [columns], or null
-  i64 rows, columns, inner;
-  i64 stride[16][2];  // of data: along rows and columns
-  int packs;          // rows are whole packs of 16 bytes
-};
 
 template <int kRows, int kOperands, typename Y, typename Finish>
 __device__ inline void multiplySkinny(const SkinnyParameters& p, Finish finish) {

@@ -1,21 +1,10 @@
-// Products with few rows; mirrors skinny.cuh.
+// Products with few rows: their code and its launches (skinny.cuh).
 #pragma once
 
 #include "backends/cuda/kernels/direct/direct.h"
+#include "backends/cuda/kernels/skinny/skinny_parameters.h"
 
 namespace tenon::backends::cuda {
-
-struct SkinnyParameters {
-  void* data[kMaxDirectOperands] = {};
-  const void* x = nullptr;
-  const void* w = nullptr;
-  const void* bias = nullptr;
-  int64_t rows = 0;
-  int64_t columns = 0;
-  int64_t inner = 0;
-  int64_t stride[kMaxDirectOperands][2] = {};
-  int32_t packs = 0;
-};
 
 Code skinnyCode(const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra);
 

@@ -1,0 +1,22 @@
+// Where the operands of a head begin, of attention by tensor cores. The including text defines X.
+#pragma once
+
+#include "backends/cuda/kernels/attention/attention_parameters.h"
+#include "prelude.cuh"
+
+__device__ __forceinline__ const X* queriesOf(const FlashParameters& p, i64 batch, i64 head) {
+  return (const X*)p.q + batch * p.qStride[0] + head * p.qStride[1];
+}
+__device__ __forceinline__ const X* keysOf(const FlashParameters& p, i64 batch, i64 head) {
+  return (const X*)p.k + batch * p.kStride[0] + (i64)((unsigned)head / p.sharing) * p.kStride[1];
+}
+__device__ __forceinline__ const X* valuesOf(const FlashParameters& p, i64 batch, i64 head) {
+  return (const X*)p.v + batch * p.vStride[0] + (i64)((unsigned)head / p.sharing) * p.vStride[1];
+}
+__device__ __forceinline__ const X* maskOf(const FlashParameters& p, i64 batch, i64 head) {
+  const i64 turn = batch - (i64)((unsigned)batch / p.masks) * p.masks.divisor;
+  return (const X*)p.mask + turn * p.maskStride[0] + head * p.maskStride[1];
+}
+__device__ __forceinline__ X* resultsOf(const FlashParameters& p, i64 batch, i64 head) {
+  return (X*)p.y + batch * p.yStride[0] + head * p.yStride[1];
+}

@@ -1,0 +1,62 @@
+// What attention is given.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/common/space_parameters.h"
+
+namespace tenon::backends::cuda {
+
+// A block per row and head, operands of any type.
+struct AttentionParameters {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  const void* mask = nullptr;  // null: none
+  void* y = nullptr;
+  int64_t heads = 1;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int32_t width = 0;       // columns of q and k in a head
+  int32_t valueWidth = 0;  // of v and y
+  float scale = 1;
+  int32_t emptyIsZero = 0;  // a row without a sum is 0
+  int64_t qStride[3] = {};  // batch, head, row
+  int64_t kStride[3] = {};
+  int64_t vStride[3] = {};
+  int64_t yStride[3] = {};
+  int64_t maskStride[4] = {};  // batch, head, query, key; 0 where it broadcasts
+  int64_t sharing = 1;         // heads that have the same keys
+  int64_t masks = 1;           // how many batches the mask has: one, or a divisor of theirs
+};
+constexpr int kAttentionThreads = 128;
+
+// Tensor cores: tiles of keys (flash_attention.cu), or warpgroups (group_attention.cu).
+struct FlashParameters {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  const void* mask = nullptr;  // null: none
+  void* y = nullptr;
+  float* partial = nullptr;     // with blocks that share keys: [share][block][FlashChoice::partialFloats()]
+  uint32_t* arrived = nullptr;  // of each block of rows: shares that are there; 0 between launches
+  Divider tiles;                // blocks of a head
+  Divider heads;
+  int32_t queries = 0;
+  int32_t keys = 0;
+  int32_t keysOfBlock = 0;  // a multiple of KEYS
+  int32_t rowsOfBlock = 0;  // of groups: a multiple of theirs
+  int32_t width = 0;        // a multiple of 8
+  int32_t maskInPairs = 0;  // neighbouring keys of the mask can be read at once
+  int32_t emptyIsZero = 0;  // a row without a sum is 0
+  float scale = 1;          // of scores in base 2
+  int64_t qStride[3] = {};  // batch, head, row: multiples of 16 bytes
+  int64_t kStride[3] = {};
+  int64_t vStride[3] = {};
+  int64_t yStride[3] = {};
+  int64_t maskStride[4] = {};  // batch, head, query, key; 0 where it broadcasts
+  Divider sharing;             // heads that have the same keys
+  Divider masks;               // how many batches the mask has: one, or a divisor of theirs
+};
+
+}  // namespace tenon::backends::cuda

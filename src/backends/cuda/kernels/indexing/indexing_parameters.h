@@ -1,0 +1,43 @@
+// What gathers and scatters are given.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/common/space_parameters.h"
+
+namespace tenon::backends::cuda {
+
+struct GatherParameters {
+  const void* data = nullptr;
+  const void* indices = nullptr;
+  void* y = nullptr;
+  int64_t count = 0;                         // units of the result
+  int64_t inner = 1;                         // units of a row
+  int64_t picks = 1, outer = 1, extent = 1;  // of mode default; of nd: picks of one batch
+  int64_t batchSize = 0;                     // nd: rows of one batch
+  int32_t length = 0;                        // nd: axes that an index names
+  int64_t axisExtent[kMaxAxes] = {};         // nd
+  int64_t axisRows[kMaxAxes] = {};           // nd: rows that a step along the axis skips
+};
+
+struct ScatterParameters {
+  void* y = nullptr;
+  const void* indices = nullptr;
+  const void* updates = nullptr;
+  int64_t count = 0;   // units of the updates
+  int64_t inner = 1;   // units of a row
+  int32_t length = 0;  // axes that an index names
+  int64_t axisExtent[kMaxAxes] = {};
+  int64_t axisRows[kMaxAxes] = {};  // rows that a step along the axis skips
+};
+
+// Mode element of both: each element has an index of its own along the axis of `data`, which is read or written.
+struct IndexedElementParameters {
+  void* data = nullptr;
+  const void* indices = nullptr;
+  void* elements = nullptr;  // of the shape of the indices: the result, or the updates
+  int64_t extent = 1, axisStride = 1;
+  Space<2> space;  // elements (and indices), data with the axis standing still
+};
+
+}  // namespace tenon::backends::cuda
