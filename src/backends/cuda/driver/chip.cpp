@@ -24,6 +24,11 @@ int64_t multiprocessors() {
   return kCount;
 }
 
+int64_t registersOfMultiprocessor() {
+  static const int64_t kCount = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 64 << 10);
+  return kCount;
+}
+
 int64_t sharedBytesOfMultiprocessor() {
   static const int64_t kBytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10);
   return kBytes;

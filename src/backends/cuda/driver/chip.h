@@ -8,6 +8,7 @@ namespace tenon::backends::cuda {
 // Of the GPU that is here; without one those of an H200, so that choices can be looked at anywhere.
 int64_t multiprocessors();
 int64_t sharedBytesOfMultiprocessor();  // that blocks may take beside what the system keeps
+int64_t registersOfMultiprocessor();    // of 32 bits
 
 // Blocks below which a launch leaves a part of the chip without work: two for each multiprocessor.
 inline int64_t fewBlocks() { return 2 * multiprocessors(); }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "backends/cuda/driver/chip.h"
-#include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
 
 namespace tenon::backends::cuda {
@@ -13,13 +12,11 @@ constexpr int kGroupRows = 64;
 constexpr int kMostOwnKeys = 208;   // of a group: their scores are in registers
 constexpr int64_t kMostTiles = 32;  // of a block, one after another
 constexpr int kMostThreads = 1024;
-constexpr int kRegisters = 65536;  // of a multiprocessor
 
-// Shared memory of a block; 96 KiB on chips that have least, as on one that is not known.
+// Shared memory of a block.
 size_t mostSharedBytes() {
-  const int chip = computeCapability();
-  if (chip == 80 || chip == 87) return 160 << 10;
-  return chip >= 90 && chip < 120 ? 224 << 10 : 96 << 10;
+  constexpr int64_t kSpare = 3 << 10;
+  return static_cast<size_t>(sharedBytesOfMultiprocessor() - kSpare);
 }
 
 // Of a thread, as the kernel is compiled.
@@ -31,7 +28,7 @@ int registersFor(const FlashChoice& choice) {
 
 bool fits(const FlashChoice& choice) {
   return choice.form.keys <= kMostOwnKeys && choice.threads() <= kMostThreads &&
-         choice.threads() * registersFor(choice) <= kRegisters;
+         choice.threads() * registersFor(choice) <= registersOfMultiprocessor();
 }
 
 FlashMask maskOf(const dnn::AttentionProblem& p) {

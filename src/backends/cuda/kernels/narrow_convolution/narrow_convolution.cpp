@@ -81,13 +81,12 @@ size_t NarrowForm::sharedBytes() const {
 }
 
 int64_t NarrowForm::blocksFor(int64_t rows) const {
-  constexpr int64_t kRegisters = 64 << 10;
   const int64_t ofMultiprocessor = sharedBytesOfMultiprocessor() - (7 << 10);
   constexpr int64_t kWeightsShare = 5;  // so much more of rows than of weights shall a block move
   const int64_t registers = 48 + 4 * steps() + (gathers ? 12 : 0) + 4 * static_cast<int64_t>(kinds.size());
   const int64_t byMemory = ofMultiprocessor / (static_cast<int64_t>(sharedBytes()) + 1024);
   const int64_t resident =
-      std::max<int64_t>(std::min(kRegisters / (registers * 32 * warps), byMemory), 1);
+      std::max<int64_t>(std::min(registersOfMultiprocessor() / (registers * 32 * warps), byMemory), 1);
   const int64_t slots = std::max<int64_t>(resident * multiprocessors() / groups(), 1);
   const int64_t rowsAtOnce = kRowsOfWarp * warps;
   const int64_t blocks = (rows + rowsAtOnce - 1) / rowsAtOnce;
