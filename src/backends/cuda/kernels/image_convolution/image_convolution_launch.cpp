@@ -93,8 +93,7 @@ class ImageInstance final : public runtime::KernelInstance {
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.data[0] = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
-    checkUser(isAligned(p.data[0], kPackBytes),
-              "image convolution: the output is not aligned to {} bytes", kPackBytes);
+    checkUser(isAligned(p.data[0], kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
     launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, kImageThreads, &p, arguments.stream,
                static_cast<unsigned>(form_.sharedBytes()));
   }

@@ -1,5 +1,5 @@
-// Gather: elements selected by indices. I: type of the indices. Rows of `inner` units of 1 to 16 bytes move at once; an index
-// outside its axis gives zeros.
+// Gather: elements selected by indices. I: type of the indices. Rows of `inner` units of 1 to 16 bytes move at once; an
+// index outside its axis gives zeros.
 #include "backends/cuda/kernels/indexing/indexing_parameters.h"
 #include "index.cuh"
 

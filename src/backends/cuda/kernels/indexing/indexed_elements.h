@@ -15,10 +15,10 @@ class IndexedElements {
   void configure(const Module& module, std::string_view kernel, int64_t axis, const Dims& data, const Dims& indices,
                  int64_t elementBytes) {
     const auto at = static_cast<size_t>(axis < 0 ? axis + data.rank : axis);
-    const auto strides = stridesOf(data, Format::kLinear);
+    const auto strides = stridesOf(data, Layout::kLinear);
     Strides still = strides;
     still[at] = 0;
-    setSpace(parameters_.space, collapse(indices, {stridesOf(indices, Format::kLinear), still}));
+    setSpace(parameters_.space, collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     parameters_.extent = data[static_cast<int>(at)];
     parameters_.axisStride = strides[at];
     checkUser(!isWide(parameters_.space), "{}: {} elements are too many; it takes 2^31 - 1", kernel,

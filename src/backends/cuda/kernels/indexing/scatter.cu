@@ -1,5 +1,5 @@
-// Scatter: elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to 16 bytes
-// move at once; an index outside its axis writes nothing.
+// Scatter: elements replaced at indices, in a copy of the data. I: type of the indices. Rows of `inner` units of 1 to
+// 16 bytes move at once; an index outside its axis writes nothing.
 #include "backends/cuda/kernels/indexing/indexing_parameters.h"
 #include "index.cuh"
 
