@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "ops/op/gather.h"
 #include "runtime/device_capacity.h"
 
 namespace tenon::compile {
@@ -80,6 +81,20 @@ class ExtentCheck {
   void check(const Node& node) {
     if (!point_.symbols->empty()) infer(node);  // else it was asked at these extents when the node was made
     for (const ValueId id : node.outputs) measure(&node, id);
+    checkIndices(node);
+  }
+
+  // Constant indices of a gather, which the kernels would refuse at these extents. Of constant data, the pass that
+  // computes it says so.
+  void checkIndices(const Node& node) const {
+    const auto* gather = node.op.as<ops::Gather>();
+    if (gather == nullptr || dims_[node.outputs[0]].count() == 0) return;
+    const auto& indices = graph_.value(node.inputs[1]).constant;
+    if (indices == nullptr || graph_.value(node.inputs[0]).constant != nullptr) return;
+    const Dims& data = dims_[node.inputs[0]];
+    const auto outside = gather->outside(data, indices->view());
+    if (outside.empty()) return;
+    throw UserError("{}{}: {} of the data {}; {}", nameOf(node), point_.where, outside, data.text(), advice());
   }
 
   // The operator once more, now with numbers.

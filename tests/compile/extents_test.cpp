@@ -279,5 +279,39 @@ TEST(Extents, ConstantsThatCannotBeComputed) {
               "of constants cannot be evaluated: gather: index 4 is outside axis 0 of extent 4");
 }
 
+// Kernels would refuse them, and no implementation would be left.
+TEST(Extents, ConstantIndicesOutsideTheData) {
+  const auto rows = [](const char* indices, const char* mode) {
+    return fmt::format(R"g(symbol "N" = extent(%x, 0)
+      input %x : f32[N,3]
+      const %i : i64{}
+      %y : f32[2,3] = gather{{{}}}(%x, %i) "pick" from("pick")
+      output %y)g",
+                       indices, mode);
+  };
+  const auto message = refusal(rows("[2] = {0,4}", "axis=0"), {range({4, 3}, {5, 3}, {6, 3})});
+  EXPECT_SAYS(
+      message,
+      "layer 'pick' (gather) at the min shapes of optimization profile 0: index 4 is outside axis 0 of extent 4 of the "
+      "data 4x3; the network's inputs are 'x' 4x3 there: change the profile");
+  EXPECT_SAYS(refusal(rows("[2] = {-7,1}", "axis=0"), {range({6, 3}, {6, 3}, {6, 3})}), "index -7 is outside axis 0");
+  EXPECT_SAYS(refusal(rows("[2,1] = {0,9}", "mode=nd"), {range({4, 3}, {5, 3}, {9, 3})}),
+              "index 9 is outside axis 0 of extent 4");
+  EXPECT_SAYS(refusal(R"g(input %x : f32[4,3]
+    const %i : i64[2,2] = {3,2,0,3}
+    %y : f32[2] = gather{mode=nd}(%x, %i) "pick" from("pick")
+    output %y)g"),
+              "layer 'pick' (gather): index 3 is outside axis 1 of extent 3 of the data 4x3; change the layer");
+  EXPECT_SAYS(refusal(R"g(input %x : f32[4,3]
+    const %i : i32[1,3] = {0,9223372036854775,0}
+    %y : f32[1,3] = gather{mode=element axis=0}(%x, %i) "pick" from("pick")
+    output %y)g"),
+              "is outside axis 0 of extent 4");
+  compile::BuildOptions options;
+  options.profiles = {{{"x", range({4, 3}, {5, 3}, {6, 3})}}};
+  for (const int64_t n : {4, 6})
+    expectMatchesReference("graph \"g\" {\n" + rows("[2] = {-4,3}", "axis=0") + "\n}", {{n, 3}}, options);
+}
+
 }  // namespace
 }  // namespace tenon::test

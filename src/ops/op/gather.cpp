@@ -65,9 +65,14 @@ Contents gatherContents(const InferContext& context, const Gather& gather, const
   return result;
 }
 
+bool isInside(int64_t index, int64_t extent) { return index >= -extent && index < extent; }
+
+std::string outsideText(int64_t index, int64_t extent, int axis) {
+  return fmt::format("index {} is outside axis {} of extent {}", index, axis, extent);
+}
+
 int64_t checkedIndex(int64_t index, int64_t extent, int axis) {
-  checkUser(index >= -extent && index < extent, "gather: index {} is outside axis {} of extent {}", index, axis,
-            extent);
+  if (!isInside(index, extent)) throw UserError("gather: {}", outsideText(index, extent, axis));
   return index < 0 ? index + extent : index;
 }
 
@@ -180,6 +185,20 @@ void Gather::evaluate(const EvalContext& context) const {
     case GatherMode::kElement: return evaluateElement(*this, context);
     case GatherMode::kNd: return evaluateNd(*this, context);
   }
+}
+
+std::string Gather::outside(const Dims& data, const TensorView& indices) const {
+  const bool isNd = mode == GatherMode::kNd;
+  // Axes that consecutive indices are of, in turn.
+  const int first = isNd ? static_cast<int>(batchDims) : positiveAxis(axis, data.rank);
+  const int64_t axes = isNd ? indices.dims[indices.dims.rank - 1] : 1;
+  const int64_t count = indices.dims.count();
+  for (int64_t i = 0; i < count; ++i) {
+    const int at = first + static_cast<int>(i % axes);
+    const int64_t index = indices.loadInt(i);
+    if (!isInside(index, data[at])) return outsideText(index, data[at], at);
+  }
+  return {};
 }
 
 OperatorInfo operatorInfo_gather() { return describe<Gather>(); }

@@ -26,6 +26,8 @@ struct Gather {
   Facts facts() const;
   void infer(InferContext& context) const;
   void evaluate(const EvalContext& context) const;
+  // "index 9 is outside axis 0 of extent 4" of the first such index, where the indices are known; empty: none is.
+  std::string outside(const Dims& data, const TensorView& indices) const;
 };
 
 }  // namespace tenon::ops
