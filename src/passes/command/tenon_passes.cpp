@@ -26,6 +26,11 @@ const passes::Pass& passOf(const std::string& name) {
   throw UserError("unknown pass '{}'; expected one of {}", name, names);
 }
 
+void checkWritten(const char* what) {
+  std::cout.flush();
+  if (!std::cout) throw UserError("{} could not be written to the standard output", what);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,8 +43,14 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "kind of the device that the graph is for: cpu or cuda")
       ->capture_default_str();
   app.footer("TENON_DUMP=folder, TENON_STOP_AFTER=n and TENON_DISABLE=pass,... act as in a build.");
-  CLI11_PARSE(app, argc, argv);
   try {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& end) {  // a page of help is one too
+      const int status = app.exit(end);
+      checkWritten("the page");
+      return status;
+    }
     auto graph = graph::parse(read(file));
     if (pass.empty()) {
       passes::run(graph, options);
@@ -47,8 +58,8 @@ int main(int argc, char** argv) {
       graph::verify(graph);
       passes::runPass(passOf(pass), graph, options);
     }
-    std::cout << graph::text(graph) << std::flush;
-    if (!std::cout) throw UserError("the graph could not be written to the standard output");
+    std::cout << graph::text(graph);
+    checkWritten("the graph");
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << '\n';
     return 1;
