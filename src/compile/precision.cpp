@@ -1,6 +1,8 @@
 // Copies the graph node by node, in the type that each can have.
 #include "compile/precision.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -146,7 +148,9 @@ class Lowering {
   }
 
   void copy(const Node& node) {
-    if (wantsHalf(node) && tryHalf(node)) return;
+    const bool half = wantsHalf(node) && tryHalf(node);
+    if (!half && demandsHalf(node)) reportUnmet(node);
+    if (half) return;
     std::vector<ValueId> inputs;
     for (const ValueId id : node.inputs) inputs.push_back(own(id));
     const NodeId copied = add(node.op, node, std::move(inputs));
@@ -167,6 +171,25 @@ class Lowering {
     return id;
   }
 
+  std::optional<DataType> demandOf(const std::string& layer) const {
+    const auto found = options_.layers.find(layer);
+    return found == options_.layers.end() ? std::nullopt : std::optional(found->second);
+  }
+  // Of a node with floating results, which the user wants in the half type.
+  bool demandsHalf(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return isFloat(id); }) &&
+           std::any_of(node.origins.begin(), node.origins.end(),
+                       [&](const auto& layer) { return demandOf(layer) == half_; });
+  }
+  // The device has no implementation, passes joined the layer with one that stays in f32, or a debug listener reads it.
+  void reportUnmet(const Node& node) const {
+    const auto text = fmt::format("layer '{}': its precision {} cannot be met: {} ({}) stays in f32",
+                                  fmt::join(node.origins, "', '"), name(half_), node.name, node.op.name());
+    if (options_.obey)
+      throw Unsupported("{}: clear BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, or the precision of the layer", text);
+    if (options_.log != nullptr) options_.log->warning("{}", text);
+  }
+
   bool isFloat(ValueId id) const { return old_.value(id).type.dtype == DataType::kF32; }
 
   bool wantsHalf(const Node& node) const {
@@ -175,14 +198,10 @@ class Lowering {
       const auto& demands = old_.value(id).constraints;
       if (demands.dtype || demands.debug || demands.hostShape) return false;
     }
-    bool demanded = false;
-    for (const auto& layer : node.origins) {
-      const auto found = options_.layers.find(layer);
-      if (found == options_.layers.end()) continue;
-      if (found->second == DataType::kF32) return false;
-      demanded = demanded || found->second == half_;
-    }
-    if (demanded) return true;
+    if (std::any_of(node.origins.begin(), node.origins.end(),
+                    [&](const auto& layer) { return demandOf(layer) == DataType::kF32; }))
+      return false;
+    if (demandsHalf(node)) return true;
     if (isSensitive(node.op)) return false;
     const auto facts = node.op.facts();
     if (facts.contraction) return true;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compile/tactics/tactic.h"
+#include "core/log.h"
 #include "graph/graph.h"
 
 namespace tenon::compile {
@@ -17,6 +18,8 @@ struct PrecisionOptions {
   // around.
   std::map<std::string, DataType, std::less<>> layers;
   bool keepRecipes = false;  // constants stay recipes over the weights they were made from
+  bool obey = false;         // a demand for the half type that cannot be met is Unsupported, else one line of the log
+  Log* log = nullptr;        // required where `half` is set and layers demand it
 };
 
 // The same graph with nodes in the half type and casts between: contractions, gathers from constant tables, and what

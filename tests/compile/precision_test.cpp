@@ -91,6 +91,29 @@ TEST(Precision, WhatTheDeviceLacksStays) {
   EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);
 }
 
+TEST(Precision, DemandsThatTheDeviceCannotMeetAreSaid) {
+  const auto noMatMul = [](const graph::Node& node, const compile::Problem&) { return node.op.name() != "matmul"; };
+  const auto graph = graph::parse(kNetwork);
+  RecordingLog log;
+  compile::PrecisionOptions options{DataType::kF16, {{"conv", DataType::kF16}, {"fc", DataType::kF16}}};
+  options.log = &log;
+  const auto changed = compile::lowerPrecision(graph, options, {{"N", 2}}, noMatMul);
+  EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
+  EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);
+  ASSERT_EQ(log.lines.size(), 1U);
+  EXPECT_EQ(log.lines[0].first, Severity::kWarning);
+  EXPECT_EQ(log.lines[0].second, "layer 'fc': its precision f16 cannot be met: fc (matmul) stays in f32");
+  options.obey = true;
+  try {
+    compile::lowerPrecision(graph, options, {{"N", 2}}, noMatMul);
+    ADD_FAILURE() << "a demand was left out";
+  } catch (const Unsupported& error) {
+    EXPECT_EQ(std::string(error.what()),
+              log.lines[0].second + ": clear BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, or the precision of the layer");
+  }
+  EXPECT_EQ(log.lines.size(), 1U);
+}
+
 TEST(Precision, NothingIsAskedNothingChanges) {
   const auto graph = graph::parse(kNetwork);
   EXPECT_EQ(graph::text(lowered(graph, {})), graph::text(graph));
