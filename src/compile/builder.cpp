@@ -7,6 +7,8 @@
 #include "compile/computes.h"
 #include "compile/extents.h"
 #include "compile/joins.h"
+#include "compile/libraries.h"
+#include "compile/memory_monitor.h"
 #include "compile/phase.h"
 #include "compile/profiles.h"
 #include "compile/refine.h"
@@ -38,8 +40,9 @@ runtime::Device& findDevice(const std::string& kind) {
 // What the passes may ask and assume of the device, at the opt shapes of a profile.
 passes::Options passOptions(const BuildOptions& options, const runtime::Device& device, const SymbolValues& symbols) {
   return {options.refittable, options.log, device.kind(),
-          [&device, symbols](const ops::Operator& op, std::span<const ops::TensorType> inputs) {
-            return computes(device, op, inputs, symbols);
+          [&device, symbols, excluded = options.excludedLibraries](const ops::Operator& op,
+                                                                   std::span<const ops::TensorType> inputs) {
+            return computes(device, op, inputs, symbols, excluded);
           }};
 }
 
@@ -48,9 +51,11 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
                     const std::map<std::string, plan::InputRange>& profile) {
   auto precision = options.precision;
   precision.keepRecipes = options.refittable;
+  precision.log = options.log;
   const auto supported = [&](const graph::Node& node, const Problem& problem) {
     if (isView(node)) return true;
     for (const auto* tactic : tacticsOf(device.kind(), node.device)) {
+      if (!isAllowed(*tactic, options.excludedLibraries)) continue;
       // The last resort computes on the host: on another device it is no reason to change the type.
       const auto rows = rowMajor(tactic->name(), problem);
       if (tactic->supports(problem) && (device.isHost() || !tactic->isLastResort(problem, rows))) return true;
@@ -221,6 +226,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   checkExtents(graph, bindAll());  // refused before any work
   passes::reportUnknownNames(log);
 
+  const MemoryMonitor memory(options.monitorMemory, log);
   const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
   Stages stages;
   {
@@ -231,6 +237,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     checkMemory(graph, bindAll(), device);
     phase.step(0);
   }
+  memory.report("graph optimization");
   whole.step(0);
 
   plan::Plan plan;
@@ -258,6 +265,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     source.watch(nullptr);
     phase.step(0);
   }
+  memory.report("joining nodes");
   whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {
     const auto symbols = bindProfile(graph, profiles[p]);
@@ -268,6 +276,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan,
                                         constants, native, mostStreams, log));
     addMetadata(plan.programs.back(), options.layerMetadata);
+    memory.report(fmt::format("optimization profile {}", p));
     whole.step(static_cast<int>(2 + p));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

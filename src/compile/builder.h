@@ -40,11 +40,13 @@ struct BuildOptions {
   bool refittable = false;
   bool tf32 = false;  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;
-  bool directIo = false;             // no input or output may be reformatted
-  bool editableTimingCache = false;  // nodes' choices are logged, stand in the cache, and are taken from it
-  PrecisionOptions precision;        // what of a weakly typed network may be in half precision
+  bool directIo = false;                       // no input or output may be reformatted
+  bool editableTimingCache = false;            // nodes' choices are logged, stand in the cache, and are taken from it
+  bool monitorMemory = false;                  // the log says what memory the process has after each stage
+  std::vector<std::string> excludedLibraries;  // "cudnn", "cublaslt": no tactic of theirs is asked
+  PrecisionOptions precision;                  // what of a weakly typed network may be in half precision
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
-  // Keeps only some candidates of a node; null keeps all. (Algorithm selectors, tactic sources.)
+  // Keeps only some candidates of a node; null keeps all. (Algorithm selectors.)
   std::function<std::vector<Candidate>(const graph::Node& node, std::vector<Candidate> candidates)> filter;
   TimingCache* timingCache = nullptr;  // read and added to; null: the build keeps its own
   Progress* progress = nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compile/libraries.h"
 #include "compile/tactics/tactic.h"
 #include "runtime/kernel.h"
 
@@ -18,13 +19,14 @@ std::vector<TensorDesc> bound(std::span<const ops::TensorType> types, const Symb
 }  // namespace
 
 bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs,
-              const SymbolValues& symbols) {
+              const SymbolValues& symbols, std::span<const std::string> excludedLibraries) {
   const auto outputs = op.infer("question", inputs);
   const Problem problem{op, bound(inputs, symbols), bound(outputs, symbols), symbols};
   const Candidate rows = rowMajor("", problem);
   std::vector<std::pair<int, const Tactic*>> supporting;
   for (const auto* tactic : tacticsOf(device.kind())) {
-    if (tactic->supports(problem)) supporting.emplace_back(tactic->rank(problem, rows), tactic);
+    if (isAllowed(*tactic, excludedLibraries) && tactic->supports(problem))
+      supporting.emplace_back(tactic->rank(problem, rows), tactic);
   }
   // Plain code answers at once, and has the highest ranks below the reference's; libraries ask their heuristics.
   std::stable_sort(supporting.begin(), supporting.end(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "ops/operator.h"
 #include "runtime/device.h"
@@ -10,8 +11,8 @@
 namespace tenon::compile {
 
 // True when a tactic of the device other than the reference takes the operator on operands of the given types, at the
-// given values of the symbols.
+// given values of the symbols. Tactics of the excluded libraries are not asked.
 bool computes(const runtime::Device& device, const ops::Operator& op, std::span<const ops::TensorType> inputs,
-              const SymbolValues& symbols);
+              const SymbolValues& symbols, std::span<const std::string> excludedLibraries = {});
 
 }  // namespace tenon::compile

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compile/libraries.h"
 #include "passes/composites.h"
 
 namespace tenon::compile {
@@ -47,7 +48,7 @@ class Judge {
   bool hasKernel(const Problem& problem) const {
     const auto tactics = tacticsOf(device_.kind());
     return std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) {
-      if (!tactic->supports(problem)) return false;
+      if (!isAllowed(*tactic, options_.excludedLibraries) || !tactic->supports(problem)) return false;
       const auto candidates = tactic->candidates(problem);
       return !candidates.empty() && !tactic->isLastResort(problem, candidates[0]);
     });

@@ -9,6 +9,7 @@
 #include <thread>
 #include <tuple>
 
+#include "compile/libraries.h"
 #include "compile/tune/policy.h"
 #include "core/error.h"
 #include "runtime/kernel.h"
@@ -27,6 +28,10 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
   std::vector<Candidate> candidates;
   std::map<std::string, const Tactic*> tactics;
   for (const auto* tactic : tacticsOf(device.kind(), node.device)) {
+    if (!isAllowed(*tactic, options.excludedLibraries)) {
+      result.refusals += fmt::format("\n  {}: the tactic sources of the build leave its library out", tactic->name());
+      continue;
+    }
     const auto support = tactic->supports(problem);
     if (!support) {
       result.refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
