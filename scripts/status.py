@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/status.md: what of the public interface answers "not supported yet", read off the code.
+"""Writes docs/status.md: what of the public interface answers "not supported yet" or changes nothing, read off the code.
 
     status.py            writes the page
     status.py --check    ends with status 1 when the page is not what would be written
@@ -41,13 +41,32 @@ def layer_types():
 
 
 def refused_flags():
-    text = (API / "builder" / "builder_config.cpp").read_text()
+    text = (API / "builder" / "build_options.cpp").read_text()
     table = text[text.index("kRefusedFlags[] = {"):]
     return re.findall(r'"(k\w+)"', table[:table.index("};")])
 
 
 def refused_options():
-    return re.findall(r'refuse\([^"]*?"([^"]*)"\)', (API / "builder" / "builder_config.cpp").read_text())
+    return re.findall(r'refuse\([^"]*?"([^"]*)"\)', (API / "builder" / "build_options.cpp").read_text())
+
+
+def idle_options():
+    """What is taken without effect: the rows of kIdleOptions, and the setters that call noEffect()."""
+    text = (API / "builder" / "build_options.cpp").read_text()
+    table = text[text.index("kIdleOptions[] = {"):]
+    table = table[:table.index("\n};")]
+    literal = r'((?:"[^"\n]*"\s*)+)'
+    found = set()
+    for option, lines in re.findall(r'\{"(\w+::\w+)",\s*' + literal, table):
+        found.add((option, joined(lines)))
+    for path in sources():
+        for option, lines in re.findall(r'noEffect\([^"]*"(\w+::\w+)",\s*' + literal, path.read_text()):
+            found.add((option, joined(lines)))
+    return sorted(found)
+
+
+def joined(literals):
+    return "".join(re.findall(r'"([^"]*)"', literals))
 
 
 def refused_by_layers():
@@ -64,7 +83,7 @@ def page():
         "# What is not supported yet", "",
         "This page is written by `scripts/status.py` from the code; a test compares the two. Each method below exists,",
         "reports that it is not supported, and returns what TensorRT returns on failure. Options below are refused by name",
-        "when a build begins.", "",
+        "when a build begins, or change nothing and say so.", "",
     ]
     classes = {}
     for entry in missing:
@@ -76,6 +95,12 @@ def page():
     lines += ["## Layers", ""] + [f"- {text}" for text in refused_by_layers()] + [""]
     lines += ["## Options of a build", ""] + [f"- `BuilderFlag::{flag}`" for flag in sorted(refused_flags())]
     lines += [f"- {text}" for text in refused_options()] + [""]
+    lines += [
+        "## What is taken and changes nothing", "",
+        "Where one of these is set, a warning says the same, unless what was asked for holds anyway. A test walks every",
+        "setter of the interface: it changes something, is refused, or stands here.", "",
+    ]
+    lines += [f"- `{option}`: {text}" for option, text in idle_options()] + [""]
     return "\n".join(lines)
 
 

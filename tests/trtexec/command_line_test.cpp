@@ -20,7 +20,7 @@ constexpr std::string_view kAllFlags =
     "--stripWeights --stripAllWeights --weightless --versionCompatible --vc --excludeLeanRuntime --pluginInstanceNorm "
     "--pi --uint8AsymmetricQuantizationDLA --reportCapabilityDLA --adjustForDLA --enablePluginOverride --useRuntime "
     "--leanDLLPath --monitorMemory --sparsity --noTF32 --fp16 --bf16 --int8 --fp8 --int4 --best --stronglyTyped "
-    "--distributiveIndependence --directIO --precisionConstraints --layerPrecisions --layerOutputTypes "
+    "--distributiveIndependence --precisionConstraints --layerPrecisions --layerOutputTypes "
     "--layerDeviceTypes --decomposableAttentions --calib --safe --dumpKernelText --buildDLAStandalone "
     "--allowGPUFallback --consistency --restricted --saveEngine --loadEngine --asyncFileReader --getPlanVersionOnly "
     "--tacticSources --noBuilderCache --noCompilationCache --errorOnTimingCacheMiss --timingCacheFile --preview "
@@ -206,33 +206,32 @@ TEST(CommandLine, TacticSourcesAddAndRemove) {
   EXPECT_NE(firstError({"--tacticSources=CUDNN"}), "");
 }
 
-TEST(CommandLine, FlagsWithoutEffectAreSaid) {
-  using Lines = std::vector<std::string>;
-  const auto lines = [](std::vector<std::string> arguments, bool onHost) {
-    return idleFlags(good(std::move(arguments)).build, onHost);
-  };
-  for (const bool onHost : {false, true}) {
-    EXPECT_EQ(lines({}, onHost), Lines());
-    EXPECT_EQ(lines({"--noTF32", "--stronglyTyped", "--fp16"}, onHost), Lines());
-    EXPECT_EQ(lines({"--sparsity=enable"}, onHost),
-              Lines{"--sparsity=enable: structured sparsity is allowed; no tactic of Tenon uses it"});
-  }
-  EXPECT_EQ(lines({"--tacticSources=-CUDNN"}, true),
-            Lines{"--tacticSources: the sources are set; Tenon's choice of tactics does not depend on them"});
-  EXPECT_EQ(lines({"--fp16"}, true), Lines{"--fp16: FP16 is allowed; the CPU computes in FP32"});
-  EXPECT_EQ(lines({"--int8", "--fp16"}, true),
-            Lines{"--fp16, --int8: FP16, INT8 are allowed; the CPU computes in FP32"});
-  EXPECT_EQ(lines({"--best"}, true), Lines{"--best: FP16, BF16, INT8 are allowed; the CPU computes in FP32"});
-  EXPECT_EQ(lines({"--fp16"}, false), Lines());
-  EXPECT_EQ(lines({"--bf16"}, false), Lines());
-  EXPECT_EQ(lines({"--fp16", "--bf16"}, false), Lines{"--bf16: BF16 is allowed; with --fp16 the GPU computes in FP16"});
-  const std::string quantized =
-      ": INT8 is allowed; Tenon quantizes nothing by itself, and computes Q/DQ layers in floating point";
-  EXPECT_EQ(lines({"--int8"}, false), Lines{"--int8" + quantized});
-  EXPECT_EQ(lines({"--best"}, false), Lines{"--best" + quantized});
+TEST(CommandLine, FlagsWithoutEffectOnALoadedEngineAreSaid) {
   EXPECT_EQ(readCommandLine({"--loadEngine=e", "--fp16", "--skipInference", "--timingCacheFile=c"}).warnings,
-            Lines{"without effect on the engine of --loadEngine: --fp16, --timingCacheFile"});
+            std::vector<std::string>{"without effect on the engine of --loadEngine: --fp16, --timingCacheFile"});
   EXPECT_EQ(readCommandLine({"--loadEngine=e", "--optShapes=a:1"}).warnings.size(), 1U);
+}
+
+TEST(CommandLine, OptionsThatTheLibraryAnswersArePassedOn) {
+  using nvinfer1::PreviewFeature;
+  const BuildOptions build = good({"--preview=+aliasedPluginIO1003,-profileSharing0806", "--tilingOptimizationLevel=3",
+                                   "--l2LimitForTiling=1048576", "--monitorMemory", "--excludeLeanRuntime"})
+                                 .build;
+  EXPECT_EQ(build.previewFeatures,
+            (std::vector<std::pair<PreviewFeature, bool>>{{PreviewFeature::kALIASED_PLUGIN_IO_10_03, true},
+                                                          {PreviewFeature::kPROFILE_SHARING_0806, false}}));
+  EXPECT_EQ(build.tilingLevel, nvinfer1::TilingOptimizationLevel::kFULL);
+  EXPECT_EQ(build.l2LimitForTiling, int64_t{1} << 20);
+  EXPECT_TRUE(build.monitorMemory);
+  EXPECT_TRUE(build.excludeLeanRuntime);
+  EXPECT_EQ(good({"--l2LimitForTiling=-1"}).build.l2LimitForTiling, int64_t{-1});
+  EXPECT_EQ(firstError({"--preview=aliasedPluginIO1003"}),
+            "--preview: 'aliasedPluginIO1003' begins with neither + nor -");
+  EXPECT_EQ(firstError({"--preview=+tiling"}),
+            "--preview: 'tiling' is not one of profileSharing0806, aliasedPluginIO1003, runtimeActivationResize, "
+            "multiDeviceRuntime");
+  EXPECT_NE(firstError({"--tilingOptimizationLevel=4"}), "");
+  EXPECT_NE(firstError({"--l2LimitForTiling=-2"}), "");
 }
 
 TEST(CommandLine, ReportsNeedInference) {

@@ -132,7 +132,7 @@ def the_host_is_said_once(folder):
     """Without a GPU: one line about it, and advice that fits. (ctest runs on the host; elsewhere TENON_DEVICE says so.)"""
     os.environ["TENON_DEVICE"] = "cpu"
     run = Run(f"--onnx={MODEL}", "--fp16", "--warmUp=0", "--duration=0.2").good().says(
-        r"No GPU, as TENON_DEVICE says: computed on the host", r"\[W\] --fp16: FP16 is allowed; the CPU computes in FP32")
+        r"No GPU, as TENON_DEVICE says: computed on the host", r"\[W\] \[TRT\] BuilderFlag::kFP16: FP16 is allowed; the CPU computes in FP32")
     check(run.out.count("computed on the host") == 1, "it is said more than once")
     for advice in ("--useCudaGraph", "--useSpinWait", "--noDataTransfers", "locked clock"):
         check(advice not in run.out, f"advice for GPUs: {advice}\n{run.out}")

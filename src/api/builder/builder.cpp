@@ -1,6 +1,9 @@
 // IBuilder: checks network and configuration, hands the graph to the build stage, returns the plan.
 #include "api/builder/builder.h"
 
+#include <fmt/ranges.h>
+
+#include "api/builder/build_options.h"
 #include "api/builder/device_choice.h"
 #include "api/builder/timing_cache.h"
 #include "api/common/host_memory.h"
@@ -77,13 +80,29 @@ std::optional<DataType> permittedHalf(const BuilderConfig& config) {
   return std::nullopt;
 }
 
-// Types of weakly typed networks. Precisions of layers count where a flag says so, as in TensorRT.
-compile::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config) {
+// Says which preferences of precision the build cannot meet: a line for each type, with the first of its layers.
+void warnOfUnmet(const std::map<DataType, std::vector<std::string>>& unmet, Log& log) {
+  constexpr size_t kMostNames = 8;
+  for (const auto& [type, layers] : unmet) {
+    const bool all = layers.size() <= kMostNames;
+    const std::vector<std::string> named(layers.begin(), all ? layers.end() : layers.begin() + kMostNames);
+    log.warning(
+        "BuilderFlag::kPREFER_PRECISION_CONSTRAINTS: the precision {} of layer{} '{}'{} cannot be met, since the device or the "
+        "flags of types do not allow it; the build chooses their precision",
+        name(type), layers.size() == 1 ? "" : "s", fmt::join(named, "', '"),
+        all ? "" : fmt::format(" and {} more", layers.size() - kMostNames));
+  }
+}
+
+// Types of weakly typed networks. Precisions of layers count where a flag says so, as in TensorRT: where both are set,
+// the demand does.
+compile::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config, Log& log) {
   compile::PrecisionOptions result;
   if (network.stronglyTyped()) return result;
   result.half = permittedHalf(config);
-  const bool obey = config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
-  if (!obey && !config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS)) return result;
+  result.obey = config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+  if (!result.obey && !config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS)) return result;
+  std::map<DataType, std::vector<std::string>> unmet;
   for (const auto& layer : network.layers()) {
     if (!layer->precisionIsSet()) continue;
     const auto precision = fromApi(layer->getPrecision());
@@ -91,12 +110,28 @@ compile::PrecisionOptions resolvePrecision(const Network& network, const Builder
       result.layers[layer->name()] = precision;
       continue;
     }
-    if (!obey) continue;
+    if (!result.obey) {
+      unmet[precision].push_back(layer->name());
+      continue;
+    }
     throw Unsupported(
         "layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which no tactic of this build "
         "supports; set the "
         "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
         layer->name(), name(precision));
+  }
+  warnOfUnmet(unmet, log);
+  return result;
+}
+
+// The libraries that the caller's tactic sources leave out, by the names that tactics have.
+std::vector<std::string> excludedLibraries(const BuilderConfig& config) {
+  if (!config.tacticSourcesAreSet()) return {};
+  constexpr std::pair<nv::TacticSource, const char*> kLibraries[] = {{nv::TacticSource::kCUBLAS_LT, "cublaslt"},
+                                                                     {nv::TacticSource::kCUDNN, "cudnn"}};
+  std::vector<std::string> result;
+  for (const auto& [source, library] : kLibraries) {
+    if ((config.getTacticSources() >> static_cast<uint32_t>(source) & 1U) == 0) result.emplace_back(library);
   }
   return result;
 }
@@ -140,9 +175,20 @@ nv::IOptimizationProfile* Builder::createOptimizationProfile() noexcept {
 }
 
 bool Builder::setMaxThreads(int32_t maxThreads) noexcept {
-  if (maxThreads < 1) return false;
-  maxThreads_ = maxThreads;
-  return true;
+  return guarded(reporter_, "IBuilder::setMaxThreads", false, [&] {
+    if (maxThreads < 1) return false;
+    if (maxThreads != maxThreads_)
+      noEffect(reporter_, "IBuilder::setMaxThreads", "a build takes as many threads as its work has use for");
+    maxThreads_ = maxThreads;
+    return true;
+  });
+}
+
+// Profiles stay: configurations refer to them.
+void Builder::reset() noexcept {
+  allocator_ = nullptr;
+  maxThreads_ = 1;
+  reporter_.setRecorder(nullptr);
 }
 
 nv::IPluginRegistry& Builder::getPluginRegistry() noexcept { return processRegistry(); }
@@ -151,9 +197,10 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   const Network& ours = ourNetwork(network);
   const BuilderConfig& options = ourConfig(config);
   options.check();
-  auto precision = resolvePrecision(ours, options);
   compile::BuildOptions build;
   build.device = chosenDevice();
+  for (const auto& line : idleOptions({options, ours, build.device != "cuda"})) reporter_.warning("{}", line);
+  auto precision = resolvePrecision(ours, options, reporter_);
   build.profiles = resolveProfiles(ours, options);
   graph::Graph graph = ours.assemble(fixSymbols(ours, build.profiles));
   build.optimizationLevel = options.getBuilderOptimizationLevel();
@@ -167,6 +214,8 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.editableTimingCache = options.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE);
   if (options.getProfilingVerbosity() == nv::ProfilingVerbosity::kDETAILED) build.layerMetadata = metadataOf(ours);
   build.precision = std::move(precision);
+  build.excludedLibraries = excludedLibraries(options);
+  build.monitorMemory = options.getFlag(BuilderFlag::kMONITOR_MEMORY);
   build.tf32 = build.device == "cuda" && options.getFlag(BuilderFlag::kTF32);
   build.log = &reporter_;
   if (options.timingCache() != nullptr && !options.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) {
@@ -193,7 +242,8 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network,
     const Network& ours = ourNetwork(network);
     const BuilderConfig& options = ourConfig(config);
     options.check();
-    resolvePrecision(ours, options);
+    NullLog silent;
+    resolvePrecision(ours, options, silent);
     auto profiles = resolveProfiles(ours, options);
     ours.assemble(fixSymbols(ours, profiles));
     return true;

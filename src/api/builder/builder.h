@@ -28,7 +28,7 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   nv::IOptimizationProfile* createOptimizationProfile() noexcept override;
   void setErrorRecorder(nv::IErrorRecorder* recorder) noexcept override { reporter_.setRecorder(recorder); }
   nv::IErrorRecorder* getErrorRecorder() const noexcept override { return reporter_.recorder(); }
-  void reset() noexcept override {}  // nothing is kept but profiles, which configurations refer to
+  void reset() noexcept override;
   nv::IHostMemory* buildSerializedNetwork(nv::INetworkDefinition& network,
                                           nv::IBuilderConfig& config) noexcept override;
   bool isNetworkSupported(const nv::INetworkDefinition& network,

@@ -1,45 +1,14 @@
-// Options of a build: setters with their checks, defaults, and what is refused when the build begins.
+// Options of a build: setters with their checks, and defaults. build_options.cpp says what a build does with them.
 #include "api/builder/builder_config.h"
 
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "api/builder/timing_cache.h"
 
 namespace tenon::api {
 namespace {
-
-// The public names, in order of value; null where a build can honour the flag, or may ignore it because it only
-// permits.
-constexpr const char* kRefusedFlags[] = {nullptr,  // kFP16
-                                         nullptr,  // kINT8
-                                         nullptr,  // kDEBUG
-                                         nullptr,  // kGPU_FALLBACK
-                                         "kREFIT",
-                                         nullptr,  // kDISABLE_TIMING_CACHE
-                                         nullptr,  // kTF32
-                                         nullptr,  // kSPARSE_WEIGHTS
-                                         "kSAFETY_SCOPE",
-                                         nullptr,  // kOBEY_PRECISION_CONSTRAINTS
-                                         nullptr,  // kPREFER_PRECISION_CONSTRAINTS
-                                         nullptr,  // kDIRECT_IO
-                                         nullptr,  // kREJECT_EMPTY_ALGORITHMS
-                                         "kVERSION_COMPATIBLE",
-                                         nullptr,  // kEXCLUDE_LEAN_RUNTIME
-                                         "kFP8",
-                                         nullptr,  // kERROR_ON_TIMING_CACHE_MISS
-                                         nullptr,  // kBF16
-                                         nullptr,  // kDISABLE_COMPILATION_CACHE
-                                         "kSTRIP_PLAN",
-                                         "kREFIT_IDENTICAL",
-                                         "kWEIGHT_STREAMING",
-                                         "kINT4",
-                                         "kREFIT_INDIVIDUAL",
-                                         nullptr,  // kSTRICT_NANS
-                                         nullptr,  // kMONITOR_MEMORY
-                                         "kFP4",
-                                         nullptr,  // kEDITABLE_TIMING_CACHE
-                                         "kDISTRIBUTIVE_INDEPENDENCE"};
-static_assert(std::size(kRefusedFlags) == static_cast<size_t>(nv::EnumMax<nv::BuilderFlag>()));
 
 std::size_t physicalMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -113,6 +82,7 @@ bool BuilderConfig::setTacticSources(nv::TacticSources tacticSources) noexcept {
     checkUser((tacticSources & ~kAll) == 0,
               "the mask {:#x} has bits that are not a tactic source; expected bits of {:#x}", tacticSources, kAll);
     options_.tacticSources = tacticSources;
+    options_.tacticSourcesAreSet = true;
     return true;
   });
 }
@@ -215,27 +185,10 @@ bool BuilderConfig::setRemoteAutoTuningConfig(const char*) noexcept {
                  []() -> bool { notSupported("IBuilderConfig::setRemoteAutoTuningConfig"); });
 }
 
-void BuilderConfig::check() const {
-  for (uint32_t i = 0; i < 32; ++i) {
-    if ((options_.flags >> i & 1U) == 0) continue;
-    checkUser(i < std::size(kRefusedFlags), "builder flag {} is unknown to this version", i);
-    if (kRefusedFlags[i] != nullptr) throw Unsupported("BuilderFlag::{} is not supported yet", kRefusedFlags[i]);
-  }
-  const auto refuse = [](bool asked, const char* what) {
-    if (asked) throw Unsupported("{} is not supported yet", what);
-  };
-  refuse(options_.capability != nv::EngineCapability::kSTANDARD, "an engine capability other than kSTANDARD");
-  refuse(options_.calibrator != nullptr, "calibration (setInt8Calibrator)");
-  refuse(options_.selector != nullptr, "an algorithm selector (setAlgorithmSelector)");
-  refuse(options_.hardware != nv::HardwareCompatibilityLevel::kNONE, "a hardware compatibility level other than kNONE");
-  refuse(options_.platform != nv::RuntimePlatform::kSAME_AS_BUILD, "a runtime platform other than kSAME_AS_BUILD");
-  refuse(!options_.plugins.empty(), "putting plugin libraries into the engine (setPluginsToSerialize)");
-  const bool fallback = getFlag(nv::BuilderFlag::kGPU_FALLBACK);
-  bool dla = options_.defaultDevice == nv::DeviceType::kDLA;
-  for (const auto& [layer, device] : options_.devices) dla = dla || device == nv::DeviceType::kDLA;
-  checkUser(!dla || fallback,
-            "the configuration asks for DLA, and this machine has no DLA; set BuilderFlag::kGPU_FALLBACK to "
-            "run on the main device");
+bool BuilderConfig::wantsDla() const noexcept {
+  return options_.defaultDevice == nv::DeviceType::kDLA ||
+         std::any_of(options_.devices.begin(), options_.devices.end(),
+                     [](const auto& entry) { return entry.second == nv::DeviceType::kDLA; });
 }
 
 }  // namespace tenon::api

@@ -97,8 +97,17 @@ class BuilderConfig final : public nv::IBuilderConfig, public nv::apiv::VBuilder
   TimingCacheObject* timingCache() const noexcept { return options_.timingCache; }
   // The workspace limit in bytes, when one was set.
   std::optional<uint64_t> workspaceLimit() const noexcept;
+  bool poolLimitIsSet(nv::MemoryPoolType pool) const noexcept { return options_.pools.count(pool) != 0; }
+  bool tacticSourcesAreSet() const noexcept { return options_.tacticSourcesAreSet; }
+  const nv::IOptimizationProfile* calibrationProfile() const noexcept { return options_.calibrationProfile; }
+  bool wantsDla() const noexcept;  // of any layer
   // UserError or Unsupported, by name, for what no build can satisfy.
   void check() const;
+
+  // What the getter says as long as nothing is set: TensorRT's. The build then takes every source it has.
+  static constexpr nv::TacticSources kDefaultTacticSources =
+      1U << static_cast<uint32_t>(nv::TacticSource::kEDGE_MASK_CONVOLUTIONS) |
+      1U << static_cast<uint32_t>(nv::TacticSource::kJIT_CONVOLUTIONS);
 
  private:
   template <typename E>
@@ -125,8 +134,8 @@ class BuilderConfig final : public nv::IBuilderConfig, public nv::apiv::VBuilder
     nv::IAlgorithmSelector* selector = nullptr;
     const nv::IOptimizationProfile* calibrationProfile = nullptr;
     nv::QuantizationFlags quantizationFlags = 0;
-    nv::TacticSources tacticSources =
-        bit(nv::TacticSource::kEDGE_MASK_CONVOLUTIONS) | bit(nv::TacticSource::kJIT_CONVOLUTIONS);
+    nv::TacticSources tacticSources = kDefaultTacticSources;
+    bool tacticSourcesAreSet = false;
     TimingCacheObject* timingCache = nullptr;
     std::map<nv::MemoryPoolType, std::size_t> pools;
     uint32_t previewFeatures = bit(nv::PreviewFeature::kPROFILE_SHARING_0806);

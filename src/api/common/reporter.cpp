@@ -31,6 +31,8 @@ void deliver(const char* message, const Sink& sink) noexcept {
 
 void notSupported(const char* method) { throw Unsupported("{} is not supported yet", method); }
 
+void noEffect(Log& log, const char* option, const char* why) { log.warning("{}: {}", option, why); }
+
 void Reporter::setRecorder(nv::IErrorRecorder* recorder) noexcept {
   if (recorder == recorder_) return;
   if (recorder != nullptr) recorder->incRefCount();

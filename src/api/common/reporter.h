@@ -30,6 +30,10 @@ class CodedError : public Error {
 // scripts/status.py collects these calls into docs/status.md.
 [[noreturn]] void notSupported(const char* method);
 
+// For what is set in a call and changes nothing: says so. `option` is "IClass::method" or "Enumeration::kVALUE", `why`
+// what does not depend on it; scripts/status.py collects these calls as well.
+void noEffect(Log& log, const char* option, const char* why);
+
 // Errors go to the recorder where one is set, else to the logger; other messages to the logger. Thread-safe but for
 // setRecorder(), which like every setter of the API belongs to one thread.
 class Reporter final : public Log {

@@ -155,7 +155,13 @@ bool Network::markUnfusedTensorsAsDebugTensors() noexcept {
                  [&]() -> bool { notSupported("INetworkDefinition::markUnfusedTensorsAsDebugTensors"); });
 }
 
-bool Network::unmarkUnfusedTensorsAsDebugTensors() noexcept { return true; }
+bool Network::unmarkUnfusedTensorsAsDebugTensors() noexcept {
+  return guarded(reporter_, "INetworkDefinition::unmarkUnfusedTensorsAsDebugTensors", false, [&] {
+    noEffect(reporter_, "INetworkDefinition::unmarkUnfusedTensorsAsDebugTensors",
+             "such a mark is not supported yet, so that none is there");
+    return true;
+  });
+}
 
 bool Network::markWeightsRefittable(const char* name) noexcept {
   return guarded(reporter_, "INetworkDefinition::markWeightsRefittable", false, [&] {

@@ -156,6 +156,7 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   // The tensor as one of this network; UserError for tensors of another one.
   Tensor& own(nv::ITensor& tensor) const;
   bool isOutput(const Tensor& tensor) const noexcept;
+  bool hasRefittableWeights() const noexcept { return !refittable_.empty(); }
   bool isShapeOutput(const Tensor& tensor) const noexcept { return shapeOutputs_.count(&tensor) != 0; }
   // Whether extents depend on the tensor's values; whether anything else does. Both can hold.
   bool isShapeTensor(const Tensor& tensor) const;

@@ -102,6 +102,13 @@ void Tensor::setLocation(nv::TensorLocation location) noexcept {
   guarded(network_.reporter(), "ITensor::setLocation", [&] { location_ = checkedEnum(location, "tensor location"); });
 }
 
+void Tensor::setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept {
+  guarded(network_.reporter(), "ITensor::setBroadcastAcrossBatch", [&] {
+    if (!broadcastAcrossBatch) return;
+    noEffect(network_.reporter(), "ITensor::setBroadcastAcrossBatch", "networks have no implicit batch");
+  });
+}
+
 bool Tensor::isShapeTensor() const noexcept {
   return guarded(network_.reporter(), "ITensor::isShapeTensor", false, [&] { return network_.isShapeTensor(*this); });
 }

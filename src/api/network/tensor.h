@@ -29,7 +29,7 @@ class Tensor final : public nv::ITensor, public nv::apiv::VTensor {
   bool setDynamicRange(float min, float max) noexcept override;
   bool isNetworkInput() const noexcept override { return producer_ == nullptr; }
   bool isNetworkOutput() const noexcept override;
-  void setBroadcastAcrossBatch(bool) noexcept override {}  // of implicit batch, which 10.x has no longer
+  void setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept override;
   bool getBroadcastAcrossBatch() const noexcept override { return false; }
   nv::TensorLocation getLocation() const noexcept override;
   void setLocation(nv::TensorLocation location) noexcept override;

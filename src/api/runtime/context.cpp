@@ -231,6 +231,15 @@ bool ExecutionContext::setCommunicator(void*) noexcept {
              []() -> bool { notSupported("IExecutionContext::setCommunicator"); });
 }
 
+void ExecutionContext::setPersistentCacheLimit(size_t size) noexcept {
+  tell("IExecutionContext::setPersistentCacheLimit", [&] {
+    if (size != persistentCacheLimit_)
+      noEffect(reporter_, "IExecutionContext::setPersistentCacheLimit",
+               "no kernel asks for persistent lines of the L2 cache");
+    persistentCacheLimit_ = size;
+  });
+}
+
 // Profiling and debugging.
 
 void ExecutionContext::setProfiler(nv::IProfiler* profiler) noexcept {

@@ -56,7 +56,7 @@ class ExecutionContext final : public nv::IExecutionContext, public nv::apiv::VE
   bool setTemporaryStorageAllocator(nv::IGpuAllocator* allocator) noexcept override;
   nv::IGpuAllocator* getTemporaryStorageAllocator() const noexcept override { return nullptr; }
   bool enqueueV3(cudaStream_t stream) noexcept override;
-  void setPersistentCacheLimit(size_t size) noexcept override { persistentCacheLimit_ = size; }
+  void setPersistentCacheLimit(size_t size) noexcept override;
   size_t getPersistentCacheLimit() const noexcept override { return persistentCacheLimit_; }
   bool setNvtxVerbosity(nv::ProfilingVerbosity verbosity) noexcept override;
   nv::ProfilingVerbosity getNvtxVerbosity() const noexcept override { return nvtxVerbosity_; }

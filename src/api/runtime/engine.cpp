@@ -69,6 +69,10 @@ nv::IHostMemory* Engine::serializeWithConfig(nv::ISerializationConfig& config) c
     if (config.getFlag(nv::SerializationFlag::kEXCLUDE_WEIGHTS)) {
       throw Unsupported("SerializationFlag::kEXCLUDE_WEIGHTS is not supported yet");
     }
+    if (config.getFlag(nv::SerializationFlag::kEXCLUDE_LEAN_RUNTIME))
+      noEffect(reporter_, "SerializationFlag::kEXCLUDE_LEAN_RUNTIME", "no engine holds a lean runtime");
+    if (config.getFlag(nv::SerializationFlag::kINCLUDE_REFIT))
+      noEffect(reporter_, "SerializationFlag::kINCLUDE_REFIT", "weights cannot be refitted yet");
     return static_cast<nv::IHostMemory*>(new HostMemory(engine().serialize()));
   });
 }

@@ -47,22 +47,55 @@ nv::ICudaEngine* Runtime::deserializeCudaEngineV2(nv::IStreamReaderV2& streamRea
 }
 
 bool Runtime::setMaxThreads(int32_t maxThreads) noexcept {
-  if (maxThreads < 1) return false;
-  maxThreads_ = maxThreads;
-  return true;
+  return guarded(reporter_, "IRuntime::setMaxThreads", false, [&] {
+    if (maxThreads < 1) return false;
+    if (maxThreads != maxThreads_)
+      noEffect(reporter_, "IRuntime::setMaxThreads", "an engine is loaded by the thread that asks for it");
+    maxThreads_ = maxThreads;
+    return true;
+  });
+}
+
+void Runtime::setDLACore(int32_t dlaCore) noexcept {
+  guarded(reporter_, "IRuntime::setDLACore", [&] {
+    if (dlaCore != dlaCore_) noEffect(reporter_, "IRuntime::setDLACore", "there is no DLA");
+    dlaCore_ = dlaCore;
+  });
 }
 
 void Runtime::setTemporaryDirectory(const char* path) noexcept {
   guarded(reporter_, "IRuntime::setTemporaryDirectory", [&] {
+    if (path != nullptr)
+      noEffect(reporter_, "IRuntime::setTemporaryDirectory", "the runtime writes no temporary files");
     temporaryDirectory_.reset();
     if (path != nullptr) temporaryDirectory_ = path;
   });
 }
 
+void Runtime::setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept {
+  guarded(reporter_, "IRuntime::setTempfileControlFlags", [&] {
+    if (flags != tempfileFlags_)
+      noEffect(reporter_, "IRuntime::setTempfileControlFlags", "the runtime writes no temporary files");
+    tempfileFlags_ = flags;
+  });
+}
+
+void Runtime::setEngineHostCodeAllowed(bool allowed) noexcept {
+  guarded(reporter_, "IRuntime::setEngineHostCodeAllowed", [&] {
+    if (allowed && !hostCodeAllowed_)
+      noEffect(reporter_, "IRuntime::setEngineHostCodeAllowed", "no engine of this version holds code for the host");
+    hostCodeAllowed_ = allowed;
+  });
+}
+
 nv::IPluginRegistry& Runtime::getPluginRegistry() noexcept { return processRegistry(); }
 
-// The registry of the process is the only one, so that it has no parent to choose.
-void Runtime::setPluginRegistryParent(nv::IPluginRegistry*) noexcept {}
+void Runtime::setPluginRegistryParent(nv::IPluginRegistry* parent) noexcept {
+  guarded(reporter_, "IRuntime::setPluginRegistryParent", [&] {
+    if (parent == nullptr) return;
+    noEffect(reporter_, "IRuntime::setPluginRegistryParent", "the registry of the process is the only one");
+  });
+}
 
 nv::IRuntime* Runtime::loadRuntime(const char*) noexcept {
   return guarded(reporter_, "IRuntime::loadRuntime", static_cast<nv::IRuntime*>(nullptr),

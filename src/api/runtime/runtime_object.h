@@ -18,7 +18,7 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   nv::IRuntime* getPImpl() noexcept override { return this; }
   nv::ICudaEngine* deserializeCudaEngine(const void* blob, std::size_t size) noexcept override;
   nv::ICudaEngine* deserializeCudaEngine(nv::IStreamReader& streamReader) noexcept override;
-  void setDLACore(int32_t dlaCore) noexcept override { dlaCore_ = dlaCore; }
+  void setDLACore(int32_t dlaCore) noexcept override;
   int32_t getDLACore() const noexcept override { return dlaCore_; }
   int32_t getNbDLACores() const noexcept override { return 0; }
   void setGpuAllocator(nv::IGpuAllocator* allocator) noexcept override { allocator_ = allocator; }
@@ -31,12 +31,12 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   const char* getTemporaryDirectory() const noexcept override {
     return temporaryDirectory_ ? temporaryDirectory_->c_str() : nullptr;
   }
-  void setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept override { tempfileFlags_ = flags; }
+  void setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept override;
   nv::TempfileControlFlags getTempfileControlFlags() const noexcept override { return tempfileFlags_; }
   nv::IPluginRegistry& getPluginRegistry() noexcept override;
   void setPluginRegistryParent(nv::IPluginRegistry* parent) noexcept override;
   nv::IRuntime* loadRuntime(const char* path) noexcept override;
-  void setEngineHostCodeAllowed(bool allowed) noexcept override { hostCodeAllowed_ = allowed; }
+  void setEngineHostCodeAllowed(bool allowed) noexcept override;
   bool getEngineHostCodeAllowed() const noexcept override { return hostCodeAllowed_; }
   nv::ICudaEngine* deserializeCudaEngineV2(nv::IStreamReaderV2& streamReader) noexcept override;
 

@@ -19,10 +19,12 @@ class KeptLog final : public nv::ILogger {
   void log(Severity severity, const char* message) noexcept override {
     const std::lock_guard lock(mutex_);
     if (severity <= Severity::kERROR) errors.emplace_back(message);
+    if (severity == Severity::kWARNING) warnings.emplace_back(message);
     if (severity == Severity::kINFO) notes.emplace_back(message);
     if (severity == Severity::kVERBOSE) details.emplace_back(message);
   }
   std::vector<std::string> errors;
+  std::vector<std::string> warnings;
   std::vector<std::string> notes;
   std::vector<std::string> details;
 

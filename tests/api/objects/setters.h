@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
 #include <limits>
+#include <regex>
 #include <set>
 
 #include "fixture.h"
@@ -214,6 +216,46 @@ void walk(const char* name, Result (Object::*setter)(Arguments...) noexcept, Obj
     (vary(std::integral_constant<size_t, kAll>{}), ...);
   };
   all(std::index_sequence_for<Arguments...>{});
+}
+
+// All matches of the expression's groups 1 and 2 in a file, as "first::second".
+inline std::set<std::string> named(const std::string& path, const std::string& expression) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.is_open()) << path;
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::regex pattern(expression);
+  std::set<std::string> result;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    result.insert((*at)[1].str() + "::" + (*at)[2].str());
+  }
+  return result;
+}
+
+// "IClass::function" for each function of the interface with such a name, of classes whose objects a caller holds.
+inline std::set<std::string> interfaceFunctions(const std::regex& names) {
+  // Of these no object is made yet, or the function is another name of one that ILayer has.
+  const std::regex elsewhere(
+      "I(Assertion|DynamicQuantize|Einsum|GridSample|KVCacheUpdate|MoE|NMS|NonZero|OneHot|ReverseSequence|RotaryEmbedding|"
+      "DistCollective|PluginV2|PluginV3|Loop\\w*|TripLimit|Recurrence|Iterator|IfConditional\\w*|Condition|RaggedSoftMax)Layer::.*|"
+      "I\\w+Layer::(setInput|setNbRanks)");
+  const std::regex owner(
+      "^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|INetworkDefinition|IRuntime|ICudaEngine|"
+      "IExecutionContext)\":");
+  const std::regex function("^      \\[\"(\\w+)\",");
+  std::ifstream table(TENON_LAYOUT_FILE);
+  EXPECT_TRUE(table.is_open()) << TENON_LAYOUT_FILE;
+  std::set<std::string> result;
+  std::string current;
+  for (std::string line; std::getline(table, line);) {
+    std::smatch match;
+    if (line.rfind("  \"", 0) == 0) current = std::regex_search(line, match, owner) ? match[1].str() : "";
+    if (current.empty() || !std::regex_search(line, match, function)) continue;
+    const std::string what = match[1].str();
+    const std::string name = current + "::" + what;
+    if (!std::regex_match(what, names) || (current != "ILayer" && std::regex_match(name, elsewhere))) continue;
+    result.insert(name);
+  }
+  return result;
 }
 
 }  // namespace setters

@@ -1,66 +1,12 @@
 // Every setter of builder, configuration, profile, network, tensor, runtime and context with hostile values; and that
 // no setter of the interface is missing here.
-#include <fstream>
-#include <regex>
-#include <set>
-
-#include "setters.h"
+#include "object_scenes.h"
 
 namespace setters {
 namespace {
 
 #define WALK(Class, setter, make) walk<nv::Class>(#Class "::" #setter, &nv::Class::setter, make)
 #define WALK_THEN(Class, setter, make, after) walk<nv::Class>(#Class "::" #setter, &nv::Class::setter, make, after)
-
-// y = |x|, x [1,4,6,6]
-void network(Scene& s) { s.output(*s.network->addUnary(s.input("x", {1, 4, 6, 6}), nv::UnaryOperation::kABS)); }
-nv::IBuilder* builder(Scene& s) {
-  network(s);
-  return s.builder.get();
-}
-nv::IBuilderConfig* config(Scene& s) {
-  network(s);
-  return s.config.get();
-}
-nv::INetworkDefinition* definition(Scene& s) {
-  network(s);
-  return s.network.get();
-}
-nv::ITensor* inputTensor(Scene& s) {
-  network(s);
-  return s.network->getInput(0);
-}
-nv::ITensor* outputTensor(Scene& s) {
-  network(s);
-  return s.network->getOutput(0);
-}
-nv::IRuntime* runtime(Scene& s) {
-  network(s);
-  return s.runtime.get();
-}
-nv::IOptimizationProfile* profile(Scene& s) {
-  s.output(*s.network->addUnary(s.input("x", {-1, 4}), nv::UnaryOperation::kABS));
-  auto* result = s.builder->createOptimizationProfile();
-  for (const auto select : {nv::OptProfileSelector::kMIN, nv::OptProfileSelector::kOPT, nv::OptProfileSelector::kMAX}) {
-    result->setDimensions("x", select, dims({2, 4}));
-  }
-  s.config->addOptimizationProfile(result);
-  return result;
-}
-nv::ICudaEngine* engine(Scene& s) {
-  network(s);
-  s.config->setBuilderOptimizationLevel(0);
-  s.engine.reset(s.builder->buildEngineWithConfig(*s.network, *s.config));
-  return s.engine.get();
-}
-nv::IExecutionContext* context(Scene& s) {
-  s.context.reset(engine(s)->createExecutionContext());
-  return s.context.get();
-}
-nv::IExecutionContext* contextWithoutMemory(Scene& s) {
-  s.context.reset(engine(s)->createExecutionContext(nv::ExecutionContextAllocationStrategy::kUSER_MANAGED));
-  return s.context.get();
-}
 
 std::string nothing(Scene&) { return {}; }
 
@@ -286,19 +232,6 @@ TEST(Setters, FunctionsThatAddLayers) {
   });
 }
 
-// All matches of the expression's groups 1 and 2 in a file, as "first::second".
-std::set<std::string> named(const std::string& path, const std::string& expression) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.is_open()) << path;
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::regex pattern(expression);
-  std::set<std::string> result;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    result.insert((*at)[1].str() + "::" + (*at)[2].str());
-  }
-  return result;
-}
-
 // The setters that these files walk, against the table of the interface.
 TEST(Setters, AreAllOfTheInterface) {
   std::set<std::string> walked;
@@ -307,28 +240,9 @@ TEST(Setters, AreAllOfTheInterface) {
                        "(?:WALK\\(|WALK_THEN\\(|eachValue<\\w+>\\(\")(I\\w+)(?:, |::)(\\w+)"));
   }
   walked.insert("IBuilderConfig::setTimingCache");  // whose arguments cannot be wrong but by their type
-  // Of these no object is made yet, or the function is another name of one that ILayer has.
-  const std::regex elsewhere(
-      "I(Assertion|DynamicQuantize|Einsum|GridSample|KVCacheUpdate|MoE|NMS|NonZero|OneHot|ReverseSequence|RotaryEmbedding|"
-      "DistCollective|PluginV2|PluginV3|Loop\\w*|TripLimit|Recurrence|Iterator|IfConditional\\w*|Condition|RaggedSoftMax)Layer::.*|"
-      "I\\w+Layer::(setInput|setNbRanks)");
-  std::ifstream table(TENON_LAYOUT_FILE);
-  ASSERT_TRUE(table.is_open()) << TENON_LAYOUT_FILE;
-  const std::regex owner(
-      "^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|IRuntime|IExecutionContext)\":");
-  const std::regex setter("^      \\[\"(set\\w+)\",");
-  std::string current;
-  int seen = 0;
-  for (std::string line; std::getline(table, line);) {
-    std::smatch match;
-    if (line.rfind("  \"", 0) == 0) current = std::regex_search(line, match, owner) ? match[1].str() : "";
-    if (current.empty() || !std::regex_search(line, match, setter)) continue;
-    const std::string name = current + "::" + match[1].str();
-    if (current != "ILayer" && std::regex_match(name, elsewhere)) continue;
-    ++seen;
-    EXPECT_EQ(walked.count(name), 1U) << name << " is walked by no test";
-  }
-  EXPECT_GT(seen, 150);
+  const auto all = interfaceFunctions(std::regex("set\\w+"));
+  for (const auto& name : all) EXPECT_EQ(walked.count(name), 1U) << name << " is walked by no test";
+  EXPECT_GT(all.size(), 150U);
 }
 
 }  // namespace

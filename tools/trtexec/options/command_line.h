@@ -23,9 +23,6 @@ struct CommandLine {
 //! `arguments` without the program's name.
 CommandLine readCommandLine(const std::vector<std::string>& arguments);
 
-//! What flags allow and this device does not do, a line each.
-std::vector<std::string> idleFlags(const BuildOptions& build, bool onHost);
-
 // The pages, all made from the flag table. `version` is the line of --version.
 std::string helpText();
 //! The tables of docs/trtexec.md.

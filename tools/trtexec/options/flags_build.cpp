@@ -73,6 +73,18 @@ std::string upperCase(Text text) {
   return upper;
 }
 
+// Entries +<name> and -<name>, as the name and whether it is switched on.
+std::vector<std::pair<std::string, bool>> readSigned(Text text) {
+  std::vector<std::pair<std::string, bool>> entries;
+  for (const std::string& entry : splitList(text, ',')) {
+    if (entry.empty() || (entry[0] != '+' && entry[0] != '-')) {
+      throw std::invalid_argument(fmt::format("'{}' begins with neither + nor -", entry));
+    }
+    entries.emplace_back(entry.substr(1), entry[0] == '+');
+  }
+  return entries;
+}
+
 void setTacticSources(Context& context, Text text) {
   const TacticSource sources[] = {TacticSource::kCUBLAS,
                                   TacticSource::kCUBLAS_LT,
@@ -80,16 +92,25 @@ void setTacticSources(Context& context, Text text) {
                                   TacticSource::kCUDNN,
                                   TacticSource::kEDGE_MASK_CONVOLUTIONS,
                                   TacticSource::kJIT_CONVOLUTIONS};
-  for (const std::string& entry : splitList(text, ',')) {
-    if (entry.empty() || (entry[0] != '+' && entry[0] != '-')) {
-      throw std::invalid_argument(fmt::format("'{}' begins with neither + nor -", entry));
-    }
-    const size_t choice = readChoice(upperCase(entry.substr(1)), {"CUBLAS", "CUBLAS_LT", "CUBLASLT", "CUDNN",
-                                                                  "EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"});
+  for (const auto& [entry, on] : readSigned(text)) {
+    const size_t choice = readChoice(
+        upperCase(entry), {"CUBLAS", "CUBLAS_LT", "CUBLASLT", "CUDNN", "EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"});
     const uint32_t bit = 1U << static_cast<uint32_t>(sources[choice]);
     BuildOptions& build = context.options.build;
-    (entry[0] == '+' ? build.tacticSourcesOn : build.tacticSourcesOff) |= bit;
-    (entry[0] == '+' ? build.tacticSourcesOff : build.tacticSourcesOn) &= ~bit;
+    (on ? build.tacticSourcesOn : build.tacticSourcesOff) |= bit;
+    (on ? build.tacticSourcesOff : build.tacticSourcesOn) &= ~bit;
+  }
+}
+
+void setPreviewFeatures(Context& context, Text text) {
+  using nvinfer1::PreviewFeature;
+  const PreviewFeature features[] = {PreviewFeature::kPROFILE_SHARING_0806, PreviewFeature::kALIASED_PLUGIN_IO_10_03,
+                                     PreviewFeature::kRUNTIME_ACTIVATION_RESIZE_10_10,
+                                     PreviewFeature::kMULTIDEVICE_RUNTIME_10_16};
+  for (const auto& [entry, on] : readSigned(text)) {
+    const size_t choice = readChoice(
+        entry, {"profileSharing0806", "aliasedPluginIO1003", "runtimeActivationResize", "multiDeviceRuntime"});
+    context.options.build.previewFeatures.emplace_back(features[choice], on);
   }
 }
 
@@ -200,6 +221,21 @@ std::vector<Flag> buildFlags() {
        [](Context& c, Text v) { c.options.build.timingCacheFile = v; }},
       {"--builderOptimizationLevel", "=<0..5>", kBuild, kOn, "how hard the builder searches (default: 3)",
        [](Context& c, Text v) { c.options.build.optimizationLevel = readInt(v, 0, 5); }},
+      {"--preview", "=(+|-)<feature>[,...]", kBuild, kOn,
+       "preview features to switch: profileSharing0806, aliasedPluginIO1003, runtimeActivationResize, multiDeviceRuntime",
+       setPreviewFeatures},
+      {"--tilingOptimizationLevel", "=<0..3>", kBuild, kOn, "how hard the builder searches for tilings (default: 0)",
+       [](Context& c, Text v) {
+         c.options.build.tilingLevel = static_cast<nvinfer1::TilingOptimizationLevel>(readInt(v, 0, 3));
+       }},
+      {"--l2LimitForTiling", "=<bytes>", kBuild, kOn, "most of the L2 cache that tilings may use; -1 for no limit",
+       [](Context& c, Text v) {
+         c.options.build.l2LimitForTiling = v == "-1" ? -1 : static_cast<int64_t>(readSize(v, 1));
+       }},
+      {"--monitorMemory", "", kBuild, kOn, "say during the build how much host memory the process has",
+       [](Context& c, Text) { c.options.build.monitorMemory = true; }},
+      {"--excludeLeanRuntime", "", kBuild, kOn, "put no lean runtime into the engine",
+       [](Context& c, Text) { c.options.build.excludeLeanRuntime = true; }},
       {"--maxTactics", "=<n>", kBuild, kOn, "most tactics to time for each choice; -1 leaves it to the builder",
        [](Context& c, Text v) { c.options.build.maxTactics = readInt(v, -1, kMost); }},
       {"--hardwareCompatibilityLevel", "=none", kBuild, kOn, "the device that builds is the one that runs",

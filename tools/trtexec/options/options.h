@@ -60,6 +60,11 @@ struct BuildOptions {
   //! In the order of the command line, since later entries win.
   std::vector<std::pair<std::string, nvinfer1::DataType>> layerPrecisions;
   std::vector<std::pair<std::string, std::vector<nvinfer1::DataType>>> layerOutputTypes;
+  bool monitorMemory = false;
+  bool excludeLeanRuntime = false;
+  std::vector<std::pair<nvinfer1::PreviewFeature, bool>> previewFeatures;
+  std::optional<nvinfer1::TilingOptimizationLevel> tilingLevel;
+  std::optional<int64_t> l2LimitForTiling;
   nvinfer1::TacticSources tacticSourcesOn = 0;
   nvinfer1::TacticSources tacticSourcesOff = 0;
   bool builderCache = true;

@@ -225,6 +225,8 @@ void setUpConfig(nvinfer1::IBuilderConfig& config, const BuildOptions& options) 
       {options.precisionConstraints == PrecisionConstraints::kObey, BuilderFlag::kOBEY_PRECISION_CONSTRAINTS},
       {!options.builderCache, BuilderFlag::kDISABLE_TIMING_CACHE},
       {!options.compilationCache, BuilderFlag::kDISABLE_COMPILATION_CACHE},
+      {options.monitorMemory, BuilderFlag::kMONITOR_MEMORY},
+      {options.excludeLeanRuntime, BuilderFlag::kEXCLUDE_LEAN_RUNTIME},
       {options.errorOnTimingCacheMiss, BuilderFlag::kERROR_ON_TIMING_CACHE_MISS},
       {options.directIo, BuilderFlag::kDIRECT_IO},
   };
@@ -252,8 +254,19 @@ void setUpConfig(nvinfer1::IBuilderConfig& config, const BuildOptions& options) 
   if (options.maxAuxStreams && *options.maxAuxStreams >= 0) {
     config.setMaxAuxStreams(*options.maxAuxStreams);
   }
+  for (const auto& [feature, on] : options.previewFeatures) {
+    config.setPreviewFeature(feature, on);
+  }
+  if (options.tilingLevel) {
+    config.setTilingOptimizationLevel(*options.tilingLevel);
+  }
+  if (options.l2LimitForTiling && !config.setL2LimitForTiling(*options.l2LimitForTiling)) {
+    throw Failure("--l2LimitForTiling: the builder does not take {} bytes", *options.l2LimitForTiling);
+  }
   if (options.tacticSourcesOn != 0 || options.tacticSourcesOff != 0) {
-    const auto sources = (config.getTacticSources() | options.tacticSourcesOn) & ~options.tacticSourcesOff;
+    // A builder that nobody restricts takes from every source, although the getter does not list all of them.
+    constexpr nvinfer1::TacticSources kAll = (1U << nvinfer1::EnumMax<nvinfer1::TacticSource>()) - 1;
+    const auto sources = kAll & ~options.tacticSourcesOff;
     if (!config.setTacticSources(sources)) {
       throw Failure("--tacticSources: the builder does not accept this set of sources");
     }

@@ -1,7 +1,6 @@
 // One run of the tool, from options to report: get an engine, show it, measure it, report.
 #include "session.h"
 
-#include "../options/command_line.h"
 #include "../options/values.h"
 #include "../report/exports.h"
 #include "../report/performance.h"
@@ -146,11 +145,6 @@ void runSession(const Options& options) {
   selectDevice(options.system.device);
   info("TensorRT version: {}.{}.{}", getInferLibMajorVersion(), getInferLibMinorVersion(), getInferLibPatchVersion());
   loadStaticPlugins(options.system);
-  if (options.build.loadEngine.empty()) {
-    for (const std::string& line : idleFlags(options.build, computesOnHost())) {
-      warn("{}", line);
-    }
-  }
   if (options.inference.timeDeserialize) {
     timeOnly(options);
     return;

@@ -17,7 +17,14 @@ class NormalizationLayer final
   uint32_t getAxes() const noexcept override { return axes_; }
   void setNbGroups(int64_t nbGroups) noexcept override { set(groups_, nbGroups); }
   int64_t getNbGroups() const noexcept override { return groups_; }
-  void setComputePrecision(nv::DataType type) noexcept override { setEnum("setComputePrecision", precision_, type); }
+  void setComputePrecision(nv::DataType type) noexcept override {
+    guarded(reporter(), "INormalizationLayer::setComputePrecision", [&] {
+      const auto wanted = checkedEnum(type, fmt::format("layer '{}': value", name()));
+      if (wanted != precision_)
+        noEffect(reporter(), "INormalizationLayer::setComputePrecision", "mean and variance are computed in FP32");
+      set(precision_, wanted);
+    });
+  }
   nv::DataType getComputePrecision() const noexcept override { return precision_; }
   bool isV2() const noexcept override { return variant() == kVariantV2; }
 
