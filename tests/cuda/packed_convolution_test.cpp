@@ -137,7 +137,7 @@ TEST(PackedRefusals, SayWhy) {
   EXPECT_EQ(refusal({{1, 3, 9, 9}, {3, 1, 3, 3}, {1, 1}, {1, 1}}, 3, {}), "3 groups");
   EXPECT_EQ(refusal({{1, 3, 9, 9}, {4, 3, 3, 3}, {1, 1}, {1, 1}}, 1, {2, 2}), "dilations");
   EXPECT_EQ(refusal({{1, 3, 64, 64}, {4, 3, 16, 16}, {16, 16}, {0, 0}}, 1, {}),
-            "blocks of 768 values; at most 64 are supported");
+            "space-to-depth blocks of 768 values; at most 64 are supported");
   EXPECT_EQ(refusal({{1, 3, 9, 9}, {4, 3, 1, 1}, {1, 1}, {0, 0}}, 1, {}), "the window is one space-to-depth block");
   EXPECT_EQ(refusal({{1, 3, 9}, {4, 3, 3}, {1, 1}, {0, 0}}, 1, {}).substr(0, 1), "1");
 }
