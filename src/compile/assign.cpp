@@ -31,7 +31,7 @@ constexpr double kMuchLess = 0.05;
 class Assigner {
  public:
   Assigner(Graph& graph, const SymbolValues& symbols, OptionSource& source, const BuildOptions& options)
-      : graph_(graph), symbols_(symbols), source_(source), options_(options), uses_(graph.allUses()) {}
+      : graph_(graph), symbols_(symbols), source_(source), options_(options), wanted_(graph.valueCount()) {}
 
   Assignment run() {
     collect();
@@ -147,6 +147,7 @@ class Assigner {
 
   void start(Layout preferred) {
     chosen_.assign(perNode_.size(), 0);
+    wanted_.assign(graph_.valueCount(), {});
     for (size_t n = 0; n < perNode_.size(); ++n) {
       const auto score = [&](const Option& o) {
         const auto& outs = o.candidate.outputs;
@@ -155,7 +156,24 @@ class Assigner {
       for (size_t k = 1; k < perNode_[n].size(); ++k) {
         if (score(perNode_[n][k]) < score(perNode_[n][chosen_[n]])) chosen_[n] = k;
       }
+      want(n, 1);
     }
+  }
+
+  // Counts what a node's option wants of its operands, or takes it back.
+  void want(size_t n, int change) {
+    const auto& inputs = graph_.node(graph_.order()[n]).inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      auto& formats = wanted_[inputs[i]];
+      if ((formats[option(n).candidate.inputs[i]] += change) == 0) formats.erase(option(n).candidate.inputs[i]);
+    }
+  }
+
+  void choose(size_t n, size_t k) {
+    if (chosen_[n] == k) return;
+    want(n, -1);
+    chosen_[n] = k;
+    want(n, 1);
   }
 
   const Option& option(size_t n) const { return perNode_[n][chosen_[n]]; }
@@ -195,14 +213,15 @@ class Assigner {
   // Reformats of one value towards all its consumers, each format once.
   double consumersCost(ValueId id) {
     const Layout have = formatOf(id);
-    std::set<Layout> wanted;
-    for (const auto& use : uses_[id]) {
-      wanted.insert(option(position_.at(use.node)).candidate.inputs[static_cast<size_t>(use.input)]);
-    }
-    if (graph_.isOutput(id)) wanted.insert(graph_.value(id).constraints.layout());
-    double cost = 0;
-    for (const Layout to : wanted) cost += reformatSeconds(id, have, to);
-    return cost;
+    const auto costOf = [&](const std::map<Layout, int>& wanted) {
+      double cost = 0;
+      for (const auto& [to, count] : wanted) cost += reformatSeconds(id, have, to);
+      return cost;
+    };
+    if (!graph_.isOutput(id)) return costOf(wanted_[id]);
+    auto wanted = wanted_[id];
+    ++wanted[graph_.value(id).constraints.layout()];
+    return costOf(wanted);
   }
 
   double localCost(size_t n) {
@@ -223,14 +242,14 @@ class Assigner {
         const size_t before = best;
         for (size_t k = 0; k < perNode_[n].size(); ++k) {
           if (k == before || !isAllowed(perNode_[n][k])) continue;
-          chosen_[n] = k;
+          choose(n, k);
           const double cost = localCost(n);
           if (cost < bestCost) {
             bestCost = cost;
             best = k;
           }
         }
-        chosen_[n] = best;
+        choose(n, best);
         changed = changed || best != before;
       }
       if (!changed) return;
@@ -341,7 +360,7 @@ class Assigner {
   const SymbolValues& symbols_;
   OptionSource& source_;
   const BuildOptions& options_;
-  std::vector<std::vector<graph::Use>> uses_;
+  std::vector<std::map<Layout, int>> wanted_;  // by value: how many nodes want it in which format, as chosen now
   std::vector<std::vector<Option>> perNode_;
   std::vector<Problem> problems_;
   std::map<NodeId, size_t> position_;

@@ -14,6 +14,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/quantize.h"
 #include "ops/op/reduce.h"
+#include "ops/scalar_facts.h"
 
 namespace tenon::compile {
 namespace {
@@ -33,14 +34,7 @@ bool isSensitive(const ops::Operator& op) {
   if (const auto* reduce = op.as<ops::Reduce>())
     return reduce->op == ops::ReduceOp::kSum || reduce->op == ops::ReduceOp::kProd;
   const auto* pointwise = op.as<ops::Pointwise>();
-  if (pointwise == nullptr) return false;
-  constexpr ScalarOp kSensitive[] = {ScalarOp::k_exp,   ScalarOp::k_pow, ScalarOp::k_log,  ScalarOp::k_rsqrt,
-                                     ScalarOp::k_recip, ScalarOp::k_tan, ScalarOp::k_sinh, ScalarOp::k_cosh,
-                                     ScalarOp::k_mod,   ScalarOp::k_fmod};
-  return std::any_of(
-      pointwise->expr.instructions.begin(), pointwise->expr.instructions.end(), [&](const auto& instruction) {
-        return std::find(std::begin(kSensitive), std::end(kSensitive), instruction.op) != std::end(kSensitive);
-      });
+  return pointwise != nullptr && !ops::isSafeInHalf(pointwise->expr);
 }
 
 // Casts to f32 inside an expression mean "to the type of the network's floating values". A product's gelu takes its

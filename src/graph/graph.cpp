@@ -6,37 +6,53 @@
 #include "core/error.h"
 
 namespace tenon::graph {
+namespace {
+
+struct Earlier {
+  const NodeOrder& order;
+  bool operator()(const Use& a, const Use& b) const {
+    return a.node == b.node ? a.input < b.input : order.isBefore(a.node, b.node);
+  }
+};
+
+}  // namespace
 
 std::string Graph::uniqueName(std::string_view wanted) {
-  std::string name(wanted.empty() ? fmt::format("v{}", values_.size()) : std::string(wanted));
-  for (int suffix = 1; names_.contains(name); ++suffix) {
-    name = fmt::format("{}_{}", wanted.empty() ? fmt::format("v{}", values_.size()) : std::string(wanted), suffix);
-  }
-  return name;
+  std::string name = wanted.empty() ? fmt::format("v{}", values_.size()) : std::string(wanted);
+  if (!names_.contains(name)) return name;
+  int& suffix = suffixes_[name];
+  std::string suffixed;
+  do {
+    suffixed = fmt::format("{}_{}", name, ++suffix);
+  } while (names_.contains(suffixed));
+  return suffixed;
+}
+
+ValueId Graph::addValue(Value value) {
+  const auto id = static_cast<ValueId>(values_.size());
+  names_.emplace(value.name, id);
+  values_.push_back(std::move(value));
+  uses_.emplace_back();
+  isOutput_.push_back(false);
+  return id;
 }
 
 ValueId Graph::addInput(std::string_view name, ops::TensorType type) {
   checkUser(!names_.contains(std::string(name)), "graph input '{}': another value has this name", name);
-  const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.name = uniqueName(name);
   value.type = std::move(type);
   value.isInput = true;
-  names_.emplace(value.name, id);
-  values_.push_back(std::move(value));
-  inputs_.push_back(id);
-  return id;
+  inputs_.push_back(addValue(std::move(value)));
+  return inputs_.back();
 }
 
 ValueId Graph::addConstant(ConstantPtr constant, std::string_view name) {
-  const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.name = uniqueName(name.empty() ? std::string_view(constant->weights()) : name);
   value.type = constant->type();
   value.constant = std::move(constant);
-  names_.emplace(value.name, id);
-  values_.push_back(std::move(value));
-  return id;
+  return addValue(std::move(value));
 }
 
 std::vector<ops::TensorType> Graph::inputTypes(const std::vector<ValueId>& inputs) const {
@@ -51,18 +67,17 @@ NodeId Graph::addNode(ops::Operator op, std::string_view name, std::vector<Value
   const auto id = static_cast<NodeId>(nodes_.size());
   Node node{std::move(op), std::string(name), std::move(origins), std::move(inputs), {}, {}};
   for (size_t i = 0; i < types.size(); ++i) {
-    const auto valueId = static_cast<ValueId>(values_.size());
     Value value;
     value.name = uniqueName(i < outputNames.size() ? outputNames[i] : std::string());
     value.type = std::move(types[i]);
     value.producer = id;
     value.producerOutput = static_cast<int>(i);
-    names_.emplace(value.name, valueId);
-    values_.push_back(std::move(value));
-    node.outputs.push_back(valueId);
+    node.outputs.push_back(addValue(std::move(value)));
   }
+  const size_t inputCount = node.inputs.size();
   nodes_.push_back(std::move(node));
-  order_.push_back(id);
+  order_.append(id);
+  for (size_t i = 0; i < inputCount; ++i) addUse({id, static_cast<int>(i)});
   return id;
 }
 
@@ -75,6 +90,7 @@ ValueId Graph::add(ops::Operator op, std::string_view name, std::vector<ValueId>
 void Graph::addOutput(ValueId value, std::string_view name) {
   checkInternal(value < values_.size(), "graph output {}: no such value", value);
   outputs_.push_back(value);
+  isOutput_[value] = true;
   outputNames_.emplace_back(name.empty() ? std::string_view(values_[value].name) : name);
 }
 
@@ -96,26 +112,49 @@ void Graph::renameValue(ValueId id, std::string_view name) {
   value.name = name;
 }
 
-bool Graph::isOutput(ValueId id) const { return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end(); }
-
-std::vector<Use> Graph::uses(ValueId id) const {
-  std::vector<Use> result;
-  for (const NodeId nodeId : order_) {
-    const auto& inputs = nodes_[nodeId].inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] == id) result.push_back({nodeId, static_cast<int>(i)});
-    }
-  }
-  return result;
+void Graph::addUse(Use use) {
+  auto& uses = uses_[nodes_[use.node].inputs[static_cast<size_t>(use.input)]];
+  uses.insert(std::upper_bound(uses.begin(), uses.end(), use, Earlier{order_}), use);
 }
 
-std::vector<std::vector<Use>> Graph::allUses() const {
-  std::vector<std::vector<Use>> result(values_.size());
-  for (const NodeId nodeId : order_) {
-    const auto& inputs = nodes_[nodeId].inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) result[inputs[i]].push_back({nodeId, static_cast<int>(i)});
+void Graph::removeUse(Use use) {
+  auto& uses = uses_[nodes_[use.node].inputs[static_cast<size_t>(use.input)]];
+  uses.erase(std::lower_bound(uses.begin(), uses.end(), use, Earlier{order_}));
+}
+
+void Graph::setInput(Use use, ValueId value) {
+  removeUse(use);
+  nodes_[use.node].inputs[static_cast<size_t>(use.input)] = value;
+  addUse(use);
+}
+
+void Graph::moveBefore(NodeId place, NodeId id) {
+  const auto count = static_cast<int>(nodes_[id].inputs.size());
+  for (int i = 0; i < count; ++i) removeUse({id, i});
+  order_.erase(id);
+  order_.insertBefore(place, id);
+  for (int i = 0; i < count; ++i) addUse({id, i});
+}
+
+int Graph::removeUnused(std::vector<NodeId> candidates) {
+  int removed = 0;
+  while (!candidates.empty()) {
+    const NodeId id = candidates.back();
+    candidates.pop_back();
+    if (id == kNone || !order_.contains(id)) continue;
+    const auto& node = nodes_[id];
+    const bool isUsed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId output) { return !uses_[output].empty() || isOutput_[output]; });
+    if (isUsed || node.op.facts().sideEffects) continue;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      removeUse({id, static_cast<int>(i)});
+      candidates.push_back(values_[node.inputs[i]].producer);
+    }
+    for (const ValueId output : node.outputs) names_.erase(values_[output].name);
+    order_.erase(id);
+    ++removed;
   }
-  return result;
+  return removed;
 }
 
 std::optional<ValueId> Graph::findValue(std::string_view name) const {
@@ -124,10 +163,6 @@ std::optional<ValueId> Graph::findValue(std::string_view name) const {
   return found->second;
 }
 
-int removeDeadNodes(Graph& graph) {
-  const size_t before = graph.order().size();
-  Patch(graph).commit();
-  return static_cast<int>(before - graph.order().size());
-}
+int removeDeadNodes(Graph& graph) { return graph.removeUnused(graph.order()); }
 
 }  // namespace tenon::graph

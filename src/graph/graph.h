@@ -13,12 +13,12 @@
 
 #include "core/layout.h"
 #include "graph/constant.h"
+#include "graph/node_order.h"
 #include "ops/operator.h"
 
 namespace tenon::graph {
 
 using ValueId = uint32_t;
-using NodeId = uint32_t;
 constexpr uint32_t kNone = UINT32_MAX;
 
 // What the user or a pass demands of a value; carried through every patch.
@@ -91,7 +91,9 @@ class Graph {
   void renameValue(ValueId value, std::string_view name);
 
   const std::string& name() const noexcept { return name_; }
-  const std::vector<NodeId>& order() const noexcept { return order_; }  // live nodes, topological
+  const std::vector<NodeId>& order() const noexcept { return order_.nodes(); }  // live nodes, topological
+  bool contains(NodeId id) const noexcept { return order_.contains(id); }       // false: removed
+  bool isBefore(NodeId a, NodeId b) const { return order_.isBefore(a, b); }     // of live nodes
   const Node& node(NodeId id) const { return nodes_.at(id); }
   Node& node(NodeId id) { return nodes_.at(id); }  // name, origins, device may be set; edges change by Patch only
   const Value& value(ValueId id) const { return values_.at(id); }
@@ -101,9 +103,11 @@ class Graph {
   const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
   const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
   const std::string& outputName(size_t i) const { return outputNames_.at(i); }
-  bool isOutput(ValueId id) const;
-  std::vector<Use> uses(ValueId id) const;        // in order of nodes
-  std::vector<std::vector<Use>> allUses() const;  // indexed by value, one walk
+  bool isOutput(ValueId id) const { return isOutput_.at(id); }
+  // Kept with every edit, those of a patch that is not committed yet included; in order of nodes. An edit ends a
+  // reference.
+  const std::vector<Use>& uses(ValueId id) const { return uses_.at(id); }
+  const std::vector<std::vector<Use>>& allUses() const noexcept { return uses_; }  // indexed by value
   const std::multimap<std::string, SymbolSource>& symbols() const noexcept { return symbols_; }
   std::optional<ValueId> findValue(std::string_view name) const;
 
@@ -112,23 +116,36 @@ class Graph {
 
  private:
   friend class Patch;
+  friend int removeDeadNodes(Graph& graph);
+  ValueId addValue(Value value);
   void takeOutput(ValueId old, ValueId replacement);
   std::string uniqueName(std::string_view wanted);
+  void addUse(Use use);
+  void removeUse(Use use);
+  void setInput(Use use, ValueId value);
+  void moveBefore(NodeId place, NodeId id);
+  // Of the given nodes those without a use, then those whose only users they were, and so on; side effects stay.
+  // Returns how many went.
+  int removeUnused(std::vector<NodeId> candidates);
   std::string name_;
   // By id, in deques: a reference to a node or value stays good while others are added.
   std::deque<Node> nodes_;  // removed nodes stay as empty slots, out of order_
   std::deque<Value> values_;
-  std::vector<NodeId> order_;
+  NodeOrder order_;
+  std::vector<std::vector<Use>> uses_;  // by value
+  std::vector<bool> isOutput_;          // by value
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> outputNames_;  // beside outputs_
   std::map<std::string, ValueId, std::less<>> names_;
+  std::map<std::string, int, std::less<>> suffixes_;  // the last one given to a name that was taken
   std::multimap<std::string, SymbolSource> symbols_;
 };
 
 // One edit: new nodes, values that take the place of others, nodes that go. Nothing changes before commit(), which
 // checks that each replacement has the type and shape of what it replaces, carries names of network outputs, origins,
-// and constraints over, removes the nodes that are then unused (side effects stay) and keeps the order topological.
+// and constraints over, removes the nodes that are then unused (side effects stay) and keeps the order topological. It
+// looks at what the edit touches, not at the whole graph.
 class Patch {
  public:
   explicit Patch(Graph& graph) : graph_(graph) {}
@@ -140,11 +157,15 @@ class Patch {
   void replace(ValueId old, ValueId replacement);
   // Replaces one use only.
   void replaceUse(Use use, ValueId replacement);
-  void
-  commit();  // throws InternalError when a replacement does not fit (the graph then keeps its edges) or makes a cycle
+  // Throws InternalError when a replacement does not fit (the graph then keeps its edges) or makes a cycle.
+  void commit();
+  void discard();  // the nodes that were added go again
 
  private:
-  void reorder();
+  void checkReplacements();
+  std::vector<std::pair<Use, ValueId>> redirections() const;
+  void moveOutputs();
+  void placeInputs(NodeId root);
   Graph& graph_;
   std::vector<std::pair<ValueId, ValueId>> replacements_;
   std::vector<std::pair<Use, ValueId>> useReplacements_;

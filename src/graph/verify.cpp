@@ -41,6 +41,25 @@ void verifyNode(const Graph& graph, NodeId id, const std::vector<bool>& known) {
   }
 }
 
+// The uses that the graph keeps are those that its nodes make.
+void verifyUses(const Graph& graph) {
+  std::vector<size_t> seen(graph.valueCount(), 0);
+  for (const NodeId id : graph.order()) {
+    const auto& inputs = graph.node(id).inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto& uses = graph.uses(inputs[i]);
+      const size_t at = seen[inputs[i]]++;
+      checkInternal(at < uses.size() && uses[at].node == id && uses[at].input == static_cast<int>(i),
+                    "verify: '{}' does not know that node '{}' reads it", graph.value(inputs[i]).name,
+                    graph.node(id).name);
+    }
+  }
+  for (ValueId id = 0; id < graph.valueCount(); ++id) {
+    checkInternal(seen[id] == graph.uses(id).size(), "verify: '{}' has {} uses, {} are noted", graph.value(id).name,
+                  seen[id], graph.uses(id).size());
+  }
+}
+
 }  // namespace
 
 void verify(const Graph& graph) {
@@ -59,6 +78,7 @@ void verify(const Graph& graph) {
       known[output] = true;
     }
   }
+  verifyUses(graph);
   for (const ValueId output : graph.outputs()) {
     checkInternal(output < known.size() && known[output], "verify: output '{}' is not computed",
                   graph.value(output).name);

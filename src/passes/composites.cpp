@@ -6,7 +6,8 @@
 #include "ops/op/composite.h"
 #include "ops/op/convolution.h"
 #include "ops/op/pointwise.h"
-#include "passes/match.h"
+#include "passes/common/match.h"
+#include "passes/device.h"
 
 namespace tenon::passes {
 namespace {
@@ -146,18 +147,18 @@ namespace {
 struct Join {
   std::string_view name;
   int (*run)(Graph& graph, const Pays& pays);
-  std::string_view device;  // that has kernels for it
+  DeviceKind device;  // that has kernels for it
 };
 constexpr Join kJoins[] = {
-    {"join_branches", &joinBranches, "cpu"},
-    {"join_cast", &joinCast, "cuda"},
+    {"join_branches", &joinBranches, DeviceKind::kCpu},
+    {"join_cast", &joinCast, DeviceKind::kGpu},
 };
 
 }  // namespace
 
 void runJoins(Graph& graph, const Options& options, const Pays& pays) {
   for (const auto& join : kJoins) {
-    if (join.device != options.device || isDisabled(join.name)) continue;
+    if (join.device != factsOf(options.device).kind || isDisabled(join.name)) continue;
     const int edits = join.run(graph, pays);
     if (edits == 0) continue;
     graph::verify(graph);

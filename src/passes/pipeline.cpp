@@ -15,98 +15,66 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "graph/bad_constant.h"
-#include "passes/align_products.h"
-#include "passes/attention_heads.h"
-#include "passes/find_attention.h"
-#include "passes/find_normalizations.h"
-#include "passes/fold_affine.h"
-#include "passes/fold_constants.h"
-#include "passes/fold_padding.h"
-#include "passes/fold_shuffle.h"
-#include "passes/fuse_concat.h"
-#include "passes/fuse_epilogue.h"
-#include "passes/fuse_outputs.h"
-#include "passes/fuse_pointwise.h"
-#include "passes/fuse_prologue.h"
-#include "passes/gather_rows.h"
-#include "passes/group_queries.h"
-#include "passes/hoist_pointwise.h"
-#include "passes/hoist_slices.h"
-#include "passes/join_skip.h"
-#include "passes/literals.h"
-#include "passes/merge_affine.h"
-#include "passes/merge_constants.h"
-#include "passes/merge_equal.h"
-#include "passes/merge_movement.h"
-#include "passes/merge_products.h"
-#include "passes/merge_reductions.h"
-#include "passes/merge_slices.h"
-#include "passes/narrow_masks.h"
-#include "passes/pack_attention.h"
-#include "passes/patch_products.h"
-#include "passes/remove_noops.h"
-#include "passes/rewrite.h"
+#include "pass_functions.h"
 #include "passes/run_first.h"
-#include "passes/simplify_gathers.h"
-#include "passes/simulate_quantization.h"
-#include "passes/sink_rows.h"
-#include "passes/sink_transposes.h"
-#include "passes/sink_windows.h"
-#include "passes/thin_windows.h"
 
 namespace tenon::passes {
 namespace {
 
-int deadCode(graph::Graph& graph, const Options&) { return graph::removeDeadNodes(graph); }
-
-// A table, with the reason beside each row.
-// clang-format off
+// clang-format off: a table, with the reason for the place beside each row
+#define PASS(file) #file, &pass_##file
 constexpr Pass kPipeline[] = {
-    {"dead_code", &deadCode},                // nothing that nobody needs is looked at by the others
-    {"fold_constants", &foldConstants},      // shape arithmetic and weights' preparation become constants
-    {"remove_noops", &removeNoops},          // identities hide neighbours from each other
-    {"simplify_gathers", &simplifyGathers},  // what is picked by known indices is movement
-    {"merge_equal", &mergeEqual},            // so that what reads one tensor in one way is seen as such
-    {"merge_movement", &mergeMovement},      // chains of transposes and reshapes become one or none
-    {"patch_products", &patchProducts},      // whose pixels are made rows as the network writes it
-    {"merge_slices", &mergeSlices},          // and those of slices and concatenations
-    {"fold_shuffle", &foldShuffle},          // needs the reshapes around a transpose as the network has them
-    {"merge_reductions", &mergeReductions},  // one form of global pooling
-    {"simulate_quantization", &simulateQuantization},  // scales are operands, which may be numbers
-    {"literals", &literals},                 // expressions show their numbers to the equations ...
-    {"rewrite", &rewrite},                   // ... of rules/: canonical forms for what follows
-    {"merge_constants", &mergeConstants},          // while sums are single nodes
-    {"find_normalizations", &findNormalizations},  // while their parts are single nodes
-    {"find_attention", &findAttention},            // before its transposes move into the products
-    {"group_queries", &groupQueries},              // while what repeats keys is as it is written
-    {"attention_heads", &attentionHeads},          // and with what splits heads as it is written
-    {"sink_rows", &sinkRows},                // what moves whole rows goes behind the products of rows
-    {"hoist_slices", &hoistSlices},          // rows that nobody reads
-    {"join_skip", &joinSkip},                // residual sums, before products take them
-    {"hoist_pointwise", &hoistPointwise},    // scalar work comes to stand behind the contractions ...
-    {"sink_windows", &sinkWindows},          // ... or in front of what would only repeat it
-    {"sink_transposes", &sinkTransposes},    // ... and transposes meet each other
-    {"thin_windows", &thinWindows},          // while weights are those of the network
-    {"fold_padding", &foldPadding},          // padding slices go into the windows behind them
-    {"fold_affine", &foldAffine},            // scales and shifts go into the weights before them ...
-    {"merge_affine", &mergeAffine},          // ... and into those of the products behind them ...
-    {"fuse_pointwise", &fusePointwise},      // ... so that only what cannot be folded is computed; in one node
-    {"merge_affine", &mergeAffine},          // scales and shifts that met
-    {"rewrite", &rewrite},                   // activations that were written out are whole now
-    {"fuse_epilogue", &fuseEpilogue},        // what is left behind a contraction becomes its epilogue
-    {"narrow_masks", &narrowMasks},          // when the mask is one node
-    {"pack_attention", &packAttention},      // products with their biases, which must be alike
-    {"merge_products", &mergeProducts},      // those that are not attention's
-    {"align_products", &alignProducts},      // weights are as they stay
-    {"fold_constants", &foldConstants},      // what the folds left behind
-    {"fuse_prologue", &fusePrologue},        // hides what it joins from the others, as does ...
-    {"fuse_concat", &fuseConcat},            // ... what copies parts anyway, ...
-    {"gather_rows", &gatherRows},            // ... tables in place of movement that others see through, and ...
-    {"fuse_outputs", &fuseOutputs},          // ... this, which leaves a tensor to be written
+    {PASS(dead_code), When::kAlways, On::kAll},           // nothing that nobody needs is looked at by the others
+    {PASS(fold_constants), When::kAlways, On::kAll},      // shape arithmetic and weights' preparation become constants
+    {PASS(remove_noops), When::kAlways, On::kAll},        // identities hide neighbours from each other
+    {PASS(simplify_gathers), When::kAlways, On::kAll},    // what is picked by known indices is movement
+    {PASS(merge_equal), When::kAlways, On::kAll},         // so that what reads one tensor in one way is seen as such
+    {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none
+    {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
+    {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
+    {PASS(fold_shuffle), When::kAlways, On::kCpu},      // needs the reshapes around a transpose as the network has them
+    {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
+    {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers
+    {PASS(inline_scalars), When::kAlways, On::kAll},         // expressions show their numbers to the equations ...
+    {PASS(rewrite), When::kAlways, On::kAll},                // ... of rules/: canonical forms for what follows
+    {PASS(merge_constants), When::kAlways, On::kAll},        // while sums are single nodes
+    {PASS(find_normalizations), When::kAlways, On::kAll},    // while their parts are single nodes
+    {PASS(find_attention), When::kAlways, On::kAll},         // before its transposes move into the products
+    {PASS(group_queries), When::kAlways, On::kAll},          // while what repeats keys is as it is written
+    {PASS(attention_heads), When::kAlways, On::kAll},        // and with what splits heads as it is written
+    {PASS(sink_rows), When::kAlways, On::kAll},              // what moves whole rows goes behind the products of rows
+    {PASS(hoist_slices), When::kAlways, On::kAll},           // rows that nobody reads
+    {PASS(fuse_add_norm), When::kAlways,
+     On::kGpu},  // residual sums, before products take them; those of a CPU are faster in the products
+    {PASS(hoist_pointwise), When::kAlways, On::kAll},  // scalar work comes to stand behind the contractions ...
+    {PASS(sink_windows), When::kAlways, On::kAll},     // ... or in front of what would only repeat it
+    {PASS(sink_transposes), When::kAlways, On::kAll},  // ... and transposes meet each other
+    {PASS(detect_dilation), When::kAlways,
+     On::kCpu},  // while weights are those of the network; worth it where taps are computed one by one
+    {PASS(fold_padding), When::kAlways, On::kAll},    // padding slices go into the windows behind them
+    {PASS(fold_affine), When::kAlways, On::kAll},     // scales and shifts go into the weights before them ...
+    {PASS(merge_affine), When::kAlways, On::kAll},    // ... and into those of the products behind them ...
+    {PASS(fuse_pointwise), When::kAlways, On::kAll},  // ... so that only what cannot be folded is computed; in one node
+    {PASS(merge_affine), When::kAlways, On::kAll},    // scales and shifts that met
+    {PASS(rewrite), When::kAlways, On::kAll},         // activations that were written out are whole now
+    {PASS(fuse_epilogue), When::kAlways, On::kAll},   // what is left behind a contraction becomes its epilogue
+    {PASS(narrow_masks), When::kAlways, On::kAll},    // when the mask is one node
+    {PASS(pack_attention), When::kAlways, On::kAll},  // products with their biases, which must be alike
+    {PASS(merge_products), When::kAlways, On::kAll},  // those that are not attention's
+    {PASS(align_products), When::kAlways, On::kGpu},  // weights are as they stay
+    {PASS(fold_constants), When::kAlways, On::kAll},  // what the folds left behind
+    {PASS(fuse_prologue), When::kLast, On::kAll},     // hides what it joins from the others, as does ...
+    {PASS(fuse_concat), When::kLast, On::kGpu},       // ... what copies parts anyway, ...
+    {PASS(gather_rows), When::kLast, On::kGpu},   // ... tables in place of movement that others see through, and ...
+    {PASS(fuse_outputs), When::kLast, On::kAll},  // ... this, which leaves a tensor to be written
 };
+#undef PASS
 // clang-format on
 
-constexpr size_t kLastPasses = 4;  // of the table, that run only when the others have nothing left to do
+constexpr bool isInPipeline(std::string_view file) {
+  return std::any_of(std::begin(kPipeline), std::end(kPipeline), [&](const Pass& pass) { return pass.name == file; });
+}
+static_assert(std::all_of(std::begin(kPassFiles), std::end(kPassFiles), isInPipeline), "a pass has no row above");
 
 constexpr int kRounds = 8;  // the pipeline repeats until nothing changes; a pass may open the way for an earlier one
 
@@ -185,8 +153,13 @@ void reportUnknownNames(Log& log) {
 
 std::span<const Pass> pipeline() { return kPipeline; }
 
+bool isFor(const Pass& pass, std::string_view device) {
+  if (pass.on == On::kAll) return true;
+  return factsOf(device).kind == (pass.on == On::kGpu ? DeviceKind::kGpu : DeviceKind::kCpu);
+}
+
 int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
-  return runOn(pass, graph, graph::Graph(graph), options);
+  return isFor(pass, options.device) ? runOn(pass, graph, graph::Graph(graph), options) : 0;
 }
 
 namespace {
@@ -203,9 +176,9 @@ void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
   for (int round = 0; round < kRounds; ++round) {
     int changes = 0;
     for (const auto& pass : kPipeline) {
-      const bool isLast = &pass >= std::end(kPipeline) - kLastPasses;
       if (done >= limit) return;
-      if (isDisabled(pass.name) || (isLast && (changes > 0 || !isWhole))) continue;
+      if (isDisabled(pass.name) || !isFor(pass, options.device)) continue;
+      if (pass.when == When::kLast && (changes > 0 || !isWhole)) continue;
       int& idleAt = idle.try_emplace(pass.run, -1).first->second;
       if (idleAt == done) continue;  // it would find nothing again
       const int edits = runOn(pass, graph, before, options);

@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "graph/graph.h"
+#include "passes/device.h"
 
 namespace tenon::passes {
 
@@ -20,17 +21,28 @@ struct Options {
   std::function<bool(const ops::Operator& op, std::span<const ops::TensorType> inputs)> computes;
 };
 
+enum class When : uint8_t {
+  kAlways,
+  kLast,  // where the others, in a whole round, had nothing left to do: no other looks into what such a pass makes
+};
+enum class On : uint8_t { kAll, kGpu, kCpu };  // kinds of devices that gain by it
+
 // A pass is deterministic and idempotent, changes the graph through patches only and returns the number of edits.
 struct Pass {
-  std::string_view name;
+  std::string_view name;  // its file's
   int (*run)(graph::Graph& graph, const Options& options);
+  When when = When::kAlways;
+  On on = On::kAll;
 };
 
 std::span<const Pass> pipeline();
 
-// Runs one pass, verifies and returns the number of edits. When the pass throws or breaks the graph, InternalError: the
-// graph before it is then in a file (in TENON_DUMP or the folder for temporary files), and the error says how to repeat
-// it.
+// Whether a pass runs for a kind of device.
+bool isFor(const Pass& pass, std::string_view device);
+
+// Runs one pass where it is for the options' device, verifies and returns the number of edits. When the pass throws or
+// breaks the graph, InternalError: the graph before it is then in a file (in TENON_DUMP or the folder for temporary
+// files), and the error says how to repeat it.
 int runPass(const Pass& pass, graph::Graph& graph, const Options& options);
 
 // Whether TENON_DISABLE names the pass, or a stage of the build that may be left out like one.

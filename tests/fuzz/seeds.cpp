@@ -10,7 +10,7 @@
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "graph/graph.h"
-#include "passes/rewrite.h"
+#include "passes/common/scalar_rules.h"
 #include "plan/file.h"
 #include "runtime/engine.h"
 #include "seed_models.h"

@@ -167,6 +167,78 @@ TEST(Patch, RefusesWhatDoesNotFit) {
   EXPECT_EQ(text(graph), before);
 }
 
+TEST(Patch, DiscardedLeavesNothing) {
+  Graph graph = parse(kChain);
+  const std::string before = text(graph);
+  Patch patch(graph);
+  patch.add(pointwise("abs(x0)"), "unused", {graph.inputs()[0]}, {});
+  EXPECT_EQ(graph.uses(graph.inputs()[0]).size(), 2u);
+  patch.discard();
+  EXPECT_EQ(graph.uses(graph.inputs()[0]).size(), 1u);
+  EXPECT_EQ(text(graph), before);
+  verify(graph);
+}
+
+// What is added stands behind everything until its reader asks for it; what that needs comes along.
+TEST(Patch, MovesWhatIsReadInFrontOfItsReader) {
+  Graph graph = parse(kChain);
+  const ValueId a = *graph.findValue("a");
+  Patch patch(graph);
+  const ValueId first = patch.add(pointwise("abs(x0)"), "first", {a}, {});
+  const ValueId second = patch.add(pointwise("exp(x0)"), "second", {first}, {});
+  patch.add(pointwise("exp(x0)"), "nobody's", {first}, {});
+  patch.replaceUse({nodeNamed(graph, "relu"), 0}, second);
+  patch.commit();
+  verify(graph);
+  std::string names;
+  for (const NodeId id : graph.order()) names += graph.node(id).name + " ";
+  EXPECT_EQ(names, "neg first second relu sum ");
+  ASSERT_EQ(graph.uses(a).size(), 2u);
+  EXPECT_EQ(graph.node(graph.uses(a)[0].node).name, "first");
+  EXPECT_EQ(graph.node(graph.uses(a)[1].node).name, "sum");
+  EXPECT_TRUE(graph.isBefore(nodeNamed(graph, "neg"), nodeNamed(graph, "first")));
+}
+
+// A later node is pulled forward where an earlier one comes to read it.
+TEST(Patch, MovesOldNodesForward) {
+  Graph graph = parse(R"g(graph "g" {
+  input %x : f32[2]
+  %a : f32[2] = pointwise{expr="neg(x0)"}(%x) "a"
+  %b : f32[2] = pointwise{expr="abs(x0)"}(%a) "b"
+  %c : f32[2] = pointwise{expr="exp(x0)"}(%x) "c"
+  %d : f32[2] = pointwise{expr="add(x0,x1)"}(%b, %c) "d"
+  output %d
+})g");
+  Patch patch(graph);
+  patch.replaceUse({nodeNamed(graph, "b"), 0}, *graph.findValue("c"));
+  patch.commit();
+  verify(graph);
+  std::string names;
+  for (const NodeId id : graph.order()) names += graph.node(id).name + " ";
+  EXPECT_EQ(names, "c b d ");
+}
+
+TEST(Patch, ManyEditsAtOnePlaceKeepTheOrder) {
+  Graph graph = parse(kChain);
+  const NodeId sum = nodeNamed(graph, "sum");
+  for (int i = 0; i < 200; ++i) {
+    Patch patch(graph);
+    const ValueId before = graph.node(sum).inputs[1];
+    patch.replaceUse({sum, 1}, patch.add(pointwise("neg(x0)"), fmt::format("n{}", i), {before}, {}));
+    patch.commit();
+  }
+  verify(graph);
+  ASSERT_EQ(graph.order().size(), 203u);
+  for (size_t i = 0; i < 200; ++i) EXPECT_EQ(graph.node(graph.order()[2 + i]).name, fmt::format("n{}", i));
+}
+
+TEST(Names, ThatManyWantAreCounted) {
+  Graph graph("g");
+  for (int i = 0; i < 50; ++i) graph.addConstant(Constant::scalar(DataType::kF32, i), "k");
+  EXPECT_TRUE(graph.findValue("k_49").has_value());
+  EXPECT_FALSE(graph.findValue("k_50").has_value());
+}
+
 TEST(Patch, RefusesCycles) {
   Graph graph = parse(kChain);
   Patch patch(graph);

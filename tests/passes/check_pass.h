@@ -27,7 +27,7 @@ class ScopedVariable {
 
 inline int runPass(std::string_view name, graph::Graph& graph, const Options& options = {}) {
   for (const auto& pass : pipeline()) {
-    if (pass.name == name) return pass.run(graph, options);
+    if (pass.name == name) return runPass(pass, graph, options);
   }
   throw InternalError("there is no pass '{}'", name);
 }

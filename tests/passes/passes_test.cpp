@@ -248,7 +248,7 @@ TEST(FusePointwise, LongChainsAreCutWhereKernelsHaveNoMoreRoom) {
 }
 
 TEST(Literals, ConstantsOfOneElementAreWrittenIntoExpressions) {
-  const auto after = expectPass("literals", R"g(input %x : f32[2,3]
+  const auto after = expectPass("inline_scalars", R"g(input %x : f32[2,3]
     const %h : f32[1,1] = {0.5}
     const %p : f32[] = {2}
     %a : f32[2,3] = pointwise{expr="mul(x0,x1);pow(t0,x2)"}(%x, %h, %p) "a"
@@ -273,7 +273,7 @@ TEST(Literals, TypesAndShapesStay) {
 )g"}) {
     const auto before = graph::parse(std::string("graph \"g\" {\n") + body + "}\n");
     auto after = before;
-    runPass("literals", after);
+    runPass("inline_scalars", after);
     EXPECT_EQ(graph::text(after), graph::text(before));
   }
 }

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "ops/op/pointwise.h"
 #include "ops/scalar_program.h"
-#include "passes/rewrite.h"
+#include "passes/common/scalar_rules.h"
 
 namespace tenon::passes {
 namespace {

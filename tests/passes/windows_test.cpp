@@ -31,12 +31,12 @@ std::vector<int64_t> dilationsOf(const graph::Graph& graph) {
 }
 
 TEST(ThinWindows, ZerosBetweenTapsBecomeDilation) {
-  const auto both = expectPass("thin_windows", body(window(9, 9, {0, 4, 8}, {0, 4, 8}), 5, 6, ""), "convolution");
+  const auto both = expectPass("detect_dilation", body(window(9, 9, {0, 4, 8}, {0, 4, 8}), 5, 6, ""), "convolution");
   EXPECT_EQ(dilationsOf(both), (std::vector<int64_t>{4, 4}));
-  const auto one = expectPass("thin_windows", body(window(5, 3, {0, 2, 4}, {0, 1, 2}), 9, 12, ""), "convolution");
+  const auto one = expectPass("detect_dilation", body(window(5, 3, {0, 2, 4}, {0, 1, 2}), 9, 12, ""), "convolution");
   EXPECT_EQ(dilationsOf(one), (std::vector<int64_t>{2, 1}));
   const std::string fields = "strides=[2,3] dilations=[1,2] prePadding=[1,0]";
-  const auto more = expectPass("thin_windows", body(window(3, 5, {0, 2}, {0, 4}), 6, 2, fields), "convolution");
+  const auto more = expectPass("detect_dilation", body(window(3, 5, {0, 2}, {0, 4}), 6, 2, fields), "convolution");
   EXPECT_EQ(dilationsOf(more), (std::vector<int64_t>{2, 8}));
 }
 
@@ -46,14 +46,14 @@ TEST(ThinWindows, OtherWindowsStay) {
         body(window(3, 3, {0, 1, 2}, {0, 1, 2}), 11, 12, ""), body(window(3, 3, {1}, {0, 1, 2}), 11, 12, ""),
         body(window(5, 5, {1, 3}, {1, 3}), 9, 10, "")}) {
     auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
-    EXPECT_EQ(runPass("thin_windows", graph), 0) << graph::text(graph);
+    EXPECT_EQ(runPass("detect_dilation", graph), 0) << graph::text(graph);
   }
 }
 
 TEST(ThinWindows, WeightsOfOneTapAndOfNone) {
-  const auto corner = expectPass("thin_windows", body(window(3, 3, {0}, {0}), 11, 12, ""), "convolution");
+  const auto corner = expectPass("detect_dilation", body(window(3, 3, {0}, {0}), 11, 12, ""), "convolution");
   EXPECT_EQ(dilationsOf(corner), (std::vector<int64_t>{2, 2}));
-  expectPass("thin_windows", body(window(3, 3, {}, {}), 11, 12, ""), "convolution");
+  expectPass("detect_dilation", body(window(3, 3, {}, {}), 11, 12, ""), "convolution");
 }
 
 constexpr const char* kConvolution = R"g(input %x : f32[1,3,6,7]

@@ -202,7 +202,8 @@ class Scheduler {
   // kernel, as a concatenation of one, where that writes rows of any pitch or a constant has another format.
   void addShared(NodeId id, const std::vector<CopiedPart>& copied) {
     const auto& node = graph_.node(id);
-    auto view = launchStep(id);
+    const auto launch = launchStep(id);  // once: its hash is made of all operands
+    auto view = launch;
     view.kind = plan::StepKind::kView;
     view.kernel = {};
     view.tactic = "view";
@@ -216,7 +217,7 @@ class Scheduler {
       program_.tensors.back().debug = false;
       program_.tensors.back().layout = format;
       const bool bytes = assignment_.formats[part] == format && assignment_.choice[id].candidate.pitchedOutputs == 0;
-      auto step = bytes ? copyStep(tensor_[part], to, {}) : launchStep(id);
+      auto step = bytes ? copyStep(tensor_[part], to, {}) : launch;
       step.name = fmt::format("{} (part {})", node.name, input);
       step.origins = node.origins;
       step.inputs = {tensor_[part]};
@@ -285,6 +286,12 @@ class Scheduler {
 
   // A result takes the memory of an input that dies in the same step where the operator's facts allow it.
   void shareInPlace() {
+    views_.resize(program_.tensors.size());
+    for (size_t t = 0; t < program_.tensors.size(); ++t) {
+      const auto& tensor = program_.tensors[t];
+      if (tensor.storage == Storage::kView)
+        views_[static_cast<size_t>(tensor.index)].push_back(static_cast<int32_t>(t));
+    }
     for (const NodeId id : graph_.order()) {
       if (step_[id] < 0) continue;
       const auto& node = graph_.node(id);
@@ -325,9 +332,12 @@ class Scheduler {
     }
     const auto ownerIndex = static_cast<int32_t>(&in - program_.tensors.data());
     in.lastStep = std::max(in.lastStep, out.lastStep);
-    for (auto& tensor : program_.tensors) {  // views of the output follow
-      if (tensor.storage == Storage::kView && tensor.index == outputTensor) tensor.index = ownerIndex;
-    }
+    auto& followers = views_[static_cast<size_t>(outputTensor)];
+    for (const int32_t view : followers) program_.tensors[static_cast<size_t>(view)].index = ownerIndex;
+    followers.push_back(outputTensor);
+    auto& views = views_[static_cast<size_t>(ownerIndex)];
+    views.insert(views.end(), followers.begin(), followers.end());
+    followers.clear();
     out.storage = Storage::kView;
     out.index = ownerIndex;
   }
@@ -370,6 +380,7 @@ class Scheduler {
   std::vector<int32_t> tensor_;                       // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
+  std::vector<std::vector<int32_t>> views_;           // by tensor
   std::vector<int32_t> workspaceUntil_;               // by step: the last one during which its workspace is in use
   bool onHost_ = true;                                // whether the device computes in host memory
 };

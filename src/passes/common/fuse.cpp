@@ -1,0 +1,36 @@
+// Limits of fused expressions, and the edit that fuses.
+#include "passes/common/fuse.h"
+
+namespace tenon::passes {
+namespace {
+
+constexpr size_t kMaxInputs = 8;    // operands that a generated kernel takes
+constexpr size_t kMaxBuffers = 40;  // inputs, literals and results, of the 48 that a block of the CPU's kernel holds
+
+}  // namespace
+
+bool hasRoom(const ScalarExpr& expr, size_t inputs) {
+  size_t buffers = inputs;
+  for (const auto& instruction : expr.instructions) {
+    ++buffers;
+    for (int i = 0; i < row(instruction.op).arity; ++i) {
+      buffers += instruction.arguments[static_cast<size_t>(i)].kind == ScalarArgument::Kind::kLiteral ? 1 : 0;
+    }
+  }
+  return inputs <= kMaxInputs && buffers <= kMaxBuffers;
+}
+
+bool replaceByFused(Graph& graph, const ops::Operator& fused, std::vector<ValueId> inputs, std::span<const NodeId> from,
+                    NodeId last, const Options& options) {
+  if (options.computes && !options.computes(fused, graph.inputTypes(inputs))) return false;
+  const ValueId output = graph.node(last).outputs[0];
+  graph::Patch patch(graph);
+  const ValueId result = patch.add(fused, "", std::move(inputs), from);
+  auto& node = graph.node(graph.value(result).producer);
+  node.name = fmt::format("{}", fmt::join(node.origins, " + "));
+  patch.replace(output, result);
+  patch.commit();
+  return true;
+}
+
+}  // namespace tenon::passes

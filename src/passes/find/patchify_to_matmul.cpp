@@ -1,0 +1,102 @@
+// conv{strides = kernel}(x, w) whose pixels become rows => product of rows: each patch of x a row, each filter a
+// column. A library's convolution has few channels to work on there (three, of pictures), the product has all of a
+// patch's elements.
+#include "passes/common/pass.h"
+
+#include <algorithm>
+
+#include "ops/op/convolution.h"
+#include "ops/op/matmul.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/reshape.h"
+#include "ops/op/transpose.h"
+
+namespace tenon::passes {
+namespace {
+
+constexpr int64_t kFewestElements = 64;  // of a patch
+
+bool allZero(const Shape& padding) {
+  return std::all_of(padding.begin(), padding.end(), [](const Extent& e) { return e.isConstant(0); });
+}
+
+// Two spatial axes, cut into whole patches.
+bool hasPatches(const Graph& graph, const graph::Node& node) {
+  const auto* op = node.op.as<ops::Convolution>();
+  if (op == nullptr || op->groups != 1 || !op->epilogue.empty() || !allZero(op->prePadding) ||
+      !allZero(op->postPadding))
+    return false;
+  const auto& weights = graph.value(node.inputs[1]);
+  const Shape& x = graph.value(node.inputs[0]).type.shape;
+  if (weights.constant == nullptr || x.size() != 4 || op->strides.size() != 2) return false;
+  const Dims& w = weights.constant->dims();
+  if (w.count(1, 4) < kFewestElements || !isFloating(weights.type.dtype)) return false;
+  for (int axis = 0; axis < 2; ++axis) {
+    const Extent& extent = x[static_cast<size_t>(axis + 2)];
+    const int64_t kernel = w[axis + 2];
+    const bool apart = kernel > 1 && op->strides[static_cast<size_t>(axis)] == kernel;
+    const bool dense = op->dilations.empty() || op->dilations[static_cast<size_t>(axis)] == 1;
+    if (!apart || !dense || !extent.isConstant() || extent.constant() % kernel != 0) return false;
+  }
+  return true;
+}
+
+// Whether the pixels are all that a transpose makes rows of: [N,K,H,W] -> [N,K,H*W] -> [N,H*W,K].
+bool becomesRows(const Graph& graph, ValueId value) {
+  const auto flat = onlyUse(graph, value);
+  if (!flat || graph.node(flat->node).op.as<ops::Reshape>() == nullptr) return false;
+  const ValueId pixels = graph.node(flat->node).outputs[0];
+  const Shape& shape = graph.value(pixels).type.shape;
+  const Shape& before = graph.value(value).type.shape;
+  if (shape.size() != 3 || !(shape[0] == before[0]) || !(shape[1] == before[1])) return false;
+  const auto swapped = onlyUse(graph, pixels);
+  const auto* transpose = swapped ? graph.node(swapped->node).op.as<ops::Transpose>() : nullptr;
+  return transpose != nullptr && transpose->permutation == std::vector<int64_t>{0, 2, 1};
+}
+
+void replace(Graph& graph, NodeId id) {
+  const auto node = graph.node(id);
+  const bool hasBias = node.op.as<ops::Convolution>()->hasBias;
+  const auto weights = graph.value(node.inputs[1]).constant;
+  const std::string weightsName = graph.value(node.inputs[1]).name;
+  const Dims w = weights->dims();
+  const Shape x = graph.value(node.inputs[0]).type.shape;
+  const Shape y = graph.value(node.outputs[0]).type.shape;
+  const Extent patches = y[2] * y[3];
+  const Extent elements(w.count(1, 4));
+  const NodeId self[] = {id};
+  graph::Patch patch(graph);
+  const auto add = [&](ops::Operator op, const char* part, std::vector<ValueId> inputs) {
+    return patch.add(std::move(op), node.name + part, std::move(inputs), self);
+  };
+  const ValueId cut =
+      add(ops::Reshape{{x[0], x[1], y[2], Extent(w[2]), y[3], Extent(w[3])}}, " (cut)", {node.inputs[0]});
+  const ValueId sorted = add(ops::Transpose{{0, 2, 4, 1, 3, 5}}, " (patches)", {cut});
+  const ValueId rows = add(ops::Reshape{{x[0], patches, elements}}, " (rows)", {sorted});
+  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{Extent(w[0]), elements}}, {weights}),
+                                            weightsName + " as rows");
+  ops::MatMul product;
+  product.transposeB = true;
+  ValueId result = add(product, "", {rows, filters});
+  if (hasBias) {
+    const auto sum =
+        ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
+    result = add(ops::Pointwise{sum}, " (bias)", {result, node.inputs[2]});
+  }
+  const ValueId pixels = add(ops::Transpose{{0, 2, 1}}, " (pixels)", {result});
+  patch.replace(node.outputs[0], add(ops::Reshape{y}, " (picture)", {pixels}));
+  patch.commit();
+}
+
+}  // namespace
+
+int pass_patchify_to_matmul(Graph& graph, const Options&) {
+  return editOnce(graph, [&](NodeId id) {
+    const auto& node = graph.node(id);
+    if (!hasPatches(graph, node) || !becomesRows(graph, node.outputs[0])) return false;
+    replace(graph, id);
+    return true;
+  });
+}
+
+}  // namespace tenon::passes
