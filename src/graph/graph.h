@@ -165,7 +165,7 @@ class Patch {
   void checkReplacements();
   std::vector<std::pair<Use, ValueId>> redirections() const;
   void moveOutputs();
-  void placeInputs(NodeId root);
+  void placeInputs(NodeId root, std::span<const Use> inputs);
   Graph& graph_;
   std::vector<std::pair<ValueId, ValueId>> replacements_;
   std::vector<std::pair<Use, ValueId>> useReplacements_;

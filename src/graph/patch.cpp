@@ -120,10 +120,13 @@ void Patch::moveOutputs() {
 
 void Patch::commit() {
   checkReplacements();
-  std::vector<NodeId> readers = added_;     // nodes that read something else than before
+  std::vector<Use> changed;                 // inputs that are something else than before
   std::vector<NodeId> candidates = added_;  // to be removed, where nobody uses them
+  for (const NodeId id : added_) {
+    for (size_t i = 0; i < graph_.node(id).inputs.size(); ++i) changed.push_back({id, static_cast<int>(i)});
+  }
   const auto redirect = [&](const Use& use, ValueId value) {
-    readers.push_back(use.node);
+    changed.push_back(use);
     candidates.push_back(graph_.value(graph_.node(use.node).inputs.at(static_cast<size_t>(use.input))).producer);
     graph_.setInput(use, value);
   };
@@ -133,39 +136,44 @@ void Patch::commit() {
   for (const auto& [use, replacement] : useReplacements_) redirect(use, replacement);
   for (const auto& [old, replacement] : replacements_) candidates.push_back(graph_.value(old).producer);
   graph_.removeUnused(std::move(candidates));
-  std::erase_if(readers, [&](NodeId id) { return !graph_.contains(id); });
-  std::sort(readers.begin(), readers.end(), [&](NodeId a, NodeId b) { return graph_.isBefore(a, b); });
-  for (const NodeId reader : readers) placeInputs(reader);
+  std::erase_if(changed, [&](const Use& use) { return !graph_.contains(use.node); });
+  std::sort(changed.begin(), changed.end(), [&](const Use& a, const Use& b) {
+    return a.node == b.node ? a.input < b.input : graph_.isBefore(a.node, b.node);
+  });
+  for (auto first = changed.begin(); first != changed.end();) {
+    const auto last = std::find_if(first, changed.end(), [&](const Use& use) { return use.node != first->node; });
+    placeInputs(first->node, {first, last});
+    first = last;
+  }
   replacements_.clear();
   useReplacements_.clear();
   added_.clear();
 }
 
-// What a node reads, and what that reads, moves to the place in front of the node unless it stands before it: old nodes
-// keep their relative places, new ones come as early as their users need them.
-void Patch::placeInputs(NodeId root) {
-  std::vector<NodeId> path{root};
-  std::unordered_set<NodeId> entered;
+// What a node reads by these inputs, and what that reads, moves to the place in front of the node unless it stands
+// before it: old nodes keep their relative places, new ones come as early as their users need them.
+void Patch::placeInputs(NodeId root, std::span<const Use> inputs) {
+  std::vector<NodeId> path;
+  std::unordered_set<NodeId> entered{root};
+  const auto open = [&](NodeId reader, ValueId input) {
+    const NodeId producer = graph_.value(input).producer;
+    if (producer == kNone) return;
+    checkInternal(graph_.contains(producer), "patch: node '{}' would read '{}', whose node is removed",
+                  graph_.node(reader).name, graph_.value(input).name);
+    if (graph_.isBefore(producer, root)) return;
+    checkInternal(!entered.contains(producer), "patch: node '{}' would depend on itself", graph_.node(reader).name);
+    path.push_back(producer);
+  };
+  for (const auto& use : inputs) open(root, graph_.node(root).inputs[static_cast<size_t>(use.input)]);
   while (!path.empty()) {
     const NodeId id = path.back();
-    if (graph_.isBefore(id, root)) {
-      path.pop_back();
-      continue;
+    const size_t depth = path.size();
+    if (!graph_.isBefore(id, root)) {
+      entered.insert(id);
+      for (const ValueId input : graph_.node(id).inputs) open(id, input);
+      if (path.size() != depth) continue;
+      graph_.moveBefore(root, id);
     }
-    entered.insert(id);
-    bool isReady = true;
-    for (const ValueId input : graph_.node(id).inputs) {
-      const NodeId producer = graph_.value(input).producer;
-      if (producer == kNone) continue;
-      checkInternal(graph_.contains(producer), "patch: node '{}' would read '{}', whose node is removed",
-                    graph_.node(id).name, graph_.value(input).name);
-      if (graph_.isBefore(producer, root)) continue;
-      checkInternal(!entered.contains(producer), "patch: node '{}' would depend on itself", graph_.node(id).name);
-      path.push_back(producer);
-      isReady = false;
-    }
-    if (!isReady) continue;
-    if (id != root) graph_.moveBefore(root, id);
     path.pop_back();
   }
 }

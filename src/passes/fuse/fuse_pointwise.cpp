@@ -31,7 +31,7 @@ ops::ScalarExpr compose(const ops::ScalarExpr& outer, const std::vector<ValueId>
 }
 
 // What costs less to compute again for each element of a larger tensor than to store, wait for and load.
-bool isCheap(const ScalarExpr& expr) {
+bool isWorthRepeating(const ScalarExpr& expr) {
   constexpr size_t kFew = 2;
   return expr.instructions.size() <= kFew && ops::isCheap(expr);
 }
@@ -44,7 +44,7 @@ bool fuse(Graph& graph, NodeId id, const graph::Use& use) {
   if (inner == nullptr || outer == nullptr || producer.device != consumer.device) return false;
   const ValueId joined = producer.outputs[0];
   const bool sameShape = graph.value(joined).type.shape == graph.value(consumer.outputs[0]).type.shape;
-  if (!sameShape && !isCheap(inner->expr)) return false;
+  if (!sameShape && !isWorthRepeating(inner->expr)) return false;
   std::vector<ValueId> inputs;
   auto expr = compose(outer->expr, consumer.inputs, joined, inner->expr, producer.inputs, inputs);
   if (!hasRoom(expr, inputs.size())) return false;
