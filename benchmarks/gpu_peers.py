@@ -3,7 +3,7 @@
 """Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
 
     gpu_peers.py [--compile] [--fp32] [--jobs N] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR]
-                 [--json FILE] [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ...]
+                 [--json FILE] [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ... | others]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
 has random weights of a fixed seed; batch normalization has the statistics that PyTorch begins with, or where these let
@@ -41,6 +41,9 @@ from gpu_turns import Turns
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT = ["resnet50:1", "resnet50:32", "vit_b_16:1", "bert_base_128:1", "bert_base_128:32", "mobilenet_v3_large:1",
            "efficientnet_b0:1", "gpt2_256:1", "bert_large_384:1", "resnet50:128", "vit_b_16:32", "mobilenet_v3_large:128"]
+OTHERS = ["convnext_tiny:1", "convnext_tiny:32", "swin_t:1", "swin_t:32", "densenet121:1", "densenet121:32",
+          "regnet_y_3_2gf:1", "regnet_y_3_2gf:32", "efficientnet_v2_s:1", "efficientnet_v2_s:32",
+          "deeplabv3_resnet50:1", "deeplabv3_resnet50:8"]
 LAUNCH_MS = 0.0011  # of a kernel in a graph on an H200
 CHECKED_ELEMENTS = 16_000_000  # larger outputs take longer to write as text than they are worth
 
@@ -70,8 +73,23 @@ def gpt2():
     return LanguageModel(transformers.GPT2LMHeadModel(config), "logits", use_cache=False)
 
 
-def picture(batch):
-    return (torch.randn(batch, 3, 224, 224),)
+class Scores(torch.nn.Module):
+    """The scores of each pixel, of a network that returns them among others."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, pictures):
+        return self.model(pictures)["out"]
+
+
+def deeplabv3():
+    return Scores(torchvision.models.segmentation.deeplabv3_resnet50(weights=None, weights_backbone=None))
+
+
+def picture(batch, size=224):
+    return (torch.randn(batch, 3, size, size),)
 
 
 def sentence(length):
@@ -86,9 +104,15 @@ MODELS = {
     "bert_base_128": (lambda: bert(12, 768, 12), sentence(128)),
     "bert_large_384": (lambda: bert(24, 1024, 16), sentence(384)),
     "gpt2_256": (gpt2, lambda batch: (torch.randint(0, 50000, (batch, 256)),)),
+    "convnext_tiny": (torchvision.models.convnext_tiny, picture),
+    "swin_t": (torchvision.models.swin_t, picture),
+    "densenet121": (torchvision.models.densenet121, picture),
+    "regnet_y_3_2gf": (torchvision.models.regnet_y_3_2gf, picture),
+    "efficientnet_v2_s": (torchvision.models.efficientnet_v2_s, picture),
+    "deeplabv3_resnet50": (deeplabv3, lambda batch: picture(batch, 520)),
 }
 # With PyTorch's initial statistics the activations of these fall below what halves can hold.
-SETTLED = {"mobilenet_v3_large", "efficientnet_b0"}
+SETTLED = {"mobilenet_v3_large", "efficientnet_b0", "efficientnet_v2_s"}
 
 
 class Failed(Exception):
@@ -290,7 +314,8 @@ def line(row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=DEFAULT, help="; ".join(MODELS))
+    parser.add_argument("models", nargs="*", default=DEFAULT,
+                        help="; ".join(MODELS) + "; others: networks of other kinds than those without arguments")
     parser.add_argument("--compile", action="store_true", help="torch.compile too; takes minutes per network")
     parser.add_argument("--fp32", action="store_true", help="an engine without halves and TF32 too")
     parser.add_argument("--jobs", type=int, default=1, help="networks at a time; worth it with --compile")
@@ -305,6 +330,7 @@ def main():
     parser.add_argument("--tbs", type=float, default=4.22, help="TB/s of copies; likewise")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    options.models = [spec for name in options.models for spec in (OTHERS if name == "others" else [name])]
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, 2 * (os.cpu_count() or 1) // max(1, options.jobs))))
     options.folder.mkdir(parents=True, exist_ok=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "

@@ -59,6 +59,25 @@ OperatorCases depthwise() {
   square("f32", {1, 4, 521, 301}, 3, 1, pads1);
   square("f16", {9, 960, 7, 7}, 5, 1, pads2);
   square("f16", {5, 1032, 14, 13}, 5, 2, pads2);
+  // 7x7: strips of several rows and images, a part of the last one, two tiles of columns, tiles of channels that are
+  // not whole.
+  const std::string pads3 = "prePadding=[3,3] postPadding=[3,3]";
+  square("f16", {2, 40, 9, 7}, 7, 1, pads3);
+  square("f16", {19, 16, 7, 7}, 7, 1, pads3, " hasBias=true", {"f16[16]"});
+  square("f16", {1, 8, 1, 1}, 7, 1, pads3);
+  square("bf16", {3, 56, 14, 13}, 7, 1, pads3, " hasBias=true epilogue=\"relu(x0)\"", {"bf16[56]"});
+  square("f16", {2, 24, 29, 57}, 7, 1, "prePadding=[0,5] postPadding=[6,1]");
+  square("f16", {1, 8, 5, 137}, 7, 1, pads3);
+  square("bf16", {1, 8, 3, 24}, 7, 1, "prePadding=[6,6] postPadding=[6,6]");
+  square("f16", {3, 16, 11, 17}, 7, 1, pads3, " epilogue=\"add(x0,x1);cast.f32(t0)\"", {"f16[3,16,11,17]"});
+  square("f16", {2, 40, 6, 28}, 7, 1, pads3, " epilogue=\"mul(x0,x1)\"", {"f16[40,1,1]"});
+  square("f16", {2, 32, 8, 9}, 7, 1, pads3, " epilogue=\"cast.i64(x0)\"");
+  square("f16", {2, 24, 15, 14}, 7, 2, pads3);
+  square("bf16", {1, 16, 13, 11}, 7, 2, "prePadding=[2,3] postPadding=[3,2]", " hasBias=true", {"bf16[16]"});
+  square("f32", {2, 12, 9, 11}, 7, 1, pads3, " hasBias=true", {"f32[12]"});
+  square("f32", {1, 8, 15, 13}, 7, 2, pads3);
+  square("f16", {1, 8, 19, 18}, 7, 1, "prePadding=[6,6] postPadding=[6,6] dilations=[2,2]");
+  square("f16", {1, 8, 19, 18}, 9, 1, "prePadding=[4,4] postPadding=[4,4]");
   fixed("convolution{groups=8 strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"bf16[3,8,11,12]", "bf16[8,1,3,5]"});
   fixed("convolution{groups=8 strides=[1,2] prePadding=[1,1] postPadding=[1,1]}", {"f16[3,8,11,12]", "f16[8,1,3,3]"});
   return all;

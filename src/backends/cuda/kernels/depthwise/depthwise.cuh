@@ -1,9 +1,9 @@
 // Depthwise convolution of channels-last tensors, whose weights lie as [tap][channel]: square windows without dilation
-// by DepthwiseRows; any other by threads that compute a pack of neighbouring channels at two neighbouring places of a
-// row.
+// by DepthwiseRows or DepthwiseStrips; any other by threads that compute a pack of neighbouring channels at two
+// neighbouring places of a row.
 #pragma once
 
-#include "depthwise_rows.cuh"
+#include "depthwise_strips.cuh"
 
 constexpr int kPack = sizeof(X) == 2 ? 8 : 4;
 
@@ -77,10 +77,13 @@ __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& stri
   }
 }
 
-// kVariant: 1000 * width + 100 * kernel + 10 * stride + places of DepthwiseRows, or 0 for any window.
+// kVariant: 1000 * width + 100 * kernel + 10 * stride + places, or 0 for any window; DepthwiseStrips has 8 places.
 template <int kVariant, int kOperands, typename Y, typename Finish>
 __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finish) {
-  if constexpr (kVariant != 0) {
+  if constexpr (kVariant % 10 == 8) {
+    DepthwiseStrips<kVariant / 100 % 10> strips;
+    strips.template convolve<kOperands, Y>(p, finish);
+  } else if constexpr (kVariant != 0) {
     DepthwiseRows<kVariant / 100 % 10, kVariant / 10 % 10, kVariant % 10, kVariant / 1000> rows;
     rows.template convolve<kOperands, Y>(p, finish);
   } else {

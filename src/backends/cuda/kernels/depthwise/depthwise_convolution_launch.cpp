@@ -4,7 +4,8 @@
 #include <cstring>
 #include <span>
 
-#include "backends/cuda/kernels/depthwise/depthwise_rows.h"
+#include "backends/cuda/kernels/depthwise/depthwise_forms.h"
+#include "core/text.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
@@ -14,17 +15,22 @@ constexpr size_t kPackBytes = 16;
 constexpr int kAnyWindow = 0;   // the variant of depthwise.cuh for those; others are forms that work down the rows
 constexpr int64_t kPlaces = 2;  // of its threads
 
-// Params are "tile types": a tile's text (depthwise_rows.h), "any" for the form for any window, or "" where the likely
-// fastest tile is taken at each shape.
+// Params are "window:tile types": rows of a square window, or 0; a tile's text (depthwise_forms.h), "any" for the form
+// for any window, or "" where the likely fastest tile is taken at each shape.
 struct Record {
+  int64_t window = 0;
   std::string tile;
   Types types;
   explicit Record(const plan::KernelRecord& record) {
-    const auto split = record.params.find('[');
+    const auto split = std::min(record.params.find('['), record.params.size());
     auto rest = record;
-    rest.params = split == std::string::npos ? std::string() : record.params.substr(split);
-    tile = record.params.substr(0, split);
+    rest.params = record.params.substr(split);
     types = Types::read(rest);
+    const std::string text = record.params.substr(0, split);
+    TextReader in(text, "a depthwise convolution");
+    window = in.integer();
+    in.expect(":");
+    tile = text.substr(in.position());
   }
 };
 
@@ -37,17 +43,15 @@ int knownStride(const ops::Convolution& op) {
   return all(op.strides, 1) ? 1 : all(op.strides, 2) ? 2 : 0;
 }
 
-std::vector<int> variantsOf(const ops::Convolution& op) {
-  std::vector<int> result{kAnyWindow};
-  for (const int kernel : {3, 5}) {
-    for (const auto& form : depthwiseForms(kernel, knownStride(op))) result.push_back(form.variant());
+Code codeOf(const ops::Convolution& op, const Record& record) {
+  std::vector<int> variants{kAnyWindow};
+  const int64_t elementBytes = bits(record.types.inputs.at(0)) / 8;
+  if (record.window > 0 && record.window <= 11) {
+    for (const auto& form : depthwiseForms(static_cast<int>(record.window), knownStride(op), elementBytes))
+      variants.push_back(form.variant());
   }
-  return result;
-}
-
-Code codeOf(const ops::Convolution& op, const Types& types) {
-  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, types, op.hasBias ? 3 : 2,
-                    variantsOf(op));
+  return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, record.types,
+                    op.hasBias ? 3 : 2, variants);
 }
 
 // [K,1,kernel...] to [kernel...,K].
@@ -93,7 +97,8 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     parameters_.set(op_, shapes, y, x);
     blocks_ = 0;
     if (y.dims.count() == 0) return 0;
-    if (!configureRows(y.dims, bits(x.dtype) / 8)) configureAnyWindow(y.dims, bits(x.dtype) == 16 ? 8 : 4);
+    if (!configureRows(y.dims, {bits(x.dtype) / 8, bits(y.dtype) / 8}))
+      configureAnyWindow(y.dims, bits(x.dtype) == 16 ? 8 : 4);
     return 0;
   }
 
@@ -108,18 +113,19 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 
  private:
   // Whether the form that works down the rows serves.
-  bool configureRows(const Dims& y, int64_t elementBytes) {
+  bool configureRows(const Dims& y, const ElementBytes& bytes) {
     if (tile_ == "any" || !weights_.finite || !worksDownRows(parameters_)) return false;
-    const auto choices = tile_.empty() ? depthwiseChoices(parameters_, y[0], elementBytes, 1)
-                                       : std::vector{parseDepthwise(tile_, parameters_, elementBytes)};
+    const auto choices = tile_.empty() ? depthwiseChoices(parameters_, y[0], bytes, 1)
+                                       : std::vector{parseDepthwise(tile_, parameters_, bytes)};
     if (choices.empty()) return false;
     const auto& choice = choices[0];
     const auto& tile = parameters_.tile = choice.tile;
     function_ = module_.function(fmt::format("tenon_direct_{}", choice.form.variant()));
     block_ = static_cast<unsigned>(choice.form.threads(tile));
-    shared_ = static_cast<unsigned>(choice.form.sharedBytes(tile, elementBytes));
+    shared_ = static_cast<unsigned>(choice.form.sharedBytes(tile, bytes));
     allowSharedBytes(function_, shared_);
-    setBlocks(y[0] * blocksOfImage(tile));
+    parameters_.count = y[0] * tile.heights;
+    setBlocks(choice.form.blocks(tile, y[0]));
     return true;
   }
 
@@ -151,7 +157,7 @@ class DepthwiseKernel final : public runtime::Kernel {
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
       : op_(descriptionOf<ops::Convolution>(load)),
         record_(load.record),
-        module_(load.nativeCode, codeOf(op_, record_.types)) {
+        module_(load.nativeCode, codeOf(op_, record_)) {
     if (load.constants.size() < 2 || load.constants[1].data == nullptr)
       throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
     const auto weights = byTap(load.constants[1]);
@@ -172,13 +178,12 @@ class DepthwiseKernel final : public runtime::Kernel {
 }  // namespace
 
 KernelRow kernelRow_depthwise_convolution() {
-  return {"depthwise_convolution", 3,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
-            return std::make_unique<DepthwiseKernel>(load);
-          },
-          [](const plan::KernelRecord& record) {
-            return codeOf(descriptionOf<ops::Convolution>(record), Record(record).types);
-          }};
+  return {
+      "depthwise_convolution", 4,
+      [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+        return std::make_unique<DepthwiseKernel>(load);
+      },
+      [](const plan::KernelRecord& record) { return codeOf(descriptionOf<ops::Convolution>(record), Record(record)); }};
 }
 
 }  // namespace tenon::backends::cuda

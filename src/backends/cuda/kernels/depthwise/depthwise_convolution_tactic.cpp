@@ -1,12 +1,12 @@
 // Depthwise convolution of channels-last tensors in packs of channels: a candidate per tile that may be the fastest.
-#include "backends/cuda/kernels/depthwise/depthwise_rows.h"
+#include "backends/cuda/kernels/depthwise/depthwise_forms.h"
 #include "backends/cuda/tactics/direct_tactic.h"
 #include "ops/op/convolution.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int kVersion = 3;  // as depthwise_convolution_launch.cpp says
+constexpr int kVersion = 4;  // as depthwise_convolution_launch.cpp says
 
 class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
  public:
@@ -28,7 +28,8 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
     record.version = kVersion;
-    record.params = candidate.variant + record.params;
+    const auto& w = problem.inputs[1].dims;
+    record.params = fmt::format("{}:{}{}", w[2] == w[3] ? w[2] : 0, candidate.variant, record.params);
     return record;
   }
   int rank(const compile::Problem& problem, const compile::Candidate& candidate) const override {
@@ -65,7 +66,8 @@ class DepthwiseTactic final : public OwnTacticOf<ops::Convolution> {
     WindowLaunch parameters;
     parameters.set(op, {inputs, outputs, &problem.symbols}, outputs[0], inputs[0]);
     if (!worksDownRows(parameters)) return {};
-    return depthwiseChoices(parameters, y[0], bits(problem.inputs[0].dtype) / 8, kMostTiles);
+    const ElementBytes bytes{bits(problem.inputs[0].dtype) / 8, bits(problem.outputs[0].dtype) / 8};
+    return depthwiseChoices(parameters, y[0], bytes, kMostTiles);
   }
 };
 

@@ -10,6 +10,13 @@
 
 constexpr int kMostDepthwiseShared = 96 << 10;  // bytes of a block
 
+__device__ inline int takeFrom(unsigned& rest, int extent) {
+  const unsigned quotient = rest / (unsigned)extent;
+  const int index = (int)(rest - quotient * (unsigned)extent);
+  rest = quotient;
+  return index;
+}
+
 template <int kKernel, int kStride, int kPlaces, int kWidth>
 struct DepthwiseRows {
   static constexpr int kOpen = (kKernel + kStride - 1) / kStride;          // rows of results under way
@@ -227,13 +234,5 @@ struct DepthwiseRows {
     while (steps<0, kOperands, Y>(p, finish)) {
     }
     waitForCopies<0>();
-  }
-
- private:
-  __device__ static int takeFrom(unsigned& rest, int extent) {
-    const unsigned quotient = rest / (unsigned)extent;
-    const int index = (int)(rest - quotient * (unsigned)extent);
-    rest = quotient;
-    return index;
   }
 };

@@ -13,7 +13,7 @@ constexpr int kMaxDirectOperands = 16;  // the result and the epilogue's inputs
 struct DirectWindow {
   int32_t small, large, kernel, stride, dilation, before;
 };
-// What a block of depthwise_rows.cuh takes, and how many there are of it.
+// What a block of depthwise_rows.cuh or depthwise_strips.cuh takes, and how many there are of it.
 struct DepthwiseTile {
   int32_t channels = 0, strips = 0, rows = 0;
   int32_t channelTiles = 0, columnTiles = 0, heights = 0;
