@@ -250,6 +250,12 @@ OperatorCases normalization() {
       {{"f32[1,8,96,96]", "f32[1,8,1,1]", "f32[1,8,1,1]"}, {"f16[2,32,12,16]", "f16[1,32,1,1]", "f16[1,32,1,1]"}});
   add(all, "normalization{axes=[2,3] groups=4}",
       {{"f32[2,12,5,7]", "f32[1,12,1,1]", "f32[1,12,1,1]"}, {"f32[2,12,20,9]", "f32[1,4,1,1]", "f32[1,4,1,1]"}});
+  // So many rows that lanes take several.
+  add(all, "normalization{axes=[-1]}",
+      {{"f16[17003,96]", "f16[96]", "f16[96]"}, {"f32[33853,28]", "f32[28]", "f32[28]"}});
+  add(all, "normalization{axes=[-1] centered=false}", {{"f16[8501,136]", "f32[136]", "f32[136]"}});
+  add(all, "normalization{axes=[-1] skip=true keepSum=true}",
+      {{"bf16[8501,200]", "bf16[200]", "bf16[200]", "bf16[8501,200]"}});
   // Of sums: rows of one pack, of packs of a warp and of a block, of elements; planes.
   for (const auto& t : kFloats) {
     const auto rows = [&](const std::string& fields, const std::string& x, const std::string& parameter) {

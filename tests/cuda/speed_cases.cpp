@@ -37,6 +37,8 @@ std::vector<OperatorCase> speedCases() {
       {"normalization{axes=[-1] skip=true}", {"f16[128,768]", "f16[768]", "f16[768]", "f16[128,768]"}},
       {"normalization{axes=[-1] skip=true keepSum=true}", {"f16[6304,768]", "f16[768]", "f16[768]", "f16[6304,768]"}},
       {"normalization{axes=[-1]}", {"f32[16384,4096]", "f32[4096]", "f32[4096]"}},
+      {"normalization{axes=[-1]}", {"f16[100352,96]", "f16[96]", "f16[96]"}},
+      {"normalization{axes=[-1]}", {"f16[25088,192]", "f16[192]", "f16[192]"}},
       {"normalization{axes=[2,3] groups=32}", {"f16[16,256,64,64]", "f16[1,256,1,1]", "f16[1,256,1,1]"}},
       {"gather{axis=0}", {"f16[50000,1024]", "i32[32768]"}, 50000},
       {"pooling{type=max window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1]}", {"f16[128,64,112,112]"}},

@@ -1,9 +1,10 @@
-// conv{strides = kernel}(x, w) whose pixels become rows => product of rows: each patch of x a row, each filter a
-// column. A library's convolution has few channels to work on there (three, of pictures), the product has all of a
-// patch's elements.
+// conv{strides = kernel}(x, w) whose pixels become rows, or were rows => product of rows: each patch of x a row, each
+// filter a column. A library's convolution has few channels to work on there (three, of pictures), the product has all
+// of a patch's elements.
 #include "passes/common/pass.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/op/convolution.h"
 #include "ops/op/matmul.h"
@@ -54,7 +55,18 @@ bool becomesRows(const Graph& graph, ValueId value) {
   return transpose != nullptr && transpose->permutation == std::vector<int64_t>{0, 2, 1};
 }
 
-void replace(Graph& graph, NodeId id) {
+// The rows that a transpose makes the picture of: [N,H,W,C] -> [N,C,H,W].
+std::optional<ValueId> rowsOf(const Graph& graph, ValueId picture) {
+  const NodeId producer = graph.value(picture).producer;
+  if (producer == graph::kNone) return std::nullopt;
+  const auto& node = graph.node(producer);
+  const auto* transpose = node.op.as<ops::Transpose>();
+  const bool swaps = transpose != nullptr && transpose->permutation == std::vector<int64_t>{0, 3, 1, 2};
+  return swaps ? std::optional(node.inputs[0]) : std::nullopt;
+}
+
+// `pixelRows`: what x is a transpose of, when it is.
+void replace(Graph& graph, NodeId id, std::optional<ValueId> pixelRows) {
   const auto node = graph.node(id);
   const bool hasBias = node.op.as<ops::Convolution>()->hasBias;
   const auto weights = graph.value(node.inputs[1]).constant;
@@ -69,11 +81,18 @@ void replace(Graph& graph, NodeId id) {
   const auto add = [&](ops::Operator op, const char* part, std::vector<ValueId> inputs) {
     return patch.add(std::move(op), node.name + part, std::move(inputs), self);
   };
-  const ValueId cut =
-      add(ops::Reshape{{x[0], x[1], y[2], Extent(w[2]), y[3], Extent(w[3])}}, " (cut)", {node.inputs[0]});
-  const ValueId sorted = add(ops::Transpose{{0, 2, 4, 1, 3, 5}}, " (patches)", {cut});
+  const Extent down(w[2]);
+  const Extent across(w[3]);
+  const ops::Reshape cutting{pixelRows ? Shape{x[0], y[2], down, y[3], across, x[1]}
+                                       : Shape{x[0], x[1], y[2], down, y[3], across}};
+  const ops::Transpose sorting{pixelRows ? std::vector<int64_t>{0, 1, 3, 2, 4, 5}
+                                         : std::vector<int64_t>{0, 2, 4, 1, 3, 5}};
+  const ValueId cut = add(cutting, " (cut)", {pixelRows.value_or(node.inputs[0])});
+  const ValueId sorted = add(sorting, " (patches)", {cut});
   const ValueId rows = add(ops::Reshape{{x[0], patches, elements}}, " (rows)", {sorted});
-  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{Extent(w[0]), elements}}, {weights}),
+  auto ordered = weights;  // a patch's elements lie as the pixels' channels do
+  if (pixelRows) ordered = graph::Constant::recipe(ops::Transpose{{0, 2, 3, 1}}, {weights});
+  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{Extent(w[0]), elements}}, {ordered}),
                                             weightsName + " as rows");
   ops::MatMul product;
   product.transposeB = true;
@@ -83,8 +102,15 @@ void replace(Graph& graph, NodeId id) {
         ops::ScalarExpr::of(ops::ScalarOp::k_add, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
     result = add(ops::Pointwise{sum}, " (bias)", {result, node.inputs[2]});
   }
-  const ValueId pixels = add(ops::Transpose{{0, 2, 1}}, " (pixels)", {result});
-  patch.replace(node.outputs[0], add(ops::Reshape{y}, " (picture)", {pixels}));
+  ValueId picture;
+  if (pixelRows) {
+    const ValueId lines = add(ops::Reshape{{y[0], y[2], y[3], y[1]}}, " (lines)", {result});
+    picture = add(ops::Transpose{{0, 3, 1, 2}}, " (picture)", {lines});
+  } else {
+    const ValueId pixels = add(ops::Transpose{{0, 2, 1}}, " (pixels)", {result});
+    picture = add(ops::Reshape{y}, " (picture)", {pixels});
+  }
+  patch.replace(node.outputs[0], picture);
   patch.commit();
 }
 
@@ -93,8 +119,10 @@ void replace(Graph& graph, NodeId id) {
 int pass_patchify_to_matmul(Graph& graph, const Options&) {
   return editOnce(graph, [&](NodeId id) {
     const auto& node = graph.node(id);
-    if (!hasPatches(graph, node) || !becomesRows(graph, node.outputs[0])) return false;
-    replace(graph, id);
+    if (!hasPatches(graph, node)) return false;
+    const auto rows = rowsOf(graph, node.inputs[0]);
+    if (!rows && !becomesRows(graph, node.outputs[0])) return false;
+    replace(graph, id, rows);
     return true;
   });
 }

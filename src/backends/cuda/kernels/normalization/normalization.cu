@@ -173,6 +173,67 @@ __device__ void normalizeRowsByWarps(const NormalizationParameters& p) {
 KERNEL(tenon_normalize_rows_warp_1, NormalizationParameters) { normalizeRowsByWarps<1, true>(p); }
 KERNEL(tenon_normalize_rows_warp_4, NormalizationParameters) { normalizeRowsByWarps<4, false>(p); }
 KERNEL(tenon_normalize_few_rows_warp_4, NormalizationParameters) { normalizeRowsByWarps<4, true>(p); }
+
+// Many rows of at most kLanes packs, which share scale and bias: kLanes lanes take kRows rows, whose packs are all on
+// their way at once.
+template <int kLanes, int kRows>
+__device__ void normalizeManyRows(const NormalizationParameters& p) {
+  const int lane = (int)threadIdx.x % kLanes;
+  const int rowsAtOnce = (int)blockDim.x / kLanes;
+  const i64 first = (i64)blockIdx.x * rowsAtOnce * kRows + threadIdx.x / kLanes;
+  const bool works = lane < (int)(p.members / kPack);
+  XPack values[kRows], others[kRows];
+  i64 at[kRows];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const i64 row = first + (i64)r * rowsAtOnce;
+    i64 base[3];
+    locate(p.groups, (unsigned)row, base);
+    at[r] = works && row < p.groups.count ? base[0] + lane * kPack : -1;
+    values[r] = others[r] = XPack{};
+    if (at[r] < 0) continue;
+    values[r] = *(const XPack*)((const X*)p.x + at[r]);
+    if (SKIP) others[r] = *(const XPack*)((const X*)p.skip + at[r]);
+  }
+  SPack scale{}, bias{};
+  if (works) {
+    scale = ((const SPack*)p.scale)[lane];
+    bias = ((const SPack*)p.bias)[lane];
+  }
+  const auto joined = [](float value) {
+#pragma unroll
+    for (int mask = kLanes / 2; mask > 0; mask /= 2) value += shuffleXor(value, mask);
+    return value;
+  };
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (SKIP) values[r] = sumOf(values[r], others[r]);
+    float sum = 0;
+    float squares = 0;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) sum += Element<X>::load(values[r].e[j]);
+    const float mean = CENTERED ? joined(sum) / p.members : 0.f;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float d = Element<X>::load(values[r].e[j]) - mean;
+      if (works) squares += d * d;
+    }
+    const float factor = 1.f / sqrtf(joined(squares) / p.members + p.epsilon);
+    if (at[r] < 0) continue;
+    if (KEEP_SUM) *(XPack*)((X*)p.sum + at[r]) = values[r];
+    XPack result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float normal = (Element<X>::load(values[r].e[j]) - mean) * factor;
+      result.e[j] = Element<X>::store(normal * Element<S>::load(scale.e[j]) + Element<S>::load(bias.e[j]));
+    }
+    *(XPack*)((X*)p.y + at[r]) = result;
+  }
+}
+KERNEL(tenon_normalize_many_rows_8, NormalizationParameters) { normalizeManyRows<8, 4>(p); }
+KERNEL(tenon_normalize_many_rows_16, NormalizationParameters) { normalizeManyRows<16, 4>(p); }
+KERNEL(tenon_normalize_many_rows_32, NormalizationParameters) { normalizeManyRows<32, 4>(p); }
+
 KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_rows_block, NormalizationParameters) {
   __shared__ float shared[32];
   normalizePacks<4, false>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);

@@ -124,6 +124,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t packs = members / pack;
     const int64_t groups = parameters_.groups.count;
     constexpr int64_t kMostPerThread = 4;
+    if (configureManyRows(axes, packs)) return;
     if (packs <= 32 * kMostPerThread) {
       constexpr int64_t kFewRows = 2048;  // all are on their way at once, whatever registers they take
       const char* several = groups <= kFewRows ? "tenon_normalize_few_rows_warp_4" : "tenon_normalize_rows_warp_4";
@@ -137,6 +138,24 @@ class NormalizationInstance final : public runtime::KernelInstance {
           static_cast<unsigned>(std::clamp<int64_t>((packs + perThread - 1) / perThread, 64, 1024) + 31) / 32 * 32;
       rowBlocks_ = groups;
     }
+  }
+  // Rows of at most a warp's packs that share scale and bias, so many that lanes may take several each.
+  bool configureManyRows(const SplitAxes& axes, int64_t packs) {
+    constexpr int64_t kRowsOfLanes = 4;
+    constexpr unsigned kThreads = 256;
+    const int64_t lanes = packs <= 8 ? 8 : packs <= 16 ? 16 : 32;
+    const int64_t rowsOfBlock = kRowsOfLanes * kThreads / lanes;
+    const int64_t groups = parameters_.groups.count;
+    if (packs > lanes || groups < rowsOfBlock * fewBlocks()) return false;
+    for (size_t k = 1; k < 3; ++k) {
+      for (const int64_t stride : axes.kept.strides[k]) {
+        if (stride != 0) return false;
+      }
+    }
+    rows_ = module_.function(fmt::format("tenon_normalize_many_rows_{}", lanes));
+    rowThreads_ = kThreads;
+    rowBlocks_ = (groups + rowsOfBlock - 1) / rowsOfBlock;
+    return true;
   }
   // Members of x in one piece, of which runs of whole packs share scale and bias.
   void configurePlanes(const SplitAxes& axes, int64_t pack) {
