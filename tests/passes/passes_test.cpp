@@ -127,10 +127,10 @@ TEST(PatchProducts, PatchesBecomeRows) {
   expected(patches, "cpu", "convolution reshape transpose");
   // Pixels that were rows, and are again behind it.
   const std::string between =
-      "input %x : f32[N,6,4,17]\nconst %w : f32[20,17,3,2] = random(1)\nconst %b : f32[20] = random(2)\n"
-      "%p : f32[N,17,6,4] = transpose{permutation=[0,3,1,2]}(%x) \"picture\"\n"
-      "%c : f32[N,20,2,2] = convolution{strides=[3,2] hasBias=true}(%p, %w, %b) \"conv\" from(\"conv\")\n"
-      "%y : f32[N,2,2,20] = transpose{permutation=[0,2,3,1]}(%c) \"rows\"\noutput %y\n";
+      "input %x : f32[3,6,4,17]\nconst %w : f32[20,17,3,2] = random(1)\nconst %b : f32[20] = random(2)\n"
+      "%p : f32[3,17,6,4] = transpose{permutation=[0,3,1,2]}(%x) \"picture\"\n"
+      "%c : f32[3,20,2,2] = convolution{strides=[3,2] hasBias=true}(%p, %w, %b) \"conv\" from(\"conv\")\n"
+      "%y : f32[3,2,2,20] = transpose{permutation=[0,2,3,1]}(%c) \"rows\"\noutput %y\n";
   expected(between, "cuda", "reshape transpose reshape matmul reshape");
   expected(between, "cpu", "transpose convolution transpose");
 }

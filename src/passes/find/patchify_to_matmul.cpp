@@ -55,6 +55,19 @@ bool becomesRows(const Graph& graph, ValueId value) {
   return transpose != nullptr && transpose->permutation == std::vector<int64_t>{0, 2, 1};
 }
 
+// Whether sorting the patches of such a picture costs less than the product saves: of convnext_tiny's three on an H200,
+// 20 us less in all at batch 1 and 7 us more at batch 32.
+bool isSmall(const Shape& picture) {
+  constexpr int64_t kMostElements = 1 << 20;
+  int64_t count = 1;
+  for (const auto& extent : picture) {
+    if (!extent.isConstant() || extent.constant() > kMostElements) return false;
+    count *= extent.constant();
+    if (count > kMostElements) return false;
+  }
+  return true;
+}
+
 // The rows that a transpose makes the picture of: [N,H,W,C] -> [N,C,H,W].
 std::optional<ValueId> rowsOf(const Graph& graph, ValueId picture) {
   const NodeId producer = graph.value(picture).producer;
@@ -120,7 +133,7 @@ int pass_patchify_to_matmul(Graph& graph, const Options&) {
   return editOnce(graph, [&](NodeId id) {
     const auto& node = graph.node(id);
     if (!hasPatches(graph, node)) return false;
-    const auto rows = rowsOf(graph, node.inputs[0]);
+    const auto rows = isSmall(graph.value(node.inputs[0]).type.shape) ? rowsOf(graph, node.inputs[0]) : std::nullopt;
     if (!rows && !becomesRows(graph, node.outputs[0])) return false;
     replace(graph, id, rows);
     return true;

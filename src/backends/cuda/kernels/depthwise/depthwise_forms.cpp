@@ -23,6 +23,7 @@ constexpr int64_t kWarpChannels = 4;
 constexpr int64_t kStripRows = 4;
 constexpr int64_t kResultRows = 2;
 constexpr int64_t kPixelGap = 16;
+constexpr int64_t kMostHeights = 1 << 19;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -84,7 +85,8 @@ DepthwiseTile tileOf(const WindowParameters& p, const DepthwiseForm& form, int64
 }
 
 bool fits(const DepthwiseForm& form, const DepthwiseTile& tile, const ElementBytes& bytes) {
-  const bool whole = !form.byStrips() || (tile.strips <= kWarpStrips && (tile.channels == 16 || tile.channels == 32));
+  const bool whole = !form.byStrips() || (tile.strips <= kWarpStrips && tile.heights < kMostHeights &&
+                                          (tile.channels == 16 || tile.channels == 32));
   return whole && form.threads(tile) <= kMostThreads && form.sharedBytes(tile, bytes) <= kMostSharedBytes;
 }
 
