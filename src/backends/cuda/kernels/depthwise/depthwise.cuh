@@ -81,7 +81,7 @@ __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& stri
 template <int kVariant, int kOperands, typename Y, typename Finish>
 __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finish) {
   if constexpr (kVariant % 10 == 8) {
-    DepthwiseStrips<kVariant / 100 % 10> strips(p);
+    DepthwiseStrips<kVariant / 100 % 10> strips;
     strips.template convolve<kOperands, Y>(p, finish);
   } else if constexpr (kVariant != 0) {
     DepthwiseRows<kVariant / 100 % 10, kVariant / 10 % 10, kVariant % 10, kVariant / 1000> rows;

@@ -2,6 +2,7 @@
 // made.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include "backends/cuda/kernels/depthwise/depthwise_forms.h"
@@ -119,6 +120,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
                                        : std::vector{parseDepthwise(tile_, parameters_, bytes)};
     if (choices.empty()) return false;
     const auto& choice = choices[0];
+    if (y[0] * choice.tile.heights > std::numeric_limits<int32_t>::max() - 16) return false;  // what strips count
     const auto& tile = parameters_.tile = choice.tile;
     function_ = module_.function(fmt::format("tenon_direct_{}", choice.form.variant()));
     block_ = static_cast<unsigned>(choice.form.threads(tile));

@@ -23,7 +23,6 @@ constexpr int64_t kWarpChannels = 4;
 constexpr int64_t kStripRows = 4;
 constexpr int64_t kResultRows = 2;
 constexpr int64_t kPixelGap = 16;
-constexpr int64_t kMostHeights = 1 << 19;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -57,7 +56,7 @@ double estimate(const DepthwiseForm& form, const DepthwiseTile& tile, int64_t im
     const double products = warps * static_cast<double>(form.kernel * kWarpChannels) * 1.5;
     const double memory = resident * static_cast<double>(stripPixels(tile) + kWarpStrips * kStripResults) *
                           static_cast<double>(tile.channels * elementBytes) / 16.5;
-    return 2500 + waves * (steps * std::max({products, warps * 64, memory, 400.0}) + 1500);
+    return 7000 + waves * (steps * std::max({products, warps * 64, memory, 400.0}) + 1500);
   }
   const int64_t results = int64_t{tile.strips} * form.places;
   const auto pixels = static_cast<double>(form.stride * pixelsOf(form, tile.strips) + results);
@@ -85,8 +84,7 @@ DepthwiseTile tileOf(const WindowParameters& p, const DepthwiseForm& form, int64
 }
 
 bool fits(const DepthwiseForm& form, const DepthwiseTile& tile, const ElementBytes& bytes) {
-  const bool whole = !form.byStrips() || (tile.strips <= kWarpStrips && tile.heights < kMostHeights &&
-                                          (tile.channels == 16 || tile.channels == 32));
+  const bool whole = !form.byStrips() || (tile.strips <= kWarpStrips && (tile.channels == 16 || tile.channels == 32));
   return whole && form.threads(tile) <= kMostThreads && form.sharedBytes(tile, bytes) <= kMostSharedBytes;
 }
 
@@ -126,8 +124,7 @@ std::vector<DepthwiseForm> depthwiseForms(int kernel, int stride, int64_t elemen
   if (kernel == 3) result = {{3, stride, 2, 4, 96}};
   if (kernel == 5) result = {{5, stride, 2, 2, 116}, {5, stride, 7, 2, 168}};
   if (kernel == 7) result = {{7, stride, 2, 2, 168}};
-  if (stride == 1 && elementBytes == 2 && (kernel == 5 || kernel == 7))
-    result.push_back({kernel, 1, kStripResults, kWarpChannels, kernel == 5 ? 208 : 252});
+  if (stride == 1 && elementBytes == 2 && kernel == 7) result.push_back({kernel, 1, kStripResults, kWarpChannels, 252});
   return result;
 }
 

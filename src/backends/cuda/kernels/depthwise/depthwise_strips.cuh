@@ -16,15 +16,6 @@ struct StripLine {
   int image, yBegin, rows;  // no rows where there is no such line
 };
 
-// Quotients of numbers below 2^20, quicker than a division of integers.
-struct Quotients {
-  int divisor;
-  float inverse;
-  __device__ explicit Quotients(int by) : divisor(by), inverse(1.f / (float)by) {}
-  __device__ int of(int number) const { return (int)(((float)number + 0.5f) * inverse); }
-  __device__ int rest(int number) const { return number - of(number) * divisor; }
-};
-
 template <int kKernel>
 struct DepthwiseStrips {
   static_assert(kKernel <= 9, "eight results reach 16 columns");
@@ -39,11 +30,7 @@ struct DepthwiseStrips {
   unsigned weight[kKernel][kWidth][2];
   float bias[kWidth];
 
-  Quotients byStrips, byHeights;
-  int chunkBits;      // chunks of a pixel are 2 to that
-  int image0, part0;  // the first line
-  int linesLeft;      // from there to the last of all
-  int lines, channel0, column0, strips, step, allSteps;
+  int line0, lines, channel0, column0, strips, step, allSteps;
 
   // Copies of rows of x, each of a chunk: `row` is the row of x that is next.
   const X* from[kCopies];
@@ -58,14 +45,12 @@ struct DepthwiseStrips {
   unsigned pitch;
 
   __device__ StripLine lineAt(const WindowParameters& p, int index) const {
-    if (index >= lines || index >= linesLeft) return {0, 0, 0};
-    const int images = byHeights.of(part0 + index);
-    const int yBegin = (part0 + index - images * p.tile.heights) * p.tile.rows;
-    return {image0 + images, yBegin, min(p.tile.rows, p.window[1].small - yBegin)};
+    const int line = line0 + index;
+    if (index >= lines || line >= (int)p.count) return {0, 0, 0};
+    const int image = line / p.tile.heights;
+    const int yBegin = (line - image * p.tile.heights) * p.tile.rows;
+    return {image, yBegin, min(p.tile.rows, p.window[1].small - yBegin)};
   }
-
-  __device__ explicit DepthwiseStrips(const WindowParameters& p)
-      : byStrips(p.tile.strips), byHeights(p.tile.heights), chunkBits(p.tile.channels == 32 ? 2 : 1) {}
 
   __device__ void begin(const WindowParameters& p, unsigned char* shared) {
     const DepthwiseTile& tile = p.tile;
@@ -73,11 +58,8 @@ struct DepthwiseStrips {
     channel0 = takeFrom(rest, tile.channelTiles) * tile.channels;
     column0 = takeFrom(rest, tile.columnTiles) * tile.strips * kColumns;
     strips = tile.strips;
-    lines = byStrips.of(kStrips);
-    const int line0 = (int)rest * lines;
-    linesLeft = (int)p.count - line0;
-    image0 = line0 / tile.heights;
-    part0 = line0 - image0 * tile.heights;
+    lines = kStrips / strips;
+    line0 = (int)rest * lines;
     allSteps = tile.rows + kKernel - 1;
     step = 0;
     slots = shared;
@@ -87,11 +69,11 @@ struct DepthwiseStrips {
 
     const int warp = (int)threadIdx.x / 32;
     const int lane = (int)threadIdx.x % 32;
-    const unsigned chunks = 1u << chunkBits;
+    const unsigned chunks = tile.channels / kChunk;
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
       const int strip = lane / 4 + 8 * m < lines * strips ? lane / 4 + 8 * m : 0;  // results of others go nowhere
-      const unsigned group = strip + byStrips.of(strip);                           // a line has one more
+      const unsigned group = strip / strips * (strips + 1) + strip % strips;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const unsigned chunk = (unsigned)(warp / 2) ^ ((group + half) & (chunks - 1));
@@ -103,21 +85,20 @@ struct DepthwiseStrips {
   // Chunks of a slot: pixel by pixel, the chunks of one in an order that changes every eight pixels, so that lanes that
   // read the same channels of many strips meet all banks. What does not exist becomes zero.
   __device__ void beginCopies(const WindowParameters& p) {
-    const unsigned chunks = 1u << chunkBits;
-    const Quotients byGroups(strips + 1);
+    const unsigned chunks = p.tile.channels / kChunk;
+    const int width = (strips + 1) * kColumns;
     copied = 0;
     fillAt = readAt = 0;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       const unsigned index = threadIdx.x + i * blockDim.x;
-      const unsigned chunk = index & (chunks - 1);
-      const int pixel = (int)(index >> chunkBits);
-      const int lineOfBlock = byGroups.of(pixel / kColumns);
+      const unsigned chunk = index % chunks;
+      const int pixel = (int)(index / chunks);
       const int channel = channel0 + (int)chunk * kChunk;
-      const StripLine line = lineAt(p, lineOfBlock);
-      const int column = column0 - p.window[2].before + pixel - lineOfBlock * byGroups.divisor * kColumns;
+      const StripLine line = lineAt(p, pixel / width);
+      const int column = column0 - p.window[2].before + pixel % width;
       const bool exists = line.rows > 0 && channel < p.channels && column >= 0 && column < p.window[2].large;
-      mine[i] = lineOfBlock < lines;
+      mine[i] = pixel < lines * width;
       to[i] = pixel * pitch + (chunk ^ ((unsigned)pixel / kColumns & (chunks - 1))) * 16;
       const int first = line.yBegin - p.window[1].before;
       row[i] = exists ? first : kNever;
@@ -155,38 +136,26 @@ struct DepthwiseStrips {
   }
 
   // Of 16 columns this lane takes t, t + 4, t + 8 and t + 12, which stand for the four inner indices of its registers.
-  // All weights are asked for before one is waited for.
-  __device__ static __forceinline__ int tapOf(int i) {
-    return (int)threadIdx.x % 4 + 4 * i - (int)threadIdx.x % 32 / 4;
-  }
-  __device__ __forceinline__ void askForWeights(const WindowParameters& p, uint2 (&raw)[kKernel][4],
-                                                X (&rawBias)[kWidth]) {
+  __device__ void loadWeights(const WindowParameters& p) {
+    const int result = (int)threadIdx.x % 32 / 4;
+    const int t = (int)threadIdx.x % 4;
     const int channel = channel0 + (int)threadIdx.x / 32 * kWidth;
-    const int begin = channel < p.channels ? channel : 0;
-    const X* w = (const X*)p.w + begin;
+    const bool works = channel < p.channels;
+    const X* w = (const X*)p.w + (works ? channel : 0);
 #pragma unroll
     for (int ty = 0; ty < kKernel; ++ty) {
+      uint2 at[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int tap = min(max(tapOf(i), 0), kKernel - 1);
-        raw[ty][i] = *(const uint2*)(w + (ty * kKernel + tap) * p.channels);
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) rawBias[j] = p.bias != nullptr ? ((const X*)p.bias)[begin + j] : X{};
-  }
-  __device__ __forceinline__ void arrangeWeights(uint2 (&raw)[kKernel][4], const X (&rawBias)[kWidth]) {
-#pragma unroll
-    for (int ty = 0; ty < kKernel; ++ty) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const bool inside = tapOf(i) >= 0 && tapOf(i) < kKernel;
-        raw[ty][i].x = inside ? raw[ty][i].x : 0;
-        raw[ty][i].y = inside ? raw[ty][i].y : 0;
+        const int tap = t + 4 * i - result;
+        const bool inside = tap >= 0 && tap < kKernel;
+        at[i] = *(const uint2*)(w + (ty * kKernel + (inside ? tap : 0)) * p.channels);  // not one after another
+        at[i].x = inside ? at[i].x : 0;
+        at[i].y = inside ? at[i].y : 0;
       }
       unsigned first[kWidth], second[kWidth];
-      pair(raw[ty][0], raw[ty][1], first);
-      pair(raw[ty][2], raw[ty][3], second);
+      pair(at[0], at[1], first);
+      pair(at[2], at[3], second);
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
         weight[ty][j][0] = first[j];
@@ -194,7 +163,7 @@ struct DepthwiseStrips {
       }
     }
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) bias[j] = Element<X>::load(rawBias[j]);
+    for (int j = 0; j < kWidth; ++j) bias[j] = p.bias != nullptr && works ? load<X>(p.bias, channel + j) : 0.f;
   }
 
   // Adds the next row of x; `newest` is where the row of results lies whose window begins with it.
@@ -252,11 +221,8 @@ struct DepthwiseStrips {
   __device__ __forceinline__ void convolve(const WindowParameters& p, Finish finish) {
     DYNAMIC_SHARED(shared, kMostDepthwiseShared);
     begin(p, shared);
-    uint2 raw[kKernel][4];
-    X rawBias[kWidth];
-    askForWeights(p, raw, rawBias);
+    loadWeights(p);
     Results<kOperands, Y> results(p, *this, shared + kSlots * slotBytes);
-    arrangeWeights(raw, rawBias);
     while (steps<0>(p, results, finish)) {
     }
     waitForCopies<0>();
@@ -284,15 +250,15 @@ struct DepthwiseStrips {
       pitch = channels * sizeof(Y) + 16;
       rowBytes = kStrips * kColumns * pitch;
       swizzle = channels * sizeof(Y) / 16 - 1;
-      const int unitBits = at.chunkBits + (kUnit == 8 ? 0 : kUnit == 4 ? 1 : 2);  // of a pixel
+      const int units = channels / kUnit;
 #pragma unroll
       for (int i = 0; i < kStores; ++i) {
         const int index = (int)(threadIdx.x + i * blockDim.x);
-        const int unit = (index & ((1 << unitBits) - 1)) * kUnit;
-        const int pixel = index >> unitBits;
+        const int unit = index % units * kUnit;
+        const int pixel = index / units;
         const int strip = pixel / kColumns;
-        const StripLine line = at.lineAt(p, at.byStrips.of(strip));
-        const int x = at.column0 + at.byStrips.rest(strip) * kColumns + pixel % kColumns;
+        const StripLine line = at.lineAt(p, strip / at.strips);
+        const int x = at.column0 + strip % at.strips * kColumns + pixel % kColumns;
         const int channel = at.channel0 + unit;
         left[i] = x < p.window[2].small && channel < p.channels ? line.rows : 0;
         from[i] = placeOf(pixel, strip, unit);
@@ -321,8 +287,8 @@ struct DepthwiseStrips {
           const int column = lane % 4 * 2 + e;
           i64 at[kOperands];
           if constexpr (kOperands > 1) {
-            const StripLine line = tile.lineAt(p, tile.byStrips.of(strip));
-            const int x = tile.column0 + tile.byStrips.rest(strip) * kColumns + column;
+            const StripLine line = tile.lineAt(p, strip / tile.strips);
+            const int x = tile.column0 + strip % tile.strips * kColumns + column;
             if (index >= line.rows || x >= p.window[2].small || tile.channel0 + inTile >= p.channels) continue;
             const Place place = {line.image, tile.channel0 + inTile, {0, line.yBegin + index, x}};
             offsetsOf<kOperands>(p, place, at);
