@@ -52,7 +52,7 @@ tidy() {
       return
     fi
   done
-  die "clang-tidy 14 is missing; scripts/setup.sh installs it (other versions have other checks)"
+  die "clang-tidy 14 is missing (other versions have other checks); install it: apt-get install clang-tidy-14"
 }
 
 # Where this branch left main; on main itself the commit before.

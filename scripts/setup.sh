@@ -24,7 +24,6 @@ libcli11-dev
 libfmt-dev
 libgtest-dev
 clang-format-14   | clang-format --version | grep 'version 14'
-clang-tidy-14     | clang-tidy --version | grep 'version 14'
 '
 
 usage() {
