@@ -20,7 +20,7 @@ constexpr std::string_view kAllFlags =
     "--stripWeights --stripAllWeights --weightless --versionCompatible --vc --excludeLeanRuntime --pluginInstanceNorm "
     "--pi --uint8AsymmetricQuantizationDLA --reportCapabilityDLA --adjustForDLA --enablePluginOverride --useRuntime "
     "--leanDLLPath --monitorMemory --sparsity --noTF32 --fp16 --bf16 --int8 --fp8 --int4 --best --stronglyTyped "
-    "--distributiveIndependence --precisionConstraints --layerPrecisions --layerOutputTypes "
+    "--distributiveIndependence --directIO --precisionConstraints --layerPrecisions --layerOutputTypes "
     "--layerDeviceTypes --decomposableAttentions --calib --safe --dumpKernelText --buildDLAStandalone "
     "--allowGPUFallback --consistency --restricted --saveEngine --loadEngine --asyncFileReader --getPlanVersionOnly "
     "--tacticSources --noBuilderCache --noCompilationCache --errorOnTimingCacheMiss --timingCacheFile --preview "
