@@ -97,7 +97,7 @@ def compare(options, name, path):
 
 def names_of_passes():
     text = "".join((ROOT / "src/passes" / name).read_text() for name in ("pipeline.cpp", "composites.cpp"))
-    return list(dict.fromkeys(re.findall(r'^    \{"(\w+)", &', text, re.MULTILINE)))
+    return list(dict.fromkeys(re.findall(r'^    \{PASS\((\w+)\),', text, re.MULTILINE)))
 
 
 def find_models(folder, only):
