@@ -129,7 +129,7 @@ def damage(setup):
                              f"line {add + 1}: unknown function"),
         "arguments": (text[:add] + [re.sub(r'"a":\[\d+,', '"a":[', text[add])] + text[add + 1:], f"line {add + 1}"),
         "object": (text[:add] + [re.sub(r'"a":\[\d+', '"a":[999999', text[add])] + text[add + 1:],
-                   "999999 is no ITensor"),
+                   "999999 is not a ITensor"),
         "type": (text[:add] + [re.sub(r'"k\w+"', '"kNOTHING"', text[add])] + text[add + 1:], "an enumerator of"),
         "bytes": (text[:data] + [re.sub(r'"offset":\d+', '"offset":99999999', text[data])] + text[data + 1:],
                   f"line {data + 1}"),

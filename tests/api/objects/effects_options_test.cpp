@@ -58,6 +58,7 @@ TEST(Effects, OfEveryBuilderFlag) {
       BuilderFlag::kTF32,  // on GPUs: tests/cuda/contraction_test.cpp
       BuilderFlag::kDISABLE_TIMING_CACHE,
       BuilderFlag::kERROR_ON_TIMING_CACHE_MISS,
+      BuilderFlag::kDIRECT_IO,  // formats_test.cpp
       BuilderFlag::kOBEY_PRECISION_CONSTRAINTS,
       BuilderFlag::kPREFER_PRECISION_CONSTRAINTS,
       BuilderFlag::kMONITOR_MEMORY,
