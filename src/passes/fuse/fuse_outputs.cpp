@@ -102,9 +102,16 @@ bool isFree(const Graph& graph, const graph::Node& node) {
   });
 }
 
+// Where dead code stays (TENON_DISABLE=dead_code), a dead node would be joined again and again.
+bool isDead(const Graph& graph, const graph::Node& node) {
+  return std::none_of(node.outputs.begin(), node.outputs.end(),
+                      [&](ValueId id) { return !graph.uses(id).empty() || graph.isOutput(id); });
+}
+
 bool fuse(Graph& graph, NodeId id, NodeId next, const Options& options) {
   const auto& a = graph.node(id);
   const auto& b = graph.node(next);
+  if (isDead(graph, a) || isDead(graph, b)) return false;
   const auto first = scalarWork(a);
   const auto second = scalarWork(b);
   if (!first || !second || id == next || a.device != b.device || !isFree(graph, a) || !isFree(graph, b)) return false;
