@@ -157,8 +157,6 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
     const auto at = static_cast<size_t>(i);
     constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
     strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
-    if ((kForwards ? y : x).dims[i + 2] == 1)
-      strides.back() = untakenStride(strides.back(), (kForwards ? x : y).dims[i + 2]);
     dilations.push_back(op.dilations.empty() || w.dims[i + 2] == 1 ? 0 : op.dilations[at] - 1);
     before.push_back(op.prePadding.empty() ? 0 : value(op.prePadding[at]));
     const int64_t reach = (w.dims[i + 2] - 1) * (dilations.back() + 1) + 1;
@@ -167,6 +165,7 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
     } else {
       after.push_back((x.dims[i + 2] - 1) * strides.back() + reach - y.dims[i + 2] - before.back());
     }
+    if ((kForwards ? y : x).dims[i + 2] == 1) strides.back() = untakenStride(strides.back(), after.back());
     allInPadding = allInPadding || std::max(before.back(), after.back()) >= reach;
   }
   checkWindow({&strides, &dilations, &before, &after});

@@ -32,9 +32,9 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     for (int i = 0; i < x.dims.rank - 2; ++i) {
       const auto at = static_cast<size_t>(i);
       strides.push_back(op_.strides.empty() ? 1 : op_.strides[at]);
-      if (y.dims[i + 2] == 1) strides.back() = untakenStride(strides.back(), x.dims[i + 2]);
       before.push_back(op_.prePadding.empty() ? 0 : value(op_.prePadding[at]));
       after.push_back((y.dims[i + 2] - 1) * strides.back() + op_.window[at] - x.dims[i + 2] - before.back());
+      if (y.dims[i + 2] == 1) strides.back() = untakenStride(strides.back(), after.back());
     }
     checkWindow({&strides, &before, &after});
     const auto algorithm = op_.type == ops::PoolingType::kMax ? dnnl::algorithm::pooling_max

@@ -21,8 +21,11 @@ dnnl::stream& dnnlStream();  // of the calling thread
 // f32 tensor in any format; blocked ones for images whose channels fill whole blocks, so that nothing is padded.
 dnnl::memory::desc dnnlDesc(const Dims& dims, Layout format);
 
-// The stride of a window that lies in one place along an axis of this extent: of any size, so as small as oneDNN takes.
-constexpr int64_t untakenStride(int64_t stride, int64_t extent) { return std::min(stride, extent + 1); }
+// The stride of a window that lies in one place along an axis, with that padding behind it: of any size, so as small as
+// oneDNN takes, for which stride and padding have a positive sum.
+constexpr int64_t untakenStride(int64_t stride, int64_t after) {
+  return std::min(stride, std::max<int64_t>(1, 1 - after));
+}
 
 // Throws Unsupported where a stride, dilation or padding of a window is beyond a million: oneDNN 2.6 generates code
 // with 32-bit offsets of them, and crashes.
