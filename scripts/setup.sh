@@ -23,7 +23,7 @@ nlohmann-json3-dev
 libcli11-dev
 libfmt-dev
 libgtest-dev
-clang-format-14   | clang-format --version | grep 'version 14'
+clang-format-14   | clang-format --version | grep version.14
 '
 
 usage() {

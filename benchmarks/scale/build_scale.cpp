@@ -1,6 +1,6 @@
 // How the time of a build at optimization level 0, and of loading what it built, grows with the number of layers.
 //
-//   build_scale [--layers 100,1000,10000] [--networks convolutions,pointwise,...] [--limit RATIO]
+//   build_scale [--layers 100,1000,10000] [--networks convolutions;pointwise;...] [--limit RATIO]
 //
 // With --limit the program ends with status 1 where ten times the layers take more than RATIO times the seconds.
 #include <NvInfer.h>
