@@ -101,7 +101,7 @@ std::vector<CopyRegion> relayout(const Dims& dims, Layout from, Layout to) {
           region.to[static_cast<size_t>(region.space.rank)] = target.at(axis, step);
           region.space.push(extent);
         }
-        next.push_back(std::move(region));
+        next.push_back(region);
       }
     }
     regions = std::move(next);

@@ -1,6 +1,7 @@
 // One row per format: which axis is innermost or in blocks, and of how many elements.
 #include "api/common/tensor_formats.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.h"
@@ -110,7 +111,7 @@ FormatFacts factsOf(Layout layout, int rank) {
 
 nv::Dims stridesOf(const Dims& dims, Layout layout) {
   const int64_t vector = std::max<int64_t>(layout.block, layout.multiple);
-  const int vectorAxis = layout.blockedAxis >= 0 ? layout.blockedAxis : layout.innermost;
+  const int vectorAxis = std::max<int>(layout.blockedAxis, layout.innermost);  // one of them is none
   nv::Dims strides{dims.rank, {}};
   int64_t stride = 1;
   const auto place = [&](int axis) {
