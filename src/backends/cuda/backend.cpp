@@ -1,4 +1,4 @@
-// the CUDA backend's kernels: finds kernels by name in the generated table.
+// The CUDA backend's kernels: finds kernels by name in the generated table.
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "core/error.h"

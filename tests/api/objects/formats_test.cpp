@@ -221,4 +221,37 @@ TEST_F(Formats, DirectIoIsHonouredWhereNothingIsReformatted) {
   EXPECT_NE(engine(), nullptr);
 }
 
+// Channels that divide into vectors at some shapes of the profile and not at others.
+TEST_F(Formats, VectorsOfOpenChannels) {
+  for (const auto format : {TensorFormat::kCHW4, TensorFormat::kCHW16}) {
+    SetUp();
+    auto* x = network->addInput("x", nv::DataType::kINT32, dims({1, -1, 2, 3}));
+    x->setAllowedFormats(1U << static_cast<int>(format));
+    output(network->addElementWise(*x, *x, nv::ElementWiseOperation::kSUM)->getOutput(0), "y");
+    auto* profile = builder->createOptimizationProfile();
+    profile->setDimensions("x", nv::OptProfileSelector::kMIN, dims({1, 1, 2, 3}));
+    profile->setDimensions("x", nv::OptProfileSelector::kOPT, dims({1, 16, 2, 3}));
+    profile->setDimensions("x", nv::OptProfileSelector::kMAX, dims({1, 33, 2, 3}));
+    config->addOptimizationProfile(profile);
+    const auto built = engine();
+    ASSERT_NE(built, nullptr);
+    const std::unique_ptr<nv::IExecutionContext> context(built->createExecutionContext());
+    const auto& form =
+        *std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.format == format; });
+    for (const int64_t channels : {1, 7, 16, 33}) {
+      const std::vector<int64_t> shape{1, channels, 2, 3};
+      ASSERT_TRUE(context->setInputShape("x", dims(shape)));
+      const Places from(form, shape, sizeof(int32_t)), to(kForms[0], shape, sizeof(int32_t));
+      std::vector<int32_t> in(static_cast<size_t>(from.count()), -77), out(static_cast<size_t>(to.count()), -77);
+      eachIndex(shape, [&](int64_t i, const auto& index) {
+        in[static_cast<size_t>(from.at(index))] = static_cast<int32_t>(i + 1);
+      });
+      void* bindings[] = {in.data(), out.data()};
+      ASSERT_TRUE(context->executeV2(bindings));
+      eachIndex(shape,
+                [&](int64_t i, const auto& index) { ASSERT_EQ(out[static_cast<size_t>(to.at(index))], 2 * (i + 1)); });
+    }
+  }
+}
+
 }  // namespace

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/common/strided_copy.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
+#include "core/relayout.h"
 #include "core/storage.h"
 #include "ops/op/concat.h"
 #include "ops/op/reformat.h"
@@ -30,14 +31,6 @@ void configureCopy(StridedCopy& copy, const ops::Transpose& op, const Shapes& sh
   copy.configure(y.dims, from, 0, pitchedStrides(y), 0, elementBytes(x.dtype));
 }
 
-void configureCopy(StridedCopy& copy, const ops::Reformat&, const Shapes& shapes) {
-  const auto& x = shapes.inputs[0];
-  const auto& y = shapes.outputs[0];
-  const int64_t block = std::max(channelBlock(x.layout), channelBlock(y.layout));
-  copy.configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0,
-                 pitchedWithinSplit(y, y.dims, block), 0, elementBytes(x.dtype));
-}
-
 template <typename Op>
 class CopyInstance final : public runtime::KernelInstance {
  public:
@@ -53,6 +46,48 @@ class CopyInstance final : public runtime::KernelInstance {
  private:
   Op op_;
   StridedCopy copy_;
+};
+
+// Layouts that neither pad nor lie within other tensors need one copy; others one for each part of whole blocks, and
+// zeros where the result pads.
+class ReformatInstance final : public runtime::KernelInstance {
+ public:
+  explicit ReformatInstance(const ops::Reformat&) {}
+
+  size_t configure(const Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0];
+    copies_.clear();
+    padded_ = 0;
+    if (x.pitch != 0 || y.pitch != 0) {
+      const int64_t block = std::max(channelBlock(x.layout), channelBlock(y.layout));
+      if (y.dims[1] % block != 0)
+        throw Unsupported("cpu.movement: {} channels in blocks of {} within another tensor", y.dims[1], block);
+      copies_.emplace_back().configure(splitChannels(y.dims, block), pitchedWithinSplit(x, y.dims, block), 0,
+                                       pitchedWithinSplit(y, y.dims, block), 0, elementBytes(x.dtype));
+      return 0;
+    }
+    for (const auto& region : relayout(x.dims, x.layout, y.layout)) {
+      copies_.emplace_back().configure(region.space, region.from, region.fromOffset, region.to, region.toOffset,
+                                       elementBytes(x.dtype));
+    }
+    const auto bytes = storageBytes(y.dtype, y.dims, y.layout);
+    if (bytes != storageBytes(y.dtype, y.dims, Layout::kLinear)) padded_ = static_cast<int64_t>(bytes);
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    constexpr int64_t kGrain = 1 << 17;
+    auto* const to = static_cast<char*>(arguments.outputs[0]);
+    platform::parallelFor(padded_, kGrain, [&](int64_t begin, int64_t end) {
+      std::memset(to + begin, 0, static_cast<size_t>(end - begin));
+    });
+    for (const auto& copy : copies_) copy.run(arguments.inputs[0], to);
+  }
+
+ private:
+  std::vector<StridedCopy> copies_;
+  int64_t padded_ = 0;  // bytes of a result with padding; else 0
 };
 
 class ConcatInstance final : public runtime::KernelInstance {
@@ -154,7 +189,7 @@ class SliceInstance final : public runtime::KernelInstance {
 std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);
   if (op.as<ops::Transpose>() != nullptr) return loadSimple<ops::Transpose, CopyInstance<ops::Transpose>>(request);
-  if (op.as<ops::Reformat>() != nullptr) return loadSimple<ops::Reformat, CopyInstance<ops::Reformat>>(request);
+  if (op.as<ops::Reformat>() != nullptr) return loadSimple<ops::Reformat, ReformatInstance>(request);
   if (op.as<ops::Concat>() != nullptr) return loadSimple<ops::Concat, ConcatInstance>(request);
   return loadSimple<ops::Slice, SliceInstance>(request);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "backends/cpu/tactics/common/simple_tactic.h"
+#include "core/error.h"
+#include "core/relayout.h"
 #include "core/storage.h"
 #include "ops/op/concat.h"
 #include "ops/op/reformat.h"
@@ -11,14 +13,16 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// Whether the tensor can be in the format: images in blocks of channels have whole ones.
-compile::Support canBe(const compile::TensorDesc& tensor, Layout format) {
-  const int64_t block = channelBlock(format);
-  if (!format.isDense() && block == 1) return compile::no("layout {} is padded", tenon::name(format));
-  if (tensor.dims.rank < 3 && format != Layout::kLinear)
-    return compile::no("a tensor of {} dimensions has no {} layout", tensor.dims.rank, tenon::name(format));
-  if (block > 1 && (tensor.dims.rank != 4 || tensor.dims[1] % block != 0)) {
-    return compile::no("{} is not a 4-D tensor whose channels divide into blocks of {}", tensor.dims.text(), block);
+// Between any two layouts that the tensor can have: what pads, or has blocks that are not whole, is for inputs and
+// outputs.
+compile::Support canReformat(const ops::Reformat& op, const Dims& dims) {
+  if (!op.from.fits(dims.rank) || !op.to.fits(dims.rank))
+    return compile::no("a tensor of {} dimensions has no layout {}", dims.rank,
+                       tenon::name(op.from.fits(dims.rank) ? op.to : op.from));
+  try {
+    (void)relayout(dims, op.from, op.to);
+  } catch (const Unsupported& error) {
+    return compile::no("{}", error.what());
   }
   return compile::yes();
 }
@@ -38,13 +42,7 @@ class MovementTactic final : public SimpleTactic {
       }
       return compile::yes();
     }
-    if (const auto* reformat = problem.op.as<ops::Reformat>()) {
-      const int64_t blocks[] = {channelBlock(reformat->from), channelBlock(reformat->to)};
-      if (blocks[0] != blocks[1] && std::min(blocks[0], blocks[1]) > 1)
-        return compile::no("the input and the output have different channel block sizes");
-      const auto from = canBe(problem.inputs[0], reformat->from);
-      return from ? canBe(problem.inputs[0], reformat->to) : from;
-    }
+    if (const auto* reformat = problem.op.as<ops::Reformat>()) return canReformat(*reformat, problem.inputs[0].dims);
     if (problem.op.as<ops::Transpose>() != nullptr || problem.op.as<ops::Concat>() != nullptr) return compile::yes();
     return compile::no("it computes transpose, slice, concat and reformat");
   }

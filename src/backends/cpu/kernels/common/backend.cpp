@@ -1,4 +1,4 @@
-// the CPU backend's kernels: finds kernels by name in the generated table.
+// The CPU backend's kernels: finds kernels by name in the generated table.
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
 #include "runtime/host_device.h"
