@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads ctest's JUnit report and prints slow, skipped and failed tests and, last, `N passed, N failed`.
 
-    test_summary.py REPORT.xml
+    test_summary.py REPORT.xml [AGAIN.xml]
+
+AGAIN.xml, if it is there, is the report of a second run, alone, of what failed in the first.
 """
 import collections
+import os
 import re
 import sys
 import xml.etree.ElementTree
@@ -31,13 +34,18 @@ def was_skipped(case):
     return mark is not None and (mark.get("message") or "").startswith("SKIP_")
 
 
-def main(path):
-    cases = xml.etree.ElementTree.parse(path).getroot().findall("testcase")
+def read(path):
+    return xml.etree.ElementTree.parse(path).getroot().findall("testcase")
+
+
+def main(path, again):
+    cases = read(path)
+    passed_alone = {case.get("name") for case in read(again) if case.get("status") == "run"} if os.path.exists(again) else set()
     state = collections.Counter()
     skipped, failed = collections.Counter(), []
     for case in cases:
         status = case.get("status")
-        if status == "run":
+        if status == "run" or case.get("name") in passed_alone:
             state["passed"] += 1
         elif status == "disabled" or (status == "notrun" and was_skipped(case)):
             state["skipped"] += 1
@@ -53,6 +61,9 @@ def main(path):
         print(f"== {state['skipped']} skipped")
         for text, count in skipped.most_common():
             print(f"{count:5d}  {text}")
+    if passed_alone:
+        print("== failed beside others, passed alone")
+        print("\n".join(f"       {name}" for name in sorted(passed_alone)))
     if failed:
         print("== failed")
         print("\n".join(f"       {name}" for name in failed))
@@ -61,6 +72,6 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else ""))

@@ -107,7 +107,9 @@ def endless_runs_end_by_interrupt(folder):
 
 
 def interrupt(words, *signals):
-    """Runs a build that lasts some seconds, since it measures often, and sends it signals; the status and the text."""
+    """Runs a build that lasts some seconds, since it measures often, and sends it signals; the status and the text.
+
+    Several signals arrive together: the process is stopped while they are sent, so that it cannot end between them."""
     words = [str(given.program), f"--onnx={MODEL}", "--skipInference", "--avgTiming=1000000", "--verbose", *words]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         timed = 0
@@ -115,7 +117,7 @@ def interrupt(words, *signals):
             timed += "timed " in line
             if timed == 5:
                 break
-        for number in signals:
+        for number in (signal.SIGSTOP, *signals, signal.SIGCONT):
             process.send_signal(number)
         rest = process.stdout.read()
         return process.wait(timeout=60), rest
@@ -145,8 +147,10 @@ def builds_end_by_interrupt(folder):
 @case
 def a_second_interrupt_ends_a_build_at_once(folder):
     path = folder / "engine"
+    # Of two signals that are there together, the system chooses which one is handled first.
     status, rest = interrupt([f"--saveEngine={path}"], signal.SIGINT, signal.SIGTERM)
-    check(status == -signal.SIGTERM and "Once more ends it at once" in rest, f"status {status}\n{rest}")
+    check(status in (-signal.SIGTERM, -signal.SIGINT), f"status {status}\n{rest}")
+    check(rest.count("Once more ends it at once") == 1, rest)
     check(not list(folder.iterdir()), f"it left {list(folder.iterdir())}")
 
 

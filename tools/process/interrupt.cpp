@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <climits>
 #include <csignal>
 #include <cstring>
@@ -16,9 +17,10 @@ namespace {
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 constexpr char kAnswer[] = "\nInterrupted: the build ends as soon as it can. Once more ends it at once.\n";
 
-// What the handler reads.
+// What the handler reads. Two signals may be handled at once, by two threads: only one of them is the first.
 volatile std::sig_atomic_t noting = 0;
-volatile std::sig_atomic_t noted = 0;
+std::atomic<int> noted = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not lock");
 volatile std::sig_atomic_t fileIsUnfinished = 0;
 char unfinishedFile[PATH_MAX];
 
@@ -27,8 +29,8 @@ int users = 0;
 std::array<struct sigaction, kSignals.size()> previous;
 
 void onSignal(int signal) {
-  if (noting != 0 && noted == 0) {
-    noted = signal;
+  int none = 0;
+  if (noting != 0 && noted.compare_exchange_strong(none, signal)) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kAnswer, sizeof kAnswer - 1);
     return;
   }
