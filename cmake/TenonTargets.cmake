@@ -13,6 +13,15 @@ function(tenon_precompiled name)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum "${sum}")
 endfunction()
 
+# tenon_own_precompiled(<target> <header>): precompiles a header of the project for one target. It names the checkout, so
+# that a compiler cache does not give one checkout the precompiled header of another: the same header under two paths
+# would be read twice.
+function(tenon_own_precompiled target header)
+  set(place ${CMAKE_CURRENT_BINARY_DIR}/${target}_checkout.h)
+  file(CONFIGURE OUTPUT ${place} CONTENT "#pragma once\ninline constexpr char kCheckout[] = \"${PROJECT_SOURCE_DIR}\";\n")
+  target_precompile_headers(${target} PRIVATE ${place} ${header})
+endfunction()
+
 # tenon_component(<name> [NO_PCH] [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
 # (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility. NO_PCH: for folders
 # with compiler options of their own.

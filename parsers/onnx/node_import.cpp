@@ -36,12 +36,6 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
     return fmt::format("operator {} is imported for opsets {}, but the model uses opset {}. Convert the model", type,
                        opsetsOf(type), opset);
   }
-  if (type == "If" || type == "Loop" || type == "Scan") {
-    return fmt::format(
-        "{} has a subgraph, which is not supported yet. Export with constant control flow, or fold the "
-        "model with its input shapes fixed",
-        type);
-  }
   return fmt::format(
       "operator {} has no importer and no plugin creator of that name. Register a plugin '{}', or export with "
       "supported operators (docs/onnx.md)",
@@ -89,8 +83,9 @@ void NodeImport::report(const pb::NodeProto& proto, const Scope& scope, const Pa
   for (const std::string& function : scope.functions) {
     path += fmt::format(" in function {}", function);
   }
-  record->description = fmt::format("node {} '{}' ({}, opset {}){}: {}", scope.topLevelNode, proto.name(),
-                                    proto.op_type(), scope.opsets->of(proto.domain()), path, error.what());
+  record->description =
+      fmt::format("node {} '{}' ({}, opset {}){}{}: {}", scope.topLevelNode, proto.name(), proto.op_type(),
+                  scope.opsets->of(proto.domain()), scope.graphs, path, error.what());
   record->setFunctionStack(scope.functions);
   environment_.errors.add(std::move(record));
 }
@@ -99,6 +94,10 @@ void NodeImport::check(const pb::NodeProto& proto, Scope& scope) {
   const int64_t opset = scope.opsets->of(proto.domain());
   const OnnxNode node(proto, readAsOpset(opset), {}, &scope.attributes, scope.prefix, writer_, loader_);
   try {
+    if (isControlFlow(proto)) {
+      checkSubgraphs(node, scope);
+      return;
+    }
     if (isPlainOperator(proto, opset) || findPluginCreator(environment_.network, node) != nullptr) {
       return;
     }
@@ -115,7 +114,7 @@ void NodeImport::check(const pb::NodeProto& proto, Scope& scope) {
 // Each function is looked into once, at its first call.
 void NodeImport::checkFunction(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) {
   FunctionTable::checkInlinable(function);
-  if (scope.functions.empty() &&
+  if (scope.functions.empty() && scope.depth == 0 &&
       (__builtin_add_overflow(inlinedNodes_, function.nodes, &inlinedNodes_) || inlinedNodes_ > kMaxInlinedNodes)) {
     inlinedNodes_ -= function.nodes;
     fail(FaultKind::kUnsupportedGraph,
@@ -141,6 +140,16 @@ void NodeImport::checkFunction(const FunctionFacts& function, const OnnxNode& ca
   refusedFunctions_[&function] = static_cast<int>(environment_.errors.size() - errors);
 }
 
+void NodeImport::countInlined(int64_t nodes) {
+  graphNodes_ += nodes;
+  if (graphNodes_ > kMaxInlinedNodes) {
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("the graphs within nodes have more than {} nodes when functions are inlined; reduce the calls "
+                     "between functions",
+                     kMaxInlinedNodes));
+  }
+}
+
 Scope NodeImport::functionScope(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) const {
   const pb::FunctionProto& proto = *function.proto;
   Scope inner;
@@ -149,6 +158,8 @@ Scope NodeImport::functionScope(const FunctionFacts& function, const OnnxNode& c
   inner.functions = scope.functions;
   inner.functions.push_back(proto.name());
   inner.topLevelNode = scope.topLevelNode;
+  inner.graphs = scope.graphs;
+  inner.depth = scope.depth;
   for (const pb::AttributeProto& own : call.proto().attribute()) {
     if (const pb::AttributeProto* attribute = call.resolve(own)) {
       inner.attributes.emplace(own.name(), attribute);
@@ -166,6 +177,9 @@ ParsedValues NodeImport::importFunction(const FunctionFacts& function, const Onn
     inner.values[function.proto->input(i)] = call.optional(static_cast<size_t>(i));
   }
   for (const pb::NodeProto& child : function.proto->node()) {
+    if (scope.depth > 0) {
+      countInlined(1);
+    }
     if (import(child, inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
       break;
     }
@@ -191,15 +205,23 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
   if (row != nullptr) {
     return row->import(node);
   }
+  if (isControlFlow(proto)) {
+    return importControlFlow(node, scope);
+  }
   const FunctionFacts* function = functions_.find(proto);
   if (function == nullptr) {
     fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, opset));
+  }
+  // Calls from graphs within nodes were not counted before.
+  const auto& open = scope.functions;
+  if (std::find(open.begin(), open.end(), function->proto->name()) != open.end()) {
+    fail(FaultKind::kUnsupportedGraph, fmt::format("function '{}' calls itself", function->proto->name()));
   }
   return importFunction(*function, node, scope);
 }
 
 NodeStatus NodeImport::import(const pb::NodeProto& proto, Scope& scope, int index) {
-  if (scope.functions.empty()) {
+  if (scope.functions.empty() && scope.depth == 0) {
     scope.topLevelNode = index;
   }
   const size_t errors = environment_.errors.size();

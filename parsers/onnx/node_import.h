@@ -15,13 +15,15 @@ namespace tenon::parsers::onnx {
 // kDEPENDS_ON_FAILED: not tried, because what it reads comes from a node that failed.
 enum class NodeStatus { kUNSEEN, kIMPORTED, kDEPENDS_ON_FAILED, kFAILED };
 
-// Names visible to the nodes of the graph or of one inlined function.
+// Names visible to the nodes of the graph, of one inlined function, or of a graph within a node.
 struct Scope {
   std::unordered_map<std::string, ParsedValue> values;
   const Opsets* opsets = nullptr;
   AttributeMap attributes;
   std::string prefix;
   std::vector<std::string> functions;
+  std::string graphs;  // of the nodes that it lies within, for messages
+  int depth = 0;       // how many of them
   int topLevelNode = -1;
 };
 
@@ -51,6 +53,19 @@ class NodeImport {
   void bindOutputs(const pb::NodeProto& proto, Scope& scope, const ParsedValues& outputs);
   ParsedValue standIn(const std::string& name, ParsedValue::Missing why);
   bool pluginFirst() const;
+  void countInlined(int64_t nodes);  // fails beyond the limit
+
+  // If, Loop and Scan (control_flow.cpp).
+  Scope subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const;
+  void checkSubgraphs(const OnnxNode& node, const Scope& scope);
+  ParsedValues importSubgraph(const pb::GraphProto& graph, Scope& inner);
+  ParsedValues importControlFlow(const OnnxNode& node, Scope& scope);
+  ParsedValues importIf(const OnnxNode& node, Scope& scope);
+  ParsedValues importLoop(const OnnxNode& node, Scope& scope);
+  ParsedValues importScan(const OnnxNode& node, Scope& scope);
+  nvinfer1::ILoop& addLoop(const OnnxNode& node, const Scope& scope);
+  void resume(const OnnxNode& node, const Scope& scope);  // layers belong to the node again, not to one within it
+
   void report(const pb::NodeProto& proto, const Scope& scope, const ParseError& error);
 
   const ImportEnvironment& environment_;
@@ -61,8 +76,11 @@ class NodeImport {
   std::unordered_map<std::string, const pb::ValueInfoProto*> valueInfo_;
   std::unordered_map<const FunctionFacts*, int> refusedFunctions_;  // and the errors found in each; 0: none
   int64_t inlinedNodes_ = 0;
+  int64_t graphNodes_ = 0;  // imported from graphs within nodes
   int standIns_ = 0;
 };
+
+bool isControlFlow(const pb::NodeProto& proto);
 
 // The shape of a declared tensor; nothing when the rank is not declared.
 std::optional<Dimensions> declaredShape(const pb::ValueInfoProto& info);

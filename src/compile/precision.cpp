@@ -10,6 +10,8 @@
 #include "ops/op/attention.h"
 #include "ops/op/cumulative.h"
 #include "ops/op/dequantize.h"
+#include "ops/op/if.h"
+#include "ops/op/loop.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/quantize.h"
@@ -31,6 +33,8 @@ constexpr double kGreatestHalf = 65504;
 bool isSensitive(const ops::Operator& op) {
   if (op.as<ops::Cumulative>() != nullptr || op.as<ops::Quantize>() != nullptr || op.as<ops::Dequantize>() != nullptr)
     return true;
+  // The region inside would have to be lowered as well; rounding adds up from one iteration to the next.
+  if (op.as<ops::Loop>() != nullptr || op.as<ops::If>() != nullptr) return true;
   if (const auto* reduce = op.as<ops::Reduce>())
     return reduce->op == ops::ReduceOp::kSum || reduce->op == ops::ReduceOp::kProd;
   const auto* pointwise = op.as<ops::Pointwise>();

@@ -63,6 +63,7 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_products), When::kAlways, On::kAll},  // those that are not attention's
     {PASS(align_products), When::kAlways, On::kGpu},  // weights are as they stay
     {PASS(fold_constants), When::kAlways, On::kAll},  // what the folds left behind
+    {PASS(optimize_regions), When::kLast, On::kAll},  // once what they read is as it stays
     {PASS(fuse_prologue), When::kLast, On::kAll},     // hides what it joins from the others, as does ...
     {PASS(fuse_concat), When::kLast, On::kGpu},       // ... what copies parts anyway, ...
     {PASS(gather_rows), When::kLast, On::kGpu},   // ... tables in place of movement that others see through, and ...
@@ -164,12 +165,17 @@ int runPass(const Pass& pass, graph::Graph& graph, const Options& options) {
 
 namespace {
 
-// `isWhole`: the last passes as well.
-void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
+// Of what is run.
+enum class Part : uint8_t { kFirst, kWhole, kRegion };
+
+void runUntilDone(graph::Graph& graph, const Options& options, Part part) {
+  const bool isWhole = part != Part::kFirst;  // the last passes as well
   const long limit = numberSetting("TENON_STOP_AFTER").value_or(INT64_MAX);
   graph::verify(graph);
   int done = 0;
-  const auto note = [&](std::string_view pass) { dump(graph, fmt::format("{:03}_{}", done, pass)); };
+  const auto note = [&](std::string_view pass) {
+    if (part != Part::kRegion) dump(graph, fmt::format("{:03}_{}", done, pass));
+  };
   note("network");
   graph::Graph before = graph;              // copied again only after edits: most passes have nothing to do
   std::map<decltype(Pass::run), int> idle;  // by pass: how many had made edits when it found nothing
@@ -199,7 +205,8 @@ void runUntilDone(graph::Graph& graph, const Options& options, bool isWhole) {
 
 }  // namespace
 
-void run(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, true); }
-void runFirst(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, false); }
+void run(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, Part::kWhole); }
+void runFirst(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, Part::kFirst); }
+void runWithin(graph::Graph& graph, const Options& options) { runUntilDone(graph, options, Part::kRegion); }
 
 }  // namespace tenon::passes

@@ -58,5 +58,7 @@ void dump(const graph::Graph& graph, std::string_view label);
 // Runs the pipeline until nothing changes, verifying after each pass. TENON_DUMP=dir writes the graph after each pass
 // that changed it, TENON_STOP_AFTER=n stops after n edits-making passes, TENON_DISABLE=a,b leaves passes out.
 void run(graph::Graph& graph, const Options& options);
+// The same for a graph that stands for a region of an operator: no files are written.
+void runWithin(graph::Graph& graph, const Options& options);
 
 }  // namespace tenon::passes

@@ -9,6 +9,8 @@
 #include "ops/op/dequantize.h"
 #include "ops/op/fill.h"
 #include "ops/op/gather.h"
+#include "ops/op/if.h"
+#include "ops/op/loop.h"
 #include "ops/op/lrn.h"
 #include "ops/op/matmul.h"
 #include "ops/op/multi_pointwise.h"
@@ -60,6 +62,12 @@ template <typename E, typename = std::enable_if_t<std::is_enum_v<E>>>
 void randomize(Rng& rng, E& value) {
   value = static_cast<E>(pick(rng, 0, static_cast<int64_t>(enumNames(E{}).size()) - 1));
 }
+void randomize(Rng& rng, LoopAxis& value) {
+  randomize(rng, value.axis);
+  randomize(rng, value.reverse);
+  randomize(rng, value.length);
+}
+
 template <typename T>
 void randomize(Rng& rng, std::vector<T>& value) {
   value.resize(static_cast<size_t>(pick(rng, 0, 3)));
@@ -73,6 +81,20 @@ void randomize(Rng& rng, std::vector<CompositePart>& value) {
                          rng, std::vector<std::string>{"softmax{axis=1}", "transpose", "reformat{to=channels_last}"})),
                      inputs});
   }
+}
+
+void randomize(Rng& rng, Region& value) {
+  RegionBody body;
+  body.inputs = static_cast<int32_t>(pick(rng, 0, 4));
+  for (int64_t left = pick(rng, 0, 3); left > 0; --left) {
+    const auto name = pickOf(rng, std::vector<std::string>{"", "a layer", "with \"quotes\""});
+    body.nodes.push_back({Operator::parse(pickOf(rng, std::vector<std::string>{"softmax{axis=1}", "if"})),
+                          {0, 2},
+                          static_cast<int32_t>(pick(rng, 0, 2)),
+                          name});
+  }
+  randomize(rng, body.outputs);
+  value = Region(std::move(body));
 }
 
 template <typename T>
@@ -101,6 +123,8 @@ TEST(OperatorTable, TextReadsBack) {
   checkRoundTrip<Dequantize>();
   checkRoundTrip<Fill>();
   checkRoundTrip<Gather>();
+  checkRoundTrip<If>();
+  checkRoundTrip<Loop>();
   checkRoundTrip<Lrn>();
   checkRoundTrip<MatMul>();
   checkRoundTrip<MultiPointwise>();

@@ -87,6 +87,7 @@ class Generator {
   void anyTranspose(ValueId x);
   void anyReshape(ValueId x);
   void anyConcat(ValueId x);
+  void anyRegion(ValueId x);
 
   // --- other types (random_types.cpp) ---
   void shapeArithmetic(ValueId x);

@@ -22,8 +22,8 @@ namespace tenon::passes {
 
 void Generator::anyOperator(ValueId x) {
   switch (pick(20)) {
-    case 0:
-    case 1: return anyScalar(x);
+    case 0: return anyScalar(x);
+    case 1: return pick(3) == 0 ? anyRegion(x) : anyScalar(x);
     case 2:
     case 3: return anyWindow(x);
     case 4: return anyMatMul(x);

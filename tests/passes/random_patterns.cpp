@@ -2,6 +2,8 @@
 #include "ops/op/concat.h"
 #include "ops/op/convolution.h"
 #include "ops/op/gather.h"
+#include "ops/op/if.h"
+#include "ops/op/loop.h"
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
@@ -279,6 +281,45 @@ void Generator::pieces(ValueId x) {
   if (pick(2) == 0 || in.size() != 4 || channels % 2 != 0) return;
   put(ops::Reshape{{in[0], 2, channels / 2, in[2], in[3]}}, {last_});
   put(ops::Reshape{in}, {transposed(last_, {0, 2, 1, 3, 4})});
+}
+
+// A branch of a conditional, a loop that carries x, or one over the slices of x that gives a result for each.
+void Generator::anyRegion(ValueId x) {
+  const auto node = [](const char* expr, std::vector<int32_t> inputs) {
+    return ops::RegionNode{ops::Pointwise{ops::parseScalarExpr(expr)}, std::move(inputs), 1, "inner"};
+  };
+  const ValueId factor = graph_.addConstant(graph::Constant::scalar(DataType::kF32, 0.5));
+  const ValueId count = indices({}, 0, 4);
+  const bool isSliced = !shape(x).empty() && shape(x)[0].isConstant() && shape(x)[0].constant() > 3;
+  const int64_t kind = pick(isSliced ? 3 : 2);
+  if (kind == 0) {
+    ops::If choice;
+    choice.then = ops::Region({2, {node("mul(x0,x1)", {0, 1}), node("tanh(x0)", {2})}, {3}});
+    choice.otherwise = ops::Region({2, {node("abs(x0)", {0}), node("min(x0,x1)", {2, 1})}, {3}});
+    HostTensor which(DataType::kBool, {});
+    which.view().storeInt(0, pick(2));
+    return put(choice, {graph_.addConstant(graph::Constant::own(std::move(which))), x, factor});
+  }
+  ops::Loop loop;
+  loop.states = 1;
+  loop.counted = true;
+  if (kind == 1) {
+    loop.next = ops::Region({2, {node("mul(x0,x1)", {0, 1}), node("tanh(x0)", {2})}, {3}});
+    return put(loop, {count, x, factor});
+  }
+  loop.slices = {{0, pick(2) == 0, Extent(-1)}};
+  loop.stacks = {{0, pick(2) == 0, shape(x)[0]}};
+  // state, slice, factor: state * factor + slice, of the slice's shape.
+  loop.next = ops::Region({3, {node("mul(x0,x1);add(t0,x2)", {0, 2, 1}), node("tanh(x0)", {3})}, {4, 3}});
+  ValueId first = x;
+  ops::Slice slice;
+  slice.start.assign(shape(x).size(), 0);
+  slice.size = shape(x);
+  slice.size[0] = 1;
+  put(std::move(slice), {first});
+  Shape rest(shape(x).begin() + 1, shape(x).end());
+  put(ops::Reshape{rest}, {last_});
+  put(loop, {count, last_, x, factor});
 }
 
 }  // namespace tenon::passes

@@ -1,10 +1,9 @@
 // The network as one graph for the build: live layers only, in topological order, with the user's names and marks.
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "api/network/assembly.h"
 #include "api/network/lower_context.h"
-#include "api/network/network.h"
 #include "ops/op/tap.h"
 
 namespace tenon::api {
@@ -17,8 +16,6 @@ void checkLayout(const graph::Value& value) {
             tenon::name(layout));
 }
 
-using Values = std::unordered_map<const Tensor*, graph::ValueId>;
-
 // A node that shows the tensor to the debug listener, right behind what computes it.
 void addTap(const Tensor& tensor, graph::Graph& graph, graph::ValueId value) {
   std::vector<std::string> origins;
@@ -27,14 +24,39 @@ void addTap(const Tensor& tensor, graph::Graph& graph, graph::ValueId value) {
   graph.value(shown).constraints.debug = true;
 }
 
-void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& graph, Values& values) {
-  for (const auto& input : network.inputs()) {
+// An output needs a value of its own that a node computes.
+graph::ValueId ownValue(graph::Graph& graph, graph::ValueId value, const Tensor& tensor) {
+  const auto& current = graph.value(value);
+  if (current.producer != graph::kNone && !graph.isOutput(value)) return value;
+  return graph.add(ops::Pointwise{}, tensor.name(), {value}, {tensor.producer()->name()});
+}
+
+void checkNames(const Network& network) {
+  checkUser(!network.outputs().empty(), "the network has no outputs; mark at least one tensor with markOutput()");
+  std::unordered_set<std::string> names;
+  const auto check = [&](const Tensor& tensor) {
+    checkUser(!tensor.name().empty(), "a network input or output has an empty name");
+    checkUser(names.insert(tensor.name()).second, "two inputs or outputs of the network are called '{}'",
+              tensor.name());
+  };
+  for (const auto& input : network.inputs()) check(*input);
+  for (const Tensor* output : network.outputs()) check(*output);
+}
+
+}  // namespace
+
+Assembly::Assembly(const Network& network, const FixedSymbols& fixed)
+    : network_(network), fixed_(fixed), order_(network.liveLayers()), membership_(order_) {}
+
+void Assembly::addInputs(Scope& scope) const {
+  graph::Graph& graph = scope.graph;
+  for (const auto& input : network_.inputs()) {
     ops::TensorType type = input->inputType();
-    for (Extent& extent : type.shape) extent = extent.substitute(fixed);
+    for (Extent& extent : type.shape) extent = extent.substitute(fixed_);
     if (type.contents) {
-      for (Extent& value : *type.contents) value = value.substitute(fixed);
+      for (Extent& value : *type.contents) value = value.substitute(fixed_);
     }
-    const bool shapeTensor = network.isShapeTensor(*input);
+    const bool shapeTensor = network_.isShapeTensor(*input);
     if (shapeTensor && !type.contents) {
       throw Unsupported(
           "input '{}' is a shape tensor; shape tensors must have an integer type and a fixed shape of at most 64 "
@@ -58,105 +80,95 @@ void addInputs(const Network& network, const FixedSymbols& fixed, graph::Graph& 
       const int at = static_cast<int>(i);
       graph.addSymbol(input->valueSymbol(at), {graph::SymbolSource::Kind::kInputContents, input->name(), at});
     }
-    values[input.get()] = value;
-    if (network.isDebugTensor(*input)) addTap(*input, graph, value);
+    scope.values[input.get()] = value;
+    if (network_.isDebugTensor(*input)) addTap(*input, graph, value);
   }
 }
 
-// An output needs a value of its own that a node computes.
-graph::ValueId ownValue(graph::Graph& graph, graph::ValueId value, const Tensor& tensor) {
-  const auto& current = graph.value(value);
-  if (current.producer != graph::kNone && !graph.isOutput(value)) return value;
-  return graph.add(ops::Pointwise{}, tensor.name(), {value}, {tensor.producer()->name()});
+graph::ValueId Assembly::valueOf(Scope& scope, const LayerBase& reader, const Tensor* tensor) {
+  if (tensor == nullptr) return graph::kNone;
+  const auto found = scope.values.find(tensor);
+  if (found != scope.values.end()) return found->second;
+  const Construct* home = tensor->producer() != nullptr ? membership_.innermost(*tensor->producer()) : nullptr;
+  checkUser(home == nullptr || home != scope.construct, "layer '{}' reads tensor '{}' before '{}' computes it",
+            reader.name(), tensor->name(), home != nullptr ? home->name() : "");
+  checkUser(scope.outer != nullptr || home == nullptr,
+            "layer '{}' reads tensor '{}', which is computed within '{}'; take it out by an output of that",
+            reader.name(), tensor->name(), home != nullptr ? home->name() : "");
+  checkUser(scope.outer != nullptr, "layer '{}' reads tensor '{}', which was removed from the network", reader.name(),
+            tensor->name());
+  const graph::ValueId outside = valueOf(*scope.outer, reader, tensor);
+  const auto& value = scope.outer->graph.value(outside);
+  if (value.constant != nullptr) return scope.values[tensor] = scope.graph.addConstant(value.constant, value.name);
+  const graph::ValueId inside = addOperand(scope.graph, value.type);
+  scope.captured.emplace_back(inside, outside);
+  return scope.values[tensor] = inside;
 }
 
-}  // namespace
-
-void Network::checkNames() const {
-  checkUser(!outputs_.empty(), "the network has no outputs; mark at least one tensor with markOutput()");
-  std::unordered_set<std::string> names;
-  const auto check = [&](const Tensor& tensor) {
-    checkUser(!tensor.name().empty(), "a network input or output has an empty name");
-    checkUser(names.insert(tensor.name()).second, "two inputs or outputs of the network are called '{}'",
-              tensor.name());
-  };
-  for (const auto& input : inputs_) check(*input);
-  for (const Tensor* output : outputs_) check(*output);
+void Assembly::place(Scope& scope, const LayerBase& layer, const std::vector<graph::ValueId>& results) {
+  graph::Graph& graph = scope.graph;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor& tensor = *layer.outputs()[i];
+    const bool isOutput = network_.isOutput(tensor);
+    graph::ValueId value = isOutput ? ownValue(graph, results[i], tensor) : results[i];
+    // Names of inputs and outputs are the user's; other tensors give way.
+    const bool free = isOutput || !graph.findValue(tensor.name()).has_value();
+    if (free && !graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
+    auto& constraints = graph.value(value).constraints;
+    const auto wanted = tensor.constraints(graph.value(value).type);
+    if (!wanted.layouts.empty()) constraints.layouts = wanted.layouts;
+    if (wanted.dynamicRange) constraints.dynamicRange = wanted.dynamicRange;
+    if (network_.isShapeOutput(tensor)) constraints.hostShape = true;
+    checkLayout(graph.value(value));
+    scope.values[&tensor] = value;
+    if (network_.isDebugTensor(tensor)) addTap(tensor, graph, value);
+  }
 }
 
-// Layers that outputs or debug tensors need, producers first.
-std::vector<const LayerBase*> Network::liveLayers() const {
-  enum class Mark : uint8_t { kOpen, kDone };
-  std::unordered_map<const LayerBase*, Mark> marks;
-  std::vector<const LayerBase*> order;
-  std::vector<const LayerBase*> stack;
-  const auto visit = [&](const LayerBase* root) {
-    stack.push_back(root);
-    while (!stack.empty()) {
-      const LayerBase* layer = stack.back();
-      const auto [mark, fresh] = marks.try_emplace(layer, Mark::kOpen);
-      if (!fresh) {
-        if (mark->second == Mark::kOpen) {
-          mark->second = Mark::kDone;
-          order.push_back(layer);
-        }
-        stack.pop_back();
-        continue;
-      }
-      for (auto input = layer->inputs().rbegin(); input != layer->inputs().rend(); ++input) {
-        const LayerBase* producer = *input != nullptr ? (*input)->producer() : nullptr;
-        if (producer == nullptr) continue;
-        const auto found = marks.find(producer);
-        if (found == marks.end()) {
-          stack.push_back(producer);
-        } else if (found->second == Mark::kOpen) {
-          throw UserError("layer '{}' depends on its own output through tensor '{}'", layer->name(), (*input)->name());
-        }
-      }
+void Assembly::lowerLayers(Scope& scope, const std::unordered_set<const LayerBase*>* wanted) {
+  std::unordered_set<const Construct*> done;
+  for (const LayerBase* layer : order_) {
+    if (membership_.innermost(*layer) != scope.construct || (wanted != nullptr && wanted->count(layer) == 0)) continue;
+    if (const Construct* construct = layer->construct()) {
+      // A loop or conditional is one node: its first output in the order brings all of it.
+      const bool isNew =
+          layer->role() == BoundaryRole::kSink && construct != scope.construct && done.insert(construct).second;
+      if (isNew) lowerConstruct(scope, *construct);
+      continue;
     }
-  };
-  for (const Tensor* output : outputs_) visit(output->producer());
-  for (const auto& layer : layers_) {
-    const auto& outputs = layer->outputs();
-    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return isDebugTensor(*output); }))
-      visit(layer.get());
-  }
-  return order;
-}
-
-graph::Graph Network::assemble(const FixedSymbols& fixed) const {
-  checkNames();
-  graph::Graph graph(name_);
-  Values values;
-  addInputs(*this, fixed, graph, values);
-  for (const LayerBase* layer : liveLayers()) {
     std::vector<graph::ValueId> inputs;
-    for (const Tensor* input : layer->inputs()) {
-      const auto found = values.find(input);
-      checkUser(input == nullptr || found != values.end(),
-                "layer '{}' reads tensor '{}', which was removed from the network", layer->name(),
-                input != nullptr ? input->name() : "");
-      inputs.push_back(input == nullptr ? graph::kNone : found->second);
-    }
-    const auto results = lowerLayer(*layer, graph, std::move(inputs));
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Tensor& tensor = *layer->outputs()[i];
-      graph::ValueId value = isOutput(tensor) ? ownValue(graph, results[i], tensor) : results[i];
-      // Names of inputs and outputs are the user's; other tensors give way.
-      const bool free = isOutput(tensor) || !graph.findValue(tensor.name()).has_value();
-      if (free && !graph.value(value).isInput && !graph.isOutput(value)) graph.renameValue(value, tensor.name());
-      auto& constraints = graph.value(value).constraints;
-      const auto wanted = tensor.constraints(graph.value(value).type);
-      if (!wanted.layouts.empty()) constraints.layouts = wanted.layouts;
-      if (wanted.dynamicRange) constraints.dynamicRange = wanted.dynamicRange;
-      if (isShapeOutput(tensor)) constraints.hostShape = true;
-      checkLayout(graph.value(value));
-      values[&tensor] = value;
-      if (isDebugTensor(tensor)) addTap(tensor, graph, value);
+    for (const Tensor* input : layer->inputs()) inputs.push_back(valueOf(scope, *layer, input));
+    place(scope, *layer, lowerLayer(*layer, scope.graph, std::move(inputs)));
+  }
+}
+
+// Marks reach nothing that runs more than once, or perhaps not at all.
+void Assembly::checkMarks() const {
+  for (const LayerBase* layer : order_) {
+    const Construct* inside = membership_.innermost(*layer);
+    if (inside == nullptr) continue;
+    for (const auto& tensor : layer->outputs()) {
+      checkUser(!network_.isOutput(*tensor),
+                "network output '{}' is computed within '{}'; mark an output of that instead (ILoop::addLoopOutput, "
+                "IIfConditional::addOutput)",
+                tensor->name(), inside->name());
+      checkUser(!network_.isDebugTensor(*tensor),
+                "debug tensor '{}' is computed within '{}', where tensors cannot be watched; mark an output of that",
+                tensor->name(), inside->name());
     }
   }
-  for (const Tensor* output : outputs_) graph.addOutput(values.at(output), output->name());
-  return graph;
 }
+
+graph::Graph Assembly::run() {
+  checkNames(network_);
+  checkMarks();
+  Scope scope{graph::Graph(network_.name()), nullptr, nullptr, {}, {}};
+  addInputs(scope);
+  lowerLayers(scope);
+  for (const Tensor* output : network_.outputs()) scope.graph.addOutput(scope.values.at(output), output->name());
+  return std::move(scope.graph);
+}
+
+graph::Graph Network::assemble(const FixedSymbols& fixed) const { return Assembly(*this, fixed).run(); }
 
 }  // namespace tenon::api

@@ -15,8 +15,10 @@
 
 namespace tenon::api {
 
+class Construct;
 class LowerContext;
 class Network;
+enum class BoundaryRole : uint8_t;
 
 // Base of the layer classes. A layer keeps what was set and checks it when it is lowered, because setters come in any
 // order; every setter marks the layer, so that its outputs' types are inferred again when somebody asks.
@@ -54,6 +56,11 @@ class LayerBase : public nv::apiv::VLayer {
   virtual bool isShapeInput(int index) const { return false; }
   // Whether shapes may be computed through this layer: a shape tensor at its output makes its inputs shape tensors.
   virtual bool carriesShapes() const { return false; }
+  // Whether input `index` comes from the iteration before: the only way in which layers may depend on themselves.
+  virtual bool isBackEdge(int /*index*/) const { return false; }
+  // Of boundary layers: the loop or conditional that they belong to, and what they are to it.
+  virtual const Construct* construct() const noexcept { return nullptr; }
+  virtual BoundaryRole role() const noexcept { return {}; }
   // Emits the layer's nodes; one value per output. Throws UserError or Unsupported when fields and inputs do not fit.
   virtual std::vector<graph::ValueId> lower(LowerContext& context) const = 0;
 

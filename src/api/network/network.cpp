@@ -3,12 +3,16 @@
 
 #include <algorithm>
 
+#include "api/network/construct.h"
+
 namespace tenon::api {
 
 Network::Network(nv::IBuilder& builder, Reporter& parent, nv::NetworkDefinitionCreationFlags flags)
     : builder_(builder), reporter_(parent.logger(), parent.recorder()), flags_(flags) {
   mImpl = this;
 }
+
+Network::~Network() noexcept = default;
 
 nv::ITensor* Network::addInput(const char* name, nv::DataType type, const nv::Dims& dimensions) noexcept {
   return guarded(reporter_, "INetworkDefinition::addInput", static_cast<nv::ITensor*>(nullptr), [&] {

@@ -18,13 +18,15 @@
 
 namespace tenon::api {
 
+class Construct;
+
 // Symbols of extents and shape values that a build takes for constants.
 using FixedSymbols = std::map<std::string, Extent, std::less<>>;
 
 class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDefinition {
  public:
   Network(nv::IBuilder& builder, Reporter& parent, nv::NetworkDefinitionCreationFlags flags);
-  ~Network() noexcept override = default;
+  ~Network() noexcept override;
 
   nv::ITensor* addInput(const char* name, nv::DataType type, const nv::Dims& dimensions) noexcept override;
   void markOutput(nv::ITensor& tensor) noexcept override;
@@ -156,6 +158,8 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   // The tensor as one of this network; UserError for tensors of another one.
   Tensor& own(nv::ITensor& tensor) const;
   bool isOutput(const Tensor& tensor) const noexcept;
+  // Layers that outputs or debug tensors need, producers first.
+  std::vector<const LayerBase*> liveLayers() const;
   bool hasRefittableWeights() const noexcept { return !refittable_.empty(); }
   bool isShapeOutput(const Tensor& tensor) const noexcept { return shapeOutputs_.count(&tensor) != 0; }
   // Whether extents depend on the tensor's values; whether anything else does. Both can hold.
@@ -167,6 +171,12 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   void invalidate(LayerBase& layer);
   void infer(LayerBase& layer);
 
+  // A boundary layer of a loop or conditional; `make` takes its name, `configure` may throw: the network is then as
+  // before.
+  template <typename T, typename Make, typename Configure>
+  T* addBoundary(const char* call, Construct& construct, nv::ITensor& tensor, Make&& make,
+                 Configure&& configure) noexcept;
+
   // The whole network as a graph: what the outputs need, in topological order; tensors keep their names. Symbols of
   // `fixed` enter as their values. Throws UserError for networks without outputs, with cycles, or with layers whose
   // inputs do not fit.
@@ -177,13 +187,13 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   I* add(const char* call, nv::LayerType type, std::initializer_list<nv::ITensor*> inputs,
          Configure&& configure) noexcept;
   LayerBase& create(nv::LayerType type, std::span<nv::ITensor* const> inputs);
+  std::string nextLayerName(nv::LayerType type) const;
+  LayerBase& attach(std::unique_ptr<LayerBase> layer, std::span<Tensor* const> inputs);
   void dropLastLayer() noexcept;
   void inferOne(LayerBase& layer);
   using TensorFacts = std::unordered_map<const Tensor*, bool>;
   bool feedsShapes(const Tensor& tensor, TensorFacts& known) const;
   bool feedsExecution(const Tensor& tensor, TensorFacts& known) const;
-  void checkNames() const;
-  std::vector<const LayerBase*> liveLayers() const;
 
   nv::IBuilder& builder_;
   Reporter reporter_;
@@ -191,6 +201,7 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   std::string name_ = "Unnamed Network 0";
   std::vector<std::unique_ptr<Tensor>> inputs_;
   std::vector<std::unique_ptr<Tensor>> removed_;  // kept, because the caller may still hold them
+  std::vector<std::unique_ptr<Construct>> constructs_;
   std::vector<std::unique_ptr<LayerBase>> layers_;
   std::vector<Tensor*> outputs_;
   std::set<const Tensor*> shapeOutputs_;

@@ -16,11 +16,18 @@ LayerBase& Network::create(LayerType type, std::span<nv::ITensor* const> inputs)
     checkUser(input != nullptr, "input {} of the new {} layer is null", tensors.size(), layerTypeName(type));
     tensors.push_back(&own(*input));
   }
-  auto layer = row->make(*this, fmt::format("(Unnamed Layer* {}) [{}]", layers_.size(), layerTypeName(type)));
+  return attach(row->make(*this, nextLayerName(type)), tensors);
+}
+
+std::string Network::nextLayerName(LayerType type) const {
+  return fmt::format("(Unnamed Layer* {}) [{}]", layers_.size(), layerTypeName(type));
+}
+
+LayerBase& Network::attach(std::unique_ptr<LayerBase> layer, std::span<Tensor* const> inputs) {
   layer->makeOutputs();
   layers_.push_back(std::move(layer));
   LayerBase& added = *layers_.back();
-  for (size_t i = 0; i < tensors.size(); ++i) added.connect(static_cast<int>(i), tensors[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) added.connect(static_cast<int>(i), inputs[i]);
   return added;
 }
 

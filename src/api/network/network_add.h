@@ -1,6 +1,7 @@
 // How the network makes a layer: from the table of layer files, configured through the layer's own setters.
 #pragma once
 
+#include "api/network/construct.h"
 #include "api/network/network.h"
 
 namespace tenon::api {
@@ -16,6 +17,25 @@ I* Network::add(const char* call, nv::LayerType type, std::initializer_list<nv::
       configure(result);
       return &result;
     } catch (...) {
+      dropLastLayer();
+      throw;
+    }
+  });
+}
+
+template <typename T, typename Make, typename Configure>
+T* Network::addBoundary(const char* call, Construct& construct, nv::ITensor& tensor, Make&& make,
+                        Configure&& configure) noexcept {
+  return guarded(reporter_, call, static_cast<T*>(nullptr), [&] {
+    Tensor* const inputs[] = {&own(tensor)};
+    LayerBase& added = attach(make(nextLayerName(T::kType)), inputs);
+    auto& layer = static_cast<T&>(added);
+    try {
+      construct.add(added);
+      configure(layer);
+      return &layer;
+    } catch (...) {
+      construct.drop(added);
       dropLastLayer();
       throw;
     }

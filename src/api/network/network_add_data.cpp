@@ -164,13 +164,20 @@ nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITens
 }
 
 nv::ILoop* Network::addLoop() noexcept {
-  return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr),
-                 []() -> nv::ILoop* { notSupported("INetworkDefinition::addLoop"); });
+  return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr), [&] {
+    nv::ILoop* loop = nullptr;
+    constructs_.push_back(makeLoop(*this, fmt::format("(Unnamed Loop* {})", constructs_.size()), loop));
+    return loop;
+  });
 }
 
 nv::IIfConditional* Network::addIfConditional() noexcept {
-  return guarded(reporter_, "INetworkDefinition::addIfConditional", static_cast<nv::IIfConditional*>(nullptr),
-                 []() -> nv::IIfConditional* { notSupported("INetworkDefinition::addIfConditional"); });
+  return guarded(reporter_, "INetworkDefinition::addIfConditional", static_cast<nv::IIfConditional*>(nullptr), [&] {
+    nv::IIfConditional* conditional = nullptr;
+    constructs_.push_back(
+        makeConditional(*this, fmt::format("(Unnamed Conditional* {})", constructs_.size()), conditional));
+    return conditional;
+  });
 }
 
 nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,

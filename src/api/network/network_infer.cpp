@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <new>
 
+#include "api/network/construct.h"
 #include "api/network/lower_context.h"
 #include "api/network/network.h"
 
@@ -61,9 +62,11 @@ void Network::infer(LayerBase& target) {
     if (layer->state == State::kDirty) {
       layer->state = State::kBusy;
       const size_t before = stack.size();
-      for (const Tensor* input : layer->inputs()) {
+      for (size_t i = 0; i < layer->inputs().size(); ++i) {
+        const Tensor* input = layer->inputs()[i];
         LayerBase* producer = input != nullptr ? input->producer() : nullptr;
-        if (producer != nullptr && producer->state == State::kDirty) stack.push_back(producer);
+        const bool isNeeded = producer != nullptr && !layer->isBackEdge(static_cast<int>(i));
+        if (isNeeded && producer->state == State::kDirty) stack.push_back(producer);
       }
       if (stack.size() != before) continue;
     }
@@ -80,7 +83,7 @@ void Network::inferOne(LayerBase& layer) {
     graph::Graph scratch(layer.name());
     std::vector<graph::ValueId> values;
     for (const Tensor* input : layer.inputs()) {
-      if (input == nullptr) {
+      if (input == nullptr || layer.isBackEdge(static_cast<int>(values.size()))) {
         values.push_back(graph::kNone);
         continue;
       }
@@ -93,7 +96,13 @@ void Network::inferOne(LayerBase& layer) {
       values.push_back(scratch.addInput(fmt::format("input {}", values.size()), *type));
     }
     const auto results = lowerLayer(layer, scratch, std::move(values));
-    for (size_t i = 0; i < results.size(); ++i) layer.outputs()[i]->setInferred(scratch.value(results[i]).type);
+    const bool variesByIteration =
+        layer.construct() != nullptr && layer.construct()->isLoop() && layer.role() == BoundaryRole::kSource;
+    for (size_t i = 0; i < results.size(); ++i) {
+      ops::TensorType type = scratch.value(results[i]).type;
+      if (variesByIteration) type.contents.reset();
+      layer.outputs()[i]->setInferred(std::move(type));
+    }
   });
 }
 

@@ -209,6 +209,9 @@ TEST(Effects, OfLayersThatReduce) {
   REFUSED(ICumulativeLayer, setOperation, cumulative, "operation", static_cast<nv::CumulativeOperation>(1));
   CHANGES(ICumulativeLayer, setExclusive, cumulative, true);
   CHANGES(ICumulativeLayer, setReverse, cumulative, true);
+  CHANGES(IIteratorLayer, setAxis, iterator, 3);
+  CHANGES(IIteratorLayer, setReverse, iterator, true);
+  CHANGES(ILoopOutputLayer, setAxis, loopOutput, 2);
   CHANGES(IMatrixMultiplyLayer, setOperation, square, 0, nv::MatrixOperation::kTRANSPOSE);
 }
 

@@ -76,6 +76,26 @@ inline nv::ICumulativeLayer* cumulative(Scene& s) {
   auto* where = s.network->addConstant(dims({}), {nv::DataType::kINT64, &axis, 1});
   return done(s, s.network->addCumulative(image(s), *where->getOutput(0), nv::CumulativeOperation::kSUM, false, false));
 }
+// A running sum over axis 2 of the image: what slices it, and what gives the sums of all iterations.
+struct LoopLayers {
+  nv::IIteratorLayer* iterator;
+  nv::ILoopOutputLayer* output;
+};
+inline LoopLayers runningSum(Scene& s) {
+  static int64_t count = 6;
+  auto* loop = s.network->addLoop();
+  auto* length = s.network->addConstant(dims({}), {nv::DataType::kINT64, &count, 1})->getOutput(0);
+  loop->addTripLimit(*length, nv::TripLimit::kCOUNT);
+  auto* iterator = loop->addIterator(image(s), 2);
+  auto* sum = loop->addRecurrence(*s.network->addConstant(dims({1, 4, 6}), Scene::floats(24))->getOutput(0));
+  auto* next = s.network->addElementWise(*sum->getOutput(0), *iterator->getOutput(0), nv::ElementWiseOperation::kSUM);
+  sum->setInput(1, *next->getOutput(0));
+  auto* output = loop->addLoopOutput(*next->getOutput(0), nv::LoopOutput::kCONCATENATE, 3);
+  output->setInput(1, *length);
+  return {iterator, done(s, output)};
+}
+inline nv::IIteratorLayer* iterator(Scene& s) { return runningSum(s).iterator; }
+inline nv::ILoopOutputLayer* loopOutput(Scene& s) { return runningSum(s).output; }
 inline nv::IFillLayer* fill(Scene& s) {
   auto* layer = s.network->addFill(dims({6}), nv::FillOperation::kLINSPACE, nv::DataType::kFLOAT);
   layer->setAlpha(1);

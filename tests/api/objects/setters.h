@@ -236,7 +236,7 @@ inline std::set<std::string> interfaceFunctions(const std::regex& names) {
   // Of these no object is made yet, or the function is another name of one that ILayer has.
   const std::regex elsewhere(
       "I(Assertion|DynamicQuantize|Einsum|GridSample|KVCacheUpdate|MoE|NMS|NonZero|OneHot|ReverseSequence|RotaryEmbedding|"
-      "DistCollective|PluginV2|PluginV3|Loop\\w*|TripLimit|Recurrence|Iterator|IfConditional\\w*|Condition|RaggedSoftMax)Layer::.*|"
+      "DistCollective|PluginV2|PluginV3|RaggedSoftMax)Layer::.*|"
       "I\\w+Layer::(setInput|setNbRanks)");
   const std::regex owner(
       "^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|INetworkDefinition|IRuntime|ICudaEngine|"

@@ -48,6 +48,12 @@ TEST(Setters, OfDeconvolution) {
   WALK(IDeconvolutionLayer, setDilationNd, deconvolution);
 }
 
+TEST(Setters, OfLoops) {
+  WALK(IIteratorLayer, setAxis, iterator);
+  WALK(IIteratorLayer, setReverse, iterator);
+  WALK(ILoopOutputLayer, setAxis, loopOutput);
+}
+
 TEST(Setters, OfWindows) {
   WALK(IPoolingLayer, setPoolingType, pooling);
   WALK(IPoolingLayer, setBlendFactor, pooling);

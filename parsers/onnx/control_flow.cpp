@@ -1,0 +1,339 @@
+// If, Loop and Scan: their graphs are imported in place, between the boundary layers of a conditional or a loop.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "node_import.h"
+#include "topology.h"
+
+namespace tenon::parsers::onnx {
+
+using nvinfer1::ITensor;
+
+namespace {
+
+const pb::GraphProto& graphOf(const OnnxNode& node, const char* name) {
+  const pb::AttributeProto* attribute = node.find(name);
+  if (attribute == nullptr || !attribute->has_g()) {
+    fail(FaultKind::kInvalidNode, fmt::format("attribute '{}' is missing or is no graph", name));
+  }
+  return attribute->g();
+}
+
+// Every name that a graph reads, from itself or from outside.
+void collectNames(const pb::GraphProto& graph, std::set<std::string>& names) {
+  for (const pb::NodeProto& node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    for (const pb::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) {
+        collectNames(attribute.g(), names);
+      }
+    }
+  }
+  for (const pb::ValueInfoProto& output : graph.output()) {
+    names.insert(output.name());
+  }
+}
+
+std::optional<bool> knownBool(const ParsedValue& value) {
+  if (!value.isConstant() || value.constant().type != DataType::kBOOL || value.constant().count() != 1) {
+    return std::nullopt;
+  }
+  return *static_cast<const uint8_t*>(value.constant().data) != 0;
+}
+
+std::optional<int64_t> knownCount(NetworkWriter& writer, const ParsedValue& value) {
+  ParsedExtents list;
+  if (!writer.asList(value, list) || list.size() != 1 || !list[0].known()) {
+    return std::nullopt;
+  }
+  return list[0].value;
+}
+
+// A value of one element, of rank 0.
+ITensor& scalarTensor(NetworkWriter& writer, const ParsedValue& value, const char* what) {
+  const Dimensions shape = writer.shapeOf(value);
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent != 1; })) {
+    fail(FaultKind::kInvalidNode, fmt::format("the {} has shape {}, expected one element", what, toString(shape)));
+  }
+  return writer.tensor(shape.empty() ? value : writer.reshape(value, {}));
+}
+
+void checkCount(const char* what, size_t got, size_t expected) {
+  if (got != expected) {
+    fail(FaultKind::kInvalidGraph, fmt::format("the body has {} {}, expected {}", got, what, expected));
+  }
+}
+
+int32_t listed(const std::vector<int64_t>& list, size_t index, int64_t rank) {
+  return index < list.size() ? normalizeAxis(list[index], rank) : 0;
+}
+
+bool isListed(const std::vector<int64_t>& list, size_t index) { return index < list.size() && list[index] != 0; }
+
+}  // namespace
+
+bool isControlFlow(const pb::NodeProto& proto) {
+  const std::string& type = proto.op_type();
+  return isStandardDomain(proto.domain()) && (type == "If" || type == "Loop" || type == "Scan");
+}
+
+Scope NodeImport::subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const {
+  constexpr int kMostNested = 16;
+  Scope inner = scope;
+  if (++inner.depth > kMostNested) {
+    fail(FaultKind::kUnsupportedGraph, fmt::format("graphs are nested more than {} deep", kMostNested));
+  }
+  const std::string own = node.proto().name().empty() ? node.type() : node.proto().name();
+  inner.prefix = fmt::format("{}{}/{}/", scope.prefix, own, name);
+  inner.graphs += fmt::format(" in {} of '{}'", name, own);
+  return inner;
+}
+
+void NodeImport::checkSubgraphs(const OnnxNode& node, const Scope& scope) {
+  for (const char* name : node.type() == "If" ? std::vector{"then_branch", "else_branch"} : std::vector{"body"}) {
+    graphOf(node, name);
+  }
+  for (const pb::AttributeProto& attribute : node.proto().attribute()) {
+    if (!attribute.has_g()) {
+      continue;
+    }
+    Scope inner = subgraphScope(node, attribute.name().c_str(), scope);
+    for (const pb::NodeProto& child : attribute.g().node()) {
+      check(child, inner);
+    }
+  }
+}
+
+// The values of the graph's outputs; fewer when one of its nodes failed, which is reported then.
+ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inner) {
+  for (const pb::TensorProto& tensor : graph.initializer()) {
+    const WeightBytes& constant = loader_.load(tensor, inner.prefix + tensor.name());
+    environment_.store.countModelWeights(constant.bytes());
+    inner.values[tensor.name()] = constant;
+  }
+  for (const int index : topologicalOrder(graph)) {
+    countInlined(1);
+    if (import(graph.node(index), inner, inner.topLevelNode) != NodeStatus::kIMPORTED) {
+      return {};
+    }
+  }
+  ParsedValues results;
+  for (const pb::ValueInfoProto& output : graph.output()) {
+    const auto found = inner.values.find(output.name());
+    if (found == inner.values.end()) {
+      fail(FaultKind::kInvalidGraph, fmt::format("output '{}'{} is computed by no node", output.name(), inner.graphs));
+    }
+    results.push_back(found->second);
+  }
+  return results;
+}
+
+ParsedValues NodeImport::importControlFlow(const OnnxNode& node, Scope& scope) {
+  const std::string& type = node.type();
+  return type == "If" ? importIf(node, scope) : type == "Loop" ? importLoop(node, scope) : importScan(node, scope);
+}
+
+void NodeImport::resume(const OnnxNode& node, const Scope& scope) {
+  const std::string name = scope.prefix + (node.proto().name().empty() ? node.type() : node.proto().name());
+  writer_.beginNode(name, fmt::format("[ONNX Layer: {}]", name));
+}
+
+// A condition that is known while parsing chooses the branch now.
+ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
+  const char* const names[] = {"then_branch", "else_branch"};
+  if (const auto known = knownBool(node.input(0))) {
+    const char* name = names[*known ? 0 : 1];
+    Scope inner = subgraphScope(node, name, scope);
+    ParsedValues results = importSubgraph(graphOf(node, name), inner);
+    resume(node, scope);
+    return results;
+  }
+  ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
+  nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();
+  if (conditional == nullptr) {
+    fail(FaultKind::kUnsupportedNode, "the network refused addIfConditional" + writer_.networkReason());
+  }
+  conditional->setName((scope.prefix + node.proto().name()).c_str());
+  writer_.added(conditional->setCondition(condition), "setCondition");
+  std::map<ITensor*, ITensor*> taken;  // tensors from outside, as the branches see them
+  ParsedValues results[2];
+  for (int i = 0; i < 2; ++i) {
+    const pb::GraphProto& graph = graphOf(node, names[i]);
+    Scope inner = subgraphScope(node, names[i], scope);
+    std::set<std::string> read;
+    collectNames(graph, read);
+    for (const std::string& name : read) {
+      const auto found = inner.values.find(name);
+      if (found == inner.values.end() || !found->second.isTensor()) {
+        continue;
+      }
+      ITensor*& input = taken[&found->second.tensor()];
+      if (input == nullptr) {
+        input = &writer_.output(writer_.added(conditional->addInput(found->second.tensor()), "addInput"));
+      }
+      found->second = *input;
+    }
+    const size_t errors = environment_.errors.size();
+    results[i] = importSubgraph(graph, inner);
+    if (environment_.errors.size() != errors) {
+      return {};
+    }
+    resume(node, scope);
+  }
+  checkCount("results in else_branch", results[1].size(), results[0].size());
+  ParsedValues outputs;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    ITensor& a = writer_.tensor(results[0][i]);
+    ITensor& b = writer_.tensor(results[1][i]);
+    outputs.emplace_back(writer_.output(writer_.added(conditional->addOutput(a, b), "addOutput")));
+  }
+  return outputs;
+}
+
+nvinfer1::ILoop& NodeImport::addLoop(const OnnxNode& node, const Scope& scope) {
+  nvinfer1::ILoop* loop = writer_.network().addLoop();
+  if (loop == nullptr) {
+    fail(FaultKind::kUnsupportedNode, "the network refused addLoop" + writer_.networkReason());
+  }
+  loop->setName((scope.prefix + node.proto().name()).c_str());
+  return *loop;
+}
+
+ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
+  const pb::GraphProto& body = graphOf(node, "body");
+  const size_t states = node.inputCount() < 2 ? 0 : node.inputCount() - 2;
+  checkCount("inputs", static_cast<size_t>(body.input_size()), states + 2);
+  if (static_cast<size_t>(body.output_size()) < states + 1) {
+    checkCount("outputs", static_cast<size_t>(body.output_size()), states + 1);
+  }
+  // Exporters write the greatest number where only the condition counts.
+  constexpr int64_t kEndless = INT64_MAX / 2;
+  const std::optional<int64_t> known = node.hasInput(0) ? knownCount(writer_, node.input(0)) : std::nullopt;
+  const bool counted = node.hasInput(0) && !(known && *known >= kEndless);
+  ITensor* count = counted ? &scalarTensor(writer_, node.input(0), "trip count") : nullptr;
+
+  nvinfer1::ILoop& loop = addLoop(node, scope);
+  Scope inner = subgraphScope(node, "body", scope);
+  auto& number =
+      writer_.added(loop.addRecurrence(writer_.tensor(writer_.scalar(DataType::kINT64, 0))), "addRecurrence");
+  const ParsedValue current = writer_.output(number);
+  number.setInput(1, writer_.tensor(writer_.binary(current, writer_.scalar(DataType::kINT64, 1),
+                                                   nvinfer1::ElementWiseOperation::kSUM)));
+  inner.values[body.input(0).name()] = current;
+  inner.values[body.input(1).name()] = writer_.scalar(DataType::kBOOL, 1);  // else the body would not run
+  std::vector<nvinfer1::IRecurrenceLayer*> carried;
+  for (size_t i = 0; i < states; ++i) {
+    carried.push_back(&writer_.added(loop.addRecurrence(node.tensor(i + 2)), "addRecurrence"));
+    inner.values[body.input(static_cast<int>(i) + 2).name()] = writer_.output(*carried.back());
+  }
+  const size_t errors = environment_.errors.size();
+  const ParsedValues results = importSubgraph(body, inner);
+  if (environment_.errors.size() != errors) {
+    return {};
+  }
+  resume(node, scope);
+  for (size_t i = 0; i < states; ++i) {
+    carried[i]->setInput(1, writer_.tensor(results[i + 1]));
+  }
+
+  const ParsedValue begins = node.hasInput(1) ? node.input(1) : writer_.scalar(DataType::kBOOL, 1);
+  const bool conditional = knownBool(begins) != std::optional(true) || knownBool(results[0]) != std::optional(true);
+  if (conditional) {
+    auto& goesOn = writer_.added(loop.addRecurrence(scalarTensor(writer_, begins, "condition")), "addRecurrence");
+    goesOn.setInput(1, scalarTensor(writer_, results[0], "condition of the next iteration"));
+    writer_.added(loop.addTripLimit(writer_.output(goesOn), nvinfer1::TripLimit::kWHILE), "addTripLimit");
+  }
+  if (counted) {
+    writer_.added(loop.addTripLimit(*count, nvinfer1::TripLimit::kCOUNT), "addTripLimit");
+  } else if (!conditional) {
+    fail(FaultKind::kInvalidNode, "the loop never ends: it has no trip count, and its condition is always true");
+  }
+  ParsedValues outputs;
+  for (size_t i = 0; i < states; ++i) {
+    outputs.emplace_back(writer_.output(writer_.added(
+        loop.addLoopOutput(writer_.output(*carried[i]), nvinfer1::LoopOutput::kLAST_VALUE), "addLoopOutput")));
+  }
+  for (size_t i = states + 1; i < results.size(); ++i) {
+    if (!node.usesOutput(i - 1)) {
+      outputs.emplace_back();
+      continue;
+    }
+    if (conditional || !counted) {
+      fail(FaultKind::kUnsupportedNode,
+           fmt::format("scan output {} has one part for each iteration, and their number depends on a condition; a "
+                       "result of such a size is not supported. Export the loop with a fixed number of iterations",
+                       i - 1 - states));
+    }
+    auto& layer = writer_.added(loop.addLoopOutput(writer_.tensor(results[i]), nvinfer1::LoopOutput::kCONCATENATE),
+                                "addLoopOutput");
+    layer.setInput(1, *count);
+    outputs.emplace_back(writer_.output(layer));
+  }
+  return outputs;
+}
+
+ParsedValues NodeImport::importScan(const OnnxNode& node, Scope& scope) {
+  if (node.opset() < 9) {
+    fail(FaultKind::kUnsupportedNode,
+         "Scan of opset 8 has a batch axis of its own; convert the model to opset 9 or newer");
+  }
+  const pb::GraphProto& body = graphOf(node, "body");
+  const int64_t sliced = node.integer("num_scan_inputs", 0);
+  if (sliced < 1 || sliced > static_cast<int64_t>(node.inputCount())) {
+    fail(FaultKind::kInvalidNode, fmt::format("num_scan_inputs is {}, expected 1 to {}", sliced, node.inputCount()));
+  }
+  const size_t states = node.inputCount() - static_cast<size_t>(sliced);
+  checkCount("inputs", static_cast<size_t>(body.input_size()), node.inputCount());
+  if (static_cast<size_t>(body.output_size()) < states) {
+    checkCount("outputs", static_cast<size_t>(body.output_size()), states);
+  }
+  const auto inputAxes = node.integers("scan_input_axes");
+  const auto inputDirections = node.integers("scan_input_directions");
+  const auto outputAxes = node.integers("scan_output_axes");
+  const auto outputDirections = node.integers("scan_output_directions");
+  const int32_t firstAxis = listed(inputAxes, 0, node.rank(states));
+  const ParsedExtent length = writer_.dims(node.input(states))[static_cast<size_t>(firstAxis)];
+  ITensor& count = writer_.tensor(writer_.fromExtents({length}, true));
+
+  nvinfer1::ILoop& loop = addLoop(node, scope);
+  Scope inner = subgraphScope(node, "body", scope);
+  std::vector<nvinfer1::IRecurrenceLayer*> carried;
+  for (size_t i = 0; i < node.inputCount(); ++i) {
+    const std::string& name = body.input(static_cast<int>(i)).name();
+    if (i < states) {
+      carried.push_back(&writer_.added(loop.addRecurrence(node.tensor(i)), "addRecurrence"));
+      inner.values[name] = writer_.output(*carried.back());
+      continue;
+    }
+    const int32_t axis = listed(inputAxes, i - states, node.rank(i));
+    auto& iterator =
+        writer_.added(loop.addIterator(node.tensor(i), axis, isListed(inputDirections, i - states)), "addIterator");
+    inner.values[name] = writer_.output(iterator);
+  }
+  const size_t errors = environment_.errors.size();
+  const ParsedValues results = importSubgraph(body, inner);
+  if (environment_.errors.size() != errors) {
+    return {};
+  }
+  resume(node, scope);
+  writer_.added(loop.addTripLimit(count, nvinfer1::TripLimit::kCOUNT), "addTripLimit");
+  ParsedValues outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < states) {
+      carried[i]->setInput(1, writer_.tensor(results[i]));
+      outputs.emplace_back(writer_.output(writer_.added(
+          loop.addLoopOutput(writer_.output(*carried[i]), nvinfer1::LoopOutput::kLAST_VALUE), "addLoopOutput")));
+      continue;
+    }
+    const auto kind =
+        isListed(outputDirections, i - states) ? nvinfer1::LoopOutput::kREVERSE : nvinfer1::LoopOutput::kCONCATENATE;
+    const int32_t axis = listed(outputAxes, i - states, writer_.rankOf(results[i]) + 1);
+    auto& layer = writer_.added(loop.addLoopOutput(writer_.tensor(results[i]), kind, axis), "addLoopOutput");
+    layer.setInput(1, count);
+    outputs.emplace_back(writer_.output(layer));
+  }
+  return outputs;
+}
+
+}  // namespace tenon::parsers::onnx

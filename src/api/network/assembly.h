@@ -1,0 +1,56 @@
+// The network as one graph: layers in order, loops and conditionals as one node each, whose regions are made here.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "api/network/membership.h"
+#include "api/network/network.h"
+#include "ops/region.h"
+
+namespace tenon::api {
+
+class Assembly {
+ public:
+  Assembly(const Network& network, const FixedSymbols& fixed);
+  graph::Graph run();
+
+ private:
+  using Values = std::unordered_map<const Tensor*, graph::ValueId>;
+  // What is being lowered: the network, the body of a loop, or a branch.
+  struct Scope {
+    graph::Graph graph;
+    const Construct* construct = nullptr;  // null: the network
+    Scope* outer = nullptr;
+    Values values;
+    // Values of the outer graph that are read here: inputs of this graph, and what they stand for.
+    std::vector<std::pair<graph::ValueId, graph::ValueId>> captured;
+  };
+
+  void addInputs(Scope& scope) const;
+  // The layers that run directly in the scope; of those only `wanted`, where that is given.
+  void lowerLayers(Scope& scope, const std::unordered_set<const LayerBase*>* wanted = nullptr);
+  void lowerConstruct(Scope& scope, const Construct& construct);
+  void lowerLoop(Scope& scope, const Construct& construct);
+  void lowerConditional(Scope& scope, const Construct& construct);
+  void lowerBranch(Scope& branch, int input, std::vector<graph::ValueId>& results);
+  // An input of the graph of a region.
+  static graph::ValueId addOperand(graph::Graph& graph, ops::TensorType type) {
+    return graph.addInput(fmt::format("operand {}", graph.inputs().size()), std::move(type));
+  }
+  // The tensor in the scope: taken in from outside where it is computed there.
+  graph::ValueId valueOf(Scope& scope, const LayerBase& reader, const Tensor* tensor);
+  std::vector<const LayerBase*> boundary(const Construct& construct, BoundaryRole role) const;
+  std::vector<std::string> originsOf(const Construct& construct) const;
+  // The layer's results under the names, marks and types that the user gave.
+  void place(Scope& scope, const LayerBase& layer, const std::vector<graph::ValueId>& results);
+  void checkMarks() const;
+
+  const Network& network_;
+  const FixedSymbols& fixed_;
+  std::vector<const LayerBase*> order_;
+  Membership membership_;
+};
+
+}  // namespace tenon::api

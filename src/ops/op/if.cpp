@@ -1,0 +1,66 @@
+// If: types by both branches, values by one.
+#include "ops/op/if.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tenon::ops {
+
+Facts If::facts() const {
+  Facts facts = then.facts();
+  const Facts other = otherwise.facts();
+  facts.deterministic = facts.deterministic && other.deterministic;
+  facts.sideEffects = facts.sideEffects || other.sideEffects;
+  return facts;
+}
+
+void If::infer(InferContext& context) const {
+  const auto& condition = context.input(0);
+  context.check(condition.dtype == DataType::kBool, "the condition is {}, expected bool", name(condition.dtype));
+  const bool isScalar =
+      std::all_of(condition.shape.begin(), condition.shape.end(), [](const Extent& e) { return e.isConstant(1); });
+  context.check(isScalar, "the condition has shape {}, expected one element", tenon::text(condition.shape));
+  std::vector<TensorType> inputs;
+  for (size_t i = 1; i < context.inputCount(); ++i) inputs.push_back(context.input(i));
+  context.check(then->outputs.size() == otherwise->outputs.size(), "the branches have {} and {} results",
+                then->outputs.size(), otherwise->outputs.size());
+  const auto values = then.infer(inputs);
+  const auto others = otherwise.infer(inputs);
+  for (size_t i = 0; i < then->outputs.size(); ++i) {
+    const auto& a = values[static_cast<size_t>(then->outputs[i])];
+    const auto& b = others[static_cast<size_t>(otherwise->outputs[i])];
+    context.check(a.dtype == b.dtype && a.rank() == b.rank(),
+                  "result {} is {} {} in one branch and {} {} in the other; expected the same type and number of "
+                  "dimensions",
+                  i, name(a.dtype), tenon::text(a.shape), name(b.dtype), tenon::text(b.shape));
+    Shape shape;
+    for (size_t axis = 0; axis < a.shape.size(); ++axis) {
+      const auto& x = a.shape[axis];
+      const auto& y = b.shape[axis];
+      context.check(x == y || !x.isConstant() || !y.isConstant(),
+                    "result {} is {} in one branch and {} in the other; a shape that depends on the condition is not "
+                    "supported: pad both to one size, or choose the sizes by shape tensors",
+                    i, tenon::text(a.shape), tenon::text(b.shape));
+      shape.push_back(context.merge(x, y, "the two branches"));
+    }
+    context.output(a.dtype, std::move(shape));
+  }
+}
+
+void If::evaluate(const EvalContext& context) const {
+  const bool holds = context.inputs[0].loadInt(0) != 0;
+  const auto inputs = context.inputs.subspan(1);
+  RegionRunner runner(holds ? then : otherwise, inputs, context.symbols);
+  const auto results = runner.run(inputs);
+  for (size_t i = 0; i < results.size(); ++i) {
+    checkUser(results[i].dims == context.outputs[i].dims, "if: result {} is {}, expected {}", i, results[i].dims.text(),
+              context.outputs[i].dims.text());
+    std::copy_n(static_cast<const char*>(results[i].data), results[i].bytes(),
+                static_cast<char*>(context.outputs[i].data));
+  }
+}
+
+OperatorInfo operatorInfo_if() { return describe<If>(); }
+
+}  // namespace tenon::ops

@@ -1,0 +1,140 @@
+// Regions: types, text, and runs by references.
+#include "ops/region.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "ops/check.h"
+
+namespace tenon::ops {
+namespace {
+
+size_t placeOf(int32_t value, size_t known, std::string_view node) {
+  checkUser(value >= 0 && static_cast<size_t>(value) < known, "{} reads value {} of its region, which has {} before it",
+            node, value, known);
+  return static_cast<size_t>(value);
+}
+
+// Extents that were computed from symbols are numbers here.
+TensorType typeOf(const TensorView& view) { return {view.dtype, toShape(view.dims), std::nullopt}; }
+
+}  // namespace
+
+std::vector<TensorType> Region::infer(std::span<const TensorType> inputs) const {
+  checkUser(inputs.size() == static_cast<size_t>(body_->inputs), "a region with {} inputs is given {}", body_->inputs,
+            inputs.size());
+  std::vector<TensorType> values(inputs.begin(), inputs.end());
+  for (const auto& node : body_->nodes) {
+    std::vector<TensorType> operands;
+    for (const auto input : node.inputs) operands.push_back(values[placeOf(input, values.size(), node.name)]);
+    auto results = node.op.infer(node.name, operands);
+    checkUser(results.size() == static_cast<size_t>(node.outputs), "{}: {} has {} results, its region says {}",
+              node.name, node.op.name(), results.size(), node.outputs);
+    for (auto& result : results) values.push_back(std::move(result));
+  }
+  for (const auto output : body_->outputs) placeOf(output, values.size(), "an output");
+  return values;
+}
+
+Facts Region::facts() const {
+  Facts facts;
+  for (const auto& node : body_->nodes) {
+    const auto own = node.op.facts();
+    facts.deterministic = facts.deterministic && own.deterministic;
+    facts.sideEffects = facts.sideEffects || own.sideEffects;
+  }
+  return facts;
+}
+
+RegionRunner::RegionRunner(const Region& region, std::span<const TensorView> inputs, const SymbolValues* symbols)
+    : region_(region), symbols_(symbols) {
+  if (symbols != nullptr) bindField(region_, *symbols);
+  std::vector<TensorType> types;
+  for (const auto& input : inputs) types.push_back(typeOf(input));
+  types = region_.infer(types);
+  views_.assign(inputs.begin(), inputs.end());
+  memory_.reserve(types.size() - inputs.size());
+  for (size_t i = inputs.size(); i < types.size(); ++i) {
+    memory_.emplace_back(types[i].dtype, tenon::evaluate(types[i].shape, SymbolValues{}));
+    views_.push_back(memory_.back().view());
+  }
+}
+
+std::vector<TensorView> RegionRunner::run(std::span<const TensorView> inputs) {
+  std::copy(inputs.begin(), inputs.end(), views_.begin());
+  size_t next = inputs.size();
+  for (const auto& node : region_->nodes) {
+    std::vector<TensorView> operands;
+    for (const auto input : node.inputs) operands.push_back(views_[static_cast<size_t>(input)]);
+    const std::span<const TensorView> results(views_.data() + next, static_cast<size_t>(node.outputs));
+    evaluateWhatIsThere(node.op, {operands, results, symbols_});
+    next += results.size();
+  }
+  std::vector<TensorView> outputs;
+  for (const auto output : region_->outputs) outputs.push_back(views_[static_cast<size_t>(output)]);
+  return outputs;
+}
+
+}  // namespace tenon::ops
+
+namespace tenon {
+
+using Numbers = FieldText<std::vector<int32_t>>;
+
+std::string FieldText<ops::RegionNode>::write(const ops::RegionNode& value) {
+  return fmt::format("{{{} {} {} {}}}", value.op.text(), Numbers::write(value.inputs), value.outputs,
+                     quote(value.name));
+}
+
+ops::RegionNode FieldText<ops::RegionNode>::read(TextReader& in) {
+  constexpr int64_t kMostOutputs = 256;
+  in.expect("{");
+  ops::RegionNode node{ops::Operator::parse(in), {}, 1, {}};
+  node.inputs = Numbers::read(in);
+  const int64_t outputs = in.integer();
+  if (outputs < 0 || outputs > kMostOutputs) in.fail(fmt::format("{} results of a node", outputs));
+  node.outputs = static_cast<int32_t>(outputs);
+  node.name = in.quoted();
+  in.expect("}");
+  return node;
+}
+
+std::string FieldText<ops::Region>::write(const ops::Region& value) {
+  return fmt::format("{{{} {} {}}}", value->inputs, FieldText<std::vector<ops::RegionNode>>::write(value->nodes),
+                     Numbers::write(value->outputs));
+}
+
+namespace {
+
+// Regions within regions: hostile text must not fill the machine's stack.
+class Depth {
+ public:
+  explicit Depth(TextReader& in) {
+    constexpr int kMost = 16;
+    if (depth_ == kMost) in.fail(fmt::format("regions are nested more than {} deep", kMost));
+    ++depth_;
+  }
+  ~Depth() { --depth_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+
+ private:
+  static thread_local int depth_;
+};
+
+thread_local int Depth::depth_ = 0;
+
+}  // namespace
+
+ops::Region FieldText<ops::Region>::read(TextReader& in) {
+  const Depth depth(in);
+  ops::RegionBody body;
+  in.expect("{");
+  body.inputs = FieldText<int32_t>::read(in);
+  body.nodes = FieldText<std::vector<ops::RegionNode>>::read(in);
+  body.outputs = Numbers::read(in);
+  in.expect("}");
+  return ops::Region(std::move(body));
+}
+
+}  // namespace tenon

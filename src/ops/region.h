@@ -1,0 +1,86 @@
+// A region: operators that run together as the body of a loop or as a branch, kept by the operator that starts them. It
+// has no constants and reads nothing from outside: both are inputs of the region, so that the node that owns it says
+// all that it reads.
+#pragma once
+
+#include <memory>
+
+#include "ops/operator.h"
+
+namespace tenon::ops {
+
+// Values of a region are numbered: its inputs first, then the results of each node in order.
+struct RegionNode {
+  Operator op;
+  std::vector<int32_t> inputs;
+  int32_t outputs = 1;  // how many results it has
+  std::string name;     // of the layer that it computes, for messages
+  bool operator==(const RegionNode&) const = default;
+};
+
+struct RegionBody {
+  int32_t inputs = 0;
+  std::vector<RegionNode> nodes;
+  std::vector<int32_t> outputs;
+  bool operator==(const RegionBody&) const = default;
+};
+
+// Shared and immutable, so that copies of the operator that owns it stay cheap.
+class Region {
+ public:
+  Region() : body_(std::make_shared<const RegionBody>()) {}
+  explicit Region(RegionBody body) : body_(std::make_shared<const RegionBody>(std::move(body))) {}
+
+  const RegionBody& body() const noexcept { return *body_; }
+  const RegionBody* operator->() const noexcept { return body_.get(); }
+  bool operator==(const Region& other) const { return body_ == other.body_ || *body_ == *other.body_; }
+
+  // Types of all values for these types of the inputs; UserError when an operator refuses, or a node reads a value that
+  // comes later.
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const;
+  Facts facts() const;  // deterministic where every node is, side effects where one has them
+
+ private:
+  std::shared_ptr<const RegionBody> body_;
+};
+
+inline void bindField(Region& region, const SymbolValues& symbols) {
+  RegionBody bound = region.body();
+  for (auto& node : bound.nodes) node.op = node.op.bind(symbols);
+  region = Region(std::move(bound));
+}
+
+// Runs a region by the references of its operators: types and memory are made once, for any number of runs.
+class RegionRunner {
+ public:
+  // Symbols must be bound: `inputs` says the extents.
+  RegionRunner(const Region& region, std::span<const TensorView> inputs, const SymbolValues* symbols);
+  // The addresses of the inputs may differ from run to run. The results hold until the next run.
+  std::vector<TensorView> run(std::span<const TensorView> inputs);
+
+ private:
+  Region region_;
+  const SymbolValues* symbols_;
+  std::vector<HostTensor> memory_;  // of results, by value less the inputs
+  std::vector<TensorView> views_;   // by value
+};
+
+}  // namespace tenon::ops
+
+namespace tenon {
+
+// {cumulative{axis=0} [0] 1 "layer"}
+template <>
+struct FieldText<ops::RegionNode> {
+  static std::string write(const ops::RegionNode& value);
+  static ops::RegionNode read(TextReader& in);
+};
+
+// {3 [nodes] [outputs]}
+template <>
+struct FieldText<ops::Region> {
+  static std::string write(const ops::Region& value);
+  static ops::Region read(TextReader& in);
+};
+
+}  // namespace tenon

@@ -1,0 +1,246 @@
+// If, Loop and Scan from the model's bytes to its numbers: parsed, built, saved, loaded, run.
+#include <gtest/gtest.h>
+
+#include "network_bench.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr int32_t kInt64 = 7, kBool = 9;
+
+void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(5);
+  *attribute->mutable_g() = inner.graph();
+}
+
+// Runs with `inputs` (addresses in the order of the model's inputs), one float output of the given size. Open extents
+// of inputs are `extent`.
+Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size_t size, int64_t extent = 0) {
+  NetworkBench bench;
+  EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
+  config->setBuilderOptimizationLevel(0);
+  nvinfer1::IOptimizationProfile* profile = bench.builder->createOptimizationProfile();
+  bool isOpen = false;
+  for (int i = 0; i < bench.network->getNbInputs(); ++i) {
+    nvinfer1::Dims dims = bench.network->getInput(i)->getDimensions();
+    for (int axis = 0; axis < dims.nbDims; ++axis) {
+      if (dims.d[axis] != -1) continue;
+      isOpen = true;
+      for (const auto which : {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT,
+                               nvinfer1::OptProfileSelector::kMAX}) {
+        dims.d[axis] = which == nvinfer1::OptProfileSelector::kMIN ? 1 : 16;
+        profile->setDimensions(bench.network->getInput(i)->getName(), which, dims);
+      }
+    }
+  }
+  if (isOpen) config->addOptimizationProfile(profile);
+  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
+  EXPECT_NE(plan, nullptr) << bench.logger.text;
+  if (plan == nullptr) return {};
+  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
+  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+  EXPECT_NE(engine, nullptr) << bench.logger.text;
+  if (engine == nullptr) return {};
+  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+  Floats y(size, -99);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const char* name = engine->getIOTensorName(static_cast<int32_t>(i));
+    nvinfer1::Dims dims = engine->getTensorShape(name);
+    for (int axis = 0; axis < dims.nbDims; ++axis) {
+      if (dims.d[axis] == -1) dims.d[axis] = extent;
+    }
+    EXPECT_TRUE(context->setInputShape(name, dims));
+    EXPECT_TRUE(context->setTensorAddress(name, const_cast<void*>(inputs[i])));
+  }
+  EXPECT_TRUE(context->setTensorAddress(engine->getIOTensorName(static_cast<int32_t>(inputs.size())), y.data()));
+  EXPECT_TRUE(context->enqueueV3(nullptr)) << bench.logger.text;
+  return y;
+}
+
+std::string refusal(const ModelMaker& maker) {
+  NetworkBench bench;
+  return bench.parse(maker) ? "accepted" : bench.errors();
+}
+
+ModelMaker conditional(bool known) {
+  ModelMaker then, otherwise, maker;
+  then.floats("two", {}, {2});
+  then.node("Mul", {"x", "two"}, {"doubled"});
+  then.node("Add", {"doubled", "outside"}, {"r"});
+  then.output("r");
+  otherwise.node("Sub", {"x", "outside"}, {"r2"});
+  otherwise.output("r2");
+  if (known) {
+    maker.initializer("c", {}, kBool).set_raw_data("\1", 1);
+  } else {
+    maker.input("c", {}, kBool);
+  }
+  maker.input("x", {3});
+  maker.node("Neg", {"x"}, {"n"});
+  maker.node("Exp", {"n"}, {"outside"});
+  auto& node = maker.node("If", {"c"}, {"y"}, "choice");
+  setGraph(node, "then_branch", then);
+  setGraph(node, "else_branch", otherwise);
+  maker.output("y");
+  return maker;
+}
+
+TEST(ControlFlow, IfComputesTheBranchThatIsChosen) {
+  const Floats x{0.5F, -1, 2};
+  for (const bool holds : {true, false}) {
+    const auto y = run(conditional(false), {&holds, x.data()}, 3);
+    ASSERT_EQ(y.size(), 3U);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(y[i], holds ? 2 * x[i] + std::exp(-x[i]) : x[i] - std::exp(-x[i]), 1e-5F);
+  }
+}
+
+TEST(ControlFlow, KnownConditionsChooseWhileParsing) {
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(conditional(true))) << bench.errors();
+  for (int i = 0; i < bench.network->getNbLayers(); ++i)
+    EXPECT_NE(bench.network->getLayer(i)->getType(), nvinfer1::LayerType::kCONDITION);
+  const Floats x{1, 2, 3};
+  const auto y = run(conditional(true), {x.data()}, 3);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(y[i], 2 * x[i] + std::exp(-x[i]), 1e-5F);
+}
+
+// s = s + x * i, as often as `count` says or as long as the sum of s is below `limit`.
+ModelMaker loop(bool withScan) {
+  ModelMaker body, maker;
+  body.input("i", {}, kInt64);
+  body.input("go", {}, kBool);
+  body.input("s", {2});
+  ModelMaker::set(body.node("Cast", {"i"}, {"fi"}), "to", int64_t{1});
+  body.node("Mul", {"x", "fi"}, {"xi"});
+  body.node("Add", {"s", "xi"}, {"next"});
+  if (withScan) {
+    body.node("Identity", {"go"}, {"go_on"});
+  } else {
+    auto& sum = body.node("ReduceSum", {"next"}, {"total"});
+    ModelMaker::set(sum, "keepdims", int64_t{0});
+    body.node("Less", {"total", "limit"}, {"go_on"});
+  }
+  body.output("go_on", {}, kBool);
+  body.output("next", {2});
+  if (withScan) body.output("xi", {2});
+  if (withScan) {
+    maker.ints("count", {}, {4});
+  } else {
+    maker.input("count", {}, kInt64);
+  }
+  maker.input("x", {2});
+  if (!withScan) maker.input("limit", {});
+  maker.floats("zero", {2}, {0, 0});
+  auto& node = withScan ? maker.node("Loop", {"count", "", "zero"}, {"last", "y"}, "loop")
+                        : maker.node("Loop", {"count", "", "zero"}, {"y"}, "loop");
+  setGraph(node, "body", body);
+  maker.output("y");
+  return maker;
+}
+
+TEST(ControlFlow, LoopCountsAndAsks) {
+  const Floats x{1, 0.5F};
+  for (const auto& [count, limit] : {std::pair<int64_t, float>{5, 100}, {0, 100}, {100, 20}, {100, -1}}) {
+    Floats s{0, 0};
+    for (int64_t i = 0; i < count; ++i) {
+      for (size_t k = 0; k < 2; ++k) s[k] += x[k] * static_cast<float>(i);
+      if (s[0] + s[1] >= limit) break;
+    }
+    EXPECT_EQ(run(loop(false), {&count, x.data(), &limit}, 2), s) << count << " " << limit;
+  }
+}
+
+TEST(ControlFlow, LoopGivesTheResultsOfAllIterations) {
+  const Floats x{1, 0.5F};
+  EXPECT_EQ(run(loop(true), {x.data()}, 8), (Floats{0, 0, 1, 0.5F, 2, 1, 3, 1.5F}));
+}
+
+TEST(ControlFlow, ScanOverAnOpenLengthInBothDirections) {
+  for (const bool reverse : {false, true}) {
+    ModelMaker body, maker;
+    body.input("s", {2});
+    body.input("row", {2});
+    body.node("Add", {"s", "row"}, {"next"});
+    body.node("Identity", {"next"}, {"part"});
+    body.output("next", {2});
+    body.output("part", {2});
+    maker.input("x", {2, -2});
+    maker.floats("zero", {2}, {0, 0});
+    auto& node = maker.node("Scan", {"zero", "x"}, {"last", "y"}, "scan");
+    ModelMaker::set(node, "num_scan_inputs", int64_t{1});
+    ModelMaker::set(node, "scan_input_axes", std::vector<int64_t>{-1});
+    ModelMaker::set(node, "scan_output_axes", std::vector<int64_t>{1});
+    ModelMaker::set(node, "scan_input_directions", std::vector<int64_t>{reverse ? 1 : 0});
+    ModelMaker::set(node, "scan_output_directions", std::vector<int64_t>{reverse ? 1 : 0});
+    setGraph(node, "body", body);
+    maker.output("y");
+    for (const size_t n : {1, 5}) {
+      Floats x, expected(2 * n);
+      for (size_t i = 0; i < 2 * n; ++i) x.push_back(static_cast<float>(i * i) - 3);
+      for (size_t row = 0; row < 2; ++row) {
+        float sum = 0;
+        for (size_t k = 0; k < n; ++k) {
+          const size_t at = row * n + (reverse ? n - 1 - k : k);
+          expected[at] = sum += x[at];
+        }
+      }
+      EXPECT_EQ(run(maker, {x.data()}, 2 * n, static_cast<int64_t>(n)), expected) << n << " " << reverse;
+    }
+  }
+}
+
+TEST(ControlFlow, RefusalsSayWhereAndWhatToDo) {
+  // A state that grows.
+  ModelMaker body, maker;
+  body.input("i", {}, kInt64);
+  body.input("go", {}, kBool);
+  body.input("s", {1});
+  ModelMaker::set(body.node("Concat", {"s", "x"}, {"next"}), "axis", int64_t{0});
+  body.output("go", {}, kBool);
+  body.output("next", {2});
+  maker.ints("count", {}, {3});
+  maker.input("x", {1});
+  setGraph(maker.node("Loop", {"count", "", "x"}, {"y"}, "grows"), "body", body);
+  maker.output("y");
+  NetworkBench bench;
+  EXPECT_TRUE(bench.parse(maker)) << bench.errors();
+  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
+  EXPECT_EQ(bench.builder->buildSerializedNetwork(*bench.network, *config), nullptr);
+  EXPECT_NE(bench.logger.text.find("begins as f32 [1] and goes on as f32 [2]"), std::string::npos) << bench.logger.text;
+
+  // An operator within that nobody knows.
+  ModelMaker bad = maker;
+  bad.graph().mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Nonsense");
+  EXPECT_NE(refusal(bad).find("(Nonsense, opset 17) in body of 'grows'"), std::string::npos) << refusal(bad);
+
+  // A condition decides how many parts a result has.
+  ModelMaker parts = loop(false);
+  auto* graph = parts.graph().mutable_node(0)->mutable_attribute(0)->mutable_g();
+  ModelMaker::describe(*graph->add_output(), "xi", {2}, 1);
+  parts.graph().mutable_node(0)->add_output("all");
+  EXPECT_NE(refusal(parts).find("their number depends on a condition"), std::string::npos) << refusal(parts);
+
+  // No body, and a body with other operands.
+  ModelMaker empty = maker;
+  empty.graph().mutable_node(0)->clear_attribute();
+  EXPECT_NE(refusal(empty).find("attribute 'body' is missing"), std::string::npos) << refusal(empty);
+  ModelMaker few = maker;
+  few.graph().mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_input()->RemoveLast();
+  EXPECT_NE(refusal(few).find("the body has 2 inputs, expected 3"), std::string::npos) << refusal(few);
+
+  // Nothing ends it.
+  ModelMaker endless = maker;
+  endless.graph().mutable_node(0)->set_input(0, "");
+  endless.graph().mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Min");
+  endless.graph().mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->clear_attribute();
+  EXPECT_NE(refusal(endless).find("the loop never ends"), std::string::npos) << refusal(endless);
+}
+
+}  // namespace
+}  // namespace tenon::parsers::onnx
