@@ -80,23 +80,32 @@ bool Constants::mayRelease(const plan::Program& program, const plan::Step& step)
 }
 
 bool Constants::settle(const plan::Program& program, const plan::Step& step,
-                       const std::shared_ptr<const Kernel>& kernel) {
+                       const std::shared_ptr<const Kernel>& kernel, std::span<const PackedOperand> packed) {
   const auto* const keeper = dynamic_cast<const Keeper*>(kernel.get());
-  std::vector<std::pair<Group*, size_t>> holds;
+  std::vector<std::pair<Group*, HeldConstant>> holds;
   bool moved = false;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     auto* const group = groupOf(program, step.inputs[i]);
     if (group == nullptr || group->stays) continue;
-    const Hold hold = keeper == nullptr ? Hold::kNothing : keeper->holds(i);
+    HeldConstant held{group->records.front(), kernel, i, nullptr, 0};
+    Hold hold = keeper == nullptr ? Hold::kNothing : keeper->holds(i);
+    for (const auto& operand : packed) {
+      if (operand.input != i) continue;
+      held.packed = operand.constant;
+      held.position = operand.position;
+      hold = operand.constant->form.isRestorable ? Hold::kRestorable : Hold::kCopy;
+    }
     if (hold == Hold::kRestorable) {
-      holds.emplace_back(group, i);
+      holds.emplace_back(group, std::move(held));
       continue;
     }
     keep(*group);
     moved = moved || (hold == Hold::kNothing && source_->isLent);
   }
   if (moved) return false;
-  for (const auto& [group, input] : holds) group->holders.push_back({group->records.front(), kernel, input});
+  for (auto& [group, held] : holds) {
+    if (!group->stays) group->holders.push_back(std::move(held));
+  }
   return true;
 }
 
@@ -107,30 +116,42 @@ void Constants::done(const plan::Program& program, const plan::Step& step) {
   }
 }
 
+// Their own layout is all that they may read from now on.
+void Constants::releaseHolders(const Group& group) {
+  for (const auto& holder : group.holders) {
+    if (holder.packed == nullptr) dynamic_cast<const Keeper&>(*holder.kernel).release(holder.input);
+  }
+}
+
 void Constants::keep(Group& group) {
   group.stays = true;
   if (!source_->isLent) return;
-  for (const auto& holder : group.holders) dynamic_cast<const Keeper&>(*holder.kernel).release(holder.input);
+  releaseHolders(group);
   const auto data = copyOf(plan_.constants[group.records.front()]);
   for (const size_t record : group.records) plan_.constants[record].data = data;
 }
 
 void Constants::release(Group& group) {
-  for (const auto& holder : group.holders) dynamic_cast<const Keeper&>(*holder.kernel).release(holder.input);
+  releaseHolders(group);
   const auto& constant = plan_.constants[group.records.front()];
   if (!source_->isLent) platform::discardPages(const_cast<void*>(constant.data.get()), constant.bytes);
   for (const size_t record : group.records) {
     plan_.constants[record].data = nullptr;
-    held_.push_back({record, group.holders.front().kernel, group.holders.front().input});
+    held_.push_back(group.holders.front());
+    held_.back().record = record;
   }
 }
 
 plan::Plan restored(const plan::Plan& plan, const std::vector<HeldConstant>& held) {
   plan::Plan whole = plan;
-  for (const auto& [record, kernel, input] : held) {
+  for (const auto& [record, kernel, input, packed, position] : held) {
     auto& constant = whole.constants[record];
     const auto blob = plan::Blob::allocate(constant.bytes);
-    dynamic_cast<const Keeper&>(*kernel).restore(input, blob.data());
+    if (packed != nullptr) {
+      dynamic_cast<const Packer&>(*packed->packer).restore(packed->form, position, packed->address, blob.data());
+    } else {
+      dynamic_cast<const Keeper&>(*kernel).restore(input, blob.data());
+    }
     constant.data = blob.share(0);
   }
   return whole;

@@ -1,4 +1,5 @@
-// The constants of an engine while it is loaded: what kernels hold in a layout of their own is not kept a second time.
+// The constants of a plan while its engine is loaded on the host: what is there in a layout of a kernel is not kept a
+// second time.
 #pragma once
 
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "plan/blob.h"
 #include "plan/program.h"
+#include "runtime/device_constants.h"
 #include "runtime/kernel.h"
 
 namespace tenon::runtime {
@@ -17,11 +19,13 @@ struct PlanSource {
   bool isLent = false;  // the caller's memory, which goes with the end of the load; else ours
 };
 
-// A constant whose bytes only a kernel has, in its own layout.
+// A constant whose bytes are there only in a layout of a kernel: packed for it, or within it.
 struct HeldConstant {
-  size_t record = 0;  // of plan::Plan::constants
-  std::shared_ptr<const Kernel> kernel;
+  size_t record = 0;                     // of plan::Plan::constants
+  std::shared_ptr<const Kernel> kernel;  // a Keeper, where it is not packed
   size_t input = 0;
+  const PackedConstant* packed = nullptr;
+  size_t position = 0;  // of PackedForm::inputs
 };
 
 // Large constants stay where they are until all kernels that read them are loaded. Those that all hold restorably are
@@ -33,9 +37,10 @@ class Constants {
 
   // Whether an operand of the step may yet be let go.
   bool mayRelease(const plan::Program& program, const plan::Step& step) const;
-  // After the step's kernel was loaded and, where mayRelease() said so, configured. False: operands have moved and the
-  // kernel must be loaded again.
-  bool settle(const plan::Program& program, const plan::Step& step, const std::shared_ptr<const Kernel>& kernel);
+  // After the step's kernel was loaded, its operands packed and, where mayRelease() said so, it was configured. False:
+  // operands have moved and the kernel must be loaded again.
+  bool settle(const plan::Program& program, const plan::Step& step, const std::shared_ptr<const Kernel>& kernel,
+              std::span<const PackedOperand> packed);
   // After all of that; once per step.
   void done(const plan::Program& program, const plan::Step& step);
 
@@ -55,6 +60,7 @@ class Constants {
   const Group* groupOf(const plan::Program& program, int32_t tensor) const;
   void keep(Group& group);
   void release(Group& group);
+  static void releaseHolders(const Group& group);
 
   plan::Plan& plan_;
   const PlanSource* source_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "core/error.h"
@@ -36,8 +35,8 @@ plan::Machine machineOf(Device& device) {
 // what it packs.
 class KernelLoader {
  public:
-  KernelLoader(const plan::Plan& plan, Constants& constants, bool hostCodeAllowed, Log& log)
-      : plan_(plan), constants_(constants), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
+  KernelLoader(const plan::Plan& plan, Constants& constants, DeviceConstants& onDevice, bool hostCodeAllowed, Log& log)
+      : plan_(plan), constants_(constants), onDevice_(onDevice), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
 
   LoadedProgram load(const plan::Program& program, const SymbolValues& measured) {
     LoadedProgram loaded;
@@ -48,22 +47,29 @@ class KernelLoader {
     }
     for (const auto& step : program.steps) {
       loaded.checked.push_back(checkedOperator(program, step));
+      loaded.packed.emplace_back();
       loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadSettled(program, loaded, step, measured)
                                                                     : nullptr);
+      if (step.kind == plan::StepKind::kCopy) {
+        for (const int32_t input : step.inputs) onDevice_.readRowMajor(program, loaded.base, input);
+      }
       constants_.done(program, step);
+    }
+    for (size_t i = 0; i < program.tensors.size(); ++i) {
+      if (program.tensors[i].debug) onDevice_.readRowMajor(program, loaded.base, static_cast<int32_t>(i));
     }
     return loaded;
   }
 
   // After all programs, when constants lie where they stay.
-  void findConstants(const plan::Program& program, LoadedProgram& loaded, const std::vector<void*>& addresses) const {
+  void findConstants(const plan::Program& program, LoadedProgram& loaded) const {
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const auto& owner = program.tensors[static_cast<size_t>(loaded.base[i])];
       const bool constant = owner.storage == plan::Storage::kConstant;
       const auto index = static_cast<size_t>(owner.index);
       loaded.constants.push_back(!constant                   ? nullptr
                                  : program.tensors[i].onHost ? const_cast<void*>(plan_.constants[index].data.get())
-                                                             : addresses[index]);
+                                                             : onDevice_.address(index));
     }
   }
 
@@ -80,17 +86,22 @@ class KernelLoader {
       const auto& tensor = program.tensors[static_cast<size_t>(input)];
       types.push_back({tensor.dtype, tensor.shape, std::nullopt});
     }
-    (void)op.infer(step.name, types);  // before the kernel packs weights
+    (void)op.infer(step.name, types);  // before weights are packed
     return op;
   }
 
-  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, const LoadedProgram& loaded,
-                                            const plan::Step& step, const SymbolValues& measured) {
+  // Of the last step of `loaded`.
+  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, LoadedProgram& loaded, const plan::Step& step,
+                                            const SymbolValues& measured) {
     for (;;) {
-      auto kernel = loadStep(program, loaded, step);
+      std::vector<TensorView> constants;
+      for (const int32_t input : step.inputs)
+        constants.push_back(input < 0 ? TensorView{} : constantOperand(program, loaded, input));
+      auto kernel = loadStep(step, constants);
       if (constants_.mayRelease(program, step) && dynamic_cast<const Keeper*>(kernel.get()) != nullptr)
         packNow(program, step, *kernel, measured);
-      if (constants_.settle(program, step, kernel)) return kernel;
+      auto& packed = loaded.packed.back() = onDevice_.read(program, loaded.base, step, kernel, constants);
+      if (constants_.settle(program, step, kernel, packed)) return kernel;
     }
   }
 
@@ -116,17 +127,12 @@ class KernelLoader {
     }
   }
 
-  std::shared_ptr<const Kernel> loadStep(const plan::Program& program, const LoadedProgram& loaded,
-                                         const plan::Step& step) {
-    std::vector<TensorView> constants;
+  std::shared_ptr<const Kernel> loadStep(const plan::Step& step, std::span<const TensorView> constants) {
     const auto& record = step.kernel;
     std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", record.backend, record.name, record.version, record.op,
                                   record.params, record.nativeCode);
-    for (const int32_t input : step.inputs) {
-      constants.push_back(input < 0 ? TensorView{} : constantOperand(program, loaded, input));
-      key += fmt::format("{}:{}:{},", fmt::ptr(constants.back().data), name(constants.back().dtype),
-                         constants.back().dims.text());
-    }
+    for (const auto& constant : constants)
+      key += fmt::format("{}:{}:{},", fmt::ptr(constant.data), name(constant.dtype), constant.dims.text());
     auto& kernel = known_[key];
     if (kernel != nullptr) return kernel;
     std::span<const std::byte> code;
@@ -155,38 +161,21 @@ class KernelLoader {
 
   const plan::Plan& plan_;
   Constants& constants_;
+  DeviceConstants& onDevice_;
   bool hostCodeAllowed_;
   Log& log_;
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
-// Constants that begin at the same place but end elsewhere (empty ones, or parts of the caller's weights) are not
-// equal.
-using ConstantPlace = std::pair<const void*, uint64_t>;
-
-uint64_t bytesOf(const std::vector<plan::ConstantRecord>& constants) {
-  std::set<ConstantPlace> distinct;
-  for (const auto& constant : constants) distinct.emplace(constant.data.get(), constant.bytes);
-  return std::accumulate(distinct.begin(), distinct.end(), uint64_t{0},
-                         [](uint64_t sum, const auto& one) { return sum + one.second; });
-}
-
-// Addresses of constants on the device, by constant. Equal data is uploaded once.
-std::vector<void*> placeConstants(EngineParts& parts) {
-  std::vector<void*> addresses;
-  std::map<ConstantPlace, void*> placed;
-  for (const auto& constant : parts.plan.constants) {
-    void* data = const_cast<void*>(constant.data.get());
-    auto [entry, fresh] = placed.emplace(ConstantPlace{constant.data.get(), constant.bytes}, data);
-    if (fresh && !parts.device->isHost() && constant.bytes != 0) {
-      parts.uploads.emplace_back(*parts.device, parts.allocator, constant.bytes, "weights of the engine");
-      entry->second = parts.uploads.back().data();
-      parts.device->copy(entry->second, data, constant.bytes, CopyKind::kHostToDevice, nullptr);
-    }
-    addresses.push_back(entry->second);
+// Of what kernels keep themselves, in a layout of their library; as many as the constants have.
+uint64_t bytesWithinKernels(const EngineParts& parts) {
+  uint64_t bytes = 0;
+  std::set<std::pair<const Kernel*, size_t>> counted;
+  for (const auto& held : parts.held) {
+    if (held.packed == nullptr && counted.emplace(held.kernel.get(), held.input).second)
+      bytes = addBytes(bytes, parts.plan.constants[held.record].bytes);
   }
-  if (!parts.uploads.empty()) parts.device->synchronize(nullptr);
-  return addresses;
+  return bytes;
 }
 
 }  // namespace
@@ -214,15 +203,18 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
-  parts->constantBytes = bytesOf(parts->plan.constants);
+  parts->constants = std::make_unique<DeviceConstants>(parts->plan, *parts->device, allocator);
   Constants constants(parts->plan, source, parts->device->isHost());
-  KernelLoader loader(parts->plan, constants, hostCodeAllowed, log);
+  KernelLoader loader(parts->plan, constants, *parts->constants, hostCodeAllowed, log);
   const auto& programs = parts->plan.programs;
   for (size_t i = 0; i < programs.size(); ++i)
     parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, i)));
-  const auto addresses = placeConstants(*parts);
-  for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i], addresses);
+  parts->constants->place();
+  for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i]);
   parts->held = constants.takeHeld();
+  parts->constantBytes = addBytes(parts->constants->bytes(), bytesWithinKernels(*parts));
+  log.verbose("weights: {} bytes on the device; {} constants are row-major, {} are packed for kernels",
+              parts->constantBytes, parts->constants->rowMajorCount(), parts->constants->packedCount());
   return parts;
 }
 

@@ -9,7 +9,7 @@
 #include "ops/operator.h"
 #include "plan/program.h"
 #include "runtime/constants.h"
-#include "runtime/device_memory.h"
+#include "runtime/device_constants.h"
 #include "runtime/implementations.h"
 #include "runtime/kernel.h"
 
@@ -19,16 +19,26 @@ struct LoadedProgram {
   std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for copies
   std::vector<std::optional<ops::Operator>> checked;   // by step: the operator whose shape rule its tensors must follow
   std::vector<int32_t> base;                           // by tensor: the tensor whose storage it uses
-  std::vector<void*> constants;                        // by tensor: address when it is a constant (or a view of one)
+  std::vector<std::vector<PackedOperand>> packed;      // by step: operands that its kernel reads packed
+  // By tensor: address when it is a constant (or a view of one) that something reads row-major.
+  std::vector<void*> constants;
+
+  // Puts the addresses of packed operands into those of a step's inputs.
+  void placePacked(size_t step, void** inputs) const {
+    for (const auto& operand : packed[step]) {
+      if (operand.position == 0 && operand.constant->address != nullptr)
+        inputs[operand.input] = operand.constant->address;
+    }
+  }
 };
 
 struct EngineParts {
   plan::Plan plan;
   Device* device = nullptr;
   AllocatorHook* allocator = nullptr;
-  std::vector<DeviceMemory> uploads;  // constants on a device that is not the host; by constant
+  std::unique_ptr<DeviceConstants> constants;
   std::vector<LoadedProgram> programs;
-  uint64_t constantBytes = 0;
+  uint64_t constantBytes = 0;      // on the device: what the constants take there in all their layouts
   std::vector<HeldConstant> held;  // constants of the plan that have no bytes there
   mutable ToldSteps told;
 };
@@ -37,8 +47,8 @@ struct EngineParts {
 void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs,
                    std::span<const TensorShape> outputs);
 
-// Checks the plan against this machine, uploads constants, loads kernels. The plan is verified before. `source`: where
-// its constants lie, if they need not stay there; nothing of lent memory is used afterwards.
+// Checks the plan against this machine, loads kernels, packs and uploads constants. The plan is verified before.
+// `source`: where its constants lie, if they need not stay there; nothing of lent memory is used afterwards.
 std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device,
                                              bool hostCodeAllowed, AllocatorHook* allocator, Log& log);
 

@@ -1,4 +1,5 @@
-// Kernels that hold constants in a layout of their own.
+// Kernels that keep constants themselves, in a layout that a library chooses for the shapes at hand. Kernels that know
+// their layout when they are loaded are Packers (packer.h).
 #pragma once
 
 #include <cstddef>

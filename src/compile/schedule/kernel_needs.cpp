@@ -85,7 +85,8 @@ class Asker {
       const auto* chosen = dynamic_cast<runtime::Chosen*>(instance.get());
       if (chosen == nullptr || values != &symbols_.opt || chosen->implementation().empty()) continue;
       record.params = needs.implementation = chosen->implementation();
-      load();  // that one is wanted at the other shapes too
+      if (symbols_.max != symbols_.opt || symbols_.min != symbols_.opt)
+        load();  // that one is wanted at the other shapes too
     }
     return needs;
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "compile/tune/packed_operands.h"
 #include "compile/tune/result_check.h"
 #include "compile/tune/rotation.h"
 #include "compile/tune/test_data.h"
@@ -84,8 +85,8 @@ struct Trial {
   std::unique_ptr<runtime::Kernel> kernel;
   std::unique_ptr<runtime::KernelInstance> instance;
   std::vector<void*> inputs;
-  std::vector<std::vector<void*>> turns;  // what launches take as inputs in turn; empty: always the same
-  std::unique_ptr<Rotation> laidOut;  // copies of weights that the instance has laid out for itself, in turn as well
+  std::vector<std::vector<void*>> turns;   // what launches take as inputs in turn; empty: always the same
+  std::unique_ptr<PackedOperands> packed;  // null: the profiler's
   std::vector<void*> outputs;
   std::unique_ptr<GuardedBuffer> workspace;
   bool comparable = true;  // its inputs hold what those of the others do
@@ -94,7 +95,12 @@ struct Trial {
 class DeviceProfiler final : public Profiler {
  public:
   DeviceProfiler(runtime::Device& device, int iterations, Stages& stages, Log& log)
-      : device_(device), check_(device, log), iterations_(std::max(1, iterations)), stages_(stages), log_(log) {
+      : device_(device),
+        check_(device, log),
+        iterations_(std::max(1, iterations)),
+        stages_(stages),
+        log_(log),
+        packed_(device) {
     if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
     order_ = dynamic_cast<runtime::LaunchOrder*>(&device);
   }
@@ -151,7 +157,6 @@ class DeviceProfiler final : public Profiler {
     int repeats;
     const Trial* trial;
     runtime::LaunchOrder* order;
-    runtime::LaidOutWeights* weights;
     size_t turn = 0;
   };
 
@@ -161,17 +166,17 @@ class DeviceProfiler final : public Profiler {
     const auto& turns = call->trial->turns;
     for (int i = 0; i < call->repeats; ++i, ++call->turn) {
       if (!turns.empty()) call->arguments.inputs = turns[call->turn % turns.size()].data();
-      if (call->trial->laidOut != nullptr) call->weights->readLaidOut(call->trial->laidOut->copy(call->turn));
       if (call->order != nullptr) call->order->launchNextInOrder();
       call->instance->launch(call->arguments);
     }
   }
 
   Call callOf(const Trial& trial) const {
-    auto* const instance = trial.instance.get();
-    return {instance, {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr},
-            1,        &trial,
-            order_,   dynamic_cast<runtime::LaidOutWeights*>(instance)};
+    return {trial.instance.get(),
+            {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr},
+            1,
+            &trial,
+            order_};
   }
 
   void runOnce(const Trial& trial) {
@@ -187,7 +192,7 @@ class DeviceProfiler final : public Profiler {
     inputs_.clear();
     outputs_.clear();
     rotations_.clear();
-    rotations_.resize(problem.inputs.size());
+    packed_.clear();
     check_.clear();
     inputs_.resize(problem.inputs.size());
     outputs_.resize(problem.outputs.size());
@@ -205,12 +210,22 @@ class DeviceProfiler final : public Profiler {
     trial.instance = trial.kernel->instantiate();
     std::vector<runtime::TensorShape> inputShapes;
     std::vector<runtime::TensorShape> outputShapes;
+    // A GPU has many candidates that pack alike. The host has few, and its memory holds the network's weights as well.
+    if (device_.isHost()) trial.packed = std::make_unique<PackedOperands>(device_);
+    const auto packed =
+        (trial.packed != nullptr ? *trial.packed : packed_).of(*trial.kernel, constants, candidate.outputs.at(0));
+    std::vector<uint64_t> bytes(problem.inputs.size());  // of what is read in turn
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       const auto& desc = problem.inputs[i];
       inputShapes.push_back({desc.dtype, desc.dims, candidate.inputs[i]});
-      trial.inputs.push_back(input(problem, i, candidate.inputs[i], trial.comparable));
+      const auto own = std::find_if(packed.begin(), packed.end(), [&](const auto& one) { return one.input == i; });
+      trial.inputs.push_back(own != packed.end() ? own->data
+                                                 : input(problem, i, candidate.inputs[i], trial.comparable));
+      if (own != packed.end()) bytes[i] = own->bytes;
+      else if (desc.constant != nullptr && candidate.inputs[i] == Layout::kLinear)
+        bytes[i] = desc.constant->view().bytes();
     }
-    trial.turns = turns(problem, candidate, trial.inputs);
+    trial.turns = turns(problem, trial.inputs, bytes);
     for (size_t i = 0; i < problem.outputs.size(); ++i) {
       const auto& desc = problem.outputs[i];
       outputShapes.push_back({desc.dtype, desc.dims, candidate.outputs[i]});
@@ -220,7 +235,6 @@ class DeviceProfiler final : public Profiler {
       trial.outputs.push_back(buffer->data());
     }
     const size_t workspaceBytes = runtime::configure(*trial.instance, {inputShapes, outputShapes, &problem.symbols});
-    trial.laidOut = laidOutTurns(problem, *trial.instance);
     trial.workspace = std::make_unique<GuardedBuffer>(device_, workspaceBytes);
     return trial;
   }
@@ -254,36 +268,28 @@ class DeviceProfiler final : public Profiler {
     return (byFormat[format] = std::move(buffer))->data();
   }
 
-  // The inputs of successive launches, with weights in the place of which copies stand in turn.
-  std::vector<std::vector<void*>> turns(const Problem& problem, const Candidate& candidate,
-                                        const std::vector<void*>& inputs) {
+  // The inputs of successive launches, with weights in the place of which copies stand in turn. `bytes`: by input, of
+  // weights; 0 for whatever else.
+  std::vector<std::vector<void*>> turns(const Problem& problem, const std::vector<void*>& inputs,
+                                        const std::vector<uint64_t>& bytes) {
     size_t most = 1;
+    std::vector<const Rotation*> rotated(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto copies = candidate.inputs[i] == Layout::kLinear ? rotatedCopies(problem, i, cacheBytes_) : 1;
+      const auto copies = bytes[i] == 0 ? 1 : rotatedCopies(problem, i, cacheBytes_);
       if (copies == 1) continue;
-      const auto bytes = problem.inputs[i].constant->view().bytes();
-      if (rotations_[i] == nullptr) rotations_[i] = std::make_unique<Rotation>(device_, inputs[i], bytes, copies);
+      auto& rotation = rotations_[inputs[i]];
+      if (rotation == nullptr) rotation = std::make_unique<Rotation>(device_, inputs[i], bytes[i], copies);
+      rotated[i] = rotation.get();
       most = std::max(most, copies);
     }
     std::vector<std::vector<void*>> result;
     for (size_t turn = 0; most > 1 && turn < most; ++turn) {
       result.push_back(inputs);
       for (size_t i = 0; i < inputs.size(); ++i) {
-        if (rotations_[i] != nullptr && candidate.inputs[i] == Layout::kLinear)
-          result.back()[i] = rotations_[i]->copy(turn);
+        if (rotated[i] != nullptr) result.back()[i] = rotated[i]->copy(turn);
       }
     }
     return result;
-  }
-
-  std::unique_ptr<Rotation> laidOutTurns(const Problem& problem, runtime::KernelInstance& instance) {
-    const auto* weights = dynamic_cast<runtime::LaidOutWeights*>(&instance);
-    if (weights == nullptr || weights->laidOut() == nullptr) return nullptr;
-    const auto copies = rotatedCopies(problem, weights->laidOutInput(), cacheBytes_);
-    const auto& operand = problem.inputs[weights->laidOutInput()];
-    return copies == 1
-               ? nullptr
-               : std::make_unique<Rotation>(device_, weights->laidOut(), operand.constant->view().bytes(), copies);
   }
 
   // No number stands where a kernel leaves its output as it was.
@@ -352,9 +358,10 @@ class DeviceProfiler final : public Profiler {
   std::string selected_;
   std::vector<std::map<Layout, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
-  std::vector<std::unique_ptr<Rotation>> rotations_;  // by input
-  size_t cacheBytes_ = 0;                             // 0: nobody says, and nothing is rotated
-  runtime::LaunchOrder* order_ = nullptr;             // null: launches always wait for each other
+  PackedOperands packed_;
+  std::map<const void*, std::unique_ptr<Rotation>> rotations_;  // by what they are copies of
+  size_t cacheBytes_ = 0;                                       // 0: nobody says, and nothing is rotated
+  runtime::LaunchOrder* order_ = nullptr;                       // null: launches always wait for each other
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "compile/tune/packed_operands.h"
 #include "compile/tune/test_data.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -149,6 +150,9 @@ std::string selfCheck(runtime::Device& device, const Problem& problem, const Can
   ops::evaluateWhatIsThere(problem.op, {inputs, expectedViews, &problem.symbols});
 
   const auto kernel = runtime::backend(record.backend).load({record, constants, nativeCode, log});
+  PackedOperands packed(device);
+  for (const auto& operand : packed.of(*kernel, constants, candidate.outputs.at(0)))
+    pointers[0][operand.input] = operand.data;
   const auto instance = kernel->instantiate();
   const size_t workspaceBytes = runtime::configure(*instance, {shapes[0], shapes[1], &problem.symbols});
   FormattedTensor workspace(device, DataType::kI8, {static_cast<int64_t>(workspaceBytes)}, Layout::kLinear);

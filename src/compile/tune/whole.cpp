@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "compile/tune/packed_operands.h"
 #include "compile/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
@@ -27,6 +28,7 @@ struct Whole::State {
   // The steps' kernels in one of the versions.
   struct Version {
     std::vector<runtime::KernelInstance*> instances;
+    std::vector<void*> operands;  // inputs, then outputs of each step
     std::vector<void*> workspaces;
     std::unique_ptr<runtime::Recording> recording;
   };
@@ -38,6 +40,7 @@ struct Whole::State {
         device(engine->device()),
         recorder(dynamic_cast<runtime::Recorder*>(&device)),
         binding(engine, 0),
+        packed(device),
         timer(device.makeTimer(kMost + 2)) {
     binding.configure(symbols);
     arena = own(std::max(engine->arenaBytes(0), uint64_t{1}));
@@ -45,9 +48,11 @@ struct Whole::State {
     for (size_t i = 0; i < program.tensors.size(); ++i) addresses.push_back(place(static_cast<int32_t>(i)));
     for (size_t i = 0; i < program.steps.size(); ++i) {
       const auto& step = program.steps[i];
+      auto& operands = present.operands;
       first.push_back(operands.size());
       for (const int32_t input : step.inputs)
         operands.push_back(input < 0 ? nullptr : addresses[static_cast<size_t>(input)]);
+      engine->parts().programs[0].placePacked(i, operands.data() + first.back());
       for (const int32_t output : step.outputs) operands.push_back(addresses[static_cast<size_t>(output)]);
       present.instances.push_back(binding.instance(i));
       void* const extra = binding.extraWorkspace(i);
@@ -70,7 +75,22 @@ struct Whole::State {
       if (base != tensor) return static_cast<std::byte*>(ioAddress(base)) + binding.viewOffset(tensor);
       return ioAddress(tensor);
     }
-    return static_cast<std::byte*>(address) + binding.viewOffset(tensor);
+    return address == nullptr ? nullptr : static_cast<std::byte*>(address) + binding.viewOffset(tensor);
+  }
+
+  // What a kernel finds that does not pack this operand. The engine has a constant row-major only where one of its own
+  // kernels reads it so.
+  void* rowMajor(int32_t tensor) {
+    if (tensor < 0) return nullptr;
+    auto& address = addresses[static_cast<size_t>(tensor)];
+    const auto& record = binding.program().tensors[static_cast<size_t>(binding.base(tensor))];
+    if (address != nullptr || record.storage != plan::Storage::kConstant) return address;
+    const auto& constant = engine->plan().constants[static_cast<size_t>(record.index)];
+    if (constant.bytes == 0) return nullptr;
+    address = own(constant.bytes);
+    device.copy(address, constant.data.get(), constant.bytes, runtime::CopyKind::kHostToDevice, nullptr);
+    device.synchronize(nullptr);
+    return address;
   }
 
   // Memory of a network input or output, whichever of its views is asked for first.
@@ -98,7 +118,7 @@ struct Whole::State {
     const auto& steps = binding.program().steps;
     for (size_t i = 0; i < steps.size(); ++i) {
       if (binding.skipped(i)) continue;
-      void* const* const inputs = operands.data() + first[i];
+      void* const* const inputs = version.operands.data() + first[i];
       void* const* const outputs = inputs + steps[i].inputs.size();
       if (steps[i].kind == plan::StepKind::kCopy) {
         device.copy(outputs[0], inputs[0], binding.bytes(steps[i].outputs[0]), runtime::CopyKind::kDeviceToDevice,
@@ -152,12 +172,12 @@ struct Whole::State {
   runtime::Device& device;
   runtime::Recorder* recorder;
   runtime::Binding binding;
+  PackedOperands packed;  // of what is offered: rivals must not read what the winner has packed
   std::unique_ptr<runtime::StepTimer> timer;
   std::vector<runtime::DeviceMemory> memory;
   void* arena = nullptr;
   std::vector<void*> ios;        // by io
-  std::vector<void*> addresses;  // by tensor
-  std::vector<void*> operands;   // inputs, then outputs of each step
+  std::vector<void*> addresses;  // by tensor; null where a constant is there only as kernels have packed it
   std::vector<size_t> first;     // where a step's operands begin
   std::vector<std::unique_ptr<runtime::Kernel>> kernels;
   std::vector<std::unique_ptr<runtime::KernelInstance>> instances;
@@ -175,11 +195,17 @@ void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& reco
   auto& s = *state_;
   const auto& program = s.binding.program();
   s.offered.instances = s.present.instances;
+  s.offered.operands = s.present.operands;
   s.offered.workspaces = s.present.workspaces;
   uint64_t most = 0;
   for (const int32_t step : steps) {
     std::vector<TensorView> constants;
+    void** const operands = s.offered.operands.data() + s.first[static_cast<size_t>(step)];
     for (const int32_t input : program.steps[static_cast<size_t>(step)].inputs) {
+      if (input < 0) {
+        constants.emplace_back();
+        continue;
+      }
       const auto& tensor = program.tensors[static_cast<size_t>(s.binding.base(input))];
       const bool isConstant = tensor.storage == plan::Storage::kConstant;
       void* const data =
@@ -191,6 +217,12 @@ void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& reco
     s.instances.push_back(s.kernels.back()->instantiate());
     s.offered.instances[static_cast<size_t>(step)] = s.instances.back().get();
     const auto shapes = s.binding.shapesOf(program.steps[static_cast<size_t>(step)]);
+    const auto packed = s.packed.of(*s.kernels.back(), constants, shapes.outputs.at(0).layout);
+    const auto& inputs = program.steps[static_cast<size_t>(step)].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto own = std::find_if(packed.begin(), packed.end(), [&](const auto& one) { return one.input == i; });
+      operands[i] = own != packed.end() ? own->data : s.rowMajor(inputs[i]);
+    }
     most = std::max<uint64_t>(most, s.instances.back()->configure({shapes.inputs, shapes.outputs, &s.symbols}));
   }
   if (most > s.workspaceBytes) {

@@ -5,25 +5,24 @@
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "core/error.h"
 #include "ops/op/convolution.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
 constexpr size_t kMostTaps = 128;
 
-struct DepthwiseKernel final : runtime::Kernel {
+struct DepthwiseKernel final : runtime::Kernel, runtime::Packer {
   DepthwiseKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
-    if (w.data == nullptr || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups ||
+    if (!isConstantF32(w) || w.dims.rank != 4 || w.dims[1] != 1 || w.dims[0] != op.groups ||
         w.dims.count(2, 4) > static_cast<int64_t>(kMostTaps)) {
       throw Unsupported("cpu.depthwise needs constant weights of one channel a group and at most {} window elements",
                         kMostTaps);
     }
-    if (op.hasBias && load.constants[2].data == nullptr)
+    if (op.hasBias && !isConstantF32(load.constants[2]))
       throw Unsupported("cpu.depthwise needs a bias that is a constant");
     weights = w.dims;
-    const int64_t taps = w.dims.count(2, 4);
-    panels = packPanels(static_cast<const float*>(w.data), taps, w.dims[0], 1, taps);
     if (!op.hasBias) return;
     const auto* const values = static_cast<const float*>(load.constants[2].data);
     bias.assign(values, values + w.dims[0]);
@@ -31,9 +30,24 @@ struct DepthwiseKernel final : runtime::Kernel {
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
+  // [panel][tap][column]
+  int64_t taps() const { return weights.count(2, 4); }
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1},
+             fmt::format("panels of {}, {} by {}, transposed", tileGeometry().columns, taps(), weights[0]),
+             panelBytes(taps(), weights[0]),
+             true}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packPanelsInto({static_cast<const float*>(sources[0]), taps(), weights[0], 1, taps()}, static_cast<float*>(to),
+                   taps() * tileGeometry().columns);
+  }
+  void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override {
+    unpackPanels(static_cast<const float*>(packed), static_cast<float*>(to), taps(), weights[0], 1, taps());
+  }
+
   ops::Convolution op;
   Dims weights;
-  Panels panels;            // [panel][tap][column]
   std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
@@ -63,9 +77,11 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     const auto* const x = static_cast<const float*>(arguments.inputs[0]);
     auto* const out = static_cast<float*>(arguments.outputs[0]);
     void* const* const extras = arguments.inputs + firstExtra_;
+    const auto* const weights = static_cast<const float*>(arguments.inputs[1]);
     // Loads bound it, so a multiply-add counts for more than in a dense product.
-    runJobs(window_.batch * window_.out[0], 2 * window_.outPixels() * window_.channels * taps_,
-            [&](int64_t row) { line(row, x, out, extras); });
+    runJobs(window_.batch * window_.out[0], 2 * window_.outPixels() * window_.channels * taps_, [&](int64_t row) {
+      line(row, {x, weights}, out, extras);
+    });
   }
 
  private:
@@ -89,18 +105,24 @@ class DepthwiseInstance final : public runtime::KernelInstance {
     }
   }
 
-  void line(int64_t row, const float* x, float* out, void* const* extras) const {
+  struct Operands {
+    const float* x;
+    const float* weights;
+  };
+
+  void line(int64_t row, const Operands& operands, float* out, void* const* extras) const {
     const int64_t tileRows = tileGeometry().rows;
     const float* sources[kMostTaps];
     int64_t steps[kMostTaps];
     TileCall call;
     call.sources = sources;
     call.taps = taps_;
+    call.panel = operands.weights;
     call.rowStep = window_.stride[1] * window_.step;
     for (int64_t column = 0; column < window_.out[1];) {
       const bool inner = column >= firstInner_ && column < lastInner_;
       const int64_t count = inner ? std::min(tileRows, lastInner_ - column) : 1;
-      if (!inner || column == firstInner_) pointAt(row, column, x, sources, steps);
+      if (!inner || column == firstInner_) pointAt(row, column, operands.x, sources, steps);
       pixels(call, row * window_.out[1] + column, static_cast<int>(count), out, extras);
       column += count;
       for (int64_t t = 0; t < taps_; ++t) sources[t] += count * steps[t];
@@ -109,14 +131,16 @@ class DepthwiseInstance final : public runtime::KernelInstance {
 
   void pixels(TileCall& call, int64_t pixel, int count, float* out, void* const* extras) const {
     const int64_t width = tileGeometry().columns;
+    const float* const weights = call.panel;
     const auto function = depthwiseFunctions()[static_cast<size_t>(count)];
     for (int64_t channel = 0; channel < window_.channels; channel += width) {
       call.offset = channel;
-      call.panel = kernel_.panels.data() + channel * taps_;
+      call.panel = weights + channel * taps_;
       call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + channel;
       call.width = std::min(width, window_.channels - channel);
       epilogue_.run(function, count, call, out, extras, pixel, channel, window_.channels);
     }
+    call.panel = weights;
   }
 
   const DepthwiseKernel& kernel_;

@@ -1,12 +1,12 @@
-// Matmul: tiles of rows times packed panels of columns. A constant matrix is packed once per engine, any other
-// at each launch.
+// Matmul: tiles of rows times packed panels of columns. A constant matrix is packed when the engine is loaded, any
+// other at each launch.
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "core/error.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
-#include "runtime/keeper.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -17,29 +17,39 @@ constexpr int64_t kJobs = 16;                // at least, where there is work fo
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
 
-struct GemmKernel final : runtime::Kernel, runtime::Keeper {
+struct GemmKernel final : runtime::Kernel, runtime::Packer {
   GemmKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op) {
     const auto& b = load.constants[1];
+    if (b.data != nullptr && !isConstantF32(b))
+      throw Unsupported("cpu.gemm: a constant matrix of {}; expected f32", name(b.dtype));
     isPacked = b.data != nullptr && b.dims.rank == 2;
-    if (!isPacked || load.sizesOnly) return;
+    if (!isPacked) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
-    panels = packPanels(static_cast<const float*>(b.data), depth, columns, op.transposeB ? 1 : columns,
-                        op.transposeB ? depth : 1);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
-  runtime::Hold holds(size_t input) const override {
-    return input == 1 && isPacked ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
+  int64_t depthStride() const { return op.transposeB ? 1 : columns; }
+  int64_t columnStride() const { return op.transposeB ? depth : 1; }
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    if (!isPacked) return {};
+    return {{{1},
+             fmt::format("panels of {}, {} by {}{}", tileGeometry().columns, depth, columns,
+                         op.transposeB ? ", transposed" : ""),
+             panelBytes(depth, columns),
+             true}};
   }
-  void restore(size_t, void* to) const override {
-    unpackPanels(panels.data(), static_cast<float*>(to), depth, columns, op.transposeB ? 1 : columns,
-                 op.transposeB ? depth : 1);
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packPanelsInto({static_cast<const float*>(sources[0]), depth, columns, depthStride(), columnStride()},
+                   static_cast<float*>(to), depth * tileGeometry().columns);
+  }
+  void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override {
+    unpackPanels(static_cast<const float*>(packed), static_cast<float*>(to), depth, columns, depthStride(),
+                 columnStride());
   }
 
   ops::MatMul op;
   bool isPacked = false;
   int64_t depth = 0, columns = 0;  // of the packed matrix
-  Panels panels;
 };
 
 // to[r][k] = from[k][r], rows r of [first, last), by blocks that neither side has to fetch twice.
@@ -79,10 +89,10 @@ class GemmInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (rows_ == 0 || columns_ == 0) return;
     const auto* a = static_cast<const float*>(arguments.inputs[0]);
-    const float* panels = kernel_.panels.data();
+    const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
     if (!kernel_.isPacked) {
-      packB(static_cast<const float*>(arguments.inputs[1]), workspace);
+      packB(panels, workspace);
       panels = workspace;
     }
     if (kernel_.op.transposeA) {

@@ -7,31 +7,20 @@
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "core/error.h"
 #include "ops/op/deconvolution.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-struct UpsampleKernel final : runtime::Kernel {
+struct UpsampleKernel final : runtime::Kernel, runtime::Packer {
   UpsampleKernel(const ops::Deconvolution& op, const runtime::KernelLoad& load) : op(op) {
     const auto& w = load.constants[1];
-    if (w.data == nullptr || w.dims.rank != 4 || op.groups != 1)
+    if (!isConstantF32(w) || w.dims.rank != 4 || op.groups != 1)
       throw Unsupported("cpu.upsample needs constant weights of 2 spatial dimensions and one group");
-    if (op.hasBias && load.constants[2].data == nullptr)
+    if (op.hasBias && !isConstantF32(load.constants[2]))
       throw Unsupported("cpu.upsample needs a bias that is a constant");
     weights = w.dims;
     columns = w.dims[1] * w.dims[3];
-    const int64_t taps = w.dims.count(2, 4);
-    const auto* const data = static_cast<const float*>(w.data);
-    std::vector<float> matrix(
-        static_cast<size_t>(w.dims[0] * columns));  // of one row of the window: [channel][tap, column]
-    for (int64_t r = 0; r < w.dims[2]; ++r) {
-      for (int64_t i = 0; i < w.dims[0] * columns; ++i) {
-        const int64_t c = i / columns, s = i % columns / w.dims[1], k = i % w.dims[1];
-        matrix[static_cast<size_t>(i)] = data[(c * w.dims[1] + k) * taps + r * w.dims[3] + s];
-      }
-      const auto panel = packPanels(matrix.data(), w.dims[0], columns, columns, 1);
-      panels.insert(panels.end(), panel.begin(), panel.end());
-    }
     if (!op.hasBias) return;
     const auto* const values = static_cast<const float*>(load.constants[2].data);
     for (int64_t s = 0; s < w.dims[3]; ++s) bias.insert(bias.end(), values, values + w.dims[1]);
@@ -39,12 +28,54 @@ struct UpsampleKernel final : runtime::Kernel {
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
+  // [row of the window][panel][channel][column]
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1},
+             fmt::format("rows of a window in panels of {}, {}", tileGeometry().columns, weights.text()),
+             static_cast<uint64_t>(weights[2]) * panelBytes(weights[0], columns),
+             true}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override;
+  void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override;
+
   ops::Deconvolution op;
   Dims weights;
   int64_t columns = 0;      // taps of a row of the window times output channels
-  Panels panels;            // [row of the window][panel][channel][column]
   std::vector<float> bias;  // filled up to whole panels; empty without
 };
+
+// Element (channel c, output channel k, row r, column s of the window) of the weights, as an index.
+template <typename See>
+void eachWeight(const Dims& weights, int64_t r, const See& see) {
+  const int64_t columns = weights[1] * weights[3];
+  for (int64_t i = 0; i < weights[0] * columns; ++i) {
+    const int64_t c = i / columns, s = i % columns / weights[1], k = i % weights[1];
+    see(static_cast<size_t>(i), ((c * weights[1] + k) * weights[2] + r) * weights[3] + s);
+  }
+}
+
+void UpsampleKernel::pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const {
+  const auto* const data = static_cast<const float*>(sources[0]);
+  std::vector<float> matrix(
+      static_cast<size_t>(weights[0] * columns));  // of one row of the window: [channel][tap, column]
+  const auto step = panelBytes(weights[0], columns) / sizeof(float);
+  for (int64_t r = 0; r < weights[2]; ++r) {
+    eachWeight(weights, r, [&](size_t i, int64_t from) { matrix[i] = data[from]; });
+    packPanelsInto({matrix.data(), weights[0], columns, columns, 1},
+                   static_cast<float*>(to) + static_cast<size_t>(r) * step, weights[0] * tileGeometry().columns);
+  }
+}
+
+void UpsampleKernel::restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const {
+  auto* const data = static_cast<float*>(to);
+  std::vector<float> matrix(static_cast<size_t>(weights[0] * columns));
+  const auto step = panelBytes(weights[0], columns) / sizeof(float);
+  for (int64_t r = 0; r < weights[2]; ++r) {
+    unpackPanels(static_cast<const float*>(packed) + static_cast<size_t>(r) * step, matrix.data(), weights[0], columns,
+                 columns, 1);
+    eachWeight(weights, r, [&](size_t i, int64_t at) { std::memcpy(data + at, &matrix[i], sizeof(float)); });
+  }
+}
 
 class UpsampleInstance final : public runtime::KernelInstance {
  public:
@@ -74,10 +105,12 @@ class UpsampleInstance final : public runtime::KernelInstance {
     if (width_ * outChannels_ == 0) return;
     const auto* const x = static_cast<const float*>(arguments.inputs[0]);
     auto* const out = static_cast<float*>(arguments.outputs[0]);
+    const auto* const weights = static_cast<const float*>(arguments.inputs[1]);
     std::array<void*, kMostExtras> extras{};
     stretch(arguments.inputs + (kernel_.op.hasBias ? 3 : 2), static_cast<float*>(arguments.workspace), extras.data());
-    runJobs(rows_, rows_ * width_ * channels_ * kernel_.columns * kernel_.weights[2],
-            [&](int64_t row) { line(row, x, out, extras.data()); });
+    runJobs(rows_, rows_ * width_ * channels_ * kernel_.columns * kernel_.weights[2], [&](int64_t row) {
+      line(row, {x, weights}, out, extras.data());
+    });
   }
 
  private:
@@ -96,21 +129,30 @@ class UpsampleInstance final : public runtime::KernelInstance {
   }
 
   // The output is a matrix: a row for each pixel of the input and row of the window, of `kernel_.columns` columns.
-  void line(int64_t row, const float* x, float* out, void* const* extras) const {
+  struct Operands {
+    const float* x;
+    const float* weights;
+  };
+
+  void line(int64_t row, const Operands& operands, float* out, void* const* extras) const {
     const int64_t tileRows = tileGeometry().rows;
     for (int64_t first = 0; first < width_; first += tileRows) {
       const auto count = static_cast<int>(std::min<int64_t>(tileRows, width_ - first));
       const float* sources[kMaxTileRows];
-      for (int i = 0; i < count; ++i) sources[i] = x + (row * width_ + first + i) * channels_;
+      for (int i = 0; i < count; ++i) sources[i] = operands.x + (row * width_ + first + i) * channels_;
       for (int64_t r = 0; r < kernel_.weights[2]; ++r)
-        tile(sources, count, r, (row * kernel_.weights[2] + r) * width_ + first, out, extras);
+        tile(sources, count, operands.weights + r * rowFloats(), (row * kernel_.weights[2] + r) * width_ + first, out,
+             extras);
     }
     if (!isLate_) return;
     const int64_t floats = kernel_.weights[2] * width_ * kernel_.columns;
     epilogue_.finishInPlace(out + row * floats, floats, extras);
   }
 
-  void tile(const float* const* sources, int count, int64_t windowRow, int64_t outRow, float* out,
+  // Packed weights of one row of the window.
+  int64_t rowFloats() const { return panelCount(kernel_.columns) * channels_ * tileGeometry().columns; }
+
+  void tile(const float* const* sources, int count, const float* weights, int64_t outRow, float* out,
             void* const* extras) const {
     const int64_t tileColumns = tileGeometry().columns;
     const auto function = tileFunctions()[static_cast<size_t>(count)];
@@ -119,7 +161,7 @@ class UpsampleInstance final : public runtime::KernelInstance {
       TileCall call;
       call.sources = sources;
       call.depth = channels_;
-      call.panel = kernel_.panels.data() + (windowRow * panels + p) * channels_ * tileColumns;
+      call.panel = weights + p * channels_ * tileColumns;
       call.bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + p * tileColumns;
       call.width = std::min<int64_t>(tileColumns, kernel_.columns - p * tileColumns);
       if (!isLate_) {

@@ -9,55 +9,61 @@
 #include "backends/cpu/kernels/simd/winograd_simd.h"
 #include "core/error.h"
 #include "ops/op/convolution.h"
-#include "runtime/keeper.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
 
-struct WinogradKernel final : runtime::Kernel, runtime::Keeper {
+struct WinogradKernel final : runtime::Kernel, runtime::Packer {
   WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
-  runtime::Hold holds(size_t input) const override {
-    return input == 1 ? runtime::Hold::kCopy : runtime::Hold::kNothing;
+  // [product][panel][channel][column]; the weights cannot be had again from it to the bit.
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1},
+             fmt::format("winograd4x4 panels of {}, {}", tileGeometry().columns, weights.text()),
+             kWinogradProducts * panelBytes(weights[1], weights[0]),
+             false}};
   }
+  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override;
 
   ops::Convolution op;
   Dims weights;
-  Panels panels;            // [product][panel][channel][column]
   std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
 WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
   const auto& w = load.constants[1];
-  if (w.data == nullptr || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3 || op.groups != 1) {
+  if (!isConstantF32(w) || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3 || op.groups != 1) {
     throw Unsupported("cpu.winograd needs constant 3x3 weights and one group");
   }
-  if (op.hasBias && load.constants[2].data == nullptr)
+  if (op.hasBias && !isConstantF32(load.constants[2]))
     throw Unsupported("cpu.winograd needs a bias that is a constant");
   weights = w.dims;
-  if (load.sizesOnly) return;
-  const int64_t columns = w.dims[0];
-  const int64_t channels = w.dims[1];
+  if (!op.hasBias) return;
+  const auto* const values = static_cast<const float*>(load.constants[2].data);
+  bias.assign(values, values + w.dims[0]);
+  bias.resize(static_cast<size_t>(panelCount(w.dims[0]) * tileGeometry().columns), 0.f);
+}
+
+void WinogradKernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
+  const int64_t columns = weights[0];
+  const int64_t channels = weights[1];
   const int64_t width = tileGeometry().columns;
   const int64_t size = panelCount(columns) * channels * width;
-  panels.assign(static_cast<size_t>(kWinogradProducts * size), 0.f);
-  const auto* const data = static_cast<const float*>(w.data);
+  const auto* const data = static_cast<const float*>(sources[0]);
+  if (columns % width != 0) std::memset(to, 0, form.bytes);
   for (int64_t k = 0; k < columns; ++k) {
     for (int64_t c = 0; c < channels; ++c) {
       double window[9];
       double products[kWinogradProducts];
       for (int i = 0; i < 9; ++i) window[i] = static_cast<double>(data[(k * channels + c) * 9 + i]);
       winogradWeights(window, products);
-      float* const to = panels.data() + (k / width * channels + c) * width + k % width;
-      for (int p = 0; p < kWinogradProducts; ++p) to[p * size] = static_cast<float>(products[p]);
+      float* const at = static_cast<float*>(to) + (k / width * channels + c) * width + k % width;
+      for (int p = 0; p < kWinogradProducts; ++p) at[p * size] = static_cast<float>(products[p]);
     }
   }
-  if (!op.hasBias) return;
-  const auto* const values = static_cast<const float*>(load.constants[2].data);
-  bias.assign(values, values + columns);
-  bias.resize(static_cast<size_t>(panelCount(columns) * width), 0.f);
 }
 
 class WinogradInstance final : public runtime::KernelInstance {
@@ -74,7 +80,7 @@ class WinogradInstance final : public runtime::KernelInstance {
     float* products;  // [product][patch][padded column]
   };
   void transformInput(const Block& block, int64_t patch, const float* x) const;
-  void multiply(const Block& block, int64_t product) const;
+  void multiply(const Block& block, int64_t product, const float* weights) const;
   void transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const;
 
   const WinogradKernel& kernel_;
@@ -135,7 +141,7 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
                              block.count * window_.channels);
 }
 
-void WinogradInstance::multiply(const Block& block, int64_t product) const {
+void WinogradInstance::multiply(const Block& block, int64_t product, const float* weights) const {
   const auto [rows, width] = tileGeometry();
   const float* const inputs = block.inputs + product * block.count * window_.channels;
   float* const products = block.products + product * block.count * columns_;
@@ -144,7 +150,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product) const {
   for (int64_t p = 0; p < panels; ++p) {
     TileCall call;
     call.depth = window_.channels;
-    call.panel = kernel_.panels.data() + (product * panels + p) * window_.channels * width;
+    call.panel = weights + (product * panels + p) * window_.channels * width;
     call.width = width;
     call.outStride = columns_;
     for (int64_t patch = 0; patch < block.count; patch += rows) {
@@ -181,6 +187,7 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
 void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
   if (patches_ == 0 || window_.outChannels == 0) return;
   const auto* const x = static_cast<const float*>(arguments.inputs[0]);
+  const auto* const weights = static_cast<const float*>(arguments.inputs[1]);
   auto* const out = static_cast<float*>(arguments.outputs[0]);
   auto* const memory = static_cast<float*>(arguments.workspace);
   void* const* const extras = arguments.inputs + firstExtra_;
@@ -196,7 +203,7 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
       runJobs(block.count, block.count * window_.channels * transform,
               [&](int64_t patch) { transformInput(block, patch, x); });
       runJobs(kWinogradProducts, kWinogradProducts * block.count * window_.channels * columns_,
-              [&](int64_t p) { multiply(block, p); });
+              [&](int64_t p) { multiply(block, p, weights); });
       runJobs(block.count, block.count * columns_ * transform,
               [&](int64_t patch) { transformOutput(block, patch, out, extras); });
     }
@@ -210,7 +217,7 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
     for (int64_t index = nextBlock.fetch_add(1); index < blocks_; index = nextBlock.fetch_add(1)) {
       const Block block = blockAt(index, place);
       for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
-      for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p);
+      for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p, weights);
       for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
     }
   });

@@ -6,18 +6,19 @@
 
 #include "backends/cuda/cudnn/cudnn_window.h"
 #include "backends/cuda/driver/cuda_device.h"
-#include "backends/cuda/kernels/common/device_weights.h"
+#include "backends/cuda/kernels/common/channels_last_weights.h"
+#include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "core/error.h"
+#include "runtime/packer.h"
 #include "runtime/preparation.h"
-#include "runtime/trial.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
 using dnn::Fusion;
 
-class DnnKernel final : public runtime::Kernel {
+class DnnKernel final : public runtime::Kernel, public runtime::Packer {
  public:
   DnnKernel(const runtime::KernelLoad& load, dnn::Program itsProgram)
       : program(std::move(itsProgram)),
@@ -26,17 +27,20 @@ class DnnKernel final : public runtime::Kernel {
     if (!dnn::library().missing.empty()) throw Unsupported("cuda.{}: {}", load.record.name, dnn::library().missing);
     if (!program.hasFilters) return;
     const auto& w = load.constants[1];
-    // The host's copy lives as long as the engine; it is laid out when a channels-last shape is first met.
-    if (w.data != nullptr && w.count() > 0 && dnn::needsPacking(w.dims)) weights_ = w;
+    if (w.data != nullptr && w.count() > 0 && dnn::needsPacking(w.dims)) weights_ = {nullptr, w.dtype, w.dims};
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
-  void* packedWeights() const {
-    if (weights_.data == nullptr) return nullptr;
-    const std::lock_guard lock(mutex_);
-    if (packed_ == nullptr) packed_ = channelsLastWeights(weights_);
-    return packed_->data();
+  std::vector<runtime::PackedForm> packedForms(Layout output) const override {
+    if (!canPack() || output != Layout::kChannelsLast) return {};
+    return {{{1}, channelsLastRecipe(weights_.dtype, weights_.dims), weights_.bytes(), false}};
   }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packChannelsLast({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims}, to);
+  }
+  // Whether the weights are constant; where the output is channels-last, an instance finds them so too then.
+  bool canPack() const { return weights_.dims.rank != 0; }
+
   std::shared_ptr<const GeneratedPointwise> generatedEpilogue(DataType type) const {
     const std::lock_guard lock(mutex_);
     if (generated_ == nullptr) {
@@ -51,13 +55,12 @@ class DnnKernel final : public runtime::Kernel {
 
  private:
   std::vector<std::byte> code_;
-  TensorView weights_;
+  TensorView weights_;  // of rank 0 where there is nothing to pack
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const DeviceBytes> packed_;
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
 
-class DnnInstance final : public runtime::KernelInstance, public runtime::Preparable, public runtime::LaidOutWeights {
+class DnnInstance final : public runtime::KernelInstance, public runtime::Preparable {
  public:
   explicit DnnInstance(const DnnKernel& kernel) : kernel_(kernel) {}
 
@@ -84,12 +87,10 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     pack_.reset();
     findPlan(shapes);
     const auto& y = shapes.outputs[0];
-    packed_ = nullptr;
-    if (kernel_.program.hasFilters && y.layout == Layout::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims)) {
-      packed_ = kernel_.packedWeights();
-      if (packed_ == nullptr)
-        throw Unsupported("cuDNN: weights of {} that are not constant, in a channels-last kernel",
-                          shapes.inputs[1].dims.text());
+    if (kernel_.program.hasFilters && y.layout == Layout::kChannelsLast && dnn::needsPacking(shapes.inputs[1].dims) &&
+        !kernel_.canPack()) {
+      throw Unsupported("cuDNN: weights of {} that are not constant, in a channels-last kernel",
+                        shapes.inputs[1].dims.text());
     }
     pointers_.assign(graph_->ids.size(), nullptr);
     for (size_t i = 0; i < graph_->scalars.values.size(); ++i)
@@ -100,10 +101,6 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     return plan_->workspaceBytes();
   }
 
-  const void* laidOut() const override { return packed_; }
-  size_t laidOutInput() const override { return 1; }
-  void readLaidOut(void* copy) noexcept override { packed_ = copy; }
-
   void launch(const runtime::LaunchArguments& arguments) override {
     if (empty_) return;
     bool changed = pack_ == nullptr || workspace_ != arguments.workspace;
@@ -112,7 +109,6 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
       if (source.deviceScalar >= 0) continue;  // set when it was configured
       void* pointer = source.input < 0 ? arguments.outputs[0] : arguments.inputs[source.input];
       pointer = static_cast<std::byte*>(pointer) + source.offsetBytes;
-      if (source.input == 1 && packed_ != nullptr) pointer = packed_;
       changed = changed || pointers_[i] != pointer;
       pointers_[i] = pointer;
     }
@@ -169,10 +165,10 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
     if (values.empty()) return;
     std::vector<float> slots(values.size() * kSlot);
     for (size_t i = 0; i < values.size(); ++i) slots[i * kSlot] = values[i];
-    scalars_ = std::make_unique<const DeviceBytes>(slots.data(), slots.size() * sizeof(float));
+    scalars_.write(slots.data(), slots.size() * sizeof(float));
     for (size_t i = 0; i < graph_->sources.size(); ++i) {
       const int scalar = graph_->sources[i].deviceScalar;
-      if (scalar >= 0) pointers_[i] = static_cast<float*>(scalars_->data()) + static_cast<size_t>(scalar) * kSlot;
+      if (scalar >= 0) pointers_[i] = static_cast<float*>(scalars_.data()) + static_cast<size_t>(scalar) * kSlot;
     }
   }
 
@@ -205,8 +201,7 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
   std::unique_ptr<dnn::SourcedGraph> prepared_;  // for the shapes that configure() is about to get
   std::unique_ptr<dnn::SourcedGraph> graph_;
   std::shared_ptr<const dnn::ExecutionPlan> plan_;
-  void* packed_ = nullptr;
-  std::unique_ptr<const DeviceBytes> scalars_;
+  DeviceTable scalars_;
   std::vector<void*> pointers_;
   std::unique_ptr<dnn::Descriptor> pack_;
   void* workspace_ = nullptr;

@@ -2,8 +2,10 @@
 #include "backends/cuda/cudnn/cudnn_kernel.h"
 #include "backends/cuda/cudnn/cudnn_window.h"
 #include "backends/cuda/cudnn/packed_convolution.h"
+#include "backends/cuda/kernels/common/channels_last_weights.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "core/text.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -26,6 +28,9 @@ class PackedInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const PackedConvolution packed(op_, shapes);
     if (!packed.refusal.empty()) throw Unsupported("cuda.cudnn_packed_convolution: {}", packed.refusal);
+    if (shapes.outputs[0].layout != Layout::kChannelsLast)
+      throw Unsupported("cuda.cudnn_packed_convolution: the output is {}, expected channels_last",
+                        tenon::name(shapes.outputs[0].layout));
     packer_.configure(packed, shapes.inputs[0]);
     std::vector<runtime::TensorShape> inputs(shapes.inputs.begin(), shapes.inputs.end());
     inputs[0].dims = packed.x;
@@ -53,7 +58,7 @@ class PackedInstance final : public runtime::KernelInstance {
   size_t imageBytes_ = 0;
 };
 
-class PackedKernel final : public runtime::Kernel {
+class PackedKernel final : public runtime::Kernel, public runtime::Packer {
  public:
   explicit PackedKernel(const runtime::KernelLoad& load)
       : op_(descriptionOf<ops::Convolution>(load)), module_(load.nativeCode, codeOf(load.record)) {
@@ -64,9 +69,10 @@ class PackedKernel final : public runtime::Kernel {
     checkUser(code == codeOf(load.record).source(),
               "cuda.cudnn_packed_convolution: parameters {} do not fit {} and weights {}", load.record.params,
               load.record.op, w.dims.text());
-    weights_ = packed.weights(w);
+    dtype_ = w.dtype;
+    dims_ = w.dims;
     std::vector<TensorView> constants(load.constants.begin(), load.constants.end());
-    constants[1] = weights_.view();
+    constants[1].dims = packed.w;  // only that is asked for
     const auto choice = load.record.params.substr(load.record.params.find(';') + 1);
     const ops::Operator product(packed.op);
     const plan::KernelRecord record{"cuda", "cudnn_convolution", 1, product.text(), choice, -1};
@@ -74,6 +80,18 @@ class PackedKernel final : public runtime::Kernel {
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<PackedInstance>(op_, module_, product_->instantiate());
+  }
+  // Space-to-depth, and then as the product wants it.
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    const auto packed = packedOf(dims_);
+    return {{{1},
+             fmt::format("space_to_depth {} {} by {}x{} from {},{}", name(dtype_), dims_.text(), packed.block[0],
+                         packed.block[1], packed.shift[0], packed.shift[1]),
+             bytesOf(dtype_, packed.w.count()),
+             false}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packChannelsLast(packedOf(dims_).weights({const_cast<void*>(sources[0]), dtype_, dims_}).view(), to);
   }
 
  private:
@@ -88,7 +106,8 @@ class PackedKernel final : public runtime::Kernel {
 
   ops::Convolution op_;
   Module module_;
-  HostTensor weights_;
+  DataType dtype_ = DataType::kF16;  // of the weights
+  Dims dims_;
   std::unique_ptr<runtime::Kernel> product_;
 };
 

@@ -1,10 +1,11 @@
-// Packing and launch of convolutions by tiles. Implicit GEMM: no im2col matrix is stored; window elements in the
+// Launch of convolutions by tiles. Implicit GEMM: no im2col matrix is stored; window elements in the
 // padding read a row of zeros.
 #include "backends/cpu/kernels/common/convolution_tiles.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/window.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "core/error.h"
@@ -17,123 +18,6 @@ constexpr int64_t kBlockFloats = 48 * 1024;  // input of one job that should sta
 constexpr int64_t kInnerFloats =
     4 * 1024;                        // input of one group that should stay in the first cache from panel to panel
 constexpr int64_t kFewChannels = 8;  // below, a whole row of the window is one tap of a padded copy
-
-}  // namespace
-
-ConvolutionTiles::ConvolutionTiles(std::vector<ConvolutionPart> parts, const runtime::KernelLoad& load)
-    : parts_(std::move(parts)) {
-  for (const auto& part : parts_) {
-    const auto& w = load.constants[part.inputs[1]];
-    if (w.data == nullptr || w.dims.rank != 4)
-      throw Unsupported("cpu.{} needs constant weights of 2 spatial dimensions", load.record.name);
-    if (part.op.hasBias && load.constants[part.inputs[2]].data == nullptr)
-      throw Unsupported("cpu.{} needs a bias that is a constant", load.record.name);
-    weights_.push_back(w.dims);
-    const auto& first = weights_[0];
-    const bool alike = w.dims[1] == first[1] && w.dims[2] == first[2] && w.dims[3] == first[3];
-    if (!alike || (parts_.size() > 1 && part.op.groups != 1)) {
-      throw Unsupported("cpu.{}: sibling convolutions have windows {} and {}; expected equal ones", load.record.name,
-                        first.text(), w.dims.text());
-    }
-  }
-  divide();
-  if (!load.sizesOnly) pack(load);
-}
-
-// Whole panels are of one part; what is left of several parts shares panels as it fits.
-void ConvolutionTiles::divide() {
-  const int64_t width = tileGeometry().columns;
-  std::vector<Panel> shared;
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    const int64_t groups = parts_[p].op.groups;
-    const int64_t columns = weights_[p][0] / groups;
-    for (int64_t g = 0; g < groups; ++g) {
-      for (int64_t column = 0; column < columns; column += width) {
-        const int64_t count = std::min(width, columns - column);
-        const Segment segment{p, g * columns + column, 0, count};
-        if (count == width || parts_.size() == 1) {
-          panels_.push_back({g, {segment}});
-          continue;
-        }
-        const auto used = [](const Panel& panel) { return panel.segments.back().at + panel.segments.back().count; };
-        const auto place = std::find_if(shared.begin(), shared.end(),
-                                        [&](const Panel& panel) { return used(panel) + count <= width; });
-        if (place == shared.end()) {
-          shared.push_back({0, {segment}});
-        } else {
-          place->segments.push_back({p, column, used(*place), count});
-        }
-      }
-    }
-  }
-  panels_.insert(panels_.end(), shared.begin(), shared.end());
-  panelFloats_ = weights_[0].count(1, 4) * width;
-}
-
-void ConvolutionTiles::pack(const runtime::KernelLoad& load) {
-  const int64_t width = tileGeometry().columns;
-  const int64_t channels = weights_[0][1];
-  const int64_t taps = weights_[0].count(2, 4);
-  packed_.resize(panels_.size() * static_cast<size_t>(panelFloats_));
-  const bool hasBias =
-      std::any_of(parts_.begin(), parts_.end(), [](const ConvolutionPart& part) { return part.op.hasBias; });
-  if (hasBias) bias_.assign(panels_.size() * static_cast<size_t>(width), 0.f);
-  std::vector<float> aside(static_cast<size_t>(channels * width));
-  for (size_t p = 0; p < panels_.size(); ++p) {
-    float* const panel = packed_.data() + static_cast<int64_t>(p) * panelFloats_;
-    const auto& segments = panels_[p].segments;
-    for (const auto& segment : segments) {
-      const auto& part = parts_[segment.part];
-      const auto* const data =
-          static_cast<const float*>(load.constants[part.inputs[1]].data) + segment.column * channels * taps;
-      for (int64_t t = 0; t < taps; ++t) {
-        float* const to = panel + t * channels * width;
-        const PanelSource tap{data + t, channels, segment.count, taps, channels * taps};
-        if (segment.at == 0) {
-          packPanelsInto(tap, to, 0);
-          continue;
-        }
-        packPanelsInto(tap, aside.data(), 0);
-        for (int64_t c = 0; c < channels; ++c)
-          std::copy_n(aside.data() + c * width, segment.count, to + c * width + segment.at);
-      }
-      if (!part.op.hasBias) continue;
-      const auto* const values = static_cast<const float*>(load.constants[part.inputs[2]].data) + segment.column;
-      std::copy_n(values, segment.count, bias_.data() + static_cast<int64_t>(p) * width + segment.at);
-    }
-  }
-}
-
-runtime::Hold ConvolutionTiles::holds(size_t input) const {
-  const bool isWeights =
-      std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part.inputs[1] == input; });
-  return isWeights ? runtime::Hold::kRestorable : runtime::Hold::kNothing;
-}
-
-// The way back of pack().
-void ConvolutionTiles::restore(size_t input, void* to) const {
-  const int64_t width = tileGeometry().columns;
-  const int64_t channels = weights_[0][1];
-  const int64_t taps = weights_[0].count(2, 4);
-  for (size_t p = 0; p < panels_.size(); ++p) {
-    const float* const panel = weightsOf(static_cast<int64_t>(p));
-    for (const auto& segment : panels_[p].segments) {
-      if (parts_[segment.part].inputs[1] != input) continue;
-      float* const data = static_cast<float*>(to) + segment.column * channels * taps;
-      for (int64_t j = 0; j < segment.count; ++j) {
-        for (int64_t i = 0; i < channels * taps; ++i) {
-          data[j * channels * taps + i] = panel[(i % taps * channels + i / taps) * width + segment.at + j];
-        }
-      }
-    }
-  }
-}
-
-const float* ConvolutionTiles::biasOf(int64_t panel) const noexcept {
-  return bias_.empty() ? nullptr : bias_.data() + panel * tileGeometry().columns;
-}
-
-namespace {
 
 class ConvolutionInstance final : public runtime::KernelInstance {
  public:
@@ -168,11 +52,12 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   std::vector<TileEpilogue> epilogues_;
   std::vector<std::vector<void*>> extras_;
   std::vector<Target> targets_;
-  Window window_;         // its step is that of the copy, where there is one
-  int64_t fromStep_ = 0;  // floats from pixel to pixel of a channels-last input
-  bool copies_ = false;   // the input is copied with its padding first, and a row of the window is one tap
-  bool planar_ = false;   // the input is row-major
-  bool isFlat_ = false;   // pixel i of the result is made of pixel i of the input alone
+  const float* weights_ = nullptr;  // of a launch, packed
+  Window window_;                   // its step is that of the copy, where there is one
+  int64_t fromStep_ = 0;            // floats from pixel to pixel of a channels-last input
+  bool copies_ = false;             // the input is copied with its padding first, and a row of the window is one tap
+  bool planar_ = false;             // the input is row-major
+  bool isFlat_ = false;             // pixel i of the result is made of pixel i of the input alone
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupPanels_ = 0, panels_ = 0, columns_ = 0;
   int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
@@ -352,7 +237,7 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst) const
   call.offset = group * groupChannels_;
   call.taps = taps_;
   call.depth = depth_;
-  call.panel = kernel_.weightsOf(p);
+  call.panel = weights_ + p * kernel_.panelFloats();
   call.bias = kernel_.biasOf(p);
   call.width = segments.back().at + segments.back().count;
   for (int64_t done = 0; done < part.pixels; done += rows) {
@@ -398,6 +283,7 @@ void ConvolutionInstance::launch(const runtime::LaunchArguments& arguments) {
     targets_[part].out = static_cast<float*>(arguments.outputs[part]);
   }
   const auto* x = static_cast<const float*>(arguments.inputs[kernel_.parts()[0].inputs[0]]);
+  weights_ = static_cast<const float*>(arguments.inputs[kernel_.parts()[0].inputs[1]]);
   if (copies_) {
     pad(x, static_cast<float*>(arguments.workspace));
     x = static_cast<const float*>(arguments.workspace);

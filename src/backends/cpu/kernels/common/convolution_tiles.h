@@ -9,8 +9,8 @@
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "core/dims.h"
 #include "ops/op/convolution.h"
-#include "runtime/keeper.h"
 #include "runtime/kernel.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cpu {
 
@@ -20,13 +20,15 @@ struct ConvolutionPart {
   std::vector<size_t> inputs;  // x, weights, bias if it has one, operands of the epilogue
 };
 
-class ConvolutionTiles final : public runtime::Kernel, public runtime::Keeper {
+class ConvolutionTiles final : public runtime::Kernel, public runtime::Packer {
  public:
   // Throws Unsupported where weights or biases are no constants or the convolutions do not go together.
   ConvolutionTiles(std::vector<ConvolutionPart> parts, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
-  runtime::Hold holds(size_t input) const override;
-  void restore(size_t input, void* to) const override;
+  // All weights together: [panel][tap, channel][column].
+  std::vector<runtime::PackedForm> packedForms(Layout output) const override;
+  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override;
+  void restore(const runtime::PackedForm& form, size_t position, const void* packed, void* to) const override;
 
   // Columns of a panel that belong to one part.
   struct Segment {
@@ -44,18 +46,17 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Keeper {
   const ops::Convolution& op() const noexcept { return parts_[0].op; }  // what all have in common
   const Dims& weights(size_t part = 0) const noexcept { return weights_[part]; }
   const std::vector<Panel>& panels() const noexcept { return panels_; }
-  const float* weightsOf(int64_t panel) const noexcept { return packed_.data() + panel * panelFloats_; }
+  int64_t panelFloats() const noexcept { return panelFloats_; }
   const float* biasOf(int64_t panel) const noexcept;  // null where no part has one
 
  private:
   void divide();
-  void pack(const runtime::KernelLoad& load);
+  void addBias(const runtime::KernelLoad& load);
 
   std::vector<ConvolutionPart> parts_;
   std::vector<Dims> weights_;  // of each part
   std::vector<Panel> panels_;
   int64_t panelFloats_ = 0;
-  Panels packed_;            // [panel][tap, channel][column]
   std::vector<float> bias_;  // [panel][column]; empty without
 };
 

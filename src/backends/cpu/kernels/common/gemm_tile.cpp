@@ -297,11 +297,8 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
   }
 }
 
-Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride) {
-  const int64_t width = tileGeometry().columns;
-  Panels result(static_cast<size_t>(panelCount(columns) * depth * width));
-  packPanelsInto({data, depth, columns, depthStride, columnStride}, result.data(), depth * width);
-  return result;
+uint64_t panelBytes(int64_t depth, int64_t columns) {
+  return static_cast<uint64_t>(panelCount(columns) * depth * tileGeometry().columns) * sizeof(float);
 }
 
 void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride,

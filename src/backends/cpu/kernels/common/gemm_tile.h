@@ -7,8 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "core/large_memory.h"
-
 namespace tenon::backends::cpu {
 
 // Rows and columns of the largest tile on this processor.
@@ -61,18 +59,15 @@ inline void fetchRows(const float* at, int64_t rows, int64_t step, int64_t width
   }
 }
 
-// Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels behind each other,
-// the last one filled up with zeros.
-using Panels = LargeVector<float>;
-Panels packPanels(const float* data, int64_t depth, int64_t columns, int64_t depthStride, int64_t columnStride);
-
-// The same into memory of others, where panels are `panelStride` floats apart.
+// Columns of a matrix given by element (k, j) = data[k * depthStride + j * columnStride] as panels, the last one filled
+// up with zeros. They are `panelStride` floats apart.
 struct PanelSource {
   const float* data;
   int64_t depth, columns, depthStride, columnStride;
 };
 void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride);
 int64_t panelCount(int64_t columns);
+uint64_t panelBytes(int64_t depth, int64_t columns);  // of panels behind each other
 
 // Back: writes element (k, j) to data[k * depthStride + j * columnStride].
 void unpackPanels(const float* panels, float* data, int64_t depth, int64_t columns, int64_t depthStride,

@@ -18,6 +18,11 @@ struct KernelRow {
 
 std::span<const KernelRow> kernelTable();
 
+// A constant that may be packed as floats. Plans may claim anything.
+inline bool isConstantF32(const TensorView& operand) {
+  return operand.data != nullptr && operand.dtype == DataType::kF32;
+}
+
 // A kernel that has nothing to keep between contexts but its operator: Instance(const T& description), made per
 // context.
 template <typename T, typename Instance>

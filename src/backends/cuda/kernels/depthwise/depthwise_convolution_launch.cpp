@@ -1,5 +1,4 @@
-// Depthwise convolution of channels-last tensors with constant weights, which are laid out by tap when the kernel is
-// made.
+// Depthwise convolution of channels-last tensors with constant weights, which are packed by tap.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -8,6 +7,7 @@
 #include "backends/cuda/kernels/depthwise/depthwise_forms.h"
 #include "core/text.h"
 #include "ops/op/convolution.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -56,19 +56,17 @@ Code codeOf(const ops::Convolution& op, const Record& record) {
 }
 
 // [K,1,kernel...] to [kernel...,K].
-std::vector<std::byte> byTap(const TensorView& w) {
+void packByTap(const TensorView& w, std::byte* to) {
   const int64_t channels = w.dims[0];
   const int64_t taps = w.dims.count(1, w.dims.rank);
   const auto size = static_cast<size_t>(bits(w.dtype) / 8);
-  std::vector<std::byte> result(w.bytes());
   const auto* from = w.as<std::byte>();
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t t = 0; t < taps; ++t) {
-      std::memcpy(result.data() + static_cast<size_t>(t * channels + c) * size,
-                  from + static_cast<size_t>(c * taps + t) * size, size);
+      std::memcpy(to + static_cast<size_t>(t * channels + c) * size, from + static_cast<size_t>(c * taps + t) * size,
+                  size);
     }
   }
-  return result;
 }
 
 bool allFinite(const TensorView& w) {
@@ -80,17 +78,10 @@ bool allFinite(const TensorView& w) {
   return w.dtype == DataType::kF16 ? none(uint16_t{0x7c00}) : none(uint16_t{0x7f80});
 }
 
-// Weights on the device.
-struct DepthwiseWeights {
-  DeviceTable table;
-  bool finite = false;
-};
-
 class DepthwiseInstance final : public runtime::KernelInstance {
  public:
-  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module,
-                    const DepthwiseWeights& weights)
-      : op_(op), tile_(tile), module_(module), weights_(weights) {}
+  DepthwiseInstance(const ops::Convolution& op, const std::string& tile, const Module& module, bool isFinite)
+      : op_(op), tile_(tile), module_(module), isFinite_(isFinite) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -106,7 +97,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (blocks_ == 0) return;
     parameters_.bind(op_.hasBias, arguments);
-    parameters_.w = weights_.table.data();
+    parameters_.w = arguments.inputs[1];
     checkUser(isAligned(parameters_.x, kPackBytes) && isAligned(parameters_.data[0], kPackBytes),
               "depthwise convolution: a tensor is not aligned to {} bytes", kPackBytes);
     launchGrid(function_, blocks_, 1, 1, block_, &parameters_, arguments.stream, shared_);
@@ -115,7 +106,7 @@ class DepthwiseInstance final : public runtime::KernelInstance {
  private:
   // Whether the form that works down the rows serves.
   bool configureRows(const Dims& y, const ElementBytes& bytes) {
-    if (tile_ == "any" || !weights_.finite || !worksDownRows(parameters_)) return false;
+    if (tile_ == "any" || !isFinite_ || !worksDownRows(parameters_)) return false;
     const auto choices = tile_.empty() ? depthwiseChoices(parameters_, y[0], bytes, 1)
                                        : std::vector{parseDepthwise(tile_, parameters_, bytes)};
     if (choices.empty()) return false;
@@ -148,13 +139,13 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   const ops::Convolution& op_;
   const std::string& tile_;
   const Module& module_;
-  const DepthwiseWeights& weights_;
+  const bool isFinite_;  // the weights
   CUfunction function_ = nullptr;
   unsigned blocks_ = 0, block_ = 0, shared_ = 0;
   WindowLaunch parameters_;
 };
 
-class DepthwiseKernel final : public runtime::Kernel {
+class DepthwiseKernel final : public runtime::Kernel, public runtime::Packer {
  public:
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
       : op_(descriptionOf<ops::Convolution>(load)),
@@ -162,19 +153,28 @@ class DepthwiseKernel final : public runtime::Kernel {
         module_(load.nativeCode, codeOf(op_, record_)) {
     if (load.constants.size() < 2 || load.constants[1].data == nullptr)
       throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
-    const auto weights = byTap(load.constants[1]);
-    weights_.table.write(weights.data(), weights.size());
-    weights_.finite = allFinite(load.constants[1]);
+    const auto& w = load.constants[1];
+    checkUser(w.dims.rank >= 2 && bits(w.dtype) % 8 == 0, "cuda.depthwise_convolution: weights of {} {}", name(w.dtype),
+              w.dims.text());
+    weights_ = {nullptr, w.dtype, w.dims};
+    isFinite_ = allFinite(w);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, weights_);
+    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, isFinite_);
+  }
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1}, fmt::format("by_tap {} {}", bits(weights_.dtype), weights_.dims.text()), weights_.bytes(), false}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packByTap({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims}, static_cast<std::byte*>(to));
   }
 
  private:
   ops::Convolution op_;
   Record record_;
   Module module_;
-  DepthwiseWeights weights_;
+  TensorView weights_;  // without data
+  bool isFinite_ = false;
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ struct ImageForm {
   int64_t groups() const { return (outputs + 8 * parts - 1) / (8 * parts); }  // of channels, a block's each
   // Weights in the order in which lanes read them: [group][step][part][lane][4], halves.
   std::vector<uint16_t> pack(const TensorView& w) const;
+  size_t packedBytes() const { return static_cast<size_t>(groups() * steps() * parts * 32 * 4) * sizeof(uint16_t); }
 
  private:
   int64_t steps() const { return (channels * rows * taps + 15) / 16; }

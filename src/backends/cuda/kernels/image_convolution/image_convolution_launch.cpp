@@ -1,5 +1,6 @@
-// Implicit-GEMM convolution of images of few channels; the weights are packed for tensor cores when the kernel is made.
+// Implicit-GEMM convolution of images of few channels, whose weights are packed for tensor cores.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "backends/cuda/driver/chip.h"
@@ -7,6 +8,7 @@
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "core/text.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -46,10 +48,8 @@ struct Record {
 
 class ImageInstance final : public runtime::KernelInstance {
  public:
-  ImageInstance(const ops::Convolution& op, const ImageForm& form, CUfunction function, const void* weights)
-      : op_(op), form_(form), function_(function) {
-    parameters_.w = weights;
-  }
+  ImageInstance(const ops::Convolution& op, const ImageForm& form, CUfunction function)
+      : op_(op), form_(form), function_(function) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -90,6 +90,7 @@ class ImageInstance final : public runtime::KernelInstance {
     if (blocks_ == 0) return;
     auto& p = parameters_;
     p.x = arguments.inputs[0];
+    p.w = arguments.inputs[1];
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.data[0] = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
@@ -108,7 +109,7 @@ class ImageInstance final : public runtime::KernelInstance {
   ImageParameters parameters_;
 };
 
-class ImageKernel final : public runtime::Kernel {
+class ImageKernel final : public runtime::Kernel, public runtime::Packer {
  public:
   explicit ImageKernel(const runtime::KernelLoad& load)
       : record_(load.record),
@@ -119,19 +120,31 @@ class ImageKernel final : public runtime::Kernel {
     const auto& w = load.constants[1];
     checkUser(w.dims == record_.w, "cuda.image_convolution: parameters {} do not fit weights {}", load.record.params,
               w.dims.text());
-    const auto weights = form_.pack(w);
-    weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
+    checkUser(bits(w.dtype) == 16, "cuda.image_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
+    weights_ = {nullptr, w.dtype, w.dims};
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"),
-                                           weights_.data());
+    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"));
+  }
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1},
+             fmt::format("image {} in {} parts, {} taps from {}", weights_.dims.text(), form_.parts, form_.taps,
+                         form_.lead),
+             form_.packedBytes(),
+             false}};
+  }
+  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override {
+    const auto packed = form_.pack({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims});
+    checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "image convolution: {} halves for {} bytes",
+                  packed.size(), form.bytes);
+    std::memcpy(to, packed.data(), form.bytes);
   }
 
  private:
   Record record_;
   ImageForm form_;
   Module module_;
-  DeviceTable weights_;
+  TensorView weights_;  // without data
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ struct NarrowForm {
   int64_t blocksFor(int64_t rows) const;
   // Weights in the order in which lanes read them, halves.
   std::vector<uint16_t> pack(const TensorView& w) const;
+  size_t packedBytes() const { return static_cast<size_t>((outputs + 7) / 8 * steps() * 32 * 4) * sizeof(uint16_t); }
 
  private:
   int64_t steps() const { return (inputs + 15) / 16; }

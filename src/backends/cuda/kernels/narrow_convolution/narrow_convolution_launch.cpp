@@ -1,7 +1,10 @@
-// Pointwise (1x1) convolution of few channels; the weights are packed for tensor cores when the kernel is made.
+// Pointwise (1x1) convolution of few channels, whose weights are packed for tensor cores.
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
 
+#include <cstring>
+
 #include "core/text.h"
+#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -49,8 +52,8 @@ struct Record {
 
 class NarrowInstance final : public runtime::KernelInstance {
  public:
-  NarrowInstance(const ops::Convolution& op, const NarrowForm& form, CUfunction function, const void* weights)
-      : op_(op), form_(form), function_(function), weights_(weights) {}
+  NarrowInstance(const ops::Convolution& op, const NarrowForm& form, CUfunction function)
+      : op_(op), form_(form), function_(function) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -81,7 +84,7 @@ class NarrowInstance final : public runtime::KernelInstance {
     if (blocks_ == 0) return;
     auto& p = parameters_;
     p.x = arguments.inputs[0];
-    p.w = weights_;
+    p.w = arguments.inputs[1];
     p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
     p.data[0] = arguments.outputs[0];
     bool aligned = isAligned(p.x, kPackBytes) && isAligned(p.data[0], kPackBytes);
@@ -101,13 +104,12 @@ class NarrowInstance final : public runtime::KernelInstance {
   const ops::Convolution& op_;
   const NarrowForm& form_;
   CUfunction function_;
-  const void* weights_;
   unsigned blocks_ = 0;
   std::vector<size_t> alignment_;  // of the epilogue's inputs
   NarrowParameters parameters_;
 };
 
-class NarrowKernel final : public runtime::Kernel {
+class NarrowKernel final : public runtime::Kernel, public runtime::Packer {
  public:
   explicit NarrowKernel(const runtime::KernelLoad& load)
       : record_(load.record),
@@ -120,13 +122,22 @@ class NarrowKernel final : public runtime::Kernel {
     const bool fits = w.dims.rank >= 2 && w.dims[0] == record_.outputs && w.dims[1] == record_.inputs;
     checkUser(fits && w.dims.count() == w.dims[0] * w.dims[1],
               "cuda.narrow_convolution: parameters {} do not fit weights {}", load.record.params, w.dims.text());
-    const auto weights = form_.pack(w);
-    weights_.write(weights.data(), weights.size() * sizeof(weights[0]));
+    checkUser(bits(w.dtype) == 16, "cuda.narrow_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
+    weights_ = {nullptr, w.dtype, w.dims};
     function_ = module_.function("tenon_narrow");
     allowSharedBytes(function_, form_.sharedBytes());
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<NarrowInstance>(record_.op, form_, function_, weights_.data());
+    return std::make_unique<NarrowInstance>(record_.op, form_, function_);
+  }
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    return {{{1}, fmt::format("narrow {},{}", record_.outputs, record_.inputs), form_.packedBytes(), false}};
+  }
+  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override {
+    const auto packed = form_.pack({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims});
+    checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "narrow convolution: {} halves for {} bytes",
+                  packed.size(), form.bytes);
+    std::memcpy(to, packed.data(), form.bytes);
   }
 
  private:
@@ -134,7 +145,7 @@ class NarrowKernel final : public runtime::Kernel {
   NarrowForm form_;
   Module module_;
   CUfunction function_ = nullptr;
-  DeviceTable weights_;
+  TensorView weights_;  // without data
 };
 
 }  // namespace

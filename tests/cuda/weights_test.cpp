@@ -1,0 +1,288 @@
+// Weights on a device that is not the host: once, in the layouts that kernels read, in the user's memory, and counted.
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "compile/tune/whole.h"
+#include "cuda/on_gpu.h"
+#include "ops/op/convolution.h"
+#include "runtime/engine_parts.h"
+
+namespace tenon::test {
+namespace {
+
+// Counts, and refuses the request of one number.
+class CountingAllocator final : public runtime::AllocatorHook {
+ public:
+  explicit CountingAllocator(int refused = -1) : refused_(refused) {}
+  void* allocate(size_t bytes, size_t alignment, runtime::StreamHandle) override {
+    if (requests++ == refused_) return nullptr;
+    void* const memory = backends::cuda::cudaDevice().allocate(bytes, alignment);
+    live[memory] = bytes;
+    all += bytes;
+    return memory;
+  }
+  void free(void* pointer, runtime::StreamHandle) noexcept override {
+    if (live.erase(pointer) == 1) {
+      backends::cuda::cudaDevice().free(pointer);
+    } else {
+      ++strangers;
+    }
+  }
+
+  int requests = 0;
+  uint64_t all = 0;
+  std::map<void*, size_t> live;
+  int strangers = 0;  // freed, but never given or given back before
+
+ private:
+  int refused_;
+};
+
+// An image, a window, a depthwise window, points between few channels, and a product.
+constexpr const char* kNetwork = R"g(graph "weights" {
+  input %x : f16[2,3,20,22]
+  const %wi : f16[16,3,3,3] = random(1)
+  const %bi : f16[16] = random(2)
+  const %ww : f16[24,16,3,3] = random(3)
+  const %wd : f16[24,1,3,3] = random(4)
+  const %wn : f16[16,24,1,1] = random(5)
+  const %wp : f16[1120,17] = random(6)
+  %i : f16[2,16,10,11] = convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] hasBias=true}(%x, %wi, %bi) "image"
+  %w : f16[2,24,10,11] = convolution{prePadding=[1,1] postPadding=[1,1]}(%i, %ww) "window"
+  %d : f16[2,24,7,10] = convolution{groups=24 prePadding=[0,1] postPadding=[-1,0]}(%w, %wd) "depthwise"
+  %n : f16[2,16,7,10] = convolution(%d, %wn) "narrow"
+  %f : f16[2,1120] = reshape{shape=[2,1120]}(%n) "flat"
+  %p : f16[2,17] = matmul(%f, %wp) "product"
+  output %p
+})g";
+
+struct Made {
+  explicit Made(const std::string& text, compile::BuildOptions options = {}) : graph(graph::parse(text)) {
+    options.device = "cuda";
+    options.log = &log;
+    if (!options.filter) options.optimizationLevel = 0;
+    const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
+    bytes = engine->serialize();
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      const auto& type = graph.value(graph.inputs()[i]).type;
+      inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), i + 1));
+    }
+  }
+
+  // Loads with an allocator, runs, compares with the reference.
+  void expectRight(const std::shared_ptr<const runtime::Engine>& engine) {
+    runtime::Context context(engine, {}, log);
+    expectRight(engine, context);
+  }
+  void expectRight(const std::shared_ptr<const runtime::Engine>& engine, runtime::Context& context) {
+    std::vector<std::unique_ptr<DeviceTensor>> buffers;
+    std::vector<HostTensor> outputs;
+    std::deque<HostTensor> stored;
+    const auto& io = engine->io();
+    for (size_t i = 0; i < io.size(); ++i) {
+      ASSERT_EQ(io[i].layout, Layout::kLinear);
+      if (!io[i].isInput) outputs.emplace_back(io[i].dtype, context.shape(static_cast<int>(i)));
+      const auto& view = io[i].isInput ? inputs.at(buffers.size()).view() : outputs.back().view();
+      buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+      context.setAddress(static_cast<int>(i), buffers.back()->data());
+    }
+    context.enqueue(nullptr);
+    engine->device().synchronize(nullptr);
+    const auto expected = graph::evaluate(graph, views(inputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      buffers[inputs.size() + i]->readBack();
+      EXPECT_LE(relativeError(outputs[i].view(), expected[i].view()), 2e-2) << "output " << i;
+    }
+  }
+
+  RecordingLog log;
+  graph::Graph graph;
+  LargeVector<std::byte> bytes;
+  std::vector<HostTensor> inputs;
+};
+
+compile::BuildOptions only(const std::string& tactic) {
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  options.filter = [tactic](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    if (node.op.as<ops::Convolution>() == nullptr) return candidates;
+    const auto other = [&](const compile::Candidate& candidate) { return candidate.tactic != tactic; };
+    if (!std::all_of(candidates.begin(), candidates.end(), other)) std::erase_if(candidates, other);
+    return candidates;
+  };
+  return options;
+}
+
+TEST_F(OnGpu, WeightsAndArenaAreAllThatTheAllocatorIsAskedFor) {
+  Made made(kNetwork);
+  CountingAllocator allocator;
+  {
+    const auto engine = runtime::Engine::load(made.bytes, {false, "", &allocator}, made.log);
+    EXPECT_EQ(allocator.requests, 1) << "weights are one allocation";
+    EXPECT_EQ(allocator.all, engine->constantBytes());
+    uint64_t plain = 0;
+    for (const auto& constant : engine->plan().constants) plain += constant.bytes;
+    EXPECT_GE(engine->constantBytes(), plain) << "nothing is smaller when it is packed";
+    // 256 bytes for each, and what halves of panels are filled up to.
+    EXPECT_LE(engine->constantBytes(), plain + plain / 4 + 256 * engine->plan().constants.size())
+        << "something is there a second time";
+    runtime::Context context(engine, {}, made.log);
+    EXPECT_EQ(allocator.all, engine->constantBytes() + engine->arenaBytes());
+    made.expectRight(engine, context);
+    EXPECT_EQ(allocator.all, engine->constantBytes() + engine->arenaBytes()) << "running asks for nothing";
+    EXPECT_EQ(allocator.live.size(), 2u);
+  }
+  EXPECT_TRUE(allocator.live.empty());
+  EXPECT_EQ(allocator.strangers, 0);
+}
+
+// The n-th request fails, for every n.
+TEST_F(OnGpu, WeightsThatFindNoMemoryLeaveNothing) {
+  Made made(kNetwork);
+  int failures = 0;
+  for (int refused = 0;; ++refused) {
+    CountingAllocator allocator(refused);
+    bool whole = false;
+    try {
+      const auto engine = runtime::Engine::load(made.bytes, {false, "", &allocator}, made.log);
+      runtime::Context context(engine, {}, made.log);
+      made.expectRight(engine, context);
+      whole = true;
+    } catch (const OutOfMemory& error) {
+      EXPECT_NE(std::string(error.what()).find(refused == 0 ? "weights" : "context"), std::string::npos)
+          << error.what();
+      ++failures;
+    }
+    EXPECT_TRUE(allocator.live.empty()) << "request " << refused;
+    EXPECT_EQ(allocator.strangers, 0);
+    if (whole) break;
+    ASSERT_LT(refused, 100);
+  }
+  EXPECT_EQ(failures, 2);
+}
+
+// What a kernel packs is there packed, and in no other layout. Which kernels there are depends on the device.
+TEST_F(OnGpu, WeightsThatAreReadPackedAreThereInNoOtherLayout) {
+  int seen = 0;
+  for (const std::string tactic : {"cuda.depthwise_convolution", "cuda.image_convolution", "cuda.narrow_convolution",
+                                   "cuda.cudnn_convolution", "cuda.cudnn_packed_convolution"}) {
+    SCOPED_TRACE(tactic);
+    Made made(kNetwork, only(tactic));
+    const auto engine = runtime::Engine::load(made.bytes, {}, made.log);
+    const auto& parts = engine->parts();
+    std::set<int32_t> packed;
+    for (size_t step = 0; step < engine->program(0).steps.size(); ++step) {
+      const auto& record = engine->program(0).steps[step];
+      for (const auto& operand : parts.programs[0].packed[step]) packed.insert(record.inputs[operand.input]);
+      const bool packs = tactic != "cuda.cudnn_convolution" && "cuda." + record.kernel.name == tactic;
+      if (!packs) continue;
+      EXPECT_EQ(parts.programs[0].packed[step].size(), 1u);
+      ++seen;
+    }
+    for (const int32_t tensor : packed)
+      EXPECT_EQ(parts.programs[0].constants[static_cast<size_t>(tensor)], nullptr) << "there a second time";
+    EXPECT_EQ(parts.constants->packedCount() + parts.constants->rowMajorCount(), engine->plan().constants.size());
+    made.expectRight(engine);
+  }
+  EXPECT_GE(seen, 3);
+}
+
+// One constant, read by a kernel that packs it and by another that does not, and by two that pack alike.
+TEST_F(OnGpu, WeightsOfSeveralReadersAreThereOnceInEachLayout) {
+  const std::string text = R"g(graph "shared" {
+  input %x : f16[1,16,9,9]
+  const %w : f16[16,1,3,3] = random(1)
+  %a : f16[1,16,7,7] = convolution{groups=16}(%x, %w) "first"
+  %b : f16[1,16,5,5] = convolution{groups=16}(%a, %w) "second"
+  %c : f16[1,16,4,4] = convolution{groups=16 prePadding=[0,0] postPadding=[1,1]}(%b, %w) "third"
+  output %c
+})g";
+  for (const bool mixed : {false, true}) {
+    SCOPED_TRACE(mixed ? "a reader of rows among them" : "all pack");
+    auto options = only("cuda.depthwise_convolution");
+    const auto packing = options.filter;
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+      if (!mixed || node.name != "second") return packing(node, std::move(candidates));
+      std::erase_if(candidates, [](const auto& one) { return one.tactic != "cuda.direct_convolution"; });
+      return candidates;
+    };
+    Made made(text, options);
+    const auto engine = runtime::Engine::load(made.bytes, {}, made.log);
+    ASSERT_EQ(engine->plan().constants.size(), 1u);
+    EXPECT_EQ(engine->parts().constants->packedCount(), 1u);
+    EXPECT_EQ(engine->parts().constants->rowMajorCount(), mixed ? 1u : 0u);
+    EXPECT_EQ(engine->constantBytes(), mixed ? 2u * 512 : 512u);  // 288 bytes each, in steps of 256
+    made.expectRight(engine);
+  }
+}
+
+// Constants whose bytes are a part of another one's, as the halves of merged products are.
+TEST_F(OnGpu, WeightsThatAreViewsOfOneAnotherArePackedApart) {
+  const std::string text = R"g(graph "views" {
+  input %x : f16[1,16,9,9]
+  input %y : f16[1,8,9,9]
+  const %w : f16[16,1,3,3] = random(1)
+  const %v : f16[8,1,3,3] = random(1)
+  %a : f16[1,16,7,7] = convolution{groups=16}(%x, %w) "all"
+  %b : f16[1,8,7,7] = convolution{groups=8}(%y, %v) "part"
+  output %a
+  output %b
+})g";
+  Made made(text, only("cuda.depthwise_convolution"));
+  auto plan = runtime::Engine::load(made.bytes, {}, made.log)->plan();
+  ASSERT_EQ(plan.constants.size(), 2u);
+  auto& whole = plan.constants[plan.constants[0].bytes > plan.constants[1].bytes ? 0 : 1];
+  auto& part = plan.constants[&whole == plan.constants.data() ? 1 : 0];
+  ASSERT_EQ(std::memcmp(whole.data.get(), part.data.get(), part.bytes), 0);
+  part.data = whole.data;
+  CountingAllocator allocator;
+  const auto engine = runtime::Engine::make(plan, {false, "", &allocator}, made.log);
+  EXPECT_EQ(engine->parts().constants->packedCount(), 2u);
+  EXPECT_EQ(allocator.all, engine->constantBytes());
+  made.expectRight(engine);
+}
+
+// A kernel that is tried in the place of another must not read what that one has packed, nor find nothing.
+TEST_F(OnGpu, WeightsOfRivalsAreTheirOwn) {
+  const std::string text = R"g(graph "rivals" {
+  input %x : f16[1,16,9,9]
+  const %w : f16[16,1,3,3] = random(1)
+  %a : f16[1,16,7,7] = convolution{groups=16}(%x, %w) "one"
+  output %a
+})g";
+  const auto recordOf = [&](const std::string& tactic) {
+    auto options = only(tactic);
+    const auto some = options.filter;
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+      candidates = some(node, std::move(candidates));
+      if (node.name == "one")  // a plan's formats stay
+        std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Layout::kChannelsLast; });
+      return candidates;
+    };
+    Made made(text, options);
+    return runtime::Engine::load(made.bytes, {}, made.log)->plan();
+  };
+  const auto stepOf = [](const plan::Plan& plan) {
+    const auto& steps = plan.programs[0].steps;
+    const auto at = std::find_if(steps.begin(), steps.end(), [](const auto& s) { return s.name == "one"; });
+    return static_cast<int32_t>(at - steps.begin());
+  };
+  const auto packing = recordOf("cuda.depthwise_convolution");
+  const auto plain = recordOf("cuda.direct_convolution");
+  RecordingLog log;
+  const SymbolValues none;
+  for (const auto& [present, offered] : {std::pair(&packing, &plain), std::pair(&plain, &packing)}) {
+    compile::Whole whole(*present, none, log);
+    const int32_t step = stepOf(*present);
+    auto record = offered->programs[0].steps[static_cast<size_t>(stepOf(*offered))].kernel;
+    const auto& code = offered->nativeCode.at(static_cast<size_t>(record.nativeCode));
+    whole.offer(std::span(&step, 1), record, code);
+    const auto race = whole.race();
+    EXPECT_GT(race.offered, 0);
+    whole.accept();
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
