@@ -42,7 +42,7 @@ def run(words, environment):
 
 
 def measure(path, options):
-    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "TENON_THREADS": str(options.threads),
+    environment = {**os.environ, "TENON_THREADS": str(options.threads),
                    "TENON_DEVICE": "cpu"}
     row = {"model": path.stem}
     for _ in range(options.rounds):

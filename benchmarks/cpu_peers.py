@@ -120,7 +120,7 @@ class Tenon:
 
     def __init__(self, options, path, feeds, folder):
         self.trtexec, self.folder, threads = str(options.trtexec), folder, options.threads
-        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads),
+        self.environment = {**os.environ, "TENON_THREADS": str(threads),
                             "TENON_DEVICE": "cpu"}
         self.engine = folder / "engine"
         self.shapes = ",".join(f"{name}:{'x'.join(map(str, value.shape))}" for name, value in feeds.items() if value.ndim)

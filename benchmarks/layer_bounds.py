@@ -100,7 +100,7 @@ class Machine:
 
 def measure(options):
     """The layers of the model with their times, and the time of an inference without the profiler."""
-    environment = {**os.environ, "TENON_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads),
+    environment = {**os.environ, "TENON_THREADS": str(options.threads),
                    "TENON_DEVICE": "cpu"}
     trtexec = options.bin / "trtexec"
     shapes = [f"--shapes={options.shapes}"] if options.shapes else []

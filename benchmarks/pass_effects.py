@@ -38,7 +38,7 @@ class Failed(Exception):
 
 
 def trtexec(options, *arguments, without=""):
-    environment = {**os.environ, "TENON_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads),
+    environment = {**os.environ, "TENON_THREADS": str(options.threads),
                    "TENON_DEVICE": "cpu", "TENON_DISABLE": without}
     done = subprocess.run([str(options.trtexec), *map(str, arguments)], env=environment, text=True, timeout=900,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

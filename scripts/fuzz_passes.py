@@ -48,7 +48,7 @@ class Run:
         failed, output = [], ""
         while count > 0:
             environment, command = self.command(first, count)
-            threads = {"OMP_NUM_THREADS": "1"} if self.options.jobs > 1 else {}
+            threads = {"TENON_THREADS": "1"} if self.options.jobs > 1 else {}
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                   env={**os.environ, **threads, **environment, "TENON_RANDOM_TRACE": "1", "TENON_DEVICE": "cpu"})
             output += done.stdout

@@ -8,8 +8,8 @@ usage() {
   cat <<'END'
 Usage: scripts/sanitize.sh [--soak SECONDS] [--jobs N]
 
-Builds the preset tsan (own threads in place of OpenMP, no oneDNN: what the sanitizer can follow) and runs the suites
-runtime, hostcuda and threads.
+Builds the preset tsan (no oneDNN, which is not compiled for the sanitizer) and runs the suites core, runtime, hostcuda
+and threads.
   --soak SECONDS   then lets sixteen contexts of one engine run for that long under the sanitizer and in release, which
                    both print how many runs there were and how much memory was in use
   --jobs N         compile steps and tests at once (default: by cores and memory)
@@ -41,7 +41,7 @@ soak() {
 main() {
   local status=0
   readOptions "$@"
-  "$root/scripts/test.sh" --preset tsan --suites runtime,hostcuda,threads --jobs "$jobs" || status=$?
+  "$root/scripts/test.sh" --preset tsan --suites core,runtime,hostcuda,threads --jobs "$jobs" || status=$?
   if [ -n "$seconds" ]; then
     phase "soak (tsan)" soak tsan || status=$?
     phase "soak (release)" soak release || status=$?

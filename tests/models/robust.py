@@ -76,7 +76,7 @@ def passes(model):
 
 def threads(model):
     plan, _ = model.build("plan")
-    answers = {count: model.answer(plan, TENON_THREADS=str(count), OMP_NUM_THREADS=str(count)) for count in (1, 2, 3)}
+    answers = {count: model.answer(plan, TENON_THREADS=str(count)) for count in (1, 2, 3)}
     for count in 2, 3:
         if answers[count] != answers[1]:
             sys.exit(f"{count} threads give another answer than one")
@@ -88,7 +88,7 @@ def plans(model):
     model.build("warm", f"--timingCacheFile={cache}", "--builderOptimizationLevel=1")
     for flags, counts in [(["--builderOptimizationLevel=0"], (None, None, 1, 2, 3)),
                           (["--builderOptimizationLevel=1", f"--timingCacheFile={cache}"], (None,) * 3)]:
-        variables = [{} if count is None else {"TENON_THREADS": str(count), "OMP_NUM_THREADS": str(count)} for count in counts]
+        variables = [{} if count is None else {"TENON_THREADS": str(count)} for count in counts]
         made = [model.build(f"plan{k}", *flags, **chosen)[0].read_bytes() for k, chosen in enumerate(variables)]
         if any(other != made[0] for other in made):
             sys.exit(f"{' '.join(flags)}: builds give {len(set(made))} different plans")

@@ -47,8 +47,7 @@ class Asker {
     return {type.dtype, evaluate(type.shape, values), assignment_.formats[id]};
   }
 
-  // Libraries over OpenMP for one thread, so that plans do not depend on their number; contexts add what more of them
-  // need.
+  // For one thread, so that plans do not depend on their number; contexts add what more of them need.
   KernelNeeds configure(const Node& node, const Option& option) const {
     auto& backend = runtime::backend(option.record.backend);
     const platform::SerialScope alone(backend.device().isHost());

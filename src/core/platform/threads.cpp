@@ -1,95 +1,131 @@
-// Teams of threads: OpenMP, shared with oneDNN, or the calling thread alone in builds for the thread sanitizer.
+// Teams of threads: who runs, how many cores there are for it, and loops cut by that.
 #include "core/platform/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include <cmath>
+#include <cstddef>
+#include <new>
 
 #include "core/environment.h"
+#include "core/platform/cores.h"
 
 namespace tenon::platform {
 namespace {
 
+// Pieces for each thread: where one is held up, the others take what it has not begun.
+constexpr int64_t kPiecesPerThread = 4;
+constexpr int64_t kNanosecondsBetweenLooks = 1'000'000'000;
+
 std::atomic<int> running{0};
 thread_local int depth = 0;
-std::atomic<bool> inForkedChild{false};
+thread_local int scopes = 0;  // SerialScope
 
-int countCores() noexcept {
-  if (const auto wanted = numberSetting("TENON_THREADS")) return static_cast<int>(*wanted);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+// Cores as the system grants them now.
+struct Grant {
+  Grant() noexcept
+      : quota(findQuota()),
+        isFixed(numberSetting("TENON_THREADS").has_value()),
+        most(std::max(1, static_cast<int>(numberSetting("TENON_THREADS").value_or(coresOfMask())))) {
+    look();
+  }
+
+  static CoreQuota findQuota() noexcept {
+    try {
+      return CoreQuota("");
+    } catch (...) {  // no memory for the names of its files
+      return {};
+    }
+  }
+
+  void look() noexcept {
+    const int mask = coresOfMask();
+    const double share = quota.read();
+    const int byQuota = share > 0 ? static_cast<int>(std::min(std::ceil(share), 1e6)) : most;
+    const int all = isFixed ? most : std::max(1, std::min({most, mask, byQuota}));
+    // Waiting in a loop takes time of a quota, and of threads that share a core.
+    isRoomy = all <= mask && (share == 0 || share >= all);
+    now.store(all, std::memory_order_relaxed);
+  }
+
+  // At most once a second; a coarse clock is read in nanoseconds.
+  void lookAgain() noexcept {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    const int64_t stamp = time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+    int64_t due = next.load(std::memory_order_relaxed);
+    if (stamp < due) return;
+    const bool isMine = next.compare_exchange_strong(due, stamp + kNanosecondsBetweenLooks, std::memory_order_relaxed);
+    if (isMine && due != 0) look();
+  }
+
+  const CoreQuota quota;
+  const bool isFixed;
+  const int most;
+  std::atomic<int> now{1};
+  std::atomic<bool> isRoomy{true};
+  std::atomic<int64_t> next{0};
+};
+
+// Never destroyed: static objects of the program may run engines until its end.
+Grant& grant() noexcept {
+  alignas(Grant) static std::byte memory[sizeof(Grant)];
+  static auto* const kGrant = new (memory) Grant;
+  return *kGrant;
 }
 
-// A forked child has none of the threads of its parent's teams. OpenMP believes that it has, and would wait for them
-// for ever, so the child computes with the calling thread alone.
-void afterForkInChild() noexcept {
-  inForkedChild = true;
-  running = depth > 0 ? 1 : 0;
-#ifdef _OPENMP
-  omp_set_num_threads(1);        // for oneDNN outside of a RunningThread
-  omp_set_max_active_levels(0);  // for primitives of oneDNN that were made for the parent's team
-#endif
+void tellPool() noexcept {
+  const int threads = running.load(std::memory_order_relaxed);
+  const auto& cores = grant();
+  noteExecutions(threads,
+                 cores.isRoomy.load(std::memory_order_relaxed) && threads < cores.now.load(std::memory_order_relaxed));
 }
+
+// Threads of the parent that ran kernels are not there.
+void afterForkInChild() noexcept { running = depth > 0 ? 1 : 0; }
 
 __attribute__((constructor)) void watchForks() { pthread_atfork(nullptr, nullptr, &afterForkInChild); }
 
 }  // namespace
 
-int coreCount() noexcept {
-  static const int kCount = countCores();
-  return kCount;
-}
+int coreCount() noexcept { return scopes > 0 ? 1 : grant().most; }
 
 RunningThread::RunningThread() noexcept {
-  if (depth++ == 0) running.fetch_add(1, std::memory_order_relaxed);
-#ifdef _OPENMP
-  omp_set_num_threads(teamSize());  // what oneDNN's loops on this thread will use
-#endif
+  if (depth++ > 0) return;
+  running.fetch_add(1, std::memory_order_relaxed);
+  grant().lookAgain();
+  tellPool();
 }
 
 RunningThread::~RunningThread() {
-  if (--depth == 0) running.fetch_sub(1, std::memory_order_relaxed);
+  if (--depth > 0) return;
+  running.fetch_sub(1, std::memory_order_relaxed);
+  tellPool();
 }
 
 int teamSize() noexcept {
-  if (inForkedChild.load(std::memory_order_relaxed)) return 1;
-  return std::max(1, coreCount() / std::max(1, running.load(std::memory_order_relaxed)));
+  if (isInLoop() || scopes > 0) return 1;
+  return std::max(1,
+                  grant().now.load(std::memory_order_relaxed) / std::max(1, running.load(std::memory_order_relaxed)));
 }
 
-SerialScope::SerialScope(bool alone) noexcept {
-#ifdef _OPENMP
-  if (!alone) return;
-  before_ = omp_get_max_threads();
-  if (before_ > 1) omp_set_num_threads(1);
-#else
-  static_cast<void>(alone);
-#endif
-}
+SerialScope::SerialScope(bool alone) noexcept : alone_(alone) { scopes += alone ? 1 : 0; }
 
-SerialScope::~SerialScope() {
-#ifdef _OPENMP
-  if (before_ > 1) omp_set_num_threads(before_);
-#endif
-}
+SerialScope::~SerialScope() { scopes -= alone_ ? 1 : 0; }
 
-void parallelRanges(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* argument) {
+void parallelRanges(int64_t count, int64_t grain, LoopBody body, void* argument) {
   if (count <= 0) return;
-  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, teamSize());
+  const int threads = teamSize();
+  const int64_t most = threads == 1 ? 1 : threads * kPiecesPerThread;
+  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, most);
   if (pieces == 1) {
-    body(argument, 0, count);
+    body(argument, 0, count, 0);
     return;
   }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
-#endif
-  for (int64_t i = 0; i < pieces; ++i) body(argument, count * i / pieces, count * (i + 1) / pieces);
+  runLoop(count, pieces, threads, body, argument);
 }
 
 }  // namespace tenon::platform

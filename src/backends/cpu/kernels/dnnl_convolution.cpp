@@ -3,9 +3,11 @@
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
 #include "backends/cpu/kernels/dnnl/dnnl_weights.h"
+#include "backends/cpu/kernels/dnnl/one_thread.h"
+#include "backends/cpu/kernels/dnnl/window_slices.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
-#include "core/platform/threads.h"
+#include "core/storage.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 #include "runtime/chosen.h"
@@ -89,13 +91,18 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   using Forward =
       std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   using Primitive = typename Forward::primitive_desc;
+  WindowProblem describe(const runtime::Shapes& shapes) const;
+  Dims weightsOf(const WindowProblem& problem) const;
   template <typename See>
-  void show(const runtime::Shapes& shapes, bool inside, const See& see);
-  // Input slots are those of the step; behind them the output and the scratchpad.
-  size_t make(const runtime::Shapes& shapes, const Choice<Primitive>& choice);
+  void show(const WindowProblem& problem, std::span<const runtime::TensorShape> extras, bool inside, const See& see);
+  // Makes the calls of a cut; false where the chosen implementation does not compute its slices. Input slots are those
+  // of the step; behind them the output.
+  bool make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras, const Choice<Primitive>& choice,
+            const Cut& cut);
   const ConvolutionKernel<Op>& kernel_;
   Epilogue epilogue_;
-  DnnlCall call_;
+  Dims weights_;
+  DnnlCalls calls_;
   size_t firstExtra_;
   size_t inputCount_ = 0;
   bool empty_ = false;
@@ -134,51 +141,93 @@ ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel
 // The operands as oneDNN sees them.
 template <typename Op>
 struct Operands {
-  Operands(const Op& op, const runtime::Shapes& shapes, bool weightsAreFixed)
-      : x(dnnlDesc(shapes.inputs[0].dims, shapes.inputs[0].layout)),
-        weights(weightsDesc<Op>(shapes.inputs[1].dims, op.groups, !weightsAreFixed)),
-        bias(op.hasBias ? dnnlDesc(shapes.inputs[2].dims, Layout::kLinear) : memory::desc()),
-        y(dnnlDesc(shapes.outputs[0].dims, shapes.outputs[0].layout)) {}
+  Operands(const WindowProblem& problem, const Dims& w, bool hasBias, bool weightsAreFixed)
+      : x(dnnlDesc(problem.x.dims, problem.x.layout)),
+        weights(weightsDesc<Op>(w, problem.groups, !weightsAreFixed)),
+        bias(hasBias ? dnnlDesc({problem.y.dims[1]}, Layout::kLinear) : memory::desc()),
+        y(dnnlDesc(problem.y.dims, problem.y.layout)) {}
   memory::desc x, weights, bias, y;
 };
 
+// Where channels may be cut: between vectors' blocks, enough of them for the registers; between groups; not where
+// weights that are computed stand in another order.
+int64_t channelStep(const WindowProblem& problem, bool canPart) {
+  const int64_t channels = problem.y.dims[1];
+  const int64_t block = channelBlock(problem.y.layout);
+  if (!canPart || problem.y.layout == Layout::kChannelsLast) return 0;
+  if (problem.groups == 1) return block == 1 ? 32 : channels >= 8 * block ? 4 * block : 2 * block;
+  const int64_t each = channels / problem.groups;
+  const int64_t inEach = problem.x.dims[1] / problem.groups;
+  if (each == 1 && inEach == 1) return std::max<int64_t>(8, block);
+  return each % block == 0 && inEach % channelBlock(problem.x.layout) == 0 ? each : 0;
+}
+
+template <typename Op>
+WindowProblem ConvolutionInstance<Op>::describe(const runtime::Shapes& shapes) const {
+  constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
+  const auto& op = kernel_.op;
+  const auto& w = shapes.inputs[1];
+  WindowProblem p;
+  p.x = shapes.inputs[0];
+  p.y = shapes.outputs[0];
+  const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
+  for (int i = 0; i < p.x.dims.rank - 2; ++i) {
+    const auto at = static_cast<size_t>(i);
+    p.window.push_back(w.dims[i + 2]);
+    p.strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
+    p.dilations.push_back(op.dilations.empty() || w.dims[i + 2] == 1 ? 0 : op.dilations[at] - 1);
+    p.before.push_back(op.prePadding.empty() ? 0 : value(op.prePadding[at]));
+    const int64_t reach = (w.dims[i + 2] - 1) * (p.dilations.back() + 1) + 1;
+    const int64_t moved = (kForwards ? p.y : p.x).dims[i + 2];
+    const int64_t filled = (kForwards ? p.x : p.y).dims[i + 2];
+    p.after.push_back((moved - 1) * p.strides.back() + reach - filled - p.before.back());
+  }
+  const Dims& pixels = kForwards ? p.y.dims : p.x.dims;
+  p.isTransposed = !kForwards;
+  p.groups = op.groups;
+  p.weightBytes = w.dims.count() * static_cast<int64_t>(sizeof(float));
+  p.operations = static_cast<double>(pixels[0] * pixels.count(2, pixels.rank)) * static_cast<double>(w.dims.count());
+  p.channelStep = channelStep(p, kForwards || kernel_.weights != nullptr);
+  return p;
+}
+
+// Of the problem or of a slice of it.
+template <typename Op>
+Dims ConvolutionInstance<Op>::weightsOf(const WindowProblem& problem) const {
+  Dims w = weights_;
+  if (std::is_same_v<Op, ops::Convolution>) {
+    w[0] = problem.y.dims[1];
+  } else {
+    w[0] = problem.x.dims[1];
+    w[1] = problem.y.dims[1] / problem.groups;
+  }
+  return w;
+}
+
 template <typename Op>
 template <typename See>
-void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, const See& see) {
+void ConvolutionInstance<Op>::show(const WindowProblem& problem, std::span<const runtime::TensorShape> extras,
+                                   bool inside, const See& see) {
   const auto& op = kernel_.op;
-  const auto& x = shapes.inputs[0];
-  const auto& w = shapes.inputs[1];
-  const auto& y = shapes.outputs[0];
-  const int spatial = x.dims.rank - 2;
-  const auto value = [&](const Extent& e) { return e.isConstant() ? e.constant() : e.evaluate(*shapes.symbols); };
-  memory::dims strides, dilations, before, after;
+  const auto& moved = problem.isTransposed ? problem.x.dims : problem.y.dims;
+  memory::dims strides = problem.strides;
   bool allInPadding = false;  // a window may lie there
-  for (int i = 0; i < spatial; ++i) {
-    const auto at = static_cast<size_t>(i);
-    constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
-    strides.push_back(op.strides.empty() ? 1 : op.strides[at]);
-    dilations.push_back(op.dilations.empty() || w.dims[i + 2] == 1 ? 0 : op.dilations[at] - 1);
-    before.push_back(op.prePadding.empty() ? 0 : value(op.prePadding[at]));
-    const int64_t reach = (w.dims[i + 2] - 1) * (dilations.back() + 1) + 1;
-    if constexpr (std::is_same_v<Op, ops::Convolution>) {
-      after.push_back((y.dims[i + 2] - 1) * strides.back() + reach - x.dims[i + 2] - before.back());
-    } else {
-      after.push_back((x.dims[i + 2] - 1) * strides.back() + reach - y.dims[i + 2] - before.back());
-    }
-    if ((kForwards ? y : x).dims[i + 2] == 1) strides.back() = untakenStride(strides.back(), after.back());
-    allInPadding = allInPadding || std::max(before.back(), after.back()) >= reach;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const int64_t after = problem.after[i];
+    const int64_t reach = (problem.window[i] - 1) * (problem.dilations[i] + 1) + 1;
+    if (moved[static_cast<int>(i) + 2] == 1) strides[i] = untakenStride(strides[i], after);
+    allInPadding = allInPadding || std::max(problem.before[i], after) >= reach;
   }
-  checkWindow({&strides, &dilations, &before, &after});
-  const auto extras = shapes.inputs.subspan(firstExtra_);
-  if (!inside && op.epilogue.empty()) return;  // the same as inside
+  checkWindow({&strides, &problem.dilations, &problem.before, &problem.after});
   if (inside && allInPadding && !extras.empty()) {
     throw dnnl::error(dnnl_unimplemented,
                       "oneDNN 2.6 computes epilogues with operands wrongly where a window lies in the padding");
   }
-  const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
-  const auto attributes = epilogue_.configure(extras, y, inside);
+  const Operands<Op> o(problem, weightsOf(problem), op.hasBias, kernel_.weights != nullptr);
+  Epilogue epilogue(op.epilogue, true);
+  const auto attributes = inside ? epilogue.configure(extras, problem.y, true) : Epilogue::withoutOps();
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
-  const bool fastOnly = kernel_.demand.trial && isOwnBlock(y.layout);
+  const bool fastOnly = kernel_.demand.trial && isOwnBlock(problem.y.layout);
   bool isRefused = false;
   const auto look = [&](const Primitive& primitive) {
     isRefused = fastOnly && speedOf(primitive.impl_info_str()) == Speed::kPlain;
@@ -188,11 +237,11 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
                                                                    : dnnl::algorithm::deconvolution_direct;
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   if (op.hasBias) {
-    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides, dilations,
-                                before, after);
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.bias, o.y, strides,
+                                problem.dilations, problem.before, problem.after);
   } else {
-    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, dilations, before,
-                                after);
+    eachImplementation<Forward>(look, attributes, kKind, kAlgorithm, o.x, o.weights, o.y, strides, problem.dilations,
+                                problem.before, problem.after);
   }
   if (isRefused)
     throw dnnl::error(dnnl_unimplemented,
@@ -200,27 +249,59 @@ void ConvolutionInstance<Op>::show(const runtime::Shapes& shapes, bool inside, c
 }
 
 template <typename Op>
-size_t ConvolutionInstance<Op>::make(const runtime::Shapes& shapes, const Choice<Primitive>& choice) {
+bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras,
+                                   const Choice<Primitive>& choice, const Cut& cut) {
   const auto& op = kernel_.op;
-  const auto& primitive = choice.primitive;
-  const Operands<Op> o(op, shapes, kernel_.weights != nullptr);
-  epilogue_.configure(shapes.inputs.subspan(firstExtra_), shapes.outputs[0], kWays[choice.way].inside);
-  implementation_ = choice.name();
-  call_.reset(Forward(primitive));
-  inputCount_ = shapes.inputs.size();
+  const bool inside = epilogue_.isInside();
+  struct Made {
+    WindowProblem problem;
+    Primitive description;
+    Forward primitive;
+  };
+  std::vector<Made> made;
+  const auto find = [&](const WindowSlice& slice, const SlicedExtras& parts) -> const Made* {
+    for (const auto& one : made) {
+      if (isSameProblem(one.problem, slice.problem)) return &one;
+    }
+    if (cut.parts == 1) return &made.emplace_back(Made{slice.problem, choice.primitive, Forward(choice.primitive)});
+    const auto showSlice = [&](size_t, const auto& see) { show(slice.problem, parts.shapes, inside, see); };
+    Ways<Primitive, decltype(showSlice)> ways(1, showSlice);
+    const auto found = ways.find([&](std::string_view name) { return name == choice.name(); });
+    if (!found) return nullptr;
+    return &made.emplace_back(Made{slice.problem, found->primitive, Forward(found->primitive)});
+  };
+  std::optional<memory> weights;
+  if (kernel_.weights != nullptr) weights = kernel_.weights->get(choice.primitive.weights_desc());
   const int outputSlot = static_cast<int>(inputCount_);
-  call_.bind(DNNL_ARG_SRC, o.x, 0);
-  if (kernel_.weights != nullptr) {
-    call_.fix(DNNL_ARG_WEIGHTS, kernel_.weights->get(primitive.weights_desc()));
-  } else {
-    call_.bind(DNNL_ARG_WEIGHTS, o.weights, 1);
+  calls_.clear();
+  const auto slices = slicesOf(whole, cut);
+  for (const auto& slice : slices) {
+    const auto parts = inside ? sliceExtras(extras, whole, slice) : SlicedExtras();
+    const auto* const one = find(slice, parts);
+    if (one == nullptr) return false;
+    const Dims w = weightsOf(slice.problem);
+    const Operands<Op> o(slice.problem, w, op.hasBias, weights.has_value());
+    auto& call = calls_.add(one->primitive);
+    call.bind(DNNL_ARG_SRC, o.x, 0, offsetOfInput(whole, slice));
+    if (weights) {
+      const int64_t first = whole.groups > 1 ? slice.channel / (whole.y.dims[1] / whole.groups) : slice.channel;
+      const auto part = partOf(*weights, one->description.weights_desc(), first);
+      if (!part) return false;
+      call.fix(DNNL_ARG_WEIGHTS, *part);
+    } else {
+      call.bind(DNNL_ARG_WEIGHTS, o.weights, 1, slice.channel * w.strides()[0] * static_cast<int64_t>(sizeof(float)));
+    }
+    if (op.hasBias) call.bind(DNNL_ARG_BIAS, o.bias, 2, slice.channel * static_cast<int64_t>(sizeof(float)));
+    if (inside) {
+      Epilogue epilogue(op.epilogue, true);
+      epilogue.configure(parts.shapes, slice.problem.y, true);
+      if (!epilogue.isInside()) return false;
+      epilogue.bind(call, parts.shapes, static_cast<int>(firstExtra_), parts.offsets);
+    }
+    call.bind(DNNL_ARG_DST, o.y, outputSlot, offsetOfOutput(whole, slice));
+    call.bindScratch(one->description.scratchpad_desc());
   }
-  if (op.hasBias) call_.bind(DNNL_ARG_BIAS, o.bias, 2);
-  epilogue_.bind(call_, shapes.inputs.subspan(firstExtra_), static_cast<int>(firstExtra_));
-  call_.bind(DNNL_ARG_DST, o.y, outputSlot);
-  call_.bind(DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc(), outputSlot + 1);
-  slots_.assign(inputCount_ + 2, nullptr);
-  return primitive.scratchpad_desc().get_size();
+  return !slices.empty();
 }
 
 template <typename Op>
@@ -228,34 +309,38 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   implementation_.clear();
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
-  const auto& w = shapes.inputs[1].dims;
-  const bool isNothing = shapes.inputs[0].dims.count() == 0 || w.count() == 0;
+  weights_ = shapes.inputs[1].dims;
+  inputCount_ = shapes.inputs.size();
+  slots_.assign(inputCount_ + 1, nullptr);
+  const bool isNothing = shapes.inputs[0].dims.count() == 0 || weights_.count() == 0;
   if (isNothing)
     throw Unsupported("oneDNN does not write the output of {} over the empty input {}", Op::kName,
                       shapes.inputs[0].dims.text());
-  const auto pixels = [](const Dims& dims) { return dims[0] * dims.count(2, dims.rank); };
-  constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
-  const bool isSmall = runsAlone(pixels(shapes.outputs[0].dims) * w.count() /
-                                 (kForwards ? 1 : std::max<int64_t>(1, w.count(2, w.rank))));
   const ReadShapes channelsLast(shapes, Layout::kChannelsLast);
   const ReadShapes linear(shapes, Layout::kLinear);
   const bool isOne = sameFormats(channelsLast.view, linear.view);
   const auto read = [&](size_t way) -> const runtime::Shapes& {
     return kWays[way].reading == Layout::kLinear ? linear.view : channelsLast.view;
   };
+  const auto extrasOf = [&](size_t way) { return read(way).inputs.subspan(firstExtra_); };
   const auto showWay = [&](size_t way, const auto& see) {
-    if (!isOne || kWays[way].reading == Layout::kChannelsLast) show(read(way), kWays[way].inside, see);
+    if (!kWays[way].inside && kernel_.op.epilogue.empty()) return;  // the same as inside
+    if (!isOne || kWays[way].reading == Layout::kChannelsLast)
+      show(describe(read(way)), extrasOf(way), kWays[way].inside, see);
   };
   Ways<Primitive, decltype(showWay)> ways(std::size(kWays), showWay);
-  // Products are cut into pieces by the number of threads, and rounding with them: they run alone.
-  const auto choice = choose(ways, kernel_.demand,
-                             [isSmall](std::string_view name) { return isSmall || speedOf(name) == Speed::kProduct; });
+  const auto choice = choose(ways, kernel_.demand);
   if (!choice)
     throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
-  const auto& [chosen, alone] = *choice;
-  call_.setAlone(alone);
-  const platform::SerialScope scope(alone);
-  return make(read(chosen.way), chosen);
+  const OneThread alone;
+  implementation_ = choice->name();
+  const auto whole = describe(read(choice->way));
+  const auto extras = extrasOf(choice->way);
+  epilogue_.configure(extras, whole.y, kWays[choice->way].inside);
+  for (const auto& cut : cutsOf(whole)) {
+    if (make(whole, extras, *choice, cut)) break;
+  }
+  return calls_.workspaceBytes();
 }
 
 template <typename Op>
@@ -263,8 +348,7 @@ void ConvolutionInstance<Op>::launch(const runtime::LaunchArguments& arguments) 
   if (empty_) return;
   for (size_t i = 0; i < inputCount_; ++i) slots_[i] = arguments.inputs[i];
   slots_[inputCount_] = arguments.outputs[0];
-  slots_[inputCount_ + 1] = arguments.workspace;
-  call_.run(slots_.data());
+  calls_.run(slots_.data(), arguments.workspace);
   epilogue_.finish(arguments.inputs + firstExtra_, arguments.outputs[0]);
 }
 

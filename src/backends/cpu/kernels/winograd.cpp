@@ -210,16 +210,11 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
     return;
   }
   // Each thread has a block's memory of its own.
-  std::atomic<int64_t> nextPlace{0};
-  std::atomic<int64_t> nextBlock{0};
-  platform::parallelFor(platform::teamSize(), 1, [&](int64_t, int64_t) {
-    float* const place = memory + nextPlace.fetch_add(1) * blockFloats_;
-    for (int64_t index = nextBlock.fetch_add(1); index < blocks_; index = nextBlock.fetch_add(1)) {
-      const Block block = blockAt(index, place);
-      for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
-      for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p, weights);
-      for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
-    }
+  runJobs(blocks_, patches_ * kWinogradProducts * window_.channels * columns_, [&](int64_t index, int thread) {
+    const Block block = blockAt(index, memory + thread * blockFloats_);
+    for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
+    for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p, weights);
+    for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
   });
 }
 

@@ -1,7 +1,7 @@
 // Which implementation of oneDNN computes a problem: the requested one, else the fastest kind that is available.
 //
 // oneDNN lists what takes a description. The list depends on the extents, the strides even of axes of extent 1, the
-// post-operations, the vectors of the processor and the number of threads, so the same operator at another batch, or in
+// post-operations and the vectors of the processor, so the same operator at another batch, or in
 // another process, may find another one at its head: plain code, too, where a second way to describe the same operands
 // would have found a fast one. Hence all ways to describe a problem are looked through, and what was found when the
 // engine was built is looked for by its name.
@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "backends/cpu/kernels/dnnl/dnnl_version.h"
+#include "backends/cpu/kernels/dnnl/one_thread.h"
 #include "core/error.h"
-#include "core/platform/threads.h"
 #include "ops/operator.h"
 #include "runtime/kernel.h"
 
@@ -99,36 +99,16 @@ struct DnnlDemand {
   bool trial = false;  // nothing else will do
 };
 
-// What runs on the threads of this process, and whether it runs alone. Where nothing is wanted, what is fastest on one
-// thread: plans must not depend on the number of threads. `runsAlone(name)` says what may not be spread over threads.
-template <typename Primitive, typename Show, typename RunsAlone>
-std::optional<std::pair<Choice<Primitive>, bool>> choose(Ways<Primitive, Show>& ways, const DnnlDemand& demand,
-                                                         RunsAlone runsAlone) {
-  const auto findNamed = [&](std::string_view name, bool alone) {
-    const platform::SerialScope scope(alone);
-    return ways.findNamed(name);
-  };
-  const auto withThreads =
-      [&](std::optional<Choice<Primitive>> one) -> std::optional<std::pair<Choice<Primitive>, bool>> {
-    if (!one) return std::nullopt;
-    if (!runsAlone(one->name())) {
-      if (auto same = findNamed(one->name(), false); same && same->name() == one->name())
-        return std::pair(*same, false);
-    }
-    return std::pair(*one, true);
-  };
+// What runs, each call on one thread: plans do not depend on the number of threads. Where nothing is wanted, the
+// fastest kind.
+template <typename Primitive, typename Show>
+std::optional<Choice<Primitive>> choose(Ways<Primitive, Show>& ways, const DnnlDemand& demand) {
+  const OneThread alone;
   if (!demand.wanted.empty()) {
-    if (!runsAlone(demand.wanted)) {
-      if (auto found = findNamed(demand.wanted, false); found && !runsAlone(found->name()))
-        return std::pair(*found, false);
-    }
-    if (auto found = withThreads(findNamed(demand.wanted, true))) return found;
+    if (auto found = ways.findNamed(demand.wanted)) return found;
     if (demand.trial) return std::nullopt;
   }
-  return withThreads([&] {
-    const platform::SerialScope scope(true);
-    return ways.findFastest();
-  }());
+  return ways.findFastest();
 }
 
 // A kernel that has nothing to keep between contexts but its operator and what is demanded: Instance(const T&, const

@@ -314,22 +314,15 @@ std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const ru
   return result;
 }
 
-void DnnlCall::bind(int argument, const dnnl::memory::desc& desc, int slot) {
-  const dnnl::memory memory(desc, dnnlEngine(), nullptr);
-  arguments_[argument] = memory;
-  places_.emplace_back(memory, slot);
-}
-
-void DnnlCall::run(void* const* slots) {
-  const platform::SerialScope scope(alone_);
-  for (auto& [memory, slot] : places_) memory.set_data_handle(slots[slot]);
-  primitive_.execute(dnnlStream(), arguments_);
+dnnl::primitive_attr Epilogue::withoutOps() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
 }
 
 dnnl::primitive_attr Epilogue::configure(std::span<const runtime::TensorShape> extras,
                                          const runtime::TensorShape& output, bool allowInside) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  auto attributes = withoutOps();
   extraCount_ = extras.size();
   output_ = output;
   inside_ = allowInside ? toPostOps(expr_, extras, output, slopes_) : std::nullopt;
@@ -343,7 +336,8 @@ dnnl::primitive_attr Epilogue::configure(std::span<const runtime::TensorShape> e
   return attributes;
 }
 
-void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot) const {
+void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot,
+                    std::span<const int64_t> offsets) const {
   if (!inside_) return;
   for (const auto& binary : inside_->binaries) {
     const auto& extra = extras[static_cast<size_t>(binary.input) - 1];
@@ -351,7 +345,8 @@ void Epilogue::bind(DnnlCall& call, std::span<const runtime::TensorShape> extras
         DNNL_ARG_ATTR_MULTIPLE_POST_OP(binary.position) | (binary.prelu ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC_1);
     const auto desc = binary.prelu ? dnnlDesc({extra.dims.count()}, Layout::kLinear)
                                    : dnnlDesc(aligned(extra, output_).dims, extra.layout);
-    call.bind(argument, desc, firstSlot + binary.input - 1);
+    const int64_t offset = offsets.empty() ? 0 : offsets[static_cast<size_t>(binary.input) - 1];
+    call.bind(argument, desc, firstSlot + binary.input - 1, offset);
   }
 }
 

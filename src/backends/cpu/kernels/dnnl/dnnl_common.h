@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "backends/cpu/kernels/common/pointwise_runner.h"
+#include "backends/cpu/kernels/dnnl/dnnl_call.h"
 #include "ops/scalar.h"
 #include "runtime/kernel.h"
 
@@ -56,32 +56,6 @@ struct PostOps {
 std::optional<PostOps> toPostOps(const ops::ScalarExpr& expr, std::span<const runtime::TensorShape> extras,
                                  const runtime::TensorShape& output, bool slopes);
 
-// Whether a primitive of so much work (multiply-adds or moved elements) should be made for and run on one thread.
-constexpr bool runsAlone(int64_t work) { return work < 300'000; }
-
-// A primitive with its arguments laid out for launches: memory objects are made once, their addresses set per launch.
-class DnnlCall {
- public:
-  // Must be the same when the primitive is made (through a SerialScope there) and when it runs.
-  void setAlone(bool alone) { alone_ = alone; }
-  void reset(dnnl::primitive primitive) {
-    primitive_ = std::move(primitive);
-    arguments_.clear();
-    places_.clear();
-  }
-  // An operand whose address is known at launch: `slot` names it.
-  void bind(int argument, const dnnl::memory::desc& desc, int slot);
-  // An operand that stays where it is.
-  void fix(int argument, const dnnl::memory& memory) { arguments_[argument] = memory; }
-  void run(void* const* slots);
-
- private:
-  dnnl::primitive primitive_;
-  std::unordered_map<int, dnnl::memory> arguments_;
-  std::vector<std::pair<dnnl::memory, int>> places_;
-  bool alone_ = false;
-};
-
 // The epilogue of a contraction over oneDNN: as post-operations inside the primitive where they can express it, else by
 // the block-wise runner over the result in place.
 class Epilogue {
@@ -90,9 +64,13 @@ class Epilogue {
   // Chooses; the attributes are for the primitive. With `allowInside` false the runner does it all.
   dnnl::primitive_attr configure(std::span<const runtime::TensorShape> extras, const runtime::TensorShape& output,
                                  bool allowInside);
+  // For a primitive beside which nothing is computed, or something by another object.
+  static dnnl::primitive_attr withoutOps();
   bool isInside() const noexcept { return inside_.has_value(); }
-  // Binds the extra operands of the post-operations; slot of x1 is firstSlot.
-  void bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot) const;
+  // Binds the extra operands of the post-operations; slot of x1 is firstSlot. `offsets`: bytes in front of each
+  // operand, none where empty.
+  void bind(DnnlCall& call, std::span<const runtime::TensorShape> extras, int firstSlot,
+            std::span<const int64_t> offsets = {}) const;
   // After the primitive: what was not inside it.
   void finish(void* const* extras, void* output) const;
 

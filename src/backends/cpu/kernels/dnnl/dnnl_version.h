@@ -3,6 +3,8 @@
 
 #include <dnnl.hpp>
 
+#include <optional>
+
 namespace tenon::backends::cpu {
 
 const dnnl::engine& dnnlEngine();
@@ -73,6 +75,29 @@ dnnl::memory::dims extentsOf(const Desc& desc) {
     return desc.get_dims();
   } else {
     return desc.dims();
+  }
+}
+
+// Where the elements of a tensor lie: strides of the outer axes in elements, and the blocks within. Nothing where a
+// library's layout is of another kind.
+struct Blocking {
+  dnnl::memory::dims strides;
+  dnnl::memory::dims blocks;
+  dnnl::memory::dims axes;  // of the blocks
+  bool operator==(const Blocking&) const = default;
+};
+
+template <typename Desc>
+std::optional<Blocking> blockingOf(const Desc& desc) {
+  if constexpr (requires { desc.get_strides(); }) {
+    if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+    return Blocking{desc.get_strides(), desc.get_inner_blks(), desc.get_inner_idxs()};
+  } else {
+    if (desc.data.format_kind != dnnl_blocked) return std::nullopt;
+    const auto& b = desc.data.format_desc.blocking;
+    return Blocking{{b.strides, b.strides + desc.data.ndims},
+                    {b.inner_blks, b.inner_blks + b.inner_nblks},
+                    {b.inner_idxs, b.inner_idxs + b.inner_nblks}};
   }
 }
 

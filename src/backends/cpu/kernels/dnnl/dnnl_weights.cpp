@@ -2,6 +2,8 @@
 #include "backends/cpu/kernels/dnnl/dnnl_weights.h"
 
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
+#include "backends/cpu/kernels/dnnl/dnnl_version.h"
+#include "backends/cpu/kernels/dnnl/one_thread.h"
 
 namespace tenon::backends::cpu {
 
@@ -29,6 +31,7 @@ dnnl::memory PackedWeights::get(const dnnl::memory::desc& wanted) {
 }
 
 void PackedWeights::reorder(dnnl::memory from, dnnl::memory to) {
+  const OneThread alone;
   dnnl::reorder(from, to).execute(dnnlStream(), from, to);
   dnnlStream().wait();
 }
@@ -47,6 +50,19 @@ void PackedWeights::release() {
 void PackedWeights::restore(void* to) {
   const std::lock_guard lock(mutex_);
   reorder(packed_.front(), dnnl::memory(plain_, dnnlEngine(), to));
+}
+
+std::optional<dnnl::memory> partOf(const dnnl::memory& whole, const dnnl::memory::desc& part, int64_t first) {
+  const auto desc = whole.get_desc();
+  if (desc == part && first == 0) return whole;
+  const auto layout = blockingOf(desc);
+  if (!layout || layout != blockingOf(part)) return std::nullopt;
+  int64_t block = 1;
+  for (size_t i = 0; i < layout->axes.size(); ++i) block *= layout->axes[i] == 0 ? layout->blocks[i] : 1;
+  if (first % block != 0) return std::nullopt;
+  auto* const data = static_cast<float*>(whole.get_data_handle());
+  if (data == nullptr) return dnnl::memory(part, dnnlEngine(), DNNL_MEMORY_NONE);  // sizes are all that is asked
+  return dnnl::memory(part, dnnlEngine(), data + first / block * layout->strides[0]);
 }
 
 }  // namespace tenon::backends::cpu

@@ -4,6 +4,7 @@
 #include <dnnl.hpp>
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace tenon::backends::cpu {
@@ -30,5 +31,9 @@ class PackedWeights {
   std::mutex mutex_;
   std::vector<dnnl::memory> packed_;
 };
+
+// The part of packed weights from `first` on along the first axis, described by `part`; nothing where the two layouts
+// do not fit, so that the part would have to be packed on its own.
+std::optional<dnnl::memory> partOf(const dnnl::memory& whole, const dnnl::memory::desc& part, int64_t first);
 
 }  // namespace tenon::backends::cpu

@@ -1,0 +1,341 @@
+// The pool: slots for loops, from which workers take pieces by compare-and-swap.
+//
+// A slot belongs to one caller for the time of a loop. Its word `range` holds the loop's generation and the pieces that
+// nobody took; a worker that was held up in the middle of taking one finds another generation and takes nothing. What
+// the loop computes stands in the caller's frame and is read only by who took a piece, for whom the caller waits.
+// Slots are never freed, so that a late look at one is harmless.
+#include "core/platform/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "core/platform/futex.h"
+
+namespace tenon::platform {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+constexpr int kSlots = 64;
+constexpr int kMostWorkers = 511;
+
+// How long threads look for work before they sleep: between the loops of an execution, after it, and where other
+// programs take the cores.
+constexpr microseconds kSpinWithin{1000};
+constexpr microseconds kSpinAfter{100};
+constexpr microseconds kSpinBusy{10};
+// At most for a piece that a worker computes: the worker may wait for this core.
+constexpr microseconds kSpinForPiece{200};
+// A clock that jumps so far between two looks says that the thread was not on a core. Interrupts and other guests of
+// the machine take less.
+constexpr microseconds kGap{300};
+// How long that counts.
+constexpr microseconds kLeastBusy{20'000};
+constexpr microseconds kMostBusy{500'000};
+constexpr int kLooksPerClock = 16;
+
+struct Call {
+  int64_t count;
+  int64_t pieces;
+  LoopBody body;
+  void* argument;
+  std::atomic<bool> hasFailed{false};
+  std::exception_ptr error;  // of who set hasFailed
+};
+
+struct alignas(64) Slot {
+  std::atomic<uint64_t> range{0};  // generation, first piece, end of the pieces
+  std::atomic<uint64_t> seats{0};  // generation, places in all, places that are taken
+  std::atomic<Call*> call{nullptr};
+  alignas(64) std::atomic<uint32_t> finished{0};  // pieces that workers have computed
+  std::atomic<uint32_t> isAwaited{0};             // the caller sleeps on `finished`
+};
+
+constinit std::array<Slot, kSlots> slots{};
+alignas(64) constinit std::atomic<uint64_t> ownedSlots{0};
+alignas(64) constinit std::atomic<uint64_t> openSlots{0};
+alignas(64) constinit std::atomic<uint32_t> news{0};  // grows with each loop; sleepers sleep on it
+constinit std::atomic<int> sleepers{0};
+constinit std::atomic<int> spinners{0};
+alignas(64) constinit std::atomic<int> workers{0};
+constinit std::atomic<bool> isMaking{false};
+constinit std::atomic<int64_t> noMoreUntil{0};  // the system had no thread for us; nanoseconds
+constinit std::atomic<int> executions{0};
+constinit std::atomic<bool> maySpin{true};
+constinit std::atomic<int64_t> busyUntil{0};  // nanoseconds
+constinit std::atomic<int64_t> busyFor{kLeastBusy.count() * 1000};
+
+thread_local bool inLoop = false;
+
+int64_t nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+uint64_t pack(uint64_t generation, uint64_t a, uint64_t b) { return generation << 32 | a << 16 | b; }
+uint64_t generationOf(uint64_t word) { return word >> 32; }
+uint64_t upperOf(uint64_t word) { return word >> 16 & 0xffff; }
+uint64_t lowerOf(uint64_t word) { return word & 0xffff; }
+
+// The cores are wanted by others: for a while nobody spins, longer each time that this is seen again soon.
+void noteGap(Clock::time_point now) {
+  const int64_t time = nanoseconds(now);
+  const int64_t last = busyUntil.load(std::memory_order_relaxed);
+  int64_t length = busyFor.load(std::memory_order_relaxed);
+  length =
+      time - last < 4 * length ? std::min<int64_t>(2 * length, kMostBusy.count() * 1000) : kLeastBusy.count() * 1000;
+  busyFor.store(length, std::memory_order_relaxed);
+  busyUntil.store(time + length, std::memory_order_relaxed);
+}
+
+microseconds patience(Clock::time_point now) {
+  if (!maySpin.load(std::memory_order_relaxed) || nanoseconds(now) < busyUntil.load(std::memory_order_relaxed))
+    return kSpinBusy;
+  return executions.load(std::memory_order_relaxed) > 0 ? kSpinWithin : kSpinAfter;
+}
+
+// Looks until done() holds, or for as long as is worth it and at most `limit`; whether it holds.
+template <typename Done>
+bool spin(Done done, microseconds limit) {
+  const auto start = Clock::now();
+  auto last = start;
+  while (true) {
+    for (int i = 0; i < kLooksPerClock; ++i) {
+      if (done()) return true;
+      relax();
+    }
+    const auto now = Clock::now();
+    if (now - last >= kGap) noteGap(now);
+    last = now;
+    if (now - start >= std::min(limit, patience(now))) return done();
+  }
+}
+
+// The next piece from the front, or from the back; -1 when there is none or the loop is another one by now.
+int64_t takePiece(Slot& slot, uint64_t generation, bool isFront) {
+  uint64_t word = slot.range.load(std::memory_order_acquire);
+  while (true) {
+    const uint64_t first = upperOf(word);
+    const uint64_t end = lowerOf(word);
+    if (generationOf(word) != generation || first >= end) return -1;
+    const uint64_t rest = isFront ? pack(generation, first + 1, end) : pack(generation, first, end - 1);
+    if (slot.range.compare_exchange_weak(word, rest, std::memory_order_acq_rel, std::memory_order_acquire))
+      return static_cast<int64_t>(isFront ? first : end - 1);
+  }
+}
+
+// Place 0 is the caller's; -1 where the loop has threads enough, or is over.
+int takePlace(Slot& slot, uint64_t generation) {
+  uint64_t word = slot.seats.load(std::memory_order_relaxed);
+  while (true) {
+    const uint64_t all = upperOf(word);
+    const uint64_t taken = lowerOf(word);
+    if (generationOf(word) != generation || taken >= all) return -1;
+    if (slot.seats.compare_exchange_weak(word, pack(generation, all, taken + 1), std::memory_order_relaxed))
+      return static_cast<int>(taken);
+  }
+}
+
+void compute(Call& call, int64_t piece, int place) noexcept {
+  if (call.hasFailed.load(std::memory_order_relaxed)) return;
+  const int64_t each = call.count / call.pieces;
+  const int64_t longer = call.count % call.pieces;
+  const int64_t begin = piece * each + std::min(piece, longer);
+  try {
+    call.body(call.argument, begin, begin + each + (piece < longer ? 1 : 0), place);
+  } catch (...) {
+    if (!call.hasFailed.exchange(true)) call.error = std::current_exception();
+  }
+}
+
+// Takes pieces of the slot's loop until there are none; whether there was one.
+bool help(Slot& slot) {
+  const uint64_t word = slot.range.load(std::memory_order_acquire);
+  if (upperOf(word) >= lowerOf(word)) return false;
+  const uint64_t generation = generationOf(word);
+  const int place = takePlace(slot, generation);
+  if (place < 0) return false;
+  bool hasHelped = false;
+  for (int64_t piece = takePiece(slot, generation, false); piece >= 0; piece = takePiece(slot, generation, false)) {
+    hasHelped = true;
+    compute(*slot.call.load(std::memory_order_relaxed), piece, place);
+    slot.finished.fetch_add(1, std::memory_order_seq_cst);
+    if (slot.isAwaited.load(std::memory_order_seq_cst) != 0) wake(slot.finished, 1);
+  }
+  return hasHelped;
+}
+
+bool helpAny(int start) {
+  bool hasHelped = false;
+  const uint64_t open = std::rotr(openSlots.load(std::memory_order_acquire), start);
+  for (uint64_t rest = open; rest != 0; rest &= rest - 1) {
+    hasHelped = help(slots[static_cast<size_t>((std::countr_zero(rest) + start) % kSlots)]) || hasHelped;
+  }
+  return hasHelped;
+}
+
+void* work(void* argument) {
+  inLoop = true;  // a loop within a piece runs here
+  const auto start = static_cast<int>(reinterpret_cast<uintptr_t>(argument) % kSlots);
+  while (true) {
+    const uint32_t seen = news.load(std::memory_order_seq_cst);
+    if (helpAny(start)) continue;
+    spinners.fetch_add(1, std::memory_order_relaxed);
+    const bool isNew = spin([seen] { return news.load(std::memory_order_relaxed) != seen; }, kSpinWithin);
+    spinners.fetch_sub(1, std::memory_order_relaxed);
+    if (isNew) continue;
+    sleepers.fetch_add(1, std::memory_order_seq_cst);
+    sleepOn(news, seen);
+    sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// Without signals, which are the business of the user's threads. The threads stay until the process ends.
+bool makeWorker(int index) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const bool isMade =
+      pthread_create(&thread, &attributes, &work, reinterpret_cast<void*>(static_cast<uintptr_t>(index))) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (isMade) pthread_setname_np(thread, "tenon-worker");
+  return isMade;
+}
+
+// Where the system gives no more threads there are fewer workers; it is asked again a second later.
+void wantWorkers(int wanted) {
+  wanted = std::min(wanted, kMostWorkers);
+  if (workers.load(std::memory_order_relaxed) >= wanted) return;
+  if (isMaking.exchange(true, std::memory_order_acquire)) return;  // another thread makes them
+  const int64_t now = nanoseconds(Clock::now());
+  if (now >= noMoreUntil.load(std::memory_order_relaxed)) {
+    while (workers.load(std::memory_order_relaxed) < wanted) {
+      if (!makeWorker(workers.load(std::memory_order_relaxed))) {
+        noMoreUntil.store(now + 1'000'000'000, std::memory_order_relaxed);
+        break;
+      }
+      workers.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  isMaking.store(false, std::memory_order_release);
+}
+
+// The index of a slot that is the caller's until it gives it back; -1 where all are taken.
+int takeSlot() {
+  thread_local int preferred = 0;
+  uint64_t owned = ownedSlots.load(std::memory_order_relaxed);
+  while (~owned != 0) {
+    int index = preferred;
+    if ((owned >> index & 1) != 0) index = std::countr_one(owned);
+    if (ownedSlots.compare_exchange_weak(owned, owned | uint64_t{1} << index, std::memory_order_acquire)) {
+      preferred = index;
+      return index;
+    }
+  }
+  return -1;
+}
+
+void awaitWorkers(Slot& slot, uint32_t pieces) {
+  const auto isDone = [&] { return slot.finished.load(std::memory_order_acquire) == pieces; };
+  if (isDone() || spin(isDone, kSpinForPiece)) return;
+  slot.isAwaited.store(1, std::memory_order_seq_cst);
+  for (uint32_t seen = slot.finished.load(std::memory_order_seq_cst); seen != pieces;
+       seen = slot.finished.load(std::memory_order_seq_cst)) {
+    sleepOn(slot.finished, seen);
+  }
+  slot.isAwaited.store(0, std::memory_order_relaxed);
+}
+
+// A child has none of the threads of its parent; it makes its own when it wants them.
+void afterForkInChild() {
+  workers = 0;
+  sleepers = 0;
+  spinners = 0;
+  ownedSlots = 0;
+  openSlots = 0;
+  isMaking = false;
+  noMoreUntil = 0;
+  for (auto& slot : slots) slot.isAwaited = 0;
+}
+
+__attribute__((constructor)) void watchForks() { pthread_atfork(nullptr, nullptr, &afterForkInChild); }
+
+void runAlone(Call& call) {
+  const bool before = std::exchange(inLoop, true);
+  compute(call, 0, 0);
+  inLoop = before;
+}
+
+void runShared(Call& call, int threads, int index) {
+  Slot& slot = slots[static_cast<size_t>(index)];
+  const uint64_t bit = uint64_t{1} << index;
+  const uint64_t generation = (generationOf(slot.range.load(std::memory_order_relaxed)) + 1) & 0xffffffff;
+  slot.call.store(&call, std::memory_order_relaxed);
+  slot.finished.store(0, std::memory_order_relaxed);
+  slot.seats.store(pack(generation, static_cast<uint64_t>(threads), 1), std::memory_order_relaxed);
+  slot.range.store(pack(generation, 0, static_cast<uint64_t>(call.pieces)), std::memory_order_release);
+  openSlots.fetch_or(bit, std::memory_order_release);
+  news.fetch_add(1, std::memory_order_seq_cst);
+  const int wanted = threads - 1 - spinners.load(std::memory_order_relaxed);
+  if (wanted > 0 && sleepers.load(std::memory_order_seq_cst) > 0) wake(news, wanted);
+
+  inLoop = true;
+  int64_t own = 0;
+  for (int64_t piece = takePiece(slot, generation, true); piece >= 0; piece = takePiece(slot, generation, true)) {
+    compute(call, piece, 0);
+    ++own;
+  }
+  inLoop = false;
+  openSlots.fetch_and(~bit, std::memory_order_relaxed);
+  awaitWorkers(slot, static_cast<uint32_t>(call.pieces - own));
+  ownedSlots.fetch_and(~bit, std::memory_order_release);
+}
+
+}  // namespace
+
+void runLoop(int64_t count, int64_t pieces, int threads, LoopBody body, void* argument) {
+  if (count <= 0) return;
+  Call call{.count = count,
+            .pieces = std::clamp<int64_t>(std::min(pieces, count), 1, kMostPieces),
+            .body = body,
+            .argument = argument,
+            .error = nullptr};
+  threads = static_cast<int>(std::min<int64_t>({threads, call.pieces, kMostWorkers + 1}));
+  int index = -1;
+  if (threads > 1 && !inLoop) {
+    wantWorkers(threads - 1);
+    index = takeSlot();
+  }
+  if (index < 0) {
+    call.pieces = 1;
+    runAlone(call);
+  } else {
+    runShared(call, threads, index);
+  }
+  if (call.error != nullptr) std::rethrow_exception(call.error);
+}
+
+bool isInLoop() noexcept { return inLoop; }
+
+void noteExecutions(int running, bool mayWait) noexcept {
+  executions.store(running, std::memory_order_relaxed);
+  maySpin.store(mayWait, std::memory_order_relaxed);
+}
+
+int workerCount() noexcept { return workers.load(std::memory_order_relaxed); }
+
+}  // namespace tenon::platform
