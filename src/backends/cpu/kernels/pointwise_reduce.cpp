@@ -50,7 +50,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     const int64_t tasks = loops_.kept.outer() * perRow * pieces_;
     const int64_t values = std::max<int64_t>(1, columns * reducedCount_ / pieces_);
     platform::parallelFor(tasks, std::max<int64_t>(1, kGrain / values), [&](int64_t begin, int64_t end) {
-      alignas(64) float scratch[PointwiseRunner::kMaxBuffers * PointwiseRunner::kBlock];
+      alignas(64) char scratch[PointwiseRunner::kScratchBytes];
       runner_.prepare(scratch);
       for (int64_t task = begin; task < end; ++task) {
         const int64_t at = task / pieces_;
@@ -74,7 +74,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   }
 
  private:
-  static constexpr size_t kMost = PointwiseRunner::kMaxBuffers;
+  static constexpr size_t kMost = PointwiseRunner::kMaxInputs + 1;  // the loops take one more
   struct Place {
     int64_t output = 0;
     std::array<const char*, kMost> in{};
@@ -126,7 +126,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (size_t k = 0; k < inputs_; ++k) strides[k] = space.strides[k + 1].back();
   }
 
-  double addRow(const Place& place, int64_t begin, int64_t end, float* scratch) const {
+  double addRow(const Place& place, int64_t begin, int64_t end, char* scratch) const {
     std::array<const char*, kMost> in{};
     std::array<int64_t, kMost> strides{};
     stridesOfRun(loops_.reduced, strides);
@@ -135,7 +135,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       const int64_t first = block % blocksPerRow_ * PointwiseRunner::kBlock;
       const int64_t count = std::min(PointwiseRunner::kBlock, loops_.reduced.inner() - first);
       step(place, loops_.reduced, block / blocksPerRow_, first, in);
-      const float* values = runner_.values(in.data(), strides.data(), count, scratch);
+      const auto* values = static_cast<const float*>(runner_.values(in.data(), strides.data(), count, scratch));
       if (sums()) {
         total += functions_.sum(values, static_cast<size_t>(count));
       } else {
@@ -145,7 +145,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     return total;
   }
 
-  void addColumns(const Place& place, float* out, int64_t width, float* scratch) const {
+  void addColumns(const Place& place, float* out, int64_t width, char* scratch) const {
     double totals[PointwiseRunner::kBlock];
     std::fill_n(totals, width, start());
     std::array<const char*, kMost> in{};
@@ -154,7 +154,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     const int64_t inner = loops_.reduced.inner();
     for (int64_t i = 0; i < reducedCount_; ++i) {
       step(place, loops_.reduced, i / inner, i % inner, in);
-      const float* values = runner_.values(in.data(), strides.data(), width, scratch);
+      const auto* values = static_cast<const float*>(runner_.values(in.data(), strides.data(), width, scratch));
       if (sums()) {
         for (int64_t k = 0; k < width; ++k) totals[k] += static_cast<double>(values[k]);
       } else {

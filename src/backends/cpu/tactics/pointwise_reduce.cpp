@@ -18,8 +18,8 @@ class PointwiseReduceTactic final : public SimpleTactic {
     if (op == nullptr) return compile::no("it reduces what pointwise operators compute");
     if (problem.outputs[0].dtype != DataType::kF32)
       return compile::no("a result of {}", tenon::name(problem.outputs[0].dtype));
-    constexpr size_t kBuffers = 47;  // of a block; the loops take one more
-    const auto support = scalarWorkSupport(op->expr, problem, kBuffers);
+    constexpr size_t kBlock = 512;
+    const auto support = scalarWorkSupport(op->expr, problem, kBlock);
     if (!support) return support;
     if (candidates(problem).empty()) return compile::no("no axis has {} contiguous values to reduce", kShortRun);
     return compile::yes();

@@ -2,10 +2,12 @@
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
 #include "backends/cpu/kernels/common/pitch.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "core/storage.h"
@@ -15,28 +17,51 @@ namespace {
 
 constexpr int64_t kGrainElements = 16384;  // a thread is worth waking for about this many
 
-// Loads `count` elements with the given stride (0, 1 or other) as f32.
-void load(DataType type, const char* from, int64_t stride, int64_t count, float* to) {
-  if (type == DataType::kF32) {
-    const auto* source = reinterpret_cast<const float*>(from);
-    if (stride == 0) {
-      std::fill_n(to, count, *source);
-    } else if (stride == 1) {
-      std::memcpy(to, source, static_cast<size_t>(count) * sizeof(float));
-    } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = source[i * stride];
-    }
-    return;
+template <typename T>
+void collect(const char* from, int64_t stride, int64_t count, char* to) {
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    const T value = *source;
+    std::fill_n(target, count, value);
+  } else if (stride == 2) {
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * 2];
+  } else {
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
   }
-  for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride] != 0 ? 1.f : 0.f;
 }
 
-void store(DataType type, const float* from, char* to, int64_t stride, int64_t count) {
-  if (type == DataType::kF32) {
-    auto* place = reinterpret_cast<float*>(to);
-    for (int64_t i = 0; i < count; ++i) place[i * stride] = from[i];
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * stride] = from[i] != 0 ? 1 : 0;
+// `count` elements with the given stride, next to each other.
+void collect(int64_t bytes, const char* from, int64_t stride, int64_t count, char* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1: return collect<uint8_t>(from, stride, count, to);
+    case 2: return collect<uint16_t>(from, stride, count, to);
+    case 4: return collect<uint32_t>(from, stride, count, to);
+    default: return collect<uint64_t>(from, stride, count, to);
+  }
+}
+
+template <typename T>
+void spread(const char* from, char* to, int64_t stride, int64_t count) {
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) target[i * stride] = source[i];
+}
+
+void spread(int64_t bytes, const char* from, char* to, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1: return spread<uint8_t>(from, to, stride, count);
+    case 2: return spread<uint16_t>(from, to, stride, count);
+    case 4: return spread<uint32_t>(from, to, stride, count);
+    default: return spread<uint64_t>(from, to, stride, count);
   }
 }
 
@@ -55,52 +80,44 @@ PointwiseRunner::PointwiseRunner(ops::ScalarExpr expr, std::vector<int64_t> resu
 
 void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
                                 std::span<const runtime::TensorShape> outputs) {
-  inputCount_ = inputs.size();
-  outputs_.clear();
-  inputTypes_.clear();
+  inputBytes_.clear();
+  outputBytes_.clear();
+  isTruth_.clear();
   const Dims& dims = outputs[0].dims;
   const int64_t block = channelBlock(outputs[0].layout);
   std::vector<Strides> operands;
+  std::vector<DataType> types;
   for (const auto& output : outputs) {
-    outputs_.push_back({output.dtype, 0});
+    outputBytes_.push_back(bits(output.dtype) / 8);
     operands.push_back(pitchedWithinSplit(output, dims, block));
   }
   for (const auto& input : inputs) {
-    inputTypes_.push_back(input.dtype);
+    types.push_back(input.dtype);
+    inputBytes_.push_back(bits(input.dtype) / 8);
+    isTruth_.push_back(input.dtype == DataType::kBool);
     operands.push_back(pitchedWithinSplit(input, dims, block));
+  }
+  code_ = PointwiseCode(expr_, results_, types);
+  checkInternal(inputs.size() <= kMaxInputs && outputs.size() <= kMaxInputs && code_.buffers.size() <= kMaxBuffers,
+                "pointwise expression with {} inputs and {} buffers", inputs.size(), code_.buffers.size());
+  // As large as stays in the L1 cache, since calls cost too; as small as the scratch memory asks.
+  constexpr int64_t kCacheBytes = 24 << 10;
+  constexpr int64_t kLargest = 4096;
+  blockSize_ = std::clamp(static_cast<int64_t>(std::bit_floor(
+                              static_cast<uint64_t>(kCacheBytes / std::max<int64_t>(1, code_.bytesPerElement)))),
+                          kBlock, kLargest);
+  const auto room = static_cast<int64_t>(kScratchBytes);
+  while (blockSize_ * code_.bytesPerElement > room && blockSize_ > 64) blockSize_ /= 2;
+  checkInternal(blockSize_ * code_.bytesPerElement <= room, "a pointwise expression with values of {} bytes",
+                code_.bytesPerElement);
+  offsets_.clear();
+  int64_t offset = 0;
+  for (const auto type : code_.buffers) {
+    offsets_.push_back(offset);
+    offset += blockSize_ * (bits(type) / 8);
   }
   space_ = collapse(splitChannels(dims, block), operands);
   joinRows();
-  literals_.clear();
-  steps_.clear();
-  for (const auto& instruction : expr_.instructions) {
-    for (int i = 0; i < row(instruction.op).arity; ++i) {
-      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      if (argument.kind == ops::ScalarArgument::Kind::kLiteral)
-        literals_.push_back(static_cast<float>(argument.literal));
-    }
-  }
-  const int firstLiteral = static_cast<int>(inputCount_);
-  const int firstResult = firstLiteral + static_cast<int>(literals_.size());
-  int literal = firstLiteral;
-  for (const auto& instruction : expr_.instructions) {
-    Step step;
-    step.function = vectorFunction(instruction.op);
-    for (int i = 0; i < row(instruction.op).arity; ++i) {
-      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      auto& operand = step.operands[static_cast<size_t>(i)];
-      switch (argument.kind) {
-        case ops::ScalarArgument::Kind::kInput: operand = argument.index; break;
-        case ops::ScalarArgument::Kind::kResult: operand = firstResult + argument.index; break;
-        case ops::ScalarArgument::Kind::kLiteral: operand = literal++; break;
-      }
-    }
-    step.result = firstResult + static_cast<int>(steps_.size());
-    steps_.push_back(step);
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].buffer = static_cast<size_t>(firstResult + results_[i]);
-  bufferCount_ = static_cast<size_t>(firstResult) + steps_.size();
-  checkInternal(bufferCount_ <= kMaxBuffers, "pointwise expression with {} operands and results", bufferCount_);
 }
 
 // A block of one short row is mostly overhead: scales of channels, attention masks, small images.
@@ -108,16 +125,16 @@ void PointwiseRunner::joinRows() {
   const int64_t inner = space_.inner();
   const size_t axes = space_.extents.size();
   rows_ = outerRows_ = 1;
-  bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
-  for (size_t j = 0; joins && j < outputs_.size(); ++j) {
+  bool joins = axes > 1 && inner > 0 && inner <= blockSize_ / 2 && space_.extents[axes - 2] > 0;
+  for (size_t j = 0; joins && j < outputBytes_.size(); ++j) {
     joins = space_.strides[j].back() == 1 && space_.strides[j][axes - 2] == inner;
   }
   if (!joins) {
-    pieces_ = (inner + kBlock - 1) / kBlock;
+    pieces_ = (inner + blockSize_ - 1) / blockSize_;
     return;
   }
   outerRows_ = space_.extents[axes - 2];
-  rows_ = std::min(kBlock / inner, outerRows_);
+  rows_ = std::min(blockSize_ / inner, outerRows_);
   const auto lanes = static_cast<int64_t>(kLanes);
   const int64_t whole = lanes / std::gcd(inner, lanes);  // rows that fill vectors
   if (rows_ > whole) rows_ -= rows_ % whole;
@@ -126,104 +143,136 @@ void PointwiseRunner::joinRows() {
 
 void PointwiseRunner::run(void* const* inputs, void* const* outputs) const {
   const int64_t total = space_.outer() / outerRows_ * pieces_;
-  const int64_t elements = std::max<int64_t>(1, std::min(kBlock, rows_ * space_.inner()));
+  const int64_t elements = std::max<int64_t>(1, std::min(blockSize_, rows_ * space_.inner()));
   platform::parallelFor(total, std::max<int64_t>(1, kGrainElements / elements),
                         [&](int64_t begin, int64_t end) { pieces(inputs, outputs, begin, end); });
 }
 
 void PointwiseRunner::pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
-  alignas(64) float buffers[kMaxBuffers * kBlock];
-  prepare(buffers);
-  std::array<int64_t, kMaxBuffers> offsets{};
+  alignas(64) char scratch[kScratchBytes];
+  prepare(scratch);
+  const Places buffers = buffersAt(scratch);
+  std::array<int64_t, 2 * kMaxInputs> offsets{};
   Block piece;
-  const size_t outputCount = outputs_.size();
+  const size_t outputCount = outputBytes_.size();
   for (int64_t at = begin; at < end; ++at) {
     const bool joined = outerRows_ > 1;
     const int64_t firstRow = joined ? at % pieces_ * rows_ : 0;
-    const int64_t first = joined ? 0 : at % pieces_ * kBlock;
+    const int64_t first = joined ? 0 : at % pieces_ * blockSize_;
     space_.offsets(at / pieces_ * outerRows_ + firstRow, offsets.data());
     piece.rows = joined ? std::min(rows_, outerRows_ - firstRow) : 1;
-    piece.count = std::min(kBlock, space_.inner() - first);
-    for (size_t k = 0; k < inputCount_; ++k) {
+    piece.count = std::min(blockSize_, space_.inner() - first);
+    for (size_t k = 0; k < inputBytes_.size(); ++k) {
       const int64_t offset = offsets[outputCount + k] + first * inputStrides(k).back();
-      piece.in[k] = static_cast<const char*>(inputs[k]) + offset * (bits(inputTypes_[k]) / 8);
+      piece.in[k] = static_cast<const char*>(inputs[k]) + offset * inputBytes_[k];
     }
     for (size_t j = 0; j < outputCount; ++j) {
       const int64_t offset = offsets[j] + first * space_.strides[j].back();
-      piece.out[j] = static_cast<char*>(outputs[j]) + offset * (bits(outputs_[j].type) / 8);
+      piece.out[j] = static_cast<char*>(outputs[j]) + offset * outputBytes_[j];
     }
     block(piece, buffers);
   }
 }
 
-void PointwiseRunner::prepare(float* scratch) const {
-  for (size_t i = 0; i < literals_.size(); ++i) std::fill_n(scratch + (inputCount_ + i) * kBlock, kBlock, literals_[i]);
+void PointwiseRunner::prepare(char* scratch) const {
+  for (const auto& literal : code_.literals) {
+    const auto type = code_.buffers[static_cast<size_t>(literal.buffer)];
+    char* const to = scratch + offsets_[static_cast<size_t>(literal.buffer)];
+    storeDouble(type, to, 0, literal.value);
+    collect(bits(type) / 8, to, 0, blockSize_, to);
+  }
 }
 
-PointwiseRunner::Places PointwiseRunner::buffersAt(float* scratch) const {
-  Places place{};
-  for (size_t i = 0; i < bufferCount_; ++i) place[i] = scratch + i * kBlock;
+PointwiseRunner::Places PointwiseRunner::buffersAt(char* scratch) const {
+  Places place;
+  for (size_t i = 0; i < offsets_.size(); ++i) place[i] = scratch + offsets_[i];
   return place;
 }
 
+// Truth values of others may be any byte but 0.
+void PointwiseRunner::load(size_t operand, const char* from, int64_t stride, int64_t count, char* to) const {
+  if (isTruth_[operand] && stride == 1) {
+    castFunction(DataType::kBool, DataType::kBool)(from, from, from, to, static_cast<size_t>(count));
+    return;
+  }
+  collect(inputBytes_[operand], from, stride, count, to);
+  for (int64_t i = 0; isTruth_[operand] && i < count; ++i) to[i] = to[i] != 0 ? 1 : 0;
+}
+
 // The operand's rows behind each other, and zeros up to a whole vector.
-void PointwiseRunner::gather(Block& block, size_t operand, float* to) const {
+void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const int64_t all = block.rows * block.count;
   if (block.loaded[operand] == block.in[operand] && block.loadedCount[operand] == all) return;
   block.loaded[operand] = block.in[operand];
   block.loadedCount[operand] = all;
   const auto& strides = inputStrides(operand);
-  const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * (bits(inputTypes_[operand]) / 8) : 0;
+  const int64_t bytes = inputBytes_[operand];
+  const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * bytes : 0;
   for (int64_t r = 0; r < block.rows; ++r) {
-    load(inputTypes_[operand], block.in[operand] + r * step, strides.back(), block.count, to + r * block.count);
+    load(operand, block.in[operand] + r * step, strides.back(), block.count, to + r * block.count * bytes);
   }
-  std::fill(to + all, to + padded(all), 0.f);
+  std::memset(to + all * bytes, 0, static_cast<size_t>((padded(all) - all) * bytes));
 }
 
 void PointwiseRunner::compute(const Places& place, size_t count) const {
-  for (const auto& step : steps_) {
-    step.function(place[static_cast<size_t>(step.operands[0])], place[static_cast<size_t>(step.operands[1])],
-                  place[static_cast<size_t>(step.operands[2])], place[static_cast<size_t>(step.result)], count);
+  for (const auto& call : code_.calls) {
+    call.function(place[static_cast<size_t>(call.operands[0])], place[static_cast<size_t>(call.operands[1])],
+                  place[static_cast<size_t>(call.operands[2])], place[static_cast<size_t>(call.result)], count);
   }
 }
 
-const float* PointwiseRunner::values(const char* const* in, const int64_t* strides, int64_t count,
-                                     float* scratch) const {
+const void* PointwiseRunner::values(const char* const* in, const int64_t* strides, int64_t count, char* scratch) const {
   Places place = buffersAt(scratch);
-  for (size_t k = 0; k < inputCount_; ++k) {
-    if (count == padded(count) && strides[k] == 1 && inputTypes_[k] == DataType::kF32) {
-      place[k] = const_cast<float*>(reinterpret_cast<const float*>(in[k]));
+  const int64_t all = padded(count);
+  for (size_t k = 0; k < inputBytes_.size(); ++k) {
+    if (count == all && strides[k] == 1 && !isTruth_[k]) {
+      place[k] = const_cast<char*>(in[k]);
       continue;
     }
-    load(inputTypes_[k], in[k], strides[k], count, place[k]);
-    std::fill(place[k] + count, place[k] + padded(count), 0.f);
+    load(k, in[k], strides[k], count, place[k]);
+    std::memset(place[k] + count * inputBytes_[k], 0, static_cast<size_t>((all - count) * inputBytes_[k]));
   }
-  compute(place, static_cast<size_t>(padded(count)));
-  return place[static_cast<size_t>(steps_.back().result)];
+  compute(place, static_cast<size_t>(all));
+  return place[static_cast<size_t>(code_.outputs[0])];
 }
 
-void PointwiseRunner::block(Block& block, float* buffers) const {
+// Whether the block of an output is that of an input that cannot be overwritten while it is read.
+bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
+  const auto& last = code_.calls.back();
+  if (outputBytes_.size() == 1 && last.mayOverwrite && last.result == code_.outputs[output]) return false;
+  const char* const begin = block.out[output];
+  const char* const end = begin + block.rows * block.count * outputBytes_[output];
+  for (size_t k = 0; k < inputBytes_.size(); ++k) {
+    const char* const in = block.in[k];
+    if (in < end && begin < in + block.rows * block.count * inputBytes_[k]) return true;
+  }
+  return false;
+}
+
+void PointwiseRunner::block(Block& block, const Places& buffers) const {
   const int64_t count = block.rows * block.count;
   const bool whole = count == padded(count);
-  Places place = buffersAt(buffers);
-  for (size_t k = 0; k < inputCount_; ++k) {
+  Places place = buffers;
+  for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const auto& strides = inputStrides(k);
     const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);
-    if (whole && contiguous && inputTypes_[k] == DataType::kF32) {
-      place[k] = const_cast<float*>(reinterpret_cast<const float*>(block.in[k]));
+    if (whole && contiguous && !isTruth_[k]) {
+      place[k] = const_cast<char*>(block.in[k]);
     } else {
       gather(block, k, place[k]);
     }
   }
-  const auto isDirect = [&](size_t j) {
-    return whole && outputs_[j].type == DataType::kF32 && space_.strides[j].back() == 1;
-  };
-  for (size_t j = 0; j < outputs_.size(); ++j) {
-    if (isDirect(j)) place[outputs_[j].buffer] = reinterpret_cast<float*>(block.out[j]);
+  uint64_t direct = 0;
+  for (size_t j = 0; j < outputBytes_.size(); ++j) {
+    if (!whole || space_.strides[j].back() != 1 || overlaps(block, j)) continue;
+    direct |= uint64_t{1} << j;
+    place[static_cast<size_t>(code_.outputs[j])] = block.out[j];
   }
   compute(place, static_cast<size_t>(padded(count)));
-  for (size_t j = 0; j < outputs_.size(); ++j) {
-    if (!isDirect(j)) store(outputs_[j].type, place[outputs_[j].buffer], block.out[j], space_.strides[j].back(), count);
+  for (size_t j = 0; j < outputBytes_.size(); ++j) {
+    if ((direct >> j & 1) != 0) continue;
+    spread(outputBytes_[j], place[static_cast<size_t>(code_.outputs[j])], block.out[j], space_.strides[j].back(),
+           count);
   }
 }
 

@@ -20,32 +20,41 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-#define UNARY(name, expression)                                                                   \
-  void name(const float* HWY_RESTRICT pa, const float*, const float*, float* out, size_t count) { \
-    const D d;                                                                                    \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                            \
-      const V a = hn::LoadU(d, pa + i);                                                           \
-      hn::StoreU(expression, d, out + i);                                                         \
-    }                                                                                             \
+#define UNARY(name, expression)                                                 \
+  void name(const void* va, const void*, const void*, void* vo, size_t count) { \
+    const D d;                                                                  \
+    const auto* pa = static_cast<const float*>(va);                             \
+    auto* out = static_cast<float*>(vo);                                        \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                          \
+      const V a = hn::LoadU(d, pa + i);                                         \
+      hn::StoreU(expression, d, out + i);                                       \
+    }                                                                           \
   }
-#define BINARY(name, expression)                                                        \
-  void name(const float* pa, const float* pb, const float*, float* out, size_t count) { \
-    const D d;                                                                          \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                  \
-      const V a = hn::LoadU(d, pa + i);                                                 \
-      const V b = hn::LoadU(d, pb + i);                                                 \
-      hn::StoreU(expression, d, out + i);                                               \
-    }                                                                                   \
+#define BINARY(name, expression)                                                   \
+  void name(const void* va, const void* vb, const void*, void* vo, size_t count) { \
+    const D d;                                                                     \
+    const auto* pa = static_cast<const float*>(va);                                \
+    const auto* pb = static_cast<const float*>(vb);                                \
+    auto* out = static_cast<float*>(vo);                                           \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                             \
+      const V a = hn::LoadU(d, pa + i);                                            \
+      const V b = hn::LoadU(d, pb + i);                                            \
+      hn::StoreU(expression, d, out + i);                                          \
+    }                                                                              \
   }
-#define TERNARY(name, expression)                                                          \
-  void name(const float* pa, const float* pb, const float* pc, float* out, size_t count) { \
-    const D d;                                                                             \
-    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                     \
-      const V a = hn::LoadU(d, pa + i);                                                    \
-      const V b = hn::LoadU(d, pb + i);                                                    \
-      const V c = hn::LoadU(d, pc + i);                                                    \
-      hn::StoreU(expression, d, out + i);                                                  \
-    }                                                                                      \
+#define TERNARY(name, expression)                                                     \
+  void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
+    const D d;                                                                        \
+    const auto* pa = static_cast<const float*>(va);                                   \
+    const auto* pb = static_cast<const float*>(vb);                                   \
+    const auto* pc = static_cast<const float*>(vc);                                   \
+    auto* out = static_cast<float*>(vo);                                              \
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                \
+      const V a = hn::LoadU(d, pa + i);                                               \
+      const V b = hn::LoadU(d, pb + i);                                               \
+      const V c = hn::LoadU(d, pc + i);                                               \
+      hn::StoreU(expression, d, out + i);                                             \
+    }                                                                                 \
   }
 
 HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
@@ -166,6 +175,11 @@ BINARY(vMin, hn::IfThenElse(hn::Or(hn::Lt(b, a), isNan(b)), b, a))
 BINARY(vMax, hn::IfThenElse(hn::Or(hn::Gt(b, a), isNan(b)), b, a))
 BINARY(vAnd, truth(hn::And(isTrue(a), isTrue(b))))
 BINARY(vOr, truth(hn::Or(isTrue(a), isTrue(b))))
+BINARY(vXor, truth(hn::Xor(isTrue(a), isTrue(b))))
+UNARY(vIsNan, truth(isNan(a)))
+UNARY(vIsInf, truth(hn::Eq(hn::Abs(a), constant(HUGE_VALF))))
+UNARY(vSign,
+      hn::IfThenElse(hn::Gt(a, hn::Zero(d)), constant(1.f), hn::IfThenElse(hn::Lt(a, hn::Zero(d)), constant(-1.f), a)))
 BINARY(vEqual, truth(hn::Eq(a, b)))
 BINARY(vGreater, truth(hn::Gt(a, b)))
 BINARY(vLess, truth(hn::Lt(a, b)))
@@ -214,6 +228,10 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_max: return vMax;
     case ScalarOp::k_and: return vAnd;
     case ScalarOp::k_or: return vOr;
+    case ScalarOp::k_xor: return vXor;
+    case ScalarOp::k_isnan: return vIsNan;
+    case ScalarOp::k_isinf: return vIsInf;
+    case ScalarOp::k_sign: return vSign;
     case ScalarOp::k_equal: return vEqual;
     case ScalarOp::k_greater: return vGreater;
     case ScalarOp::k_less: return vLess;
@@ -242,7 +260,9 @@ TENON_SIMD_TABLE(find);
 TENON_SIMD_TABLE(findGated);
 
 template <size_t Op>
-void scalarLoop(const float* a, const float* b, const float* c, float* out, size_t count) {
+void scalarLoop(const void* va, const void* vb, const void* vc, void* vo, size_t count) {
+  const auto *a = static_cast<const float*>(va), *b = static_cast<const float*>(vb), *c = static_cast<const float*>(vc);
+  auto* out = static_cast<float*>(vo);
   const auto op = static_cast<ops::ScalarOp>(Op);
   const int arity = ops::row(op).arity;
   for (size_t i = 0; i < count; ++i) {

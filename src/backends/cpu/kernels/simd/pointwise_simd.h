@@ -7,9 +7,11 @@
 
 namespace tenon::backends::cpu {
 
-// Arrays of `count` elements, a multiple of kLanes, aligned as they come. `out` may be one of the operands.
+// Arrays of `count` elements, aligned as they come. What is not needed of b and c is not read.
+using VectorFunction = void (*)(const void* a, const void* b, const void* c, void* out, size_t count);
+
+// Of functions of f32, a multiple of kLanes elements; `out` may be one of the operands.
 constexpr size_t kLanes = 16;
-using VectorFunction = void (*)(const float* a, const float* b, const float* c, float* out, size_t count);
 
 // The best one for this processor; a scalar loop over the operator's row where no vector form exists.
 VectorFunction vectorFunction(ops::ScalarOp op);

@@ -2,27 +2,65 @@
 #include "backends/cpu/tactics/common/scalar_work.h"
 
 namespace tenon::backends::cpu {
+namespace {
 
-compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::Problem& problem, size_t buffers) {
-  std::vector<DataType> types;
-  for (const auto& input : problem.inputs) types.push_back(input.dtype);
-  const auto steps = ops::instructionTypes(expr, types);
-  types.insert(types.end(), steps.begin(), steps.end());
-  for (const auto& output : problem.outputs) types.push_back(output.dtype);
-  for (const auto type : types) {
-    const bool computes = type == DataType::kF32 || type == DataType::kBool;
-    if (!computes) return compile::no("values of {}; f32 and bool are supported", tenon::name(type));
+// What the translation of an expression makes at most.
+struct Room {
+  size_t buffers = 0;
+  size_t bytes = 0;  // per element
+
+  void add(size_t count, size_t size) {
+    buffers += count;
+    bytes += count * size;
   }
-  size_t needed = problem.inputs.size();
+};
+
+compile::Support isWhole(DataType type) {
+  if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
+    return compile::no("values of {}; types of whole bytes but 8-bit floats are supported", tenon::name(type));
+  return compile::yes();
+}
+
+// A value that is computed: halves in f32 too; integers at worst in i64, with their operands.
+void addValue(Room& room, DataType type) {
+  constexpr size_t kWide = 8;
+  constexpr size_t kMostOperands = 3;
+  room.add(1, static_cast<size_t>(bits(type) / 8));
+  if (isFloating(type)) return room.add(type == DataType::kF32 ? 0 : 1, sizeof(float));
+  room.add(kMostOperands + 1, kWide);
+}
+
+}  // namespace
+
+compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::Problem& problem, size_t elements) {
+  std::vector<DataType> types;
+  Room room;
+  for (const auto& input : problem.inputs) {
+    if (const auto whole = isWhole(input.dtype); !whole) return whole;
+    types.push_back(input.dtype);
+    room.add(2, isFloating(input.dtype) ? sizeof(float) : static_cast<size_t>(bits(input.dtype) / 8));
+  }
+  for (const auto type : ops::instructionTypes(expr, types)) {
+    if (const auto whole = isWhole(type); !whole) return whole;
+    addValue(room, type);
+  }
   for (const auto& instruction : expr.instructions) {
-    ++needed;
     for (int i = 0; i < row(instruction.op).arity; ++i) {
       const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      needed += argument.kind == ops::ScalarArgument::Kind::kLiteral ? 1 : 0;
+      if (argument.kind == ops::ScalarArgument::Kind::kLiteral) room.add(1, sizeof(double));
     }
   }
-  if (needed > buffers)
-    return compile::no("{} operands, constants and results; at most {} are supported", needed, buffers);
+  for (const auto& output : problem.outputs) room.add(1, static_cast<size_t>(bits(output.dtype) / 8));
+  constexpr size_t kMostInputs = 47;
+  constexpr size_t kMostBuffers = 256;
+  constexpr size_t kMostBytes = size_t{320} << 10;
+  if (problem.inputs.size() > kMostInputs || problem.outputs.size() > kMostInputs)
+    return compile::no("{} inputs and {} outputs; at most {} are supported", problem.inputs.size(),
+                       problem.outputs.size(), kMostInputs);
+  if (room.buffers > kMostBuffers || room.bytes * elements > kMostBytes)
+    return compile::no(
+        "up to {} operands, constants and results of {} bytes per element; at most {} and {} are supported",
+        room.buffers, room.bytes, kMostBuffers, kMostBytes / elements);
   return compile::yes();
 }
 

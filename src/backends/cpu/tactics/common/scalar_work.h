@@ -8,9 +8,9 @@
 
 namespace tenon::backends::cpu {
 
-// "no" where an operand, a step or a result is of a type that it lacks, or where the expression needs more than so many
-// buffers: one for each operand, literal and step.
-compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::Problem& problem, size_t buffers);
+// "no" where an operand, a step or a result is of a type that it lacks, or where blocks of so many elements do not fit
+// into its memory.
+compile::Support scalarWorkSupport(const ops::ScalarExpr& expr, const compile::Problem& problem, size_t elements);
 
 // Scalar work of every element by the block-wise runner: operators with an `expr`.
 template <typename Op>
@@ -22,8 +22,8 @@ class BlockwiseTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<Op>();
     if (op == nullptr) return compile::no("it computes {}", computes_);
-    constexpr size_t kBuffers = 48;  // of a block
-    return scalarWorkSupport(op->expr, problem, kBuffers);
+    constexpr size_t kSmallestBlock = 64;
+    return scalarWorkSupport(op->expr, problem, kSmallestBlock);
   }
 
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {

@@ -1,0 +1,212 @@
+// Translation of scalar expressions into calls of vector functions.
+#include "backends/cpu/kernels/common/pointwise_code.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "backends/cpu/kernels/simd/typed_simd.h"
+#include "core/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using ops::ScalarArgument;
+using ops::ScalarInstruction;
+using ops::ScalarOp;
+
+bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
+DataType computedIn(DataType type) { return isHalf(type) ? DataType::kF32 : type; }
+
+// Whether the literal, truncated and saturated to 64 bits as the reference does, is a value of the type.
+bool holds(DataType type, double value) {
+  const double whole = std::isnan(value) ? 0 : std::trunc(value);
+  switch (type) {
+    case DataType::kI32: return whole >= -0x1p31 && whole < 0x1p31;
+    case DataType::kI8: return whole >= -128 && whole < 128;
+    case DataType::kU8: return whole >= 0 && whole < 256;
+    case DataType::kBool: return whole == 0 || whole == 1;
+    default: return true;
+  }
+}
+
+// Where a value stands: in its own type, and in the type that it is computed in. -1: not there yet.
+struct Value {
+  DataType type = DataType::kF32;
+  int own = -1;
+  int computed = -1;
+};
+
+class Translation {
+ public:
+  Translation(PointwiseCode& code, const ops::ScalarExpr& expr, std::span<const DataType> inputs)
+      : code_(code), expr_(expr) {
+    for (const auto type : inputs) {
+      const int buffer = add(type);
+      inputs_.push_back({type, buffer, isHalf(type) ? -1 : buffer});
+    }
+    types_ = ops::instructionTypes(expr, inputs);
+  }
+
+  void run() {
+    for (size_t i = 0; i < expr_.instructions.size(); ++i) {
+      const auto& instruction = expr_.instructions[i];
+      results_.push_back(instruction.op == ScalarOp::k_cast ? castOf(instruction, types_[i])
+                                                            : computed(instruction, types_[i]));
+    }
+  }
+
+  // The value of an instruction in its type, in a buffer that nothing else is.
+  int output(int64_t instruction) {
+    auto& value = results_.at(static_cast<size_t>(instruction));
+    int buffer = own(value);
+    const bool taken = buffer < static_cast<int>(inputs_.size()) || isLiteral(buffer) ||
+                       std::find(code_.outputs.begin(), code_.outputs.end(), buffer) != code_.outputs.end();
+    if (taken) buffer = call(copyOf(value.type), {buffer, buffer, buffer}, value.type);
+    return buffer;
+  }
+
+ private:
+  int add(DataType type) {
+    if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
+      throw Unsupported("cpu.pointwise: values of {} are not supported", name(type));
+    code_.buffers.push_back(type);
+    code_.bytesPerElement += bits(type) / 8;
+    return static_cast<int>(code_.buffers.size()) - 1;
+  }
+
+  int call(VectorFunction function, const std::array<int, 3>& operands, DataType result) {
+    const int buffer = add(result);
+    code_.calls.push_back({function, operands, buffer});
+    return buffer;
+  }
+
+  static VectorFunction copyOf(DataType type) {
+    if (isHalf(type)) return wideCopy();
+    return type == DataType::kF32 ? vectorFunction(ScalarOp::k_identity) : castFunction(type, type);
+  }
+  static VectorFunction wideCopy() {
+    return [](const void* from, const void*, const void*, void* to, size_t count) {
+      std::copy_n(static_cast<const uint16_t*>(from), count, static_cast<uint16_t*>(to));
+    };
+  }
+
+  bool isLiteral(int buffer) const {
+    return std::any_of(code_.literals.begin(), code_.literals.end(),
+                       [&](const auto& literal) { return literal.buffer == buffer; });
+  }
+
+  int literal(double value, DataType type) {
+    for (const auto& known : code_.literals) {
+      if (code_.buffers[static_cast<size_t>(known.buffer)] == type && sameField(known.value, value))
+        return known.buffer;
+    }
+    const int buffer = add(type);
+    code_.literals.push_back({buffer, value});
+    return buffer;
+  }
+
+  int convert(int buffer, DataType from, DataType to) {
+    return from == to ? buffer : call(castFunction(from, to), {buffer, buffer, buffer}, to);
+  }
+  int own(Value& value) {
+    if (value.own < 0) value.own = convert(value.computed, computedIn(value.type), value.type);
+    return value.own;
+  }
+  int computedOf(Value& value) {
+    if (value.computed < 0) value.computed = convert(value.own, value.type, computedIn(value.type));
+    return value.computed;
+  }
+
+  Value* valueOf(const ScalarArgument& argument) {
+    switch (argument.kind) {
+      case ScalarArgument::Kind::kInput: return &inputs_.at(static_cast<size_t>(argument.index));
+      case ScalarArgument::Kind::kResult: return &results_.at(static_cast<size_t>(argument.index));
+      default: return nullptr;
+    }
+  }
+
+  static Value valueIn(DataType type, int buffer) {
+    return isHalf(type) ? Value{type, buffer, -1} : Value{type, buffer, buffer};
+  }
+
+  Value castOf(const ScalarInstruction& instruction, DataType to) {
+    Value* const from = valueOf(instruction.arguments[0]);
+    if (from != nullptr && from->type == to && from->own >= 0) return *from;
+    int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : computedOf(*from);
+    DataType type = from == nullptr ? DataType::kF32 : computedIn(from->type);
+    if (isHalf(to)) {
+      buffer = convert(buffer, type, DataType::kF32);
+      type = DataType::kF32;
+    }
+    return valueIn(to, convert(buffer, type, to));
+  }
+
+  // A byte 0 or 1.
+  int condition(const ScalarArgument& argument) {
+    Value* const value = valueOf(argument);
+    if (value == nullptr) return literal(argument.literal != 0 ? 1 : 0, DataType::kBool);
+    return convert(computedOf(*value), computedIn(value->type), DataType::kBool);
+  }
+
+  Value computed(const ScalarInstruction& instruction, DataType result) {
+    const auto& row = ops::row(instruction.op);
+    const int first = row.result == ops::ScalarResult::kOperand1 ? 1 : 0;
+    std::optional<DataType> common;
+    for (int i = first; i < row.arity; ++i) {
+      const auto* value = valueOf(instruction.arguments[static_cast<size_t>(i)]);
+      if (value != nullptr) common = computedIn(value->type);
+    }
+    const DataType type = common.value_or(DataType::kF32);
+    VectorFunction function = typedFunction(instruction.op, type);
+    for (int i = first; i < row.arity; ++i) {
+      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
+      if (valueOf(argument) == nullptr && !holds(type, argument.literal)) function = nullptr;
+    }
+    const DataType in = function != nullptr ? type : DataType::kI64;
+    std::array<int, 3> operands{};
+    for (int i = 0; i < row.arity; ++i) {
+      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
+      auto& operand = operands[static_cast<size_t>(i)];
+      Value* const value = valueOf(argument);
+      if (i < first) {
+        operand = condition(argument);
+        if (function == nullptr) operand = convert(operand, DataType::kBool, DataType::kI64);
+      } else {
+        operand = value == nullptr ? literal(argument.literal, in) : convert(computedOf(*value), type, in);
+      }
+    }
+    for (int i = row.arity; i < 3; ++i) operands[static_cast<size_t>(i)] = operands[0];
+    const DataType made = computedIn(result);
+    if (function != nullptr) {
+      const int buffer = call(function, operands, made);
+      code_.calls.back().mayOverwrite = type == DataType::kF32 && row.result == ops::ScalarResult::kSame;
+      return valueOfComputed(result, buffer);
+    }
+    const int wide = call(wideFunction(instruction.op), operands, DataType::kI64);
+    if (made == DataType::kI64) return valueOfComputed(result, wide);
+    if (made == DataType::kBool) return valueOfComputed(result, convert(wide, DataType::kI64, made));
+    return valueOfComputed(result, call(wrapFunction(made), {wide, wide, wide}, made));
+  }
+
+  static Value valueOfComputed(DataType type, int buffer) {
+    return isHalf(type) ? Value{type, -1, buffer} : Value{type, buffer, buffer};
+  }
+
+  PointwiseCode& code_;
+  const ops::ScalarExpr& expr_;
+  std::vector<Value> inputs_, results_;
+  std::vector<DataType> types_;
+};
+
+}  // namespace
+
+PointwiseCode::PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results,
+                             std::span<const DataType> inputs) {
+  Translation translation(*this, expr, inputs);
+  translation.run();
+  for (const int64_t result : results) outputs.push_back(translation.output(result));
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,39 @@
+// A scalar expression translated into calls of vector functions over buffers of a block: types are resolved,
+// conversions stand where they are needed.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/kernels/simd/pointwise_simd.h"
+#include "ops/scalar.h"
+
+namespace tenon::backends::cpu {
+
+// f16 and bf16 are computed in f32 and rounded where they are cast or stored; integers wrap in their own type; truth
+// values are bytes 0 and 1. An operator that has no function of its type is computed in i64 and wrapped.
+struct PointwiseCode {
+  struct Call {
+    VectorFunction function = nullptr;
+    std::array<int, 3> operands{};  // buffers
+    int result = 0;
+    bool mayOverwrite = false;  // the result may be an operand
+  };
+  struct Literal {
+    int buffer = 0;
+    double value = 0;
+  };
+  std::vector<DataType> buffers;  // inputs first, each in its own type
+  std::vector<Call> calls;
+  std::vector<Literal> literals;
+  std::vector<int> outputs;     // the buffer of each result, in its type; no two alike, none an input
+  int64_t bytesPerElement = 0;  // of all buffers
+
+  PointwiseCode() = default;
+  // `results`: the instructions whose values are wanted. Throws Unsupported for types of less than a byte or of 8-bit
+  // floats.
+  PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results, std::span<const DataType> inputs);
+};
+
+}  // namespace tenon::backends::cpu

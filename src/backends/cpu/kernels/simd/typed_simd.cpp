@@ -1,0 +1,314 @@
+// Loops of the scalar operators over integers and truth values. They are plain loops, of which the compiler makes
+// vectors for each instruction set: most are a load, an operation and a store. Highway wants its headers in this order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/typed_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/cpu/kernels/simd/typed_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace typed {
+
+// Arithmetic that wraps: unsigned of the same size.
+template <typename T, bool Integer = std::is_integral_v<T>>
+struct Wrapping {
+  using Type = std::make_unsigned_t<T>;
+};
+template <typename T>
+struct Wrapping<T, false> {
+  using Type = T;
+};
+template <typename T>
+using WrappingOf = typename Wrapping<T>::Type;
+
+#define UNARY(name, result, expression)                                         \
+  template <typename T>                                                         \
+  void name(const void* va, const void*, const void*, void* vo, size_t count) { \
+    using R [[maybe_unused]] = T;                                               \
+    using U [[maybe_unused]] = WrappingOf<T>;                                   \
+    const T* HWY_RESTRICT pa = static_cast<const T*>(va);                       \
+    result* HWY_RESTRICT out = static_cast<result*>(vo);                        \
+    for (size_t i = 0; i < count; ++i) {                                        \
+      const T a = pa[i];                                                        \
+      out[i] = static_cast<result>(expression);                                 \
+    }                                                                           \
+  }
+#define BINARY(name, result, expression)                                           \
+  template <typename T>                                                            \
+  void name(const void* va, const void* vb, const void*, void* vo, size_t count) { \
+    using R [[maybe_unused]] = T;                                                  \
+    using U [[maybe_unused]] = WrappingOf<T>;                                      \
+    const T* HWY_RESTRICT pa = static_cast<const T*>(va);                          \
+    const T* HWY_RESTRICT pb = static_cast<const T*>(vb);                          \
+    result* HWY_RESTRICT out = static_cast<result*>(vo);                           \
+    for (size_t i = 0; i < count; ++i) {                                           \
+      const T a = pa[i];                                                           \
+      const T b = pb[i];                                                           \
+      out[i] = static_cast<result>(expression);                                    \
+    }                                                                              \
+  }
+#define TERNARY(name, first, expression)                                              \
+  template <typename T>                                                               \
+  void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
+    using U [[maybe_unused]] = WrappingOf<T>;                                         \
+    const first* HWY_RESTRICT pa = static_cast<const first*>(va);                     \
+    const T* HWY_RESTRICT pb = static_cast<const T*>(vb);                             \
+    const T* HWY_RESTRICT pc = static_cast<const T*>(vc);                             \
+    T* HWY_RESTRICT out = static_cast<T*>(vo);                                        \
+    for (size_t i = 0; i < count; ++i) {                                              \
+      const first a = pa[i];                                                          \
+      const T b = pb[i];                                                              \
+      const T c = pc[i];                                                              \
+      out[i] = static_cast<T>(expression);                                            \
+    }                                                                                 \
+  }
+
+UNARY(identity, R, a)
+UNARY(absolute, R, a < 0 ? static_cast<T>(U(0) - static_cast<U>(a)) : a)
+UNARY(negative, R, U(0) - static_cast<U>(a))
+UNARY(sign, R, a > 0 ? T(1) : (a < 0 ? static_cast<T>(-1) : T(0)))
+UNARY(positive, R, a > 0 ? a : T(0))
+UNARY(isZero, uint8_t, a == 0)
+UNARY(isNan, uint8_t, a != a)
+UNARY(isInfinite, uint8_t, std::fabs(a) == T(HUGE_VALF))
+BINARY(add, R, static_cast<U>(a) + static_cast<U>(b))
+BINARY(subtract, R, static_cast<U>(a) - static_cast<U>(b))
+BINARY(multiply, R, static_cast<U>(a) * static_cast<U>(b))
+BINARY(least, R, b < a ? b : a)
+BINARY(most, R, b > a ? b : a)
+BINARY(both, uint8_t, (a != 0) & (b != 0))
+BINARY(either, uint8_t, (a != 0) | (b != 0))
+BINARY(differs, uint8_t, (a != 0) != (b != 0))
+BINARY(equal, uint8_t, a == b)
+BINARY(greater, uint8_t, a > b)
+BINARY(less, uint8_t, a < b)
+TERNARY(choose, uint8_t, a != 0 ? b : c)
+TERNARY(clip, T, a < b ? b : (a > c ? c : a))
+TERNARY(multiplyAdd, T, static_cast<U>(a) * static_cast<U>(b) + static_cast<U>(c))
+
+// Quotients towards zero and what they leave; 0 where b is 0, wrapped where a / b does not fit. Those of up to 32 bits
+// are exact in double, and vectors; those of 64 bits too where all of the operands are below 2^51.
+struct Parts {
+  template <typename T, typename F>
+  static HWY_INLINE T quotient(T a, T b) {
+    const F q = static_cast<F>(a) / static_cast<F>(b == 0 ? T(1) : b);
+    const auto whole = static_cast<std::conditional_t<sizeof(T) == 8, int64_t, int32_t>>(q);
+    using U = WrappingOf<T>;
+    const T minus = static_cast<T>(U(0) - static_cast<U>(a));
+    const bool negates = std::is_signed_v<T> && b == static_cast<T>(-1);
+    return b == 0 ? T(0) : negates ? minus : static_cast<T>(whole);
+  }
+};
+
+template <typename T>
+using RealOf = std::conditional_t<sizeof(T) == 1, float, double>;
+
+// The result of an operator from a, b, the quotient towards zero and the rest.
+struct Divide {
+  template <typename T>
+  static HWY_INLINE T of(T, T, T q, T) {
+    return q;
+  }
+};
+struct FloorDivide {
+  template <typename T>
+  static HWY_INLINE T of(T a, T b, T q, T r) {
+    return static_cast<T>(q - ((r != 0) & ((a < 0) != (b < 0)) ? 1 : 0));
+  }
+};
+struct TruncatedModulo {
+  template <typename T>
+  static HWY_INLINE T of(T, T, T, T r) {
+    return r;
+  }
+};
+struct FloorModulo {
+  template <typename T>
+  static HWY_INLINE T of(T, T b, T, T r) {
+    return static_cast<T>(r + ((r != 0) & ((r < 0) != (b < 0)) ? b : 0));
+  }
+};
+
+template <typename Result, typename T>
+HWY_INLINE void divideInReal(const T* HWY_RESTRICT pa, const T* HWY_RESTRICT pb, T* HWY_RESTRICT out, size_t count) {
+  using U = WrappingOf<T>;
+  for (size_t i = 0; i < count; ++i) {
+    const T a = pa[i];
+    const T b = pb[i];
+    const T q = Parts::quotient<T, RealOf<T>>(a, b);
+    const T r = b == 0 ? T(0) : static_cast<T>(static_cast<U>(a) - static_cast<U>(q) * static_cast<U>(b));
+    out[i] = Result::template of<T>(a, b, q, r);
+  }
+}
+
+template <typename Result>
+void divideWide(const int64_t* HWY_RESTRICT pa, const int64_t* HWY_RESTRICT pb, int64_t* HWY_RESTRICT out,
+                size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t a = pa[i];
+    const int64_t b = pb[i];
+    int64_t q = 0;
+    int64_t r = 0;
+    if (b == -1) {
+      q = static_cast<int64_t>(0 - static_cast<uint64_t>(a));
+    } else if (b != 0) {
+      q = a / b;
+      r = a % b;
+    }
+    out[i] = Result::template of<int64_t>(a, b, q, r);
+  }
+}
+
+// One bit is set beyond 51 where a magnitude reaches there; of negative numbers the complement is looked at.
+inline bool areSmall(const int64_t* HWY_RESTRICT a, size_t count) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < count; ++i) bits |= static_cast<uint64_t>(a[i] ^ (a[i] >> 63));
+  return (bits >> 51) == 0;
+}
+
+template <typename Result, typename T>
+void division(const void* va, const void* vb, const void*, void* vo, size_t count) {
+  const T* pa = static_cast<const T*>(va);
+  const T* pb = static_cast<const T*>(vb);
+  T* out = static_cast<T*>(vo);
+  if constexpr (sizeof(T) == 8) {
+    // Without conversions between i64 and double (AVX-512 has them) the divider for integers is as fast.
+    if (HWY_TARGET > HWY_AVX3 || !areSmall(pa, count) || !areSmall(pb, count))
+      return divideWide<Result>(pa, pb, out, count);
+  }
+  divideInReal<Result>(pa, pb, out, count);
+}
+
+#undef UNARY
+#undef BINARY
+#undef TERNARY
+
+template <typename T>
+VectorFunction findTruth(ops::ScalarOp op) {
+  using ops::ScalarOp;
+  switch (op) {
+    case ScalarOp::k_not: return isZero<T>;
+    case ScalarOp::k_and: return both<T>;
+    case ScalarOp::k_or: return either<T>;
+    case ScalarOp::k_xor: return differs<T>;
+    case ScalarOp::k_equal: return equal<T>;
+    case ScalarOp::k_greater: return greater<T>;
+    case ScalarOp::k_less: return less<T>;
+    case ScalarOp::k_select: return choose<T>;
+    default: return nullptr;
+  }
+}
+
+template <typename T>
+VectorFunction findInteger(ops::ScalarOp op) {
+  using ops::ScalarOp;
+  switch (op) {
+    case ScalarOp::k_identity: return identity<T>;
+    case ScalarOp::k_abs: return absolute<T>;
+    case ScalarOp::k_neg: return negative<T>;
+    case ScalarOp::k_sign: return sign<T>;
+    case ScalarOp::k_relu: return positive<T>;
+    case ScalarOp::k_clip: return clip<T>;
+    case ScalarOp::k_add: return add<T>;
+    case ScalarOp::k_sub: return subtract<T>;
+    case ScalarOp::k_mul: return multiply<T>;
+    case ScalarOp::k_div: return division<Divide, T>;
+    case ScalarOp::k_floor_div: return division<FloorDivide, T>;
+    case ScalarOp::k_mod: return division<FloorModulo, T>;
+    case ScalarOp::k_fmod: return division<TruncatedModulo, T>;
+    case ScalarOp::k_min: return least<T>;
+    case ScalarOp::k_max: return most<T>;
+    case ScalarOp::k_fma: return multiplyAdd<T>;
+    default: return findTruth<T>(op);
+  }
+}
+
+// Truth values are bytes 0 and 1; what leaves them so.
+VectorFunction findBool(ops::ScalarOp op) {
+  using ops::ScalarOp;
+  switch (op) {
+    case ScalarOp::k_identity: return identity<uint8_t>;
+    case ScalarOp::k_mul:
+    case ScalarOp::k_min: return least<uint8_t>;
+    case ScalarOp::k_max: return most<uint8_t>;
+    default: return findTruth<uint8_t>(op);
+  }
+}
+
+VectorFunction findFloat(ops::ScalarOp op) {
+  if (op == ops::ScalarOp::k_isnan) return isNan<float>;
+  if (op == ops::ScalarOp::k_isinf) return isInfinite<float>;
+  return findTruth<float>(op);
+}
+
+}  // namespace typed
+
+VectorFunction findTyped(ops::ScalarOp op, DataType type) {
+  switch (type) {
+    case DataType::kF32: return typed::findFloat(op);
+    case DataType::kI64: return typed::findInteger<int64_t>(op);
+    case DataType::kI32: return typed::findInteger<int32_t>(op);
+    case DataType::kI8: return typed::findInteger<int8_t>(op);
+    case DataType::kU8: return typed::findInteger<uint8_t>(op);
+    case DataType::kBool: return typed::findBool(op);
+    default: return nullptr;
+  }
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <array>
+#include <utility>
+
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(findTyped);
+
+template <size_t Op>
+void wideLoop(const void* va, const void* vb, const void* vc, void* vo, size_t count) {
+  const auto op = static_cast<ops::ScalarOp>(Op);
+  const int arity = ops::row(op).arity;
+  const auto* a = static_cast<const int64_t*>(va);
+  const auto* b = arity > 1 ? static_cast<const int64_t*>(vb) : a;
+  const auto* c = arity > 2 ? static_cast<const int64_t*>(vc) : a;
+  for (size_t i = 0; i < count; ++i) static_cast<int64_t*>(vo)[i] = ops::evaluateScalar(op, a[i], b[i], c[i]);
+}
+
+template <size_t... Ops>
+constexpr std::array<VectorFunction, sizeof...(Ops)> wideLoops(std::index_sequence<Ops...>) {
+  return {wideLoop<Ops>...};
+}
+
+constexpr size_t kCount = 0
+#define ROW(name, arity, result, expression) +1
+#include "ops/pointwise.table"
+#undef ROW
+    ;
+
+}  // namespace
+
+VectorFunction typedFunction(ops::ScalarOp op, DataType type) {
+  if (const auto found = TENON_SIMD_BEST(findTyped)(op, type)) return found;
+  const bool isTruth = ops::row(op).result == ops::ScalarResult::kBool;
+  return type == DataType::kF32 && !isTruth ? vectorFunction(op) : nullptr;
+}
+
+VectorFunction wideFunction(ops::ScalarOp op) {
+  static constexpr auto kLoops = wideLoops(std::make_index_sequence<kCount>());
+  return kLoops[static_cast<size_t>(op)];
+}
+
+}  // namespace tenon::backends::cpu
+#endif
