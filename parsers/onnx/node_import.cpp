@@ -103,7 +103,8 @@ void NodeImport::check(const pb::NodeProto& proto, Scope& scope) {
     }
     const FunctionFacts* function = functions_.find(proto);
     if (function == nullptr) {
-      fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, readAsOpset(opset)));
+      fail(FaultKind::kUnsupportedNode,
+           whyUnsupported(proto, readAsOpset(opset)) + nearPlugins(environment_.network, node));
     }
     checkFunction(*function, node, scope);
   } catch (const ParseError& error) {
@@ -210,7 +211,7 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
   }
   const FunctionFacts* function = functions_.find(proto);
   if (function == nullptr) {
-    fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, opset));
+    fail(FaultKind::kUnsupportedNode, whyUnsupported(proto, opset) + nearPlugins(environment_.network, node));
   }
   // Calls from graphs within nodes were not counted before.
   const auto& open = scope.functions;

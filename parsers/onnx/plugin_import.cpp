@@ -1,7 +1,12 @@
 // Builds a plugin layer from a node: attributes become fields by name, inputs become inputs.
 #include "plugin_import.h"
 
+#include <fmt/ranges.h>
+
 #include <deque>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string_view>
 
 namespace tenon::parsers::onnx {
@@ -10,6 +15,63 @@ namespace {
 using nvinfer1::PluginField;
 using nvinfer1::PluginFieldType;
 
+// Which inputs of a node are shape inputs of its plugin: values instead of tensors.
+constexpr std::string_view kShapeInputs = "tensorrt_plugin_shape_input_indices";
+
+std::set<int64_t> shapeInputsOf(const OnnxNode& node) {
+  std::set<int64_t> result;
+  for (const pb::AttributeProto& own : node.proto().attribute()) {
+    const pb::AttributeProto* attribute = node.resolve(own);
+    if (attribute == nullptr || own.name() != kShapeInputs) {
+      continue;
+    }
+    for (const int64_t index : attribute->ints()) {
+      if (index < 0 || index >= static_cast<int64_t>(node.inputCount())) {
+        fail(FaultKind::kInvalidNode, fmt::format("attribute '{}' names input {}; the node has {} inputs", kShapeInputs,
+                                                  index, node.inputCount()));
+      }
+      result.insert(index);
+    }
+  }
+  return result;
+}
+
+struct PluginName {
+  std::string name, version, space;
+};
+
+PluginName identityOf(nvinfer1::IPluginCreatorInterface& creator) {
+  const auto text = [](const char* value) { return std::string(value != nullptr ? value : ""); };
+  const auto of = [&](auto& known) {
+    return PluginName{text(known.getPluginName()), text(known.getPluginVersion()), text(known.getPluginNamespace())};
+  };
+  const std::string_view kind = creator.getInterfaceInfo().kind;
+  if (kind == "PLUGIN CREATOR_V1") {
+    return of(static_cast<nvinfer1::IPluginCreator&>(creator));
+  }
+  return kind == "PLUGIN CREATOR_V3ONE" ? of(static_cast<nvinfer1::IPluginCreatorV3One&>(creator)) : PluginName{};
+}
+
+// Whether two names agree but for case, '_' and '-', or one holds the other.
+bool differInLittle(const std::string& a, const std::string& b) {
+  const auto plain = [](const std::string& name) {
+    std::string result;
+    for (const char c : name) {
+      if (c != '_' && c != '-') {
+        result += static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+      }
+    }
+    return result;
+  };
+  constexpr size_t kLeast = 4;  // characters; shorter names are in many
+  const std::string x = plain(a);
+  const std::string y = plain(b);
+  const auto holds = [](const std::string& one, const std::string& other) {
+    return other.size() >= kLeast && one.find(other) != std::string::npos;
+  };
+  return !x.empty() && (x == y || holds(x, y) || holds(y, x));
+}
+
 // The fields of one creation, with the memory they point to.
 struct Fields {
   std::deque<std::string> texts;
@@ -17,6 +79,21 @@ struct Fields {
   std::deque<float> reals;
   std::vector<PluginField> list;
 };
+
+// Of the elements of a tensor; none where plugins have no such field.
+std::optional<PluginFieldType> fieldTypeOf(DataType type) {
+  switch (type) {
+    case DataType::kFLOAT: return PluginFieldType::kFLOAT32;
+    case DataType::kHALF: return PluginFieldType::kFLOAT16;
+    case DataType::kBF16: return PluginFieldType::kBF16;
+    case DataType::kFP8: return PluginFieldType::kFP8;
+    case DataType::kINT64: return PluginFieldType::kINT64;
+    case DataType::kINT32: return PluginFieldType::kINT32;
+    case DataType::kINT8: return PluginFieldType::kINT8;
+    case DataType::kINT4: return PluginFieldType::kINT4;
+    default: return std::nullopt;
+  }
+}
 
 void addField(Fields& fields, const OnnxNode& node, const pb::AttributeProto& attribute, const std::string& name) {
   const char* key = fields.texts.emplace_back(name).c_str();
@@ -46,17 +123,11 @@ void addField(Fields& fields, const OnnxNode& node, const pb::AttributeProto& at
     }
     case 4: {
       const WeightBytes& tensor = node.loader().load(attribute.t(), "");
-      const bool real = tensor.type == DataType::kFLOAT;
-      const bool half = tensor.type == DataType::kHALF;
-      const bool integer = tensor.type == DataType::kINT32;
-      const auto type = real      ? PluginFieldType::kFLOAT32
-                        : half    ? PluginFieldType::kFLOAT16
-                        : integer ? PluginFieldType::kINT32
-                                  : PluginFieldType::kINT64;
-      if (!real && !half && !integer && tensor.type != DataType::kINT64) {
+      const auto type = fieldTypeOf(tensor.type);
+      if (!type) {
         break;
       }
-      fields.list.emplace_back(key, tensor.data, type, static_cast<int32_t>(tensor.count()));
+      fields.list.emplace_back(key, tensor.data, *type, static_cast<int32_t>(tensor.count()));
       return;
     }
     default: break;
@@ -80,35 +151,71 @@ nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinitio
   return creator;
 }
 
+std::string nearPlugins(nvinfer1::INetworkDefinition& network, const OnnxNode& node) {
+  int32_t count = 0;
+  auto* const* creators = network.getBuilder().getPluginRegistry().getAllCreators(&count);
+  std::vector<std::string> same;
+  std::vector<std::string> like;
+  for (int32_t i = 0; i < count; ++i) {
+    const auto one = identityOf(*creators[i]);
+    const auto text = fmt::format("'{}' version '{}' namespace '{}'", one.name, one.version, one.space);
+    if (one.name == node.type()) {
+      same.push_back(text);
+    } else if (differInLittle(one.name, node.type())) {
+      like.push_back(text);
+    }
+  }
+  if (same.empty() && like.empty()) {
+    return {};
+  }
+  return fmt::format(
+      ". Asked for version '{}' namespace '{}' of plugins; registered {} {}", node.text("plugin_version", "1"),
+      node.text("plugin_namespace", ""),
+      same.empty() ? "under names like it:" : "under that name:", fmt::join(same.empty() ? like : same, ", "));
+}
+
 ParsedValues importPlugin(OnnxNode& node, nvinfer1::IPluginCreatorInterface& creator) {
   Fields fields;
   for (const pb::AttributeProto& own : node.proto().attribute()) {
     const pb::AttributeProto* attribute = node.resolve(own);
-    if (attribute != nullptr && own.name() != "plugin_version" && own.name() != "plugin_namespace") {
+    if (attribute != nullptr && own.name() != "plugin_version" && own.name() != "plugin_namespace" &&
+        own.name() != kShapeInputs) {
       addField(fields, node, *attribute, own.name());
     }
   }
   nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.list.size()), fields.list.data()};
+  const std::set<int64_t> shapeIndices = shapeInputsOf(node);
   std::vector<nvinfer1::ITensor*> inputs;
+  std::vector<nvinfer1::ITensor*> shapeInputs;
   for (size_t i = 0; i < node.inputCount(); ++i) {
     if (node.hasInput(i)) {
-      inputs.push_back(&node.tensor(i));
+      (shapeIndices.contains(static_cast<int64_t>(i)) ? shapeInputs : inputs).push_back(&node.tensor(i));
     }
   }
+  const auto inputCount = static_cast<int32_t>(inputs.size());
   const std::string name = node.qualified(node.proto().name());
   const std::string_view kind = creator.getInterfaceInfo().kind;
   auto& network = node.writer().network();
   nvinfer1::ILayer* layer = nullptr;
+  // The network keeps a copy of the plugin.
   if (kind == "PLUGIN CREATOR_V1") {
+    if (!shapeIndices.empty()) {
+      fail(FaultKind::kInvalidNode,
+           fmt::format("attribute '{}' is for plugins of the interface IPluginV3; the creator of '{}' makes older ones",
+                       kShapeInputs, node.type()));
+    }
     auto* plugin = static_cast<nvinfer1::IPluginCreator&>(creator).createPlugin(name.c_str(), &collection);
-    layer =
-        plugin == nullptr ? nullptr : network.addPluginV2(inputs.data(), static_cast<int32_t>(inputs.size()), *plugin);
+    if (plugin != nullptr) {
+      layer = network.addPluginV2(inputs.data(), inputCount, *plugin);
+      plugin->destroy();
+    }
   } else if (kind == "PLUGIN CREATOR_V3ONE") {
-    auto* plugin = static_cast<nvinfer1::IPluginCreatorV3One&>(creator).createPlugin(name.c_str(), &collection,
-                                                                                     nvinfer1::TensorRTPhase::kBUILD);
-    layer = plugin == nullptr
-                ? nullptr
-                : network.addPluginV3(inputs.data(), static_cast<int32_t>(inputs.size()), nullptr, 0, *plugin);
+    const std::unique_ptr<nvinfer1::IPluginV3> plugin(static_cast<nvinfer1::IPluginCreatorV3One&>(creator).createPlugin(
+        name.c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD));
+    if (plugin != nullptr) {
+      layer = network.addPluginV3(inputs.data(), inputCount, shapeInputs.data(),
+                                  static_cast<int32_t>(shapeInputs.size()), *plugin);
+    }
   } else {
     fail(FaultKind::kUnsupportedNode, fmt::format("the plugin creator of '{}' has interface '{}'; expected PLUGIN "
                                                   "CREATOR_V1 or PLUGIN CREATOR_V3ONE",

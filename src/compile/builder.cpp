@@ -19,6 +19,7 @@
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "core/version.h"
+#include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 #include "passes/pipeline.h"
 #include "runtime/branching.h"
@@ -144,6 +145,7 @@ void checkChoices(const graph::Graph& graph, const Assignment& assignment, const
   for (const auto id : graph.order()) {
     if (assignment.isView[id]) continue;
     const auto& node = graph.node(id);
+    if (node.op.as<ops::Plugin>() != nullptr) continue;  // there is no reference
     const auto& choice = assignment.choice[id];
     const auto problem = makeProblem(graph, node, symbols);
     const auto key = choice.candidate.text() + "|" + problem.text();

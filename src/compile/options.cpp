@@ -11,6 +11,7 @@
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "ops/op/matmul.h"
+#include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 #include "runtime/configure.h"
 
@@ -146,7 +147,8 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   std::erase_if(proposals.list,
                 [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
   for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
-  if (!blocks)
+  const bool isPlugin = problem.op.as<ops::Plugin>() != nullptr;  // which may take nothing but blocks
+  if (!blocks && !isPlugin)
     std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
   if (runs(problem) && measures(proposals)) {
     time(problem, proposals);
@@ -177,7 +179,8 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
     }
   }
   std::vector<const Option*> usable;
-  for (const auto& [option, tactic, key, failure] : proposals.list) {
+  for (const auto& proposal : proposals.list) {
+    const auto& option = proposal.option;
     if (option.workspaceBytes > options_.workspaceLimit) {
       refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(),
                               option.workspaceBytes, options_.workspaceLimit);
@@ -266,7 +269,7 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
       option.seconds = *seconds;
       if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
-      checkUser(!options_.errorOnTimingCacheMiss,
+      checkUser(!options_.errorOnTimingCacheMiss || !proposal.remembered,
                 "the timing cache has no entry for '{}', and BuilderFlag::kERROR_ON_TIMING_CACHE_MISS is set",
                 proposal.key);
       if (options_.maxTactics >= 0 && timed >= std::max(1, options_.maxTactics)) {
@@ -342,7 +345,7 @@ bool OptionSource::remember(Proposal& proposal, const Measurement& measurement) 
   option.workspaceBytes = measurement.workspaceBytes;
   option.seconds = measurement.lasting ? kNever : measurement.seconds;
   const bool isTime = option.seconds < std::numeric_limits<double>::infinity();
-  if (isTime) {
+  if (isTime && proposal.remembered) {
     cache_.insert(proposal.key, std::min(option.seconds, cache_.find(proposal.key).value_or(option.seconds)));
   }
   option.seconds = cache_.find(proposal.key).value_or(option.seconds);
@@ -365,7 +368,7 @@ void OptionSource::finish(std::span<const std::pair<Problem, Option*>> chosen) {
   for (const auto& [text, group] : alike) groups.push_back(&group);
   const auto make = [&](size_t g) {
     const auto& [problem, option] = chosen[groups[g]->front()];
-    Proposal proposal{*option, tactics.at(option->candidate.tactic), "", ""};
+    Proposal proposal{*option, tactics.at(option->candidate.tactic), "", "", true};
     makeReady(problem, proposal);
     if (!proposal.failure.empty())
       throw Unsupported("{} was chosen, but cannot be prepared: {}", option->candidate.text(), proposal.failure);

@@ -93,7 +93,6 @@ def test_standard_plugins_are_registered():
     assert names, "the plugin library registers nothing"
 
 
-@unsupported("plugin layers")
 def test_python_plugin_runs():
     registry().register_creator(ShiftCreator(), "")
     plugin = Shift(2.5)
@@ -154,7 +153,6 @@ class OldShiftCreator(trt.IPluginCreator):
         return OldShift(float(np.frombuffer(data, np.float32)[0]))
 
 
-@unsupported("plugin layers")
 def test_old_python_plugin_runs():
     registry().register_creator(OldShiftCreator(), "")
     plugin = OldShift(-1.5)

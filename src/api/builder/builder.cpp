@@ -8,6 +8,8 @@
 #include "api/builder/timing_cache.h"
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
+#include "api/plugin/adapters/live_plugin.h"
+#include "api/plugin/plugin_host.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/engine.h"
 #include "compile/builder.h"
@@ -191,6 +193,25 @@ void Builder::reset() noexcept {
   reporter_.setRecorder(nullptr);
 }
 
+namespace {
+
+// Plugin layers of the graph learn what shapes the build is for. They live as long as the result.
+std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(
+    const graph::Graph& graph, const std::vector<std::map<std::string, plan::InputRange>>& profiles) {
+  std::vector<std::shared_ptr<ops::PluginObject>> result;
+  for (const auto id : graph.order()) {
+    const auto* plugin = graph.node(id).op.as<ops::Plugin>();
+    if (plugin == nullptr) continue;
+    std::vector<tenon::compile::ProfileSymbols> symbols;
+    for (const auto& profile : profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
+    dynamic_cast<LivePlugin&>(*plugin->object).setProfiles(std::move(symbols));
+    result.push_back(plugin->object);
+  }
+  return result;
+}
+
+}  // namespace
+
 nv::IPluginRegistry& Builder::getPluginRegistry() noexcept { return processRegistry(); }
 
 plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& config) {
@@ -226,7 +247,10 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
     progress = std::make_unique<MonitoredProgress>(*monitor);
     build.progress = progress.get();
   }
+  installPluginHost();
+  const auto plugins = preparePlugins(graph, build.profiles);
   plan::Plan plan = tenon::compile::build(std::move(graph), build);
+  sealPlugins(plan);
   plan.apiVersion = static_cast<int32_t>(NV_TENSORRT_VERSION);
   return plan;
 }

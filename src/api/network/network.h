@@ -186,6 +186,9 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   template <typename I, typename Configure>
   I* add(const char* call, nv::LayerType type, std::initializer_list<nv::ITensor*> inputs,
          Configure&& configure) noexcept;
+  template <typename I, typename P>
+  I* addPlugin(const char* call, nv::LayerType type, std::span<nv::ITensor* const> inputs,
+               std::span<nv::ITensor* const> shapeInputs, P& plugin) noexcept;
   LayerBase& create(nv::LayerType type, std::span<nv::ITensor* const> inputs);
   std::string nextLayerName(nv::LayerType type) const;
   LayerBase& attach(std::unique_ptr<LayerBase> layer, std::span<Tensor* const> inputs);

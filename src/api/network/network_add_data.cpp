@@ -152,17 +152,6 @@ nv::IConcatenationLayer* Network::addConcatenation(nv::ITensor* const* inputs, i
       });
 }
 
-nv::IPluginV2Layer* Network::addPluginV2(nv::ITensor* const*, int32_t, nv::IPluginV2&) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addPluginV2", static_cast<nv::IPluginV2Layer*>(nullptr),
-                 []() -> nv::IPluginV2Layer* { notSupported("INetworkDefinition::addPluginV2"); });
-}
-
-nv::IPluginV3Layer* Network::addPluginV3(nv::ITensor* const*, int32_t, nv::ITensor* const*, int32_t,
-                                         nv::IPluginV3&) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addPluginV3", static_cast<nv::IPluginV3Layer*>(nullptr),
-                 []() -> nv::IPluginV3Layer* { notSupported("INetworkDefinition::addPluginV3"); });
-}
-
 nv::ILoop* Network::addLoop() noexcept {
   return guarded(reporter_, "INetworkDefinition::addLoop", static_cast<nv::ILoop*>(nullptr), [&] {
     nv::ILoop* loop = nullptr;

@@ -28,6 +28,14 @@ class ProcessLoggerFinder final : public nv::ILoggerFinder {
   nv::ILogger* findLogger() override { return processLogger(); }
 };
 
+// The namespace that a creator of a library names itself.
+const char* ownNamespace(nv::IPluginCreatorInterface& creator) {
+  const std::string_view kind = orEmpty(creator.getInterfaceInfo().kind);
+  if (kind == kOldKind) return static_cast<nv::IPluginCreator&>(creator).getPluginNamespace();
+  if (kind == kNewKind) return static_cast<nv::IPluginCreatorV3One&>(creator).getPluginNamespace();
+  return kind == kQuickKind ? static_cast<nv::IPluginCreatorV3Quick&>(creator).getPluginNamespace() : "";
+}
+
 struct CloseLibrary {
   void operator()(void* handle) const noexcept { dlclose(handle); }
 };
@@ -151,6 +159,13 @@ nv::IPluginCreator* PluginRegistry::getPluginCreator(const char* name, const cha
   return static_cast<nv::IPluginCreator*>(creator);
 }
 
+std::vector<PluginRegistry::Identity> PluginRegistry::identities() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Identity> result;
+  for (const Row& row : rows_) result.push_back({row.name, row.version, row.space});
+  return result;
+}
+
 void PluginRegistry::setErrorRecorder(nv::IErrorRecorder* recorder) noexcept {
   const std::lock_guard lock(mutex_);
   if (recorder == recorder_) return;
@@ -190,10 +205,10 @@ nv::IPluginRegistry::PluginLibraryHandle PluginRegistry::loadLibrary(const char*
     try {
       int32_t count = 0;
       const auto* list = creators != nullptr ? creators(count) : nullptr;
-      for (int32_t i = 0; list != nullptr && i < count; ++i) add(describe(*list[i], ""));
+      for (int32_t i = 0; list != nullptr && i < count; ++i) add(describe(*list[i], ownNamespace(*list[i])));
       count = 0;
       const auto* oldList = oldCreators != nullptr ? oldCreators(count) : nullptr;
-      for (int32_t i = 0; oldList != nullptr && i < count; ++i) add(describe(*oldList[i], ""));
+      for (int32_t i = 0; oldList != nullptr && i < count; ++i) add(describe(*oldList[i], ownNamespace(*oldList[i])));
     } catch (...) {
       std::erase_if(rows_, [&](const Row& row) { return row.library == loading_; });
       refreshLists();

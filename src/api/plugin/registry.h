@@ -37,6 +37,11 @@ class PluginRegistry final : public nv::IPluginRegistry {
   int32_t releasePluginResource(const char* key) noexcept override;
   nv::IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* numCreators) noexcept override;
 
+  struct Identity {
+    std::string name, version, space;
+  };
+  std::vector<Identity> identities() const;  // of all creators
+
  private:
   struct Row {
     std::string name, version, space;

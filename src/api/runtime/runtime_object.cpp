@@ -2,6 +2,7 @@
 #include "api/runtime/runtime_object.h"
 
 #include "api/builder/device_choice.h"
+#include "api/plugin/plugin_host.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/adapters.h"
 #include "api/runtime/engine.h"
@@ -12,6 +13,7 @@ template <typename Load>
 nv::ICudaEngine* Runtime::load(Load&& load) {
   auto loaded = std::make_shared<LoadedEngine>();
   if (allocator_ != nullptr) loaded->allocator = std::make_unique<GpuAllocatorAdapter>(*allocator_);
+  installPluginHost();
   runtime::LoadOptions options;
   options.hostCodeAllowed = hostCodeAllowed_;
   options.device = demandedDevice();

@@ -148,6 +148,8 @@ class GraphRecording final : public runtime::Recording {
   CUgraphExec executable_ = nullptr;
 };
 
+thread_local bool recording = false;  // what `work` of CudaDevice::record() launches
+
 class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
@@ -205,19 +207,21 @@ class CudaDevice final : public runtime::Device,
     const Stream stream;
     if (driver().streamBeginCapture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS) return nullptr;
     bool complete = true;
+    recording = true;
     try {
       work(argument, stream.get());
     } catch (const Error&) {
       complete = false;  // something that no graph can hold
     }
+    recording = false;
     CUgraph graph = nullptr;
     complete = driver().streamEndCapture(stream.get(), &graph) == CUDA_SUCCESS && complete && graph != nullptr;
-    std::unique_ptr<GraphRecording> recording(static_cast<GraphRecording*>(reuse.release()));
-    if (complete && recording == nullptr) recording = std::make_unique<GraphRecording>();
-    complete = complete && recording->set(graph);
+    std::unique_ptr<GraphRecording> result(static_cast<GraphRecording*>(reuse.release()));
+    if (complete && result == nullptr) result = std::make_unique<GraphRecording>();
+    complete = complete && result->set(graph);
     if (graph != nullptr) driver().graphDestroy(graph);
     if (!complete) return nullptr;
-    return recording;
+    return result;
   }
   std::unique_ptr<runtime::StreamSet> makeStreams(size_t streams, size_t events) override {
     makeCurrent();
@@ -234,12 +238,12 @@ class CudaDevice final : public runtime::Device,
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
     makeCurrent();
     static auto* const kStream = new Stream;
-    const auto recording = record(work, argument, nullptr);
+    const auto recorded = record(work, argument, nullptr);
     const Event start;
     const Event stop;
     check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
-    if (recording != nullptr) {
-      recording->replay(kStream->get());
+    if (recorded != nullptr) {
+      recorded->replay(kStream->get());
     } else {
       work(argument, kStream->get());
     }
@@ -268,5 +272,7 @@ void makeCurrent() {
 }
 
 int computeCapability() { return gpu().capability; }
+
+bool isRecording() noexcept { return recording; }
 
 }  // namespace tenon::backends::cuda

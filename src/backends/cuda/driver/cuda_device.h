@@ -17,4 +17,7 @@ void makeCurrent();
 // Compute capability, for example 90, and the NVRTC architecture option for it, for example "sm_90".
 int computeCapability();
 
+// Whether the calling thread is recording launches into a graph of ours, as replays and measurements do.
+bool isRecording() noexcept;
+
 }  // namespace tenon::backends::cuda

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/tactics/tactic.h"
+#include "ops/op/plugin.h"
 
 namespace tenon::backends {
 namespace {
@@ -14,7 +15,9 @@ class EvaluateTactic final : public compile::Tactic {
  public:
   std::string_view name() const override { return "ref.evaluate"; }
   int version() const override { return 1; }
-  Support supports(const Problem&) const override { return compile::yes(); }
+  Support supports(const Problem& problem) const override {
+    return problem.op.as<ops::Plugin>() != nullptr ? compile::no("a plugin has no reference") : compile::yes();
+  }
 
   std::vector<Candidate> candidates(const Problem& problem) const override {
     return {compile::rowMajor(name(), problem)};

@@ -1,5 +1,6 @@
 // The fallback for every problem: the operator's reference on the host, between copies.
 #include "backends/cuda/tactics/tactic_util.h"
+#include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 
 namespace tenon::backends::cuda {
@@ -10,6 +11,7 @@ class HostTactic final : public compile::Tactic {
   std::string_view name() const override { return "cuda.host_evaluate"; }
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
+    if (problem.op.as<ops::Plugin>() != nullptr) return compile::no("a plugin has no reference");
     return problem.op.as<ops::Reformat>() != nullptr
                ? compile::no("the reference implementation supports only linear layouts")
                : compile::yes();

@@ -1,0 +1,150 @@
+// A plugin layer as one node of the graph.
+#include <algorithm>
+
+#include "api/network/lower_context.h"
+#include "api/network/network.h"
+#include "api/network/plugin_layer.h"
+#include "api/plugin/adapters/format_search.h"
+#include "api/plugin/adapters/live_plugin.h"
+
+namespace tenon::api {
+namespace {
+
+std::vector<nv::DataType> toApi(const std::vector<DataType>& types) {
+  std::vector<nv::DataType> result;
+  for (const DataType type : types) result.push_back(api::toApi(type));
+  return result;
+}
+
+bool isWide(DataType type) { return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16; }
+
+std::vector<DataType> replaced(std::vector<DataType> types, DataType by) {
+  for (DataType& type : types) {
+    if (isWide(type)) type = by;
+  }
+  return types;
+}
+
+// Questions about one layer.
+class Lowering {
+ public:
+  Lowering(PluginAdapter& plugin, std::vector<Shape> inputs, std::vector<Shape> values)
+      : plugin_(plugin), inputs_(std::move(inputs)), outputs_(plugin.outputShapes(inputs_, values)) {}
+
+  const std::vector<Shape>& outputs() const noexcept { return outputs_; }
+
+  std::vector<DataType> outputTypes(const std::vector<DataType>& inputs) const {
+    std::vector<DataType> result;
+    for (const auto type : plugin_.outputTypes(toApi(inputs))) result.push_back(fromApi(type));
+    return result;
+  }
+
+  // Whether the plugin takes operands of these types in some formats.
+  bool takes(const std::vector<DataType>& inputs) const {
+    PluginDescs operands;
+    std::vector<Shape> shapes = inputs_;
+    shapes.insert(shapes.end(), outputs_.begin(), outputs_.end());
+    auto types = inputs;
+    for (const DataType type : outputTypes(inputs)) types.push_back(type);
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto dims = api::toApi(shapes[i]);
+      operands.push_back({describe(types[i], Layout::kLinear, dims), dims, dims, dims});
+    }
+    return !findCombinations(plugin_, operands, shapes, static_cast<int>(inputs.size()), 1).found.empty();
+  }
+
+ private:
+  PluginAdapter& plugin_;
+  const std::vector<Shape> inputs_;
+  const std::vector<Shape> outputs_;
+};
+
+// The types that a weakly typed network gives the plugin: its own, else with all floating ones alike. What it takes in
+// no type stays; the build lists what it refused.
+std::vector<DataType> chooseTypes(const Lowering& lowering, const std::vector<DataType>& types) {
+  if (!std::any_of(types.begin(), types.end(), isWide) || lowering.takes(types)) return types;
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    auto other = replaced(types, type);
+    if (other != types && lowering.takes(other)) return other;
+  }
+  return types;
+}
+
+// The half types in which the plugin computes the same with every f32 operand replaced.
+std::vector<DataType> halvesOf(const Lowering& lowering, const std::vector<DataType>& inputs,
+                               const std::vector<DataType>& outputs) {
+  std::vector<DataType> result;
+  const auto inHalf = [](std::vector<DataType> types, DataType half) {
+    std::replace(types.begin(), types.end(), DataType::kF32, half);
+    return types;
+  };
+  for (const DataType half : {DataType::kF16, DataType::kBF16}) {
+    const auto other = inHalf(inputs, half);
+    if (other == inputs || !lowering.takes(other)) continue;
+    if (lowering.outputTypes(other) == inHalf(outputs, half)) result.push_back(half);
+  }
+  return result;
+}
+
+int64_t indexOf(const LayerBase& layer) {
+  const auto& layers = layer.network().layers();
+  const auto found =
+      std::find_if(layers.begin(), layers.end(), [&](const auto& other) { return other.get() == &layer; });
+  return found - layers.begin();
+}
+
+void putShapes(const std::vector<Shape>& shapes, std::vector<int64_t>& ranks, std::vector<Extent>& extents) {
+  for (const auto& shape : shapes) {
+    ranks.push_back(static_cast<int64_t>(shape.size()));
+    extents.insert(extents.end(), shape.begin(), shape.end());
+  }
+}
+
+}  // namespace
+
+std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& context,
+                                        const std::shared_ptr<SharedPlugin>& plugin, int inputs) {
+  const std::lock_guard lock(plugin->mutex);
+  PluginAdapter& adapter = *plugin->adapter;
+  std::vector<graph::ValueId> operands;
+  std::vector<Shape> shapes, values;
+  ops::Plugin op;
+  for (size_t i = 0; i < context.inputCount(); ++i) {
+    if (i < static_cast<size_t>(inputs)) {
+      operands.push_back(context.input(i));
+      shapes.push_back(context.shape(operands.back()));
+      op.inputTypes.push_back(context.type(operands.back()).dtype);
+    } else {
+      values.push_back(context.contents(i, "shape input"));
+      context.check(values.back().size() <= kMaxRank, "the shape input {} has {} elements; expected at most {}", i,
+                    values.back().size(), kMaxRank);
+    }
+  }
+  try {
+    const Lowering lowering(adapter, shapes, values);
+    if (!context.stronglyTyped()) {
+      op.inputTypes = chooseTypes(lowering, op.inputTypes);
+      for (size_t i = 0; i < operands.size(); ++i) operands[i] = context.cast(operands[i], op.inputTypes[i]);
+    }
+    op.outputTypes = lowering.outputTypes(op.inputTypes);
+    if (!context.stronglyTyped()) op.halves = halvesOf(lowering, op.inputTypes, op.outputTypes);
+    putShapes(shapes, op.inputRanks, op.inputExtents);
+    putShapes(lowering.outputs(), op.outputRanks, op.outputExtents);
+    const auto& identity = adapter.identity();
+    op.interfaceName = identity.interfaceName;
+    op.type = identity.type;
+    op.version = identity.version;
+    op.space = identity.space;
+    op.timing = adapter.timingId();
+  } catch (const UserError& error) {
+    context.fail("{}", error.what());
+  } catch (const Unsupported& error) {
+    throw Unsupported("{}: {}", layer.name(), error.what());
+  }
+  op.layer = layer.name();
+  op.index = indexOf(layer);
+  op.object = LivePlugin::make(plugin, op);
+  return context.addMany(std::move(op), std::move(operands));
+}
+
+}  // namespace tenon::api

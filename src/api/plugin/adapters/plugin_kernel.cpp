@@ -1,0 +1,146 @@
+// Calls of a plugin at run time, in TensorRT's order: initialize with the engine, attach with the context, shapes,
+// enqueue.
+#include "api/plugin/adapters/plugin_kernel.h"
+
+#include "api/common/convert.h"
+
+namespace tenon::api {
+namespace {
+
+// What a plugin may allocate from: the memory of its device.
+class DeviceAllocator final : public nv::IGpuAllocator {
+ public:
+  explicit DeviceAllocator(runtime::Device& device) : device_(device) {}
+  void* allocate(uint64_t size, uint64_t alignment, nv::AllocatorFlags) noexcept override {
+    if (size == 0) return nullptr;
+    try {
+      return device_.allocate(size, std::max<uint64_t>(alignment, alignof(std::max_align_t)));
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+  bool deallocate(void* memory) noexcept override {
+    device_.free(memory);
+    return true;
+  }
+
+ private:
+  runtime::Device& device_;
+};
+
+class ResourceContext final : public nv::IPluginResourceContext {
+ public:
+  explicit ResourceContext(runtime::Device& device) : allocator_(device) {}
+  nv::IGpuAllocator* getGpuAllocator() const noexcept override { return &allocator_; }
+  nv::IErrorRecorder* getErrorRecorder() const noexcept override { return nullptr; }
+
+ private:
+  mutable DeviceAllocator allocator_;
+};
+
+struct Shared {
+  std::unique_ptr<PluginAdapter> adapter;
+  ops::Plugin op;
+  PluginParameters parameters;
+  std::mutex mutex;  // contexts are made on any thread
+};
+
+template <typename Body>
+auto ofLayer(const Shared& shared, Body&& body) {
+  try {
+    return body();
+  } catch (const UserError& error) {
+    throw UserError("layer '{}': {}", shared.op.layer, error.what());
+  }
+}
+
+class Instance final : public runtime::KernelInstance {
+ public:
+  Instance(Shared& shared, runtime::Device& device) : shared_(shared), context_(device) {
+    const std::lock_guard lock(shared_.mutex);
+    ofLayer(shared_, [&] {
+      adapter_ = shared_.adapter->attach(context_);
+      adapter_->setTactic(shared_.parameters.tactic);
+    });
+  }
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    inputs_ = descsOf(shapes.inputs);
+    outputs_ = descsOf(shapes.outputs);
+    checkUser(inputs_.size() == shared_.op.inputTypes.size() && outputs_.size() == shared_.op.outputTypes.size(),
+              "layer '{}': the plugin has {} inputs and {} outputs, got {} and {}", shared_.op.layer,
+              shared_.op.inputTypes.size(), shared_.op.outputTypes.size(), inputs_.size(), outputs_.size());
+    const auto fixed = [](const std::vector<nv::PluginTensorDesc>& descs) {
+      PluginDescs result;
+      for (const auto& desc : descs) result.push_back({desc, desc.dims, desc.dims, desc.dims});
+      return result;
+    };
+    ofLayer(shared_, [&] { adapter_->changeShapes(fixed(inputs_), fixed(outputs_)); });
+    return shared_.parameters.workspace;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    ofLayer(shared_, [&] {
+      adapter_->enqueue({inputs_.data(), outputs_.data(), arguments.inputs, arguments.outputs, arguments.workspace,
+                         arguments.stream});
+    });
+  }
+
+ private:
+  static std::vector<nv::PluginTensorDesc> descsOf(std::span<const runtime::TensorShape> shapes) {
+    std::vector<nv::PluginTensorDesc> result;
+    for (const auto& shape : shapes) result.push_back(describe(shape.dtype, shape.layout, toApi(shape.dims)));
+    return result;
+  }
+
+  Shared& shared_;  // of the kernel, which outlives its instances
+  ResourceContext context_;
+  std::unique_ptr<PluginAdapter> adapter_;
+  std::vector<nv::PluginTensorDesc> inputs_;
+  std::vector<nv::PluginTensorDesc> outputs_;
+};
+
+// Answers for the plugin without its object.
+class Sizes final : public runtime::KernelInstance {
+ public:
+  explicit Sizes(size_t workspace) : workspace_(workspace) {}
+  size_t configure(const runtime::Shapes&) override { return workspace_; }
+  void launch(const runtime::LaunchArguments&) override {
+    throw InternalError("a plugin that was asked for its sizes only is launched");
+  }
+
+ private:
+  size_t workspace_;
+};
+
+class PluginKernel final : public runtime::Kernel {
+ public:
+  PluginKernel(std::unique_ptr<PluginAdapter> adapter, ops::Plugin op, PluginParameters parameters,
+               runtime::Device& device, bool sizesOnly)
+      : device_(device), sizesOnly_(sizesOnly) {
+    shared_->adapter = std::move(adapter);
+    shared_->op = std::move(op);
+    shared_->parameters = std::move(parameters);
+    if (!sizesOnly_) ofLayer(*shared_, [&] { shared_->adapter->initialize(); });
+  }
+
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    if (sizesOnly_) return std::make_unique<Sizes>(shared_->parameters.workspace);
+    return std::make_unique<Instance>(*shared_, device_);
+  }
+
+ private:
+  const std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
+  runtime::Device& device_;
+  const bool sizesOnly_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Kernel> makePluginKernel(std::unique_ptr<PluginAdapter> adapter, ops::Plugin op,
+                                                  PluginParameters parameters, runtime::Device& device,
+                                                  bool sizesOnly) {
+  return std::make_unique<PluginKernel>(std::move(adapter), std::move(op), std::move(parameters), device, sizesOnly);
+}
+
+}  // namespace tenon::api

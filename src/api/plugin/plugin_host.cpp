@@ -1,0 +1,74 @@
+// While a network is built its own objects run; in engines the ones that registered creators make.
+#include "api/plugin/plugin_host.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/common/convert.h"
+#include "api/plugin/adapters/plugin_kernel.h"
+#include "api/plugin/adapters/state.h"
+#include "api/plugin/registry.h"
+#include "runtime/plugin_host.h"
+
+namespace tenon::api {
+namespace {
+
+// What is registered, for a message: those of the same name first.
+std::string registered(const PluginIdentity& wanted) {
+  constexpr size_t kMost = 8;
+  auto known = processRegistry().identities();
+  std::stable_partition(known.begin(), known.end(), [&](const auto& one) { return one.name == wanted.type; });
+  std::string result;
+  for (size_t i = 0; i < std::min(kMost, known.size()); ++i) {
+    result += fmt::format("{}'{}' version '{}' namespace '{}'", i == 0 ? "" : ", ", known[i].name, known[i].version,
+                          known[i].space);
+  }
+  if (known.size() > kMost) result += fmt::format(" and {} more", known.size() - kMost);
+  return known.empty() ? "none" : result;
+}
+
+class Host final : public runtime::PluginHost {
+ public:
+  std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load, runtime::Device& device) override {
+    const auto op = ops::Operator::parse(load.record.op);
+    const auto* plugin = op.as<ops::Plugin>();
+    checkUser(plugin != nullptr, "a plugin kernel computes plugins; the plan asks for {}", op.name());
+    auto parameters = parseParameters(load.record.params);
+    auto adapter = parameters.object != 0 ? live(*plugin, parameters) : restored(*plugin, parameters);
+    return makePluginKernel(std::move(adapter), *plugin, std::move(parameters), device, load.sizesOnly);
+  }
+
+ private:
+  static std::unique_ptr<PluginAdapter> live(const ops::Plugin& plugin, const PluginParameters& parameters) {
+    const auto object = LivePlugin::find(parameters.object);
+    checkUser(object != nullptr, "layer '{}': the plan names a plugin object of a build that is over", plugin.layer);
+    return object->configured(plugin, parameters);
+  }
+
+  static std::unique_ptr<PluginAdapter> restored(const ops::Plugin& plugin, const PluginParameters& parameters) {
+    const PluginIdentity identity{plugin.interfaceName, plugin.type, plugin.version, plugin.space};
+    (void)describe(plugin, parameters);  // the record is whole
+    nv::IPluginCreatorInterface* creator =
+        processRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str());
+    checkUser(creator != nullptr,
+              "layer '{}': the engine needs {}, and no creator of it is registered. Before the engine is loaded, load "
+              "the library that has it (IPluginRegistry::loadLibrary, or dlopen where it uses "
+              "REGISTER_TENSORRT_PLUGIN), or call IPluginRegistry::registerCreator, or initLibNvInferPlugins for the "
+              "standard ones. Registered: {}",
+              plugin.layer, identity.text(), registered(identity));
+    try {
+      return restore(*creator, identity, plugin.layer, fromBase64(parameters.state));
+    } catch (const UserError& error) {
+      throw UserError("layer '{}': {}", plugin.layer, error.what());
+    }
+  }
+};
+
+}  // namespace
+
+void installPluginHost() noexcept {
+  static auto* const kHost = new Host;  // never destroyed: objects of a program may outlive main
+  runtime::pluginHost() = kHost;
+}
+
+}  // namespace tenon::api

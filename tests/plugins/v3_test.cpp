@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// IPluginV3 from network to answers: shapes, types, formats, tactics, contexts, processes.
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "support.h"
+
+namespace tenon::test {
+namespace {
+
+nv::PluginField factorField(const float& factor) { return {"factor", &factor, nv::PluginFieldType::kFLOAT32, 1}; }
+
+class PluginV3 : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_EQ(log().take(), ""); }
+  Library library_;
+};
+
+std::vector<float> scaled(std::vector<float> values, float factor) {
+  for (float& value : values) value *= factor;
+  return values;
+}
+
+TEST_F(PluginV3, ScalesFixedShapes) {
+  const float factor = -1.5F;
+  const auto plugin = make("Scale", {factorField(factor)});
+  for (const auto& shape : {dims({1}), dims({7}), dims({0, 3}), dims({2, 3, 5}), dims({65537}), dims({})}) {
+    for (const int level : {0, 3}) {
+      const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, shape); }, {}, level);
+      ASSERT_NE(plan, nullptr);
+      const auto engine = load(*plan);
+      ASSERT_NE(engine, nullptr);
+      const auto x = eighths(shape);
+      EXPECT_EQ(run(*engine, {{"x", x}})["y0"].values, scaled(x.values, factor)) << volume(shape);
+    }
+  }
+}
+
+TEST_F(PluginV3, LayerShowsWhatItIs) {
+  const float factor = 2;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  nv::ITensor* x = network->addInput("x", nv::DataType::kFLOAT, dims({-1, 4}));
+  nv::IPluginV3Layer* layer = network->addPluginV3(&x, 1, nullptr, 0, *plugin);
+  ASSERT_NE(layer, nullptr);
+  EXPECT_EQ(layer->getType(), nv::LayerType::kPLUGIN_V3);
+  EXPECT_NE(&layer->getPlugin(), plugin.get()) << "the network has a copy";
+  EXPECT_EQ(layer->getNbInputs(), 1);
+  ASSERT_EQ(layer->getNbOutputs(), 1);
+  EXPECT_EQ(layer->getOutput(0)->getType(), nv::DataType::kFLOAT);
+  const auto shape = layer->getOutput(0)->getDimensions();
+  EXPECT_EQ(shape.nbDims, 2);
+  EXPECT_EQ(shape.d[0], -1);
+  EXPECT_EQ(shape.d[1], 4);
+}
+
+TEST_F(PluginV3, ScalesShapesThatVary) {
+  const float factor = 0.5F;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build(
+      [&](auto& network) {
+        return aroundV3(network, *plugin, dims({-1, 3}));
+      },
+      {{"x", {dims({1, 3}), dims({4, 3}), dims({9, 3})}}});
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  ASSERT_NE(engine, nullptr);
+  const std::unique_ptr<nv::IExecutionContext> first(engine->createExecutionContext());
+  const std::unique_ptr<nv::IExecutionContext> second(engine->createExecutionContext());
+  for (const int64_t n : {1, 9, 4, 7, 1}) {
+    for (auto* context : {first.get(), second.get()}) {
+      const auto x = eighths(dims({n, 3}), static_cast<int>(n));
+      const auto y = run(*engine, *context, {{"x", x}})["y0"];
+      EXPECT_EQ(y.shape.d[0], n);
+      EXPECT_EQ(y.values, scaled(x.values, factor));
+    }
+  }
+}
+
+// x in FP32 -> cast -> plugin in `type` -> cast -> y in FP32, strongly typed.
+bool castAround(nv::INetworkDefinition& network, nv::IPluginV3& plugin, const nv::Dims& shape, nv::DataType type) {
+  nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, shape);
+  nv::ITensor* half = network.addCast(*x, type)->getOutput(0);
+  nv::ILayer* layer = network.addPluginV3(&half, 1, nullptr, 0, plugin);
+  if (layer == nullptr) return false;
+  nv::ITensor* y = network.addCast(*layer->getOutput(0), nv::DataType::kFLOAT)->getOutput(0);
+  y->setName("y0");
+  network.markOutput(*y);
+  return true;
+}
+
+constexpr auto kStrong = 1U << static_cast<uint32_t>(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+
+TEST_F(PluginV3, ScalesInHalfPrecision) {
+  const float factor = 4;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build(
+      [&](auto& n) {
+        return castAround(n, *plugin, dims({5, 7}), nv::DataType::kHALF);
+      },
+      {}, 3, kStrong);
+  ASSERT_NE(plan, nullptr);
+  const auto x = eighths(dims({5, 7}));
+  EXPECT_EQ(run(*load(*plan), {{"x", x}})["y0"].values, scaled(x.values, factor));
+}
+
+// The plugin takes nothing but vectors of eight halves and gives pairs: reformats stand around it. In a weakly typed
+// network the casts do too.
+TEST_F(PluginV3, GetsTheVectorFormatsThatItTakes) {
+  const auto plugin = make("Vectors");
+  for (const auto& shape : {dims({1, 8, 2, 3}), dims({2, 3, 5, 1}), dims({1, 17, 1, 1})}) {
+    const auto x = eighths(shape);
+    auto expected = x.values;
+    const auto plane = static_cast<size_t>(shape.d[2] * shape.d[3]);
+    const auto channels = static_cast<size_t>(shape.d[1]);
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<float>(i / plane % channels);
+    for (const auto flags : {0U, kStrong}) {
+      const auto plan =
+          build([&](auto& n) { return castAround(n, *plugin, shape, nv::DataType::kHALF); }, {}, 3, flags);
+      ASSERT_NE(plan, nullptr);
+      EXPECT_EQ(run(*load(*plan), {{"x", x}})["y0"].values, expected);
+    }
+    const auto weak = build([&](nv::INetworkDefinition& n) {
+      nv::ITensor* input = n.addInput("x", nv::DataType::kFLOAT, shape);
+      nv::ITensor* y = n.addPluginV3(&input, 1, nullptr, 0, *plugin)->getOutput(0);
+      y->setType(nv::DataType::kFLOAT);
+      y->setName("y0");
+      n.markOutput(*y);
+      return true;
+    });
+    ASSERT_NE(weak, nullptr);
+    EXPECT_EQ(run(*load(*weak), {{"x", x}})["y0"].values, expected);
+  }
+}
+
+TEST_F(PluginV3, ShapesAreExpressionsOfTheInputs) {
+  const auto plugin = make("Pair");
+  const auto define = [&](nv::INetworkDefinition& network) {
+    std::array<nv::ITensor*, 2> inputs{network.addInput("a", nv::DataType::kFLOAT, dims({-1, 5})),
+                                       network.addInput("b", nv::DataType::kFLOAT, dims({-1, 5}))};
+    nv::ILayer* layer = network.addPluginV3(inputs.data(), 2, nullptr, 0, *plugin);
+    if (layer == nullptr) return false;
+    for (int i = 0; i < 2; ++i) {
+      layer->getOutput(i)->setName(i == 0 ? "rows" : "filled");
+      network.markOutput(*layer->getOutput(i));
+    }
+    return true;
+  };
+  const auto plan = build(
+      define, {{"a", {dims({0, 5}), dims({3, 5}), dims({8, 5})}}, {"b", {dims({1, 5}), dims({2, 5}), dims({6, 5})}}});
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  for (const auto& [n, m] : {std::pair<int64_t, int64_t>{3, 2}, {8, 1}, {1, 6}, {0, 1}, {2, 2}}) {
+    const auto a = eighths(dims({n, 5}), 1);
+    const auto b = eighths(dims({m, 5}), 2);
+    auto outputs = run(*engine, {{"a", a}, {"b", b}});
+    auto expected = a.values;
+    expected.insert(expected.end(), b.values.begin(), b.values.end());
+    EXPECT_EQ(outputs["rows"].values, expected);
+    EXPECT_EQ(outputs["rows"].shape.d[0], n + m);
+    EXPECT_EQ(outputs["filled"].shape.d[0], 3);
+    EXPECT_EQ(outputs["filled"].shape.d[1], std::max(n, m) - std::min(n, m) + 1);
+    for (const float value : outputs["filled"].values) EXPECT_EQ(value, static_cast<float>(n * m));
+  }
+}
+
+TEST_F(PluginV3, ShapeInputsAreValues) {
+  const auto plugin = make("Repeat");
+  const int32_t rows = 3;
+  const auto define = [&](nv::INetworkDefinition& network) {
+    nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({4}));
+    nv::ITensor* count = network.addConstant(dims({1}), {nv::DataType::kINT32, &rows, 1})->getOutput(0);
+    nv::ILayer* layer = network.addPluginV3(&x, 1, &count, 1, *plugin);
+    if (layer == nullptr) return false;
+    EXPECT_EQ(layer->getNbInputs(), 2);
+    layer->getOutput(0)->setName("y0");
+    network.markOutput(*layer->getOutput(0));
+    return true;
+  };
+  const auto plan = build(define);
+  ASSERT_NE(plan, nullptr);
+  const auto x = eighths(dims({4}));
+  std::vector<float> expected;
+  for (int32_t i = 0; i < rows; ++i) expected.insert(expected.end(), x.values.begin(), x.values.end());
+  EXPECT_EQ(run(*load(*plan), {{"x", x}})["y0"].values, expected);
+}
+
+TEST_F(PluginV3, FieldsOfEveryTypeArrive) {
+  const std::array<uint64_t, 16> bytes{0x0102030405060708, 0xfffefdfcfbfaf9f8, 77, 1ULL << 63};
+  std::vector<nv::PluginField> fields;
+  constexpr std::array<size_t, 12> kBytes{2, 4, 8, 1, 2, 4, 1, sizeof(nv::Dims), 1, 2, 8, 1};
+  float sum = 0;
+  std::array<std::string, 12> names;
+  for (int32_t type = 0; type < 12; ++type) {
+    const auto index = static_cast<size_t>(type);
+    names[index] = "field" + std::to_string(type);
+    const int32_t length = type == 7 ? 1 : type % 4;  // none, too
+    fields.emplace_back(names[index].c_str(), bytes.data(), static_cast<nv::PluginFieldType>(type), length);
+    for (const char c : names[index]) sum += static_cast<float>(c);
+    const auto* raw = reinterpret_cast<const uint8_t*>(bytes.data());
+    for (size_t i = 0; i < kBytes[index] * static_cast<size_t>(length); ++i) sum += static_cast<float>(raw[i]);
+    sum += 1000 * static_cast<float>(type);
+  }
+  const auto plugin = make("Fields", fields);
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({3})); });
+  ASSERT_NE(plan, nullptr);
+  const auto y = run(*load(*plan), {{"x", {dims({3}), {0, 1, 2}}}})["y0"];
+  EXPECT_EQ(y.values, (std::vector<float>{sum, sum + 1, sum + 2}));
+}
+
+// Two layers of one plugin and one of another with the same type stay three, among layers of ours.
+TEST_F(PluginV3, LayersStayApart) {
+  const float two = 2;
+  const float three = 3;
+  const auto doubled = make("Scale", {factorField(two)});
+  const auto tripled = make("Scale", {factorField(three)});
+  const auto define = [&](nv::INetworkDefinition& network) {
+    nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({2, 6}));
+    nv::ITensor* absolute = network.addUnary(*x, nv::UnaryOperation::kABS)->getOutput(0);
+    std::array<nv::ITensor*, 3> parts{};
+    for (size_t i = 0; i < 3; ++i)
+      parts[i] = network.addPluginV3(&absolute, 1, nullptr, 0, i == 2 ? *tripled : *doubled)->getOutput(0);
+    nv::ITensor* joined = network.addConcatenation(parts.data(), 3)->getOutput(0);
+    nv::ITensor* y = network.addUnary(*joined, nv::UnaryOperation::kNEG)->getOutput(0);
+    y->setName("y0");
+    network.markOutput(*y);
+    return true;
+  };
+  const auto plan = build(define);
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  const auto x = eighths(dims({2, 6}));
+  std::vector<float> expected;
+  for (const float factor : {2.0F, 2.0F, 3.0F}) {
+    for (const float value : x.values) expected.push_back(-factor * std::abs(value));
+  }
+  EXPECT_EQ(run(*engine, {{"x", x}})["y0"].values, expected);
+}
+
+TEST_F(PluginV3, ContextsRunOnThreads) {
+  const float factor = 3;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({-1})); },
+                          {{"x", {dims({1}), dims({100}), dims({1000})}}});
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&, thread] {
+      const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
+      for (int round = 0; round < 50; ++round) {
+        const auto x = eighths(dims({1 + (round * 37 + thread * 11) % 1000}), round);
+        EXPECT_EQ(run(*engine, *context, {{"x", x}})["y0"].values, scaled(x.values, factor));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_F(PluginV3, ContextsShareAResource) {
+  const auto plugin = make("Sharing");
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({1})); }, {}, 0);
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  const std::unique_ptr<nv::IExecutionContext> first(engine->createExecutionContext());
+  auto y = run(*engine, *first, {{"x", {dims({1}), {0}}}})["y0"].values;
+  EXPECT_EQ(y, std::vector<float>{1});
+  const std::unique_ptr<nv::IExecutionContext> second(engine->createExecutionContext());
+  y = run(*engine, *second, {{"x", {dims({1}), {0}}}})["y0"].values;
+  EXPECT_EQ(y, std::vector<float>{2});
+}
+
+TEST_F(PluginV3, TimesAreKeptUnderTheNameThatThePluginGives) {
+  const float factor = 2;
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
+  const std::unique_ptr<nv::ITimingCache> cache(config->createTimingCache(nullptr, 0));
+  const auto text = [&] {
+    const std::unique_ptr<nv::IHostMemory> bytes(cache->serialize());
+    return std::string(static_cast<const char*>(bytes->data()), bytes->size());
+  };
+  const auto scale = make("Scale", {factorField(factor)});
+  const auto first = build([&](auto& n) { return aroundV3(n, *scale, dims({64})); }, {}, 3, 0, cache.get());
+  const auto second = build([&](auto& n) { return aroundV3(n, *scale, dims({64})); }, {}, 3, 0, cache.get());
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(std::string_view(static_cast<const char*>(first->data()), first->size()),
+            std::string_view(static_cast<const char*>(second->data()), second->size()));
+  EXPECT_NE(text().find("cpu.plugin"), std::string::npos) << "both tactics were timed";
+}
+
+std::string outputOf(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  EXPECT_NE(pipe, nullptr);
+  std::array<char, 4096> buffer{};
+  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
+  pclose(pipe);
+  return text;
+}
+
+TEST_F(PluginV3, RunsInAnotherProcess) {
+  const float factor = 2.5F;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build(
+      [&](auto& network) {
+        return aroundV3(network, *plugin, dims({-1, 2}));
+      },
+      {{"x", {dims({1, 2}), dims({2, 2}), dims({5, 2})}}});
+  ASSERT_NE(plan, nullptr);
+  const std::string file = testing::TempDir() + "/plugin_v3.engine";
+  std::ofstream(file, std::ios::binary)
+      .write(static_cast<const char*>(plan->data()), static_cast<std::streamsize>(plan->size()));
+  const std::string runner = TENON_PLUGIN_RUNNER;
+  EXPECT_EQ(outputOf(runner + " " + file + " " TENON_PLUGIN_LIBRARY " 2 2"), "0\n2.5\n5\n7.5\n");
+  const auto missing = outputOf(runner + " " + file + " - 2 2");
+  for (const char* part : {"error: ", "the layer", "plugin 'Scale', version '1', namespace 'test'", "registerCreator",
+                           "loadLibrary", "Registered: none"})
+    EXPECT_NE(missing.find(part), std::string::npos) << part << " is not in: " << missing;
+  std::remove(file.c_str());
+}
+
+TEST_F(PluginV3, InspectorShowsThePlugin) {
+  const float factor = 2;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({4})); });
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  const std::unique_ptr<nv::IEngineInspector> inspector(engine->createEngineInspector());
+  const std::string text = inspector->getEngineInformation(nv::LayerInformationFormat::kJSON);
+  EXPECT_NE(text.find("the layer"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tenon::test
