@@ -98,11 +98,11 @@ std::vector<plan::Io> ioOf(const graph::Graph& graph) {
     io.dtype = value.type.dtype;
     io.shape = value.type.shape;
     for (const auto& extent : value.type.shape) {
-      // Symbols that the facade made up hold a dot; the user's names are the rest.
+      // Symbols that were made up hold a dot, or are elements of a tensor; the user's names are the rest.
       std::set<std::string> names;
       extent.collectSymbols(names);
       const bool named = names.size() == 1 && extent == Extent::symbol(*names.begin()) &&
-                         names.begin()->find('.') == std::string::npos;
+                         names.begin()->find('.') == std::string::npos && !names.begin()->ends_with(']');
       io.dimensionNames.push_back(named ? *names.begin() : std::string());
     }
     io.layout = value.constraints.layout();
@@ -249,6 +249,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   plan.target.deviceName = device.name();
   plan.io = ioOf(graph);
   plan.symbols = symbolsOf(graph);
+  plan.shapes = graph.shapes();
   plan.profiles = profiles;
   plan.profilingVerbosity = options.profilingVerbosity;
   plan.refittable = options.refittable;

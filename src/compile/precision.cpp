@@ -93,6 +93,7 @@ class Lowering {
     halved_.assign(old_.valueCount(), graph::kNone);
     masks_.assign(old_.valueCount(), graph::kNone);
     for (const auto& [name, source] : old_.symbols()) result_.addSymbol(name, source);
+    result_.setShapes(old_.shapes());
     for (const ValueId id : old_.inputs()) {
       const auto& value = old_.value(id);
       own_[id] = result_.addInput(value.name, value.type);

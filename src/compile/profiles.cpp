@@ -2,9 +2,12 @@
 #include "compile/profiles.h"
 
 #include <algorithm>
+#include <functional>
+#include <random>
 #include <set>
 
 #include "core/error.h"
+#include "ops/shape_binder.h"
 
 namespace tenon::compile {
 namespace {
@@ -42,6 +45,128 @@ void bind(ProfileSymbols& symbols, const Extent& extent, const Range& range, con
   }
   symbols.min[name] = place->second.low;
   symbols.max[name] = place->second.high;
+}
+
+// Shapes of a profile at which the shape program is evaluated.
+class ShapePoints {
+ public:
+  ShapePoints(const graph::Graph& graph, const ProfileSymbols& symbols) : symbols_(symbols) {
+    const std::string program = graph::shapeText(graph.shapes());
+    for (const auto& [name, interval] : symbols.bounds) {
+      // More than it uses does no harm: symbols are looked for by their names.
+      if (interval.low < interval.high && program.find(name) != std::string::npos) names_.push_back(name);
+    }
+    constexpr size_t kMostWork = 1 << 20;  // steps of the program, over all shapes
+    most_ = std::min<size_t>(4096, std::max<size_t>(64, kMostWork / graph.shapes().steps.size()));
+  }
+
+  void visit(const std::function<void(const SymbolValues&)>& at) const {
+    auto values = symbols_.opt;
+    if (count() <= most_) return visitAll(values, 0, at);
+    visitCorners(at);
+    visitEdges(at);
+    std::mt19937_64 random(1);
+    for (size_t i = 0; i < most_ / 4; ++i) {
+      for (const auto& name : names_) {
+        const auto& range = symbols_.bounds.at(name);
+        const auto width = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
+        values[name] = range.low + static_cast<int64_t>(width == UINT64_MAX ? random() : random() % (width + 1));
+      }
+      at(values);
+    }
+  }
+
+ private:
+  size_t count() const {
+    size_t result = 1;
+    for (const auto& name : names_) {
+      const auto& range = symbols_.bounds.at(name);
+      const auto width = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
+      if (width >= most_) return SIZE_MAX;
+      result *= width + 1;
+      if (result > most_) return SIZE_MAX;
+    }
+    return result;
+  }
+
+  void visitAll(SymbolValues& values, size_t name, const std::function<void(const SymbolValues&)>& at) const {
+    if (name == names_.size()) return at(values);
+    const auto& range = symbols_.bounds.at(names_[name]);
+    for (int64_t value = range.low; value <= range.high; ++value) {
+      values[names_[name]] = value;
+      visitAll(values, name + 1, at);
+    }
+  }
+
+  void visitCorners(const std::function<void(const SymbolValues&)>& at) const {
+    const size_t varied = std::min<size_t>(names_.size(), 10);
+    for (size_t corner = 0; corner < size_t{1} << varied; ++corner) {
+      auto values = symbols_.max;
+      for (size_t i = 0; i < varied; ++i) {
+        const auto& range = symbols_.bounds.at(names_[i]);
+        values[names_[i]] = (corner >> i & 1) != 0 ? range.high : range.low;
+      }
+      at(values);
+    }
+  }
+
+  // Each symbol through its range, the others at min, opt and max.
+  void visitEdges(const std::function<void(const SymbolValues&)>& at) const {
+    constexpr int64_t kPlaces = 64;
+    for (const auto* base : {&symbols_.min, &symbols_.opt, &symbols_.max}) {
+      for (const auto& name : names_) {
+        const auto& range = symbols_.bounds.at(name);
+        const auto width = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low);
+        auto values = *base;
+        for (uint64_t i = 0; i <= kPlaces; ++i) {
+          const uint64_t step = width <= kPlaces ? std::min(i, width) : width / kPlaces * i;
+          values[name] = range.low + static_cast<int64_t>(step);
+          at(values);
+        }
+      }
+    }
+  }
+
+  const ProfileSymbols& symbols_;
+  std::vector<std::string> names_;
+  size_t most_ = 0;
+};
+
+void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
+  const auto& program = graph.shapes();
+  if (program.empty()) return;
+  const ops::ShapeBinder binder(program);
+  const ShapePoints points(graph, symbols);
+  std::vector<Interval> bounds(program.symbols.size(), {INT64_MAX, INT64_MIN});
+  const auto widen = [&](const SymbolValues& values) {
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      const int64_t value = values.at(program.symbols[i].name);
+      bounds[i] = {std::min(bounds[i].low, value), std::max(bounds[i].high, value)};
+    }
+  };
+  points.visit([&](const SymbolValues& inputs) {
+    auto values = inputs;
+    try {
+      binder.bind(values);
+    } catch (const UserError&) {
+      return;  // inputs that do not go together; the runtime says so where somebody gives them
+    }
+    widen(values);
+  });
+  const auto bindAt = [&](SymbolValues& values, const char* point) {
+    try {
+      binder.bind(values);
+    } catch (const UserError& error) {
+      throw UserError("optimization profile: at its {} shapes: {}; change the profile, or the layer", point,
+                      error.what());
+    }
+    widen(values);
+  };
+  bindAt(symbols.min, "min");
+  bindAt(symbols.opt, "opt");
+  bindAt(symbols.max, "max");
+  for (size_t i = 0; i < bounds.size(); ++i) symbols.bounds[program.symbols[i].name] = bounds[i];
+  symbols.shapeBounds = std::move(bounds);
 }
 
 }  // namespace
@@ -82,6 +207,7 @@ ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string
       }
     }
   }
+  bindShapes(graph, symbols);
   return symbols;
 }
 

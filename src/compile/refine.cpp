@@ -202,6 +202,7 @@ class Refiner {
     plan.target = facts_.target;
     plan.io = facts_.io;
     plan.symbols = facts_.symbols;
+    plan.shapes = facts_.shapes;
     plan.profiles = {facts_.profiles[profile_]};
     ConstantPool constants(plan);
     NativeCodePool native(plan);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/extent_length.h"
 
 namespace tenon {
 namespace {
@@ -83,8 +84,8 @@ constexpr size_t kMostProducts = size_t{1} << 14;
 constexpr int kMostDepth = 48;
 
 void checkLength(bool fits) {
-  checkUser(
-      fits,
+  if (fits) return;
+  throw ExtentTooLong(
       "an extent is an expression of more than {} characters over the dynamic dimensions; give some of these dimensions fixed "
       "extents, or compute fewer extents from one another",
       kMostText);
@@ -195,10 +196,12 @@ Extent Extent::fromTerms(std::vector<Term> terms) {
 Extent Extent::function(Function function, const Extent& a, const Extent& b) {
   if (a.isConstant() && b.isConstant()) return Extent(apply(function, a.constant_, b.constant_));
   auto key = fmt::format("{}({},{})", kFunctionNames[static_cast<size_t>(function)], a.text(), b.text());
-  checkUser(depthOf(key) <= kMostDepth,
-            "an extent nests more than {} divisions, minima and maxima over the dynamic dimensions; give some of "
-            "these dimensions fixed extents",
-            kMostDepth);
+  if (depthOf(key) > kMostDepth) {
+    throw ExtentTooLong(
+        "an extent nests more than {} divisions, minima and maxima over the dynamic dimensions; give some of these "
+        "dimensions fixed extents",
+        kMostDepth);
+  }
   auto arguments = std::make_shared<const std::array<Extent, 2>>(std::array<Extent, 2>{a, b});
   auto atom = std::make_shared<const Atom>(Atom{function, std::move(key), std::move(arguments)});
   return fromTerms({{1, {std::move(atom)}}});

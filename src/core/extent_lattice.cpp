@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/extent.h"
+#include "core/extent_length.h"
 
 namespace tenon {
 
@@ -73,9 +74,11 @@ bool isCovered(Function function, const std::vector<Extent>& operands, size_t at
 Extent lattice(Function function, const Extent& a, const Extent& b, const Access& access) {
   auto operands = flattened(function, a, access);
   flatten(function, b, access, operands);
-  checkUser(operands.size() <= kMostOperands,
-            "an extent is the {} of more than {} extents; give some of the dynamic dimensions fixed extents",
-            function == Function::kMax ? "maximum" : "minimum", kMostOperands);
+  if (operands.size() > kMostOperands) {
+    throw ExtentTooLong(
+        "an extent is the {} of more than {} extents; give some of the dynamic dimensions fixed extents",
+        function == Function::kMax ? "maximum" : "minimum", kMostOperands);
+  }
   for (size_t i = operands.size(); i-- > 0;) {
     if (isCovered(function, operands, i, access)) operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));
   }

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "graph/graph.h"
 #include "ops/check.h"
+#include "ops/shape_binder.h"
 
 namespace tenon::graph {
 
@@ -31,6 +32,7 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
       }
     }
   }
+  ops::ShapeBinder(graph.shapes()).bind(values);
   return values;
 }
 

@@ -4,8 +4,32 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/extent_length.h"
 
 namespace tenon::graph {
+
+// Expressions grow with each layer that they pass. Beyond this many characters nothing follows them.
+constexpr size_t kLongExtent = 2048;
+
+std::vector<ops::TensorType> inferFollowed(const ops::Operator& op, std::string_view node,
+                                           std::vector<ops::TensorType> inputs) {
+  std::vector<ops::TensorType> types;
+  try {
+    types = op.infer(node, inputs);
+  } catch (const ExtentTooLong&) {  // of the elements; shapes may follow without them
+    for (auto& input : inputs) input.contents.reset();
+    types = op.infer(node, inputs);
+  }
+  for (auto& type : types) {
+    if (!type.contents) continue;
+    const bool isLong = std::any_of(type.contents->begin(), type.contents->end(), [](const Extent& extent) {
+      return !extent.isConstant() && extent.text().size() > kLongExtent;
+    });
+    if (isLong) type.contents.reset();
+  }
+  return types;
+}
+
 namespace {
 
 struct Earlier {
@@ -63,7 +87,7 @@ std::vector<ops::TensorType> Graph::inputTypes(const std::vector<ValueId>& input
 
 NodeId Graph::addNode(ops::Operator op, std::string_view name, std::vector<ValueId> inputs,
                       std::vector<std::string> origins, std::vector<std::string> outputNames) {
-  auto types = op.infer(name, inputTypes(inputs));
+  auto types = inferFollowed(op, name, inputTypes(inputs));
   const auto id = static_cast<NodeId>(nodes_.size());
   Node node{std::move(op), std::string(name), std::move(origins), std::move(inputs), {}, {}};
   for (size_t i = 0; i < types.size(); ++i) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "core/shape_program.h"
 #include "graph/constant.h"
 #include "graph/node_order.h"
 #include "ops/operator.h"
@@ -89,6 +90,12 @@ class Graph {
   void replaceOutput(ValueId old, ValueId replacement);
   void addSymbol(std::string name, SymbolSource source);  // the first source of a name counts, later ones are checks
   void renameValue(ValueId value, std::string_view name);
+  // The elements of a small integer tensor as extents, known from now on as the contents of its type. Those that the
+  // algebra of extents cannot follow become symbols of the shape program, which keeps what computes them: no node has
+  // to stay for their sake. UserError when they depend on what only the device knows.
+  const std::vector<Extent>& shapeElements(ValueId value);
+  const ShapeProgram& shapes() const noexcept { return shapes_; }
+  void setShapes(ShapeProgram shapes) { shapes_ = std::move(shapes); }  // of a graph without one
 
   const std::string& name() const noexcept { return name_; }
   const std::vector<NodeId>& order() const noexcept { return order_.nodes(); }  // live nodes, topological
@@ -116,6 +123,7 @@ class Graph {
 
  private:
   friend class Patch;
+  friend class ShapeFollower;
   friend int removeDeadNodes(Graph& graph);
   ValueId addValue(Value value);
   void takeOutput(ValueId old, ValueId replacement);
@@ -140,6 +148,8 @@ class Graph {
   std::map<std::string, ValueId, std::less<>> names_;
   std::map<std::string, int, std::less<>> suffixes_;  // the last one given to a name that was taken
   std::multimap<std::string, SymbolSource> symbols_;
+  ShapeProgram shapes_;
+  std::map<ValueId, int32_t> shapeValues_;  // values that the shape program computes
 };
 
 // One edit: new nodes, values that take the place of others, nodes that go. Nothing changes before commit(), which
@@ -186,6 +196,16 @@ Graph parse(std::string_view text);  // throws UserError with line and column
 
 // 64 bits over operators, edges, types and constants' bytes; names do not count.
 uint64_t hash(const Graph& graph);
+
+// What an operator gives for inputs of these types. Contents that have become long expressions are no longer followed:
+// whoever asks for such elements gets symbols of the shape program.
+std::vector<ops::TensorType> inferFollowed(const ops::Operator& op, std::string_view node,
+                                           std::vector<ops::TensorType> inputs);
+
+// The text form of a graph's shape program, a line per step and symbol, and back.
+std::string shapeText(const ShapeProgram& program);
+void parseShapeStep(TextReader& in, ShapeProgram& program);    // behind the word "shape"
+void parseShapeSymbol(TextReader& in, ShapeProgram& program);  // behind the word "size"
 
 // All outputs by the operators' references on host memory, for the given inputs (in order of graph.inputs()); symbols
 // are bound from the inputs' extents. The oracle of tests and the constant folder.

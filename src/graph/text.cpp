@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "graph/graph.h"
+#include "ops/shape_binder.h"
 
 namespace tenon::graph {
 namespace {
@@ -75,6 +76,8 @@ class Parser {
     in_.expect("{");
     while (!in_.accept("}")) statement(graph);
     if (!in_.atEnd()) in_.fail("unexpected text after the graph");
+    (void)ops::ShapeBinder(shapes_);  // refuses what cannot be evaluated
+    graph.setShapes(std::move(shapes_));
     return graph;
   }
 
@@ -117,6 +120,10 @@ class Parser {
       constraints(graph, graph.addConstant(constant(constantType), constantName));
     } else if (in_.acceptWord("symbol")) {
       symbol(graph);
+    } else if (in_.acceptWord("shape")) {
+      parseShapeStep(in_, shapes_);
+    } else if (in_.acceptWord("size")) {
+      parseShapeSymbol(in_, shapes_);
     } else if (in_.acceptWord("output")) {
       do {
         const ValueId id = use(graph);
@@ -240,6 +247,7 @@ class Parser {
   }
 
   TextReader in_;
+  ShapeProgram shapes_;
 };
 
 }  // namespace
@@ -251,6 +259,7 @@ std::string text(const Graph& graph, int64_t maxElements) {
                           source.kind == SymbolSource::Kind::kInputExtent ? "extent" : "contents",
                           valueName(source.input), source.index);
   }
+  result += shapeText(graph.shapes());
   for (const ValueId id : graph.inputs()) {
     const auto& value = graph.value(id);
     result += fmt::format("  input {} : {}", valueName(value.name), typeText(value.type));
@@ -308,6 +317,7 @@ uint64_t hash(const Graph& graph) {
     for (const ValueId output : node.outputs) values[output] = h = mix(h, output == node.outputs[0] ? 1 : 2);
   }
   for (const ValueId id : graph.outputs()) result = mix(result, values[id]);
+  if (!graph.shapes().empty()) result = mix(result, hashBytes(shapeText(graph.shapes())));
   return result;
 }
 

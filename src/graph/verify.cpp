@@ -25,7 +25,7 @@ void verifyNode(const Graph& graph, NodeId id, const std::vector<bool>& known) {
   }
   std::vector<ops::TensorType> types;
   try {
-    types = node.op.infer(node.name, graph.inputTypes(node.inputs));
+    types = inferFollowed(node.op, node.name, graph.inputTypes(node.inputs));
   } catch (const Error& error) {
     throw InternalError("verify: node '{}' ({}): {}", node.name, node.op.text(), error.what());
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/extent_length.h"
+
 namespace tenon::ops {
 
 const TensorType& InferContext::input(size_t i) const {
@@ -67,6 +69,8 @@ std::vector<TensorType> Operator::infer(std::string_view node, std::span<const T
   InferContext context(node, inputs);
   try {
     model_->infer(context);
+  } catch (const ExtentTooLong& error) {
+    throw ExtentTooLong("{}: {}", node, error.what());
   } catch (const UserError& error) {
     if (std::string_view(error.what()).starts_with(node)) throw;
     throw UserError("{}: {}", node, error.what());  // the arithmetic of extents does not know whose they are

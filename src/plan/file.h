@@ -18,7 +18,7 @@
 
 namespace tenon::plan {
 
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 constexpr size_t kHeaderBytes = 128;
 
 // What the header says, for tools that look at the start of a plan only.

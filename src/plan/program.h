@@ -13,6 +13,7 @@
 #include "core/dtype.h"
 #include "core/extent.h"
 #include "core/layout.h"
+#include "core/shape_program.h"
 
 namespace tenon::plan {
 
@@ -101,6 +102,7 @@ struct Program {
   std::vector<int32_t> ioTensors;  // tensor of each Plan::io
   uint64_t arenaBytes = 0;
   int32_t auxStreams = 0;  // beside the caller's, that independent steps may run on; lifetimes allow for them
+  std::vector<Interval> shapeBounds;  // by symbol of Plan::shapes: what the steps and the memory are made for
 };
 
 constexpr int32_t kMaxAuxStreams = 31;
@@ -128,6 +130,7 @@ struct Plan {
   Target target;
   std::vector<Io> io;
   std::vector<Symbol> symbols;  // several entries of one name: all must agree
+  ShapeProgram shapes;          // symbols that are computed from these on the host
   std::vector<std::map<std::string, InputRange>> profiles;
   std::vector<Program> programs;  // one per profile
   std::vector<ConstantRecord> constants;

@@ -78,6 +78,10 @@ class ManifestReader {
     plan.profilingVerbosity = manifest->profiling_verbosity();
     plan.refittable = manifest->refittable();
     all(manifest->facts(), [&](const fbs::Fact& x) { plan.facts[text(x.key())] = text(x.value()); });
+    all(manifest->shape_steps(), [&](const fbs::ShapeStep& x) { plan.shapes.steps.push_back(one(x)); });
+    all(manifest->shape_symbols(), [&](const fbs::ShapeSymbol& x) {
+      plan.shapes.symbols.push_back({text(x.name()), x.value(), x.element()});
+    });
     return plan;
   }
 
@@ -149,6 +153,11 @@ class ManifestReader {
     return static_cast<E>(value);
   }
 
+  ShapeStep one(const fbs::ShapeStep& x) {
+    return {text(x.layer()),  text(x.op()),   numbers(x.inputs()), x.outputs(),
+            dtype(x.dtype()), dims(x.dims()), shape(x.extents()),  numbers(x.numbers())};
+  }
+
   Io one(const fbs::Io& x) {
     return {text(x.name()),     x.is_input(),       dtype(x.dtype()), shape(x.shape()), texts(x.dimension_names()),
             layout(x.format()), x.is_shape_tensor()};
@@ -209,6 +218,11 @@ class ManifestReader {
     program.ioTensors = numbers(x.io_tensors());
     program.arenaBytes = x.arena_bytes();
     program.auxStreams = x.aux_streams();
+    const auto low = numbers(x.shape_low());
+    const auto high = numbers(x.shape_high());
+    checkUser(low.size() == high.size(), "plan: {} lower and {} upper bounds of computed sizes", low.size(),
+              high.size());
+    for (size_t i = 0; i < low.size(); ++i) program.shapeBounds.push_back({low[i], high[i]});
     return program;
   }
 

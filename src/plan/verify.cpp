@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "ops/shape_binder.h"
 #include "plan/verify_shape.h"
 
 namespace tenon::plan {
@@ -42,6 +43,41 @@ void verifySymbols(const Plan& plan) {
                                                : io.shape[0].constant();
     checkUser(symbol.index >= 0 && symbol.index < count, "plan: symbol '{}' is number {} of '{}', which has {}",
               symbol.name, symbol.index, io.name, count);
+  }
+}
+
+// Names that have a value before a step of the shape program is evaluated.
+using Names = std::set<std::string, std::less<>>;
+
+void verifyBound(const std::vector<Extent>& extents, const Names& bound, const std::string& where) {
+  std::set<std::string> used;
+  for (const auto& extent : extents) extent.collectSymbols(used);
+  for (const auto& name : used)
+    checkUser(bound.contains(name), "plan: {} uses the symbol '{}', which has no value there", where, name);
+}
+
+// The program's own order, operators and references are checked where it is read (ops/shape_binder.h).
+void verifyShapes(const Plan& plan) {
+  (void)ops::ShapeBinder(plan.shapes);
+  Names bound;
+  for (const auto& symbol : plan.symbols) bound.insert(symbol.name);
+  for (const auto& io : plan.io) {
+    if (io.isInput) verifyBound(io.shape, bound, fmt::format("input '{}'", io.name));
+  }
+  int32_t values = 0;
+  size_t next = 0;
+  for (size_t i = 0; i < plan.shapes.steps.size(); ++i) {
+    verifyBound(plan.shapes.steps[i].extents, bound, fmt::format("step {} of the shape program", i));
+    values += plan.shapes.steps[i].outputs;
+    for (; next < plan.shapes.symbols.size() && plan.shapes.symbols[next].value < values; ++next) {
+      const auto& name = plan.shapes.symbols[next].name;
+      checkUser(bound.insert(name).second, "plan: symbol '{}' of the shape program has a value already", name);
+    }
+  }
+  for (size_t i = 0; i < plan.programs.size(); ++i) {
+    const auto& bounds = plan.programs[i].shapeBounds;
+    checkUser(bounds.size() == plan.shapes.symbols.size(), "plan, program {}: {} bounds of computed sizes, expected {}",
+              i, bounds.size(), plan.shapes.symbols.size());
   }
 }
 
@@ -118,8 +154,9 @@ void verifyShape(const Plan& plan, const Shape& shape, const std::string& name) 
     extent.collectSymbols(symbols);
   }
   for (const auto& symbol : symbols) {
-    const bool known =
-        std::any_of(plan.symbols.begin(), plan.symbols.end(), [&](const Symbol& s) { return s.name == symbol; });
+    const auto isIt = [&](const auto& s) { return s.name == symbol; };
+    const bool known = std::any_of(plan.symbols.begin(), plan.symbols.end(), isIt) ||
+                       std::any_of(plan.shapes.symbols.begin(), plan.shapes.symbols.end(), isIt);
     checkUser(known, "plan: '{}' has the shape {}, and nothing gives the symbol '{}' a value", name, text(shape),
               symbol);
   }
@@ -129,6 +166,7 @@ void verify(const Plan& plan) {
   checkUser(!plan.target.device.empty(), "plan: it has no device");
   verifyIo(plan);
   verifySymbols(plan);
+  verifyShapes(plan);
   for (size_t i = 0; i < plan.profiles.size(); ++i) verifyProfile(plan, i);
   verifyConstants(plan);
   const size_t expected = std::max<size_t>(1, plan.profiles.size());

@@ -76,13 +76,18 @@ class ManifestWriter {
       const auto key = text(x.first);
       return fbs::CreateFact(fb_, key, text(x.second));
     });
+    const auto shapeSteps = all<fbs::ShapeStep>(plan_.shapes.steps, [&](const ShapeStep& x) { return one(x); });
+    const auto shapeSymbols = all<fbs::ShapeSymbol>(plan_.shapes.symbols, [&](const ShapeSymbol& x) {
+      return fbs::CreateShapeSymbol(fb_, text(x.name), x.value, x.element);
+    });
     const auto name = text(plan_.name);
     const auto device = text(plan_.target.device);
     const auto deviceName = text(plan_.target.deviceName);
     const auto requirements = texts(plan_.target.requirements);
-    fb_.Finish(fbs::CreateManifest(fb_, name, device, deviceName, requirements, io, symbols, profiles, programs,
-                                   constants, native, plan_.profilingVerbosity, plan_.refittable, facts),
-               fbs::ManifestIdentifier());
+    fb_.Finish(
+        fbs::CreateManifest(fb_, name, device, deviceName, requirements, io, symbols, profiles, programs, constants,
+                            native, plan_.profilingVerbosity, plan_.refittable, facts, shapeSteps, shapeSymbols),
+        fbs::ManifestIdentifier());
     return {fb_.GetBufferPointer(), fb_.GetSize()};
   }
 
@@ -125,6 +130,17 @@ class ManifestWriter {
       offsets.push_back(make(value));
     }
     return fb_.CreateVector(offsets);
+  }
+
+  Offset<fbs::ShapeStep> one(const ShapeStep& step) {
+    const auto layer = text(step.layer);
+    const auto op = text(step.op);
+    const auto inputs = fb_.CreateVector(step.inputs);
+    const auto dtype = text(std::string(tenon::name(step.dtype)));
+    const auto dims = longs(step.dims);
+    const auto extents = texts(step.extents);
+    const auto numbers = fb_.CreateVector(step.numbers);
+    return fbs::CreateShapeStep(fb_, layer, op, inputs, step.outputs, dtype, dims, extents, numbers);
   }
 
   Offset<fbs::Io> one(const Io& io) {
@@ -189,7 +205,15 @@ class ManifestWriter {
     const auto tensors = all<fbs::Tensor>(program.tensors, [&](const TensorRecord& x) { return one(x); });
     const auto steps = all<fbs::Step>(program.steps, [&](const Step& x) { return one(x); });
     const auto ioTensors = fb_.CreateVector(program.ioTensors);
-    return fbs::CreateProgram(fb_, tensors, steps, ioTensors, program.arenaBytes, program.auxStreams);
+    std::vector<int64_t> low, high;
+    for (const auto& bounds : program.shapeBounds) {
+      low.push_back(bounds.low);
+      high.push_back(bounds.high);
+    }
+    const auto shapeLow = fb_.CreateVector(low);
+    const auto shapeHigh = fb_.CreateVector(high);
+    return fbs::CreateProgram(fb_, tensors, steps, ioTensors, program.arenaBytes, program.auxStreams, shapeLow,
+                              shapeHigh);
   }
 
   Offset<fbs::Constant> one(const ConstantRecord& constant, size_t index) {

@@ -200,6 +200,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
                                              bool hostCodeAllowed, AllocatorHook* allocator, Log& log) {
   auto parts = std::make_unique<EngineParts>();
   parts->plan = std::move(plan);
+  parts->shapes = ops::ShapeBinder(parts->plan.shapes);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
@@ -208,7 +209,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   KernelLoader loader(parts->plan, constants, *parts->constants, hostCodeAllowed, log);
   const auto& programs = parts->plan.programs;
   for (size_t i = 0; i < programs.size(); ++i)
-    parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, i)));
+    parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, parts->shapes, i)));
   parts->constants->place();
   for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i]);
   parts->held = constants.takeHeld();

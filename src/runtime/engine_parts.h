@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/operator.h"
+#include "ops/shape_binder.h"
 #include "plan/program.h"
 #include "runtime/constants.h"
 #include "runtime/device_constants.h"
@@ -34,6 +35,7 @@ struct LoadedProgram {
 
 struct EngineParts {
   plan::Plan plan;
+  ops::ShapeBinder shapes;  // of the plan's shape program
   Device* device = nullptr;
   AllocatorHook* allocator = nullptr;
   std::unique_ptr<DeviceConstants> constants;

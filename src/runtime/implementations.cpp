@@ -7,7 +7,7 @@
 
 namespace tenon::runtime {
 
-SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile) {
+SymbolValues measuredSymbols(const plan::Plan& plan, const ops::ShapeBinder& shapes, size_t profile) {
   SymbolValues values;
   if (profile >= plan.profiles.size()) return values;
   for (const auto& symbol : plan.symbols) {
@@ -18,12 +18,14 @@ SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile) {
     if (symbol.fromContents && at < range.optValues.size()) values.emplace(symbol.name, range.optValues[at]);
     if (!symbol.fromContents && symbol.index < range.opt.rank) values.emplace(symbol.name, range.opt[symbol.index]);
   }
+  shapes.bind(values);
   return values;
 }
 
 void reportImplementations(const Binding& binding, int profile, const SymbolValues& symbols, Log& log) {
   constexpr int kNamed = 3;
-  const bool measured = symbols == measuredSymbols(binding.engine().plan(), static_cast<size_t>(profile));
+  const auto& parts = binding.engine().parts();
+  const bool measured = symbols == measuredSymbols(parts.plan, parts.shapes, static_cast<size_t>(profile));
   const auto& steps = binding.program().steps;
   std::string named;
   int count = 0;
@@ -32,7 +34,7 @@ void reportImplementations(const Binding& binding, int profile, const SymbolValu
     if (chosen == nullptr || binding.skipped(i) || chosen->implementation().empty()) continue;
     const auto got = chosen->implementation();
     const std::string& wanted = steps[i].kernel.params;
-    if (!binding.engine().parts().told.isFirst(profile, i, measured)) continue;
+    if (!parts.told.isFirst(profile, i, measured)) continue;
     const auto line =
         fmt::format("step '{}' of {} -> {} runs '{}'", steps[i].name, binding.dims(steps[i].inputs[0]).text(),
                     binding.dims(steps[i].outputs[0]).text(), got);

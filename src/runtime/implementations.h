@@ -8,6 +8,7 @@
 
 #include "core/extent.h"
 #include "core/log.h"
+#include "ops/shape_binder.h"
 #include "plan/program.h"
 
 namespace tenon::runtime {
@@ -28,7 +29,7 @@ class ToldSteps {
 };
 
 // The symbols at the profile's opt shapes, for which candidates are measured.
-SymbolValues measuredSymbols(const plan::Plan& plan, size_t profile);
+SymbolValues measuredSymbols(const plan::Plan& plan, const ops::ShapeBinder& shapes, size_t profile);
 
 // After configure(symbols). A warning where the shapes are those that were measured, or where nothing but a library's
 // plain code is left; a verbose line where other shapes have another fast implementation. Each step is named once.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "runtime/engine_parts.h"
 
 namespace tenon::runtime {
 
@@ -135,6 +136,11 @@ void ShapeState::bind() {
     const Dims expected = evaluate(x.shape, symbols_);
     checkUser(expected == inputs_[i].dims, "input '{}' has the shape {}, expected {} = {} for the other inputs", x.name,
               inputs_[i].dims.text(), expected.text(), text(x.shape));
+  }
+  if (missing_.empty()) {
+    const auto& shapes = engine_.parts().shapes;
+    shapes.bind(symbols_);
+    shapes.check(symbols_, engine_.program(profile_).shapeBounds, fmt::format("profile {}", profile_));
   }
   for (const auto& x : engine_.io()) {
     if (x.isInput || !missing_.empty()) continue;

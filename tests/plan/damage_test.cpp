@@ -11,6 +11,7 @@
 #include "plan/header.h"
 #include "plan/verify.h"
 #include "support/hand_plan.h"
+#include "support/shape_plan.h"
 
 namespace tenon::plan {
 namespace {
@@ -179,6 +180,66 @@ const std::vector<Break> kBreaks{
 
 INSTANTIATE_TEST_SUITE_P(All, UnsoundPlan, testing::ValuesIn(kBreaks),
                          [](const auto& info) { return std::string(info.param.what); });
+
+class UnsoundShapes : public testing::TestWithParam<Break> {};
+
+TEST_P(UnsoundShapes, AreRefused) {
+  Plan plan = test::shapePlan();
+  EXPECT_NO_THROW(verify(plan));
+  GetParam().apply(plan);
+  EXPECT_THROW(verify(plan), UserError);
+}
+
+const std::vector<Break> kShapeBreaks{
+    {"step_reads_forward", [](Plan& p) { p.shapes.steps[2].inputs[0] = 3; }},
+    {"step_reads_itself", [](Plan& p) { p.shapes.steps[2].inputs[0] = 2; }},
+    {"step_reads_below", [](Plan& p) { p.shapes.steps[2].inputs[0] = -1; }},
+    {"unknown_operator", [](Plan& p) { p.shapes.steps[2].op = "teleport"; }},
+    {"heavy_operator", [](Plan& p) { p.shapes.steps[2].op = "matmul"; }},
+    {"operator_and_elements", [](Plan& p) { p.shapes.steps[2].numbers = {1}; }},
+    {"elements_of_the_other_kind", [](Plan& p) { p.shapes.steps[0].dtype = DataType::kF32; }},
+    {"too_many_elements", [](Plan& p) { p.shapes.steps[1].dims = {2}; }},
+    {"huge_value", [](Plan& p) { p.shapes.steps[0].dims = {int64_t{1} << 62}; }},
+    {"endless_outputs", [](Plan& p) { p.shapes.steps[2].outputs = INT32_MAX; }},
+    {"no_outputs", [](Plan& p) { p.shapes.steps[2].outputs = 0; }},
+    {"unknown_symbol", [](Plan& p) { p.shapes.steps[0].extents[0] = Extent::symbol("Q"); }},
+    {"symbol_before_its_value", [](Plan& p) { p.shapes.steps[0].extents[0] = Extent::symbol("half[0]"); }},
+    {"symbol_of_nothing", [](Plan& p) { p.shapes.symbols[0].value = 3; }},
+    {"symbol_element_below", [](Plan& p) { p.shapes.symbols[0].element = -1; }},
+    {"symbol_of_an_input", [](Plan& p) { p.shapes.symbols[0].name = "N"; }},
+    {"symbol_twice", [](Plan& p) { p.shapes.symbols.push_back(p.shapes.symbols[0]); }},
+    {"no_symbol", [](Plan& p) { p.shapes.symbols.clear(); }},
+    {"input_of_a_computed_size", [](Plan& p) { p.io[0].shape[0] = tensor(p, 0).shape[0] = Extent::symbol("half[0]"); }},
+    {"no_bounds", [](Plan& p) { p.programs[0].shapeBounds.clear(); }},
+    {"more_bounds", [](Plan& p) { p.programs[0].shapeBounds.push_back({}); }},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, UnsoundShapes, testing::ValuesIn(kShapeBreaks),
+                         [](const auto& info) { return std::string(info.param.what); });
+
+TEST(PlanDamage, ForgedShapePrograms) {
+  const auto good = write(test::shapePlan());
+  EXPECT_EQ(read(Blob::copyOf(good)).shapes, test::shapePlan().shapes);
+  EXPECT_EQ(write(read(Blob::copyOf(good))), good);
+  const Header header = decode(good);
+  std::mt19937_64 random(6);
+  int refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    Blob blob = Blob::copyOf(good);
+    blob.data()[header.manifest.offset + random() % header.manifest.bytes] ^=
+        std::byte{static_cast<unsigned char>(1u << (random() % 8))};
+    Header forged = header;
+    forged.manifest.checksum = checksum(blob.data() + header.manifest.offset, header.manifest.bytes);
+    const auto head = encode(forged);
+    std::memcpy(blob.data(), head.data(), head.size());
+    try {
+      verify(read(blob));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 5000);
+}
 
 TEST(PlanCompatibility, NamesWhatIsNeededAndWhatIsThere) {
   Plan plan = test::smallPlan(false);

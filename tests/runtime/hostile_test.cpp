@@ -1,11 +1,13 @@
 // Plans whose manifest was changed and signed again: loading and running them gives errors or results, never a crash.
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include "plan/checksum.h"
 #include "plan/file.h"
 #include "plan/header.h"
 #include "runtime_test_support.h"
+#include "support/shape_plan.h"
 
 namespace tenon::runtime {
 namespace {
@@ -39,9 +41,8 @@ void runOnce(const std::shared_ptr<const Engine>& engine) {
   finishWork(*engine);
 }
 
-TEST(HostilePlans, LoadAndRunOrRefuse) {
-  auto plan = test::smallPlan(true);
-  plan.profiles[0]["x"].min[0] = 2;
+// Changes one to three bytes of the manifest, 5,000 times.
+void changeAndRun(const plan::Plan& plan) {
   const auto good = plan::write(plan);
   const auto header = plan::decode(good);
   std::mt19937_64 random(9);
@@ -64,6 +65,44 @@ TEST(HostilePlans, LoadAndRunOrRefuse) {
   }
   EXPECT_GT(ran, 0);
   EXPECT_GT(refused, 1000);
+}
+
+TEST(HostilePlans, LoadAndRunOrRefuse) {
+  auto plan = test::smallPlan(true);
+  plan.profiles[0]["x"].min[0] = 2;
+  changeAndRun(plan);
+}
+
+TEST(HostilePlans, ShapeProgramsRunOrRefuse) {
+  auto plan = test::shapePlan();
+  plan.profiles[0]["x"].min[0] = 3;
+  changeAndRun(plan);
+}
+
+// What a host could be kept busy or filled with by a small file.
+TEST(HostilePlans, HugeShapeProgramsAreRefusedWithTheirLayer) {
+  const auto refusal = [](const std::function<void(plan::Plan&)>& change) {
+    auto plan = test::shapePlan();
+    change(plan);
+    return messageOf([&] { runOnce(engineOf(plan)); });
+  };
+  expectContains(refusal([](plan::Plan& p) { p.shapes.steps[2].op = "fill{shape=[4611686018427387904] type=i64}"; }),
+                 {"layer 'half'", "4611686018427387904 elements", "at most 65536"});
+  expectContains(refusal([](plan::Plan& p) { p.shapes.steps[2].op = "slice{start=[0] size=[2305843009213693952]}"; }),
+                 {"layer 'half'"});
+  expectContains(refusal([](plan::Plan& p) { p.shapes.steps[2].op = "reshape{shape=[4294967296,4294967296]}"; }),
+                 {"layer 'half'"});
+  expectContains(refusal([](plan::Plan& p) {
+                   p.shapes.steps[2].op = "pointwise{expr=\"div(x0,x0)\"}", p.shapes.steps[0].extents[0] = 0;
+                 }),
+                 {"layer 'half'", "divides by 0"});
+  expectContains(refusal([](plan::Plan& p) { p.shapes.steps[2].op = "pointwise{expr=\"mul(x0,x1)\"}"; }),
+                 {"layer 'half'", "i64", "f32"});
+  expectContains(refusal([](plan::Plan& p) { p.shapes.steps[2].op = "fill{shape=[P] type=i64}"; }), {"layer 'half'"});
+  expectContains(refusal([](plan::Plan& p) {
+                   p.programs[0].shapeBounds[0] = {5, 5};
+                 }),
+                 {"layer 'half'", "is 0", "expected 5 to 5", "profile 0"});
 }
 
 }  // namespace

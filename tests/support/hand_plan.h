@@ -109,6 +109,11 @@ class HandPlan {
     step.outputs = std::move(outputs);
     program_.steps.push_back(std::move(step));
   }
+  // Sizes that are computed, and what each of them may be.
+  void shapes(ShapeProgram program, std::vector<Interval> bounds) {
+    plan_.shapes = std::move(program);
+    program_.shapeBounds = std::move(bounds);
+  }
   void profile(std::map<std::string, plan::InputRange> ranges) { plan_.profiles.push_back(std::move(ranges)); }
 
   plan::Plan& plan() { return plan_; }
@@ -151,6 +156,8 @@ class HandPlan {
 
   SymbolIntervals intervals(const std::map<std::string, plan::InputRange>& profile) const {
     SymbolIntervals result;
+    for (size_t i = 0; i < program_.shapeBounds.size(); ++i)
+      result[plan_.shapes.symbols[i].name] = program_.shapeBounds[i];
     for (const auto& symbol : plan_.symbols) {
       const auto found = profile.find(plan_.io[static_cast<size_t>(symbol.io)].name);
       if (found == profile.end()) continue;

@@ -98,6 +98,12 @@ graph::ValueId Assembly::valueOf(Scope& scope, const LayerBase& reader, const Te
   checkUser(scope.outer != nullptr, "layer '{}' reads tensor '{}', which was removed from the network", reader.name(),
             tensor->name());
   const graph::ValueId outside = valueOf(*scope.outer, reader, tensor);
+  if (network_.isShapeTensor(*tensor)) {
+    try {
+      scope.outer->graph.shapeElements(outside);
+    } catch (const UserError&) {  // whoever asks for them says what is missing
+    }
+  }
   const auto& value = scope.outer->graph.value(outside);
   if (value.constant != nullptr) return scope.values[tensor] = scope.graph.addConstant(value.constant, value.name);
   const graph::ValueId inside = addOperand(scope.graph, value.type);

@@ -23,6 +23,25 @@ std::string describe(const ops::TensorType& type) {
   return fmt::format("{} {}", tenon::name(type.dtype), text(type.shape));
 }
 
+Extent lengthOf(graph::Graph& graph, ValueId value, const LayerBase& sink, const Construct& construct) {
+  try {
+    const auto& elements = graph.shapeElements(value);
+    checkUser(elements.size() == 1, "it has {} elements", elements.size());
+    return elements[0];
+  } catch (const UserError& error) {
+    throw UserError(
+        "the length of output '{}' of loop '{}' must be one integer computed from constants, shapes and shape tensors: {}",
+        sink.name(), construct.name(), error.what());
+  }
+}
+
+// Extents within a region are those that its network knows.
+void checkExtents(const graph::Graph& graph, const Construct& construct) {
+  checkUser(graph.shapes().steps.empty(),
+            "within '{}' an extent is computed by '{}', which only the network itself can follow; compute it outside",
+            construct.name(), graph.shapes().steps.empty() ? "" : graph.shapes().steps[0].op);
+}
+
 bool canBeOneShape(const Shape& a, const Shape& b) {
   if (a.size() != b.size()) return false;
   for (size_t axis = 0; axis < a.size(); ++axis) {
@@ -86,6 +105,7 @@ void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
   }
   loop.states = static_cast<int32_t>(states.size());
   lowerLayers(body);
+  checkExtents(body.graph, construct);
 
   // What leaves.
   std::vector<ValueId> nexts, parts, tests, counts;
@@ -105,14 +125,9 @@ void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
     parts.push_back(valueOf(body, *sink, sink->inputs()[0]));
     checkUser(sink->inputs().size() > 1 && sink->inputs()[1] != nullptr,
               "output '{}' of loop '{}' has no length; call setInput(1, ...)", sink->name(), construct.name());
-    const auto& length = scope.graph.value(valueOf(scope, *sink, sink->inputs()[1])).type;
-    checkUser(
-        length.contents && length.contents->size() == 1,
-        "the length of output '{}' of loop '{}' ({}) must be one integer computed from constants, shapes and shape "
-        "tensors; its value is not known while building",
-        sink->name(), construct.name(), describe(length));
+    const Extent length = lengthOf(scope.graph, valueOf(scope, *sink, sink->inputs()[1]), *sink, construct);
     const auto [axis, reverse] = stacksOf(*sink);
-    loop.stacks.push_back({axis, reverse, (*length.contents)[0]});
+    loop.stacks.push_back({axis, reverse, length});
   }
   for (const LayerBase* limit : boundary(construct, BoundaryRole::kLimit)) {
     if (countsIterations(*limit)) {
@@ -178,6 +193,7 @@ void Assembly::lowerBranch(Scope& branch, int input, std::vector<ValueId>& resul
     }
   }
   lowerLayers(branch, &wanted);
+  checkExtents(branch.graph, construct);
   for (const LayerBase* sink : sinks)
     results.push_back(valueOf(branch, *sink, sink->inputs()[static_cast<size_t>(input)]));
 }

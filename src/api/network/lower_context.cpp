@@ -35,14 +35,15 @@ ValueId LowerContext::input(size_t index) const {
 }
 
 const std::vector<Extent>& LowerContext::contents(size_t index, std::string_view role) const {
-  const auto& inputType = type(input(index));
-  check(inputType.contents.has_value(),
-        "the {} (input {}, {} {}) must be computed from constants, shapes and shape tensors; its values are not known "
-        "while building",
-        role, index, name(inputType.dtype), text(inputType.shape));
-  check(!isFloating(inputType.dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index,
-        name(inputType.dtype));
-  return *inputType.contents;
+  const ValueId value = input(index);
+  const DataType dtype = type(value).dtype;
+  check(!isFloating(dtype), "the {} (input {}) has type {}, expected integers; cast it", role, index, name(dtype));
+  try {
+    return graph_.shapeElements(value);
+  } catch (const UserError& error) {
+    fail("the {} (input {}, {} {}) must be computed from constants, shapes and shape tensors: {}", role, index,
+         name(dtype), text(shape(value)), error.what());
+  }
 }
 
 ValueId LowerContext::add(ops::Operator op, std::vector<ValueId> inputs) {

@@ -24,8 +24,10 @@ class LowerContext {
   const ops::TensorType& type(graph::ValueId value) const { return graph_.value(value).type; }
   const Shape& shape(graph::ValueId value) const { return type(value).shape; }
   int rank(graph::ValueId value) const { return type(value).rank(); }
-  // Values of a shape input; UserError naming `role` when they are not known while building.
+  // Elements of a shape input; UserError naming `role` when they depend on what only the device knows.
   const std::vector<Extent>& contents(size_t index, std::string_view role) const;
+  // Elements of a shape that the layer computes itself.
+  const std::vector<Extent>& elements(graph::ValueId value) { return graph_.shapeElements(value); }
 
   graph::ValueId add(ops::Operator op, std::vector<graph::ValueId> inputs);
   std::vector<graph::ValueId> addMany(ops::Operator op, std::vector<graph::ValueId> inputs);

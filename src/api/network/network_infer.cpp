@@ -1,6 +1,8 @@
 // Inference of tensor types one layer at a time, and which tensors are shape tensors.
 #include <algorithm>
+#include <map>
 #include <new>
+#include <set>
 
 #include "api/network/construct.h"
 #include "api/network/lower_context.h"
@@ -76,14 +78,76 @@ void Network::infer(LayerBase& target) {
   }
 }
 
-// Lowers the layer alone into a graph whose inputs have the types of the layer's inputs.
+namespace {
+
+// Layers through which the elements of a tensor are computed, producers first. A layer that reads extents only stands
+// for itself.
+std::vector<const LayerBase*> shapeLayers(const Tensor& tensor) {
+  std::vector<const LayerBase*> order;
+  std::set<const LayerBase*> done;
+  std::vector<std::pair<const LayerBase*, bool>> open{{tensor.producer(), false}};
+  while (!open.empty()) {
+    const auto [layer, entered] = open.back();
+    open.pop_back();
+    if (entered) order.push_back(layer);
+    if (entered || layer == nullptr) continue;
+    const bool readsExtents = layer->getType() == nv::LayerType::kSHAPE;
+    if ((!readsExtents && !layer->carriesShapes()) || !done.insert(layer).second) continue;
+    open.emplace_back(layer, true);
+    if (readsExtents) continue;
+    for (const Tensor* input : layer->inputs()) {
+      if (input == nullptr) continue;
+      const auto& type = input->type();
+      if (!type || !type->contents || isFloating(type->dtype)) open.emplace_back(input->producer(), false);
+    }
+  }
+  return order;
+}
+
+// A graph for the inference of one layer.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& name) : graph_(name) {}
+
+  graph::Graph& graph() { return graph_; }
+
+  graph::ValueId value(const Tensor& tensor) {
+    const auto found = values_.find(&tensor);
+    if (found != values_.end()) return found->second;
+    const auto id = graph_.addInput(fmt::format("input {}", values_.size()), *tensor.type());
+    graph_.renameValue(id, tensor.name());
+    return values_[&tensor] = id;
+  }
+
+  // With what computes its elements, for a layer that asks for them.
+  graph::ValueId computed(const Tensor& tensor) {
+    if (tensor.type()->contents || isFloating(tensor.type()->dtype)) return value(tensor);
+    for (const LayerBase* layer : shapeLayers(tensor)) {
+      std::vector<graph::ValueId> inputs;
+      for (const Tensor* input : layer->inputs()) inputs.push_back(input == nullptr ? graph::kNone : value(*input));
+      const auto results = lowerLayer(*layer, graph_, std::move(inputs));
+      for (size_t i = 0; i < results.size(); ++i) values_[layer->outputs()[i].get()] = results[i];
+    }
+    return value(tensor);
+  }
+
+ private:
+  graph::Graph graph_;
+  std::map<const Tensor*, graph::ValueId> values_;
+};
+
+}  // namespace
+
+// Lowers the layer alone into a graph whose inputs have the types of the layer's inputs. Elements that it asks for are
+// kept with the types of the tensors that hold them.
 void Network::inferOne(LayerBase& layer) {
   for (const auto& output : layer.outputs()) output->setInferred(std::nullopt);
   guarded(reporter_, "INetworkDefinition: shape inference", [&] {
-    graph::Graph scratch(layer.name());
+    Scratch scratch(layer.name());
     std::vector<graph::ValueId> values;
-    for (const Tensor* input : layer.inputs()) {
-      if (input == nullptr || layer.isBackEdge(static_cast<int>(values.size()))) {
+    for (size_t i = 0; i < layer.inputs().size(); ++i) {
+      const Tensor* input = layer.inputs()[i];
+      if (input == nullptr || layer.isBackEdge(static_cast<int>(i))) {
         values.push_back(graph::kNone);
         continue;
       }
@@ -93,15 +157,20 @@ void Network::inferOne(LayerBase& layer) {
       }
       const auto& type = input->type();
       if (!type) return;  // what is wrong there has been reported
-      values.push_back(scratch.addInput(fmt::format("input {}", values.size()), *type));
+      const bool asked = layer.isShapeInput(static_cast<int>(i));
+      values.push_back(asked ? scratch.computed(*input) : scratch.value(*input));
     }
-    const auto results = lowerLayer(layer, scratch, std::move(values));
+    const auto results = lowerLayer(layer, scratch.graph(), values);
     const bool variesByIteration =
         layer.construct() != nullptr && layer.construct()->isLoop() && layer.role() == BoundaryRole::kSource;
     for (size_t i = 0; i < results.size(); ++i) {
-      ops::TensorType type = scratch.value(results[i]).type;
+      ops::TensorType type = scratch.graph().value(results[i]).type;
       if (variesByIteration) type.contents.reset();
       layer.outputs()[i]->setInferred(std::move(type));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == graph::kNone || layer.inputs()[i]->type()->contents) continue;
+      layer.inputs()[i]->setInferred(scratch.graph().value(values[i]).type);
     }
   });
 }

@@ -393,6 +393,7 @@ plan::Program makeProgram(const Graph& graph, const Assignment& assignment, cons
                           std::vector<int32_t>* stepOf) {
   Scheduler scheduler(graph, assignment, placement, needs, symbols, plan, constants, native, mostStreams, log);
   auto program = scheduler.run();
+  program.shapeBounds = symbols.shapeBounds;
   if (stepOf != nullptr) *stepOf = scheduler.steps();
   return program;
 }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "api/network/lower_context.h"
+#include "ops/op/shape.h"
 
 namespace tenon::api {
 namespace {
@@ -72,7 +74,7 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     } else if (!scales_.empty()) {
       context.check(scales_.size() == in.size(), "{} scales for an input with {} dimensions", scales_.size(),
                     in.size());
-      for (size_t i = 0; i < in.size(); ++i) op.shape.push_back(scaled(context, in[i], scales_[i]));
+      op.shape = scaled(context, x);
       op.scales.assign(scales_.begin(), scales_.end());
     } else {
       for (int i = 0; i < output_.nbDims && i < nv::Dims::MAX_DIMS; ++i) op.shape.push_back(Extent(output_.d[i]));
@@ -83,9 +85,20 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
   }
 
  private:
-  // floor(extent * scale). For a symbolic extent the scale must be a fraction with a small denominator.
-  static Extent scaled(const LowerContext& context, const Extent& extent, float scale) {
-    context.check(scale > 0 && std::isfinite(scale), "scale {} is not above zero", scale);
+  // floor(extent * scale), in floating point. An expression where the scale is a fraction with a small denominator.
+  Shape scaled(LowerContext& context, graph::ValueId x) const {
+    Shape result;
+    std::optional<Shape> computed;
+    for (size_t i = 0; i < scales_.size(); ++i) {
+      context.check(scales_[i] > 0 && std::isfinite(scales_[i]), "scale {} is not above zero", scales_[i]);
+      auto extent = scaled(context.shape(x)[i], scales_[i]);
+      if (!extent && !computed) computed = computedShape(context, x);
+      result.push_back(extent ? *extent : (*computed)[i]);
+    }
+    return result;
+  }
+
+  static std::optional<Extent> scaled(const Extent& extent, float scale) {
     if (extent.isConstant()) {
       return Extent(static_cast<int64_t>(std::floor(static_cast<float>(extent.constant()) * scale)));
     }
@@ -96,10 +109,17 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
         return floorDiv(extent * Extent(static_cast<int64_t>(numerator)), denominator);
       }
     }
-    throw Unsupported(
-        "resize of the dynamic extent {} by {}: scales of dynamic extents must be fractions with a "
-        "denominator up to {}",
-        extent.text(), scale, kMaxDenominator);
+    return std::nullopt;
+  }
+
+  // What no expression says is computed when shapes are bound.
+  Shape computedShape(LowerContext& context, graph::ValueId x) const {
+    HostTensor scales(DataType::kF32, {static_cast<int64_t>(scales_.size())});
+    std::copy(scales_.begin(), scales_.end(), scales.view().as<float>());
+    const auto factor = context.constant(graph::Constant::own(std::move(scales)));
+    const auto extents = context.cast(context.add(ops::ShapeOf{}, {x}), DataType::kF32);
+    const auto product = context.pointwise(ops::ScalarOp::k_mul, {extents, factor});
+    return context.elements(context.cast(context.pointwise(ops::ScalarOp::k_floor, {product}), DataType::kI64));
   }
 
   nv::Dims output_{0, {}};

@@ -1,0 +1,49 @@
+// Evaluates a shape program: from the symbols of inputs to those that it computes. No device takes part.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/shape_program.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+
+// What one evaluation may hold at most, over all values together: shapes are small, and a plan may be forged.
+constexpr int64_t kMaxShapeElements = 1 << 20;
+constexpr int64_t kMaxShapeValueElements = 1 << 16;
+
+// Immutable, shared by the contexts of an engine.
+class ShapeBinder {
+ public:
+  ShapeBinder() = default;
+  // Throws UserError that names the step when the program is not sound: operators that cannot be read or that no host
+  // value may come from, values that are not there yet, elements that do not fit their extents.
+  explicit ShapeBinder(const ShapeProgram& program);
+
+  // Whether shapes may be computed by it: not by products of matrices, nor by what is another at each call.
+  static bool accepts(const Operator& op);
+  bool empty() const noexcept { return steps_.empty(); }
+  // Adds the program's symbols to those it is given. Throws UserError that names the layer when a step refuses its
+  // operands or gets too large.
+  void bind(SymbolValues& symbols) const;
+  // Throws UserError that names layer, value and bounds when a symbol is outside of its interval; one per symbol.
+  void check(const SymbolValues& symbols, std::span<const Interval> bounds, std::string_view where) const;
+
+ private:
+  struct Step {
+    ShapeStep record;
+    std::optional<Operator> op;
+  };
+  struct Run;
+  void addStep(const ShapeStep& record);
+  void addSymbol(const ShapeSymbol& symbol);
+  const std::string& layerOf(const ShapeSymbol& symbol) const;
+  std::vector<Step> steps_;
+  std::vector<ShapeSymbol> symbols_;
+  std::vector<int32_t> producers_;  // by value: its step
+};
+
+}  // namespace tenon::ops
