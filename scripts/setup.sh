@@ -11,6 +11,9 @@ cmake             | cmake --version
 ninja-build       | ninja --version
 python3           | python3 --version
 python3-venv      | python3 -c "import ensurepip"
+python3-dev
+python3-numpy
+pybind11-dev
 pkg-config        | pkg-config --version
 libprotobuf-dev
 protobuf-compiler | protoc --version

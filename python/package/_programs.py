@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of the wheel as commands: pip makes one of each function."""
+import os
+import pathlib
+import sys
+
+
+def _become(name):
+    program = str(pathlib.Path(__file__).resolve().parent / "bin" / name)
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+def trtexec():
+    _become("trtexec")
+
+
+def tensorrt_player():
+    _become("tensorrt_player")

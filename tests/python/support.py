@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python module share: cases that run in processes of their own, and why one cannot run."""
+import os
+import pathlib
+import signal
+import sys
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DIGITS = ROOT / "models/digits"
+SKIPPED = 77
+SECONDS = 60
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; says why."""
+
+
+def need_numpy():
+    """Ends the script where this Python has no numpy: its tests are skipped, and say so."""
+    try:
+        import numpy  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
+    except ImportError:
+        print(f"skipped: numpy is missing for {sys.executable} (Debian: python3-numpy)")
+        sys.exit(SKIPPED)
+
+
+def child(function):
+    signal.alarm(SECONDS)
+    try:
+        function()
+        status = 0
+    except Skip as reason:
+        print(reason)
+        status = SKIPPED
+    except BaseException:  # pylint: disable=broad-except
+        traceback.print_exc(file=sys.stdout)
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def run_one(function):
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        child(function)
+    os.close(writing)
+    with os.fdopen(reading, errors="replace") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        return 1, text + f"ended by {signal.Signals(os.WTERMSIG(status)).name}\n"
+    return os.WEXITSTATUS(status), text
+
+
+def run_all(cases, wanted=()):
+    """Runs functions by name, each in a process of its own: a crash costs one case. The status for sys.exit."""
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for name, function in cases.items():
+        if wanted and not any(part in name for part in wanted):
+            continue
+        start = time.monotonic()
+        status, text = run_one(function)
+        outcome = {0: "passed", SKIPPED: "skipped"}.get(status, "failed")
+        counts[outcome] += 1
+        print(f"{outcome}  {name} {time.monotonic() - start:.1f} s" + (f": {text.strip()}" if outcome != "passed" else ""), flush=True)
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def cases_of(module):
+    return {name.removeprefix("test_"): value for name, value in module.items() if name.startswith("test_")}
+
+
+def small_network(trt, logger, scale=2.0, size=3):
+    """(builder, network) of y = scale * x. The array of the constant has no other name: the network keeps it."""
+    import numpy as np  # pylint: disable=import-outside-toplevel
+    builder = trt.Builder(logger)
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (size,))
+    factor = network.add_constant((size,), np.full(size, scale, np.float32)).get_output(0)
+    y = network.add_elementwise(x, factor, trt.ElementWiseOperation.PROD).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    return builder, network
+
+
+def plan_of(trt, builder, network, configure=None):
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    if configure:
+        configure(config)
+    return builder.build_serialized_network(network, config)
+
+
+def small_engine(trt, logger=None, scale=2.0):
+    logger = logger or trt.Logger(trt.Logger.ERROR)
+    return trt.Runtime(logger).deserialize_cuda_engine(plan_of(trt, *small_network(trt, logger, scale)))
