@@ -39,8 +39,8 @@ constexpr microseconds kSpinForPiece{200};
 // the machine take less.
 constexpr microseconds kGap{300};
 // How long that counts.
-constexpr microseconds kLeastBusy{20'000};
-constexpr microseconds kMostBusy{500'000};
+constexpr microseconds kLeastBusy{10'000};
+constexpr microseconds kMostBusy{100'000};
 constexpr int kLooksPerClock = 16;
 
 struct Call {

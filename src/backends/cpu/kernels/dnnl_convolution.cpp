@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/platform/processor.h"
 #include "core/storage.h"
+#include "core/strided.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
 #include "runtime/chosen.h"
@@ -19,13 +20,13 @@ namespace {
 using dnnl::memory;
 
 // Groups stand as an axis of their own in oneDNN. Convolution: [K,C/g,..] -> [g,K/g,C/g,..]; deconvolution:
-// [C,K/g,..] -> [g,K/g,C/g,..], which is a transposed view.
+// [C,K/g,..] -> [g,K/g,C/g,..], which is a transposed view. Computed ones stand in the layout of their tensor.
 template <typename Op>
-memory::desc weightsDesc(const Dims& w, int64_t groups, bool plainTag) {
+memory::desc weightsDesc(const Dims& w, Layout layout, int64_t groups, bool plainTag) {
   constexpr bool kTransposed = std::is_same_v<Op, ops::Deconvolution>;
   memory::dims dims;
   memory::dims strides;
-  const auto own = w.strides();
+  const auto own = stridesOf(w, layout);
   const int64_t first = w[0] / groups;
   if (groups > 1) {
     dims.push_back(groups);
@@ -101,7 +102,7 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
             const Cut& cut);
   const ConvolutionKernel<Op>& kernel_;
   Epilogue epilogue_;
-  Dims weights_;
+  runtime::TensorShape weights_;
   DnnlCalls calls_;
   size_t firstExtra_;
   size_t inputCount_ = 0;
@@ -116,8 +117,8 @@ class ConvolutionKernel final : public runtime::Kernel, public runtime::Keeper {
   ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial} {
     const auto& w = load.constants[1];
     if (w.data != nullptr)
-      weights =
-          std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, op.groups, true), load.sizesOnly ? nullptr : w.data);
+      weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, Layout::kLinear, op.groups, true),
+                                                load.sizesOnly ? nullptr : w.data);
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<ConvolutionInstance<Op>>(*this);
@@ -141,9 +142,9 @@ ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel
 // The operands as oneDNN sees them.
 template <typename Op>
 struct Operands {
-  Operands(const WindowProblem& problem, const Dims& w, bool hasBias, bool weightsAreFixed)
+  Operands(const WindowProblem& problem, const Dims& w, Layout layout, bool hasBias, bool weightsAreFixed)
       : x(dnnlDesc(problem.x.dims, problem.x.layout)),
-        weights(weightsDesc<Op>(w, problem.groups, !weightsAreFixed)),
+        weights(weightsDesc<Op>(w, layout, problem.groups, !weightsAreFixed)),
         bias(hasBias ? dnnlDesc({problem.y.dims[1]}, Layout::kLinear) : memory::desc()),
         y(dnnlDesc(problem.y.dims, problem.y.layout)) {}
   memory::desc x, weights, bias, y;
@@ -194,7 +195,7 @@ WindowProblem ConvolutionInstance<Op>::describe(const runtime::Shapes& shapes) c
 // Of the problem or of a slice of it.
 template <typename Op>
 Dims ConvolutionInstance<Op>::weightsOf(const WindowProblem& problem) const {
-  Dims w = weights_;
+  Dims w = weights_.dims;
   if (std::is_same_v<Op, ops::Convolution>) {
     w[0] = problem.y.dims[1];
   } else {
@@ -223,7 +224,7 @@ void ConvolutionInstance<Op>::show(const WindowProblem& problem, std::span<const
     throw dnnl::error(dnnl_unimplemented,
                       "oneDNN 2.6 computes epilogues with operands wrongly where a window lies in the padding");
   }
-  const Operands<Op> o(problem, weightsOf(problem), op.hasBias, kernel_.weights != nullptr);
+  const Operands<Op> o(problem, weightsOf(problem), weights_.layout, op.hasBias, kernel_.weights != nullptr);
   Epilogue epilogue(op.epilogue, true);
   const auto attributes = inside ? epilogue.configure(extras, problem.y, true) : Epilogue::withoutOps();
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
@@ -280,7 +281,7 @@ bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const r
     const auto* const one = find(slice, parts);
     if (one == nullptr) return false;
     const Dims w = weightsOf(slice.problem);
-    const Operands<Op> o(slice.problem, w, op.hasBias, weights.has_value());
+    const Operands<Op> o(slice.problem, w, weights_.layout, op.hasBias, weights.has_value());
     auto& call = calls_.add(one->primitive);
     call.bind(DNNL_ARG_SRC, o.x, 0, offsetOfInput(whole, slice));
     if (weights) {
@@ -289,7 +290,8 @@ bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const r
       if (!part) return false;
       call.fix(DNNL_ARG_WEIGHTS, *part);
     } else {
-      call.bind(DNNL_ARG_WEIGHTS, o.weights, 1, slice.channel * w.strides()[0] * static_cast<int64_t>(sizeof(float)));
+      call.bind(DNNL_ARG_WEIGHTS, o.weights, 1,
+                slice.channel * stridesOf(w, weights_.layout)[0] * static_cast<int64_t>(sizeof(float)));
     }
     if (op.hasBias) call.bind(DNNL_ARG_BIAS, o.bias, 2, slice.channel * static_cast<int64_t>(sizeof(float)));
     if (inside) {
@@ -309,10 +311,10 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   implementation_.clear();
   empty_ = shapes.outputs[0].dims.count() == 0;
   if (empty_) return 0;
-  weights_ = shapes.inputs[1].dims;
+  weights_ = shapes.inputs[1];
   inputCount_ = shapes.inputs.size();
   slots_.assign(inputCount_ + 1, nullptr);
-  const bool isNothing = shapes.inputs[0].dims.count() == 0 || weights_.count() == 0;
+  const bool isNothing = shapes.inputs[0].dims.count() == 0 || weights_.dims.count() == 0;
   if (isNothing)
     throw Unsupported("oneDNN does not write the output of {} over the empty input {}", Op::kName,
                       shapes.inputs[0].dims.text());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cpu/tactics/common/simple_tactic.h"
+#include "backends/cpu/tactics/common/tile_support.h"
 #include "core/storage.h"
 #include "ops/op/convolution.h"
 
@@ -31,6 +32,7 @@ class DnnlWindowTactic final : public SimpleTactic {
       if (padding.isConstant() && padding.constant() < least)
         return compile::no("the post-padding is {}; expected at least {}", padding.constant(), least);
     }
+    if (const auto support = staysF32(op->epilogue); !support) return support;
     return onlyF32(problem);
   }
 

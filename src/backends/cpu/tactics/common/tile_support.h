@@ -8,10 +8,20 @@
 
 namespace tenon::backends::cpu {
 
+// The kernels compute epilogues in f32 alone: a cast to another type and back would change nothing there.
+inline compile::Support staysF32(const ops::ScalarExpr& epilogue) {
+  for (const auto& instruction : epilogue.instructions) {
+    if (instruction.op == ops::ScalarOp::k_cast && instruction.castTo != DataType::kF32)
+      return compile::no("the epilogue casts to {}; only f32 is supported", name(instruction.castTo));
+  }
+  return compile::yes();
+}
+
 // Whether every operand of the epilogue, from input `firstExtra` on, is as large as the result, one value per entry of
 // axis `columnAxis`, or one value; and whether the expression is short enough for a tile's buffers.
 inline compile::Support tileEpilogueFits(const compile::Problem& problem, const ops::ScalarExpr& expr,
                                          size_t firstExtra, int columnAxis) {
+  if (const auto support = staysF32(expr); !support) return support;
   const auto& y = problem.outputs[0].dims;
   for (size_t i = firstExtra; i < problem.inputs.size(); ++i) {
     const auto& x = problem.inputs[i].dims;
