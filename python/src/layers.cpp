@@ -130,13 +130,12 @@ void defineLayers(py::handle scope) {
           py::arg("index"));
 }
 
-// The class of a layer that comes without one, by its type; the whole list of types that a network can hold.
+// The class of a layer that comes without one, by its type. Activations and poolings stay layers: in their own classes
+// `type` is the kind of activation or pooling, and programs ask a layer of a network for the type of layer that it is.
 const std::type_info* layerClass(const ILayer* layer) {
   switch (layer->getType()) {
     case LayerType::kCONVOLUTION: return &typeid(IConvolutionLayer);
     case LayerType::kCAST: return &typeid(ICastLayer);
-    case LayerType::kACTIVATION: return &typeid(IActivationLayer);
-    case LayerType::kPOOLING: return &typeid(IPoolingLayer);
     case LayerType::kLRN: return &typeid(ILRNLayer);
     case LayerType::kSCALE: return &typeid(IScaleLayer);
     case LayerType::kSOFTMAX: return &typeid(ISoftMaxLayer);

@@ -182,8 +182,10 @@ def test_parser_may_go_before_the_build():
     assert error.desc() and str(error) and error.code() != trt.ErrorCode.SUCCESS
     del parser
     gc.collect()
+    assert error.desc() and keeper() is not None, "an error keeps its parser"
+    del error
+    gc.collect()
     assert keeper() is None, "a parser and its network keep each other"
-    assert error.desc(), "an error keeps its parser"
 
 
 def digit(runner, number):
@@ -199,6 +201,10 @@ def test_layers_have_their_classes():
     raises(IndexError, lambda: network[2])
     layer = network.add_activation(network.get_input(0), trt.ActivationType.RELU)
     assert layer.type == trt.ActivationType.RELU and trt.ILayer.type.__get__(layer) == trt.LayerType.ACTIVATION
+    again = network.get_layer(2)
+    assert again.type == trt.LayerType.ACTIVATION, "the class of an activation says which one it is"
+    again.__class__ = trt.IActivationLayer
+    assert again.type == trt.ActivationType.RELU
     assert network.builder is builder and builder.logger is LOGGER
     assert layer.get_input(5) is None and network.get_layer(-1) is None
 
