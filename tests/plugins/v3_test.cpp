@@ -80,6 +80,69 @@ TEST_F(PluginV3, ScalesShapesThatVary) {
   }
 }
 
+// The profiles have the same opt and other limits: workspace and ranges are those of each.
+TEST_F(PluginV3, EachProfileHasItsRanges) {
+  const float factor = 2;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
+  ASSERT_TRUE(aroundV3(*network, *plugin, dims({-1, -1})));
+  constexpr std::array<int64_t, 2> kMost{4, 300};
+  for (const int64_t most : kMost) {
+    auto* profile = builder->createOptimizationProfile();
+    profile->setDimensions("x", nv::OptProfileSelector::kMIN, dims({1, 1}));
+    profile->setDimensions("x", nv::OptProfileSelector::kOPT, dims({3, 2}));
+    profile->setDimensions("x", nv::OptProfileSelector::kMAX, dims({most, 7}));
+    config->addOptimizationProfile(profile);
+  }
+  const std::unique_ptr<nv::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  for (int32_t profile = 0; profile < 2; ++profile) {
+    const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
+    ASSERT_TRUE(context->setOptimizationProfileAsync(profile, nullptr));
+    for (const auto& shape : {dims({1, 1}), dims({3, 2}), dims({kMost.at(static_cast<size_t>(profile)), 7})}) {
+      const auto x = eighths(shape);
+      EXPECT_EQ(run(*engine, *context, {{"x", x}})["y0"].values, scaled(x.values, factor));
+    }
+  }
+}
+
+TEST_F(PluginV3, MayHaveNoTensorInputs) {
+  const auto plugin = make("Numbers");
+  ASSERT_NE(plugin, nullptr);
+  const int32_t count = 5;
+  const auto plan = build([&](nv::INetworkDefinition& network) {
+    nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({5}));
+    nv::ITensor* length = network.addConstant(dims({1}), {nv::DataType::kINT32, &count, 1})->getOutput(0);
+    nv::ITensor* numbers = network.addPluginV3(nullptr, 0, &length, 1, *plugin)->getOutput(0);
+    nv::ITensor* y = network.addElementWise(*x, *numbers, nv::ElementWiseOperation::kSUM)->getOutput(0);
+    y->setName("y0");
+    network.markOutput(*y);
+    return true;
+  });
+  ASSERT_NE(plan, nullptr);
+  const auto y = run(*load(*plan), {{"x", {dims({5}), {10, 10, 10, 10, 10}}}})["y0"];
+  EXPECT_EQ(y.values, (std::vector<float>{10, 11, 12, 13, 14}));
+}
+
+// A plan whose plugin records are damaged is refused, or says what it says: it never crashes.
+TEST_F(PluginV3, DamagedStateIsRefused) {
+  const float factor = 2;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({4})); });
+  ASSERT_NE(plan, nullptr);
+  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log()));
+  std::string bytes(static_cast<const char*>(plan->data()), plan->size());
+  const size_t at = bytes.find("state=");
+  ASSERT_NE(at, std::string::npos) << "the plan holds the state as text";
+  bytes[at + 8] = '?';
+  const std::unique_ptr<nv::ICudaEngine> engine(runtime->deserializeCudaEngine(bytes.data(), bytes.size()));
+  EXPECT_EQ(engine, nullptr);
+  EXPECT_NE(log().take(), "");
+}
+
 // x in FP32 -> cast -> plugin in `type` -> cast -> y in FP32, strongly typed.
 bool castAround(nv::INetworkDefinition& network, nv::IPluginV3& plugin, const nv::Dims& shape, nv::DataType type) {
   nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, shape);

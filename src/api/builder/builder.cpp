@@ -138,6 +138,29 @@ std::vector<std::string> excludedLibraries(const BuilderConfig& config) {
   return result;
 }
 
+bool isDetailed(const tenon::compile::BuildOptions& options) {
+  return options.profilingVerbosity == static_cast<int>(nv::ProfilingVerbosity::kDETAILED);
+}
+
+// Plugin layers of the graph learn what shapes the build is for, and say what the inspector shows.
+// They live as long as the result.
+std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(const graph::Graph& graph,
+                                                               tenon::compile::BuildOptions& options) {
+  std::vector<std::shared_ptr<ops::PluginObject>> result;
+  for (const auto id : graph.order()) {
+    const auto* plugin = graph.node(id).op.as<ops::Plugin>();
+    if (plugin == nullptr) continue;
+    auto& live = dynamic_cast<LivePlugin&>(*plugin->object);
+    std::vector<tenon::compile::ProfileSymbols> symbols;
+    for (const auto& profile : options.profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
+    live.setProfiles(std::move(symbols));
+    if (auto metadata = live.metadata(); isDetailed(options) && !metadata.empty())
+      options.layerMetadata.emplace(live.layer(), std::move(metadata));  // the caller's own goes first
+    result.push_back(plugin->object);
+  }
+  return result;
+}
+
 }  // namespace
 
 bool Builder::platformHasFastFp16() const noexcept {
@@ -193,25 +216,6 @@ void Builder::reset() noexcept {
   reporter_.setRecorder(nullptr);
 }
 
-namespace {
-
-// Plugin layers of the graph learn what shapes the build is for. They live as long as the result.
-std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(
-    const graph::Graph& graph, const std::vector<std::map<std::string, plan::InputRange>>& profiles) {
-  std::vector<std::shared_ptr<ops::PluginObject>> result;
-  for (const auto id : graph.order()) {
-    const auto* plugin = graph.node(id).op.as<ops::Plugin>();
-    if (plugin == nullptr) continue;
-    std::vector<tenon::compile::ProfileSymbols> symbols;
-    for (const auto& profile : profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
-    dynamic_cast<LivePlugin&>(*plugin->object).setProfiles(std::move(symbols));
-    result.push_back(plugin->object);
-  }
-  return result;
-}
-
-}  // namespace
-
 nv::IPluginRegistry& Builder::getPluginRegistry() noexcept { return processRegistry(); }
 
 plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& config) {
@@ -248,7 +252,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
     build.progress = progress.get();
   }
   installPluginHost();
-  const auto plugins = preparePlugins(graph, build.profiles);
+  const auto plugins = preparePlugins(graph, build);
   plan::Plan plan = tenon::compile::build(std::move(graph), build);
   sealPlugins(plan);
   plan.apiVersion = static_cast<int32_t>(NV_TENSORRT_VERSION);

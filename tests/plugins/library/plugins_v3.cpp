@@ -219,6 +219,28 @@ class Repeat final : public Plugin<Repeat> {
   }
 };
 
+// 0, 1, 2, ... as many as the shape input says; no tensor goes in.
+class Numbers final : public Plugin<Numbers> {
+ public:
+  static constexpr const char* kName = "Numbers";
+  using Plugin::Plugin;
+  Numbers(const Numbers&) = default;
+  int32_t getOutputDataTypes(DataType* outputs, int32_t, const DataType*, int32_t count) const noexcept override {
+    outputs[0] = DataType::kFLOAT;
+    return count;
+  }
+  int32_t getOutputShapes(const DimsExprs*, int32_t, const DimsExprs* values, int32_t, DimsExprs* out, int32_t,
+                          IExprBuilder&) noexcept override {
+    out[0] = values[0];
+    return 0;
+  }
+  int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc* out, const void* const*, void* const* outputs, void*,
+                  cudaStream_t) noexcept override {
+    for (int64_t i = 0; i < out->dims.d[0]; ++i) static_cast<float*>(outputs[0])[i] = static_cast<float>(i);
+    return 0;
+  }
+};
+
 // Takes half precision in [N][H][W][C / 8 * 8] only and gives it in [N][C / 2][H][W][2]: y = x + channel.
 class Vectors final : public Plugin<Vectors> {
  public:
@@ -383,14 +405,15 @@ const std::vector<IPluginCreatorInterface*>& creatorsV3() {
   static Creator<Scale> scale;
   static Creator<Pair> pair;
   static Creator<Repeat> repeat;
+  static Creator<Numbers> numbers;
   static Creator<Vectors> vectors;
   static Creator<Fields> fields;
   static Creator<Never> never;
   static Creator<Fails> fails;
   static Creator<Aliasing> aliasing;
   static Creator<Sharing> sharing;
-  static const std::vector<IPluginCreatorInterface*> kAll{&scale, &pair,  &repeat,   &vectors, &fields,
-                                                          &never, &fails, &aliasing, &sharing};
+  static const std::vector<IPluginCreatorInterface*> kAll{&scale,  &pair,  &repeat, &numbers,  &vectors,
+                                                          &fields, &never, &fails,  &aliasing, &sharing};
   return kAll;
 }
 

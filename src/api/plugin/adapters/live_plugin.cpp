@@ -39,14 +39,19 @@ auto ofLayer(const std::string& layer, Body&& body) {
   }
 }
 
-// Shapes of an operator that holds them in a row.
+// Shapes of an operator that holds them in a row. Operators come from files too.
 std::vector<Shape> split(const std::vector<int64_t>& ranks, const std::vector<Extent>& extents) {
   std::vector<Shape> shapes;
-  auto at = extents.begin();
+  size_t at = 0;
   for (const int64_t rank : ranks) {
-    shapes.emplace_back(at, at + rank);
-    at += rank;
+    checkUser(rank >= 0 && rank <= kMaxRank && static_cast<size_t>(rank) <= extents.size() - at,
+              "a tensor of the plugin has {} dimensions; expected at most {}, and {} extents are left", rank, kMaxRank,
+              extents.size() - at);
+    const auto first = extents.begin() + static_cast<std::ptrdiff_t>(at);
+    shapes.emplace_back(first, first + rank);
+    at += static_cast<size_t>(rank);
   }
+  checkUser(at == extents.size(), "the plugin has {} extents; its ranks make {}", extents.size(), at);
   return shapes;
 }
 
@@ -246,6 +251,11 @@ std::string LivePlugin::sealed(const PluginParameters& parameters, size_t profil
     result.state = toBase64(copy->state());
     return writeFields(result);
   });
+}
+
+std::string LivePlugin::metadata() const {
+  const std::lock_guard lock(plugin_->mutex);
+  return plugin_->adapter->metadata();
 }
 
 void sealPlugins(plan::Plan& plan) {

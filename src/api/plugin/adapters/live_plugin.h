@@ -74,6 +74,9 @@ class LivePlugin final : public ops::PluginObject {
   std::string parameters(const ops::PluginChoice& choice, std::span<const DataType> inputs,
                          std::span<const DataType> outputs, const SymbolValues& symbols) override;
 
+  const std::string& layer() const noexcept { return op_.layer; }
+  std::string metadata() const;  // for the inspector; empty for none
+
   // A clone that is configured as the record says, with its tactic.
   std::unique_ptr<PluginAdapter> configured(const ops::Plugin& op, const PluginParameters& parameters);
   // The parameters for a finished plan: with the ranges of that profile and the state of the configured plugin.

@@ -56,7 +56,7 @@ auto ofLayer(const Shared& shared, Body&& body) {
 
 class Instance final : public runtime::KernelInstance {
  public:
-  Instance(Shared& shared, runtime::Device& device) : shared_(shared), context_(device) {
+  Instance(Shared& shared, runtime::Device& device) : shared_(shared), onHost_(device.isHost()), context_(device) {
     const std::lock_guard lock(shared_.mutex);
     ofLayer(shared_, [&] {
       adapter_ = shared_.adapter->attach(context_);
@@ -80,10 +80,13 @@ class Instance final : public runtime::KernelInstance {
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
-    ofLayer(shared_, [&] {
+    try {
       adapter_->enqueue({inputs_.data(), outputs_.data(), arguments.inputs, arguments.outputs, arguments.workspace,
                          arguments.stream});
-    });
+    } catch (const UserError& error) {
+      throw UserError("layer '{}': {}{}", shared_.op.layer, error.what(),
+                      onHost_ ? ". The engine runs on the processor, where launches of CUDA kernels fail" : "");
+    }
   }
 
  private:
@@ -94,6 +97,7 @@ class Instance final : public runtime::KernelInstance {
   }
 
   Shared& shared_;  // of the kernel, which outlives its instances
+  const bool onHost_;
   ResourceContext context_;
   std::unique_ptr<PluginAdapter> adapter_;
   std::vector<nv::PluginTensorDesc> inputs_;

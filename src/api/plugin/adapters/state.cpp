@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+// What a digit stands for; -1 for what is none.
+constexpr std::array<int8_t, 256> kValues = [] {
+  std::array<int8_t, 256> values{};
+  values.fill(-1);
+  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<uint8_t>(kDigits[i])] = static_cast<int8_t>(i);
+  return values;
+}();
+
 // Bytes of `length` elements; UserError for types outside the enumeration and negative lengths.
 size_t bytesOf(nv::PluginFieldType type, int32_t length, std::string_view name) {
   // In the order of the enumeration; 0 stands for half a byte.
@@ -75,9 +83,9 @@ std::string fromBase64(std::string_view text) {
     size_t count = 3;
     for (size_t j = 0; j < 4; ++j) {
       const char digit = text[i + j];
-      const size_t value = kDigits.find(digit);
+      const int value = kValues[static_cast<uint8_t>(digit)];
       const bool isPadding = digit == '=' && j >= 2 && i + 4 == text.size();
-      checkUser(value != std::string_view::npos || isPadding, "the state of the plugin is no text in base 64");
+      checkUser(value >= 0 || isPadding, "the state of the plugin is no text in base 64");
       if (isPadding) count = std::min(count, j - 1);
       group = group << 6 | (isPadding ? 0U : static_cast<uint32_t>(value));
     }
