@@ -15,6 +15,7 @@
 #include "ops/op/matmul.h"
 #include "ops/op/multi_pointwise.h"
 #include "ops/op/normalization.h"
+#include "ops/op/plugin.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/pooling.h"
 #include "ops/op/quantize.h"
@@ -160,6 +161,13 @@ void fieldsOf(const ops::Quantize&, ParameterWriter& out) { out.text("Origin", "
 void fieldsOf(const ops::Dequantize&, ParameterWriter& out) { out.text("Origin", "QDQ"); }
 void fieldsOf(const ops::Reformat&, ParameterWriter& out) { out.text("Origin", "REFORMAT"); }
 
+void fieldsOf(const ops::Plugin& op, ParameterWriter& out) {
+  out.text("PluginType", op.type);
+  out.text("PluginVersion", op.version);
+  out.text("PluginNamespace", op.space);
+  out.text("Interface", op.interfaceName);
+}
+
 void fieldsOf(const ops::Composite& op, ParameterWriter& out) {
   std::vector<std::string> parts;
   for (const auto& part : op.parts) parts.push_back(fmt::format("\"{}\"", camelCase(part.op.name())));
@@ -204,6 +212,7 @@ const Row* findRow(std::string_view op) {
       row<ops::Quantize>("Reformat"),
       row<ops::Dequantize>("Reformat"),
       row<ops::Reformat>("Reformat"),
+      row<ops::Plugin>("PluginV3"),
       row<ops::Composite>("Composite"),
   };
   const auto found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.op == op; });
@@ -255,6 +264,9 @@ LayerParameters layerParameters(const Program& program, const Step& step, const 
   const auto op = ops::Operator::parse(text);
   if (row != nullptr && op.name() == row->op) {
     row->fields(op, out);
+    const auto* plugin = op.as<ops::Plugin>();
+    if (plugin != nullptr && plugin->interfaceName != "IPluginV3")
+      return {"PluginV2", "PluginV2", std::move(out.fields)};
   } else if (const auto brace = text.find('{'); brace != std::string::npos) {
     out.ownFields(std::string_view(text).substr(brace + 1, text.rfind('}') - brace - 1));
   }

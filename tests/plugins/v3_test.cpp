@@ -389,12 +389,22 @@ TEST_F(PluginV3, RunsInAnotherProcess) {
 TEST_F(PluginV3, InspectorShowsThePlugin) {
   const float factor = 2;
   const auto plugin = make("Scale", {factorField(factor)});
-  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({4})); });
+  const auto old = makeOld("OldDynamic", 1);
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
+  config->setProfilingVerbosity(nv::ProfilingVerbosity::kDETAILED);
+  ASSERT_TRUE(aroundV3(*network, *plugin, dims({4})));
+  nv::ITensor* x = network->getInput(0);
+  network->markOutput(*network->addPluginV2(&x, 1, *old)->getOutput(0));
+  const std::unique_ptr<nv::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
   ASSERT_NE(plan, nullptr);
   const auto engine = load(*plan);
   const std::unique_ptr<nv::IEngineInspector> inspector(engine->createEngineInspector());
   const std::string text = inspector->getEngineInformation(nv::LayerInformationFormat::kJSON);
-  EXPECT_NE(text.find("the layer"), std::string::npos) << text;
+  for (const char* part : {R"("LayerType": "PluginV3")", R"("PluginType": "Scale")", R"("PluginNamespace": "test")",
+                           R"("LayerType": "PluginV2")", R"("Interface": "IPluginV2DynamicExt")", "made by a test"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
 }
 
 }  // namespace
