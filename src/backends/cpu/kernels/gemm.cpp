@@ -39,8 +39,14 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
              true}};
   }
   void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
-    packPanelsInto({static_cast<const float*>(sources[0]), depth, columns, depthStride(), columnStride()},
-                   static_cast<float*>(to), depth * tileGeometry().columns);
+    const int64_t width = tileGeometry().columns;
+    const int64_t panels = panelCount(columns);
+    const auto* const from = static_cast<const float*>(sources[0]);
+    runJobs(panels, panels * depth * width, [&](int64_t p) {
+      packPanelsInto({from + p * width * columnStride(), depth, std::min(width, columns - p * width), depthStride(),
+                      columnStride()},
+                     static_cast<float*>(to) + p * depth * width, 0);
+    });
   }
   void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override {
     unpackPanels(static_cast<const float*>(packed), static_cast<float*>(to), depth, columns, depthStride(),

@@ -54,7 +54,8 @@ void WinogradKernel::pack(const runtime::PackedForm& form, std::span<const void*
   const int64_t size = panelCount(columns) * channels * width;
   const auto* const data = static_cast<const float*>(sources[0]);
   if (columns % width != 0) std::memset(to, 0, form.bytes);
-  for (int64_t k = 0; k < columns; ++k) {
+  constexpr int64_t kWork = 8 * kWinogradProducts;  // of a window
+  runJobs(columns, columns * channels * kWork, [&](int64_t k) {
     for (int64_t c = 0; c < channels; ++c) {
       double window[9];
       double products[kWinogradProducts];
@@ -63,7 +64,7 @@ void WinogradKernel::pack(const runtime::PackedForm& form, std::span<const void*
       float* const at = static_cast<float*>(to) + (k / width * channels + c) * width + k % width;
       for (int p = 0; p < kWinogradProducts; ++p) at[p * size] = static_cast<float>(products[p]);
     }
-  }
+  });
 }
 
 class WinogradInstance final : public runtime::KernelInstance {

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/kernels/common/convolution_tiles.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
@@ -101,24 +102,22 @@ void ConvolutionTiles::pack(const runtime::PackedForm&, std::span<const void* co
   const int64_t width = tileGeometry().columns;
   const int64_t channels = weights_[0][1];
   const int64_t taps = weights_[0].count(2, 4);
-  std::vector<float> aside(static_cast<size_t>(channels * width));
-  for (size_t p = 0; p < panels_.size(); ++p) {
-    float* const panel = static_cast<float*>(to) + static_cast<int64_t>(p) * panelFloats_;
-    for (const auto& segment : panels_[p].segments) {
+  runJobs(static_cast<int64_t>(panels_.size()), static_cast<int64_t>(panels_.size()) * panelFloats_, [&](int64_t p) {
+    float* const panel = static_cast<float*>(to) + p * panelFloats_;
+    for (const auto& segment : panels_[static_cast<size_t>(p)].segments) {
       const auto* const data = static_cast<const float*>(sources[segment.part]) + segment.column * channels * taps;
       for (int64_t t = 0; t < taps; ++t) {
-        float* const at = panel + t * channels * width;
-        const PanelSource tap{data + t, channels, segment.count, taps, channels * taps};
-        if (segment.at == 0) {
-          packPanelsInto(tap, at, 0);
+        float* const at = panel + t * channels * width + segment.at;
+        if (segment.at == 0) {  // with zeros behind it
+          packPanelsInto({data + t, channels, segment.count, taps, channels * taps}, at, 0);
           continue;
         }
-        packPanelsInto(tap, aside.data(), 0);
-        for (int64_t c = 0; c < channels; ++c)
-          std::copy_n(aside.data() + c * width, segment.count, at + c * width + segment.at);
+        for (int64_t j = 0; j < segment.count; ++j) {
+          for (int64_t c = 0; c < channels; ++c) at[c * width + j] = data[(j * channels + c) * taps + t];
+        }
       }
     }
-  }
+  });
 }
 
 // The way back of pack().
