@@ -114,12 +114,14 @@ void GraphImport::addInitializers() {
       top_.values[tensor.name()] = ParsedValue::missing(ParsedValue::Missing::kRefused);
     }
   }
-  if (model_.graph().sparse_initializer_size() > 0) {
-    environment_.errors.addModelError(FaultKind::kUnsupportedGraph,
-                                      "the graph has sparse initializers; save them as dense tensors");
-  }
   for (const pb::SparseTensorProto& sparse : model_.graph().sparse_initializer()) {
-    top_.values[sparse.values().name()] = ParsedValue::missing(ParsedValue::Missing::kRefused);
+    const std::string& name = sparse.values().name();
+    try {
+      top_.values[name] = nodes_.loader().loadSparse(sparse, name);
+    } catch (const ParseError& error) {
+      environment_.errors.addModelError(error);
+      top_.values[name] = ParsedValue::missing(ParsedValue::Missing::kRefused);
+    }
   }
 }
 

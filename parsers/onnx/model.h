@@ -13,7 +13,7 @@ namespace tenon::parsers::onnx {
 namespace pb = tenon::onnx;
 
 constexpr int32_t kOldestOpset = 7;
-constexpr int32_t kNewestOpset = 25;
+constexpr int32_t kNewestOpset = 28;
 
 // Both fail with kMODEL_DESERIALIZE_FAILED, naming the byte and the part of the model where it stops making sense.
 std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size);

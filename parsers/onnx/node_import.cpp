@@ -7,12 +7,24 @@
 
 #include "operator_table.h"
 #include "plugin_import.h"
+#include "topology.h"
 
 namespace tenon::parsers::onnx {
 
 using nvinfer1::ITensor;
 
 namespace {
+
+// A name of the scope, or of one around it.
+const ParsedValue* findValue(const Scope& scope, const std::string& name) {
+  for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+    const auto found = at->values.find(name);
+    if (found != at->values.end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
 
 std::string opsetsOf(const std::string& name) {
   std::string text;
@@ -32,7 +44,7 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
         "name. Register a plugin '{}', or export with standard operators",
         type, proto.domain(), type);
   }
-  if (hasImporter(type)) {
+  if (hasImporter(proto.domain(), type)) {
     return fmt::format("operator {} is imported for opsets {}, but the model uses opset {}. Convert the model", type,
                        opsetsOf(type), opset);
   }
@@ -194,16 +206,74 @@ ParsedValues NodeImport::importFunction(const FunctionFacts& function, const Onn
   return outputs;
 }
 
+ParsedValues NodeImport::importGraph(const pb::GraphProto& graph, const ParsedValues& inputs, const std::string& label,
+                                     const OnnxNode& call, Scope& scope) {
+  if (++graphDepth_ > kMaxFunctionDepth) {
+    fail(FaultKind::kUnsupportedGraph, fmt::format("graphs within graphs nest more than {} deep", kMaxFunctionDepth));
+  }
+  const std::string name = call.proto().name().empty() ? call.type() : call.proto().name();
+  Scope inner;
+  inner.outer = &scope;
+  inner.opsets = scope.opsets;
+  inner.attributes = scope.attributes;
+  inner.prefix = fmt::format("{}{}/{}/", scope.prefix, name, label);
+  inner.functions = scope.functions;
+  inner.functions.push_back(fmt::format("{} of {}", label, name));  // for messages
+  inner.topLevelNode = scope.topLevelNode;
+  for (const pb::TensorProto& tensor : graph.initializer()) {
+    inner.values[tensor.name()] = loader_.load(tensor, inner.prefix + tensor.name());
+  }
+  for (int i = 0; i < graph.input_size(); ++i) {
+    inner.values[graph.input(i).name()] = inputs[static_cast<size_t>(i)];
+  }
+  if (__builtin_add_overflow(inlinedNodes_, int64_t{graph.node_size()}, &inlinedNodes_) ||
+      inlinedNodes_ > kMaxInlinedNodes) {
+    fail(FaultKind::kUnsupportedGraph, fmt::format("the graphs of nodes have more than {} nodes when repeated; expected "
+                                                   "fewer. Reduce the number of iterations",
+                                                   kMaxInlinedNodes));
+  }
+  for (const int index : topologicalOrder(graph)) {
+    if (import(graph.node(index), inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
+      fail(FaultKind::kUnsupportedNode, fmt::format("node {} '{}' of its {} cannot be imported", index,
+                                                    graph.node(index).name(), label));
+    }
+  }
+  // What the node does next carries its own name.
+  writer_.beginNode(scope.prefix + name, fmt::format("[ONNX Layer: {}]", scope.prefix + name));
+  ParsedValues outputs;
+  for (const pb::ValueInfoProto& output : graph.output()) {
+    const ParsedValue* found = findValue(inner, output.name());
+    if (found == nullptr) {
+      fail(FaultKind::kInvalidGraph, fmt::format("output '{}' of its {} is not the output of any node", output.name(),
+                                                 label));
+    }
+    outputs.push_back(*found);
+  }
+  --graphDepth_;
+  return outputs;
+}
+
 ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, ParsedValues inputs) {
   const int32_t opset = readAsOpset(scope.opsets->of(proto.domain()));
   OnnxNode node(proto, opset, std::move(inputs), &scope.attributes, scope.prefix, writer_, loader_);
-  const OperatorImporter* row = isStandardDomain(proto.domain()) ? findImporter(proto.op_type(), opset) : nullptr;
+  const OperatorImporter* row = findImporter(proto.domain(), proto.op_type(), opset);
   if (row == nullptr || pluginFirst()) {
     if (auto* creator = findPluginCreator(environment_.network, node)) {
       return importPlugin(node, *creator);
     }
   }
   if (row != nullptr) {
+    struct Graphs final : SubgraphImporter {
+      Graphs(NodeImport& import, const OnnxNode& node, Scope& scope) : import(import), node(node), scope(scope) {}
+      ParsedValues importGraph(const pb::GraphProto& graph, const ParsedValues& inputs,
+                               const std::string& label) override {
+        return import.importGraph(graph, inputs, label, node, scope);
+      }
+      NodeImport& import;
+      const OnnxNode& node;
+      Scope& scope;
+    } graphs(*this, node, scope);
+    node.setSubgraphs(graphs);
     return row->import(node);
   }
   if (isControlFlow(proto)) {
@@ -257,12 +327,12 @@ ParsedValues NodeImport::gatherInputs(const pb::NodeProto& proto, const Scope& s
       inputs.emplace_back();
       continue;
     }
-    const auto found = scope.values.find(name);
-    if (found == scope.values.end()) {
+    const ParsedValue* found = findValue(scope, name);
+    if (found == nullptr) {
       fail(FaultKind::kInvalidGraph,
            fmt::format("input '{}' is not a graph input, an initializer or the output of a node", name));
     }
-    inputs.push_back(found->second);
+    inputs.push_back(*found);
   }
   return inputs;
 }

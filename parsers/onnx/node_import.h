@@ -18,6 +18,7 @@ enum class NodeStatus { kUNSEEN, kIMPORTED, kDEPENDS_ON_FAILED, kFAILED };
 // Names visible to the nodes of the graph, of one inlined function, or of a graph within a node.
 struct Scope {
   std::unordered_map<std::string, ParsedValue> values;
+  const Scope* outer = nullptr;  // of the graph around an inlined one, whose names it sees
   const Opsets* opsets = nullptr;
   AttributeMap attributes;
   std::string prefix;
@@ -49,6 +50,9 @@ class NodeImport {
   ParsedValues importOne(const pb::NodeProto& proto, Scope& scope, ParsedValues inputs);
   ParsedValues importFunction(const FunctionFacts& function, const OnnxNode& call, Scope& scope);
   Scope functionScope(const FunctionFacts& function, const OnnxNode& call, const Scope& scope) const;
+  // The outputs of a graph in an attribute of `call`.
+  ParsedValues importGraph(const pb::GraphProto& graph, const ParsedValues& inputs, const std::string& label,
+                           const OnnxNode& call, Scope& scope);
   ParsedValues gatherInputs(const pb::NodeProto& proto, const Scope& scope) const;
   void bindOutputs(const pb::NodeProto& proto, Scope& scope, const ParsedValues& outputs);
   ParsedValue standIn(const std::string& name, ParsedValue::Missing why);
@@ -78,6 +82,7 @@ class NodeImport {
   int64_t inlinedNodes_ = 0;
   int64_t graphNodes_ = 0;  // imported from graphs within nodes
   int standIns_ = 0;
+  int graphDepth_ = 0;
 };
 
 bool isControlFlow(const pb::NodeProto& proto);

@@ -1,11 +1,15 @@
 // Access to inputs and attributes of a node, with messages that name what is wrong.
 #include "onnx_node.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 namespace tenon::parsers::onnx {
 namespace {
 
 // AttributeProto.AttributeType of the schema.
-enum AttributeType : int32_t { kFLOAT = 1, kINT = 2, kSTRING = 3, kFLOATS = 6, kINTS = 7 };
+enum AttributeType : int32_t { kFLOAT = 1, kINT = 2, kSTRING = 3, kGRAPH = 5, kFLOATS = 6, kINTS = 7, kSTRINGS = 8 };
 
 }  // namespace
 
@@ -84,6 +88,39 @@ std::vector<float> OnnxNode::reals(const char* name) const {
   const auto* attribute = checked(name, kFLOATS, "FLOATS");
   return attribute == nullptr ? std::vector<float>{}
                               : std::vector<float>(attribute->floats().begin(), attribute->floats().end());
+}
+
+std::vector<std::string> OnnxNode::texts(const char* name) const {
+  const auto* attribute = checked(name, kSTRINGS, "STRINGS");
+  return attribute == nullptr ? std::vector<std::string>{}
+                              : std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
+std::string OnnxNode::choice(const char* name, const std::string& fallback,
+                             const std::vector<std::string>& allowed) const {
+  std::string value = text(name, fallback);
+  if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
+    fail(FaultKind::kUnsupportedAttribute,
+         fmt::format("{} = '{}'; expected {}", name, value, fmt::join(allowed, ", ")));
+  }
+  return value;
+}
+
+const pb::GraphProto& OnnxNode::graph(const char* attribute) const {
+  const auto* found = checked(attribute, kGRAPH, "GRAPH");
+  if (found == nullptr || !found->has_g()) {
+    fail(FaultKind::kInvalidNode, fmt::format("attribute '{}' has no graph", attribute));
+  }
+  return found->g();
+}
+
+ParsedValues OnnxNode::importGraph(const char* attribute, const ParsedValues& inputs, const std::string& label) const {
+  const pb::GraphProto& body = graph(attribute);
+  if (subgraphs_ == nullptr || static_cast<size_t>(body.input_size()) != inputs.size()) {
+    fail(FaultKind::kInvalidNode, fmt::format("the graph of attribute '{}' has {} inputs; the node gives {}", attribute,
+                                              body.input_size(), inputs.size()));
+  }
+  return subgraphs_->importGraph(body, inputs, label);
 }
 
 }  // namespace tenon::parsers::onnx

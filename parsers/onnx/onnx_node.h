@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/network_writer.h"
+#include "common/term.h"
 #include "onnx_types.h"
 #include "tensor_loader.h"
 
@@ -13,6 +13,18 @@ namespace tenon::parsers::onnx {
 
 // Attributes that a call of a local function binds, and those the function gives by default.
 using AttributeMap = std::unordered_map<std::string, const pb::AttributeProto*>;
+
+// Imports the graphs that a node has as attributes into the network, at the place of the node.
+class SubgraphImporter {
+ public:
+  // The outputs of the graph; its inputs take the given values, and it sees the names around the node. `label` tells
+  // copies of one graph apart. Fails where one of its nodes does.
+  virtual ParsedValues importGraph(const pb::GraphProto& graph, const ParsedValues& inputs,
+                                   const std::string& label) = 0;
+
+ protected:
+  ~SubgraphImporter() = default;
+};
 
 class OnnxNode {
  public:
@@ -37,6 +49,11 @@ class OnnxNode {
   size_t inputCount() const { return inputs_.size(); }
   size_t outputCount() const { return static_cast<size_t>(proto_.output_size()); }
   bool hasInput(size_t index) const { return index < inputs_.size() && !inputs_[index].isNone(); }
+  void setSubgraphs(SubgraphImporter& subgraphs) { subgraphs_ = &subgraphs; }
+  // The outputs of the graph in an attribute, imported here; fails when there is none.
+  ParsedValues importGraph(const char* attribute, const ParsedValues& inputs, const std::string& label) const;
+  const pb::GraphProto& graph(const char* attribute) const;
+
   bool usesOutput(size_t index) const {
     return index < outputCount() && !proto_.output(static_cast<int>(index)).empty();
   }
@@ -45,6 +62,7 @@ class OnnxNode {
   ParsedValue optional(size_t index) const { return hasInput(index) ? inputs_[index] : ParsedValue(); }
   nvinfer1::ITensor& tensor(size_t index) const { return writer_.tensor(input(index)); }
   const ParsedValues& inputs() const { return inputs_; }
+  Term term(size_t index) const { return {writer_, input(index)}; }
   // Fails with kUNSUPPORTED_NODE_INPUT when the input is not known while parsing.
   const WeightBytes& constant(size_t index, const char* what) const;
 
@@ -59,6 +77,9 @@ class OnnxNode {
   std::string text(const char* name, const std::string& fallback) const;
   std::vector<int64_t> integers(const char* name) const;
   std::vector<float> reals(const char* name) const;
+  std::vector<std::string> texts(const char* name) const;
+  // One of the given texts; fails otherwise.
+  std::string choice(const char* name, const std::string& fallback, const std::vector<std::string>& allowed) const;
   const pb::AttributeProto* find(const std::string& name) const;
   // An attribute of this node after binding; nullptr where the caller of the function gives none.
   const pb::AttributeProto* resolve(const pb::AttributeProto& own) const;
@@ -76,6 +97,7 @@ class OnnxNode {
   std::string prefix_;
   NetworkWriter& writer_;
   TensorLoader& loader_;
+  SubgraphImporter* subgraphs_ = nullptr;
 };
 
 }  // namespace tenon::parsers::onnx

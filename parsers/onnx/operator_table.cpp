@@ -2,11 +2,17 @@
 #include "operator_table.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "operator_files.inc"
 
 namespace tenon::parsers::onnx {
 namespace {
+
+// "ai.onnx" is the standard domain too, whose rows say nothing.
+std::string_view plain(std::string_view domain) {
+  return isStandardDomain(std::string(domain)) ? std::string_view() : domain;
+}
 
 std::vector<OperatorImporter> joinRows() {
   std::vector<OperatorImporter> table;
@@ -14,7 +20,7 @@ std::vector<OperatorImporter> joinRows() {
     table.insert(table.end(), rows.rows, rows.rows + rows.count);
   }
   std::sort(table.begin(), table.end(), [](const OperatorImporter& a, const OperatorImporter& b) {
-    return a.name != b.name ? a.name < b.name : a.firstOpset < b.firstOpset;
+    return std::tie(a.domain, a.name, a.firstOpset) < std::tie(b.domain, b.name, b.firstOpset);
   });
   return table;
 }
@@ -26,9 +32,9 @@ const std::vector<OperatorImporter>& operatorTable() {
   return *kTable;
 }
 
-const OperatorImporter* findImporter(std::string_view name, int32_t opset) {
+const OperatorImporter* findImporter(std::string_view domain, std::string_view name, int32_t opset) {
   for (const OperatorImporter& row : operatorTable()) {
-    if (row.name == name && row.firstOpset <= opset && opset <= row.lastOpset) {
+    if (row.name == name && row.domain == plain(domain) && row.firstOpset <= opset && opset <= row.lastOpset) {
       return &row;
     }
   }
@@ -40,12 +46,13 @@ int32_t readAsOpset(int64_t opset) {
 }
 
 bool isPlainOperator(const pb::NodeProto& node, int64_t opset) {
-  return isStandardDomain(node.domain()) && findImporter(node.op_type(), readAsOpset(opset)) != nullptr;
+  return findImporter(node.domain(), node.op_type(), readAsOpset(opset)) != nullptr;
 }
 
-bool hasImporter(std::string_view name) {
+bool hasImporter(std::string_view domain, std::string_view name) {
   const auto& table = operatorTable();
-  return std::any_of(table.begin(), table.end(), [&](const OperatorImporter& row) { return row.name == name; });
+  return std::any_of(table.begin(), table.end(),
+                     [&](const OperatorImporter& row) { return row.name == name && row.domain == plain(domain); });
 }
 
 std::string operatorPage() {
@@ -53,14 +60,17 @@ std::string operatorPage() {
       "# ONNX operators\n\n"
       "What `libnvonnxparser` imports. This page is printed from the table of importers (`parsers/onnx/ops/*.cpp`); a test\n"
       "compares the two, and `TENON_UPDATE_DOCS=1 test_onnx --gtest_filter=Docs.*` writes it anew.\n\n"
-      "Opsets are those a model imports for the standard domain. Models of opsets below 7 or above 25 are tried, with one\n"
+      "Opsets are those a model imports for the standard domain. Models of opsets below 7 or above 28 are tried, with one\n"
       "warning; nodes whose operator has no row for the opset are refused. DOUBLE tensors become FLOAT, with clamping. What depends\n"
       "only on constants and known extents is computed while parsing. An operator without a row is looked up among the\n"
       "functions of the model, then among the plugin creators: the operator is the plugin's name, attributes\n"
-      "`plugin_version` and `plugin_namespace` choose the version, every other attribute becomes a field.\n\n"
+      "`plugin_version` and `plugin_namespace` choose the version, every other attribute becomes a field. Operators of other\n"
+      "domains stand at the end, behind their domain.\n\n"
       "| Operator | Opsets | How |\n|---|---|---|\n";
   for (const OperatorImporter& row : operatorTable()) {
-    page += fmt::format("| {} | {} to {} | {} |\n", row.name, row.firstOpset, row.lastOpset, row.how);
+    const std::string opsets = row.domain.empty() ? fmt::format("{} to {}", row.firstOpset, row.lastOpset) : "any";
+    page +=
+        fmt::format("| {}{}{} | {} | {} |\n", row.domain, row.domain.empty() ? "" : ": ", row.name, opsets, row.how);
   }
   return page;
 }

@@ -27,7 +27,7 @@ bool Parser::parseModelProto() noexcept {
   return source_.useLoaded("parseModelProto", [&](const auto& model, const char* from) { return import(model, from); });
 }
 
-bool Parser::supportsOperator(const char* name) const noexcept { return name != nullptr && hasImporter(name); }
+bool Parser::supportsOperator(const char* name) const noexcept { return name != nullptr && hasImporter("", name); }
 
 const char* const* Parser::getUsedVCPluginLibraries(int64_t& count) const noexcept {
   count = 0;  // no importer needs a plugin library

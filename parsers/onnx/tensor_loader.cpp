@@ -152,4 +152,48 @@ const WeightBytes& TensorLoader::fromNumbers(const pb::TensorProto& tensor, cons
   return store_.add(type, std::move(shape), out, name);
 }
 
+// Places are numbers of elements, or one index for each axis.
+const WeightBytes& TensorLoader::loadSparse(const pb::SparseTensorProto& tensor, const std::string& name) {
+  const WeightBytes& values = load(tensor.values(), "");
+  const WeightBytes& places = load(tensor.indices(), "");
+  Dimensions shape(tensor.dims().begin(), tensor.dims().end());
+  toDims(shape);
+  const int64_t count = elementCount(shape);
+  const int64_t known = values.count();
+  const bool linear = places.shape.size() == 1;
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (values.shape.size() != 1 || places.type != DataType::kINT64 || bitsOfType(values.type) < 8 ||
+      !(linear ? places.shape == Dimensions{known} : places.shape == Dimensions{known, rank})) {
+    fail(
+        FaultKind::kInvalidValue,
+        fmt::format("sparse tensor '{}' of shape {} has values {} of {} and indices {}; expected values of rank 1 with "
+                    "8 bits or more, and INT64 indices [{}] or [{}, {}]",
+                    name, toString(shape), toString(values.shape), typeName(values.type), toString(places.shape), known,
+                    known, rank));
+  }
+  if (!store_.allows(bytesFor(values.type, count))) {
+    fail(FaultKind::kOutOfMemory,
+         fmt::format("sparse tensor '{}' of shape {} has too many zeros to write out: {} bytes", name, toString(shape),
+                     bytesFor(values.type, count)));
+  }
+  const int64_t width = bitsOfType(values.type) / 8;
+  std::byte* out = store_.allocate(count * width);
+  std::memset(out, 0, static_cast<size_t>(count * width));
+  const std::vector<int64_t> indices = toInts(places);
+  for (int64_t i = 0; i < known; ++i) {
+    int64_t at = 0;
+    for (int64_t axis = 0; axis < (linear ? 1 : rank); ++axis) {
+      const int64_t index = indices[static_cast<size_t>(linear ? i : i * rank + axis)];
+      const int64_t extent = linear ? count : shape[static_cast<size_t>(axis)];
+      if (index < 0 || index >= extent) {
+        fail(FaultKind::kInvalidValue, fmt::format("sparse tensor '{}' of shape {} has an index {}; expected 0 to {}",
+                                                   name, toString(shape), index, extent - 1));
+      }
+      at = linear ? index : at * extent + index;
+    }
+    std::memcpy(out + at * width, static_cast<const std::byte*>(values.data) + i * width, static_cast<size_t>(width));
+  }
+  return store_.add(values.type, std::move(shape), out, name);
+}
+
 }  // namespace tenon::parsers::onnx

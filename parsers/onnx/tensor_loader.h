@@ -24,6 +24,8 @@ class TensorLoader {
 
   // Fails when type, shape and bytes do not fit each other, before anything is allocated for them.
   const WeightBytes& load(const pb::TensorProto& tensor, const std::string& name);
+  // The same tensor with the zeros written out.
+  const WeightBytes& loadSparse(const pb::SparseTensorProto& tensor, const std::string& name);
   int64_t clampedDoubles() const { return clampedDoubles_; }
 
  private:

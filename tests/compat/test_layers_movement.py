@@ -131,7 +131,6 @@ def test_select():
     close(run(build, {"choice": choice, "x": X, "y": -2 * X}), [np.where(choice, X, -2 * X)])
 
 
-@unsupported("one-hot layers")
 def test_one_hot():
     indices = np.array([1, 0, 3], np.int32)
 
@@ -190,7 +189,6 @@ def test_resize():
     close(run(build, {"x": x}), [x.repeat(2, 2).repeat(2, 3), expected])
 
 
-@unsupported("grid sample layers")
 def test_grid_sample():
     image = random(1, 1, 4, 5)
     rows, columns = np.array([0, 2, 3]), np.array([1, 4])
@@ -205,7 +203,6 @@ def test_grid_sample():
     close(run(build, {"image": image, "grid": grid}), [image[:, :, rows][:, :, :, columns]])
 
 
-@unsupported("reverse sequence layers")
 def test_reverse_sequence():
     x, lengths = random(4, 2, 3), np.array([3, 1], np.int32)
     expected = x.copy()

@@ -116,10 +116,10 @@ TEST(Table, RowsOfAnOperatorDoNotOverlap) {
       EXPECT_LT(table[i - 1].lastOpset, table[i].firstOpset) << table[i].name;
     }
   }
-  EXPECT_EQ(findImporter("Softmax", 12), findImporter("Softmax", 7));
-  EXPECT_NE(findImporter("Softmax", 12), findImporter("Softmax", 13));
-  EXPECT_EQ(findImporter("Upsample", 10), nullptr);
-  EXPECT_FALSE(hasImporter("NoSuchOperator"));
+  EXPECT_EQ(findImporter("", "Softmax", 12), findImporter("", "Softmax", 7));
+  EXPECT_NE(findImporter("", "Softmax", 12), findImporter("", "Softmax", 13));
+  EXPECT_EQ(findImporter("", "Upsample", 10), nullptr);
+  EXPECT_FALSE(hasImporter("", "NoSuchOperator"));
 }
 
 TEST(Docs, PageIsWhatTheTableSays) {

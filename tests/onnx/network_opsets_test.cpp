@@ -22,16 +22,16 @@ ModelMaker relus(int64_t opset) {
 }
 
 TEST(Opsets, OthersAreTriedWithOneWarning) {
-  for (const int64_t opset : {1, 6, 26, 1000}) {
+  for (const int64_t opset : {1, 6, 29, 1000}) {
     NetworkBench bench;
     EXPECT_TRUE(bench.parse(relus(opset))) << opset << bench.errors();
     EXPECT_EQ(count(bench.logger.text, "\n"), 1u) << bench.logger.text;
     EXPECT_NE(bench.logger.text.find("opset " + std::to_string(opset) +
-                                     (opset < 7 ? " is older than 7" : " is newer than 25")),
+                                     (opset < 7 ? " is older than 7" : " is newer than 28")),
               std::string::npos)
         << bench.logger.text;
   }
-  for (const int64_t opset : {7, 25}) {
+  for (const int64_t opset : {7, 28}) {
     NetworkBench bench;
     EXPECT_TRUE(bench.parse(relus(opset))) << bench.errors();
     EXPECT_EQ(bench.logger.text, "");

@@ -14,6 +14,9 @@ ParsedValues importConstant(OnnxNode& node) {
   if (const auto* value = node.find("value")) {
     return {node.loader().load(value->t(), node.qualified(node.proto().output(0)))};
   }
+  if (const auto* sparse = node.find("sparse_value")) {
+    return {node.loader().loadSparse(sparse->sparse_tensor(), node.qualified(node.proto().output(0)))};
+  }
   if (node.has("value_float")) {
     return {writer.scalar(DataType::kFLOAT, node.real("value_float", 0))};
   }
@@ -29,7 +32,7 @@ ParsedValues importConstant(OnnxNode& node) {
                                    std::vector<double>(values.begin(), values.end()))};
   }
   fail(FaultKind::kUnsupportedAttribute,
-       "the value is sparse, a string or absent; expected value, value_float(s) or "
+       "the value is a string or absent; expected value, sparse_value, value_float(s) or "
        "value_int(s)");
 }
 
@@ -181,7 +184,7 @@ ParsedValues importEyeLike(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"Constant", 1, kNewestOpset, importConstant, "addConstant where used; no sparse or string values"},
+    {"Constant", 1, kNewestOpset, importConstant, "addConstant where used; no strings"},
     {"ConstantOfShape", 9, kNewestOpset, importConstantOfShape, "addConstant; dynamic shape: addSlice with stride 0"},
     {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE; reals and delta constant"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},

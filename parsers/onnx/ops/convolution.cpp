@@ -1,5 +1,8 @@
 // Convolutions and transposed convolutions.
+#include <algorithm>
+
 #include "operator_table.h"
+#include "quantization.h"
 #include "spatial_attributes.h"
 
 namespace tenon::parsers::onnx {
@@ -16,10 +19,10 @@ struct Operands {
   Spatial spatial;
 };
 
-Operands readOperands(OnnxNode& node) {
+Operands readOperands(OnnxNode& node, const ParsedValue& input, const ParsedValue& kernel, const ParsedValue& bias) {
   NetworkWriter& writer = node.writer();
-  Operands operands{node.input(0), node.input(1), node.optional(2), node.shape(1), false, {}};
-  const int64_t rank = node.rank(0);
+  Operands operands{input, kernel, bias, writer.shapeOf(kernel), false, {}};
+  const int64_t rank = writer.rankOf(input);
   if (static_cast<int64_t>(operands.kernelShape.size()) != rank || rank < 3 || rank > 5) {
     fail(FaultKind::kUnsupportedShape, fmt::format("input of rank {} with weights {}; expected the same rank, 3 to 5",
                                                    rank, toString(operands.kernelShape)));
@@ -66,9 +69,8 @@ void setWindow(Layer& layer, const Operands& operands, int64_t groups) {
   setPadding(layer, operands.spatial);
 }
 
-ParsedValues importConv(OnnxNode& node) {
+ParsedValue convolved(OnnxNode& node, const Operands& operands) {
   NetworkWriter& writer = node.writer();
-  const Operands operands = readOperands(node);
   const int64_t groups = node.integer("group", 1);
   auto* made = writer.network().addConvolutionNd(writer.tensor(operands.input), operands.kernelShape[0],
                                                  toDims(operands.spatial.kernel), weightsOf(operands.kernel),
@@ -77,7 +79,26 @@ ParsedValues importConv(OnnxNode& node) {
   setWindow(layer, operands, groups);
   attachWeights(writer, layer, operands);
   const ParsedValue result = writer.output(layer);
-  return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
+  return operands.oneDimensional ? withoutUnitAxis(writer, result) : result;
+}
+
+ParsedValues importConv(OnnxNode& node) {
+  return {convolved(node, readOperands(node, node.input(0), node.input(1), node.optional(2)))};
+}
+
+// [N, .., C] instead of [N, C, ..]
+ParsedValues importNhwcConv(OnnxNode& node) {
+  const Term x = node.term(0);
+  std::vector<int32_t> forth{0, static_cast<int32_t>(x.rank()) - 1};
+  std::vector<int32_t> back{0};
+  for (int32_t i = 1; i < static_cast<int32_t>(x.rank()) - 1; ++i) {
+    forth.push_back(i);
+    back.push_back(i + 1);
+  }
+  back.push_back(1);
+  const Term result(node.writer(),
+                    convolved(node, readOperands(node, x.transpose(forth), node.input(1), node.optional(2))));
+  return {result.transpose(back)};
 }
 
 // Explicit padding of a transposed convolution. A negative end means rows beyond what the kernel reaches, all zero.
@@ -127,7 +148,7 @@ ParsedValue extend(NetworkWriter& writer, const ParsedValue& value, const Dimens
 
 ParsedValues importConvTranspose(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  Operands operands = readOperands(node);
+  Operands operands = readOperands(node, node.input(0), node.input(1), node.optional(2));
   const int64_t groups = node.integer("group", 1);
   resolvePadding(node, operands);
   Dimensions missing(operands.spatial.rank(), 0);
@@ -161,10 +182,72 @@ ParsedValues importConvTranspose(OnnxNode& node) {
   return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
 }
 
+// Whole numbers in FLOAT. The kernel is split into 16 * high + low, so that sums of up to 4096 products are exact.
+Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
+  const Dimensions shape = kernel.shape();
+  int64_t terms = 1;
+  for (size_t i = 1; i < shape.size(); ++i) {
+    terms *= std::max<int64_t>(shape[i], 1);
+  }
+  if (terms > 4096) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("each result is the sum of {} products of integers; expected 4096 at most, which are exact in "
+                     "floating point",
+                     terms));
+  }
+  const Term high = floorOf(kernel * (1.0 / 16));
+  const auto part = [&](const Term& digits) {
+    return Term(node.writer(), convolved(node, readOperands(node, x, digits, {}))).cast(DataType::kINT32);
+  };
+  return part(high) * 16 + part(kernel - high * 16);
+}
+
+std::optional<Term> ofKernel(OnnxNode& node, size_t index, const Term& kernel) {
+  if (!node.hasInput(index)) {
+    return std::nullopt;
+  }
+  return alongAxis(node.term(index), kernel, 0, 0);
+}
+
+ParsedValues importConvInteger(OnnxNode& node) {
+  const auto zero = node.hasInput(2) ? std::optional<Term>(node.term(2).reshape({})) : std::nullopt;
+  const Term kernel = centered(node.term(1), ofKernel(node, 3, node.term(1)));
+  return {exactConvolution(node, centered(node.term(0), zero), kernel)};
+}
+
+// A value for each channel, of the rank of the result.
+Term ofChannels(const Term& parameter, int64_t rank) {
+  if (parameter.rank() == 0 || parameter.dim(0).is(1)) {
+    return parameter.reshape({});
+  }
+  std::vector<int64_t> axes{0};
+  for (int64_t i = 2; i < rank; ++i) {
+    axes.push_back(i);
+  }
+  return parameter.unsqueeze(axes);
+}
+
+// x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias of INT32
+ParsedValues importQLinearConv(OnnxNode& node) {
+  const Term kernel = centered(node.term(3), ofKernel(node, 5, node.term(3)));
+  Term sum = exactConvolution(node, centered(node.term(0), node.term(2).reshape({})), kernel);
+  if (node.hasInput(8)) {
+    sum = sum + ofChannels(node.term(8), sum.rank());
+  }
+  const Term scale = node.term(1).reshape({}) * ofChannels(node.term(4), sum.rank()) / node.term(6).reshape({});
+  const Term real = sum.cast(DataType::kFLOAT) * scale;
+  return {quantized(real, real.number(1), node.term(7).reshape({}), node.dataType(7))};
+}
+
 const OperatorImporter kRows[] = {
     {"Conv", 1, kNewestOpset, importConv, "addConvolutionNd; 1 to 3 spatial axes (one through addShuffle)"},
     {"ConvTranspose", 1, kNewestOpset, importConvTranspose,
      "addDeconvolutionNd; output_padding beyond the padding: addSlice; output_shape needs static extents"},
+    {"NhwcConv", 1, kNewestOpset, importNhwcConv, "addShuffle, addConvolutionNd", "com.microsoft"},
+    {"ConvInteger", 10, kNewestOpset, importConvInteger,
+     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact; up to 4096 products a sum"},
+    {"QLinearConv", 10, kNewestOpset, importQLinearConv,
+     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact; up to 4096 products a sum"},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "operator_table.h"
+#include "scatter_reduction.h"
 
 namespace tenon::parsers::onnx {
 namespace {
@@ -61,19 +62,15 @@ ParsedValues importGatherNd(OnnxNode& node) {
   return {writer.output(layer)};
 }
 
-void refuseReduction(const OnnxNode& node) {
-  const std::string reduction = node.text("reduction", "none");
-  if (reduction != "none") {
-    fail(FaultKind::kUnsupportedAttribute, fmt::format("reduction = '{}'; expected 'none'", reduction));
-  }
-}
-
 ParsedValues importScatterElements(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  refuseReduction(node);
   const ParsedExtents in = writer.dims(node.input(0));
   const int32_t axis = node.axis(0, static_cast<int64_t>(in.size()));
   const ParsedValue indices = withoutNegative(node, node.input(1), in[static_cast<size_t>(axis)]);
+  const ScatterReduction reduction = readScatterReduction(node);
+  if (reduction != ScatterReduction::kNone) {
+    return {scatterElementsReduced(node.term(0), {writer, indices}, node.term(2), axis, reduction)};
+  }
   auto* made =
       writer.network().addScatter(node.tensor(0), writer.tensor(indices), node.tensor(2), ScatterMode::kELEMENT);
   auto& layer = writer.added(made, "addScatter");
@@ -83,7 +80,10 @@ ParsedValues importScatterElements(OnnxNode& node) {
 
 ParsedValues importScatterNd(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  refuseReduction(node);
+  const ScatterReduction reduction = readScatterReduction(node);
+  if (reduction != ScatterReduction::kNone) {
+    return {scatterNdReduced(node.term(0), node.term(1), node.term(2), reduction)};
+  }
   auto* made = writer.network().addScatter(node.tensor(0), node.tensor(1), node.tensor(2), ScatterMode::kND);
   return {writer.output(writer.added(made, "addScatter"))};
 }
@@ -109,6 +109,26 @@ ParsedValues importNonZero(OnnxNode& node) {
   return {writer.cast(writer.output(layer), DataType::kINT64)};
 }
 
+// Slices, or elements of all, where a constant condition is true.
+ParsedValues importCompress(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const std::vector<int64_t> condition = toInts(node.constant(1, "condition"));
+  Term x = node.term(0);
+  int32_t axis = 0;
+  if (node.has("axis")) {
+    axis = node.axis(0, x.rank());
+  } else {
+    x = x.reshape({ParsedExtent::of(-1)});
+  }
+  std::vector<int64_t> chosen;
+  for (size_t i = 0; i < condition.size(); ++i) {
+    if (condition[i] != 0) {
+      chosen.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return {x.gather(Term(writer, writer.list(chosen)), axis)};
+}
+
 ParsedValues importReverseSequence(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   auto& layer = writer.added(writer.network().addReverseSequence(node.tensor(0), node.tensor(1)), "addReverseSequence");
@@ -119,8 +139,8 @@ ParsedValues importReverseSequence(OnnxNode& node) {
 
 ParsedValues importGridSample(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  if (node.rank(0) != 4) {
-    fail(FaultKind::kUnsupportedShape, fmt::format("input of rank {}; expected 4", node.rank(0)));
+  if (node.rank(0) != 4 && node.rank(0) != 5) {
+    fail(FaultKind::kUnsupportedShape, fmt::format("input of rank {}; expected 4 or 5", node.rank(0)));
   }
   const std::string mode = node.text("mode", "linear");
   const std::string padding = node.text("padding_mode", "zeros");
@@ -149,12 +169,15 @@ const OperatorImporter kRows[] = {
     {"GatherElements", 11, kNewestOpset, importGatherElements, "addGatherV2 kELEMENT"},
     {"GatherND", 11, kNewestOpset, importGatherNd, "addGatherV2 kND; indices of 0 or more"},
     {"Scatter", 9, kNewestOpset, importScatterElements, "addScatter kELEMENT"},
-    {"ScatterElements", 11, kNewestOpset, importScatterElements, "addScatter kELEMENT; no reduction"},
-    {"ScatterND", 11, kNewestOpset, importScatterNd, "addScatter kND; no reduction"},
+    {"ScatterElements", 11, kNewestOpset, importScatterElements,
+     "addScatter kELEMENT; with a reduction addElementWise, addSelect, addReduce"},
+    {"ScatterND", 11, kNewestOpset, importScatterNd,
+     "addScatter kND; with a reduction addElementWise, addSelect, addReduce"},
     {"OneHot", 9, kNewestOpset, importOneHot, "addOneHot"},
     {"NonZero", 9, kNewestOpset, importNonZero, "addNonZero, addCast"},
+    {"Compress", 9, kNewestOpset, importCompress, "addGather; condition constant"},
     {"ReverseSequence", 10, kNewestOpset, importReverseSequence, "addReverseSequence"},
-    {"GridSample", 16, kNewestOpset, importGridSample, "addGridSample; rank 4"},
+    {"GridSample", 16, kNewestOpset, importGridSample, "addGridSample; rank 4 or 5"},
 };
 
 }  // namespace

@@ -18,11 +18,35 @@ ParsedValue perChannel(NetworkWriter& writer, const ParsedValue& vector, int64_t
   return writer.unsqueeze(vector, axes);
 }
 
+// training_mode: mean and variance are those of the batch, and move the running ones.
+ParsedValues normalizeByBatch(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const Term x = node.term(0);
+  std::vector<int64_t> axes{0};
+  for (int64_t i = 2; i < x.rank(); ++i) {
+    axes.push_back(i);
+  }
+  const Term mean = x.reduce(ReduceOperation::kAVG, axes, true);
+  const Term centered = x - mean;
+  const Term variance = (centered * centered).reduce(ReduceOperation::kAVG, axes, true);
+  const auto channels = [&](size_t index) { return Term(writer, perChannel(writer, node.input(index), x.rank())); };
+  const Term result =
+      centered / sqrtOf(variance + static_cast<double>(node.real("epsilon", 1e-5f))) * channels(1) + channels(2);
+  const double momentum = node.real("momentum", 0.9f);
+  const auto moved = [&](size_t index, const Term& now) {
+    return node.term(index) * momentum + now.reshape(node.term(index).dims()) * (1 - momentum);
+  };
+  return {result, moved(3, mean), moved(4, variance)};
+}
+
 // y = scale * (x - mean) / sqrt(variance + epsilon) + bias = x * factor + shift
 ParsedValues importBatchNormalization(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  if (node.integer("training_mode", 0) != 0 || node.usesOutput(1)) {
-    fail(FaultKind::kUnsupportedAttribute, "training_mode is on; export the model for inference");
+  if (node.opset() >= 14 && node.integer("training_mode", 0) != 0) {
+    return normalizeByBatch(node);
+  }
+  if (node.usesOutput(1)) {
+    fail(FaultKind::kUnsupportedNode, "outputs for training are used; export the model for inference");
   }
   const DataType type = node.dataType(0);
   const int64_t rank = node.rank(0);
@@ -174,7 +198,9 @@ ParsedValues importLpNormalization(OnnxNode& node) {
                                         : writer.binary(node.input(0), node.input(0), ElementWiseOperation::kPROD);
   const ParsedValue sum = writer.reduce(raised, ReduceOperation::kSUM, axes, true);
   const ParsedValue norm = power == 1 ? sum : writer.unary(sum, UnaryOperation::kSQRT);
-  return {writer.binary(node.input(0), norm, ElementWiseOperation::kDIV)};
+  // What has no length stays zero.
+  const Term length(writer, norm);
+  return {node.term(0) / where(equal(length, length.number(0)), length.number(1), length)};
 }
 
 ParsedValues importLrn(OnnxNode& node) {

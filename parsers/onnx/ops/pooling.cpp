@@ -1,6 +1,9 @@
 // Pools: over windows, and over all of the spatial axes.
+#include <algorithm>
+
 #include "operator_table.h"
 #include "spatial_attributes.h"
+#include "windows.h"
 
 namespace tenon::parsers::onnx {
 namespace {
@@ -19,12 +22,6 @@ Spatial readWindow(OnnxNode& node) {
                                                    rank, toString(kernel)));
   }
   Spatial spatial = readSpatial(node, kernel);
-  for (const int64_t dilation : spatial.dilations) {
-    if (dilation != 1) {
-      fail(FaultKind::kUnsupportedAttribute,
-           fmt::format("dilations = {}; pools have dilation 1 only", toString(spatial.dilations)));
-    }
-  }
   if (node.integer("ceil_mode", 0) != 0 && spatial.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN) {
     spatial.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP;
   }
@@ -47,19 +44,28 @@ ParsedValue pool(OnnxNode& node, const ParsedValue& input, PoolingType type, boo
   return oneDimensional ? withoutUnitAxis(writer, result) : result;
 }
 
-ParsedValue pool(OnnxNode& node, const ParsedValue& input, PoolingType type, bool excludePadding) {
-  return pool(node, input, type, excludePadding, readWindow(node));
+bool isDilated(const Spatial& spatial) {
+  return std::any_of(spatial.dilations.begin(), spatial.dilations.end(), [](int64_t step) { return step != 1; });
 }
 
 ParsedValues importMaxPool(OnnxNode& node) {
-  if (node.usesOutput(1)) {
-    fail(FaultKind::kUnsupportedNode, "the output 'Indices' has no counterpart in the API; remove its uses");
+  const Spatial spatial = readWindow(node);
+  const bool isReal = isFloating(node.dataType(0));
+  if (!node.usesOutput(1) && !isDilated(spatial) && isReal) {
+    return {pool(node, node.input(0), PoolingType::kMAX, true, spatial)};
   }
-  return {pool(node, node.input(0), PoolingType::kMAX, true)};
+  const WindowMaximum result =
+      windowMaximum(node.term(0), spatial, node.usesOutput(1), node.integer("storage_order", 0) != 0);
+  return result.index ? ParsedValues{result.value, *result.index} : ParsedValues{result.value};
 }
 
 ParsedValues importAveragePool(OnnxNode& node) {
-  return {pool(node, node.input(0), PoolingType::kAVERAGE, node.integer("count_include_pad", 0) == 0)};
+  const Spatial spatial = readWindow(node);
+  const bool excludes = node.integer("count_include_pad", 0) == 0;
+  if (isDilated(spatial)) {
+    return {windowAverage(node.term(0), spatial, excludes)};
+  }
+  return {pool(node, node.input(0), PoolingType::kAVERAGE, excludes, spatial)};
 }
 
 // The same windows rounding down: with more padding behind each has all of its cells.
@@ -88,8 +94,14 @@ ParsedValues importLpPool(OnnxNode& node) {
   }
   const ParsedValue raised = writer.binary(writer.unary(node.input(0), UnaryOperation::kABS),
                                            writer.scalar(type, power), ElementWiseOperation::kPOW);
-  const ParsedValue average = pool(node, raised, PoolingType::kAVERAGE, false, withWholeWindows(readWindow(node)));
-  const ParsedValue sum = writer.binary(average, writer.scalar(type, window), ElementWiseOperation::kPROD);
+  const Spatial spatial = withWholeWindows(readWindow(node));
+  ParsedValue sum;
+  if (isDilated(spatial)) {
+    sum = windowSum(Term(writer, raised), spatial);
+  } else {
+    const ParsedValue average = pool(node, raised, PoolingType::kAVERAGE, false, spatial);
+    sum = writer.binary(average, writer.scalar(type, window), ElementWiseOperation::kPROD);
+  }
   return {writer.binary(sum, writer.scalar(type, 1.0 / power), ElementWiseOperation::kPOW)};
 }
 
@@ -116,9 +128,11 @@ ParsedValues importGlobalLpPool(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"MaxPool", 1, kNewestOpset, importMaxPool, "addPoolingNd kMAX; no Indices output, dilations 1 only"},
-    {"AveragePool", 1, kNewestOpset, importAveragePool, "addPoolingNd kAVERAGE; dilations 1 only"},
-    {"LpPool", 2, kNewestOpset, importLpPool, "addUnary, addElementWise, addPoolingNd; dilations 1 only"},
+    {"MaxPool", 1, kNewestOpset, importMaxPool,
+     "addPoolingNd kMAX; dilations, Indices and integers: addSlice, addElementWise for each place of the window"},
+    {"AveragePool", 1, kNewestOpset, importAveragePool,
+     "addPoolingNd kAVERAGE; dilations: addSlice, addElementWise for each place of the window"},
+    {"LpPool", 2, kNewestOpset, importLpPool, "addUnary, addElementWise, addPoolingNd or, with dilations, addSlice"},
     {"GlobalAveragePool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kAVG>, "addReduce kAVG"},
     {"GlobalMaxPool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kMAX>, "addReduce kMAX"},
     {"GlobalLpPool", 2, kNewestOpset, importGlobalLpPool, "addUnary, addElementWise, addReduce kSUM"},

@@ -1,37 +1,55 @@
-// Quantization: symmetric scales become quantize and dequantize layers.
+// Quantization: symmetric scales become quantize and dequantize layers, others arithmetic.
 #include <algorithm>
 
 #include "operator_table.h"
+#include "quantization.h"
 
 namespace tenon::parsers::onnx {
 namespace {
 
-void checkBlocks(const OnnxNode& node) {
-  if (node.integer("block_size", 0) != 0) {
-    fail(FaultKind::kUnsupportedAttribute,
-         "block_size is set; expected one scale for the tensor or for each slice of an "
-         "axis");
+bool isLayerType(DataType type) {
+  return type == DataType::kINT8 || type == DataType::kFP8 || type == DataType::kINT4 || type == DataType::kFP4;
+}
+
+bool isZero(const WeightBytes& constant) {
+  const auto* bytes = static_cast<const unsigned char*>(constant.data);
+  return std::all_of(bytes, bytes + constant.bytes(), [](unsigned char byte) { return byte == 0; });
+}
+
+// Whether the layers of the API can say it: symmetric, one scale for the tensor or for each slice of an axis.
+bool fitsLayer(const OnnxNode& node, DataType type) {
+  return isLayerType(type) && node.integer("block_size", 0) == 0 && node.rank(1) <= 1 &&
+         (!node.hasInput(2) || (node.input(2).isConstant() && isZero(node.input(2).constant())));
+}
+
+void refuseWide(const OnnxNode& node, DataType type) {
+  if (type == DataType::kFP8 || type == DataType::kINT4 || type == DataType::kFP4) {
+    fail(FaultKind::kUnsupportedInput,
+         fmt::format("{} with a zero point other than 0, with blocks or with a scale of rank {}; expected a symmetric "
+                     "scale for the tensor or for each slice of an axis",
+                     typeName(type), node.rank(1)));
   }
 }
 
-// The type of the quantized side: that of the zero point, or of the attribute, or INT8. Zero points must be 0.
+// The type of the quantized side: that of the zero point, or of the attribute, or INT8.
 DataType quantizedType(const OnnxNode& node) {
+  if (node.hasInput(2)) {
+    return node.dataType(2);
+  }
+  const int64_t number = node.integer("output_dtype", 0);
+  const auto type = toDataType(static_cast<int32_t>(number));
+  if (number != 0 && !type) {
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("output_dtype = {} ({}), a type that TensorRT does not have",
+                                                       number, onnxTypeName(static_cast<int32_t>(number))));
+  }
+  return number == 0 ? DataType::kINT8 : *type;
+}
+
+std::optional<Term> zeroPoint(const OnnxNode& node) {
   if (!node.hasInput(2)) {
-    const auto type = toDataType(static_cast<int32_t>(node.integer("output_dtype", 0)));
-    return node.integer("output_dtype", 0) == 0 || !type ? DataType::kINT8 : *type;
+    return std::nullopt;
   }
-  const WeightBytes& zero = node.constant(2, "zero point");
-  const DataType type = zero.type;
-  if (type != DataType::kINT8 && type != DataType::kFP8 && type != DataType::kINT4 && type != DataType::kFP4) {
-    fail(FaultKind::kUnsupportedType, fmt::format("the zero point has type {}; expected INT8, FP8, INT4 or FP4. "
-                                                  "Quantize symmetrically to INT8",
-                                                  typeName(type)));
-  }
-  const auto* bytes = static_cast<const unsigned char*>(zero.data);
-  if (!std::all_of(bytes, bytes + zero.bytes(), [](unsigned char byte) { return byte == 0; })) {
-    fail(FaultKind::kUnsupportedInput, "a zero point is not 0; quantize symmetrically");
-  }
-  return type;
+  return alongAxis(node.term(2), node.term(0), node.integer("axis", 1), node.integer("block_size", 0));
 }
 
 // One scale is a scalar for the API, whichever way the model writes it.
@@ -50,57 +68,60 @@ void setAxis(const OnnxNode& node, Layer& layer, const ParsedValue& scale) {
 
 ParsedValues importQuantize(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  checkBlocks(node);
   const DataType type = quantizedType(node);
+  if (!fitsLayer(node, type)) {
+    refuseWide(node, type);
+    const Term x = node.term(0);
+    const Term scale = alongAxis(node.term(1), x, node.integer("axis", 1), node.integer("block_size", 0));
+    return {quantized(x, scale, zeroPoint(node), type)};
+  }
   const ParsedValue scale = scaleOf(node);
   auto& layer = writer.added(writer.network().addQuantize(node.tensor(0), writer.tensor(scale), type), "addQuantize");
   setAxis(node, layer, scale);
   return {writer.output(layer)};
 }
 
-// INT32 (quantized biases) has no layer; constants of it become reals here.
-ParsedValue dequantizedConstant(const OnnxNode& node, const ParsedValue& scale) {
-  NetworkWriter& writer = node.writer();
-  if (node.hasInput(2)) {
-    const std::vector<int64_t> zeros = toInts(node.constant(2, "zero point"));
-    if (!std::all_of(zeros.begin(), zeros.end(), [](int64_t zero) { return zero == 0; })) {
-      fail(FaultKind::kUnsupportedInput, "a zero point is not 0; quantize symmetrically");
-    }
-  }
-  const ParsedValue reals = writer.cast(node.input(0), writer.typeOf(scale));
-  ParsedValue factor = scale;
-  if (writer.rankOf(scale) == 1) {
-    std::vector<int64_t> axes;
-    const int32_t axis = node.axis(1, node.rank(0));
-    for (int32_t i = 0; i < static_cast<int32_t>(node.rank(0)); ++i) {
-      if (i != axis) {
-        axes.push_back(i);
-      }
-    }
-    factor = writer.unsqueeze(scale, axes);
-  }
-  return writer.binary(reals, factor, nvinfer1::ElementWiseOperation::kPROD);
-}
-
 ParsedValues importDequantize(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  checkBlocks(node);
-  const ParsedValue scale = scaleOf(node);
-  if (node.dataType(0) == DataType::kINT32) {
-    node.constant(0, "an INT32 operand");
-    return {dequantizedConstant(node, scale)};
+  const DataType type = node.dataType(0);
+  const auto wanted = toDataType(static_cast<int32_t>(node.integer("output_dtype", 0)));
+  if (!fitsLayer(node, type)) {
+    refuseWide(node, type);
+    const Term x = node.term(0);
+    const Term scale = alongAxis(node.term(1), x, node.integer("axis", 1), node.integer("block_size", 0));
+    const Term result = dequantized(x, scale, zeroPoint(node));
+    return {wanted ? result.cast(*wanted) : result};
   }
-  quantizedType(node);
-  auto* made = writer.network().addDequantize(node.tensor(0), writer.tensor(scale), writer.typeOf(scale));
+  const ParsedValue scale = scaleOf(node);
+  auto* made =
+      writer.network().addDequantize(node.tensor(0), writer.tensor(scale), wanted.value_or(writer.typeOf(scale)));
   auto& layer = writer.added(made, "addDequantize");
   setAxis(node, layer, scale);
   return {writer.output(layer)};
 }
 
+// Scale and zero point of the range that x and 0 span, and x in it as UINT8.
+ParsedValues importDynamicQuantize(OnnxNode& node) {
+  const Term x = node.term(0);
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    axes.push_back(i);
+  }
+  const Term least = x.reduce(nvinfer1::ReduceOperation::kMIN, axes, false).atMost(x.number(0));
+  const Term most = x.reduce(nvinfer1::ReduceOperation::kMAX, axes, false).atLeast(x.number(0));
+  const Term scale = (most - least) / 255;
+  const Term zero = roundOf((0.0 - least / scale).clamp(0, 255)).cast(DataType::kUINT8);
+  return {quantized(x, scale, zero, DataType::kUINT8), scale, zero};
+}
+
 const OperatorImporter kRows[] = {
-    {"QuantizeLinear", 10, kNewestOpset, importQuantize, "addQuantize; zero point 0, no blocks"},
+    {"QuantizeLinear", 10, kNewestOpset, importQuantize,
+     "addQuantize; other zero points, blocks and UINT8: addElementWise, addUnary, addCast"},
     {"DequantizeLinear", 10, kNewestOpset, importDequantize,
-     "addDequantize; zero point 0, no blocks; INT32 constants are computed while parsing"},
+     "addDequantize; other zero points, blocks, UINT8 and INT32: addElementWise, addCast"},
+    {"QuantizeLinear", 1, kNewestOpset, importQuantize, "as that of the standard domain", "com.microsoft"},
+    {"DequantizeLinear", 1, kNewestOpset, importDequantize, "as that of the standard domain", "com.microsoft"},
+    {"DynamicQuantizeLinear", 11, kNewestOpset, importDynamicQuantize, "addReduce, addElementWise, addCast"},
 };
 
 }  // namespace

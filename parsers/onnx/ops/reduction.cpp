@@ -148,14 +148,20 @@ ParsedValues importAlongMatrix(OnnxNode& node) {
 template <TopKOperation kOperation>
 ParsedValues importArg(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  if (node.integer("select_last_index", 0) != 0) {
-    fail(FaultKind::kUnsupportedAttribute, "select_last_index = 1; the API selects the first of equal elements");
-  }
   const int32_t axis = node.axis(0, node.rank(0));
-  auto& layer = writer.added(writer.network().addTopK(node.tensor(0), kOperation, 1, 1u << static_cast<uint32_t>(axis)),
-                             "addTopK");
-  const ParsedValue index = writer.cast(writer.output(layer, 1), DataType::kINT64);
-  return {node.integer("keepdims", 1) != 0 ? index : writer.squeeze(index, {axis})};
+  Term x = node.term(0);
+  const bool last = node.integer("select_last_index", 0) != 0;  // the first from the other end
+  const ParsedExtent end = writer.combine(x.dim(axis), ParsedExtent::of(1), ElementWiseOperation::kSUB);
+  if (last) {
+    x = x.slice(axis, end, x.dim(axis), -1);
+  }
+  auto* made = writer.network().addTopK(writer.tensor(x), kOperation, 1, 1u << static_cast<uint32_t>(axis));
+  auto& layer = writer.added(made, "addTopK");
+  Term index = Term(writer, writer.output(layer, 1)).cast(DataType::kINT64);
+  if (last) {
+    index = Term(writer, writer.fromExtents({end}, true)) - index;
+  }
+  return {node.integer("keepdims", 1) != 0 ? index : index.squeeze({axis})};
 }
 
 ParsedValues importTopK(OnnxNode& node) {
@@ -202,8 +208,8 @@ const OperatorImporter kRows[] = {
     {"LogSoftmax", 13, kNewestOpset, importAlongAxis<logSoftmax>, "addReduce, addUnary, addElementWise"},
     {"Hardmax", 1, 12, importAlongMatrix<hardmax>, "addTopK, addOneHot; extent of the axis static"},
     {"Hardmax", 13, kNewestOpset, importAlongAxis<hardmax>, "addTopK, addOneHot; extent of the axis static"},
-    {"ArgMax", 1, kNewestOpset, importArg<TopKOperation::kMAX>, "addTopK kMAX, addCast; select_last_index 0"},
-    {"ArgMin", 1, kNewestOpset, importArg<TopKOperation::kMIN>, "addTopK kMIN, addCast; select_last_index 0"},
+    {"ArgMax", 1, kNewestOpset, importArg<TopKOperation::kMAX>, "addTopK kMAX, addCast; select_last_index 1: addSlice"},
+    {"ArgMin", 1, kNewestOpset, importArg<TopKOperation::kMIN>, "addTopK kMIN, addCast; select_last_index 1: addSlice"},
     {"TopK", 1, kNewestOpset, importTopK, "addTopK, addCast of the indices; results always sorted"},
 };
 

@@ -1,5 +1,9 @@
 // Resize and Upsample.
+#include <algorithm>
+#include <cmath>
+
 #include "operator_table.h"
+#include "resize_matrix.h"
 
 namespace tenon::parsers::onnx {
 namespace {
@@ -133,21 +137,84 @@ void setExtent(OnnxNode& node, nvinfer1::IResizeLayer& layer, const ParsedValue&
   }
 }
 
+// What a node with constant scales or sizes makes of each axis that changes.
+std::vector<ResizedAxis> resizedAxes(OnnxNode& node, const std::string& policy) {
+  NetworkWriter& writer = node.writer();
+  const Term x = node.term(0);
+  const std::vector<int64_t> axes = axesOf(node, static_cast<size_t>(x.rank()));
+  const ParsedValue scales = node.optional(2);
+  const ParsedValue sizes = node.optional(3);
+  const bool bySize = !isEmptyConstant(sizes);
+  ParsedExtents given;
+  if (bySize) {
+    given = writer.elements(sizes);
+  }
+  const std::vector<double> factors = bySize ? std::vector<double>{} : toReals(node.constant(2, "scales"));
+  const std::vector<double> regions = isEmptyConstant(node.optional(1)) ? std::vector<double>{}
+                                                                         : toReals(node.constant(1, "roi"));
+  if ((bySize ? given.size() : factors.size()) != axes.size() ||
+      (!regions.empty() && regions.size() != 2 * axes.size())) {
+    fail(FaultKind::kInvalidNode, fmt::format("sizes, scales and roi have {}, {} and {} entries for {} axes",
+                                              given.size(), factors.size(), regions.size(), axes.size()));
+  }
+  std::vector<ResizedAxis> result;
+  double common = policy == "not_larger" ? INFINITY : 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ResizedAxis axis;
+    axis.axis = axes[i];
+    const auto extent = static_cast<double>(x.fixedDim(axes[i], "an axis that is resized"));
+    if (bySize && !given[i].known()) {
+      fail(FaultKind::kUnsupportedDynamic, "sizes are known only at run time; expected constants");
+    }
+    axis.size = bySize ? given[i].value : static_cast<int64_t>(std::floor(extent * factors[i]));
+    axis.scale = bySize ? static_cast<double>(axis.size) / extent : factors[i];
+    common = policy == "not_larger" ? std::min(common, axis.scale) : std::max(common, axis.scale);
+    if (!regions.empty()) {
+      axis.begin = regions[i];
+      axis.end = regions[i + axes.size()];
+    }
+    result.push_back(axis);
+  }
+  for (size_t i = 0; bySize && policy != "stretch" && i < result.size(); ++i) {
+    const auto extent = static_cast<double>(x.fixedDim(axes[i], "an axis that is resized"));
+    result[i].scale = common;
+    result[i].size = static_cast<int64_t>(std::floor(extent * common + 0.5));
+  }
+  const bool crops = node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  std::vector<ResizedAxis> changed;
+  for (const ResizedAxis& axis : result) {
+    const bool stays = axis.scale == 1 && axis.size == x.fixedDim(axis.axis, "an axis that is resized");
+    if (!stays || (crops && (axis.begin != 0 || axis.end != 1))) {
+      changed.push_back(axis);
+    }
+  }
+  return changed;
+}
+
 ParsedValues importResize(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const bool early = node.opset() < 11;  // opset 10: input and scales only, as Upsample
-  if (node.integer("antialias", 0) != 0) {
-    fail(FaultKind::kUnsupportedAttribute, "antialias = 1 has no counterpart in the API");
-  }
-  const std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
-  if (policy != "stretch") {
-    fail(FaultKind::kUnsupportedAttribute, fmt::format("keep_aspect_ratio_policy = '{}'; expected stretch", policy));
-  }
+  const std::string policy =
+      node.choice("keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"});
   const std::string mode = node.text("mode", "nearest");
+  const std::string coordinates = early ? "asymmetric" : node.text("coordinate_transformation_mode", "half_pixel");
+  const std::string nearest = early ? "floor" : node.text("nearest_mode", "round_prefer_floor");
+  const bool antialias = node.integer("antialias", 0) != 0;
+  const bool nearestForTf = coordinates == "tf_half_pixel_for_nn" && !(mode == "nearest" && nearest == "floor");
+  if (!early && (antialias || policy != "stretch" || coordinates == "tf_crop_and_resize" ||
+                 coordinates == "half_pixel_symmetric" || nearestForTf)) {
+    const ResizeRule rule{node.choice("mode", "nearest", {"nearest", "linear", "cubic"}),
+                          coordinates,
+                          nearest,
+                          node.real("cubic_coeff_a", -0.75f),
+                          node.integer("exclude_outside", 0) != 0,
+                          antialias,
+                          node.real("extrapolation_value", 0.0f)};
+    return {resizedByMatrices(node.term(0), rule, resizedAxes(node, policy))};
+  }
   auto& layer = writer.added(writer.network().addResize(node.tensor(0)), "addResize");
   setMode(layer, mode);
-  setCoordinates(layer, early ? "asymmetric" : node.text("coordinate_transformation_mode", "half_pixel"), mode,
-                 early ? "floor" : node.text("nearest_mode", "round_prefer_floor"));
+  setCoordinates(layer, coordinates, mode, nearest);
   if (mode == "cubic") {
     layer.setCubicCoeff(node.real("cubic_coeff_a", -0.75f));
     layer.setExcludeOutside(node.integer("exclude_outside", 0) != 0);
@@ -173,7 +240,8 @@ ParsedValues importUpsample(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"Resize", 10, kNewestOpset, importResize,
-     "addResize; no tf_crop_and_resize, no antialiasing, aspect policy stretch"},
+     "addResize; tf_crop_and_resize, half_pixel_symmetric, antialiasing and aspect policies with constant sizes: "
+     "addMatrixMultiply or addGather for each axis"},
     {"Upsample", 7, 9, importUpsample, "addResize kASYMMETRIC"},
 };
 

@@ -33,7 +33,7 @@ class LayerBase : public nv::apiv::VLayer {
   nv::ITensor* getInput(int32_t index) const noexcept final;
   int32_t getNbOutputs() const noexcept final { return static_cast<int32_t>(outputs_.size()); }
   nv::ITensor* getOutput(int32_t index) const noexcept final;
-  void setInput(int32_t index, nv::ITensor& tensor) noexcept final;
+  void setInput(int32_t index, nv::ITensor& tensor) noexcept override;
   void setPrecision(nv::DataType dataType) noexcept final;
   nv::DataType getPrecision() const noexcept final { return precision_.value_or(nv::DataType::kFLOAT); }
   bool precisionIsSet() const noexcept final { return precision_.has_value(); }

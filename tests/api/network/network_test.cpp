@@ -89,8 +89,8 @@ TEST_F(NetworkFacts, UnsupportedLayersSaySo) {
   auto& x = input("x", {2});
   EXPECT_EQ(network->addLoop(), nullptr);
   expectError("INetworkDefinition::addLoop is not supported yet");
-  EXPECT_EQ(network->addGridSample(x, x), nullptr);
-  expectError("layers of type GridSample are not supported yet");
+  EXPECT_EQ(network->addNonZero(x), nullptr);
+  expectError("layers of type NonZero are not supported yet");
 }
 
 TEST_F(NetworkFacts, NamedDimensionsAreOneSymbol) {

@@ -1,0 +1,82 @@
+// Losses: the negative logarithm of what a model says of the right class.
+#include <optional>
+
+#include "operator_table.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+using nvinfer1::ReduceOperation;
+
+// scores: logarithms of probabilities [N, C, d..]; target [N, d..]; weights of classes [C] or none.
+Term negativeLogLikelihood(OnnxNode& node, const Term& scores, const Term& target, const std::optional<Term>& weights) {
+  NetworkWriter& writer = node.writer();
+  const int64_t rank = scores.rank();
+  if (rank < 2 || target.rank() != rank - 1) {
+    fail(FaultKind::kInvalidNode,
+         fmt::format("the scores have shape {} and the target {}; expected [N, C, ...] and [N, ...]",
+                     toString(scores.shape()), toString(target.shape())));
+  }
+  std::vector<int64_t> others{0};
+  for (int64_t i = 2; i < rank; ++i) {
+    others.push_back(i);
+  }
+  const Term classes = iota(writer, scores.dim(1), target.type()).unsqueeze(others);
+  Term hit = equal(target.unsqueeze({1}), classes);
+  if (node.has("ignore_index")) {
+    const Term ignored = integers(writer, target.type(), {}, {node.integer("ignore_index", 0)});
+    hit = both(hit, negation(equal(target, ignored)).unsqueeze({1}));
+  }
+  // Without weights every class counts 1; what is ignored counts nothing.
+  const Term zero = scores.number(0);
+  const Term weight = weights ? weights->unsqueeze(others) : scores.number(1);
+  const Term loss = where(hit, (zero - scores) * weight, zero).sum({1}, false);
+  const std::string reduction = node.choice("reduction", "mean", {"none", "sum", "mean"});
+  if (reduction == "none") {
+    return loss;
+  }
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < rank - 1; ++i) {
+    all.push_back(i);
+  }
+  const Term sum = loss.sum(all, false);
+  if (reduction == "sum") {
+    return sum;
+  }
+  if (!weights && !node.has("ignore_index")) {
+    return loss.reduce(ReduceOperation::kAVG, all, false);
+  }
+  return sum / where(hit, weight, zero).sum({1}, false).sum(all, false);
+}
+
+std::optional<Term> weightsOf(const OnnxNode& node) {
+  return node.hasInput(2) ? std::optional<Term>(node.term(2)) : std::nullopt;
+}
+
+ParsedValues importNllLoss(OnnxNode& node) {
+  return {negativeLogLikelihood(node, node.term(0), node.term(1), weightsOf(node))};
+}
+
+// x - m - log(sum(exp(x - m))) over the classes.
+Term logSoftmax(const Term& x) {
+  const Term shifted = x - x.reduce(ReduceOperation::kMAX, {1}, true);
+  return shifted - logOf(expOf(shifted).sum({1}, true));
+}
+
+ParsedValues importSoftmaxCrossEntropy(OnnxNode& node) {
+  const Term logarithms = logSoftmax(node.term(0));
+  return {negativeLogLikelihood(node, logarithms, node.term(1), weightsOf(node)), logarithms};
+}
+
+const OperatorImporter kRows[] = {
+    {"NegativeLogLikelihoodLoss", 12, kNewestOpset, importNllLoss, "addSelect, addReduce, addElementWise"},
+    {"SoftmaxCrossEntropyLoss", 12, kNewestOpset, importSoftmaxCrossEntropy,
+     "addSelect, addReduce, addUnary, addElementWise"},
+};
+
+}  // namespace
+
+namespace ops_loss {
+OperatorRows importers() { return rowsOf(kRows); }
+}  // namespace ops_loss
+}  // namespace tenon::parsers::onnx

@@ -1,0 +1,31 @@
+// Quantization with zero points, axes and blocks as arithmetic, for what the quantize layers of the API cannot say.
+#pragma once
+
+#include <optional>
+
+#include "onnx_node.h"
+
+namespace tenon::parsers::onnx {
+
+struct IntegerRange {
+  double low;
+  double high;
+};
+// INT8, UINT8, INT32; fails for other types.
+IntegerRange rangeOf(DataType type);
+
+// A scale or zero point as it broadcasts to `shape` of rank `rank`: one value, one for each slice of an axis, or, where
+// blockSize is not 0, one for each block of an axis.
+Term alongAxis(const Term& parameter, const Term& data, int64_t axis, int64_t blockSize);
+
+// saturate(round(x / scale) + zero point) as `type`; halves to even.
+Term quantized(const Term& x, const Term& scale, const std::optional<Term>& zero, DataType type);
+// (x - zero point) * scale in the type of the scale.
+Term dequantized(const Term& x, const Term& scale, const std::optional<Term>& zero);
+// x less its zero point as FLOAT, which holds both exactly for 8-bit types.
+Term centered(const Term& x, const std::optional<Term>& zero);
+
+// The product of matrices of whole numbers of magnitude 255 at most in FLOAT, as exact INT32.
+Term exactProduct(const Term& a, const Term& b);
+
+}  // namespace tenon::parsers::onnx

@@ -1,0 +1,335 @@
+// Operators that are written as formulas of layers, against their definitions.
+#include <cmath>
+#include <complex>
+
+#include "network_run.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+constexpr int32_t kInt32 = 6;
+constexpr int32_t kInt64 = 7;
+
+// x cast to `type`, under the name `name`.
+void castInput(ModelMaker& maker, const std::string& name, const Ints& shape, int64_t type) {
+  maker.input("real_" + name, shape);
+  ModelMaker::set(maker.node("Cast", {"real_" + name}, {name}), "to", type);
+}
+
+TEST(Bits, ShiftsAndLogicAreThoseOfTheProcessor) {
+  const std::vector<int32_t> a{0, 1, -1, 12345, -12345, 1 << 24, 77, -128};
+  const std::vector<int32_t> b{0, 3, 31, 4, 7, 2, 40, 33};
+  const Reals x(a.begin(), a.end()), y(b.begin(), b.end());
+  const auto run = [&](const std::string& type, const std::string& direction) {
+    ModelMaker maker(28);
+    castInput(maker, "a", {8}, kInt32);
+    castInput(maker, "b", {8}, kInt32);
+    auto& node = maker.node(type, {"a", "b"}, {"y"});
+    if (!direction.empty()) ModelMaker::set(node, "direction", direction);
+    maker.output("y", {}, kInt32);
+    return runModel<int32_t>(maker, {x, y}).at(0);
+  };
+  const auto left = run("BitShift", "LEFT"), right = run("BitShift", "RIGHT");
+  const auto all = run("BitwiseAnd", ""), any = run("BitwiseOr", ""), odd = run("BitwiseXor", "");
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto bits = static_cast<uint32_t>(a[i]);
+    EXPECT_EQ(left[i], b[i] > 31 ? 0 : static_cast<int32_t>(bits << b[i])) << i;
+    EXPECT_EQ(right[i], b[i] > 31 ? (a[i] < 0 ? -1 : 0) : a[i] >> b[i]) << i;
+    EXPECT_EQ(all[i], a[i] & b[i]) << i;
+    EXPECT_EQ(any[i], a[i] | b[i]) << i;
+    EXPECT_EQ(odd[i], a[i] ^ b[i]) << i;
+  }
+}
+
+TEST(Integers, ProductsAreExact) {
+  const int64_t rows = 3, inner = 5000, columns = 2;  // more terms than a float counts exactly
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> bytes(0, 255);
+  Reals a(static_cast<size_t>(rows * inner)), b(static_cast<size_t>(inner * columns));
+  for (float& value : a) value = static_cast<float>(bytes(random));
+  for (float& value : b) value = static_cast<float>(bytes(random));
+  ModelMaker maker(17);
+  castInput(maker, "a", {rows, inner}, 2);
+  castInput(maker, "b", {inner, columns}, 2);
+  const unsigned char zero = 200;
+  maker.initializer("za", {}, 2).set_raw_data(&zero, 1);
+  maker.node("MatMulInteger", {"a", "b", "za"}, {"y"});
+  maker.output("y", {}, kInt32);
+  const auto y = runModel<int32_t>(maker, {a, b}).at(0);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < inner; ++k) {
+        sum += (static_cast<int64_t>(a[static_cast<size_t>(i * inner + k)]) - zero) *
+               static_cast<int64_t>(b[static_cast<size_t>(k * columns + j)]);
+      }
+      EXPECT_EQ(y[static_cast<size_t>(i * columns + j)], sum) << i << "," << j;
+    }
+  }
+}
+
+TEST(Quantization, ZeroPointsAndBlocks) {
+  ModelMaker maker(21);
+  maker.input("x", {2, 4});
+  maker.floats("scale", {2, 2}, {0.5f, 0.25f, 0.1f, 2.0f});
+  const unsigned char zeros[] = {3, 128, 0, 200};
+  maker.initializer("zero", {2, 2}, 2).set_raw_data(zeros, 4);
+  auto& quantize = maker.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"});
+  auto& dequantize = maker.node("DequantizeLinear", {"q", "scale", "zero"}, {"y"});
+  for (auto* node : {&quantize, &dequantize}) {
+    ModelMaker::set(*node, "axis", int64_t{1});
+    ModelMaker::set(*node, "block_size", int64_t{2});
+  }
+  maker.output("y");
+  const Reals x{0.25f, -9, 1.125f, 400, 0.05f, -1, 99, -500};
+  const float scales[] = {0.5f, 0.25f, 0.1f, 2.0f};
+  std::vector<double> expected;
+  for (size_t i = 0; i < 8; ++i) {
+    const size_t block = i / 4 * 2 + i % 4 / 2;
+    const double q = std::clamp(std::nearbyint(x[i] / scales[block]) + zeros[block], 0.0, 255.0);
+    expected.push_back((q - zeros[block]) * scales[block]);
+  }
+  expectNear(runModel(maker, {x}).at(0), expected);
+}
+
+TEST(Fourier, TransformsAndBack) {
+  const size_t n = 7;
+  const Reals x = randomReals(2 * n, 4);
+  ModelMaker maker(20);
+  maker.input("x", {2, static_cast<int64_t>(n), 1});
+  maker.node("DFT", {"x"}, {"y"});
+  auto& back = maker.node("DFT", {"y"}, {"z"});
+  ModelMaker::set(back, "inverse", int64_t{1});
+  maker.output("y");
+  maker.output("z");
+  const auto outputs = runModel(maker, {x});
+  std::vector<double> spectrum, original;
+  for (size_t row = 0; row < 2; ++row) {
+    for (size_t k = 0; k < n; ++k) {
+      std::complex<double> sum = 0;
+      for (size_t i = 0; i < n; ++i) {
+        sum += std::polar(static_cast<double>(x[row * n + i]), -2 * M_PI * static_cast<double>(i * k) / n);
+      }
+      spectrum.push_back(sum.real());
+      spectrum.push_back(sum.imag());
+      original.push_back(x[row * n + k]);
+      original.push_back(0);
+    }
+  }
+  expectNear(outputs.at(0), spectrum);
+  expectNear(outputs.at(1), original);
+}
+
+TEST(Loss, WeightsAndIgnoredClasses) {
+  const Reals x = randomReals(4 * 3, 2), weights{0.5f, 2, 1};
+  ModelMaker maker(17);
+  maker.input("x", {4, 3});
+  maker.ints("t", {4}, {2, 0, 1, 0});
+  maker.floats("w", {3}, weights);
+  auto& node = maker.node("SoftmaxCrossEntropyLoss", {"x", "t", "w"}, {"y"});
+  ModelMaker::set(node, "ignore_index", int64_t{1});
+  maker.output("y");
+  double loss = 0, total = 0;
+  const size_t targets[] = {2, 0, 1, 0};
+  for (size_t i = 0; i < 4; ++i) {
+    if (targets[i] == 1) continue;
+    double sum = 0;
+    for (size_t c = 0; c < 3; ++c) sum += std::exp(x[i * 3 + c]);
+    loss -= weights[targets[i]] * (x[i * 3 + targets[i]] - std::log(sum));
+    total += weights[targets[i]];
+  }
+  expectNear(runModel(maker, {x}).at(0), {loss / total});
+}
+
+TEST(Windows, MaximaWithDilationsAndTheirPlaces) {
+  const Reals x = randomReals(36, 9);
+  ModelMaker maker(17);
+  maker.input("x", {1, 1, 6, 6});
+  auto& node = maker.node("MaxPool", {"x"}, {"y", "places"});
+  ModelMaker::set(node, "kernel_shape", Ints{2, 3});
+  ModelMaker::set(node, "dilations", Ints{3, 2});
+  ModelMaker::set(node, "pads", Ints{1, 1, 0, 1});
+  maker.node("Cast", {"places"}, {"where"}).add_attribute();
+  auto* to = maker.graph().mutable_node(1)->mutable_attribute(0);
+  to->set_name("to");
+  to->set_type(2);
+  to->set_i(1);
+  maker.output("y");
+  maker.output("where");
+  const auto outputs = runModel(maker, {x});
+  std::vector<double> best, places;
+  for (int row = -1; row + 3 < 6; ++row) {
+    for (int column = -1; column + 4 < 7; ++column) {
+      double most = -INFINITY;
+      int place = -1;
+      for (const int dy : {0, 3}) {
+        for (const int dx : {0, 2, 4}) {
+          const int r = row + dy, c = column + dx;
+          if (r < 0 || c < 0 || r > 5 || c > 5 || x[static_cast<size_t>(r * 6 + c)] <= most) continue;
+          place = r * 6 + c;
+          most = x[static_cast<size_t>(place)];
+        }
+      }
+      best.push_back(most);
+      places.push_back(place);
+    }
+  }
+  expectNear(outputs.at(0), best);
+  expectNear(outputs.at(1), places);
+}
+
+TEST(Scatter, AddsUpdatesThatMeet) {
+  const Reals x = randomReals(10, 1), updates = randomReals(6, 2);
+  ModelMaker maker(18);
+  maker.input("x", {2, 5});
+  maker.input("u", {2, 3});
+  maker.ints("i", {2, 3}, {0, 4, 0, -1, 2, 2});
+  ModelMaker::set(maker.node("ScatterElements", {"x", "i", "u"}, {"y"}), "axis", int64_t{1});
+  ModelMaker::set(*maker.graph().mutable_node(0), "reduction", std::string("add"));
+  maker.output("y");
+  std::vector<double> expected(x.begin(), x.end());
+  const size_t places[] = {0, 4, 0, 9, 7, 7};
+  for (size_t i = 0; i < 6; ++i) expected[places[i]] += updates[i];
+  expectNear(runModel(maker, {x, updates}).at(0), expected);
+}
+
+TEST(Matrices, DeterminantsAndRunningProducts) {
+  const Reals x = randomReals(16, 6);
+  ModelMaker maker(26);
+  maker.input("x", {4, 4});
+  maker.ints("axis", {}, {1});
+  maker.node("Det", {"x"}, {"d"});
+  ModelMaker::set(maker.node("CumProd", {"x", "axis"}, {"p"}), "exclusive", int64_t{1});
+  maker.output("d");
+  maker.output("p");
+  const auto outputs = runModel(maker, {x});
+  // Elimination with pivots, where the importer expands cofactors.
+  std::vector<double> m(x.begin(), x.end());
+  double determinant = 1;
+  for (size_t k = 0; k < 4; ++k) {
+    size_t pivot = k;
+    for (size_t r = k; r < 4; ++r) pivot = std::fabs(m[r * 4 + k]) > std::fabs(m[pivot * 4 + k]) ? r : pivot;
+    for (size_t c = 0; c < 4 && pivot != k; ++c) std::swap(m[k * 4 + c], m[pivot * 4 + c]);
+    determinant *= (pivot != k ? -1 : 1) * m[k * 4 + k];
+    for (size_t r = k + 1; r < 4; ++r) {
+      const double factor = m[r * 4 + k] / m[k * 4 + k];
+      for (size_t c = k; c < 4; ++c) m[r * 4 + c] -= factor * m[k * 4 + c];
+    }
+  }
+  expectNear(outputs.at(0), {determinant});
+  std::vector<double> products;
+  for (size_t i = 0; i < 16; ++i) products.push_back(i % 4 == 0 ? 1 : products[i - 1] * x[i - 1]);
+  expectNear(outputs.at(1), products);
+}
+
+// a [2, 5] times a matrix [3, 5] of 4-bit numbers in blocks of 4, the low half of a byte first.
+TEST(Packed, MatricesOfFourBits) {
+  const Reals a = randomReals(10, 8), scales = randomReals(6, 9);
+  std::string bytes;
+  std::mt19937 random(5);
+  for (int i = 0; i < 3 * 2 * 2; ++i) bytes.push_back(static_cast<char>(random() & 0xFF));
+  ModelMaker maker(17);
+  maker.proto().add_opset_import()->set_domain("com.microsoft");
+  maker.proto().mutable_opset_import(1)->set_version(1);
+  maker.input("a", {2, 5});
+  maker.initializer("b", {3, 2, 2}, 2).set_raw_data(bytes);
+  maker.floats("s", {6}, scales);
+  auto& node = maker.node("MatMulNBits", {"a", "b", "s"}, {"y"});
+  node.set_domain("com.microsoft");
+  for (const auto& [name, value] : {std::pair("K", 5), {"N", 3}, {"bits", 4}, {"block_size", 4}}) {
+    ModelMaker::set(node, name, int64_t{value});
+  }
+  maker.output("y");
+  std::vector<double> expected;
+  for (size_t row = 0; row < 2; ++row) {
+    for (size_t n = 0; n < 3; ++n) {
+      double sum = 0;
+      for (size_t k = 0; k < 5; ++k) {
+        const auto byte = static_cast<unsigned char>(bytes[n * 4 + k / 2]);
+        sum += a[row * 5 + k] * (static_cast<double>(k % 2 == 0 ? byte & 15 : byte >> 4) - 8) * scales[n * 2 + k / 4];
+      }
+      expected.push_back(sum);
+    }
+  }
+  expectNear(runModel(maker, {a}).at(0), expected);
+}
+
+// A body of one node, added to what is carried: x * 1 + x * 1 + ... by the trip count.
+TEST(Control, LoopsWithAConstantCountAreRepeated) {
+  ModelMaker maker(17);
+  maker.input("x", {3});
+  maker.ints("count", {}, {4});
+  maker.floats("zero", {3}, {0, 0, 0});
+  auto& node = maker.node("Loop", {"count", "", "zero"}, {"sum", "all"}, "loop");
+  auto* attribute = node.add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(5);
+  auto* body = attribute->mutable_g();
+  for (const char* name : {"i", "on", "carried"}) body->add_input()->set_name(name);
+  const auto add = [&](const std::string& type, const std::vector<std::string>& in, const std::string& out) {
+    auto* one = body->add_node();
+    one->set_op_type(type);
+    for (const auto& name : in) one->add_input(name);
+    one->add_output(out);
+  };
+  add("Identity", {"on"}, "again");
+  add("Add", {"carried", "x"}, "next");  // x is a name of the graph outside
+  add("Identity", {"next"}, "copy");
+  for (const char* name : {"again", "next", "copy"}) body->add_output()->set_name(name);
+  maker.output("sum");
+  maker.output("all");
+  const Reals x = randomReals(3, 4);
+  const auto outputs = runModel(maker, {x});
+  std::vector<double> sum, all;
+  for (const float value : x) sum.push_back(4.0 * value);
+  for (int i = 1; i <= 4; ++i) {
+    for (const float value : x) all.push_back(i * value);
+  }
+  expectNear(outputs.at(0), sum);
+  expectNear(outputs.at(1), all);
+}
+
+TEST(Control, ConditionsOfTheRunAreRefused) {
+  ModelMaker maker(17);
+  maker.input("c", {}, 9);
+  auto& node = maker.node("If", {"c"}, {"y"}, "choice");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(5);
+    attribute->mutable_g()->add_output()->set_name("c");
+  }
+  maker.output("y");
+  const std::string said = refusal(maker);
+  EXPECT_NE(said.find("'choice'"), std::string::npos) << said;
+  EXPECT_NE(said.find("the condition is computed at run time"), std::string::npos) << said;
+}
+
+TEST(Sparse, InitializersAreWrittenOut) {
+  const auto model = [](const std::vector<int64_t>& places, const Ints& shape) {
+    ModelMaker maker(17);
+    maker.input("x", {2, 3});
+    auto* sparse = maker.graph().add_sparse_initializer();
+    sparse->mutable_values()->set_name("s");
+    sparse->mutable_values()->set_data_type(1);
+    sparse->mutable_values()->add_dims(2);
+    const float values[] = {5, -7};
+    sparse->mutable_values()->set_raw_data(values, 8);
+    sparse->mutable_indices()->set_data_type(kInt64);
+    for (const int64_t extent : shape) sparse->mutable_indices()->add_dims(extent);
+    sparse->mutable_indices()->set_raw_data(places.data(), places.size() * sizeof(int64_t));
+    sparse->add_dims(2);
+    sparse->add_dims(3);
+    maker.node("Add", {"x", "s"}, {"y"});
+    maker.output("y");
+    return maker;
+  };
+  const Reals x(6, 0.5f);
+  expectNear(runModel(model({1, 5}, {2}), {x}).at(0), {0.5, 5.5, 0.5, 0.5, 0.5, -6.5});
+  expectNear(runModel(model({0, 2, 1, 0}, {2, 2}), {x}).at(0), {0.5, 0.5, 5.5, -6.5, 0.5, 0.5});
+  EXPECT_NE(refusal(model({1, 6}, {2})).find("index 6; expected 0 to 5"), std::string::npos);
+  EXPECT_NE(refusal(model({1, 2, 3}, {3})).find("sparse tensor 's'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::parsers::onnx

@@ -1,0 +1,68 @@
+// From the bytes of a model to the numbers of an engine, for tests of what operators compute.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "network_bench.h"
+
+namespace tenon::parsers::onnx {
+
+using Reals = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+inline Reals randomReals(size_t count, unsigned seed, float low = -1, float high = 1) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(low, high);
+  Reals result(count);
+  for (float& value : result) value = values(random);
+  return result;
+}
+
+// The outputs of a model with static shapes, by their order, as bytes of FLOAT or of INT32; inputs by their order.
+template <typename Out = float>
+std::vector<std::vector<Out>> runModel(const ModelMaker& maker, const std::vector<Reals>& inputs) {
+  NetworkBench bench;
+  EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+  if (bench.parser->getNbErrors() > 0) return {};
+  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
+  config->setBuilderOptimizationLevel(0);
+  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
+  EXPECT_NE(plan, nullptr) << bench.logger.text;
+  if (plan == nullptr) return {};
+  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
+  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+  EXPECT_NE(engine, nullptr) << bench.logger.text;
+  if (engine == nullptr) return {};
+  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+  std::vector<std::vector<Out>> outputs;
+  outputs.reserve(static_cast<size_t>(engine->getNbIOTensors()));
+  std::vector<void*> bindings;
+  for (int32_t i = 0; i < engine->getNbIOTensors(); ++i) {
+    const char* name = engine->getIOTensorName(i);
+    if (engine->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT) {
+      bindings.push_back(const_cast<float*>(inputs.at(static_cast<size_t>(i)).data()));
+      continue;
+    }
+    const auto count = static_cast<size_t>(elementCount(toDimensions(engine->getTensorShape(name))));
+    outputs.emplace_back(count, Out(-99));
+    bindings.push_back(outputs.back().data());
+  }
+  EXPECT_TRUE(context->executeV2(bindings.data())) << bench.logger.text;
+  return outputs;
+}
+
+inline void expectNear(const Reals& got, const std::vector<double>& expected, double tolerance = 1e-4) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << "at " << i;
+}
+
+// What the parser says to a model that it refuses.
+inline std::string refusal(const ModelMaker& maker) {
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  return bench.errors();
+}
+
+}  // namespace tenon::parsers::onnx
