@@ -14,7 +14,7 @@ The wheel is for the Python that the module is built for, which the cache variab
 END
 }
 
-preset=release out="$root/build/wheel" jobs='' no_build=''
+preset=release out="$root/build/wheel" jobs='' no_build='' stage=''
 
 readOptions() {
   while [ $# -gt 0 ]; do
@@ -38,7 +38,7 @@ readOptions() {
 
 main() {
   readOptions "$@"
-  local build_folder="$root/build/$preset" python stage
+  local build_folder="$root/build/$preset" python
   if [ -z "$no_build" ]; then
     phase "set up" "$root/scripts/setup.sh"
     phase "configure ($preset)" configure "$preset"
@@ -47,7 +47,7 @@ main() {
   python=$(sed -n 's/^tenon_python:INTERNAL=//p' "$build_folder/CMakeCache.txt")
   [ -n "$python" ] || die "$build_folder has no Python module; cmake said why (look for 'No Python module')"
   stage=$(mktemp -d)
-  trap 'rm -rf "$stage"' EXIT
+  trap 'rm -rf "$stage"' EXIT  # runs after this function: no local
   cmake --install "$build_folder" --prefix "$stage/install" --strip >/dev/null
   cmake --install "$build_folder" --prefix "$stage/install" --strip --component python >/dev/null
   mkdir -p "$out"
