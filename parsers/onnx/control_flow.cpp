@@ -12,14 +12,6 @@ using nvinfer1::ITensor;
 
 namespace {
 
-const pb::GraphProto& graphOf(const OnnxNode& node, const char* name) {
-  const pb::AttributeProto* attribute = node.find(name);
-  if (attribute == nullptr || !attribute->has_g()) {
-    fail(FaultKind::kInvalidNode, fmt::format("attribute '{}' is missing or is no graph", name));
-  }
-  return attribute->g();
-}
-
 // Every name that a graph reads, from itself or from outside.
 void collectNames(const pb::GraphProto& graph, std::set<std::string>& names) {
   for (const pb::NodeProto& node : graph.node()) {
@@ -40,6 +32,45 @@ std::optional<bool> knownBool(const ParsedValue& value) {
     return std::nullopt;
   }
   return *static_cast<const uint8_t*>(value.constant().data) != 0;
+}
+
+// Whether the value of a name in a loop's body depends on nothing but the number of the iteration, its condition and
+// constants.
+bool followsFromTheNumber(const pb::GraphProto& body, const std::string& name, const Scope& scope) {
+  std::map<std::string, const pb::NodeProto*> producers;
+  for (const pb::NodeProto& node : body.node()) {
+    for (const std::string& output : node.output()) {
+      producers[output] = &node;
+    }
+  }
+  std::set<std::string> constants;
+  for (const pb::TensorProto& tensor : body.initializer()) {
+    constants.insert(tensor.name());
+  }
+  for (int i = 0; i < std::min(body.input_size(), 2); ++i) {
+    constants.insert(body.input(i).name());
+  }
+  std::set<std::string> seen;
+  std::vector<std::string> open{name};
+  while (!open.empty()) {
+    const std::string next = open.back();
+    open.pop_back();
+    if (next.empty() || constants.count(next) != 0 || !seen.insert(next).second) {
+      continue;
+    }
+    const auto producer = producers.find(next);
+    if (producer != producers.end()) {
+      open.insert(open.end(), producer->second->input().begin(), producer->second->input().end());
+      continue;
+    }
+    const bool isState = std::any_of(body.input().begin(), body.input().end(),
+                                     [&](const pb::ValueInfoProto& input) { return input.name() == next; });
+    const ParsedValue* outside = isState ? nullptr : findValue(scope, next);
+    if (outside == nullptr || !outside->isConstant()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::optional<int64_t> knownCount(NetworkWriter& writer, const ParsedValue& value) {
@@ -78,21 +109,59 @@ bool isControlFlow(const pb::NodeProto& proto) {
   return isStandardDomain(proto.domain()) && (type == "If" || type == "Loop" || type == "Scan");
 }
 
+// Nodes that written-out iterations may come to: more than that is slower to build than it gains.
+constexpr int64_t kMostUnrolledNodes = 4096;
+
+// Conditions and trip counts that are known while parsing, or follow from the number of the iteration alone.
+bool NodeImport::isUnrolled(const OnnxNode& node, const Scope& scope) const {
+  if (node.type() == "If") {
+    return knownBool(node.input(0)).has_value();
+  }
+  const pb::GraphProto& body = node.graph("body");
+  const int64_t most = std::min<int64_t>(kMostUnrolledIterations, kMostUnrolledNodes / std::max(body.node_size(), 1));
+  if (node.type() == "Scan") {
+    const int64_t sliced = node.integer("num_scan_inputs", 0);
+    const auto first = static_cast<int64_t>(node.inputCount()) - sliced;
+    if (node.opset() < 9 || sliced < 1 || first < 0) {
+      return true;  // its importer says what is wrong
+    }
+    const Dimensions shape = node.shape(static_cast<size_t>(first));
+    const auto axes = node.integers("scan_input_axes");
+    const int64_t length = shape.at(static_cast<size_t>(listed(axes, 0, static_cast<int64_t>(shape.size()))));
+    return length >= 1 && length <= most;
+  }
+  ParsedExtents count;
+  const bool isCounted = node.hasInput(0);
+  const bool isKnown = isCounted && writer_.asList(node.input(0), count) && count.size() == 1 && count[0].known();
+  if (isCounted && !isKnown) {
+    return false;
+  }
+  const bool isFew = isCounted && count[0].value >= 1 && count[0].value <= most;
+  const bool beginsKnown = !node.hasInput(1) || knownBool(node.input(1)).has_value();
+  return isFew && beginsKnown && body.output_size() > 0 && followsFromTheNumber(body, body.output(0).name(), scope);
+}
+
 Scope NodeImport::subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const {
   constexpr int kMostNested = 16;
-  Scope inner = scope;
-  if (++inner.depth > kMostNested) {
+  Scope inner;
+  inner.outer = &scope;
+  inner.opsets = scope.opsets;
+  inner.attributes = scope.attributes;
+  inner.functions = scope.functions;
+  inner.topLevelNode = scope.topLevelNode;
+  inner.depth = scope.depth + 1;
+  if (inner.depth > kMostNested) {
     fail(FaultKind::kUnsupportedGraph, fmt::format("graphs are nested more than {} deep", kMostNested));
   }
   const std::string own = node.proto().name().empty() ? node.type() : node.proto().name();
   inner.prefix = fmt::format("{}{}/{}/", scope.prefix, own, name);
-  inner.graphs += fmt::format(" in {} of '{}'", name, own);
+  inner.graphs = fmt::format("{} in {} of '{}'", scope.graphs, name, own);
   return inner;
 }
 
 void NodeImport::checkSubgraphs(const OnnxNode& node, const Scope& scope) {
   for (const char* name : node.type() == "If" ? std::vector{"then_branch", "else_branch"} : std::vector{"body"}) {
-    graphOf(node, name);
+    node.graph(name);
   }
   for (const pb::AttributeProto& attribute : node.proto().attribute()) {
     if (!attribute.has_g()) {
@@ -120,11 +189,11 @@ ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inne
   }
   ParsedValues results;
   for (const pb::ValueInfoProto& output : graph.output()) {
-    const auto found = inner.values.find(output.name());
-    if (found == inner.values.end()) {
+    const ParsedValue* found = findValue(inner, output.name());
+    if (found == nullptr) {
       fail(FaultKind::kInvalidGraph, fmt::format("output '{}'{} is computed by no node", output.name(), inner.graphs));
     }
-    results.push_back(found->second);
+    results.push_back(*found);
   }
   return results;
 }
@@ -139,16 +208,8 @@ void NodeImport::resume(const OnnxNode& node, const Scope& scope) {
   writer_.beginNode(name, fmt::format("[ONNX Layer: {}]", name));
 }
 
-// A condition that is known while parsing chooses the branch now.
 ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
   const char* const names[] = {"then_branch", "else_branch"};
-  if (const auto known = knownBool(node.input(0))) {
-    const char* name = names[*known ? 0 : 1];
-    Scope inner = subgraphScope(node, name, scope);
-    ParsedValues results = importSubgraph(graphOf(node, name), inner);
-    resume(node, scope);
-    return results;
-  }
   ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
   nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();
   if (conditional == nullptr) {
@@ -159,20 +220,20 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
   std::map<ITensor*, ITensor*> taken;  // tensors from outside, as the branches see them
   ParsedValues results[2];
   for (int i = 0; i < 2; ++i) {
-    const pb::GraphProto& graph = graphOf(node, names[i]);
+    const pb::GraphProto& graph = node.graph(names[i]);
     Scope inner = subgraphScope(node, names[i], scope);
     std::set<std::string> read;
     collectNames(graph, read);
     for (const std::string& name : read) {
-      const auto found = inner.values.find(name);
-      if (found == inner.values.end() || !found->second.isTensor()) {
+      const ParsedValue* found = findValue(inner, name);
+      if (found == nullptr || !found->isTensor()) {
         continue;
       }
-      ITensor*& input = taken[&found->second.tensor()];
+      ITensor*& input = taken[&found->tensor()];
       if (input == nullptr) {
-        input = &writer_.output(writer_.added(conditional->addInput(found->second.tensor()), "addInput"));
+        input = &writer_.output(writer_.added(conditional->addInput(found->tensor()), "addInput"));
       }
-      found->second = *input;
+      inner.values[name] = *input;
     }
     const size_t errors = environment_.errors.size();
     results[i] = importSubgraph(graph, inner);
@@ -201,7 +262,7 @@ nvinfer1::ILoop& NodeImport::addLoop(const OnnxNode& node, const Scope& scope) {
 }
 
 ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
-  const pb::GraphProto& body = graphOf(node, "body");
+  const pb::GraphProto& body = node.graph("body");
   const size_t states = node.inputCount() < 2 ? 0 : node.inputCount() - 2;
   checkCount("inputs", static_cast<size_t>(body.input_size()), states + 2);
   if (static_cast<size_t>(body.output_size()) < states + 1) {
@@ -278,7 +339,7 @@ ParsedValues NodeImport::importScan(const OnnxNode& node, Scope& scope) {
     fail(FaultKind::kUnsupportedNode,
          "Scan of opset 8 has a batch axis of its own; convert the model to opset 9 or newer");
   }
-  const pb::GraphProto& body = graphOf(node, "body");
+  const pb::GraphProto& body = node.graph("body");
   const int64_t sliced = node.integer("num_scan_inputs", 0);
   if (sliced < 1 || sliced > static_cast<int64_t>(node.inputCount())) {
     fail(FaultKind::kInvalidNode, fmt::format("num_scan_inputs is {}, expected 1 to {}", sliced, node.inputCount()));

@@ -15,17 +15,6 @@ using nvinfer1::ITensor;
 
 namespace {
 
-// A name of the scope, or of one around it.
-const ParsedValue* findValue(const Scope& scope, const std::string& name) {
-  for (const Scope* at = &scope; at != nullptr; at = at->outer) {
-    const auto found = at->values.find(name);
-    if (found != at->values.end()) {
-      return &found->second;
-    }
-  }
-  return nullptr;
-}
-
 std::string opsetsOf(const std::string& name) {
   std::string text;
   for (const OperatorImporter& row : operatorTable()) {
@@ -55,6 +44,16 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
 }
 
 }  // namespace
+
+const ParsedValue* findValue(const Scope& scope, const std::string& name) {
+  for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+    const auto found = at->values.find(name);
+    if (found != at->values.end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
 
 std::optional<Dimensions> declaredShape(const pb::ValueInfoProto& info) {
   if (!info.type().tensor_type().has_shape()) {
@@ -228,14 +227,15 @@ ParsedValues NodeImport::importGraph(const pb::GraphProto& graph, const ParsedVa
   }
   if (__builtin_add_overflow(inlinedNodes_, int64_t{graph.node_size()}, &inlinedNodes_) ||
       inlinedNodes_ > kMaxInlinedNodes) {
-    fail(FaultKind::kUnsupportedGraph, fmt::format("the graphs of nodes have more than {} nodes when repeated; expected "
-                                                   "fewer. Reduce the number of iterations",
-                                                   kMaxInlinedNodes));
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("the graphs of nodes have more than {} nodes when repeated; expected "
+                     "fewer. Reduce the number of iterations",
+                     kMaxInlinedNodes));
   }
   for (const int index : topologicalOrder(graph)) {
     if (import(graph.node(index), inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
-      fail(FaultKind::kUnsupportedNode, fmt::format("node {} '{}' of its {} cannot be imported", index,
-                                                    graph.node(index).name(), label));
+      fail(FaultKind::kUnsupportedNode,
+           fmt::format("node {} '{}' of its {} cannot be imported", index, graph.node(index).name(), label));
     }
   }
   // What the node does next carries its own name.
@@ -244,8 +244,8 @@ ParsedValues NodeImport::importGraph(const pb::GraphProto& graph, const ParsedVa
   for (const pb::ValueInfoProto& output : graph.output()) {
     const ParsedValue* found = findValue(inner, output.name());
     if (found == nullptr) {
-      fail(FaultKind::kInvalidGraph, fmt::format("output '{}' of its {} is not the output of any node", output.name(),
-                                                 label));
+      fail(FaultKind::kInvalidGraph,
+           fmt::format("output '{}' of its {} is not the output of any node", output.name(), label));
     }
     outputs.push_back(*found);
   }
@@ -262,6 +262,9 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
       return importPlugin(node, *creator);
     }
   }
+  if (isControlFlow(proto) && !isUnrolled(node, scope)) {
+    return importControlFlow(node, scope);
+  }
   if (row != nullptr) {
     struct Graphs final : SubgraphImporter {
       Graphs(NodeImport& import, const OnnxNode& node, Scope& scope) : import(import), node(node), scope(scope) {}
@@ -275,9 +278,6 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
     } graphs(*this, node, scope);
     node.setSubgraphs(graphs);
     return row->import(node);
-  }
-  if (isControlFlow(proto)) {
-    return importControlFlow(node, scope);
   }
   const FunctionFacts* function = functions_.find(proto);
   if (function == nullptr) {

@@ -28,6 +28,9 @@ struct Scope {
   int topLevelNode = -1;
 };
 
+// The value of a name of the scope, or of one around it; nullptr when there is none.
+const ParsedValue* findValue(const Scope& scope, const std::string& name);
+
 class NodeImport {
  public:
   NodeImport(const pb::ModelProto& model, const ImportEnvironment& environment);
@@ -59,7 +62,9 @@ class NodeImport {
   bool pluginFirst() const;
   void countInlined(int64_t nodes);  // fails beyond the limit
 
-  // If, Loop and Scan (control_flow.cpp).
+  // If, Loop and Scan as conditionals and loops of the network (control_flow.cpp). What is known while parsing and
+  // small is written out instead, by the importers of ops/control.cpp.
+  bool isUnrolled(const OnnxNode& node, const Scope& scope) const;
   Scope subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const;
   void checkSubgraphs(const OnnxNode& node, const Scope& scope);
   ParsedValues importSubgraph(const pb::GraphProto& graph, Scope& inner);

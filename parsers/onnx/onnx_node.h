@@ -14,6 +14,9 @@ namespace tenon::parsers::onnx {
 // Attributes that a call of a local function binds, and those the function gives by default.
 using AttributeMap = std::unordered_map<std::string, const pb::AttributeProto*>;
 
+// Iterations of a loop that are written out, at most.
+constexpr int64_t kMostUnrolledIterations = 512;
+
 // Imports the graphs that a node has as attributes into the network, at the place of the node.
 class SubgraphImporter {
  public:

@@ -19,9 +19,9 @@ struct ResizeRule {
 
 struct ResizedAxis {
   int64_t axis = 0;
-  int64_t size = 0;   // of the result
-  double scale = 1;   // of the coordinates
-  double begin = 0;   // of the region of tf_crop_and_resize, as parts of the axis
+  int64_t size = 0;  // of the result
+  double scale = 1;  // of the coordinates
+  double begin = 0;  // of the region of tf_crop_and_resize, as parts of the axis
   double end = 1;
 };
 

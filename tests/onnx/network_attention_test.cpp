@@ -158,7 +158,8 @@ TEST(Attention, OfAnotherDomainFromOneProduct) {
       }
     }
   }
-  const auto split = attention({1, heads, heads, rows, rows, width, width, 0, 0, true}, parts[0], parts[1], parts[2], {});
+  const auto split =
+      attention({1, heads, heads, rows, rows, width, width, 0, 0, true}, parts[0], parts[1], parts[2], {});
   std::vector<double> joined;
   for (int64_t s = 0; s < rows; ++s) {
     for (int64_t h = 0; h < heads; ++h) {

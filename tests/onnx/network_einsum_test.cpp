@@ -180,7 +180,8 @@ TEST(GridSample, BilinearWithBothPaddings) {
         double sum = 0;
         for (const int64_t dy : {0, 1}) {
           for (const int64_t dx : {0, 1}) {
-            const double weight = (dy != 0 ? row - top : 1 - (row - top)) * (dx != 0 ? column - left : 1 - (column - left));
+            const double weight =
+                (dy != 0 ? row - top : 1 - (row - top)) * (dx != 0 ? column - left : 1 - (column - left));
             sum += weight * pixelAt(image, height, width, static_cast<int64_t>(top) + dy,
                                     static_cast<int64_t>(left) + dx, border);
           }

@@ -289,22 +289,6 @@ TEST(Control, LoopsWithAConstantCountAreRepeated) {
   expectNear(outputs.at(1), all);
 }
 
-TEST(Control, ConditionsOfTheRunAreRefused) {
-  ModelMaker maker(17);
-  maker.input("c", {}, 9);
-  auto& node = maker.node("If", {"c"}, {"y"}, "choice");
-  for (const char* name : {"then_branch", "else_branch"}) {
-    auto* attribute = node.add_attribute();
-    attribute->set_name(name);
-    attribute->set_type(5);
-    attribute->mutable_g()->add_output()->set_name("c");
-  }
-  maker.output("y");
-  const std::string said = refusal(maker);
-  EXPECT_NE(said.find("'choice'"), std::string::npos) << said;
-  EXPECT_NE(said.find("the condition is computed at run time"), std::string::npos) << said;
-}
-
 TEST(Sparse, InitializersAreWrittenOut) {
   const auto model = [](const std::vector<int64_t>& places, const Ints& shape) {
     ModelMaker maker(17);

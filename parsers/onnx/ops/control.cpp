@@ -1,5 +1,5 @@
-// If, Loop and Scan whose way is known while parsing, and FlexAttention: their graphs are imported in place, once for each
-// iteration.
+// If, Loop and Scan whose way is known while parsing (others: control_flow.cpp), and FlexAttention: their graphs are
+// imported in place, once for each iteration.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace tenon::parsers::onnx {
 namespace {
 
-constexpr int64_t kMostIterations = 512;
+constexpr int64_t kMostIterations = kMostUnrolledIterations;
 
 bool constantTruth(const ParsedValue& value, const char* what) {
   if (!value.isConstant() || value.constant().count() != 1) {
@@ -43,8 +43,9 @@ ParsedValues importLoop(OnnxNode& node) {
   if (node.hasInput(0)) {
     const ParsedExtents count = writer.elements(node.input(0));
     if (count.size() != 1 || !count[0].known()) {
-      fail(FaultKind::kUnsupportedInput, "the trip count is computed at run time; expected a value that can be computed "
-                                         "while parsing. Fold the model with its input shapes fixed");
+      fail(FaultKind::kUnsupportedInput,
+           "the trip count is computed at run time; expected a value that can be computed "
+           "while parsing. Fold the model with its input shapes fixed");
     }
     most = count[0].value;
   }
@@ -163,10 +164,9 @@ ParsedValues importFlexAttention(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"If", 1, kNewestOpset, importIf, "the layers of one branch; condition constant"},
-    {"Loop", 1, kNewestOpset, importLoop,
-     "the layers of each iteration; trip count and conditions constant, 512 iterations at most"},
-    {"Scan", 9, kNewestOpset, importScan, "the layers of each step; static length of 512 at most"},
+    {"If", 1, kNewestOpset, importIf, "addIfConditional; the layers of one branch where the condition is constant"},
+    {"Loop", 1, kNewestOpset, importLoop, "addLoop; the layers of each iteration where these are few and known"},
+    {"Scan", 9, kNewestOpset, importScan, "addLoop; the layers of each step where these are few and known"},
     {"FlexAttention", 1, kNewestOpset, importFlexAttention,
      "addMatrixMultiply, addSoftMax, and the layers of its graphs", "ai.onnx.preview"},
 };

@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN: the products of all steps with the input at once, then one step after the other.
+// LSTM, GRU and RNN: the products of all steps with the input at once, then one step after the other: written out where
+// they are few, else as a loop of the network.
 #include <algorithm>
 #include <optional>
 
@@ -8,7 +9,7 @@
 namespace tenon::parsers::onnx {
 namespace {
 
-constexpr int64_t kMostSteps = 512;
+constexpr int64_t kMostWrittenSteps = 64;
 
 // The operands of one direction; all gates of a row behind each other.
 struct Direction {
@@ -32,12 +33,8 @@ class Recurrent {
     if (batchFirst_) {
       x_ = x_.transpose({1, 0, 2});
     }
-    steps_ = x_.fixedDim(0, "the sequence length of X");
-    if (steps_ < 1 || steps_ > kMostSteps) {
-      fail(FaultKind::kUnsupportedShape,
-           fmt::format("the sequence has {} steps; expected 1 to {}, since each step becomes layers of its own. Split "
-                       "the sequence and carry the state",
-                       steps_, kMostSteps));
+    if (x_.dim(0).is(0)) {
+      fail(FaultKind::kUnsupportedShape, "the sequence length of X is 0; expected at least one step");
     }
     hidden_ = r_.fixedDim(2, "the hidden size of R");
     checkWeights();
@@ -52,7 +49,8 @@ class Recurrent {
     const std::string text = node_.choice("direction", "forward", {"forward", "reverse", "bidirectional"});
     return text == "bidirectional" ? 2 : 1;
   }
-  int64_t steps() const { return steps_; }
+  ParsedExtent steps() const { return x_.dim(0); }
+  bool isWritten() const { return steps().known() && steps().value <= kMostWrittenSteps; }
   int64_t hiddenSize() const { return hidden_; }
 
   // biasOutside: of the last gate, whose recurrent bias is multiplied with another gate (GRU).
@@ -109,15 +107,19 @@ class Recurrent {
     return (lengths > static_cast<double>(index)).unsqueeze({1});
   }
 
-  // outputs[direction][step], each [batch, hidden], to Y; and a state of each direction to Y_h or Y_c.
-  Term sequence(const std::vector<std::vector<Term>>& outputs) const {
+  // The same for an index that is known only at run time.
+  std::optional<Term> present(const Term& index) const {
+    if (!node_.hasInput(4)) {
+      return std::nullopt;
+    }
+    return (node_.term(4).cast(DataType::kINT64) > index).unsqueeze({1});
+  }
+
+  // outputs[direction], each [steps, batch, hidden], to Y; and a state of each direction to Y_h or Y_c.
+  Term sequence(const std::vector<Term>& outputs) const {
     std::vector<Term> sides;
-    for (const std::vector<Term>& side : outputs) {
-      std::vector<Term> rows;
-      for (const Term& row : side) {
-        rows.push_back(row.unsqueeze({0, 1}));
-      }
-      sides.push_back(concat(rows, 0));
+    for (const Term& side : outputs) {
+      sides.push_back(side.unsqueeze({1}));
     }
     const Term all = concat(sides, 1);  // [steps, directions, batch, hidden]
     return batchFirst_ ? all.transpose({2, 0, 1, 3}) : all;
@@ -162,7 +164,6 @@ class Recurrent {
   Term w_;
   Term r_;
   bool batchFirst_ = false;
-  int64_t steps_ = 0;
   int64_t hidden_ = 0;
   std::vector<GateActivation> activations_;
 };
@@ -246,8 +247,75 @@ void keepAbsent(const Recurrent& recurrent, const Term& present, States& next, c
   }
 }
 
-ParsedValues unroll(OnnxNode& node, const Recurrent& recurrent, Step step, bool biasOutside, bool hasCell) {
-  std::vector<std::vector<Term>> outputs;
+// A direction after all steps: its outputs [steps, batch, hidden] and its last states.
+struct Passed {
+  Term rows;
+  States last;
+};
+
+Passed writeOut(OnnxNode& node, const Recurrent& recurrent, Step step, const Direction& side) {
+  std::vector<Term> rows;
+  std::optional<Term> hidden = side.hidden;
+  std::optional<Term> cell = side.cell;
+  const int64_t steps = recurrent.steps().value;
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t at = side.reverse ? steps - 1 - i : i;
+    States next = step(node, side, side.inputProducts.at(0, at), hidden, cell, recurrent.hiddenSize());
+    Term output = next.hidden;
+    if (const auto present = recurrent.present(at)) {
+      keepAbsent(recurrent, *present, next, hidden, cell, output);
+    }
+    hidden = next.hidden;
+    cell = next.cell;
+    rows.push_back(output.unsqueeze({0}));
+  }
+  if (side.reverse) {
+    std::reverse(rows.begin(), rows.end());
+  }
+  return {concat(rows, 0), {*hidden, cell}};
+}
+
+Passed loopOver(OnnxNode& node, const Recurrent& recurrent, Step step, const Direction& side, bool hasCell) {
+  NetworkWriter& writer = node.writer();
+  nvinfer1::ILoop* loop = writer.network().addLoop();
+  if (loop == nullptr) {
+    fail(FaultKind::kUnsupportedNode, "the network refused addLoop" + writer.networkReason());
+  }
+  const auto term = [&](nvinfer1::ILayer& layer) { return Term(writer, writer.output(layer)); };
+  const auto state = [&](const Term& first) -> nvinfer1::IRecurrenceLayer& {
+    return writer.added(loop->addRecurrence(writer.tensor(first)), "addRecurrence");
+  };
+  const Term steps(writer, writer.fromExtents({recurrent.steps()}, true));
+  nvinfer1::ITensor& count = writer.tensor(steps);
+  writer.added(loop->addTripLimit(count, nvinfer1::TripLimit::kCOUNT), "addTripLimit");
+  const Term products =
+      term(writer.added(loop->addIterator(writer.tensor(side.inputProducts), 0, side.reverse), "addIterator"));
+  auto& hidden = state(side.hidden ? *side.hidden : recurrent.zeros());
+  auto* cell = hasCell ? &state(side.cell ? *side.cell : recurrent.zeros()) : nullptr;
+  const std::optional<Term> before = cell != nullptr ? std::optional(term(*cell)) : std::nullopt;
+  States next = step(node, side, products, term(hidden), before, recurrent.hiddenSize());
+  Term output = next.hidden;
+  if (node.hasInput(4)) {
+    auto& index = state(side.reverse ? steps - 1.0 : steps * 0.0);
+    index.setInput(1, writer.tensor(term(index) + (side.reverse ? -1.0 : 1.0)));
+    keepAbsent(recurrent, *recurrent.present(term(index)), next, term(hidden), before, output);
+  }
+  hidden.setInput(1, writer.tensor(next.hidden));
+  if (cell != nullptr) {
+    cell->setInput(1, writer.tensor(*next.cell));
+  }
+  const auto kind = side.reverse ? nvinfer1::LoopOutput::kREVERSE : nvinfer1::LoopOutput::kCONCATENATE;
+  auto& rows = writer.added(loop->addLoopOutput(writer.tensor(output), kind, 0), "addLoopOutput");
+  rows.setInput(1, count);
+  const auto last = [&](nvinfer1::IRecurrenceLayer& layer) {
+    return term(
+        writer.added(loop->addLoopOutput(writer.output(layer), nvinfer1::LoopOutput::kLAST_VALUE), "addLoopOutput"));
+  };
+  return {term(rows), {last(hidden), cell != nullptr ? std::optional(last(*cell)) : std::nullopt}};
+}
+
+ParsedValues importSides(OnnxNode& node, const Recurrent& recurrent, Step step, bool biasOutside, bool hasCell) {
+  std::vector<Term> outputs;
   std::vector<Term> lastHidden;
   std::vector<Term> lastCell;
   for (int64_t index = 0; index < recurrent.directions(); ++index) {
@@ -258,25 +326,12 @@ ParsedValues unroll(OnnxNode& node, const Recurrent& recurrent, Step step, bool 
         side.peepholes = node.term(7).at(0, index);
       }
     }
-    std::vector<Term> rows;
-    for (int64_t i = 0; i < recurrent.steps(); ++i) {
-      const int64_t at = side.reverse ? recurrent.steps() - 1 - i : i;
-      States next = step(node, side, side.inputProducts.at(0, at), side.hidden, side.cell, recurrent.hiddenSize());
-      Term output = next.hidden;
-      if (const auto present = recurrent.present(at)) {
-        keepAbsent(recurrent, *present, next, side.hidden, side.cell, output);
-      }
-      side.hidden = next.hidden;
-      side.cell = next.cell;
-      rows.push_back(output);
-    }
-    if (side.reverse) {
-      std::reverse(rows.begin(), rows.end());
-    }
-    outputs.push_back(std::move(rows));
-    lastHidden.push_back(*side.hidden);
-    if (side.cell) {
-      lastCell.push_back(*side.cell);
+    const Passed passed =
+        recurrent.isWritten() ? writeOut(node, recurrent, step, side) : loopOver(node, recurrent, step, side, hasCell);
+    outputs.push_back(passed.rows);
+    lastHidden.push_back(passed.last.hidden);
+    if (passed.last.cell) {
+      lastCell.push_back(*passed.last.cell);
     }
   }
   ParsedValues results(3);
@@ -294,26 +349,24 @@ ParsedValues unroll(OnnxNode& node, const Recurrent& recurrent, Step step, bool 
 
 ParsedValues importLstm(OnnxNode& node) {
   const Recurrent recurrent(node, 4, {"Sigmoid", "Tanh", "Tanh"});
-  return unroll(node, recurrent, stepLstm, false, true);
+  return importSides(node, recurrent, stepLstm, false, true);
 }
 
 ParsedValues importGru(OnnxNode& node) {
   const Recurrent recurrent(node, 3, {"Sigmoid", "Tanh"});
-  return unroll(node, recurrent, stepGru, node.integer("linear_before_reset", 0) != 0, false);
+  return importSides(node, recurrent, stepGru, node.integer("linear_before_reset", 0) != 0, false);
 }
 
 ParsedValues importRnn(OnnxNode& node) {
   const Recurrent recurrent(node, 1, {"Tanh"});
-  return unroll(node, recurrent, stepRnn, false, false);
+  return importSides(node, recurrent, stepRnn, false, false);
 }
 
 const OperatorImporter kRows[] = {
     {"LSTM", 1, kNewestOpset, importLstm,
-     "addMatrixMultiply, addActivation, addElementWise for each step; static sequence length of 512 at most"},
-    {"GRU", 1, kNewestOpset, importGru,
-     "addMatrixMultiply, addActivation, addElementWise for each step; static sequence length of 512 at most"},
-    {"RNN", 1, kNewestOpset, importRnn,
-     "addMatrixMultiply, addActivation for each step; static sequence length of 512 at most"},
+     "addMatrixMultiply, addActivation, addElementWise for each step, or in a loop"},
+    {"GRU", 1, kNewestOpset, importGru, "addMatrixMultiply, addActivation, addElementWise for each step, or in a loop"},
+    {"RNN", 1, kNewestOpset, importRnn, "addMatrixMultiply, addActivation for each step, or in a loop"},
 };
 
 }  // namespace

@@ -150,8 +150,8 @@ std::vector<ResizedAxis> resizedAxes(OnnxNode& node, const std::string& policy) 
     given = writer.elements(sizes);
   }
   const std::vector<double> factors = bySize ? std::vector<double>{} : toReals(node.constant(2, "scales"));
-  const std::vector<double> regions = isEmptyConstant(node.optional(1)) ? std::vector<double>{}
-                                                                         : toReals(node.constant(1, "roi"));
+  const std::vector<double> regions =
+      isEmptyConstant(node.optional(1)) ? std::vector<double>{} : toReals(node.constant(1, "roi"));
   if ((bySize ? given.size() : factors.size()) != axes.size() ||
       (!regions.empty() && regions.size() != 2 * axes.size())) {
     fail(FaultKind::kInvalidNode, fmt::format("sizes, scales and roi have {}, {} and {} entries for {} axes",

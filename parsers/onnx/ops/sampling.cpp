@@ -46,8 +46,8 @@ ParsedValues importRoiAlign(OnnxNode& node) {
   const bool maximum = node.choice("mode", "avg", {"avg", "max"}) == "max";
   const bool half = node.opset() >= 16 && node.choice("coordinate_transformation_mode", "half_pixel",
                                                       {"half_pixel", "output_half_pixel"}) == "half_pixel";
-  const Term regions = node.term(1).cast(DataType::kFLOAT) * static_cast<double>(node.real("spatial_scale", 1.0f)) -
-                       (half ? 0.5 : 0.0);
+  const Term regions =
+      node.term(1).cast(DataType::kFLOAT) * static_cast<double>(node.real("spatial_scale", 1.0f)) - (half ? 0.5 : 0.0);
   // Sample i of an axis: begin + (i + 0.5) * size / (bins * samples), as [R, bins * samples].
   const auto places = [&](int64_t begin, int64_t bins) {
     const Term first = regions.slice(1, begin, 1);
@@ -90,14 +90,15 @@ ParsedValues importRoiAlign(OnnxNode& node) {
   return {result.transpose({0, 3, 1, 2})};
 }
 
-// X [N, C, H, W], W [O, C / group, kh, kw], offset [N, offsets * kh * kw * 2, oh, ow], B, mask [N, offsets * kh * kw, ..]
+// X [N, C, H, W], W [O, C / group, kh, kw], offset [N, offsets * kh * kw * 2, oh, ow], B, mask [N, offsets * kh * kw,
+// ..]
 ParsedValues importDeformConv(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const Term image = node.term(0);
   const Term kernel = node.term(1);
   if (image.rank() != 4 || kernel.rank() != 4) {
-    fail(FaultKind::kUnsupportedShape, fmt::format("input {} and weights {}; expected rank 4",
-                                                   toString(image.shape()), toString(kernel.shape())));
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("input {} and weights {}; expected rank 4", toString(image.shape()), toString(kernel.shape())));
   }
   const Dimensions weights = kernel.shape();
   const Spatial spatial = readSpatial(node, Dimensions(weights.begin() + 2, weights.end()));
@@ -119,8 +120,8 @@ ParsedValues importDeformConv(OnnxNode& node) {
   const ParsedExtent batch = image.dim(0);
   const auto fixed = [](int64_t extent) { return ParsedExtent::of(extent); };
   // [N, offsets, taps, 2, rows, columns]; y before x
-  const Term moved =
-      offset.cast(DataType::kFLOAT).reshape({batch, fixed(offsets), fixed(taps), fixed(2), fixed(rows), fixed(columns)});
+  const Term moved = offset.cast(DataType::kFLOAT)
+                         .reshape({batch, fixed(offsets), fixed(taps), fixed(2), fixed(rows), fixed(columns)});
   std::vector<double> tapY, tapX, gridY, gridX;
   for (int64_t tap = 0; tap < taps; ++tap) {
     tapY.push_back(static_cast<double>(tap / spatial.kernel[1] * spatial.dilations[0] - spatial.padsBegin[0]));
@@ -140,20 +141,18 @@ ParsedValues importDeformConv(OnnxNode& node) {
   // Channels of one group of offsets behind each other: [N, offsets, C / offsets, H * W].
   const Term flat = image.reshape({batch, fixed(offsets), fixed(channels / offsets), fixed(height * width)});
   std::optional<Term> sum;
-  forEachCorner(y, x, height, width,
-                [&](const Term& row, const Term& column, const Term& weight, const Term& inside) {
-                  const ParsedExtents target{batch, fixed(offsets), fixed(taps * rows * columns)};
-                  const Term index = (row * static_cast<double>(width) + column).reshape(target);
-                  const Term factor = where(inside, weight, weight.number(0)).cast(image.type()).reshape(target);
-                  const Term part = flat.gatherBatched(index, 3, 2) * factor.unsqueeze({2});
-                  sum = sum ? *sum + part : part;
-                });
+  forEachCorner(y, x, height, width, [&](const Term& row, const Term& column, const Term& weight, const Term& inside) {
+    const ParsedExtents target{batch, fixed(offsets), fixed(taps * rows * columns)};
+    const Term index = (row * static_cast<double>(width) + column).reshape(target);
+    const Term factor = where(inside, weight, weight.number(0)).cast(image.type()).reshape(target);
+    const Term part = flat.gatherBatched(index, 3, 2) * factor.unsqueeze({2});
+    sum = sum ? *sum + part : part;
+  });
   Term picked = sum->reshape({batch, fixed(offsets), fixed(channels / offsets), fixed(taps), fixed(rows * columns)});
   if (node.hasInput(4)) {
     picked = picked * node.term(4).reshape({batch, fixed(offsets), fixed(1), fixed(taps), fixed(rows * columns)});
   }
-  const Term operands =
-      picked.reshape({batch, fixed(groups), fixed(channels / groups * taps), fixed(rows * columns)});
+  const Term operands = picked.reshape({batch, fixed(groups), fixed(channels / groups * taps), fixed(rows * columns)});
   const Term matrix = kernel.reshape(extentsOf({1, groups, weights[0] / groups, weights[1] * taps}));
   Term result = matrix.multiply(operands).reshape({batch, fixed(weights[0]), fixed(rows), fixed(columns)});
   if (node.hasInput(3)) {
