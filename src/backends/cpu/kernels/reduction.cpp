@@ -1,14 +1,15 @@
-// Reductions and softmax over f32, with the reduced axes brought into one.
+// Reductions of any type, with the reduced axes brought into one: rows where they are contiguous, else columns beside
+// each other.
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstring>
 
+#include "backends/cpu/kernels/common/axis_loops.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "backends/cpu/kernels/simd/row_simd.h"
+#include "backends/cpu/kernels/simd/reduce_simd.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
+#include "core/error.h"
 #include "core/platform/threads.h"
-#include "core/strided.h"
 #include "ops/op/reduce.h"
-#include "ops/op/softmax.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -16,42 +17,11 @@ namespace {
 using runtime::Shapes;
 
 constexpr int64_t kGrain = 16384;
+constexpr int64_t kColumns = 512;  // of a block
+constexpr int64_t kSplit = 65536;  // elements of one piece where there are few outputs
+constexpr int64_t kManyOutputs = 64;
 
-// Loops of a reduction: `kept` walks the output, `reduced` the axes that go.
-struct Axes {
-  LoopSpace kept;     // operands: output, input
-  LoopSpace reduced;  // operand: input
-};
-
-Axes splitAxes(const Dims& dims, const Strides& in, const std::vector<bool>& isReduced,
-               const std::vector<int64_t>& outStrides) {
-  Dims keptDims;
-  Dims reducedDims;
-  Strides keptIn{}, keptOut{}, reducedIn{};
-  for (int axis = 0; axis < dims.rank; ++axis) {
-    const auto at = static_cast<size_t>(axis);
-    if (isReduced[at]) {
-      reducedIn[static_cast<size_t>(reducedDims.rank)] = in[at];
-      reducedDims.push(dims[axis]);
-    } else {
-      keptIn[static_cast<size_t>(keptDims.rank)] = in[at];
-      keptOut[static_cast<size_t>(keptDims.rank)] = outStrides[at];
-      keptDims.push(dims[axis]);
-    }
-  }
-  return {collapse(keptDims, {keptOut, keptIn}), collapse(reducedDims, {reducedIn})};
-}
-
-// Sums in four chains of double; enough for the compiler to vectorize and for results that do not depend on the width.
-double sumRow(const float* in, int64_t stride, int64_t count) {
-  double chains[4] = {};
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    for (int64_t k = 0; k < 4; ++k) chains[k] += static_cast<double>(in[(i + k) * stride]);
-  }
-  for (; i < count; ++i) chains[0] += static_cast<double>(in[i * stride]);
-  return (chains[0] + chains[1]) + (chains[2] + chains[3]);
-}
+bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
 
 class ReduceInstance final : public runtime::KernelInstance {
  public:
@@ -60,6 +30,12 @@ class ReduceInstance final : public runtime::KernelInstance {
   size_t configure(const Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
     const auto& y = shapes.outputs[0];
+    type_ = x.dtype;
+    computedIn_ = isHalf(type_) ? DataType::kF32 : type_;
+    functions_ = reduceFunctions(op_.op, computedIn_);
+    if (functions_.row == nullptr) throw Unsupported("cpu.reduction: values of {} are not supported", name(type_));
+    widen_ = isHalf(type_) ? castFunction(type_, computedIn_) : nullptr;
+    bytes_ = bits(type_) / 8;
     std::vector<bool> isReduced(static_cast<size_t>(x.dims.rank), false);
     for (const int64_t axis : op_.axes) isReduced[static_cast<size_t>(axis < 0 ? axis + x.dims.rank : axis)] = true;
     const auto own = stridesOf(y.dims, y.layout);
@@ -75,18 +51,61 @@ class ReduceInstance final : public runtime::KernelInstance {
     outputs_ = y.dims.count();
     reducedCount_ = 1;
     for (const int64_t extent : axes_.reduced.extents) reducedCount_ *= extent;
-    return 0;
+    // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
+    byColumns_ = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && axes_.kept.inner() > 1;
+    pieces_ = 1;
+    units_ = axes_.reduced.outer() > 1 ? axes_.reduced.outer() : axes_.reduced.inner();
+    if (!byColumns_ && outputs_ < kManyOutputs) {
+      pieces_ = std::clamp<int64_t>(reducedCount_ / kSplit, 1, std::max<int64_t>(1, units_));
+    }
+    return pieces_ == 1 ? 0 : static_cast<size_t>(outputs_ * pieces_) * kAccumulator;
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
-    const auto* in = static_cast<const float*>(arguments.inputs[0]);
-    auto* out = static_cast<float*>(arguments.outputs[0]);
+    if (outputs_ == 0) return;
+    const auto* in = static_cast<const char*>(arguments.inputs[0]);
+    auto* out = static_cast<char*>(arguments.outputs[0]);
+    if (byColumns_) return launchColumns(in, out);
+    auto* partial = static_cast<char*>(arguments.workspace);
+    const int64_t grain = std::max<int64_t>(1, kGrain * pieces_ / std::max<int64_t>(1, reducedCount_));
+    platform::parallelFor(outputs_ * pieces_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto [from, to] = placeOf(i / pieces_);
+        alignas(8) char value[kAccumulator];
+        functions_.start(value, 1);
+        const int64_t piece = i % pieces_;
+        reduceUnits(in + from * bytes_, units_ * piece / pieces_, units_ * (piece + 1) / pieces_, value);
+        if (pieces_ == 1) {
+          store(value, 1, out + to * bytes_, 1);
+        } else {
+          std::memcpy(partial + i * kAccumulator, value, kAccumulator);
+        }
+      }
+    });
+    for (int64_t i = 0; pieces_ > 1 && i < outputs_; ++i) {
+      char* const value = partial + i * pieces_ * kAccumulator;
+      for (int64_t piece = 1; piece < pieces_; ++piece) functions_.join(value + piece * kAccumulator, value, 1);
+      store(value, 1, out + placeOf(i).second * bytes_, 1);
+    }
+  }
+
+ private:
+  static constexpr int64_t kAccumulator = 8;  // bytes
+
+  // Where the elements of an output begin, and where it stands.
+  std::pair<int64_t, int64_t> placeOf(int64_t output) const {
+    int64_t offsets[2];
     const int64_t inner = axes_.kept.inner();
-    // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
-    const bool rows = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && inner > 1;
+    axes_.kept.offsets(output / inner, offsets);
+    return {offsets[1] + output % inner * axes_.kept.strides[1].back(),
+            offsets[0] + output % inner * axes_.kept.strides[0].back()};
+  }
+
+  void launchColumns(const char* in, char* out) const {
+    const int64_t inner = axes_.kept.inner();
     // Narrower where there is work for several threads: a result is the same whichever block it is in.
-    const int64_t widest = inner * reducedCount_ >= 2 * kGrain ? kRow / 8 : kRow;
-    const int64_t block = rows ? std::min(inner, widest) : 1;
+    const int64_t widest = inner * reducedCount_ >= 2 * kGrain ? std::max<int64_t>(64, kColumns / 4) : kColumns;
+    const int64_t block = std::min(inner, reducedCount_ > 64 ? widest : kColumns);
     const int64_t blocks = (inner + block - 1) / block;
     platform::parallelFor(axes_.kept.outer() * blocks,
                           std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
@@ -95,151 +114,99 @@ class ReduceInstance final : public runtime::KernelInstance {
                               int64_t offsets[2];
                               axes_.kept.offsets(i / blocks, offsets);
                               const int64_t first = i % blocks * block;
-                              const float* from = in + offsets[1] + first * axes_.kept.strides[1].back();
-                              float* to = out + offsets[0] + first * axes_.kept.strides[0].back();
-                              if (rows) {
-                                reduceRows(from, to, std::min(block, inner - first));
-                              } else {
-                                *to = reduceOne(from);
-                              }
+                              reduceColumns(in + (offsets[1] + first) * bytes_,
+                                            out + (offsets[0] + first * axes_.kept.strides[0].back()) * bytes_,
+                                            std::min(block, inner - first));
                             }
                           });
   }
 
- private:
-  static constexpr int64_t kRow = 256;
-
-  double start() const {
-    switch (op_.op) {
-      case ops::ReduceOp::kProd: return 1;
-      case ops::ReduceOp::kMax: return -std::numeric_limits<double>::infinity();
-      case ops::ReduceOp::kMin: return std::numeric_limits<double>::infinity();
-      default: return 0;
-    }
-  }
-
-  double join(double a, double b) const {
-    switch (op_.op) {
-      case ops::ReduceOp::kProd: return a * b;
-      case ops::ReduceOp::kMax: return a != a || a > b ? a : b;
-      case ops::ReduceOp::kMin: return a != a || a < b ? a : b;
-      default: return a + b;
-    }
-  }
-
-  float finish(double value) const {
-    return static_cast<float>(op_.op == ops::ReduceOp::kAvg ? value / static_cast<double>(reducedCount_) : value);
-  }
-
-  float reduceOne(const float* in) const {
-    double value = start();
+  void reduceColumns(const char* in, char* out, int64_t width) const {
+    alignas(64) char values[kColumns * kAccumulator];
+    alignas(64) char wide[kColumns * sizeof(float)];
+    const auto count = static_cast<size_t>(width);
+    functions_.start(values, count);
     const int64_t inner = axes_.reduced.inner();
     const int64_t step = axes_.reduced.strides[0].back();
-    const bool sums = op_.op == ops::ReduceOp::kSum || op_.op == ops::ReduceOp::kAvg;
-    for (int64_t row = 0; row < axes_.reduced.outer(); ++row) {
+    for (int64_t row = 0; reducedCount_ > 0 && row < axes_.reduced.outer(); ++row) {
       int64_t offset = 0;
       axes_.reduced.offsets(row, &offset);
-      if (sums) {
-        value += sumRow(in + offset, step, inner);
-      } else {
-        for (int64_t i = 0; i < inner; ++i) value = join(value, static_cast<double>(in[offset + i * step]));
-      }
-    }
-    return finish(value);
-  }
-
-  void reduceRows(const float* in, float* out, int64_t width) const {
-    double values[kRow];
-    std::fill_n(values, width, start());
-    const int64_t inner = axes_.reduced.inner();
-    const int64_t step = axes_.reduced.strides[0].back();
-    const bool sums = op_.op == ops::ReduceOp::kSum || op_.op == ops::ReduceOp::kAvg;
-    for (int64_t row = 0; row < axes_.reduced.outer(); ++row) {
-      int64_t offset = 0;
-      axes_.reduced.offsets(row, &offset);
-      if (sums) {
-        const auto rows = static_cast<size_t>(inner);
-        functions_.addRows(in + offset, static_cast<size_t>(step), rows, values, static_cast<size_t>(width));
+      const char* from = in + offset * bytes_;
+      if (widen_ == nullptr) {
+        functions_.columns(from, static_cast<size_t>(step), static_cast<size_t>(inner), values, count);
         continue;
       }
       for (int64_t i = 0; i < inner; ++i) {
-        const float* line = in + offset + i * step;
-        for (int64_t k = 0; k < width; ++k) values[k] = join(values[k], static_cast<double>(line[k]));
+        widen_(from + i * step * bytes_, nullptr, nullptr, wide, count);
+        functions_.columns(wide, 0, 1, values, count);
       }
     }
-    const int64_t toStep = axes_.kept.strides[0].back();
-    for (int64_t k = 0; k < width; ++k) out[k * toStep] = finish(values[k]);
+    store(values, width, out, axes_.kept.strides[0].back());
+  }
+
+  // Units are rows of the reduced space, or elements where it is one row.
+  void reduceUnits(const char* in, int64_t begin, int64_t end, void* value) const {
+    if (reducedCount_ == 0) return;
+    const int64_t inner = axes_.reduced.inner();
+    if (axes_.reduced.outer() == 1)
+      return reduceRow(in + begin * axes_.reduced.strides[0].back() * bytes_, end - begin, value);
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t offset = 0;
+      axes_.reduced.offsets(row, &offset);
+      reduceRow(in + offset * bytes_, inner, value);
+    }
+  }
+
+  void reduceRow(const char* in, int64_t count, void* value) const {
+    const int64_t step = axes_.reduced.strides[0].back();
+    if (widen_ == nullptr) {
+      if (step == 1) return functions_.row(in, static_cast<size_t>(count), value);
+      return functions_.columns(in, static_cast<size_t>(step), static_cast<size_t>(count), value, 1);
+    }
+    constexpr int64_t kBuffer = 4096;
+    alignas(64) uint16_t near[kBuffer];
+    alignas(64) float wide[kBuffer];
+    for (int64_t first = 0; first < count; first += kBuffer) {
+      const int64_t some = std::min(kBuffer, count - first);
+      const auto* from = reinterpret_cast<const uint16_t*>(in) + first * step;
+      for (int64_t i = 0; step != 1 && i < some; ++i) near[i] = from[i * step];
+      widen_(step == 1 ? from : near, nullptr, nullptr, wide, static_cast<size_t>(some));
+      functions_.row(wide, static_cast<size_t>(some), value);
+    }
+  }
+
+  void store(const void* values, int64_t count, char* out, int64_t step) const {
+    alignas(64) char made[kColumns * kAccumulator];
+    alignas(64) char narrow[kColumns * sizeof(uint16_t)];
+    const auto size = static_cast<size_t>(count);
+    const bool direct = step == 1 && widen_ == nullptr;
+    functions_.finish(values, size, reducedCount_, direct ? out : made);
+    if (direct) return;
+    const char* from = made;
+    if (widen_ != nullptr) {
+      castFunction(computedIn_, type_)(made, nullptr, nullptr, narrow, size);
+      from = narrow;
+    }
+    for (int64_t k = 0; k < count; ++k)
+      std::memcpy(out + k * step * bytes_, from + k * bytes_, static_cast<size_t>(bytes_));
   }
 
   ops::Reduce op_;
-  const RowFunctions& functions_ = rowFunctions();
-  Axes axes_;
+  ReduceFunctions functions_;
+  VectorFunction widen_ = nullptr;  // of halves
+  DataType type_ = DataType::kF32;
+  DataType computedIn_ = DataType::kF32;
+  int64_t bytes_ = 4;
+  AxisLoops axes_;
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;
+  bool byColumns_ = false;
+  int64_t units_ = 1;
+  int64_t pieces_ = 1;  // by shapes only, so that results do not depend on the number of threads
 };
-
-class SoftmaxInstance final : public runtime::KernelInstance {
- public:
-  explicit SoftmaxInstance(const ops::Softmax& op) : op_(op) {}
-
-  size_t configure(const Shapes& shapes) override {
-    const auto& x = shapes.inputs[0];
-    const auto axis = static_cast<size_t>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
-    const auto own = stridesOf(x.dims, x.layout);
-    std::vector<bool> isReduced(static_cast<size_t>(x.dims.rank), false);
-    isReduced[axis] = true;
-    axes_ = splitAxes(x.dims, own, isReduced, std::vector<int64_t>(own.begin(), own.end()));
-    count_ = x.dims.count();
-    extent_ = x.dims[static_cast<int>(axis)];
-    step_ = own[axis];
-    return 0;
-  }
-
-  void launch(const runtime::LaunchArguments& arguments) override {
-    if (count_ == 0) return;
-    const auto* in = static_cast<const float*>(arguments.inputs[0]);
-    auto* out = static_cast<float*>(arguments.outputs[0]);
-    const int64_t inner = axes_.kept.inner();
-    platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / 8 / extent_),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t i = begin; i < end; ++i) {
-                              int64_t offsets[2];
-                              axes_.kept.offsets(i / inner, offsets);
-                              const int64_t offset = offsets[1] + i % inner * axes_.kept.strides[1].back();
-                              one(in + offset, out + offset);
-                            }
-                          });
-  }
-
- private:
-  void one(const float* in, float* out) const {
-    float most = in[0];
-    for (int64_t i = 1; i < extent_; ++i) most = std::max(most, in[i * step_]);
-    double sum = 0;
-    for (int64_t i = 0; i < extent_; ++i) {
-      const float e = std::exp(in[i * step_] - most);
-      out[i * step_] = e;
-      sum += static_cast<double>(e);
-    }
-    const auto scale = static_cast<float>(1 / sum);
-    for (int64_t i = 0; i < extent_; ++i) out[i * step_] *= scale;
-  }
-
-  ops::Softmax op_;
-  Axes axes_;
-  int64_t count_ = 0;
-  int64_t extent_ = 1;
-  int64_t step_ = 1;
-};
-
-std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
-  const auto op = ops::Operator::parse(request.record.op);
-  if (op.as<ops::Softmax>() != nullptr) return loadSimple<ops::Softmax, SoftmaxInstance>(request);
-  return loadSimple<ops::Reduce, ReduceInstance>(request);
-}
 
 }  // namespace
 
-KernelRow kernelRow_reduction() { return {"reduction", 1, &load}; }
+KernelRow kernelRow_reduction() { return {"reduction", 1, &loadSimple<ops::Reduce, ReduceInstance>}; }
 
 }  // namespace tenon::backends::cpu

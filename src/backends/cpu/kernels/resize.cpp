@@ -2,9 +2,11 @@
 #include "ops/op/resize.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/platform/threads.h"
 #include "core/strided.h"
 #include "ops/resize_taps.h"
@@ -65,6 +67,8 @@ class ResizeInstance final : public runtime::KernelInstance {
     passes_.clear();
     empty_ = y.dims.count() == 0;
     bytes_ = x.dims.count() * static_cast<int64_t>(sizeof(float));
+    type_ = x.dtype;
+    counts_ = {x.dims.count(), y.dims.count()};
     half_ = 0;
     if (empty_) return 0;
     for (size_t at = 0; at < order.size(); ++at) {
@@ -95,14 +99,36 @@ class ResizeInstance final : public runtime::KernelInstance {
       half_ = std::max(half_, product(extents, 0, extents.size()));
       passes_.push_back(std::move(pass));
     }
-    return passes_.size() > 1 ? static_cast<size_t>(half_) * 2 * sizeof(float) : 0;
+    // 16-bit types go through f32 as a whole.
+    wide_ = passes_.size() > 1 ? half_ * 2 : 0;
+    const int64_t converted = type_ == DataType::kF32 ? 0 : counts_[0] + counts_[1];
+    return static_cast<size_t>(wide_ + converted) * sizeof(float);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (empty_) return;
-    const auto* from = static_cast<const float*>(arguments.inputs[0]);
-    auto* out = static_cast<float*>(arguments.outputs[0]);
     auto* workspace = static_cast<float*>(arguments.workspace);
+    if (type_ == DataType::kF32)
+      return compute(static_cast<const float*>(arguments.inputs[0]), static_cast<float*>(arguments.outputs[0]),
+                     workspace);
+    float* const in = workspace + wide_;
+    float* const out = in + counts_[0];
+    convert(castFunction(type_, DataType::kF32), arguments.inputs[0], sizeof(uint16_t), in, sizeof(float), counts_[0]);
+    compute(in, out, workspace);
+    convert(castFunction(DataType::kF32, type_), out, sizeof(float), arguments.outputs[0], sizeof(uint16_t),
+            counts_[1]);
+  }
+
+ private:
+  static void convert(VectorFunction function, const void* from, int64_t fromBytes, void* to, int64_t toBytes,
+                      int64_t count) {
+    platform::parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+      function(static_cast<const char*>(from) + begin * fromBytes, nullptr, nullptr,
+               static_cast<char*>(to) + begin * toBytes, static_cast<size_t>(end - begin));
+    });
+  }
+
+  void compute(const float* from, float* out, float* workspace) const {
     if (passes_.empty()) std::memcpy(out, from, static_cast<size_t>(bytes_));
     for (size_t i = 0; i < passes_.size(); ++i) {
       float* to = i + 1 == passes_.size() ? out : workspace + static_cast<int64_t>(i % 2) * half_;
@@ -111,7 +137,6 @@ class ResizeInstance final : public runtime::KernelInstance {
     }
   }
 
- private:
   static bool isIdentity(const Pass& pass) {
     if (pass.in != pass.out || pass.indices.size() != static_cast<size_t>(pass.out)) return false;
     for (size_t i = 0; i < pass.indices.size(); ++i) {
@@ -130,6 +155,9 @@ class ResizeInstance final : public runtime::KernelInstance {
   int64_t half_ = 0;  // elements of the largest intermediate result
   int64_t bytes_ = 0;
   bool empty_ = false;
+  DataType type_ = DataType::kF32;
+  std::array<int64_t, 2> counts_{};  // elements of input and output
+  int64_t wide_ = 0;                 // elements of intermediate results in the workspace
 };
 
 }  // namespace

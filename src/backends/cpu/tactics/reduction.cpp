@@ -1,7 +1,6 @@
-// When the reduction kernels can be used.
+// When the reduction kernel can be used.
 #include "backends/cpu/tactics/common/simple_tactic.h"
 #include "ops/op/reduce.h"
-#include "ops/op/softmax.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -11,10 +10,8 @@ class ReductionTactic final : public SimpleTactic {
   ReductionTactic() : SimpleTactic("cpu.reduction", true, 10) {}
 
   compile::Support supports(const compile::Problem& problem) const override {
-    if (problem.op.as<ops::Reduce>() == nullptr && problem.op.as<ops::Softmax>() == nullptr) {
-      return compile::no("it computes reduce and softmax");
-    }
-    return onlyF32(problem);
+    if (problem.op.as<ops::Reduce>() == nullptr) return compile::no("it computes reduce");
+    return onlyWholeBytes(problem);
   }
 
   // A reduced result without its axes has fewer than four; its input may still be channels-last.

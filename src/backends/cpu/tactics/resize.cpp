@@ -11,10 +11,16 @@ class ResizeTactic final : public SimpleTactic {
   ResizeTactic() : SimpleTactic("cpu.resize", true, 10) {}
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::Resize>() == nullptr) return compile::no("it resizes");
+    const auto type = problem.inputs[0].dtype;
+    if (type == DataType::kF16 || type == DataType::kBF16) return compile::yes();
     return onlyF32(problem);
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
+    if (problem.inputs[0].dtype != DataType::kF32) {  // 16-bit types row-major only
+      result.resize(1);
+      return result;
+    }
     allowPitch(result);
     for (auto& candidate : result) {
       candidate.pitchedInputs = 0;

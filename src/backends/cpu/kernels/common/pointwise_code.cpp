@@ -31,6 +31,10 @@ bool holds(DataType type, double value) {
   }
 }
 
+bool isLogical(ScalarOp op) {
+  return op == ScalarOp::k_and || op == ScalarOp::k_or || op == ScalarOp::k_xor || op == ScalarOp::k_not;
+}
+
 // Where a value stands: in its own type, and in the type that it is computed in. -1: not there yet.
 struct Value {
   DataType type = DataType::kF32;
@@ -44,7 +48,7 @@ class Translation {
       : code_(code), expr_(expr) {
     for (const auto type : inputs) {
       const int buffer = add(type);
-      inputs_.push_back({type, buffer, isHalf(type) ? -1 : buffer});
+      inputs_.push_back({type, buffer, isHalf(type) || type == DataType::kBool ? -1 : buffer});
     }
     types_ = ops::instructionTypes(expr, inputs);
   }
@@ -114,10 +118,17 @@ class Translation {
     if (value.own < 0) value.own = convert(value.computed, computedIn(value.type), value.type);
     return value.own;
   }
+  // Truth values of others may be any byte but 0.
   int computedOf(Value& value) {
-    if (value.computed < 0) value.computed = convert(value.own, value.type, computedIn(value.type));
+    if (value.computed < 0) {
+      value.computed = value.type == DataType::kBool
+                           ? call(copyOf(value.type), {value.own, value.own, value.own}, value.type)
+                           : convert(value.own, value.type, computedIn(value.type));
+    }
     return value.computed;
   }
+  // For calls that take any byte but 0 as true.
+  int anyTruth(Value& value) { return value.type == DataType::kBool ? value.own : computedOf(value); }
 
   Value* valueOf(const ScalarArgument& argument) {
     switch (argument.kind) {
@@ -134,7 +145,7 @@ class Translation {
   Value castOf(const ScalarInstruction& instruction, DataType to) {
     Value* const from = valueOf(instruction.arguments[0]);
     if (from != nullptr && from->type == to && from->own >= 0) return *from;
-    int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : computedOf(*from);
+    int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : anyTruth(*from);
     DataType type = from == nullptr ? DataType::kF32 : computedIn(from->type);
     if (isHalf(to)) {
       buffer = convert(buffer, type, DataType::kF32);
@@ -147,7 +158,7 @@ class Translation {
   int condition(const ScalarArgument& argument) {
     Value* const value = valueOf(argument);
     if (value == nullptr) return literal(argument.literal != 0 ? 1 : 0, DataType::kBool);
-    return convert(computedOf(*value), computedIn(value->type), DataType::kBool);
+    return convert(anyTruth(*value), computedIn(value->type), DataType::kBool);
   }
 
   Value computed(const ScalarInstruction& instruction, DataType result) {
@@ -174,7 +185,9 @@ class Translation {
         operand = condition(argument);
         if (function == nullptr) operand = convert(operand, DataType::kBool, DataType::kI64);
       } else {
-        operand = value == nullptr ? literal(argument.literal, in) : convert(computedOf(*value), type, in);
+        operand = value == nullptr
+                      ? literal(argument.literal, in)
+                      : convert(isLogical(instruction.op) ? anyTruth(*value) : computedOf(*value), type, in);
       }
     }
     for (int i = row.arity; i < 3; ++i) operands[static_cast<size_t>(i)] = operands[0];

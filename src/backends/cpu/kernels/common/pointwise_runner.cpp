@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "backends/cpu/kernels/common/pitch.h"
-#include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "core/storage.h"
@@ -82,7 +81,6 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
                                 std::span<const runtime::TensorShape> outputs) {
   inputBytes_.clear();
   outputBytes_.clear();
-  isTruth_.clear();
   const Dims& dims = outputs[0].dims;
   const int64_t block = channelBlock(outputs[0].layout);
   std::vector<Strides> operands;
@@ -94,7 +92,6 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
   for (const auto& input : inputs) {
     types.push_back(input.dtype);
     inputBytes_.push_back(bits(input.dtype) / 8);
-    isTruth_.push_back(input.dtype == DataType::kBool);
     operands.push_back(pitchedWithinSplit(input, dims, block));
   }
   code_ = PointwiseCode(expr_, results_, types);
@@ -125,7 +122,7 @@ void PointwiseRunner::joinRows() {
   const int64_t inner = space_.inner();
   const size_t axes = space_.extents.size();
   rows_ = outerRows_ = 1;
-  bool joins = axes > 1 && inner > 0 && inner <= blockSize_ / 2 && space_.extents[axes - 2] > 0;
+  bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
   for (size_t j = 0; joins && j < outputBytes_.size(); ++j) {
     joins = space_.strides[j].back() == 1 && space_.strides[j][axes - 2] == inner;
   }
@@ -189,16 +186,6 @@ PointwiseRunner::Places PointwiseRunner::buffersAt(char* scratch) const {
   return place;
 }
 
-// Truth values of others may be any byte but 0.
-void PointwiseRunner::load(size_t operand, const char* from, int64_t stride, int64_t count, char* to) const {
-  if (isTruth_[operand] && stride == 1) {
-    castFunction(DataType::kBool, DataType::kBool)(from, from, from, to, static_cast<size_t>(count));
-    return;
-  }
-  collect(inputBytes_[operand], from, stride, count, to);
-  for (int64_t i = 0; isTruth_[operand] && i < count; ++i) to[i] = to[i] != 0 ? 1 : 0;
-}
-
 // The operand's rows behind each other, and zeros up to a whole vector.
 void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const int64_t all = block.rows * block.count;
@@ -209,7 +196,7 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const int64_t bytes = inputBytes_[operand];
   const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * bytes : 0;
   for (int64_t r = 0; r < block.rows; ++r) {
-    load(operand, block.in[operand] + r * step, strides.back(), block.count, to + r * block.count * bytes);
+    collect(bytes, block.in[operand] + r * step, strides.back(), block.count, to + r * block.count * bytes);
   }
   std::memset(to + all * bytes, 0, static_cast<size_t>((padded(all) - all) * bytes));
 }
@@ -225,11 +212,11 @@ const void* PointwiseRunner::values(const char* const* in, const int64_t* stride
   Places place = buffersAt(scratch);
   const int64_t all = padded(count);
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
-    if (count == all && strides[k] == 1 && !isTruth_[k]) {
+    if (count == all && strides[k] == 1) {
       place[k] = const_cast<char*>(in[k]);
       continue;
     }
-    load(k, in[k], strides[k], count, place[k]);
+    collect(inputBytes_[k], in[k], strides[k], count, place[k]);
     std::memset(place[k] + count * inputBytes_[k], 0, static_cast<size_t>((all - count) * inputBytes_[k]));
   }
   compute(place, static_cast<size_t>(all));
@@ -256,7 +243,7 @@ void PointwiseRunner::block(Block& block, const Places& buffers) const {
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const auto& strides = inputStrides(k);
     const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);
-    if (whole && contiguous && !isTruth_[k]) {
+    if (whole && contiguous) {
       place[k] = const_cast<char*>(block.in[k]);
     } else {
       gather(block, k, place[k]);

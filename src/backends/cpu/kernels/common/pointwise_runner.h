@@ -53,7 +53,6 @@ class PointwiseRunner {
   void pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const;
   void block(Block& block, const Places& buffers) const;
   void gather(Block& block, size_t operand, char* to) const;
-  void load(size_t operand, const char* from, int64_t stride, int64_t count, char* to) const;
   Places buffersAt(char* scratch) const;
   void compute(const Places& place, size_t count) const;
   bool overlaps(const Block& block, size_t output) const;
@@ -63,7 +62,6 @@ class PointwiseRunner {
   std::vector<int64_t> results_;
   PointwiseCode code_;
   std::vector<int64_t> inputBytes_, outputBytes_;  // of an element
-  std::vector<bool> isTruth_;                      // of inputs: bytes that are made 0 and 1
   std::vector<int64_t> offsets_;                   // of the buffers in the scratch memory
   LoopSpace space_;                                // operands: outputs, then inputs
   int64_t blockSize_ = kBlock;                     // elements

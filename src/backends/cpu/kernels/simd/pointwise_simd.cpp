@@ -14,6 +14,7 @@
 #include "backends/cpu/kernels/simd/pointwise_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/exp.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -63,28 +64,10 @@ HWY_INLINE V truth(hn::Mask<D> mask) { return hn::IfThenElseZero(mask, constant(
 HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
 HWY_INLINE hn::Mask<D> isNan(V v) { return hn::IsNaN(v); }
 
-// exp for |a| <= 88, where neither the result nor a step of it leaves the range of normal numbers: a power of two times
-// a polynomial (Cephes' expf). NaN stays.
-HWY_INLINE V expInRange(V a) {
-  const D d;
-  const V whole = hn::Round(hn::Mul(a, constant(1.44269504088896341f)));
-  V rest = hn::NegMulAdd(whole, constant(0.693359375f), a);
-  rest = hn::NegMulAdd(whole, constant(-2.12194440e-4f), rest);
-  V sum = hn::MulAdd(constant(1.9875691500e-4f), rest, constant(1.3981999507e-3f));
-  sum = hn::MulAdd(sum, rest, constant(8.3334519073e-3f));
-  sum = hn::MulAdd(sum, rest, constant(4.1665795894e-2f));
-  sum = hn::MulAdd(sum, rest, constant(1.6666665459e-1f));
-  sum = hn::MulAdd(sum, rest, constant(5.0000001201e-1f));
-  sum = hn::Add(hn::MulAdd(sum, hn::Mul(rest, rest), rest), constant(1.f));
-  const hn::RebindToSigned<D> di;
-  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-  return hn::Mul(sum, hn::BitCast(d, power));
-}
-
 // The minimum and the maximum take their second operand where one is NaN.
 HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
 // 1 + exp(-a); at the bounds its reciprocal is 0 or 1 to within 2e-38.
-HWY_INLINE V sigmoidDivisor(V a) { return hn::Add(constant(1.f), expInRange(hn::Neg(within(a, 87.f)))); }
+HWY_INLINE V sigmoidDivisor(V a) { return hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(a, 87.f)))); }
 HWY_INLINE V hardSigmoid(V a, V b, V c) { return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(b, a, c))); }
 HWY_INLINE V keepNan(V a, V result) { return hn::IfThenElse(isNan(a), a, result); }
 
@@ -105,6 +88,81 @@ HWY_INLINE V errorFunction(V a) {
   return hn::Mul(x, hn::Div(above, below));
 }
 
+// A quotient of polynomials (Eigen's); beyond 7.9 the result is 1 in single precision. Small numbers are their own.
+HWY_INLINE V hyperbolicTangent(V a) {
+  const V x = within(a, 7.90531110763549805f);
+  const V square = hn::Mul(x, x);
+  V above = hn::MulAdd(constant(-2.76076847742355e-16f), square, constant(2.00018790482477e-13f));
+  above = hn::MulAdd(above, square, constant(-8.60467152213735e-11f));
+  above = hn::MulAdd(above, square, constant(5.12229709037114e-08f));
+  above = hn::MulAdd(above, square, constant(1.48572235717979e-05f));
+  above = hn::MulAdd(above, square, constant(6.37261928875436e-04f));
+  above = hn::MulAdd(above, square, constant(4.89352455891786e-03f));
+  V below = hn::MulAdd(constant(1.19825839466702e-06f), square, constant(1.18534705686654e-04f));
+  below = hn::MulAdd(below, square, constant(2.26843463243900e-03f));
+  below = hn::MulAdd(below, square, constant(4.89352518554385e-03f));
+  const V result = hn::Div(hn::Mul(x, above), below);
+  return hn::IfThenElse(hn::Lt(hn::Abs(a), constant(4e-4f)), a, result);
+}
+
+// Function by function where an argument is out of what the vector form takes: far from zero, infinite, NaN.
+template <typename F>
+HWY_NOINLINE V each(V a, V b, F function) {
+  const D d;
+  alignas(64) float x[kLanes], y[kLanes];
+  hn::Store(a, d, x);
+  hn::Store(b, d, y);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) x[i] = function(x[i], y[i]);
+  return hn::Load(d, x);
+}
+constexpr float kFarAngle = 8192.f;  // below it, pi in three parts reduces the argument exactly enough
+HWY_INLINE V sine(V a) {
+  if (HWY_LIKELY(hn::AllTrue(D(), hn::Le(hn::Abs(a), constant(kFarAngle))))) return hn::Sin(D(), a);
+  return each(a, a, [](float x, float) { return static_cast<float>(std::sin(static_cast<double>(x))); });
+}
+HWY_INLINE V cosine(V a) {
+  if (HWY_LIKELY(hn::AllTrue(D(), hn::Le(hn::Abs(a), constant(kFarAngle))))) return hn::Cos(D(), a);
+  return each(a, a, [](float x, float) { return static_cast<float>(std::cos(static_cast<double>(x))); });
+}
+
+using Real = hn::ScalableTag<double>;
+using HalfOfFloats = hn::Rebind<float, Real>;
+HWY_INLINE V positivePower(V a, V b) {
+  const D d;
+  const Real wide;
+  const HalfOfFloats half;
+  alignas(64) float x[kLanes], y[kLanes];
+  hn::Store(a, d, x);
+  hn::Store(b, d, y);
+  for (size_t i = 0; i < hn::Lanes(d); i += hn::Lanes(wide)) {
+    const auto logarithm = hn::Log(wide, hn::PromoteTo(wide, hn::Load(half, x + i)));
+    const auto product = hn::Mul(logarithm, hn::PromoteTo(wide, hn::Load(half, y + i)));
+    const auto bounded = hn::Min(hn::Max(product, hn::Set(wide, -200.)), hn::Set(wide, 200.));
+    hn::Store(hn::DemoteTo(half, hn::Exp(wide, bounded)), half, x + i);
+  }
+  return hn::Load(d, x);
+}
+
+// By logarithm and exponential in double, where a is finite and not 0 and b finite. Negative a have whole powers only.
+HWY_INLINE V power(V a, V b) {
+  const D d;
+  const V size = hn::Abs(a);
+  const auto fits = hn::And(hn::And(hn::Gt(size, hn::Zero(d)), hn::Lt(size, constant(HUGE_VALF))),
+                            hn::Lt(hn::Abs(b), constant(HUGE_VALF)));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, fits)))
+    return each(a, b, [](float x, float y) {
+      return static_cast<float>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+    });
+  const V positive = positivePower(size, b);
+  const auto isNegative = hn::Lt(a, hn::Zero(d));
+  if (HWY_LIKELY(hn::AllFalse(d, isNegative))) return positive;
+  const V halved = hn::Mul(b, constant(0.5f));
+  const auto isWhole = hn::Eq(hn::Floor(b), b);
+  const auto isEven = hn::Eq(hn::Floor(halved), halved);
+  const V signedPower = hn::IfThenElse(isEven, positive, hn::Neg(positive));
+  return hn::IfThenElse(isNegative, hn::IfThenElse(isWhole, signedPower, constant(NAN)), positive);
+}
+
 // a (1 + erf(a / sqrt 2)) / 2. Far below zero, where 1 + erf loses its digits, the result is small beside the rounding
 // of 1.
 HWY_INLINE V gelu(V a) {
@@ -121,7 +179,7 @@ HWY_INLINE V geluTanh(V a) {
 // log(1 + exp(a)) without overflow.
 HWY_INLINE V softplus(V a) {
   const D d;
-  const V rest = hn::Log1p(d, expInRange(hn::Max(constant(-87.f), hn::Neg(hn::Abs(a)))));
+  const V rest = hn::Log1p(d, exponential::inRange(hn::Max(constant(-87.f), hn::Neg(hn::Abs(a)))));
   return hn::Add(hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a), rest);
 }
 
@@ -140,13 +198,16 @@ HWY_INLINE V elu(V a, V b) {
 }
 
 UNARY(vIdentity, a)
-UNARY(vExp, keepNan(a, hn::IfThenElse(hn::Gt(a, constant(88.72283f)), constant(HUGE_VALF), hn::Exp(d, a))))
+UNARY(vExp, exponential::ofAny(a))
 UNARY(vSqrt, hn::Sqrt(a))
 UNARY(vRsqrt, hn::Div(constant(1.f), hn::Sqrt(a)))
 UNARY(vRecip, hn::Div(constant(1.f), a))
 UNARY(vAbs, hn::Abs(a))
 UNARY(vNeg, hn::Neg(a))
-UNARY(vTanh, keepNan(a, hn::Tanh(d, hn::Min(hn::Max(a, constant(-20.f)), constant(20.f)))))
+UNARY(vTanh, hyperbolicTangent(a))
+UNARY(vSin, sine(a))
+UNARY(vCos, cosine(a))
+BINARY(vPow, power(a, b))
 UNARY(vCeil, hn::Ceil(a))
 UNARY(vFloor, hn::Floor(a))
 UNARY(vRound, hn::Round(a))
@@ -209,6 +270,9 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_abs: return vAbs;
     case ScalarOp::k_neg: return vNeg;
     case ScalarOp::k_tanh: return vTanh;
+    case ScalarOp::k_sin: return vSin;
+    case ScalarOp::k_cos: return vCos;
+    case ScalarOp::k_pow: return vPow;
     case ScalarOp::k_ceil: return vCeil;
     case ScalarOp::k_floor: return vFloor;
     case ScalarOp::k_round: return vRound;

@@ -81,4 +81,22 @@ compile::Support onlyF32(const compile::Problem& problem) {
   return compile::yes();
 }
 
+compile::Support anyWholeBytes(const compile::Problem& problem) {
+  for (const auto& input : problem.inputs) {
+    if (bits(input.dtype) < 8) return compile::no("elements of {} bits are not supported", bits(input.dtype));
+  }
+  return compile::yes();
+}
+
+compile::Support onlyWholeBytes(const compile::Problem& problem) {
+  for (const auto* operands : {&problem.inputs, &problem.outputs}) {
+    for (const auto& operand : *operands) {
+      const auto type = operand.dtype;
+      if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
+        return compile::no("operands of {}; types of whole bytes but 8-bit floats are supported", name(type));
+    }
+  }
+  return compile::yes();
+}
+
 }  // namespace tenon::backends::cpu

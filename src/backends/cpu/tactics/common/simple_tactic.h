@@ -33,6 +33,12 @@ void allowPitch(std::vector<compile::Candidate>& candidates);
 // "no" when an operand is not f32.
 compile::Support onlyF32(const compile::Problem& problem);
 
+// "no" when an operand is of a type of less than a byte, or an 8-bit float.
+compile::Support onlyWholeBytes(const compile::Problem& problem);
+
+// "no" when an operand is of a type of less than a byte: for kernels that copy.
+compile::Support anyWholeBytes(const compile::Problem& problem);
+
 class SimpleTactic : public compile::Tactic {
  public:
   SimpleTactic(std::string_view name, bool channelsLast, int rank)

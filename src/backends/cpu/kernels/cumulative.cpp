@@ -1,0 +1,148 @@
+// Running sums along an axis: element by element where it is contiguous, else whole rows at a time.
+#include "ops/op/cumulative.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
+#include "core/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kBlock = 256;  // columns, or elements of a line
+
+// Floating types are summed in double; integers wrap in 64 bits, then saturate.
+template <typename T>
+using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+
+template <typename A>
+A plus(A a, A b) {
+  if constexpr (std::is_integral_v<A>) {
+    return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+
+template <typename T, typename A>
+T stored(A sum) {
+  if constexpr (std::is_integral_v<A> && sizeof(T) < sizeof(A)) {
+    using Limits = std::numeric_limits<T>;
+    return static_cast<T>(std::clamp<A>(sum, Limits::min(), Limits::max()));
+  } else {
+    return static_cast<T>(sum);
+  }
+}
+
+// `count` rows of `width` elements, `step` elements from one to the next (negative when reversed).
+template <typename T>
+void scanRows(const T* __restrict x, T* __restrict y, int64_t count, int64_t width, int64_t step, bool exclusive) {
+  SumOf<T> sums[kBlock] = {};
+  for (int64_t r = 0; r < count; ++r, x += step, y += step) {
+    if (exclusive) {
+      for (int64_t i = 0; i < width; ++i) y[i] = stored<T>(sums[i]);
+      for (int64_t i = 0; i < width; ++i) sums[i] = plus(sums[i], static_cast<SumOf<T>>(x[i]));
+    } else {
+      for (int64_t i = 0; i < width; ++i) {
+        sums[i] = plus(sums[i], static_cast<SumOf<T>>(x[i]));
+        y[i] = stored<T>(sums[i]);
+      }
+    }
+  }
+}
+
+template <typename T>
+void scanLine(const T* x, T* y, int64_t count, int64_t step, bool exclusive, SumOf<T>& sum) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = static_cast<SumOf<T>>(x[i * step]);
+    const auto before = sum;
+    sum = plus(sum, value);
+    y[i * step] = stored<T>(exclusive ? before : sum);
+  }
+}
+
+class CumulativeInstance final : public runtime::KernelInstance {
+ public:
+  explicit CumulativeInstance(const ops::Cumulative& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
+    outer_ = x.dims.count(0, axis);
+    extent_ = x.dims[axis];
+    inner_ = x.dims.count(axis + 1, x.dims.rank);
+    type_ = x.dtype;
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (outer_ * extent_ * inner_ == 0) return;
+    switch (type_) {
+      case DataType::kF32: return scan<float>(arguments);
+      case DataType::kI64: return scan<int64_t>(arguments);
+      case DataType::kI32: return scan<int32_t>(arguments);
+      case DataType::kI8: return scan<int8_t>(arguments);
+      case DataType::kU8: return scan<uint8_t>(arguments);
+      case DataType::kF16:
+      case DataType::kBF16: return scanHalves(arguments);
+      default: throw Unsupported("cpu.cumulative: values of {} are not supported", name(type_));
+    }
+  }
+
+ private:
+  template <typename T>
+  void scan(const runtime::LaunchArguments& arguments) const {
+    const auto* const x = static_cast<const T*>(arguments.inputs[0]);
+    auto* const y = static_cast<T*>(arguments.outputs[0]);
+    const int64_t blocks = (inner_ + kBlock - 1) / kBlock;
+    const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
+    const int64_t step = op_.reverse ? -inner_ : inner_;
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_, [&](int64_t job) {
+      const int64_t column = job % blocks * kBlock;
+      const int64_t at = job / blocks * extent_ * inner_ + first + column;
+      const int64_t width = std::min(kBlock, inner_ - column);
+      if (width == 1) {
+        SumOf<T> sum{};
+        return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
+      }
+      scanRows(x + at, y + at, extent_, width, step, op_.exclusive);
+    });
+  }
+
+  // Line by line, some elements of it in f32 at a time; sums go on in double.
+  void scanHalves(const runtime::LaunchArguments& arguments) const {
+    const auto* const x = static_cast<const uint16_t*>(arguments.inputs[0]);
+    auto* const y = static_cast<uint16_t*>(arguments.outputs[0]);
+    const auto widen = castFunction(type_, DataType::kF32);
+    const auto narrow = castFunction(DataType::kF32, type_);
+    const int64_t step = op_.reverse ? -inner_ : inner_;
+    runJobs(outer_ * inner_, outer_ * extent_ * inner_ * 2, [&](int64_t line) {
+      const int64_t at = (line / inner_ * extent_ + (op_.reverse ? extent_ - 1 : 0)) * inner_ + line % inner_;
+      double sum = 0;
+      for (int64_t first = 0; first < extent_; first += kBlock) {
+        const int64_t count = std::min(kBlock, extent_ - first);
+        uint16_t halves[kBlock];
+        float values[kBlock];
+        for (int64_t i = 0; i < count; ++i) halves[i] = x[at + (first + i) * step];
+        widen(halves, nullptr, nullptr, values, static_cast<size_t>(count));
+        scanLine(values, values, count, 1, op_.exclusive, sum);
+        narrow(values, nullptr, nullptr, halves, static_cast<size_t>(count));
+        for (int64_t i = 0; i < count; ++i) y[at + (first + i) * step] = halves[i];
+      }
+    });
+  }
+
+  ops::Cumulative op_;
+  DataType type_ = DataType::kF32;
+  int64_t outer_ = 0, extent_ = 0, inner_ = 0;
+};
+
+}  // namespace
+
+KernelRow kernelRow_cumulative() { return {"cumulative", 1, &loadSimple<ops::Cumulative, CumulativeInstance>}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,172 @@
+// Gather of single elements, of what several indices name together, and along an axis behind batch axes.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "core/error.h"
+#include "core/platform/threads.h"
+#include "ops/op/gather.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+// Elements by rows along the last axis: to[i] = from[i * step + index(i) * axisStep]. Whether an index was outside, of
+// which none is read.
+template <typename T, typename Index>
+bool pickRow(const T* from, const Index* indices, T* to, int64_t count, int64_t step, int64_t axisStep,
+             int64_t extent) {
+  bool outside = false;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t index = indices[i];
+    index += index < 0 ? extent : 0;
+    const bool inside = static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
+    outside |= !inside;
+    if (inside) to[i] = from[i * step + index * axisStep];
+  }
+  return outside;
+}
+
+class GatherElementsInstance final : public runtime::KernelInstance {
+ public:
+  explicit GatherElementsInstance(const ops::Gather& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    data_ = shapes.inputs[0].dims;
+    indices_ = shapes.inputs[1].dims;
+    indexType_ = shapes.inputs[1].dtype;
+    bytes_ = bits(shapes.inputs[0].dtype) / 8;
+    count_ = shapes.outputs[0].dims.count();
+    if (op_.mode == ops::GatherMode::kElement && indices_.rank == 0) throw Unsupported("cpu.gather_elements: a scalar");
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (count_ == 0) return;
+    const auto* const data = static_cast<const char*>(arguments.inputs[0]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    const void* const indices = arguments.inputs[1];
+    std::atomic<bool> outside{false};
+    if (op_.mode == ops::GatherMode::kElement) {
+      elements(data, indices, out, outside);
+    } else if (op_.mode == ops::GatherMode::kNd) {
+      rows(data, indices, out, outside);
+    } else {
+      alongAxis(data, indices, out, outside);
+    }
+    if (outside)
+      throw UserError("gather: {}", op_.outside(data_, TensorView{const_cast<void*>(indices), indexType_, indices_}));
+  }
+
+ private:
+  template <typename T, typename Index>
+  void elementRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    const int rank = indices_.rank;
+    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + rank : op_.axis);
+    const auto strides = data_.strides();
+    const int64_t axisStep = strides[static_cast<size_t>(axis)];
+    const int64_t width = indices_[rank - 1];
+    const int64_t step = axis == rank - 1 ? 0 : 1;
+    runJobs(count_ / width, count_ * 4, [&](int64_t row) {
+      int64_t from = 0;
+      int64_t rest = row;
+      for (int at = rank - 2; at >= 0; --at) {
+        if (at != axis) from += rest % indices_[at] * strides[static_cast<size_t>(at)];
+        rest /= indices_[at];
+      }
+      if (pickRow(reinterpret_cast<const T*>(data) + from, static_cast<const Index*>(indices) + row * width,
+                  reinterpret_cast<T*>(out) + row * width, width, step, axisStep, data_[axis]))
+        outside.store(true, std::memory_order_relaxed);
+    });
+  }
+
+  template <typename Index>
+  void elementsOf(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    switch (bytes_) {
+      case 1: return elementRows<uint8_t, Index>(data, indices, out, outside);
+      case 2: return elementRows<uint16_t, Index>(data, indices, out, outside);
+      case 4: return elementRows<uint32_t, Index>(data, indices, out, outside);
+      default: return elementRows<uint64_t, Index>(data, indices, out, outside);
+    }
+  }
+
+  void elements(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    if (indexType_ == DataType::kI32) return elementsOf<int32_t>(data, indices, out, outside);
+    elementsOf<int64_t>(data, indices, out, outside);
+  }
+
+  int64_t indexAt(const void* indices, int64_t at) const {
+    return indexType_ == DataType::kI32 ? static_cast<const int32_t*>(indices)[at]
+                                        : static_cast<const int64_t*>(indices)[at];
+  }
+
+  // The place of an index on an axis; 0 and a mark where it is outside.
+  int64_t place(const void* indices, int64_t at, int axis, std::atomic<bool>& outside) const {
+    const int64_t extent = data_[axis];
+    const int64_t index = indexAt(indices, at);
+    if (index >= -extent && index < extent) return index < 0 ? index + extent : index;
+    outside.store(true, std::memory_order_relaxed);
+    return -1;
+  }
+
+  void copy(const char* from, char* to, int64_t bytes) const {
+    if (bytes == 4) {
+      std::memcpy(to, from, 4);
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+    }
+  }
+
+  void rows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    const auto batch = static_cast<int>(op_.batchDims);
+    const auto length = static_cast<int>(indices_[indices_.rank - 1]);
+    const auto strides = data_.strides();
+    const int64_t picks = indices_.count(batch, indices_.rank - 1);
+    const int64_t rowBytes = data_.count(batch + length, data_.rank) * bytes_;
+    const int64_t batchSize = data_.count(batch, data_.rank);
+    const int64_t all = indices_.count(0, indices_.rank - 1);
+    constexpr int64_t kRows = 256;
+    runJobs((all + kRows - 1) / kRows, all * std::max<int64_t>(4, rowBytes / 16), [&](int64_t job) {
+      for (int64_t row = job * kRows; row < std::min(all, (job + 1) * kRows); ++row) {
+        int64_t from = row / picks * batchSize;
+        bool inside = true;
+        for (int k = 0; k < length; ++k) {
+          const int64_t at = place(indices, row * length + k, batch + k, outside);
+          inside = inside && at >= 0;
+          from += at * strides[static_cast<size_t>(batch + k)];
+        }
+        if (inside) copy(data + from * bytes_, out + row * rowBytes, rowBytes);
+      }
+    });
+  }
+
+  void alongAxis(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
+    const auto batch = static_cast<int>(op_.batchDims);
+    const int64_t outer = data_.count(batch, axis);
+    const int64_t picks = indices_.count(batch, indices_.rank);
+    const int64_t rowBytes = data_.count(axis + 1, data_.rank) * bytes_;
+    runJobs(data_.count(0, axis), count_ * std::max<int64_t>(1, bytes_ / 4), [&](int64_t row) {
+      const int64_t first = row / outer * picks;
+      for (int64_t p = 0; p < picks; ++p) {
+        const int64_t at = place(indices, first + p, axis, outside);
+        if (at >= 0) copy(data + (row * data_[axis] + at) * rowBytes, out + (row * picks + p) * rowBytes, rowBytes);
+      }
+    });
+  }
+
+  ops::Gather op_;
+  Dims data_, indices_;
+  DataType indexType_ = DataType::kI32;
+  int64_t bytes_ = 4;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+KernelRow kernelRow_gather_elements() {
+  return {"gather_elements", 1, &loadSimple<ops::Gather, GatherElementsInstance>};
+}
+
+}  // namespace tenon::backends::cpu

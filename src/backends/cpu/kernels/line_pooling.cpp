@@ -1,0 +1,208 @@
+// Pooling of row-major images of 1 to 3 spatial axes: the rows of a window are joined into one line, over which the
+// window then slides.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/line_pool_simd.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
+#include "core/error.h"
+#include "ops/op/pooling.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kLine = 4096;  // elements at a time
+constexpr int64_t kMostLines = 16;
+
+class LinePoolingInstance final : public runtime::KernelInstance {
+ public:
+  explicit LinePoolingInstance(const ops::Pooling& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const auto& y = shapes.outputs[0].dims;
+    const size_t spatial = op_.window.size();
+    type_ = x.dtype;
+    const bool isHalf = type_ == DataType::kF16 || type_ == DataType::kBF16;
+    widen_ = isHalf ? castFunction(type_, DataType::kF32) : nullptr;
+    narrow_ = isHalf ? castFunction(DataType::kF32, type_) : nullptr;
+    const auto computedIn = isHalf ? DataType::kF32 : type_;
+    maximum_ = linePoolMaximum(computedIn);
+    computedBytes_ = bits(computedIn) / 8;
+    bytes_ = bits(type_) / 8;
+    const bool averages = op_.type != ops::PoolingType::kMax;
+    if (maximum_.add == nullptr || (averages && computedIn != DataType::kF32) || op_.window[spatial - 1] > kLine / 2)
+      throw Unsupported("cpu.line_pooling: {} of {} with a window of {}",
+                        enumNames(op_.type)[static_cast<size_t>(op_.type)], name(type_), op_.window[spatial - 1]);
+    planes_ = x.dims[0] * x.dims[1];
+    const auto value = [&](const Shape& padding, size_t i) {
+      if (padding.empty()) return int64_t{0};
+      return padding[i].isConstant() ? padding[i].constant() : padding[i].evaluate(*shapes.symbols);
+    };
+    axes_ = {};
+    for (size_t i = 0; i < spatial; ++i) {
+      auto& axis = axes_[3 - spatial + i];
+      axis.in = x.dims[static_cast<int>(i) + 2];
+      axis.out = y[static_cast<int>(i) + 2];
+      axis.window = op_.window[i];
+      axis.stride = op_.strides.empty() ? 1 : op_.strides[i];
+      axis.before = value(op_.prePadding, i);
+      axis.after = value(op_.postPadding, i);
+    }
+    return 0;
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    const auto* const x = static_cast<const char*>(arguments.inputs[0]);
+    auto* const y = static_cast<char*>(arguments.outputs[0]);
+    const auto& [depth, height, width] = axes_;
+    const int64_t lines = planes_ * depth.out * height.out;
+    const int64_t work = lines * width.out * (depth.window * height.window + width.window) / 8;
+    // Some lines together: a line is not read back while its stores are still on their way.
+    const int64_t span = (width.out - 1) * width.stride + width.window;
+    const int64_t group = std::clamp<int64_t>(kLine / std::max<int64_t>(1, span), 1, kMostLines);
+    runJobs((lines + group - 1) / group, work, [&](int64_t job) {
+      const int64_t begin = job * group;
+      this->lines(x, y, begin, std::min(lines, begin + group));
+    });
+  }
+
+ private:
+  struct Range {
+    int64_t begin = 0, end = 0;  // of the input
+    int64_t padded = 0;          // cells within the padded input
+  };
+  struct Axis {
+    int64_t in = 1, out = 1, window = 1, stride = 1, before = 0, after = 0;
+    Range inside(int64_t position) const {
+      const int64_t first = position * stride - before;
+      Range result;
+      result.begin = std::clamp<int64_t>(first, 0, in);
+      result.end = std::clamp<int64_t>(first + window, result.begin, in);
+      result.padded = std::max<int64_t>(0, std::min(first + window, in + after) - std::max(first, -before));
+      return result;
+    }
+  };
+
+  struct Place {
+    const char* plane = nullptr;
+    Range z, rows;
+  };
+  Place placeOf(const char* x, int64_t line) const {
+    const auto& [depth, height, width] = axes_;
+    const int64_t plane = line / (depth.out * height.out);
+    return {x + plane * depth.in * height.in * width.in * bytes_, depth.inside(line / height.out % depth.out),
+            height.inside(line % height.out)};
+  }
+
+  void lines(const char* x, char* y, int64_t begin, int64_t end) const {
+    const auto& width = axes_[2];
+    std::array<Place, kMostLines> places;
+    for (int64_t line = begin; line < end; ++line) places[static_cast<size_t>(line - begin)] = placeOf(x, line);
+    const std::span<const Place> group(places.data(), static_cast<size_t>(end - begin));
+    char* const to = y + begin * width.out * bytes_;
+    const int64_t most = std::max<int64_t>(1, (kLine - width.window) / width.stride + 1);
+    for (int64_t first = 0; first < width.out; first += most)
+      chunk(group, first, std::min(most, width.out - first), to + first * bytes_);
+  }
+
+  // Results `first` to `first + count` of each line; there are several lines only where that is all of them.
+  void chunk(std::span<const Place> group, int64_t first, int64_t count, char* to) const {
+    alignas(64) char highest[kLine * sizeof(float)];
+    alignas(64) float sums[kLine];
+    const bool direct = op_.type == ops::PoolingType::kMax && narrow_ == nullptr;
+    if (op_.type != ops::PoolingType::kAverage) pool(maximum_, group, first, count, direct ? to : highest);
+    if (direct) return;
+    const int64_t all = count * static_cast<int64_t>(group.size());
+    if (op_.type != ops::PoolingType::kMax) {
+      pool(sum_, group, first, count, reinterpret_cast<char*>(sums));
+      for (size_t g = 0; g < group.size(); ++g)
+        divide(group[g].z, group[g].rows, first, count, sums + static_cast<int64_t>(g) * count);
+    }
+    if (op_.type == ops::PoolingType::kMaxAverageBlend) {
+      const auto blend = static_cast<float>(op_.blend);
+      for (int64_t i = 0; i < all; ++i)
+        sums[i] = (1 - blend) * reinterpret_cast<const float*>(highest)[i] + blend * sums[i];
+    }
+    const void* const made = op_.type == ops::PoolingType::kMax ? static_cast<const void*>(highest) : sums;
+    if (narrow_ != nullptr) {
+      narrow_(made, nullptr, nullptr, to, static_cast<size_t>(all));
+    } else {
+      std::copy_n(sums, all, reinterpret_cast<float*>(to));
+    }
+  }
+
+  // Lines of results behind each other.
+  void pool(const LinePoolFunctions& functions, std::span<const Place> group, int64_t first, int64_t count,
+            char* out) const {
+    const auto& width = axes_[2];
+    const int64_t begin = first * width.stride - width.before;
+    const int64_t span = (count - 1) * width.stride + width.window;
+    const int64_t left = std::clamp<int64_t>(-begin, 0, span);
+    const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
+    const auto inside = static_cast<size_t>(right - left);
+    alignas(64) char joined[kLine * sizeof(float)];
+    functions.fill(joined, static_cast<size_t>(span) * group.size());
+    for (size_t g = 0; g < group.size() && inside > 0; ++g)
+      join(functions, group[g], begin + left, inside,
+           joined + (static_cast<int64_t>(g) * span + left) * computedBytes_);
+    for (size_t g = 0; g < group.size(); ++g) {
+      functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, static_cast<size_t>(width.window),
+                      static_cast<size_t>(width.stride), out + static_cast<int64_t>(g) * count * computedBytes_,
+                      static_cast<size_t>(count));
+    }
+  }
+
+  // The rows of a window, `count` elements of each from column `column` on.
+  void join(const LinePoolFunctions& functions, const Place& place, int64_t column, size_t count, char* to) const {
+    alignas(64) float wide[kLine];
+    for (int64_t d = place.z.begin; d < place.z.end; ++d) {
+      for (int64_t r = place.rows.begin; r < place.rows.end; ++r) {
+        const void* from = place.plane + ((d * axes_[1].in + r) * axes_[2].in + column) * bytes_;
+        if (widen_ != nullptr) {
+          widen_(from, nullptr, nullptr, wide, count);
+          from = wide;
+        }
+        functions.add(from, to, count);
+      }
+    }
+  }
+
+  void divide(const Range& z, const Range& rows, int64_t first, int64_t count, float* sums) const {
+    const auto& width = axes_[2];
+    const int64_t inside = (z.end - z.begin) * (rows.end - rows.begin);
+    const int64_t padded = z.padded * rows.padded;
+    const int64_t outer = op_.exclusive ? inside : padded;
+    // Between the paddings all windows have as many cells.
+    for (int64_t i = 0; i < count;) {
+      const Range columns = width.inside(first + i);
+      const int64_t cells = outer * (op_.exclusive ? columns.end - columns.begin : columns.padded);
+      const float factor = cells == 0 ? 0.f : 1.f / static_cast<float>(cells);
+      const int64_t start = (first + i) * width.stride - width.before;
+      int64_t same = 1;
+      if (start >= 0 && start + width.window <= width.in)
+        same = std::min(count - i, (width.in - width.window - start) / width.stride + 1);
+      for (int64_t k = i; k < i + same; ++k) sums[k] = cells == 0 ? 0.f : sums[k] * factor;
+      i += same;
+    }
+  }
+
+  ops::Pooling op_;
+  LinePoolFunctions maximum_, sum_ = linePoolSum();
+  VectorFunction widen_ = nullptr, narrow_ = nullptr;  // of halves
+  DataType type_ = DataType::kF32;
+  int64_t bytes_ = 4, computedBytes_ = 4;
+  int64_t planes_ = 0;
+  std::array<Axis, 3> axes_;  // the last ones are the spatial axes
+};
+
+}  // namespace
+
+KernelRow kernelRow_line_pooling() { return {"line_pooling", 1, &loadSimple<ops::Pooling, LinePoolingInstance>}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,217 @@
+// Loops of reductions. They are plain loops over as many accumulators as fill a few vectors, from which the compiler
+// makes vectors for each instruction set. Highway wants its headers in this order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/reduce_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "backends/cpu/kernels/simd/reduce_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace reducing {
+
+struct Sum {
+  template <typename A>
+  static HWY_INLINE A of(A a, A b) {
+    if constexpr (std::is_same_v<A, int64_t>) {
+      return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+  template <typename A>
+  static constexpr A start() {
+    return A(0);
+  }
+};
+struct Product {
+  template <typename A>
+  static HWY_INLINE A of(A a, A b) {
+    if constexpr (std::is_same_v<A, int64_t>) {
+      return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+  template <typename A>
+  static constexpr A start() {
+    return A(1);
+  }
+};
+// NaN wins, and stays.
+struct Most {
+  template <typename A>
+  static HWY_INLINE A of(A a, A b) {
+    return (b > a) | (b != b) ? b : a;
+  }
+  template <typename A>
+  static constexpr A start() {
+    using Limits = std::numeric_limits<A>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+};
+struct Least {
+  template <typename A>
+  static HWY_INLINE A of(A a, A b) {
+    return (b < a) | (b != b) ? b : a;
+  }
+  template <typename A>
+  static constexpr A start() {
+    using Limits = std::numeric_limits<A>;
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
+};
+
+template <typename A>
+constexpr size_t kWide = 256 / sizeof(A);  // accumulators that are kept in registers
+
+template <typename Op, typename A>
+void start(void* to, size_t count) {
+  std::fill_n(static_cast<A*>(to), count, Op::template start<A>());
+}
+
+template <typename Op, typename T, typename A>
+HWY_INLINE void addWide(const T* HWY_RESTRICT x, size_t step, size_t rows, A* HWY_RESTRICT to) {
+  A local[kWide<A>];
+  for (size_t k = 0; k < kWide<A>; ++k) local[k] = to[k];
+  for (size_t r = 0; r < rows; ++r, x += step) {
+    for (size_t k = 0; k < kWide<A>; ++k) local[k] = Op::of(local[k], static_cast<A>(x[k]));
+  }
+  for (size_t k = 0; k < kWide<A>; ++k) to[k] = local[k];
+}
+
+template <typename Op, typename T, typename A>
+void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
+  const T* x = static_cast<const T*>(vx);
+  A* HWY_RESTRICT to = static_cast<A*>(va);
+  size_t first = 0;
+  for (; first + kWide<A> <= count; first += kWide<A>) addWide<Op, T, A>(x + first, step, rows, to + first);
+  if (count - first == 1) {
+    A value = to[first];
+    for (size_t r = 0; r < rows; ++r) value = Op::of(value, static_cast<A>(x[r * step + first]));
+    to[first] = value;
+    return;
+  }
+  for (size_t r = 0; first < count && r < rows; ++r) {
+    const T* HWY_RESTRICT from = x + r * step;
+    for (size_t k = first; k < count; ++k) to[k] = Op::of(to[k], static_cast<A>(from[k]));
+  }
+}
+
+// All of x, by halves of the accumulators.
+template <typename Op, typename T, typename A>
+HWY_INLINE A whole(const T* HWY_RESTRICT x, size_t count) {
+  A wide[kWide<A>];
+  for (auto& value : wide) value = Op::template start<A>();
+  const size_t rows = count / kWide<A>;
+  addWide<Op, T, A>(x, kWide<A>, rows, wide);
+  for (size_t i = rows * kWide<A>, k = 0; i < count; ++i, ++k) wide[k] = Op::of(wide[k], static_cast<A>(x[i]));
+  for (size_t half = kWide<A> / 2; half > 0; half /= 2) {
+    for (size_t k = 0; k < half; ++k) wide[k] = Op::of(wide[k], wide[k + half]);
+  }
+  return wide[0];
+}
+
+template <typename Op, typename T, typename A>
+void row(const void* vx, size_t count, void* va) {
+  const T* x = static_cast<const T*>(vx);
+  A& to = *static_cast<A*>(va);
+  constexpr size_t kShort = 16;
+  if (count <= kShort) {
+    for (size_t i = 0; i < count; ++i) to = Op::of(to, static_cast<A>(x[i]));
+    return;
+  }
+  if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<T, float>) {
+    constexpr size_t kChunk = 4096;
+    for (size_t i = 0; i < count; i += kChunk)
+      to += static_cast<A>(whole<Op, T, float>(x + i, std::min(kChunk, count - i)));
+  } else {
+    to = Op::of(to, whole<Op, T, A>(x, count));
+  }
+}
+
+template <typename Op, typename A>
+void join(const void* more, void* to, size_t count) {
+  columns<Op, A, A>(more, 0, 1, to, count);
+}
+
+template <typename T, typename A>
+HWY_INLINE T saturated(A value) {
+  if constexpr (std::is_same_v<T, A> || std::is_floating_point_v<A>) {
+    return static_cast<T>(value);
+  } else {
+    using Limits = std::numeric_limits<T>;
+    const A above = value < static_cast<A>(Limits::min()) ? static_cast<A>(Limits::min()) : value;
+    return static_cast<T>(above > static_cast<A>(Limits::max()) ? static_cast<A>(Limits::max()) : above);
+  }
+}
+
+template <typename T, typename A>
+void finish(const void* va, size_t count, int64_t, void* vo) {
+  const A* HWY_RESTRICT a = static_cast<const A*>(va);
+  T* HWY_RESTRICT out = static_cast<T*>(vo);
+  for (size_t k = 0; k < count; ++k) out[k] = saturated<T, A>(a[k]);
+}
+
+template <typename T, typename A>
+void finishMean(const void* va, size_t count, int64_t reduced, void* vo) {
+  const A* HWY_RESTRICT a = static_cast<const A*>(va);
+  T* HWY_RESTRICT out = static_cast<T*>(vo);
+  const bool none = std::is_integral_v<A> && reduced == 0;
+  const A divisor = none ? A(1) : static_cast<A>(reduced);
+  for (size_t k = 0; k < count; ++k) out[k] = saturated<T, A>(a[k] / divisor);
+}
+
+template <typename Op, typename T, typename A>
+ReduceFunctions make(bool isMean) {
+  return {sizeof(A),     start<Op, A>, columns<Op, T, A>,
+          row<Op, T, A>, join<Op, A>,  isMean ? finishMean<T, A> : finish<T, A>};
+}
+
+template <typename T>
+ReduceFunctions of(ops::ReduceOp op) {
+  using A = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+  switch (op) {
+    case ops::ReduceOp::kProd: return make<Product, T, A>(false);
+    case ops::ReduceOp::kMax: return make<Most, T, T>(false);
+    case ops::ReduceOp::kMin: return make<Least, T, T>(false);
+    default: return make<Sum, T, A>(op == ops::ReduceOp::kAvg);
+  }
+}
+
+}  // namespace reducing
+
+ReduceFunctions findReduce(ops::ReduceOp op, DataType type) {
+  switch (type) {
+    case DataType::kF32: return reducing::of<float>(op);
+    case DataType::kI64: return reducing::of<int64_t>(op);
+    case DataType::kI32: return reducing::of<int32_t>(op);
+    case DataType::kI8: return reducing::of<int8_t>(op);
+    case DataType::kU8: return reducing::of<uint8_t>(op);
+    default: return {};
+  }
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(findReduce);
+
+}  // namespace
+
+ReduceFunctions reduceFunctions(ops::ReduceOp op, DataType type) { return TENON_SIMD_BEST(findReduce)(op, type); }
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,30 @@
+// Sums, products and extremes of rows and columns of any type, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "ops/op/reduce.h"
+
+namespace tenon::backends::cpu {
+
+// Accumulators are double for sums and products of f32, i64 for those of integers, else of the type itself. A result
+// does not depend on the instruction set, but for sums of rows of f32: these add up to 4096 elements in f32 first.
+struct ReduceFunctions {
+  size_t accumulatorBytes = 0;  // at most 8
+  void (*start)(void* accumulators, size_t count) = nullptr;
+  // accumulators[k] joins x[k], x[step + k], ... of `rows` rows
+  void (*columns)(const void* x, size_t step, size_t rows, void* accumulators, size_t count) = nullptr;
+  // accumulators[0] joins all of x
+  void (*row)(const void* x, size_t count, void* accumulators) = nullptr;
+  // accumulators[k] joins more[k]
+  void (*join)(const void* more, void* accumulators, size_t count) = nullptr;
+  // Values of the type from accumulators of `reduced` elements each.
+  void (*finish)(const void* accumulators, size_t count, int64_t reduced, void* out) = nullptr;
+};
+
+// Of f32, i64, i32, i8 and u8; no functions for other types.
+ReduceFunctions reduceFunctions(ops::ReduceOp op, DataType type);
+
+}  // namespace tenon::backends::cpu

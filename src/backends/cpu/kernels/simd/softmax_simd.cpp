@@ -1,0 +1,149 @@
+// Softmax, in Highway: written once, compiled per instruction set.
+// Highway wants its headers in this order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/softmax_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/kernels/simd/softmax_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/exp.inc"
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+namespace softmax {
+
+// The last elements of a row, filled up with what changes neither maximum nor sum.
+struct Tail {
+  alignas(64) float values[kSoftmaxColumns];
+  size_t count;
+
+  HWY_INLINE Tail(const float* from, size_t size) : count(size) {
+    std::fill_n(values, kSoftmaxColumns, -HUGE_VALF);
+    std::memcpy(values, from, size * sizeof(float));
+  }
+};
+
+// exp(x - shift) of whole vectors into y, and their sum.
+HWY_INLINE double exponentials(const float* x, float* y, size_t count, V shift) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  constexpr size_t kChunk = 4096;  // what f32 sums up in lanes before it goes on in double
+  double total = 0;
+  for (size_t begin = 0; begin < count; begin += kChunk) {
+    const size_t end = std::min(count, begin + kChunk);
+    V sum = hn::Zero(d);
+    for (size_t i = begin; i < end; i += lanes) {
+      const V e = exponential::ofNegative(hn::Sub(hn::LoadU(d, x + i), shift));
+      hn::StoreU(e, d, y + i);
+      sum = hn::Add(sum, e);
+    }
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  }
+  return total;
+}
+
+HWY_INLINE void scale(float* y, size_t count, V factor) {
+  const D d;
+  for (size_t i = 0; i < count; i += hn::Lanes(d)) hn::StoreU(hn::Mul(hn::LoadU(d, y + i), factor), d, y + i);
+}
+
+HWY_INLINE void wholeRow(const float* x, float* y, size_t count) {
+  const D d;
+  V most = hn::LoadU(d, x);
+  for (size_t i = hn::Lanes(d); i < count; i += hn::Lanes(d)) most = hn::Max(most, hn::LoadU(d, x + i));
+  const double total = exponentials(x, y, count, hn::MaxOfLanes(d, most));
+  scale(y, count, hn::Set(d, static_cast<float>(1 / total)));
+}
+
+void row(const float* x, float* y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t whole = count - count % lanes;
+  if (whole == count) return wholeRow(x, y, count);
+  Tail tail(x + whole, count - whole);
+  V most = hn::Load(d, tail.values);
+  for (size_t i = 0; i < whole; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
+  const V shift = hn::MaxOfLanes(d, most);
+  const V rest = exponential::ofNegative(hn::Sub(hn::Load(d, tail.values), shift));
+  const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), rest);
+  const double total = exponentials(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
+  const V factor = hn::Set(d, static_cast<float>(1 / total));
+  scale(y, whole, factor);
+  hn::Store(hn::Mul(rest, factor), d, tail.values);
+  std::memcpy(y + whole, tail.values, tail.count * sizeof(float));
+}
+
+void rows(const float* x, float* y, size_t rowCount, size_t count) {
+  for (size_t r = 0; r < rowCount; ++r) row(x + r * count, y + r * count, count);
+}
+
+template <size_t kVectors>
+HWY_INLINE void columnsOf(const float* x, float* y, size_t rowCount, size_t step) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V most[kVectors], sum[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) most[v] = hn::LoadU(d, x + v * lanes);
+  for (size_t r = 1; r < rowCount; ++r) {
+    for (size_t v = 0; v < kVectors; ++v) most[v] = hn::Max(most[v], hn::LoadU(d, x + r * step + v * lanes));
+  }
+  for (auto& each : sum) each = hn::Zero(d);
+  for (size_t r = 0; r < rowCount; ++r) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      const V e = exponential::ofNegative(hn::Sub(hn::LoadU(d, x + r * step + v * lanes), most[v]));
+      hn::StoreU(e, d, y + r * step + v * lanes);
+      sum[v] = hn::Add(sum[v], e);
+    }
+  }
+  for (auto& each : sum) each = hn::Div(hn::Set(d, 1.f), each);
+  for (size_t r = 0; r < rowCount; ++r) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      float* const to = y + r * step + v * lanes;
+      hn::StoreU(hn::Mul(hn::LoadU(d, to), sum[v]), d, to);
+    }
+  }
+}
+
+// The last vector may share columns with the one before, which computes the same.
+void columns(const float* x, float* y, size_t rowCount, size_t step, size_t count) {
+  constexpr size_t kVectors = 4;
+  const size_t lanes = hn::Lanes(D());
+  size_t first = 0;
+  for (; first + kVectors * lanes <= count; first += kVectors * lanes)
+    columnsOf<kVectors>(x + first, y + first, rowCount, step);
+  for (; first + lanes <= count; first += lanes) columnsOf<1>(x + first, y + first, rowCount, step);
+  if (first < count) columnsOf<1>(x + count - lanes, y + count - lanes, rowCount, step);
+}
+
+}  // namespace softmax
+
+SoftmaxFunctions allSoftmaxFunctions() { return {softmax::rows, softmax::columns}; }
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(allSoftmaxFunctions);
+
+}  // namespace
+
+const SoftmaxFunctions& softmaxFunctions() {
+  static const SoftmaxFunctions kFunctions = TENON_SIMD_BEST(allSoftmaxFunctions)();
+  return kFunctions;
+}
+
+}  // namespace tenon::backends::cpu
+#endif

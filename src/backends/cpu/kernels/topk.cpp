@@ -1,0 +1,191 @@
+// The k best elements of each line, with their indices. Elements become whole numbers in the order of the operator, so
+// that comparisons are those of integers; for one of contiguous lines, lines are walked side by side.
+#include "ops/op/topk.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/reduce_simd.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
+#include "core/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+// An unsigned number that is larger for larger elements; all NaN are one number above the others, both zeros one.
+uint32_t orderOf(float value) {
+  if (value != value) return std::numeric_limits<uint32_t>::max();
+  const auto bits = std::bit_cast<uint32_t>(value == 0 ? 0.f : value);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+uint32_t orderOf(int32_t value) { return static_cast<uint32_t>(value) ^ 0x80000000u; }
+uint32_t orderOf(int8_t value) { return orderOf(static_cast<int32_t>(value)); }
+uint32_t orderOf(uint8_t value) { return value; }
+
+// Smaller keys are better: what the order makes of the element, with the index behind it, so that no two are equal.
+template <typename T>
+uint64_t keyOf(T value, int64_t index, bool largest) {
+  const uint32_t order = orderOf(value);
+  return static_cast<uint64_t>(largest ? ~order : order) << 32 | static_cast<uint32_t>(index);
+}
+
+struct WideKey {
+  uint64_t order;
+  uint64_t index;
+  bool operator<(const WideKey& other) const {
+    return order != other.order ? order < other.order : index < other.index;
+  }
+};
+WideKey keyOf(int64_t value, int64_t index, bool largest) {
+  const uint64_t order = static_cast<uint64_t>(value) ^ (uint64_t{1} << 63);
+  return {largest ? ~order : order, static_cast<uint64_t>(index)};
+}
+int64_t indexOf(uint64_t key) { return static_cast<int64_t>(key & 0xffffffffu); }
+int64_t indexOf(const WideKey& key) { return static_cast<int64_t>(key.index); }
+
+// The best `k` of the keys, in order. Few: a sorted list of the best so far, of which most elements fail the first
+// comparison.
+template <typename Key, typename Make>
+void select(Key* keys, int64_t count, int64_t k, Make make) {
+  constexpr int64_t kFew = 32;
+  if (k <= kFew) {
+    int64_t held = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const Key key = make(i);
+      if (held == k && !(key < keys[k - 1])) continue;
+      int64_t at = held < k ? held++ : k - 1;
+      for (; at > 0 && key < keys[at - 1]; --at) keys[at] = keys[at - 1];
+      keys[at] = key;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) keys[i] = make(i);
+  if (k < count) std::nth_element(keys, keys + k, keys + count);
+  std::sort(keys, keys + k);
+}
+
+class TopKInstance final : public runtime::KernelInstance {
+ public:
+  explicit TopKInstance(const ops::TopK& op) : op_(op) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& x = shapes.inputs[0];
+    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + x.dims.rank : op_.axis);
+    outer_ = x.dims.count(0, axis);
+    extent_ = x.dims[axis];
+    inner_ = x.dims.count(axis + 1, x.dims.rank);
+    k_ = shapes.outputs[0].dims[axis];
+    type_ = x.dtype;
+    computedIn_ = type_ == DataType::kF16 || type_ == DataType::kBF16 ? DataType::kF32
+                  : type_ == DataType::kBool                          ? DataType::kU8
+                                                                      : type_;
+    bytes_ = bits(type_) / 8;
+    checkUser(k_ >= 0 && k_ <= extent_, "topk: k = {} exceeds axis {} of extent {}", k_, axis, extent_);
+    if (computedIn_ != DataType::kI64 && extent_ > std::numeric_limits<uint32_t>::max())
+      throw Unsupported("cpu.topk: a line of {} elements", extent_);
+    // Keys, the line in the type that it is computed in, and the line itself where it is not contiguous.
+    jobs_ = std::clamp<int64_t>(outer_ * inner_, 1, kMostJobs);
+    lineBytes_ = (extent_ * static_cast<int64_t>(sizeof(WideKey) + 2 * sizeof(int64_t)) + 63) / 64 * 64;
+    return static_cast<size_t>(lineBytes_ * jobs_);
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    const int64_t lines = outer_ * inner_;
+    if (lines == 0 || k_ == 0) return;
+    runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
+      auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
+      for (int64_t line = lines * job / jobs_; line < lines * (job + 1) / jobs_; ++line) {
+        switch (computedIn_) {
+          case DataType::kF32: one<float>(arguments, line, scratch); break;
+          case DataType::kI64: one<int64_t>(arguments, line, scratch); break;
+          case DataType::kI32: one<int32_t>(arguments, line, scratch); break;
+          case DataType::kI8: one<int8_t>(arguments, line, scratch); break;
+          default: one<uint8_t>(arguments, line, scratch); break;
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kMostJobs = 32;  // each has memory of its own
+
+  template <typename T>
+  void one(const runtime::LaunchArguments& arguments, int64_t line, char* scratch) const {
+    const int64_t first = line / inner_ * extent_ * inner_ + line % inner_;
+    const char* const source = static_cast<const char*>(arguments.inputs[0]) + first * bytes_;
+    char* const keys = scratch;
+    char* const wide = keys + extent_ * static_cast<int64_t>(sizeof(WideKey));
+    char* const near = wide + extent_ * static_cast<int64_t>(sizeof(int64_t));
+    const char* from = source;
+    if (inner_ != 1) {
+      for (int64_t i = 0; i < extent_; ++i)
+        std::memcpy(near + i * bytes_, source + i * inner_ * bytes_, static_cast<size_t>(bytes_));
+      from = near;
+    }
+    if (computedIn_ == DataType::kF32 && type_ != DataType::kF32) {
+      castFunction(type_, DataType::kF32)(from, nullptr, nullptr, wide, static_cast<size_t>(extent_));
+      from = wide;
+    }
+    const auto* const values = reinterpret_cast<const T*>(from);
+    using Key = decltype(keyOf(T{}, 0, true));
+    auto* const best = reinterpret_cast<Key*>(keys);
+    if (k_ == 1) {
+      best[0] = keyOf(T{}, bestOf(values), false);
+    } else {
+      select(best, extent_, k_, [&](int64_t i) { return keyOf(values[i], i, op_.largest); });
+    }
+    const int64_t to = line / inner_ * k_ * inner_ + line % inner_;
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    for (int64_t j = 0; j < k_; ++j) {
+      const int64_t index = indexOf(best[j]);
+      const int64_t at = to + j * inner_;
+      std::memcpy(out + at * bytes_, source + index * inner_ * bytes_, static_cast<size_t>(bytes_));
+      storeInt(op_.indexType, arguments.outputs[1], at, index);
+    }
+  }
+
+  // The first of the best elements: the extreme by vectors, then where it stands. NaN is above all numbers, so that the
+  // maximum is one, and the minimum is one only where there is no number.
+  template <typename T>
+  int64_t bestOf(const T* values) const {
+    T extreme{};
+    const auto functions = reduceFunctions(op_.largest ? ops::ReduceOp::kMax : ops::ReduceOp::kMin, computedIn_);
+    functions.start(&extreme, 1);
+    functions.row(values, static_cast<size_t>(extent_), &extreme);
+    if (extreme != extreme) {
+      int64_t best = 0;
+      for (int64_t i = 1; i < extent_ && (op_.largest ? values[best] == values[best] : true); ++i) {
+        const bool better = op_.largest
+                                ? values[i] != values[i]
+                                : values[i] < values[best] || (values[best] != values[best] && values[i] == values[i]);
+        best = better ? i : best;
+      }
+      return best;
+    }
+    constexpr int64_t kStep = 64;
+    int64_t i = 0;
+    for (; i + kStep <= extent_; i += kStep) {
+      int found = 0;
+      for (int64_t k = 0; k < kStep; ++k) found |= values[i + k] == extreme ? 1 : 0;
+      if (found != 0) break;
+    }
+    while (values[i] != extreme) ++i;
+    return i;
+  }
+
+  ops::TopK op_;
+  DataType type_ = DataType::kF32, computedIn_ = DataType::kF32;
+  int64_t bytes_ = 4;
+  int64_t outer_ = 0, extent_ = 0, inner_ = 0, k_ = 0;
+  int64_t jobs_ = 1, lineBytes_ = 0;
+};
+
+}  // namespace
+
+KernelRow kernelRow_topk() { return {"topk", 1, &loadSimple<ops::TopK, TopKInstance>}; }
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,95 @@
+// Reductions and softmax of every type along every axis, against the reference.
+#include "typed_kernels.h"
+
+namespace tenon::test {
+namespace {
+
+constexpr DataType kNumbers[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kI64,
+                                 DataType::kI32, DataType::kI8,  DataType::kU8};
+
+const std::vector<Dims>& shapes() {
+  static const std::vector<Dims> kShapes{
+      Dims{1, 1, 1},    Dims{2, 3, 5},     Dims{0, 4, 3},    Dims{3, 0, 2},
+      Dims{7, 131, 31}, Dims{2, 64, 70},   Dims{5, 1, 1031}, Dims{1, 1, (1 << 16) + 3},
+      Dims{3, 1500, 1}, Dims{1, 200003, 1}};
+  return kShapes;
+}
+
+void checkReduce(DataType type, const char* op, const Dims& dims, const std::vector<int>& axes, bool special) {
+  Dims out = dims;
+  std::string list;
+  for (const int axis : axes) {
+    out[axis] = 1;
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", axis);
+  }
+  const auto line = fmt::format("  %y : {}{} = reduce{{op={} axes=[{}] keepDims=true}}(%a) \"r\"\n", name(type),
+                                shapeText(out), op, list);
+  expectKernelMatches(line, listOf(variedTensor(type, dims, 3, special)), "reduce", "cpu.reduction", toleranceOf(type));
+}
+
+TEST(TypedReduction, EveryTypeAndAxis) {
+  for (const auto type : kNumbers) {
+    for (const char* op : {"sum", "prod", "max", "min", "avg"}) {
+      const bool isProduct = std::string_view(op) == "prod";
+      for (const auto& dims : shapes()) {
+        for (const auto& axes :
+             {std::vector{0}, std::vector{1}, std::vector{2}, std::vector{0, 2}, std::vector{0, 1, 2}}) {
+          int64_t reduced = 1;
+          for (const int axis : axes) reduced *= dims[axis];
+          if (isProduct && isFloating(type) && reduced > 8) continue;  // beyond the range of the type
+          checkReduce(type, op, dims, axes, false);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(TypedReduction, NanAndInfinities) {
+  for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    for (const char* op : {"sum", "max", "min"}) {
+      for (const int axis : {0, 1, 2}) {
+        checkReduce(type, op, Dims{4, 9, 37}, {axis}, true);
+        checkReduce(type, op, Dims{2, 3, 2}, {axis}, true);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(TypedSoftmax, EveryTypeAndAxis) {
+  for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    for (const auto& dims : {Dims{1, 1, 1}, Dims{0, 4, 3}, Dims{2, 3, 5}, Dims{5, 16, 16}, Dims{3, 33, 17},
+                             Dims{2, 9, 1031}, Dims{2, 300, 19}, Dims{1, 3, (1 << 16) + 3}, Dims{2, 10007, 1}}) {
+      for (const int axis : {0, 1, 2}) {
+        const auto line =
+            fmt::format("  %y : {}{} = softmax{{axis={}}}(%a) \"s\"\n", name(type), shapeText(dims), axis);
+        expectKernelMatches(line, listOf(variedTensor(type, dims, 5)), "softmax", "cpu.softmax", toleranceOf(type));
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Rows with an infinity or a NaN are NaN throughout; -infinity is a masked element, whose share is 0.
+TEST(TypedSoftmax, NanAndInfinities) {
+  for (const int64_t count : {3, 16, 35, 64}) {
+    for (const int axis : {0, 1}) {
+      HostTensor x(DataType::kF32, Dims{6, count});
+      for (int64_t row = 0; row < 6; ++row) {
+        for (int64_t i = 0; i < count; ++i) x.view().storeDouble(row * count + i, static_cast<double>(i % 7));
+      }
+      for (int64_t i = 0; i < count; ++i) x.view().storeDouble(i, -INFINITY);
+      x.view().storeDouble(count, NAN);
+      x.view().storeDouble(3 * count - 1, INFINITY);
+      x.view().storeDouble(4 * count - 1, -INFINITY);
+      x.view().storeDouble(4 * count, -INFINITY);
+      x.view().storeDouble(6 * count - 1, NAN);
+      const auto line = fmt::format("  %y : f32{} = softmax{{axis={}}}(%a) \"s\"\n", shapeText(x.view().dims), axis);
+      expectKernelMatches(line, listOf(std::move(x)), "softmax", "cpu.softmax", 2e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
