@@ -97,7 +97,7 @@ def write(root, out, version):
         for file in sorted(f for f in root.rglob("*") if f.is_file()):
             inside, data = file.relative_to(root).as_posix(), file.read_bytes()
             entry = zipfile.ZipInfo(inside)
-            entry.external_attr = (0o755 if os.access(file, os.X_OK) else 0o644) << 16
+            entry.external_attr = (0o100755 if os.access(file, os.X_OK) else 0o100644) << 16  # a regular file: pip looks for that
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
             record += record_line(inside, data)

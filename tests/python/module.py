@@ -289,6 +289,31 @@ def test_runner():
     raises(ValueError, trt.Runner, b"no engine", logger=trt.Logger(trt.Logger.INTERNAL_ERROR))
 
 
+def test_runner_takes_arrays_of_others():
+    """What lends its memory by DLPack, as tensors of PyTorch do, or as arrays of CuPy do."""
+    runner = trt.Runner(support.small_engine(trt))
+
+    class Lent:
+        def __dlpack__(self, **named):
+            return X.__dlpack__(**named)
+
+        def __dlpack_device__(self):
+            return X.__dlpack_device__()
+
+    class OnDevice:
+        __cuda_array_interface__ = {"shape": X.shape, "typestr": X.dtype.str, "data": (X.ctypes.data, True), "version": 3}
+
+    class Strided:
+        __cuda_array_interface__ = dict(OnDevice.__cuda_array_interface__, strides=(8,))
+
+    for array in (Lent(), OnDevice(), X[::-1][::-1], [1, -2, 3]):
+        if isinstance(array, list):
+            assert "expected float32" in raises(TypeError, runner, array)
+            continue
+        assert np.array_equal(runner(array)["y"], 2 * X)
+    assert "contiguous" in raises(TypeError, runner, Strided())
+
+
 def test_runs_leave_the_lock():
     """While one thread builds or runs, another goes on."""
     runner, count, done = trt.Runner(support.small_engine(trt)), [0], threading.Event()
