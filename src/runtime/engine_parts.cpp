@@ -10,6 +10,7 @@
 #include "ops/check.h"
 #include "plan/verify.h"
 #include "runtime/keeper.h"
+#include "runtime/plugin_host.h"
 
 namespace tenon::runtime {
 namespace {
@@ -204,6 +205,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
+  preparePlugins(parts->plan, hostCodeAllowed);
   parts->constants = std::make_unique<DeviceConstants>(parts->plan, *parts->device, allocator);
   Constants constants(parts->plan, source, parts->device->isHost());
   KernelLoader loader(parts->plan, constants, *parts->constants, hostCodeAllowed, log);

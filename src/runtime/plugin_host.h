@@ -13,6 +13,9 @@ namespace tenon::runtime {
 class PluginHost {
  public:
   virtual ~PluginHost() = default;
+  // Called before the kernels of a plan are loaded: opens the plugin libraries that the plan brings along, where its
+  // plugins are not there without them. Throws UserError where that is not allowed.
+  virtual void prepare(const plan::Plan& plan, bool hostCodeAllowed) = 0;
   virtual std::unique_ptr<Kernel> load(const KernelLoad& load, Device& device) = 0;
 };
 
@@ -20,6 +23,10 @@ class PluginHost {
 inline std::atomic<PluginHost*>& pluginHost() noexcept {
   static std::atomic<PluginHost*> host{nullptr};
   return host;
+}
+
+inline void preparePlugins(const plan::Plan& plan, bool hostCodeAllowed) {
+  if (PluginHost* host = pluginHost(); host != nullptr) host->prepare(plan, hostCodeAllowed);
 }
 
 inline std::unique_ptr<Kernel> loadPlugin(const KernelLoad& load, Device& device) {

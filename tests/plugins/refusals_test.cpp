@@ -7,6 +7,7 @@ namespace {
 
 class Refusals : public testing::Test {
  protected:
+  void TearDown() override { EXPECT_EQ(library_.liveObjects(), 0); }
   // Everything that was reported since the last time holds each of the parts.
   static void expectReported(std::initializer_list<const char*> parts) {
     const std::string text = log().take();

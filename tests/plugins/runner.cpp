@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another process: loads a plan, with or without the library of its plugins, and prints what its first output holds.
-//   plugin_runner PLAN LIBRARY|- EXTENT...
-// The extents are those of the first input, which holds 0, 1, 2, ...
+//   plugin_runner PLAN LIBRARY|-|+ EXTENT...
+// With + the plan may bring its libraries along. The extents are those of the first input, which holds 0, 1, 2, ...
 #include <NvInfer.h>
 #include <cuda_runtime_api.h>
 
@@ -38,7 +38,11 @@ int main(int count, char** words) {
   setenv("TENON_DEVICE", "cpu", 1);
   Logger logger;
   const std::unique_ptr<IRuntime> runtime(createInferRuntime(logger));
-  if (std::strcmp(words[2], "-") != 0 && runtime->getPluginRegistry().loadLibrary(words[2]) == nullptr) return 2;
+  const bool bringsLibrary = std::strcmp(words[2], "+") == 0;
+  runtime->setEngineHostCodeAllowed(bringsLibrary);
+  if (!bringsLibrary && std::strcmp(words[2], "-") != 0 &&
+      runtime->getPluginRegistry().loadLibrary(words[2]) == nullptr)
+    return 2;
   std::ifstream file(words[1], std::ios::binary);
   const std::string plan{std::istreambuf_iterator<char>(file), {}};
   const std::unique_ptr<ICudaEngine> engine(runtime->deserializeCudaEngine(plan.data(), plan.size()));

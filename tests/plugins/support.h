@@ -46,15 +46,23 @@ inline Log& log() {
   return *kLog;
 }
 
+// The library of this build, or another build of it.
+inline const char* libraryFile() {
+  const char* other = std::getenv("TENON_TEST_PLUGINS");
+  return other != nullptr ? other : TENON_PLUGIN_LIBRARY;
+}
+
 // Registers the creators of the test library for as long as it lives.
 class Library {
  public:
-  Library() : handle_(getPluginRegistry()->loadLibrary(TENON_PLUGIN_LIBRARY)) { EXPECT_NE(handle_, nullptr); }
+  Library() : handle_(getPluginRegistry()->loadLibrary(libraryFile())) { EXPECT_NE(handle_, nullptr); }
   ~Library() { getPluginRegistry()->deregisterLibrary(handle_); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   // Calls of older plugins since the last time.
   std::string calls() const { return reinterpret_cast<const char* (*)()>(dlsym(handle_, "takeCalls"))(); }
+  // Objects of IPluginV3 that nobody deleted yet.
+  int liveObjects() const { return reinterpret_cast<int (*)()>(dlsym(handle_, "liveObjects"))(); }
 
  private:
   void* handle_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The four classes of the IPluginV2 family: answers, and the order in which an object is called.
+#include <bit>
+
 #include "support.h"
 
 namespace tenon::test {
@@ -49,6 +51,20 @@ TEST_P(PluginV2, CopiesAreDestroyed) {
 
 INSTANTIATE_TEST_SUITE_P(Classes, PluginV2, testing::Values("Oldest", "OldExt", "OldIo", "OldDynamic"),
                          [](const auto& info) { return std::string(info.param); });
+
+// Outputs of integers beside those that are computed, as detection plugins have.
+TEST(OldCountingPlugin, HasAnIntegerOutput) {
+  const Library library;
+  const auto plugin = makeOld("OldCounting", 1);
+  ASSERT_NE(plugin, nullptr);
+  const auto plan = build([&](auto& network) { return aroundV2(network, *plugin, dims({3, 5})); });
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  EXPECT_EQ(engine->getTensorDataType("y1"), nv::DataType::kINT32);
+  const auto outputs = run(*engine, {{"x", eighths(dims({3, 5}))}});
+  EXPECT_EQ(std::bit_cast<int32_t>(outputs.at("y1").values.at(0)), 15);
+  EXPECT_EQ(log().take(), "");
+}
 
 class OldDynamicPlugin : public testing::Test {
  protected:

@@ -14,7 +14,10 @@ nv::PluginField factorField(const float& factor) { return {"factor", &factor, nv
 
 class PluginV3 : public testing::Test {
  protected:
-  void TearDown() override { EXPECT_EQ(log().take(), ""); }
+  void TearDown() override {
+    EXPECT_EQ(log().take(), "");
+    EXPECT_EQ(library_.liveObjects(), 0);
+  }
   Library library_;
 };
 
@@ -378,12 +381,44 @@ TEST_F(PluginV3, RunsInAnotherProcess) {
   std::ofstream(file, std::ios::binary)
       .write(static_cast<const char*>(plan->data()), static_cast<std::streamsize>(plan->size()));
   const std::string runner = TENON_PLUGIN_RUNNER;
-  EXPECT_EQ(outputOf(runner + " " + file + " " TENON_PLUGIN_LIBRARY " 2 2"), "0\n2.5\n5\n7.5\n");
+  EXPECT_EQ(outputOf(runner + " " + file + " " + libraryFile() + " 2 2"), "0\n2.5\n5\n7.5\n");
   const auto missing = outputOf(runner + " " + file + " - 2 2");
   for (const char* part : {"error: ", "the layer", "plugin 'Scale', version '1', namespace 'test'", "registerCreator",
                            "loadLibrary", "Registered: none"})
     EXPECT_NE(missing.find(part), std::string::npos) << part << " is not in: " << missing;
   std::remove(file.c_str());
+}
+
+TEST_F(PluginV3, EngineBringsItsLibrary) {
+  const float factor = 2.5F;
+  const auto plugin = make("Scale", {factorField(factor)});
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
+  ASSERT_TRUE(aroundV3(*network, *plugin, dims({2})));
+  const char* library = libraryFile();
+  config->setPluginsToSerialize(&library, 1);
+  const std::unique_ptr<nv::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  ASSERT_NE(engine, nullptr) << "the creator is registered here: nothing is loaded from the engine";
+  const std::unique_ptr<nv::IHostMemory> again(engine->serialize());
+  const std::string file = testing::TempDir() + "/plugin_library.engine";
+  for (const auto* bytes : {plan.get(), again.get()}) {
+    ASSERT_NE(bytes, nullptr);
+    std::ofstream(file, std::ios::binary)
+        .write(static_cast<const char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
+    const std::string runner = TENON_PLUGIN_RUNNER;
+    EXPECT_EQ(outputOf(runner + " " + file + " + 2"), "0\n2.5\n");
+    const auto refused = outputOf(runner + " " + file + " - 2");
+    for (const char* part : {"error: ", "plugin 'Scale', version '1', namespace 'test'", "setEngineHostCodeAllowed"})
+      EXPECT_NE(refused.find(part), std::string::npos) << part << " is not in: " << refused;
+    std::remove(file.c_str());
+  }
+  const char* missing = "/nowhere/libplugins.so";
+  config->setPluginsToSerialize(&missing, 1);
+  EXPECT_EQ(std::unique_ptr<nv::IHostMemory>(builder->buildSerializedNetwork(*network, *config)), nullptr);
+  EXPECT_NE(log().take().find("/nowhere/libplugins.so"), std::string::npos);
 }
 
 TEST_F(PluginV3, InspectorShowsThePlugin) {

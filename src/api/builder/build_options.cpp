@@ -229,7 +229,6 @@ void BuilderConfig::check() const {
   refuse(options_.selector != nullptr, "an algorithm selector (setAlgorithmSelector)");
   refuse(options_.hardware != nv::HardwareCompatibilityLevel::kNONE, "a hardware compatibility level other than kNONE");
   refuse(options_.platform != nv::RuntimePlatform::kSAME_AS_BUILD, "a runtime platform other than kSAME_AS_BUILD");
-  refuse(!options_.plugins.empty(), "putting plugin libraries into the engine (setPluginsToSerialize)");
   checkUser(!wantsDla() || getFlag(BuilderFlag::kGPU_FALLBACK),
             "the configuration asks for DLA, and this machine has none; set BuilderFlag::kGPU_FALLBACK to "
             "run on the main device");

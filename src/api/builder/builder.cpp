@@ -9,6 +9,7 @@
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
 #include "api/plugin/adapters/live_plugin.h"
+#include "api/plugin/embedded.h"
 #include "api/plugin/plugin_host.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/engine.h"
@@ -255,6 +256,10 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   const auto plugins = preparePlugins(graph, build);
   plan::Plan plan = tenon::compile::build(std::move(graph), build);
   sealPlugins(plan);
+  std::vector<std::string> libraries;
+  for (int32_t i = 0; i < options.getNbPluginsToSerialize(); ++i)
+    libraries.emplace_back(options.getPluginToSerialize(i));
+  embedLibraries(plan, libraries);
   plan.apiVersion = static_cast<int32_t>(NV_TENSORRT_VERSION);
   return plan;
 }

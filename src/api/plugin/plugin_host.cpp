@@ -1,12 +1,16 @@
 // While a network is built its own objects run; in engines the ones that registered creators make.
 #include "api/plugin/plugin_host.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "api/common/convert.h"
 #include "api/plugin/adapters/plugin_kernel.h"
 #include "api/plugin/adapters/state.h"
+#include "api/plugin/embedded.h"
 #include "api/plugin/registry.h"
 #include "runtime/plugin_host.h"
 
@@ -27,8 +31,39 @@ std::string registered(const PluginIdentity& wanted) {
   return known.empty() ? "none" : result;
 }
 
+// Plugins of the plan without a registered creator, for a message; empty where all are there.
+std::string missingPlugins(const plan::Plan& plan) {
+  std::set<std::string> missing;
+  for (const auto& program : plan.programs) {
+    for (const auto& step : program.steps) {
+      if (step.kind != plan::StepKind::kLaunch || step.kernel.name != "plugin") continue;
+      const auto op = ops::Operator::parse(step.kernel.op);
+      const auto* plugin = op.as<ops::Plugin>();
+      if (plugin == nullptr ||
+          processRegistry().getCreator(plugin->type.c_str(), plugin->version.c_str(), plugin->space.c_str()) != nullptr)
+        continue;
+      missing.insert(PluginIdentity{"", plugin->type, plugin->version, plugin->space}.text());
+    }
+  }
+  return fmt::format("{}", fmt::join(missing, "; "));
+}
+
 class Host final : public runtime::PluginHost {
  public:
+  void prepare(const plan::Plan& plan, bool hostCodeAllowed) override {
+    const auto libraries = librariesOf(plan);
+    if (libraries.empty()) return;
+    const auto missing = missingPlugins(plan);
+    if (missing.empty()) return;
+    checkUser(
+        hostCodeAllowed,
+        "the engine needs {}, and holds the plugin libraries for it. They are code for this machine's processor: call "
+        "IRuntime::setEngineHostCodeAllowed(true) before the engine is loaded, if you trust it, or register the "
+        "creators yourself",
+        missing);
+    for (const auto& [name, bytes] : libraries) openLibrary(name, bytes);
+  }
+
   std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load, runtime::Device& device) override {
     const auto op = ops::Operator::parse(load.record.op);
     const auto* plugin = op.as<ops::Plugin>();

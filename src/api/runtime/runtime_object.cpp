@@ -82,13 +82,7 @@ void Runtime::setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept {
   });
 }
 
-void Runtime::setEngineHostCodeAllowed(bool allowed) noexcept {
-  guarded(reporter_, "IRuntime::setEngineHostCodeAllowed", [&] {
-    if (allowed && !hostCodeAllowed_)
-      noEffect(reporter_, "IRuntime::setEngineHostCodeAllowed", "no engine of this version holds code for the host");
-    hostCodeAllowed_ = allowed;
-  });
-}
+void Runtime::setEngineHostCodeAllowed(bool allowed) noexcept { hostCodeAllowed_ = allowed; }
 
 nv::IPluginRegistry& Runtime::getPluginRegistry() noexcept { return processRegistry(); }
 

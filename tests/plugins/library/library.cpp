@@ -62,3 +62,5 @@ extern "C" __attribute__((visibility("default"))) const char* takeCalls() {
   library::calls.clear();
   return taken.c_str();
 }
+
+extern "C" __attribute__((visibility("default"))) int liveObjects() { return library::liveObjects(); }

@@ -38,6 +38,7 @@ inline float floatField(const PluginFieldCollection* fields, const char* name, f
   return field != nullptr && field->data != nullptr ? *static_cast<const float*>(field->data) : otherwise;
 }
 
+int liveObjects();  // of IPluginV3
 const std::vector<IPluginCreatorInterface*>& creatorsV3();
 const std::vector<IPluginCreatorInterface*>& creatorsV2();
 

@@ -84,13 +84,25 @@ class Oldest final : public Old<IPluginV2, Oldest> {
   }
 };
 
-class OldExt final : public Old<IPluginV2Ext, OldExt> {
+// With Counts, a second output of INT32: how many elements there are. supportsFormat() speaks of computation only.
+template <bool kCounts>
+class Ext final : public Old<IPluginV2Ext, Ext<kCounts>> {
+  using Base = Old<IPluginV2Ext, Ext<kCounts>>;
+  using Base::add;
+  using Base::say;
+
  public:
-  static constexpr const char* kName = "OldExt";
-  using Old::Old;
-  Dims getOutputDimensions(int32_t, const Dims* inputs, int32_t) noexcept override { return inputs[0]; }
+  using Base::configured;
+  static constexpr const char* kName = kCounts ? "OldCounting" : "OldExt";
+  using Base::Base;
+  int32_t getNbOutputs() const noexcept override { return kCounts ? 2 : 1; }
+  Dims getOutputDimensions(int32_t index, const Dims* inputs, int32_t) noexcept override {
+    return index == 0 ? inputs[0] : Dims{1, {1}};
+  }
   bool supportsFormat(DataType type, PluginFormat format) const noexcept override { return isFloats(type, format); }
-  DataType getOutputDataType(int32_t, const DataType* types, int32_t) const noexcept override { return types[0]; }
+  DataType getOutputDataType(int32_t index, const DataType* types, int32_t) const noexcept override {
+    return index == 0 ? types[0] : DataType::kINT32;
+  }
   bool isOutputBroadcastAcrossBatch(int32_t, const bool*, int32_t) const noexcept override { return false; }
   bool canBroadcastInputAcrossBatch(int32_t) const noexcept override { return false; }
   void configurePlugin(const Dims*, int32_t, const Dims* outputs, int32_t, const DataType*, const DataType*,
@@ -107,9 +119,12 @@ class OldExt final : public Old<IPluginV2Ext, OldExt> {
                   cudaStream_t) noexcept override {
     if (workspace == nullptr) return 1;
     add(inputs, outputs, configured);
+    if (kCounts) *static_cast<int32_t*>(outputs[1]) = static_cast<int32_t>(configured);
     return 0;
   }
 };
+using OldExt = Ext<false>;
+using OldCounting = Ext<true>;
 
 class OldIo final : public Old<IPluginV2IOExt, OldIo> {
  public:
@@ -197,9 +212,10 @@ class Creator final : public IPluginCreator {
 const std::vector<IPluginCreatorInterface*>& creatorsV2() {
   static Creator<Oldest> oldest;
   static Creator<OldExt> ext;
+  static Creator<OldCounting> counting;
   static Creator<OldIo> io;
   static Creator<OldDynamic> dynamic;
-  static const std::vector<IPluginCreatorInterface*> kAll{&oldest, &ext, &io, &dynamic};
+  static const std::vector<IPluginCreatorInterface*> kAll{&oldest, &ext, &counting, &io, &dynamic};
   return kAll;
 }
 

@@ -10,16 +10,22 @@
 namespace library {
 namespace {
 
+std::atomic<int> live{0};  // objects
+
 // One object with all capabilities. Fields of any kind are kept and given back.
 template <typename Self, typename Build = IPluginV3OneBuild>
 class Plugin : public IPluginV3, public IPluginV3OneCore, public Build, public IPluginV3OneRuntime {
  public:
   explicit Plugin(const PluginFieldCollection* fields) {
+    ++live;
     for (int32_t i = 0; fields != nullptr && i < fields->nbFields; ++i) keep(fields->fields[i]);
   }
   Plugin(const Plugin& other) : IPluginV3(), IPluginV3OneCore(), Build(), IPluginV3OneRuntime(), tactic(other.tactic) {
+    ++live;
     for (const auto& field : other.kept_) keep({field->name.c_str(), field->bytes.data(), field->type, field->length});
   }
+
+  ~Plugin() noexcept override { --live; }
 
   IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
     if (type == PluginCapabilityType::kCORE) return static_cast<IPluginV3OneCore*>(this);
@@ -400,6 +406,8 @@ class Sharing final : public Plugin<Sharing> {
 };
 
 }  // namespace
+
+int liveObjects() { return live; }
 
 const std::vector<IPluginCreatorInterface*>& creatorsV3() {
   static Creator<Scale> scale;

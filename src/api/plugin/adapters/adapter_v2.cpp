@@ -1,4 +1,5 @@
 // The four classes of the IPluginV2 family, told apart by the top byte of getTensorRTVersion().
+#include <algorithm>
 #include <cstring>
 
 #include "api/common/convert.h"
@@ -130,10 +131,16 @@ class V2ExtAdapter : public V2Adapter {
     return types;
   }
 
-  // One format for all; types are those of the operands, so that each is asked for by itself.
+  // One format for all, and a type of computation: what the floating operands have. Others, such as indices, have the
+  // types that getOutputDataType() gave; the plugin is asked for those only where nothing is floating.
   bool supports(int position, const PluginDescs& operands, int) override {
-    const auto& asked = operands[static_cast<size_t>(position)].desc;
-    return asked.format == operands[0].desc.format && ext().supportsFormat(asked.type, asked.format);
+    const auto isFloating = [](const nv::DynamicPluginTensorDesc& operand) {
+      return operand.desc.type == nv::DataType::kFLOAT || operand.desc.type == nv::DataType::kHALF;
+    };
+    const auto& asked = operands[static_cast<size_t>(position)];
+    if (asked.desc.format != operands[0].desc.format) return false;
+    if (!isFloating(asked) && std::any_of(operands.begin(), operands.end(), isFloating)) return true;
+    return ext().supportsFormat(asked.desc.type, asked.desc.format);
   }
 
   void configure(const PluginDescs& inputs, const PluginDescs& outputs) override {
