@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -49,6 +50,17 @@ size_t threadCount() {
   return count;
 }
 
+// Threads of the process by their names, which new threads take from who makes them.
+std::map<std::string, int> threadNames() {
+  std::map<std::string, int> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    if (std::getline(file, name)) ++names[name];
+  }
+  return names;
+}
+
 // Runs the action in a child and waits for it; a child that hangs is ended and fails the test.
 void inChild(const std::function<void()>& action) {
   std::fflush(nullptr);
@@ -89,10 +101,15 @@ void forkWhenRun() {
     std::puts("skipped: this build of the library uses one thread");
     std::exit(77);
   }
+  auto names = threadNames();
+  const int workers = names["tenon-worker"];
+  require(workers >= 1 && workers <= 3 && threadCount() == static_cast<size_t>(workers) + 1,
+          "no threads but the program's own and up to three workers");
   inChild([&] {
     require(threadCount() == 1, "the child begins with one thread");
     session.run();
     Session(3).run();
+    require(threadNames().contains("tenon-worker"), "the child makes workers of its own");
     std::thread([&] { session.run(); }).join();
     session.context.reset();
     session.engine.reset();
