@@ -150,6 +150,13 @@ class GraphRecording final : public runtime::Recording {
 
 thread_local bool recording = false;  // what `work` of CudaDevice::record() launches
 
+struct RecordingScope {
+  RecordingScope() noexcept { recording = true; }
+  ~RecordingScope() { recording = false; }
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+};
+
 class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
@@ -207,13 +214,12 @@ class CudaDevice final : public runtime::Device,
     const Stream stream;
     if (driver().streamBeginCapture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS) return nullptr;
     bool complete = true;
-    recording = true;
     try {
+      const RecordingScope scope;
       work(argument, stream.get());
     } catch (const Error&) {
       complete = false;  // something that no graph can hold
     }
-    recording = false;
     CUgraph graph = nullptr;
     complete = driver().streamEndCapture(stream.get(), &graph) == CUDA_SUCCESS && complete && graph != nullptr;
     std::unique_ptr<GraphRecording> result(static_cast<GraphRecording*>(reuse.release()));
