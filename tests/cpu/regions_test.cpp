@@ -82,20 +82,23 @@ TEST(Regions, StatesThatChangePlaces) {
         list({{5}, {5}}));
 }
 
-TEST(Regions, ConditionsWithinLoops){// Grows until its sum passes a limit; the branch is chosen anew in each iteration.
-                                     const std::string branch = R"(if{then={2 [{pointwise{expr="mul(x0,1.5)"}[0] 1 "t"
-}] [2]
-}
-otherwise = {2 [{pointwise{expr = "add(x0,x1)"}[0, 1] 1 "e"}][2]}
-})";
+// Grows until its sum passes a limit; the branch is chosen anew in each iteration.
+TEST(Regions, ConditionsWithinLoops) {
+  const std::string branch =
+      R"g(if{then={2 [{pointwise{expr="mul(x0,1.5)"} [0] 1 "t"}] [2]} otherwise={2 [{pointwise{expr="add(x0,x1)"} [0,1] 1 "e"}] [2]}})g";
+  const std::string test =
+      R"g({3 [{reduce{op=sum axes=[0]} [0] 1 "s"},{pointwise{expr="less(x0,x1)"} [3,2] 1 "l"}] [4]})g";
+  const std::string next =
+      R"g({3 [{reduce{op=sum axes=[0]} [0] 1 "s"},{pointwise{expr="greater(x0,30)"} [3] 1 "g"},{)g" + branch +
+      R"g( [4,0,1] 1 "i"}] [5]})g";
   check(fmt::format(R"g(graph "g" {{
   input %x : f32[4]
   const %step : f32[4] = {{1,2,3,4}}
   const %limit : f32[] = {{150}}
-  %y : f32[4] = loop{{states=1 test={{3 [{{reduce{{op=sum axes=[0]}} [0] 1 "s"}},{{pointwise{{expr="less(x0,x1)"}} [3,2] 1 "l"}}] [4]}} next={{3 [{{reduce{{op=sum axes=[0]}} [0] 1 "s"}},{{pointwise{{expr="greater(x0,30)"}} [3] 1 "g"}},{{{} [4,0,1] 1 "i"}}] [5]}}}}(%x, %step, %limit) "loop"
+  %y : f32[4] = loop{{states=1 test={} next={}}}(%x, %step, %limit) "loop"
   output %y
 }})g",
-                    branch),
+                    test, next),
         list({{4}}));
 }
 
