@@ -1,5 +1,4 @@
-// Loops of pooling over lines. They are plain loops over as many results as fill a few vectors, from which the compiler
-// makes vectors for each instruction set.
+// Loops of pooling over lines, in Highway: written once, compiled per instruction set.
 // Highway wants its headers in this order.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -11,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "backends/cpu/kernels/simd/line_pool_simd.h"
 
@@ -18,10 +18,22 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace lines {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+// NaN wins, and stays.
 struct Maximum {
   template <typename T>
-  static HWY_INLINE T of(T a, T b) {
-    return (b > a) | (b != b) ? b : a;
+  static HWY_INLINE T one(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return b > a || b != b ? b : a;
+    return b > a ? b : a;
+  }
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V of(D, V a, V b) {
+    if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+      return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+    } else {
+      return hn::Max(a, b);
+    }
   }
   template <typename T>
   static constexpr T start() {
@@ -31,8 +43,12 @@ struct Maximum {
 };
 struct Sum {
   template <typename T>
-  static HWY_INLINE T of(T a, T b) {
+  static HWY_INLINE T one(T a, T b) {
     return a + b;
+  }
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V of(D, V a, V b) {
+    return hn::Add(a, b);
   }
   template <typename T>
   static constexpr T start() {
@@ -42,9 +58,13 @@ struct Sum {
 
 template <typename Op, typename T>
 void add(const void* vx, void* va, size_t count) {
-  const T* HWY_RESTRICT x = static_cast<const T*>(vx);
-  T* HWY_RESTRICT acc = static_cast<T*>(va);
-  for (size_t i = 0; i < count; ++i) acc[i] = Op::of(acc[i], x[i]);
+  const hn::ScalableTag<T> d;
+  const auto* x = static_cast<const T*>(vx);
+  auto* acc = static_cast<T*>(va);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
+    hn::StoreU(Op::of(d, hn::LoadU(d, acc + i), hn::LoadU(d, x + i)), d, acc + i);
+  for (; i < count; ++i) acc[i] = Op::one(acc[i], x[i]);
 }
 
 template <typename Op, typename T>
@@ -52,34 +72,51 @@ void fill(void* to, size_t count) {
   std::fill_n(static_cast<T*>(to), count, Op::template start<T>());
 }
 
-// Stride 0: the one that is given.
-template <typename Op, typename T, size_t kStride>
-HWY_INLINE void slideBy(const T* HWY_RESTRICT x, size_t window, size_t given, T* HWY_RESTRICT out, size_t count) {
-  constexpr size_t kWide = 256 / sizeof(T);
-  const size_t stride = kStride == 0 ? given : kStride;
-  size_t first = 0;
-  for (; first + kWide <= count; first += kWide) {
-    T wide[kWide];
-    const T* from = x + first * stride;
-    for (size_t k = 0; k < kWide; ++k) wide[k] = from[k * stride];
-    for (size_t t = 1; t < window; ++t) {
-      for (size_t k = 0; k < kWide; ++k) wide[k] = Op::of(wide[k], from[k * stride + t]);
+// Windows that begin side by side.
+template <typename Op, typename T>
+HWY_INLINE size_t slideByOne(const T* x, size_t window, T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    auto joined = hn::LoadU(d, x + i);
+    for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + i + t));
+    hn::StoreU(joined, d, out + i);
+  }
+  return i;
+}
+
+// Windows that begin at every other element; the last load stays within the windows.
+template <typename Op, typename T>
+HWY_INLINE size_t slideByTwo(const T* x, size_t window, T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes < count; i += lanes) {
+    hn::Vec<decltype(d)> even, odd, joined;
+    hn::LoadInterleaved2(d, x + 2 * i, joined, odd);
+    if (window > 1) joined = Op::of(d, joined, odd);
+    for (size_t t = 2; t < window; t += 2) {
+      hn::LoadInterleaved2(d, x + 2 * i + t, even, odd);
+      joined = Op::of(d, joined, even);
+      if (t + 1 < window) joined = Op::of(d, joined, odd);
     }
-    for (size_t k = 0; k < kWide; ++k) out[first + k] = wide[k];
+    hn::StoreU(joined, d, out + i);
   }
-  for (size_t i = first; i < count; ++i) out[i] = x[i * stride];
-  for (size_t t = 1; t < window; ++t) {
-    for (size_t i = first; i < count; ++i) out[i] = Op::of(out[i], x[i * stride + t]);
-  }
+  return i;
 }
 
 template <typename Op, typename T>
 void slide(const void* vx, size_t window, size_t stride, void* vo, size_t count) {
   const T* x = static_cast<const T*>(vx);
   T* out = static_cast<T*>(vo);
-  if (stride == 1) return slideBy<Op, T, 1>(x, window, stride, out, count);
-  if (stride == 2) return slideBy<Op, T, 2>(x, window, stride, out, count);
-  slideBy<Op, T, 0>(x, window, stride, out, count);
+  size_t first = 0;
+  if (stride == 1) first = slideByOne<Op, T>(x, window, out, count);
+  if (stride == 2) first = slideByTwo<Op, T>(x, window, out, count);
+  for (size_t i = first; i < count; ++i) {
+    T joined = x[i * stride];
+    for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t]);
+    out[i] = joined;
+  }
 }
 
 template <typename Op, typename T>
