@@ -86,7 +86,7 @@ TEST(Quantization, ZeroPointsAndBlocks) {
   std::vector<double> expected;
   for (size_t i = 0; i < 8; ++i) {
     const size_t block = i / 4 * 2 + i % 4 / 2;
-    const double q = std::clamp(std::nearbyint(x[i] / scales[block]) + zeros[block], 0.0, 255.0);
+    const double q = std::clamp<double>(std::nearbyint(x[i] / scales[block]) + zeros[block], 0.0, 255.0);
     expected.push_back((q - zeros[block]) * scales[block]);
   }
   expectNear(runModel(maker, {x}).at(0), expected);
@@ -236,7 +236,8 @@ TEST(Packed, MatricesOfFourBits) {
   maker.floats("s", {6}, scales);
   auto& node = maker.node("MatMulNBits", {"a", "b", "s"}, {"y"});
   node.set_domain("com.microsoft");
-  for (const auto& [name, value] : {std::pair("K", 5), {"N", 3}, {"bits", 4}, {"block_size", 4}}) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, int>>{{"K", 5}, {"N", 3}, {"bits", 4}, {"block_size", 4}}) {
     ModelMaker::set(node, name, int64_t{value});
   }
   maker.output("y");
