@@ -125,7 +125,7 @@ ParsedValues importSkipRmsNorm(OnnxNode& node) {
   if (const auto bias = optionalTerm(node, 3)) {
     sum = sum + *bias;
   }
-  return {rmsNorm(sum, node.term(2), node.real("epsilon", 1e-5f)), {}, {}, sum};
+  return {rmsNorm(sum, node.term(2), node.real("epsilon", 1e-12f)), {}, {}, sum};
 }
 
 ParsedValues importRmsNorm(OnnxNode& node) {

@@ -129,15 +129,16 @@ ParsedValues importAttention(OnnxNode& node) {
 
 // input, weights, bias, input_scale, weight_scale, mask_index, input_zero, weight_zero, past
 ParsedValues importQAttention(OnnxNode& node) {
-  const auto zero = [&](size_t index) {
-    return node.hasInput(index) ? std::optional<Term>(node.term(index).dim(0).is(1) || node.rank(index) == 0
-                                                          ? node.term(index).reshape({})
-                                                          : node.term(index))
-                                : std::nullopt;
+  // One value, or one for each column.
+  const auto parameter = [&](size_t index) {
+    const Term value = node.term(index);
+    return value.rank() == 0 || value.dim(0).is(1) ? value.reshape({}) : value;
   };
-  const Term sum = exactProduct(centered(node.term(0), node.hasInput(6) ? zero(6) : std::nullopt),
-                                centered(node.term(1), node.hasInput(7) ? zero(7) : std::nullopt));
-  const Term packed = sum.cast(DataType::kFLOAT) * (node.term(3) * node.term(4)) + node.term(2);
+  const auto zero = [&](size_t index) {
+    return node.hasInput(index) ? std::optional<Term>(parameter(index)) : std::nullopt;
+  };
+  const Term sum = exactProduct(centered(node.term(0), zero(6)), centered(node.term(1), zero(7)));
+  const Term packed = sum.cast(DataType::kFLOAT) * (parameter(3) * parameter(4)) + node.term(2);
   return attend(node, packed, 5, 8, SIZE_MAX);
 }
 

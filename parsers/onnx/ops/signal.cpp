@@ -179,13 +179,30 @@ constexpr Cosines kHann{0.5, 0.5, 0};
 constexpr Cosines kHamming{25.0 / 46.0, 21.0 / 46.0, 0};
 constexpr Cosines kBlackman{0.42, 0.5, 0.08};
 
+// The window of a size that is known only at run time.
+Term windowOf(NetworkWriter& writer, const ParsedExtent& size, bool periodic, const Cosines& cosines) {
+  const Term count(writer, writer.cast(writer.fromExtents({size}, true), DataType::kFLOAT));
+  const Term turns = periodic ? count : (count - 1.0).atLeast(count.number(1));
+  const Term angle = iota(writer, size, DataType::kFLOAT) * (2 * kPi) / turns;
+  const Term once = angle.unary(nvinfer1::UnaryOperation::kCOS) * cosines.second;
+  const Term twice = (angle * 2.0).unary(nvinfer1::UnaryOperation::kCOS) * cosines.third;
+  return cosines.first - once + twice;
+}
+
 template <const Cosines& kCosines>
 ParsedValues importWindow(OnnxNode& node) {
+  const bool periodic = node.integer("periodic", 1) != 0;
+  if (!node.input(0).isConstant()) {
+    const ParsedExtents count = node.writer().elements(node.input(0));
+    if (count.size() != 1) {
+      fail(FaultKind::kInvalidNode, fmt::format("size has {} elements; expected 1", count.size()));
+    }
+    return {windowOf(node.writer(), count[0], periodic, kCosines).cast(outputType(node))};
+  }
   const int64_t size = constantNumber(node, 0, "size");
   if (size < 0 || size > kMovementLimit) {
     fail(FaultKind::kInvalidNode, fmt::format("size = {}; expected 0 to {}", size, kMovementLimit));
   }
-  const bool periodic = node.integer("periodic", 1) != 0;
   const auto turns = static_cast<double>(periodic ? size : std::max<int64_t>(size - 1, 1));
   std::vector<double> numbers;
   for (int64_t i = 0; i < size; ++i) {
@@ -243,9 +260,12 @@ ParsedValues importMelWeights(OnnxNode& node) {
 const OperatorImporter kRows[] = {
     {"DFT", 17, kNewestOpset, importDft, "addMatrixMultiply with a constant matrix; static length"},
     {"STFT", 17, kNewestOpset, importStft, "addGather, addMatrixMultiply with a constant matrix"},
-    {"HannWindow", 17, kNewestOpset, importWindow<kHann>, "addConstant; size constant"},
-    {"HammingWindow", 17, kNewestOpset, importWindow<kHamming>, "addConstant; size constant"},
-    {"BlackmanWindow", 17, kNewestOpset, importWindow<kBlackman>, "addConstant; size constant"},
+    {"HannWindow", 17, kNewestOpset, importWindow<kHann>,
+     "addConstant; size known only at run time: addFill, addUnary"},
+    {"HammingWindow", 17, kNewestOpset, importWindow<kHamming>,
+     "addConstant; size known only at run time: addFill, addUnary"},
+    {"BlackmanWindow", 17, kNewestOpset, importWindow<kBlackman>,
+     "addConstant; size known only at run time: addFill, addUnary"},
     {"MelWeightMatrix", 17, kNewestOpset, importMelWeights, "addConstant; inputs constant"},
 };
 
