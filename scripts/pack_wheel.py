@@ -27,7 +27,6 @@ Version: {version}
 Summary: An open implementation of TensorRT's Python interface: ONNX models on NVIDIA GPUs and on plain CPUs
 License: Apache-2.0
 Requires-Python: >=3.8
-Provides-Extra: numpy
 Requires-Dist: numpy
 
 The module is called `tensorrt`. `python -m tensorrt --check` says on which device it computes.
