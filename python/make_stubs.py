@@ -7,6 +7,7 @@ import pathlib
 import re
 import sys
 
+import documentation
 import make_bindings
 import surface
 
@@ -51,6 +52,10 @@ OPTIONAL_RESULTS = ("build_serialized_network", "build_engine_with_config", "des
 class Stubs:
     def __init__(self):
         self.table = surface.read()
+        classes = self.table.classes.values()
+        members = {f: m.name for e in classes for m in e.members for f in m.functions}
+        names = {make_bindings.plain(e.cpp): e.name for e in classes}
+        self.texts = documentation.Documentation(members, {c: n for c, n in names.items() if c.startswith("I") and c != n})
         self.lost = {e.name for e in self.table.classes.values() if make_bindings.plugin_class(e.name)} | {"FallbackString"}
 
     def kind(self, text, argument=False):
@@ -78,15 +83,31 @@ class Stubs:
             words.append(f"{name}: {kind}" + (" = ..." if optional else ""))
         return words
 
-    def function(self, member, indent="", own=True, overloaded=False):
+    def doc(self, entry, member):
+        """What the headers say of the function behind a member, of the class itself or of one it derives from."""
+        functions = [make_bindings.RENAMED.get(f, f) for f in member.functions]
+        text = ""
+        for owner in [entry.name, *entry.bases] if functions else ():
+            owner = make_bindings.plain(self.table.classes[owner].cpp)
+            if member.kind in ("method", "static"):
+                text = text or self.texts.function(owner, functions[0])
+            else:
+                text = text or self.texts.property(owner, functions[0], functions[1] if len(functions) > 1 else None)
+        return f"{text} Deprecated: {member.deprecated}.".strip() if member.deprecated else text
+
+    @staticmethod
+    def body(text, indent):
+        """The rest of a definition behind its colon."""
+        return f'\n{indent}    """{text}"""\n' if text else " ...\n"
+
+    def function(self, member, indent="", own=True, overloaded=False, text=""):
         result = self.kind(member.type)
         if member.name in OPTIONAL_RESULTS:
             result = f"_t.Optional[{result}]"
         words = (["self"] if own else []) + self.parameters(member)
         mark = f"{indent}@_t.overload\n" if overloaded else ""
         static = f"{indent}@staticmethod\n" if member.kind == "static" else ""
-        body = f'\n{indent}    """Deprecated: {member.deprecated}."""\n' if member.deprecated else " ...\n"
-        return f"{static}{mark}{indent}def {member.name}({', '.join(words)}) -> {result}:{body}"
+        return f"{static}{mark}{indent}def {member.name}({', '.join(words)}) -> {result}:{self.body(text, indent)}"
 
     def members(self, entry):
         names, seen = [m.name for m in entry.members if m.kind in ("method", "static")], set()
@@ -99,13 +120,13 @@ class Stubs:
             elif member.kind == "value":
                 yield f"    {member.name}: _t.ClassVar[{member.type.rsplit('.', 1)[0]}]\n"
             elif member.kind in ("method", "static"):
-                yield self.function(member, "    ", member.kind == "method", names.count(member.name) > 1)
+                yield self.function(member, "    ", member.kind == "method", names.count(member.name) > 1, self.doc(entry, member))
             elif member.kind == "constant":
                 yield f"    {member.name}: _t.ClassVar[{self.kind(member.type)}]\n"
             else:
                 # What kind of activation or pooling a layer computes has the name that its own type has in ILayer.
                 note = "  # type: ignore[override]" if member.name == "type" and "ILayer" in entry.bases else ""
-                yield f"    @property{note}\n    def {member.name}(self) -> {self.kind(member.type)}: ...{note}\n"
+                yield f"    @property{note}\n    def {member.name}(self) -> {self.kind(member.type)}:{f' ...{note}' + chr(10) if note else self.body(self.doc(entry, member), '    ')}"
                 if member.kind == "property":
                     yield f"    @{member.name}.setter\n    def {member.name}(self, value: {self.kind(member.type, True)}) -> None: ...\n"
 

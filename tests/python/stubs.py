@@ -2,6 +2,7 @@
 """The type stubs name what the module has, and nothing else."""
 import ast
 import pathlib
+import re
 import sys
 
 import tensorrt as trt
@@ -34,10 +35,14 @@ def main():
                 members += 1
                 if not hasattr(getattr(trt, node.name), name):
                     wrong.append(f"{node.name}.{name} is no name of the module")
+    texts = [text for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for text in [ast.get_docstring(node)] if text]
+    wrong += [f"a text speaks C++: {text}" for text in texts if re.search(r"\bnullptr\b|\bk[A-Z][A-Z0-9]+\b|nvinfer1::", text)]
+    if len(texts) < 400:
+        wrong.append(f"{len(texts)} functions and properties have a text; expected 400 or more")
     if not (FOLDER / "py.typed").exists():
         wrong.append("py.typed is missing, without which no checker reads the stubs")
     print("\n".join(wrong))
-    print(f"{len(stubs)} names and {members} members, {len(wrong)} wrong")
+    print(f"{len(stubs)} names and {members} members, {len(texts)} texts, {len(wrong)} wrong")
     return 1 if wrong or members < 800 else 0
 
 

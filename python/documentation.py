@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the public headers say of classes and functions, in the words of Python: the docstrings of the module."""
+import pathlib
+import re
+
+INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
+HEADERS = ("NvInferRuntimeBase.h", "NvInferRuntimeCommon.h", "NvInferRuntime.h", "NvInfer.h", "NvOnnxParser.h")
+WORDS = {"nullptr": "None", "true": "True", "false": "False", "DimsExprs": "DimsExprs"}
+
+
+class Documentation:
+    """Texts by C++ class and function; `members` maps names of C++ functions to Python's, to speak of those."""
+
+    def __init__(self, members, classes):
+        self.members, self.classes = members, classes
+        self.of_class, self.of_function = {}, {}
+        for name in HEADERS:
+            self.read((INCLUDE / name).read_text())
+
+    def read(self, text):
+        owner, comment = None, []
+        for line in text.splitlines():
+            words = line.strip()
+            if words.startswith("//!"):
+                comment.append(words[3:].strip())
+                continue
+            found = re.match(r"(?:class|struct)\s+(\w+)[^;]*\{", line)
+            function = re.match(r"\s{2}(?:TRT_DEPRECATED )?(?:virtual )?[\w:<>,&* ]+?[&* ](\w+)\(", line)
+            if found:
+                owner = found.group(1)
+                self.of_class.setdefault(owner, self.plain(comment))
+            elif function and comment and owner:
+                text = self.plain(comment)
+                if not text.startswith("The same"):
+                    self.of_function.setdefault((owner, function.group(1)), text)
+            comment = []
+
+    @staticmethod
+    def plain(comment):
+        return " ".join(line for line in comment if not line.startswith("\\")).strip()
+
+    def translated(self, text):
+        """kNAME -> NAME, getName() -> name, IBuilder -> Builder, nullptr -> None."""
+        def call(found):
+            owner, name = found.group(1) or "", found.group(2)
+            member = self.members.get(name)
+            if not member:
+                return found.group(0)
+            owner = owner.removesuffix("::")
+            return (f"{self.classes.get(owner, owner)}." if owner else "") + member
+        text = re.sub(r"(\w+::)?(\w+)\(\)", call, text)
+        text = re.sub(r"\b(\w+)::k([A-Z]\w*)", r"\1.\2", text)
+        text = re.sub(r"\bk([A-Z][A-Z0-9_]+)\b", r"\1", text)
+        text = re.sub(r"\b[A-Za-z_]\w*\b", lambda m: self.classes.get(m.group(0), WORDS.get(m.group(0), m.group(0))), text)
+        return text
+
+    def function(self, owner, name):
+        return self.translated(self.of_function.get((owner, name), ""))
+
+    def property(self, owner, getter, setter):
+        """What the getter says; where that is only what was set, what the setter says of it."""
+        text = self.of_function.get((owner, getter), "")
+        if setter and (not text or text.startswith("The value given to")):
+            text = self.of_function.get((owner, setter), "")
+            found = re.match(r"Sets (the |how |where |which |whether |what |a )?", text)
+            if found:
+                rest = text[5:]
+                text = rest[:1].upper() + rest[1:]
+        return self.translated(text)
