@@ -13,7 +13,7 @@ table = importlib.util.module_from_spec(_SPEC)
 sys.modules["surface_table"] = table
 _SPEC.loader.exec_module(table)
 
-PLUGINS = "plugins written in Python: the library refuses plugins so far"
+PLUGINS = "plugins written in Python, for which the module has no classes yet"
 # Classes that are not there.
 MISSING_CLASSES = {name: PLUGINS for name in (
     "PluginFieldCollection", "PluginFieldCollection_", "PluginField", "PluginTensorDesc", "DynamicPluginTensorDesc",
