@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins in engines of the CUDA backend, on a GPU that the host emulates: its memory is the host's, so that plugins
-// which compute on the host work there too. Executions repeat with other data, as recorded graphs would not run a
-// plugin's code again.
+// which compute on the host work there too. On a GPU such plugins cannot run; the emulator records no graphs.
 #include <NvInfer.h>
 #include <NvInferRuntimePlugin.h>
 
