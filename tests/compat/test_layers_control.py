@@ -6,7 +6,7 @@ import re
 import numpy as np
 import tensorrt_bindings as trt
 
-from support import close, constant, random, run, unsupported
+from support import close, constant, random, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -33,7 +33,6 @@ def test_every_layer_type_has_a_test():
         assert where in tests or not where.startswith("test_") or (HERE / where).exists(), f"no test of {name}"
 
 
-@unsupported("loops")
 def test_loop():
     x = random(3, 4)
 
@@ -59,7 +58,6 @@ def test_loop():
     close(run(build, {"x": x}), [sums[2], sums])
 
 
-@unsupported("loops")
 def test_loop_while():
     def build(network, limit):
         loop = network.add_loop()
@@ -74,7 +72,6 @@ def test_loop_while():
     close(run(build, {"limit": np.array(10, np.float32)}), [np.array(16, np.float32)])
 
 
-@unsupported("conditionals")
 def test_conditional():
     def build(network, choice, t):
         conditional = network.add_if_conditional()

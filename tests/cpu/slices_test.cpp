@@ -113,7 +113,7 @@ TEST(Slices, Convolutions) {
   Random random(3);
   int count = 0;
   for (int i = 0; i < 25; ++i) count += runEach(windowGraph(random, false, true));
-  EXPECT_GE(count, 30);
+  EXPECT_GE(count, 20);  // fewer layouts without AVX2
 }
 
 TEST(Slices, ConvolutionsOfComputedWeights) {

@@ -58,11 +58,11 @@ inline void expectNear(const Reals& got, const std::vector<double>& expected, do
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << "at " << i;
 }
 
-// What the parser says to a model that it refuses.
+// What the parser and the network say to a model that the parser refuses.
 inline std::string refusal(const ModelMaker& maker) {
   NetworkBench bench;
   EXPECT_FALSE(bench.parse(maker));
-  return bench.errors();
+  return bench.errors() + bench.logger.text;
 }
 
 }  // namespace tenon::parsers::onnx

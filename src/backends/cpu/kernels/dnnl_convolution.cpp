@@ -230,7 +230,13 @@ void ConvolutionInstance<Op>::show(const WindowProblem& problem, std::span<const
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
   const bool fastOnly = kernel_.demand.trial && isOwnBlock(problem.y.layout);
   bool isRefused = false;
+  // oneDNN 2.6 computes convolutions of channels-last images by products as well, and then reads the pixels of another
+  // operand in the wrong order.
+  const bool readsPixels = inside && problem.y.layout == Layout::kChannelsLast &&
+                           std::any_of(extras.begin(), extras.end(),
+                                       [](const auto& extra) { return extra.dims.count(2, extra.dims.rank) > 1; });
   const auto look = [&](const Primitive& primitive) {
+    if (readsPixels && speedOf(primitive.impl_info_str()) == Speed::kProduct) return false;
     isRefused = fastOnly && speedOf(primitive.impl_info_str()) == Speed::kPlain;
     return !isRefused && see(primitive);
   };

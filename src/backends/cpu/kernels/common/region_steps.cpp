@@ -45,9 +45,9 @@ RegionSteps::RegionSteps(const ops::Region& region, const std::vector<ops::Regio
       throw Unsupported("cpu.regions: layer '{}' is no view", nodes[i].name);
     if (!step.isView && kernels[i].name != ops::RegionKernel::kReference) {
       step.kernel = loadOne(nodes[i], kernels[i], own, log);
-      for (auto& form : runtime::packedForms(*step.kernel, own, Layout::kLinear)) {
-        for (auto& input : form.inputs) input = static_cast<size_t>(nodes[i].inputs[input]);
-        packed_.push_back({i, std::move(form), {}});
+      for (const auto& form : runtime::packedForms(*step.kernel, own, Layout::kLinear)) {
+        packed_.push_back({i, form, form, {}});
+        for (auto& input : packed_.back().form.inputs) input = static_cast<size_t>(nodes[i].inputs[input]);
       }
     }
     steps_.push_back(std::move(step));
@@ -60,13 +60,7 @@ RegionSteps::RegionSteps(const ops::Region& region, const std::vector<ops::Regio
 }
 
 void RegionSteps::pack(const Packed& packed, std::span<const void* const> sources, void* to) const {
-  const auto& step = steps_[packed.step];
-  runtime::PackedForm own = packed.form;  // with the kernel's inputs
-  for (auto& input : own.inputs) {
-    const auto& inputs = step.node->inputs;
-    input = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), static_cast<int32_t>(input)) - inputs.begin());
-  }
-  dynamic_cast<const runtime::Packer&>(*step.kernel).pack(own, sources, to);
+  dynamic_cast<const runtime::Packer&>(*steps_[packed.step].kernel).pack(packed.own, sources, to);
 }
 
 void RegionSteps::packHere(Packed& packed) {
@@ -77,14 +71,17 @@ void RegionSteps::packHere(Packed& packed) {
 }
 
 bool RegionSteps::readsRowMajor(size_t input) const {
+  const auto isPacked = [&](size_t step, size_t position) {
+    return std::any_of(packed_.begin(), packed_.end(), [&](const Packed& packed) {
+      const auto& of = packed.own.inputs;
+      return packed.step == step && std::find(of.begin(), of.end(), position) != of.end();
+    });
+  };
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto& inputs = steps_[i].node->inputs;
-    if (std::find(inputs.begin(), inputs.end(), static_cast<int32_t>(input)) == inputs.end()) continue;
-    const bool isPacked = std::any_of(packed_.begin(), packed_.end(), [&](const Packed& packed) {
-      const auto& of = packed.form.inputs;
-      return packed.step == i && std::find(of.begin(), of.end(), input) != of.end();
-    });
-    if (!isPacked) return true;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (inputs[k] == static_cast<int32_t>(input) && !isPacked(i, k)) return true;
+    }
   }
   const auto& outputs = region_->outputs;
   return std::find(outputs.begin(), outputs.end(), static_cast<int32_t>(input)) != outputs.end();
@@ -98,11 +95,8 @@ RegionRun::RegionRun(const RegionSteps& steps) : steps_(steps) {
     for (const auto input : step.node->inputs) own.inputs.push_back(static_cast<size_t>(input));
     for (const auto& packed : steps.packed()) {
       if (packed.step != i || packed.held.empty()) continue;
-      for (size_t k = 0; k < own.inputs.size(); ++k) {
-        const auto& of = packed.form.inputs;
-        if (std::find(of.begin(), of.end(), own.inputs[k]) == of.end()) continue;
-        own.held.emplace_back(k, own.inputs[k] == of[0] ? aligned(packed.held.data()) : nullptr);
-      }
+      for (const size_t k : packed.own.inputs)
+        own.held.emplace_back(k, k == packed.own.inputs[0] ? aligned(packed.held.data()) : nullptr);
     }
     own_.push_back(std::move(own));
   }

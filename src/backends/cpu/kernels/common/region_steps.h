@@ -28,7 +28,8 @@ class RegionSteps {
   // A constant that a kernel reads packed.
   struct Packed {
     size_t step;
-    runtime::PackedForm form;     // its inputs: of the region
+    runtime::PackedForm own;      // its inputs: of the kernel
+    runtime::PackedForm form;     // the same with inputs of the region
     std::vector<std::byte> held;  // the packed bytes, where they are kept here
   };
   const std::vector<Packed>& packed() const { return packed_; }
