@@ -49,7 +49,7 @@ passes::Options passOptions(const BuildOptions& options, const runtime::Device& 
 
 // Half precision where the device has it; the casts then join their neighbours.
 graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, const runtime::Device& device,
-                    const std::map<std::string, plan::InputRange>& profile) {
+                    const SymbolValues& opt) {
   auto precision = options.precision;
   precision.keepRecipes = options.refittable;
   precision.log = options.log;
@@ -64,9 +64,9 @@ graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, cons
     options.log->verbose("{} stays in f32: the device has no tactic for {}", node.name, name(*precision.half));
     return false;
   };
-  auto lowered = lowerPrecision(graph, precision, bindProfile(graph, profile).opt, supported);
+  auto lowered = lowerPrecision(graph, precision, opt, supported);
   graph::verify(lowered);
-  passes::run(lowered, passOptions(options, device, bindProfile(graph, profile).opt));
+  passes::run(lowered, passOptions(options, device, opt));
   return lowered;
 }
 
@@ -220,12 +220,9 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   auto& device = findDevice(options.device);
   auto profiles = options.profiles;
   if (profiles.empty()) profiles.emplace_back();
-  const auto bindAll = [&] {
-    std::vector<ProfileSymbols> bound;
-    for (const auto& profile : profiles) bound.push_back(bindProfile(graph, profile));
-    return bound;
-  };
-  checkExtents(graph, bindAll());  // refused before any work
+  std::vector<ProfileSymbols> bound;  // passes change neither inputs nor what computes shapes
+  for (const auto& profile : profiles) bound.push_back(bindProfile(graph, profile));
+  checkExtents(graph, bound);  // refused before any work
   passes::reportUnknownNames(log);
 
   const MemoryMonitor memory(options.monitorMemory, log);
@@ -234,9 +231,9 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   {
     const Phase phase(options.progress, "Graph optimization", &whole, 1);
     const auto running = stages.run("graph optimization");
-    passes::run(graph, passOptions(options, device, bindProfile(graph, profiles[0]).opt));
-    if (options.precision.half) graph = inHalf(graph, options, device, profiles[0]);
-    checkMemory(graph, bindAll(), device);
+    passes::run(graph, passOptions(options, device, bound[0].opt));
+    if (options.precision.half) graph = inHalf(graph, options, device, bound[0].opt);
+    checkMemory(graph, bound, device);
     phase.step(0);
   }
   memory.report("graph optimization");
@@ -264,14 +261,14 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     const Phase phase(options.progress, "Joining nodes", &whole, 1);
     source.watch(&phase);
     const auto running = stages.run("measured fusion in total");
-    joinNodes(graph, bindProfile(graph, profiles[0]).opt, device, source, options);
+    joinNodes(graph, bound[0].opt, device, source, options);
     source.watch(nullptr);
     phase.step(0);
   }
   memory.report("joining nodes");
   whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {
-    const auto symbols = bindProfile(graph, profiles[p]);
+    const auto& symbols = bound[p];
     const auto chosen = choose(graph, plan, p, symbols, {source, cache, device, stages, whole, options});
     reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);

@@ -255,6 +255,30 @@ TEST(Packed, MatricesOfFourBits) {
   expectNear(runModel(maker, {a}).at(0), expected);
 }
 
+TEST(LayerNormalization, GivesMeanAndInverseDeviation) {
+  ModelMaker maker(17);
+  maker.input("x", {2, 3, 4});
+  maker.floats("scale", {3, 4}, Reals(12, 1.0f));
+  ModelMaker::set(maker.node("LayerNormalization", {"x", "scale"}, {"y", "mean", "inverse"}), "axis", int64_t{1});
+  maker.output("y");
+  maker.output("mean");
+  maker.output("inverse");
+  const Reals x = randomReals(24, 9);
+  const auto outputs = runModel(maker, {x});
+  std::vector<double> y, means, inverses;
+  for (size_t row = 0; row < 2; ++row) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < 12; ++i) mean += x[row * 12 + i] / 12.0;
+    for (size_t i = 0; i < 12; ++i) square += (x[row * 12 + i] - mean) * (x[row * 12 + i] - mean) / 12.0;
+    means.push_back(mean);
+    inverses.push_back(1 / std::sqrt(square + 1e-5));
+    for (size_t i = 0; i < 12; ++i) y.push_back((x[row * 12 + i] - mean) * inverses.back());
+  }
+  expectNear(outputs.at(0), y);
+  expectNear(outputs.at(1), means);
+  expectNear(outputs.at(2), inverses);
+}
+
 // A body of one node, added to what is carried: x * 1 + x * 1 + ... by the trip count.
 TEST(Control, LoopsWithAConstantCountAreRepeated) {
   ModelMaker maker(17);

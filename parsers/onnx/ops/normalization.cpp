@@ -115,17 +115,32 @@ ParsedValues importInstanceNormalization(OnnxNode& node) {
 
 ParsedValues importLayerNormalization(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  if (node.usesOutput(1) || node.usesOutput(2)) {
-    fail(FaultKind::kUnsupportedNode,
-         "the outputs Mean and InvStdDev have no counterpart in the API; remove their uses");
-  }
   const int64_t rank = node.rank(0);
   const int32_t axis = node.axis(-1, rank);
   const ParsedValue scale = writer.alignRank(node.input(1), rank);
   const ParsedValue bias =
       node.hasInput(2) ? writer.alignRank(node.input(2), rank)
                        : writer.unary(writer.binary(scale, scale, ElementWiseOperation::kSUB), UnaryOperation::kABS);
-  return {normalize(node, scale, bias, axesFrom(axis, rank), node.real("epsilon", 1e-5f), 1)};
+  const float epsilon = node.real("epsilon", 1e-5f);
+  ParsedValues results{normalize(node, scale, bias, axesFrom(axis, rank), epsilon, 1), {}, {}};
+  if (node.usesOutput(1) || node.usesOutput(2)) {  // in FLOAT, unless stash_type says otherwise
+    const auto type = toDataType(static_cast<int32_t>(node.integer("stash_type", 1)));
+    if (!type || !isFloating(*type)) {
+      fail(FaultKind::kUnsupportedAttribute,
+           fmt::format("stash_type = {}; expected 1, 10 or 16", node.integer("stash_type", 1)));
+    }
+    std::vector<int64_t> axes;
+    for (int64_t i = axis; i < rank; ++i) {
+      axes.push_back(i);
+    }
+    const Term x = node.term(0).cast(*type);
+    const Term mean = x.reduce(ReduceOperation::kAVG, axes, true);
+    const Term centered = x - mean;
+    const Term variance = (centered * centered).reduce(ReduceOperation::kAVG, axes, true);
+    results[1] = mean;
+    results[2] = mean.number(1) / sqrtOf(variance + static_cast<double>(epsilon));
+  }
+  return results;
 }
 
 // Opset 18: scale and bias for each group; from 21: for each channel, applied after the normalization.
@@ -218,7 +233,8 @@ const OperatorImporter kRows[] = {
     {"BatchNormalization", 1, kNewestOpset, importBatchNormalization,
      "addScaleNd kCHANNEL; rank below 4 or parameters computed at run time: addElementWise"},
     {"InstanceNormalization", 1, kNewestOpset, importInstanceNormalization, "addNormalization"},
-    {"LayerNormalization", 17, kNewestOpset, importLayerNormalization, "addNormalization; first output only"},
+    {"LayerNormalization", 17, kNewestOpset, importLayerNormalization,
+     "addNormalization; Mean and InvStdDev by addReduce"},
     {"GroupNormalization", 18, kNewestOpset, importGroupNormalization,
      "addNormalization; from opset 21 addElementWise for the channels' scale and bias"},
     {"RMSNormalization", 23, kNewestOpset, importRmsNormalization, "addReduce, addUnary, addElementWise"},
