@@ -11,6 +11,8 @@ class PoolingTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pooling>();
     if (op == nullptr) return compile::no("it computes pooling");
+    if (problem.inputs[0].dims.count() == 0 && problem.outputs[0].dims.count() != 0)
+      return compile::no("oneDNN does not write the output of pooling over an empty input");
     if (op->type == ops::PoolingType::kMaxAverageBlend)
       return compile::no("blended maximum and average pooling is not supported");
     if (op->type == ops::PoolingType::kAverage && !op->exclusive && op->ceilMode) {
