@@ -118,6 +118,23 @@ TEST(Regions, BothBranchesOfAConditional) {
   }
 }
 
+TEST(Regions, ConvolutionsOfManyChannels) {
+  for (const int holds : {0, 1}) {
+    std::vector<HostTensor> inputs = list({{1, 24, 9, 7}});
+    inputs.emplace_back(DataType::kBool, Dims{});
+    inputs.back().view().storeInt(0, holds);
+    check(R"g(graph "g" {
+  input %x : f32[1,24,9,7]
+  input %c : bool[]
+  const %w : f32[24,24,3,3] = random(3)
+  const %b : f32[24] = random(4)
+  %y : f32[1,24,9,7] = if{then={3 [{convolution{prePadding=[1,1] postPadding=[1,1] hasBias=true epilogue="relu(x0)"} [0,1,2] 1 "c"}] [3]} otherwise={3 [{convolution{prePadding=[1,1] postPadding=[1,1] groups=1} [0,1] 1 "d"},{pointwise{expr="add(x0,x1)"} [3,0] 1 "r"}] [4]}}(%c, %x, %w, %b) "choice"
+  output %y
+})g",
+          inputs);
+  }
+}
+
 TEST(Regions, OpenExtents) {
   RecordingLog log;
   compile::BuildOptions options;

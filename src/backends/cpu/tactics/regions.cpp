@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "backends/cpu/tactics/common/simple_tactic.h"
+#include "ops/op/convolution.h"
+#include "ops/op/deconvolution.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 #include "ops/region_kernels.h"
@@ -18,6 +20,10 @@ bool isView(const ops::Operator& op) {
   return std::any_of(facts.aliases.begin(), facts.aliases.end(), [](const auto& alias) { return alias.view; });
 }
 
+bool isWindow(const ops::Operator& op) {
+  return op.as<ops::Convolution>() != nullptr || op.as<ops::Deconvolution>() != nullptr;
+}
+
 bool isRowMajor(const compile::Candidate& candidate) {
   const auto linear = [](Layout layout) { return layout == Layout::kLinear; };
   return std::all_of(candidate.inputs.begin(), candidate.inputs.end(), linear) &&
@@ -31,7 +37,11 @@ ops::RegionKernel chooseKernel(const Problem& problem) {
   int least = compile::kLastResortRank;
   for (const auto* tactic : compile::tacticsOf("cpu", "cpu")) {
     if (!tactic->supports(problem)) continue;
-    for (auto& candidate : tactic->candidates(problem)) {
+    auto candidates = tactic->candidates(problem);
+    // oneDNN's convolutions take row-major images, but are not offered so where others are faster.
+    if (isWindow(problem.op) && tactic->name().starts_with("cpu.dnnl_"))
+      candidates.push_back(compile::rowMajor(tactic->name(), problem));
+    for (auto& candidate : candidates) {
       const int rank = tactic->rank(problem, candidate);
       if (!isRowMajor(candidate) || rank >= least) continue;
       best = tactic;
