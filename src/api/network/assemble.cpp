@@ -148,11 +148,18 @@ void Assembly::lowerLayers(Scope& scope, const std::unordered_set<const LayerBas
   }
 }
 
-// Marks reach nothing that runs more than once, or perhaps not at all.
-void Assembly::checkMarks() const {
+// What cannot stand within a loop or conditional: marks, which would show what runs more than once or perhaps not at
+// all, and plugins.
+void Assembly::checkWithin() const {
   for (const LayerBase* layer : order_) {
     const Construct* inside = membership_.innermost(*layer);
     if (inside == nullptr) continue;
+    const bool isPlugin =
+        layer->getType() == nv::LayerType::kPLUGIN_V2 || layer->getType() == nv::LayerType::kPLUGIN_V3;
+    if (isPlugin) {
+      throw Unsupported("plugin layer '{}' is within '{}'; plugins run outside of loops and conditionals only",
+                        layer->name(), inside->name());
+    }
     for (const auto& tensor : layer->outputs()) {
       checkUser(!network_.isOutput(*tensor),
                 "network output '{}' is computed within '{}'; mark an output of that instead (ILoop::addLoopOutput, "
@@ -167,7 +174,7 @@ void Assembly::checkMarks() const {
 
 graph::Graph Assembly::run() {
   checkNames(network_);
-  checkMarks();
+  checkWithin();
   Scope scope{graph::Graph(network_.name()), nullptr, nullptr, {}, {}};
   addInputs(scope);
   lowerLayers(scope);

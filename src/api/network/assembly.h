@@ -45,7 +45,7 @@ class Assembly {
   std::vector<std::string> originsOf(const Construct& construct) const;
   // The layer's results under the names, marks and types that the user gave.
   void place(Scope& scope, const LayerBase& layer, const std::vector<graph::ValueId>& results);
-  void checkMarks() const;
+  void checkWithin() const;
 
   const Network& network_;
   const FixedSymbols& fixed_;

@@ -88,9 +88,7 @@ class Conditional final : public nv::IIfConditional, public nv::apiv::VIfConditi
  private:
   template <typename T, typename Configure>
   T* add(const char* call, nv::ITensor& tensor, Configure&& configure) noexcept {
-    return network_.addBoundary<T>(
-        call, *this, tensor,
-        [&](std::string name) { return std::make_unique<T>(network_, std::move(name), *this, *this); }, configure);
+    return network_.addBoundary<T>(call, *this, tensor, configure);
   }
 };
 

@@ -169,9 +169,7 @@ class Loop final : public nv::ILoop, public nv::apiv::VLoop, public Construct {
  private:
   template <typename T, typename Configure>
   T* add(const char* call, nv::ITensor& tensor, Configure&& configure) noexcept {
-    return network_.addBoundary<T>(
-        call, *this, tensor,
-        [&](std::string name) { return std::make_unique<T>(network_, std::move(name), *this, *this); }, configure);
+    return network_.addBoundary<T>(call, *this, tensor, configure);
   }
 };
 

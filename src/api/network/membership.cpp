@@ -37,6 +37,13 @@ Membership::Membership(std::span<const LayerBase* const> layers) : layers_(layer
                 constructs_[a]->name(), constructs_[b]->name());
     }
   }
+  // Nested constructs are smaller than those around them.
+  for (const Construct* construct : constructs_) {
+    for (const LayerBase* layer : inside_[construct]) {
+      const auto [place, isNew] = innermost_.try_emplace(layer, construct);
+      if (!isNew && inside_[construct].size() < inside_[place->second].size()) place->second = construct;
+    }
+  }
 }
 
 // Forward from what is inside; with the outputs of another construct come all of its layers.
@@ -74,19 +81,6 @@ void Membership::grow(const Construct& construct, Layers& inside) const {
 bool Membership::contains(const Construct& construct, const LayerBase& layer) const {
   const auto found = inside_.find(&construct);
   return found != inside_.end() && found->second.count(&layer) != 0;
-}
-
-const Construct* Membership::innermost(const LayerBase& layer) const {
-  const Construct* result = nullptr;
-  size_t least = SIZE_MAX;
-  for (const Construct* construct : constructs_) {
-    const auto& inside = inside_.at(construct);
-    if (inside.size() < least && inside.count(&layer) != 0) {
-      result = construct;
-      least = inside.size();
-    }
-  }
-  return result;
 }
 
 }  // namespace tenon::api

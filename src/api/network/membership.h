@@ -20,7 +20,10 @@ class Membership {
   bool contains(const Construct& construct, const LayerBase& layer) const;
   // The construct that the layer runs in directly; null for the network itself. Boundary layers: sources are within
   // their construct, its outputs and limits are where the construct is.
-  const Construct* innermost(const LayerBase& layer) const;
+  const Construct* innermost(const LayerBase& layer) const {
+    const auto found = innermost_.find(&layer);
+    return found == innermost_.end() ? nullptr : found->second;
+  }
 
  private:
   using Layers = std::unordered_set<const LayerBase*>;
@@ -28,6 +31,7 @@ class Membership {
   Layers layers_;
   std::unordered_map<const Construct*, Layers> inside_;
   std::vector<const Construct*> constructs_;
+  std::unordered_map<const LayerBase*, const Construct*> innermost_;  // of layers within one
 };
 
 }  // namespace tenon::api

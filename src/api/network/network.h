@@ -171,11 +171,9 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   void invalidate(LayerBase& layer);
   void infer(LayerBase& layer);
 
-  // A boundary layer of a loop or conditional; `make` takes its name, `configure` may throw: the network is then as
-  // before.
-  template <typename T, typename Make, typename Configure>
-  T* addBoundary(const char* call, Construct& construct, nv::ITensor& tensor, Make&& make,
-                 Configure&& configure) noexcept;
+  // A boundary layer of a loop or conditional; `configure` may throw: the network is then as before.
+  template <typename T, typename Owner, typename Configure>
+  T* addBoundary(const char* call, Owner& owner, nv::ITensor& tensor, Configure&& configure) noexcept;
 
   // The whole network as a graph: what the outputs need, in topological order; tensors keep their names. Symbols of
   // `fixed` enter as their values. Throws UserError for networks without outputs, with cycles, or with layers whose

@@ -23,12 +23,12 @@ I* Network::add(const char* call, nv::LayerType type, std::initializer_list<nv::
   });
 }
 
-template <typename T, typename Make, typename Configure>
-T* Network::addBoundary(const char* call, Construct& construct, nv::ITensor& tensor, Make&& make,
-                        Configure&& configure) noexcept {
+template <typename T, typename Owner, typename Configure>
+T* Network::addBoundary(const char* call, Owner& owner, nv::ITensor& tensor, Configure&& configure) noexcept {
   return guarded(reporter_, call, static_cast<T*>(nullptr), [&] {
+    Construct& construct = owner;
     Tensor* const inputs[] = {&own(tensor)};
-    LayerBase& added = attach(make(nextLayerName(T::kType)), inputs);
+    LayerBase& added = attach(std::make_unique<T>(*this, nextLayerName(T::kType), construct, owner), inputs);
     auto& layer = static_cast<T&>(added);
     try {
       construct.add(added);
