@@ -123,6 +123,16 @@ bool divideTerm(const Term& term, const Term& divisor, Term& quotient) {
   return true;
 }
 
+// Terms of a quotient of sums, and coefficients of what is divided: their products cannot saturate.
+constexpr size_t kMostQuotient = 32;
+
+bool hasSmallTerms(const std::vector<Term>& terms) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  return !terms.empty() && std::all_of(terms.begin(), terms.end(), [](const Term& term) {
+    return term.coefficient <= kMost && term.coefficient >= -kMost;
+  });
+}
+
 constexpr std::array<std::string_view, 7> kFunctionNames{"", "floordiv", "ceildiv", "min", "max", "equal", "less"};
 
 Interval multiply(Interval a, Interval b) {
@@ -240,19 +250,28 @@ Extent operator*(const Extent& a, const Extent& b) {
   return Extent::fromTerms(std::move(terms));
 }
 
-// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division. A divisor of one term has a positive
-// coefficient, and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c).
+// floor((c*a + r) / c) = a + floor(r / c): whole terms leave the division. A divisor's first term has a positive
+// coefficient, and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c). A sum
+// divides what is its product with another, which long division finds: the first term is that of the highest degree.
 Extent floorDiv(const Extent& a, const Extent& b) {
   checkUser(!b.isConstant(0), "division of extent {} by 0: the divisor must not be zero", a.text());
   if (b.isConstant(1)) return a;
   if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
   if (a.isConstant(0)) return 0;
   const auto divisor = b.terms();
-  if (divisor.size() == 1 && divisor[0].coefficient < 0 &&
-      divisor[0].coefficient > std::numeric_limits<int64_t>::min()) {
+  if (divisor[0].coefficient < 0 && divisor[0].coefficient > std::numeric_limits<int64_t>::min())
     return floorDiv(Extent(0) - a, Extent(0) - b);
+  if (divisor.size() != 1) {
+    Extent rest = a;
+    std::vector<Term> quotient;
+    Term next;
+    while (hasSmallTerms(divisor) && hasSmallTerms(rest.terms()) && quotient.size() < kMostQuotient &&
+           divideTerm(rest.terms().front(), divisor[0], next)) {
+      quotient.push_back(next);
+      rest = rest - Extent::fromTerms({next}) * b;
+    }
+    return rest.isConstant(0) ? Extent::fromTerms(std::move(quotient)) : Extent::function(Function::kFloorDiv, a, b);
   }
-  if (divisor.size() != 1) return a == b ? Extent(1) : Extent::function(Function::kFloorDiv, a, b);
   std::vector<Term> whole;
   std::vector<Term> rest;
   for (const auto& term : a.terms()) {

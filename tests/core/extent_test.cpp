@@ -160,6 +160,11 @@ TEST(Extent, KnownForms) {
   EXPECT_EQ(ceilDiv(kN, 2), floorDiv(kN + 1, 2));
   EXPECT_EQ(floorDiv(kN * kM * 6, kN * 3), kM * 2);
   EXPECT_EQ(ceilDiv(kN * kM, kM), kN);
+  EXPECT_EQ(floorDiv((kN + 1) * (kM + 1) * 16, (kN + 1) * (kM + 1)), Extent(16));
+  EXPECT_EQ(floorDiv((kN + 2) * (kN - kM), kN + 2), kN - kM);
+  EXPECT_EQ(floorDiv((Extent(1) - kN) * (kM + 3), Extent(1) - kN), kM + 3);
+  EXPECT_EQ(ceilDiv((kN + kM) * (kN + kM) * 3, kN + kM), (kN + kM) * 3);
+  EXPECT_EQ(floorDiv(kN * 2 + 1, kN + 1).text(), "floordiv(2*N+1,N+1)");
   EXPECT_EQ(max(kN, kN + 2), kN + 2);
   EXPECT_EQ(min(kN, kN + 2), kN);
   EXPECT_EQ(max(kN, min(kN, 1)), kN);

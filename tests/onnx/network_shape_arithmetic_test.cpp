@@ -92,6 +92,30 @@ const Chain kChains[] = {
        m.node("Mod", {"a", "three"}, {"rows"});
      },
      [](int64_t n) { return ((n - 10) % 3 + 3) % 3; }},
+    {"product of a one-hot row of two dimensions",
+     [](ModelMaker& m) {
+       m.ints("one", {1}, {1});
+       m.ints("place", {1}, {2});
+       m.ints("depth", {}, {4});
+       ModelMaker::set(m.node("Concat", {"one", "n"}, {"values"}), "axis", 0);
+       m.node("OneHot", {"place", "depth", "values"}, {"row"});
+       ModelMaker::set(m.node("ReduceProd", {"row"}, {"product"}), "keepdims", 0);
+       m.ints("list", {1}, {1});
+       m.node("Reshape", {"product", "list"}, {"rows"});
+     },
+     [](int64_t n) { return n; }},
+    {"greatest of three lengths",
+     [](ModelMaker& m) {
+       m.ints("five", {1}, {5});
+       m.ints("one", {1}, {1});
+       m.node("Mul", {"n", "n"}, {"square"});
+       m.node("Sub", {"square", "five"}, {"a"});
+       ModelMaker::set(m.node("Concat", {"five", "n", "a"}, {"all"}), "axis", 0);
+       m.node("TopK", {"all", "one"}, {"rows", "places"});
+     },
+     [](int64_t n) {
+       return std::max<int64_t>({5, n, n * n - 5});
+     }},
 };
 
 std::string modelOf(const Chain& chain) {

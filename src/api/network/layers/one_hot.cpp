@@ -10,6 +10,7 @@ class OneHotLayer final : public LayerOf<nv::IOneHotLayer, nv::apiv::VOneHotLaye
 
   int32_t getAxis() const noexcept override { return axis_; }
   void setAxis(int32_t axis) noexcept override { set(axis_, axis); }
+  bool carriesShapes() const override { return true; }
   bool isShapeInput(int index) const override { return index == 2; }
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {

@@ -27,6 +27,7 @@ class TopKLayer final : public LayerOf<nv::ITopKLayer, nv::apiv::VTopKLayer, nv:
   nv::DataType getIndicesType() const noexcept override { return indicesType_; }
   int outputCount() const override { return 2; }
   int maxInputs() const override { return 2; }
+  bool carriesShapes() const override { return true; }
   bool isShapeInput(int index) const override { return index == 1; }
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
