@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "branch_join.h"
 #include "node_import.h"
 #include "topology.h"
 
@@ -11,21 +12,6 @@ namespace tenon::parsers::onnx {
 using nvinfer1::ITensor;
 
 namespace {
-
-// Every name that a graph reads, from itself or from outside.
-void collectNames(const pb::GraphProto& graph, std::set<std::string>& names) {
-  for (const pb::NodeProto& node : graph.node()) {
-    names.insert(node.input().begin(), node.input().end());
-    for (const pb::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) {
-        collectNames(attribute.g(), names);
-      }
-    }
-  }
-  for (const pb::ValueInfoProto& output : graph.output()) {
-    names.insert(output.name());
-  }
-}
 
 std::optional<bool> knownBool(const ParsedValue& value) {
   if (!value.isConstant() || value.constant().type != DataType::kBOOL || value.constant().count() != 1) {
@@ -210,6 +196,9 @@ void NodeImport::resume(const OnnxNode& node, const Scope& scope) {
 
 ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
   const char* const names[] = {"then_branch", "else_branch"};
+  if (needsJoin(node.graph(names[0]), node.graph(names[1]))) {
+    return importJoined(node, scope);
+  }
   ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
   nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();
   if (conditional == nullptr) {

@@ -70,6 +70,7 @@ class NodeImport {
   ParsedValues importSubgraph(const pb::GraphProto& graph, Scope& inner);
   ParsedValues importControlFlow(const OnnxNode& node, Scope& scope);
   ParsedValues importIf(const OnnxNode& node, Scope& scope);
+  ParsedValues importJoined(const OnnxNode& node, Scope& scope);  // an If: both branches, see branch_join.h
   ParsedValues importLoop(const OnnxNode& node, Scope& scope);
   ParsedValues importScan(const OnnxNode& node, Scope& scope);
   nvinfer1::ILoop& addLoop(const OnnxNode& node, const Scope& scope);

@@ -150,4 +150,18 @@ std::vector<std::vector<int64_t>> supportedRuns(const pb::GraphProto& graph, con
   return runs;
 }
 
+void collectNames(const pb::GraphProto& graph, std::set<std::string>& names) {
+  for (const pb::NodeProto& node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    for (const pb::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) {
+        collectNames(attribute.g(), names);
+      }
+    }
+  }
+  for (const pb::ValueInfoProto& output : graph.output()) {
+    names.insert(output.name());
+  }
+}
+
 }  // namespace tenon::parsers::onnx

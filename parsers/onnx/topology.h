@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tenon_onnx.pb.h"
@@ -17,5 +19,8 @@ std::vector<int> topologicalOrder(const pb::GraphProto& graph);
 // The supported nodes in as few groups as can be. No path from one node of a group to another leaves the group, and the
 // groups depend on each other in the order given: each can become one node, and the graph stays free of cycles.
 std::vector<std::vector<int64_t>> supportedRuns(const pb::GraphProto& graph, const std::vector<bool>& supported);
+
+// Adds every name that a graph reads, from itself or from outside.
+void collectNames(const pb::GraphProto& graph, std::set<std::string>& names);
 
 }  // namespace tenon::parsers::onnx

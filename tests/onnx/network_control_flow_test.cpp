@@ -144,6 +144,43 @@ ModelMaker loop(bool withScan) {
   return maker;
 }
 
+// Two rows of x where it has more than five, else four rows, doubled.
+ModelMaker unequalBranches() {
+  ModelMaker then, otherwise, maker;
+  then.ints("from", {1}, {0});
+  then.ints("to", {1}, {2});
+  then.node("Slice", {"x", "from", "to"}, {"r"});
+  then.output("r", {2, 3});
+  otherwise.ints("from", {1}, {0});
+  otherwise.ints("to", {1}, {4});
+  otherwise.node("Slice", {"x", "from", "to"}, {"part"});
+  otherwise.node("Add", {"part", "part"}, {"r2"});
+  otherwise.output("r2", {4, 3});
+  maker.input("x", {-2, 3});
+  maker.ints("zero", {}, {0});
+  maker.ints("five", {}, {5});
+  maker.node("Shape", {"x"}, {"shape"});
+  maker.node("Gather", {"shape", "zero"}, {"n"});
+  maker.node("Greater", {"n", "five"}, {"c"});
+  auto& node = maker.node("If", {"c"}, {"y"}, "choice");
+  setGraph(node, "then_branch", then);
+  setGraph(node, "else_branch", otherwise);
+  maker.output("y");
+  return maker;
+}
+
+TEST(ControlFlow, BranchesMayGiveDifferentExtents) {
+  Floats x(48);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) + 0.25F;
+  for (const int64_t n : {4, 5, 6, 16}) {
+    const auto y = run(unequalBranches(), {x.data()}, 13, n);
+    ASSERT_EQ(y.size(), 13U);
+    const size_t kept = n > 5 ? 6 : 12;
+    for (size_t i = 0; i < kept; ++i) EXPECT_EQ(y[i], n > 5 ? x[i] : 2 * x[i]) << n << ' ' << i;
+    EXPECT_EQ(y[kept], -99) << n;
+  }
+}
+
 TEST(ControlFlow, LoopCountsAndAsks) {
   const Floats x{1, 0.5F};
   for (const auto& [count, limit] : {std::pair<int64_t, float>{5, 100}, {0, 100}, {100, 20}, {100, -1}}) {

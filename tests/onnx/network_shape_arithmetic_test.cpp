@@ -97,9 +97,9 @@ const Chain kChains[] = {
        m.ints("one", {1}, {1});
        m.ints("place", {1}, {2});
        m.ints("depth", {}, {4});
-       ModelMaker::set(m.node("Concat", {"one", "n"}, {"values"}), "axis", 0);
+       ModelMaker::set(m.node("Concat", {"one", "n"}, {"values"}), "axis", int64_t{0});
        m.node("OneHot", {"place", "depth", "values"}, {"row"});
-       ModelMaker::set(m.node("ReduceProd", {"row"}, {"product"}), "keepdims", 0);
+       ModelMaker::set(m.node("ReduceProd", {"row"}, {"product"}), "keepdims", int64_t{0});
        m.ints("list", {1}, {1});
        m.node("Reshape", {"product", "list"}, {"rows"});
      },
@@ -110,7 +110,7 @@ const Chain kChains[] = {
        m.ints("one", {1}, {1});
        m.node("Mul", {"n", "n"}, {"square"});
        m.node("Sub", {"square", "five"}, {"a"});
-       ModelMaker::set(m.node("Concat", {"five", "n", "a"}, {"all"}), "axis", 0);
+       ModelMaker::set(m.node("Concat", {"five", "n", "a"}, {"all"}), "axis", int64_t{0});
        m.node("TopK", {"all", "one"}, {"rows", "places"});
      },
      [](int64_t n) {

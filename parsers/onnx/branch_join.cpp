@@ -1,0 +1,120 @@
+// The elements that are kept, behind those of the other branch, of which none are.
+#include "branch_join.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "node_import.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+using nvinfer1::ElementWiseOperation;
+
+constexpr std::array<std::string_view, 4> kCounting{"NonZero", "NonMaxSuppression", "Compress", "Unique"};
+
+// Nesting is bounded when the model is loaded (wire.h).
+bool counts(const pb::GraphProto& graph) {
+  return std::any_of(graph.node().begin(), graph.node().end(), [](const pb::NodeProto& node) {
+    return std::find(kCounting.begin(), kCounting.end(), node.op_type()) != kCounting.end() ||
+           std::any_of(node.attribute().begin(), node.attribute().end(),
+                       [](const pb::AttributeProto& attribute) { return attribute.has_g() && counts(attribute.g()); });
+  });
+}
+
+// Known extents that differ; a name says nothing.
+bool differ(const pb::ValueInfoProto& a, const pb::ValueInfoProto& b) {
+  const auto& x = a.type().tensor_type();
+  const auto& y = b.type().tensor_type();
+  if (!x.has_shape() || !y.has_shape() || x.shape().dim_size() != y.shape().dim_size()) {
+    return false;
+  }
+  for (int i = 0; i < x.shape().dim_size(); ++i) {
+    const auto& p = x.shape().dim(i);
+    const auto& q = y.shape().dim(i);
+    if (p.has_dim_value() && q.has_dim_value() && p.dim_value() != q.dim_value()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranch) {
+  if (counts(thenBranch) || counts(elseBranch)) {
+    return true;
+  }
+  for (int i = 0; i < std::min(thenBranch.output_size(), elseBranch.output_size()); ++i) {
+    if (differ(thenBranch.output(i), elseBranch.output(i))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+ParsedValue joinBranches(NetworkWriter& writer, const ParsedValue& condition, const ParsedValue& a,
+                         const ParsedValue& b) {
+  const Dimensions shapes[] = {writer.shapeOf(a), writer.shapeOf(b)};
+  if (shapes[0].size() != shapes[1].size()) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("the branches give shapes {} and {}; expected the same number of dimensions. Fold the model with "
+                     "its input shapes fixed, so that one branch is left",
+                     toString(shapes[0]), toString(shapes[1])));
+  }
+  if (writer.typeOf(a) != writer.typeOf(b)) {
+    fail(FaultKind::kInvalidGraph, fmt::format("the branches give types {} and {}; expected one type",
+                                               typeName(writer.typeOf(a)), typeName(writer.typeOf(b))));
+  }
+  const bool areKnown = std::none_of(shapes[0].begin(), shapes[0].end(), [](int64_t extent) { return extent < 0; });
+  if (areKnown && shapes[0] == shapes[1]) {
+    return writer.select(condition, a, b);
+  }
+  const ParsedValue holds = writer.cast(writer.reshape(condition, {ParsedExtent::of(1)}), DataType::kINT64);
+  const ParsedExtent taken = writer.elements(holds).at(0);
+  const ParsedExtent left = writer.combine(ParsedExtent::of(1), taken, ElementWiseOperation::kSUB);
+  const auto part = [&](const ParsedExtent& extent, const ParsedExtent& factor) {
+    return writer.combine(extent, factor, ElementWiseOperation::kPROD);
+  };
+  const ParsedExtents extents[] = {writer.dims(a), writer.dims(b)};
+  ParsedExtents target;
+  for (size_t i = 0; i < shapes[0].size(); ++i) {
+    const bool isSame = shapes[0][i] >= 0 && shapes[0][i] == shapes[1][i];
+    target.push_back(
+        isSame ? extents[0][i]
+               : writer.combine(part(extents[0][i], taken), part(extents[1][i], left), ElementWiseOperation::kSUM));
+  }
+  const auto kept = [&](const ParsedValue& value, const ParsedExtents& of, const ParsedExtent& factor) {
+    const ParsedExtent count = writer.product(of, 0, of.size());
+    return writer.slice(writer.reshape(value, {count}), {ParsedExtent::of(0)}, {part(count, factor)},
+                        {ParsedExtent::of(1)});
+  };
+  return writer.reshape(writer.concat({kept(a, extents[0], taken), kept(b, extents[1], left)}, 0), target);
+}
+
+ParsedValues NodeImport::importJoined(const OnnxNode& node, Scope& scope) {
+  const char* const names[] = {"then_branch", "else_branch"};
+  ParsedValues results[2];
+  for (int i = 0; i < 2; ++i) {
+    Scope inner = subgraphScope(node, names[i], scope);
+    const size_t errors = environment_.errors.size();
+    results[i] = importSubgraph(node.graph(names[i]), inner);
+    if (environment_.errors.size() != errors) {
+      return {};
+    }
+    resume(node, scope);
+  }
+  if (results[0].size() != results[1].size()) {
+    fail(FaultKind::kInvalidGraph,
+         fmt::format("then_branch has {} results and else_branch {}; expected the same number", results[0].size(),
+                     results[1].size()));
+  }
+  ParsedValues outputs;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    outputs.push_back(joinBranches(writer_, node.input(0), results[0][i], results[1][i]));
+  }
+  return outputs;
+}
+
+}  // namespace tenon::parsers::onnx

@@ -1,0 +1,18 @@
+// Branches of an If whose results have different extents, or extents that only execution knows: a conditional of the
+// network cannot give them, so both branches are computed and what the condition names is kept.
+#pragma once
+
+#include "../common/network_writer.h"
+#include "model.h"
+
+namespace tenon::parsers::onnx {
+
+// Whether results of the graph may have another shape than those of its sibling: an operator in it, at any depth,
+// counts its results, or the shapes that the two graphs declare differ.
+bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranch);
+
+// `a` where the condition holds, else `b`: of the same type and rank. The condition has to be computed from shapes.
+ParsedValue joinBranches(NetworkWriter& writer, const ParsedValue& condition, const ParsedValue& a,
+                         const ParsedValue& b);
+
+}  // namespace tenon::parsers::onnx
