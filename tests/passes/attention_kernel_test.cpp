@@ -83,5 +83,42 @@ TEST(AttentionKernel, MatchesTheReference) {
   }
 }
 
+// A sum over the keys that each row sees, written another way than the reference is.
+TEST(AttentionKernel, CausalRowsSeeWhatIsBeforeThem) {
+  struct Sizes {
+    int64_t heads, keyHeads, queries, keys, width;
+  };
+  for (const Sizes& s : {Sizes{1, 1, 1, 1, 4}, Sizes{4, 2, 7, 7, 8}, Sizes{2, 2, 33, 65, 16}, Sizes{3, 1, 70, 31, 5},
+                         Sizes{2, 1, 128, 128, 64}}) {
+    for (const bool masked : {false, true}) {
+      const auto graph = graph::parse(fmt::format(
+          "graph \"g\" {{\ninput %q : f32[2,{0},{2},{4}]\ninput %k : f32[2,{1},{3},{4}]\ninput %v : f32[2,{1},{3},{4}]\n"
+          "input %m : f32[{3}]\n%y : f32[2,{0},{2},{4}] = attention{{scale=0.5 causal=true hasMask={5}}}(%q, %k, %v{6}) "
+          "\"a\"\noutput %y\n}}\n",
+          s.heads, s.keyHeads, s.queries, s.keys, s.width, masked, masked ? ", %m" : ""));
+      const auto inputs = randomInputs(graph, 2, 23);
+      const auto found = graph::evaluate(graph, test::views(inputs));
+      const auto at = [&](size_t input, int64_t batch, int64_t head, int64_t row, int64_t column) {
+        const auto view = inputs[input].view();
+        return view.loadDouble(((batch * view.dims[1] + head) * view.dims[2] + row) * s.width + column);
+      };
+      for (int64_t i = 0; i < 2 * s.heads * s.queries * s.width; ++i) {
+        const int64_t e = i % s.width, row = i / s.width % s.queries, head = i / s.width / s.queries % s.heads;
+        const int64_t batch = i / s.width / s.queries / s.heads, shared = head / (s.heads / s.keyHeads);
+        double sum = 0, weights = 0;
+        for (int64_t t = 0; t <= row && t < s.keys; ++t) {
+          double score = 0;
+          for (int64_t d = 0; d < s.width; ++d) score += at(0, batch, head, row, d) * at(1, batch, shared, t, d);
+          const double weight = std::exp(score * 0.5 + (masked ? inputs[3].view().loadDouble(t) : 0));
+          sum += weight * at(2, batch, shared, t, e);
+          weights += weight;
+        }
+        ASSERT_NEAR(found[0].view().loadDouble(i), sum / weights, 1e-5) << "element " << i << " of " << s.queries;
+      }
+      test::expectMatchesReference(graph, inputs, {});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::passes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/network/attention.h"
 #include "api/network/construct.h"
 
 namespace tenon::api {
@@ -156,13 +157,12 @@ bool Network::isDebugTensor(const nv::ITensor& tensor) const noexcept {
 
 bool Network::markUnfusedTensorsAsDebugTensors() noexcept {
   return guarded(reporter_, "INetworkDefinition::markUnfusedTensorsAsDebugTensors", false,
-                 [&]() -> bool { notSupported("INetworkDefinition::markUnfusedTensorsAsDebugTensors"); });
+                 [&] { return debugsUnfused_ = true; });
 }
 
 bool Network::unmarkUnfusedTensorsAsDebugTensors() noexcept {
   return guarded(reporter_, "INetworkDefinition::unmarkUnfusedTensorsAsDebugTensors", false, [&] {
-    noEffect(reporter_, "INetworkDefinition::unmarkUnfusedTensorsAsDebugTensors",
-             "such a mark is not supported yet, so that none is there");
+    debugsUnfused_ = false;
     return true;
   });
 }

@@ -18,6 +18,7 @@
 
 namespace tenon::api {
 
+class AttentionObject;
 class Construct;
 
 // Symbols of extents and shape values that a build takes for constants.
@@ -160,6 +161,7 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   bool isOutput(const Tensor& tensor) const noexcept;
   // Layers that outputs or debug tensors need, producers first.
   std::vector<const LayerBase*> liveLayers() const;
+  bool debugsUnfused() const noexcept { return debugsUnfused_; }
   bool hasRefittableWeights() const noexcept { return !refittable_.empty(); }
   bool isShapeOutput(const Tensor& tensor) const noexcept { return shapeOutputs_.count(&tensor) != 0; }
   // Whether extents depend on the tensor's values; whether anything else does. Both can hold.
@@ -203,10 +205,12 @@ class Network final : public nv::INetworkDefinition, public nv::apiv::VNetworkDe
   std::vector<std::unique_ptr<Tensor>> inputs_;
   std::vector<std::unique_ptr<Tensor>> removed_;  // kept, because the caller may still hold them
   std::vector<std::unique_ptr<Construct>> constructs_;
+  std::vector<std::unique_ptr<AttentionObject>> attentions_;
   std::vector<std::unique_ptr<LayerBase>> layers_;
   std::vector<Tensor*> outputs_;
   std::set<const Tensor*> shapeOutputs_;
   std::set<const Tensor*> debug_;
+  bool debugsUnfused_ = false;
   std::map<const void*, std::string> weightsNames_;  // by address of the values
   std::set<std::string, std::less<>> refittable_;
 };

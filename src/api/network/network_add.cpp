@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/network/attention.h"
+
 namespace tenon::api {
 
 using nv::LayerType;
@@ -260,10 +262,22 @@ nv::IEinsumLayer* Network::addEinsum(nv::ITensor* const* inputs, int32_t nbInput
   });
 }
 
-nv::IAttention* Network::addAttention(nv::ITensor&, nv::ITensor&, nv::ITensor&, nv::AttentionNormalizationOp,
-                                      bool) noexcept {
-  return guarded(reporter_, "INetworkDefinition::addAttention", static_cast<nv::IAttention*>(nullptr),
-                 []() -> nv::IAttention* { notSupported("INetworkDefinition::addAttention"); });
+nv::IAttention* Network::addAttention(nv::ITensor& query, nv::ITensor& key, nv::ITensor& value,
+                                      nv::AttentionNormalizationOp normOp, bool isCausal) noexcept {
+  return guarded(reporter_, "INetworkDefinition::addAttention", static_cast<nv::IAttention*>(nullptr), [&] {
+    Tensor* const inputs[] = {&own(query), &own(key), &own(value)};
+    checkedEnum(normOp, "normalization operation");
+    const auto layerName = [&](size_t place, LayerType type) {
+      return fmt::format("(Unnamed Layer* {}) [{}]", layers_.size() + place, layerTypeName(type));
+    };
+    auto made = makeAttention(*this, fmt::format("(Unnamed Attention* {})", attentions_.size()),
+                              layerName(0, LayerType::kATTENTION_INPUT), layerName(1, LayerType::kATTENTION_OUTPUT),
+                              normOp, isCausal);
+    attentions_.push_back(std::move(made.object));
+    attach(std::move(made.input), inputs);
+    attach(std::move(made.output), inputs);
+    return made.interface;
+  });
 }
 
 }  // namespace tenon::api

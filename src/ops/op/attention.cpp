@@ -122,14 +122,15 @@ void Attention::evaluate(const EvalContext& context) const {
   const auto maskStrides = hasMask ? broadcastStrides(context.inputs[maskInput()].dims, scores) : Strides{};
   Dims rowSpace = scores;
   rowSpace.rank -= 1;
-  std::vector<double> row(static_cast<size_t>(ks.rows));
   int64_t position = 0;
   const int64_t sharing = queriesOfKeys(context.inputs[0].dims, keys.dims);
   for (IndexIterator i(rowSpace); i.valid(); i.next(), ++position) {
     const int64_t s = position % qs.rows;
     const int64_t head = position / qs.rows % qs.heads;
     const int64_t batch = position / qs.rows / qs.heads;
-    for (int64_t t = 0; t < ks.rows; ++t) {
+    const int64_t seen = causal ? std::min(s + 1, ks.rows) : ks.rows;
+    std::vector<double> row(static_cast<size_t>(seen));
+    for (int64_t t = 0; t < seen; ++t) {
       double sum = 0;
       for (int64_t d = 0; d < qs.width; ++d) {
         sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] *
@@ -142,7 +143,7 @@ void Attention::evaluate(const EvalContext& context) const {
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
-      for (int64_t t = 0; t < ks.rows && !isZero; ++t)
+      for (int64_t t = 0; t < seen && !isZero; ++t)
         sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }

@@ -11,8 +11,8 @@ namespace tenon::ops {
 // With heads = H: q [...,S,H*D], k [...,T,H*D], v [...,T,H*E], output [...,S,H*E], at least one leading axis, each head
 // on its own columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T];
 // -infinity leaves a key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the
-// columns of q, of k, of v. A row that leaves all keys out is NaN, as the softmax operator's; with emptyIsZero it is 0,
-// and so is any other whose softmax is no number.
+// columns of q, of k, of v. When causal, row s of q sees the keys 0 to s only. A row that leaves all keys out is NaN,
+// as the softmax operator's; with emptyIsZero it is 0, and so is any other whose softmax is no number.
 struct Attention {
   static constexpr std::string_view kName = "attention";
   int64_t heads = 0;
@@ -20,9 +20,13 @@ struct Attention {
   bool hasMask = false;
   bool packed = false;
   bool emptyIsZero = false;
-  static constexpr auto fields = std::tuple{field("heads", &Attention::heads), field("scale", &Attention::scale),
-                                            field("hasMask", &Attention::hasMask), field("packed", &Attention::packed),
-                                            field("emptyIsZero", &Attention::emptyIsZero)};
+  bool causal = false;
+  static constexpr auto fields = std::tuple{field("heads", &Attention::heads),
+                                            field("scale", &Attention::scale),
+                                            field("hasMask", &Attention::hasMask),
+                                            field("packed", &Attention::packed),
+                                            field("emptyIsZero", &Attention::emptyIsZero),
+                                            field("causal", &Attention::causal)};
 
   size_t maskInput() const { return packed ? 1 : 3; }
   int64_t queriesOfKeys(const Dims& q, const Dims& k) const;  // heads of q that share one of k

@@ -60,7 +60,7 @@ class AttentionInstance final : public runtime::KernelInstance {
       maskRow_ = strides[static_cast<size_t>(scores.rank - 2)];
       maskColumn_ = strides[static_cast<size_t>(scores.rank - 1)];
     }
-    padded_ = std::max<int64_t>((k_.rows + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
+    padded_ = wholeVectors(k_.rows);
     blocks_ = (q_.rows + kRowsPerBlock - 1) / kRowsPerBlock;
     const double operations =
         2.0 * static_cast<double>(units_ * q_.rows) * static_cast<double>(k_.rows * (q_.width + v_.width));
@@ -110,14 +110,17 @@ class AttentionInstance final : public runtime::KernelInstance {
     const auto* mask =
         op_.hasMask ? static_cast<const float*>(arguments.inputs[op_.maskInput()]) + maskOffset(unit) + first * maskRow_
                     : nullptr;
-    functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, padded_, q_.width);
+    const int64_t seen = op_.causal ? std::min(first + rows, k_.rows) : k_.rows;  // by one of the rows
+    const int64_t columns = wholeVectors(seen);
+    functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, columns, q_.width);
     float sums[kRowsPerBlock];
     for (int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * padded_;
-      prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_);
-      sums[i] = functions_.softmax(row, padded_);
+      const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
+      prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
+      sums[i] = functions_.softmax(row, columns);
     }
-    functions_.product(scores, padded_, v, v_.step, out, out_.step, rows, v_.width, k_.rows);
+    functions_.product(scores, padded_, v, v_.step, out, out_.step, rows, v_.width, seen);
     for (int64_t i = 0; i < rows; ++i) {
       float* row = out + i * out_.step;
       if (op_.emptyIsZero && !(sums[i] > 0)) {
@@ -128,17 +131,21 @@ class AttentionInstance final : public runtime::KernelInstance {
     }
   }
 
-  // scale * score + mask; what stands for no key is left out of the softmax.
-  void prepare(float* row, const float* mask) const {
+  static int64_t wholeVectors(int64_t keys) {
+    return std::max<int64_t>((keys + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
+  }
+
+  // scale * score + mask of the keys that the row sees; the other columns are left out of the softmax.
+  void prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
     const auto factor = static_cast<float>(op_.scale);
     if (mask == nullptr) {
-      if (factor != 1) functions_.scale(row, k_.rows, factor);
+      if (factor != 1) functions_.scale(row, keys, factor);
     } else if (maskColumn_ == 1) {
-      for (int64_t t = 0; t < k_.rows; ++t) row[t] = row[t] * factor + mask[t];
+      for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t];
     } else {
-      for (int64_t t = 0; t < k_.rows; ++t) row[t] = row[t] * factor + mask[t * maskColumn_];
+      for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t * maskColumn_];
     }
-    std::fill(row + k_.rows, row + padded_, -std::numeric_limits<float>::infinity());
+    std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
   }
 
   int64_t maskOffset(int64_t unit) const {

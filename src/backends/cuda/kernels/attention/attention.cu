@@ -26,10 +26,11 @@ KERNEL(tenon_attention, AttentionParameters) {
   __syncthreads();
   float greatest = -infinity();
   float sum = 0.f;
-  for (i64 first = 0; first < p.keys; first += kThreads) {
+  const i64 keys = p.causal != 0 && query + 1 < p.keys ? query + 1 : p.keys;  // that the row sees
+  for (i64 first = 0; first < keys; first += kThreads) {
     const i64 key = first + thread;
     float score = -infinity();
-    if (key < p.keys) {
+    if (key < keys) {
       score = 0.f;
       for (int c = 0; c < p.width; ++c) score += row[c] * load<X>(p.k, k + key * p.kStride[2] + c);
       score *= p.scale;
@@ -43,7 +44,7 @@ KERNEL(tenon_attention, AttentionParameters) {
     sum = sum * kept + blockReduce(share, Add{}, joined);
     greatest = highest;
     __syncthreads();
-    const int many = p.keys - first < kThreads ? (int)(p.keys - first) : kThreads;
+    const int many = keys - first < kThreads ? (int)(keys - first) : kThreads;
     for (int c = thread; c < p.valueWidth; c += kThreads) {
       float value = result[c] * kept;
       for (int j = 0; j < many; ++j) value += weight[j] * load<X>(p.v, v + (first + j) * p.vStride[2] + c);

@@ -26,6 +26,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     parameters_.valueWidth = static_cast<int32_t>(p.valueWidth);
     parameters_.scale = p.scale;
     parameters_.emptyIsZero = op_.emptyIsZero ? 1 : 0;
+    parameters_.causal = p.causal ? 1 : 0;
     const auto set = [](int64_t* stride, const dnn::AttentionOperand& operand) {
       stride[0] = operand.batchStride;
       stride[1] = operand.headStride;

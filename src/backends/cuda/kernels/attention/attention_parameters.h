@@ -21,6 +21,7 @@ struct AttentionParameters {
   int32_t valueWidth = 0;  // of v and y
   float scale = 1;
   int32_t emptyIsZero = 0;  // a row without a sum is 0
+  int32_t causal = 0;       // a row sees the keys up to its own number
   int64_t qStride[3] = {};  // batch, head, row
   int64_t kStride[3] = {};
   int64_t vStride[3] = {};
@@ -49,6 +50,7 @@ struct FlashParameters {
   int32_t width = 0;        // a multiple of 8
   int32_t maskInPairs = 0;  // neighbouring keys of the mask can be read at once
   int32_t emptyIsZero = 0;  // a row without a sum is 0
+  int32_t causal = 0;       // a row sees the keys up to its own number
   float scale = 1;          // of scores in base 2
   int64_t qStride[3] = {};  // batch, head, row: multiples of 16 bytes
   int64_t kStride[3] = {};

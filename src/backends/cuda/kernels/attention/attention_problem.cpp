@@ -69,6 +69,7 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
     p.output = apart(-1, p.heads, p.queries, p.valueWidth);
   }
   p.hasMask = op.hasMask;
+  p.causal = op.causal;
   if (!op.hasMask) return p;
   p.maskSource = {static_cast<int>(op.maskInput()), 0};
   setMask(p, shapes.inputs[op.maskInput()].dims, q, op.heads > 0 ? q.rank - 2 : q.rank - 3);

@@ -19,6 +19,7 @@ struct AttentionProblem {
   AttentionOperand q, k, v, output;
   float scale = 1;
   bool hasMask = false;
+  bool causal = false;
   Dims mask;  // four extents, each one or that of the scores [batch, heads, queries, keys]; the first may be a divisor
               // of the batch: batch b has the mask b modulo it
   bool maskInOrder =

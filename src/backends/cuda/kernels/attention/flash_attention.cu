@@ -258,7 +258,8 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
   const i64 batch = headOfAll / p.heads;
   const i64 head = headOfAll - batch * p.heads.divisor;
   const int firstKey = blockIdx.y * p.keysOfBlock;
-  const int end = min(firstKey + p.keysOfBlock, p.keys);
+  const int seen = p.causal != 0 ? min(firstRow + kRows, p.keys) : p.keys;  // by one of the rows
+  const int end = min(firstKey + p.keysOfBlock, seen);
   const X* const keys = keysOf(p, batch, head);
   const X* const values = valuesOf(p, batch, head);
 
@@ -306,6 +307,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     } else {
       finishScores(s, p, pairs, column);
     }
+    if (p.causal != 0 && column + kOwn > maskRow) hideLaterKeys(s, maskRow, column);
     if (byRow) mask.load(pairs, column + kTile);
     result.weigh(s, ofScores);
     if (byKey) keyMask.store(keyMasks[(first / kTile + 1) % 2]);

@@ -69,6 +69,7 @@ class FlashInstance final : public runtime::KernelInstance {
     parameters_.rowsOfBlock = static_cast<int32_t>(rows);
     parameters_.width = static_cast<int32_t>(p.width);
     parameters_.emptyIsZero = kernel_.op.emptyIsZero ? 1 : 0;
+    parameters_.causal = p.causal ? 1 : 0;
     constexpr float kBaseTwo = 1.44269504f;
     parameters_.scale = p.scale * kBaseTwo;
     setStrides(parameters_.qStride, p.q);

@@ -119,6 +119,17 @@ __device__ __forceinline__ void addKeyMask(Scores& s, float scale, const float* 
   }
 }
 
+// Leaves out the keys behind each row's own number. `row`: the thread's first.
+__device__ __forceinline__ void hideLaterKeys(Scores& s, int row, int column) {
+#pragma unroll
+  for (int n = 0; n < kOwn / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (column + 8 * n + i % 2 > row + 8 * (i / 2)) s[n][i] = -infinity();
+    }
+  }
+}
+
 // Adds the mask; keys behind the end are left out. `column`: the thread's first.
 __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskPairs& mask, int column) {
   if (p.mask != nullptr) {
