@@ -103,6 +103,7 @@ void Packet::release(void* packet) {
 }
 
 void Packet::execute() {
+  const ops::Draws::Use draws(pool_->draws_);
   const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
   const size_t steps = binding_->program().steps.size();
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;

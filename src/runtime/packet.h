@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/random_draws.h"
 #include "runtime/binding.h"
 #include "runtime/branching.h"
 #include "runtime/nvtx.h"
@@ -88,6 +89,7 @@ class PacketPool : public std::enable_shared_from_this<PacketPool> {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Packet>> all_;
   std::vector<Packet*> resting_;
+  ops::Draws draws_;  // of the context's random operators
 };
 
 }  // namespace tenon::runtime

@@ -128,13 +128,13 @@ class Client {
 
 TEST(Probe, AnUnsupportedNodeStandsInNoSubgraph) {
   for (const bool infos : {false, true}) {
-    const Answer answer = ask(chain({"Relu", "Neg", "Nonsense", "Abs", "Multinomial"}, infos).bytes());
+    const Answer answer = ask(chain({"Relu", "Neg", "Nonsense", "Abs", "StringNormalizer"}, infos).bytes());
     EXPECT_FALSE(answer.whole);
     EXPECT_EQ(answer.groups, (Groups{{0, 1}, {3}})) << answer.errors;
     EXPECT_NE(answer.errors.find("Nonsense"), std::string::npos) << answer.errors;
     EXPECT_EQ(answer.log, "") << "a question is no error";
   }
-  for (const auto& types : {std::vector<std::string>{"Nonsense"}, {"Nonsense", "Multinomial"}}) {
+  for (const auto& types : {std::vector<std::string>{"Nonsense"}, {"Nonsense", "StringNormalizer"}}) {
     EXPECT_TRUE(ask(chain(types).bytes()).groups.empty());
   }
 }
@@ -228,7 +228,7 @@ TEST(Probe, AFaultOfTheWholeModelHasNoSubgraphs) {
 
 TEST(Probe, AClientThatAsksAgainEnds) {
   for (const bool infos : {false, true}) {
-    const ModelMaker maker = chain({"Relu", "Nonsense", "Neg", "Abs", "Multinomial", "Exp", "If", "Sqrt"}, infos);
+    const ModelMaker maker = chain({"Relu", "Nonsense", "Neg", "Abs", "StringNormalizer", "Exp", "If", "Sqrt"}, infos);
     ModelMaker copy = maker;
     const Client client(copy.proto());
     EXPECT_EQ(client.taken, infos ? (Groups{{0}, {2, 3}, {5}, {7}}) : (Groups{{0}}));

@@ -118,6 +118,7 @@ bool selfCheckWanted() { return switchedOn("TENON_SELF_CHECK", false); }
 
 std::string selfCheck(runtime::Device& device, const Problem& problem, const Candidate& candidate,
                       const plan::KernelRecord& record, std::span<const std::byte> nativeCode, Log& log) {
+  if (!problem.op.facts().deterministic) return {};  // the reference gives something else each time
   std::vector<TensorView> constants;
   std::vector<HostTensor> values;
   std::vector<TensorView> inputs;

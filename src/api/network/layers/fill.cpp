@@ -1,10 +1,25 @@
-// IFillLayer: linearly spaced values. Random values are not supported yet.
+// IFillLayer: linearly spaced values, and random numbers.
 #include "ops/op/fill.h"
 
-#include "api/network/lower_context.h"
+#include <charconv>
+#include <numbers>
+
+#include "api/network/formula.h"
+#include "ops/op/random.h"
 
 namespace tenon::api {
 namespace {
+
+// A seed has no setter: parsers put "tenon.seed=<integer>" into the layer's metadata, from which captures have it too.
+std::optional<int64_t> seedIn(std::string_view metadata) {
+  constexpr std::string_view kKey = "tenon.seed=";
+  const size_t at = metadata.find(kKey);
+  if (at == std::string_view::npos) return std::nullopt;
+  int64_t seed = 0;
+  const char* const first = metadata.data() + at + kKey.size();
+  const auto read = std::from_chars(first, metadata.data() + metadata.size(), seed);
+  return read.ec == std::errc() ? std::optional(seed) : std::nullopt;
+}
 
 class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv::LayerType::kFILL> {
  public:
@@ -31,12 +46,10 @@ class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv:
   bool carriesShapes() const override { return true; }
 
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
-    if (op_ != nv::FillOperation::kLINSPACE) {
-      throw Unsupported("{}: random fill is not supported yet; only kLINSPACE is", name());
-    }
     ops::Fill op;
     op.shape =
         context.has(0) ? Shape(context.contents(0, "dimensions")) : toShape(fromApi(dims_, name() + ": dimensions", 0));
+    if (op_ != nv::FillOperation::kLINSPACE) return {random(context, op.shape).id()};
     std::vector<graph::ValueId> inputs;
     if (context.has(1) || context.has(2)) {
       context.check(context.has(1) && context.has(2), "alpha (input 1) and beta (input 2) must be set together");
@@ -54,6 +67,35 @@ class FillLayer final : public LayerOf<nv::IFillLayer, nv::apiv::VFillLayer, nv:
   }
 
  private:
+  // Uniform from alpha to beta, or normal with mean alpha and deviation beta (the transform of Box and Muller).
+  Formula random(LowerContext& context, const Shape& shape) const {
+    const DataType type = fromApi(toType_);
+    context.check(isFloating(type) && bits(type) >= 16, "random numbers of type {}; expected kFLOAT, kHALF or kBF16",
+                  tenon::name(type));
+    const auto seed = seedIn(LayerBase::getMetadata());
+    const auto draw = [&](int64_t stream) {
+      return Formula(context, context.add(ops::Random{shape, seed.value_or(0), seed.has_value(), stream}, {}));
+    };
+    const Formula first = draw(0);
+    const Formula alpha = parameter(context, 1, "alpha", alpha_, first);
+    const Formula beta = parameter(context, 2, "beta", beta_, first);
+    if (op_ == nv::FillOperation::kRANDOM_UNIFORM) return (alpha + (beta - alpha) * first).cast(type);
+    const Formula radius = ((1.0 - first).scalar(ops::ScalarOp::k_log) * -2.0).scalar(ops::ScalarOp::k_sqrt);
+    const Formula angle = (draw(1) * (2 * std::numbers::pi)).scalar(ops::ScalarOp::k_cos);
+    return (alpha + beta * (radius * angle)).cast(type);
+  }
+
+  // An input of one element, or the number that was set.
+  static Formula parameter(LowerContext& context, size_t index, const char* role, double number,
+                           const Formula& numbers) {
+    if (!context.has(index)) return numbers.number(number);
+    const Formula given(context, context.input(index));
+    context.check(product(given.shape()).isConstant(1) && isFloating(given.type()),
+                  "{} (input {}) is {} {}; expected one element of a floating type", role, index,
+                  tenon::name(given.type()), text(given.shape()));
+    return given.cast(DataType::kF32).reshape({});
+  }
+
   void setNumber(double& number, int64_t& integer, double value) noexcept {
     integers_ = false;
     integer = static_cast<int64_t>(value);

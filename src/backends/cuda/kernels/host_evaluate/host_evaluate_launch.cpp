@@ -5,6 +5,7 @@
 
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
+#include "ops/random_draws.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -102,6 +103,7 @@ class HostInstance final : public runtime::KernelInstance {
   static void CUDA_CB run(void* instance) {
     auto& self = *static_cast<HostInstance*>(instance);
     try {
+      const ops::Draws::Use draws(self.draws_);
       self.bound_.evaluate({self.inputs_, self.outputs_, &self.symbols_});
     } catch (...) {
       const std::lock_guard lock(self.mutex_);
@@ -124,6 +126,7 @@ class HostInstance final : public runtime::KernelInstance {
   std::vector<TensorView> inputs_;
   std::vector<TensorView> outputs_;
   HostMemory memory_;
+  ops::Draws draws_;
   bool launched_ = false;
   std::mutex mutex_;
   std::exception_ptr error_;
