@@ -147,7 +147,7 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
   points.visit([&](const SymbolValues& inputs) {
     auto values = inputs;
     try {
-      binder.bind(values);
+      binder.bind(values, ops::ShapeBinder::Purpose::kTrial);
     } catch (const UserError&) {
       return;  // inputs that do not go together; the runtime says so where somebody gives them
     }
@@ -155,7 +155,7 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
   });
   const auto bindAt = [&](SymbolValues& values, const char* point) {
     try {
-      binder.bind(values);
+      binder.bind(values, ops::ShapeBinder::Purpose::kTrial);
     } catch (const UserError& error) {
       throw UserError("optimization profile: at its {} shapes: {}; change the profile, or the layer", point,
                       error.what());

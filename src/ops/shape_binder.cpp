@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "ops/check.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/require.h"
 
 namespace tenon::ops {
 namespace {
@@ -98,6 +99,7 @@ void refuseZeroDivisors(const Operator& op, std::span<const TensorView> inputs) 
 struct ShapeBinder::Run {
   const ShapeBinder& binder;
   SymbolValues& symbols;
+  Purpose purpose;
   std::vector<HostTensor> values;
   int64_t elements = 0;
   size_t bound = 0;
@@ -142,6 +144,8 @@ struct ShapeBinder::Run {
     for (const auto& type : results)
       outputs.push_back(add(step, type.dtype, evaluate(type.shape, SymbolValues{})).view());
     refuseZeroDivisors(op, inputs);
+    if (const auto* require = op.as<Require>(); require != nullptr && purpose == Purpose::kExecution)
+      require->check(inputs[0]);
     evaluateWhatIsThere(op, {inputs, outputs, &symbols});
   }
 
@@ -163,8 +167,8 @@ const std::string& ShapeBinder::layerOf(const ShapeSymbol& symbol) const {
   return steps_[static_cast<size_t>(step)].record.layer;
 }
 
-void ShapeBinder::bind(SymbolValues& symbols) const {
-  Run run{*this, symbols, {}, 0, 0};
+void ShapeBinder::bind(SymbolValues& symbols, Purpose purpose) const {
+  Run run{*this, symbols, purpose, {}, 0, 0};
   run.values.reserve(producers_.size());
   for (const auto& step : steps_) {
     try {

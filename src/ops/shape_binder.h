@@ -27,8 +27,9 @@ class ShapeBinder {
   static bool accepts(const Operator& op);
   bool empty() const noexcept { return steps_.empty(); }
   // Adds the program's symbols to those it is given. Throws UserError that names the layer when a step refuses its
-  // operands or gets too large.
-  void bind(SymbolValues& symbols) const;
+  // operands or gets too large, or when an assertion does not hold, unless shapes are only tried.
+  enum class Purpose : uint8_t { kExecution, kTrial };
+  void bind(SymbolValues& symbols, Purpose purpose = Purpose::kExecution) const;
   // Throws UserError that names layer, value and bounds when a symbol is outside of its interval; one per symbol.
   void check(const SymbolValues& symbols, std::span<const Interval> bounds, std::string_view where) const;
 

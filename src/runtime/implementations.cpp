@@ -18,7 +18,7 @@ SymbolValues measuredSymbols(const plan::Plan& plan, const ops::ShapeBinder& sha
     if (symbol.fromContents && at < range.optValues.size()) values.emplace(symbol.name, range.optValues[at]);
     if (!symbol.fromContents && symbol.index < range.opt.rank) values.emplace(symbol.name, range.opt[symbol.index]);
   }
-  shapes.bind(values);
+  shapes.bind(values, ops::ShapeBinder::Purpose::kTrial);
   return values;
 }
 

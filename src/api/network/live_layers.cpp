@@ -58,6 +58,7 @@ std::vector<const LayerBase*> Network::liveLayers() const {
   std::vector<const LayerBase*> roots;
   for (const Tensor* output : outputs_) roots.push_back(output->producer());
   for (const auto& layer : layers_) {
+    if (layer->getType() == nv::LayerType::kASSERTION) roots.push_back(layer.get());
     const auto& outputs = layer->outputs();
     if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return isDebugTensor(*output); }))
       roots.push_back(layer.get());

@@ -83,7 +83,10 @@ nv::IScatterLayer* Network::addScatter(nv::ITensor& data, nv::ITensor& indices, 
 
 nv::IAssertionLayer* Network::addAssertion(nv::ITensor& condition, const char* message) noexcept {
   return add<nv::IAssertionLayer>("INetworkDefinition::addAssertion", LayerType::kASSERTION, {&condition},
-                                  [&](auto& layer) { layer.setMessage(message); });
+                                  [&](auto& layer) {
+                                    checkUser(message != nullptr, "the message of the assertion is null");
+                                    layer.setMessage(message);
+                                  });
 }
 
 nv::IOneHotLayer* Network::addOneHot(nv::ITensor& indices, nv::ITensor& values, nv::ITensor& depth,
@@ -172,7 +175,12 @@ nv::IIfConditional* Network::addIfConditional() noexcept {
 nv::IDistCollectiveLayer* Network::addDistCollective(nv::ITensor&, nv::CollectiveOperation, nv::ReduceOperation,
                                                      int64_t, int64_t*, int64_t) noexcept {
   return guarded(reporter_, "INetworkDefinition::addDistCollective", static_cast<nv::IDistCollectiveLayer*>(nullptr),
-                 []() -> nv::IDistCollectiveLayer* { notSupported("INetworkDefinition::addDistCollective"); });
+                 []() -> nv::IDistCollectiveLayer* {
+                   throw Unsupported(
+                       "INetworkDefinition::addDistCollective is not supported yet: an engine runs on one device, so "
+                       "that there is no other to exchange with; build one network for each device and exchange "
+                       "between their executions");
+                 });
 }
 
 }  // namespace tenon::api
