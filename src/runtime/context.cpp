@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "ops/op/unfused_tap.h"
+#include "runtime/aliases.h"
 #include "runtime/context_state.h"
 
 namespace tenon::runtime {
@@ -44,9 +46,11 @@ void Context::State::useProfile(int newProfile, StreamHandle stream) {
   bindings.clear();
   binding.reset();
   boundShapes = 0;
+  aliased = aliasedIo(engine->program(profile));
   const auto& tensors = engine->program(profile).tensors;
   debugOn.assign(tensors.size(), 0);
   for (size_t i = 0; i < tensors.size(); ++i) debugOn[i] = tensors[i].debug && debugTensors.count(tensors[i].name) != 0;
+  switchUnfused();
   nameRanges();
   changed();
   pool->forget();
@@ -175,6 +179,21 @@ bool Context::setDebugTensor(std::string_view tensor, bool on) {
   if (found && !on) state_->debugTensors.erase(std::string(tensor));
   return found;
 }
+
+// The tensors of these taps are marked in no other way.
+void Context::State::switchUnfused() {
+  for (const auto& step : engine->program(profile).steps) {
+    if (step.layerType != ops::UnfusedTap::kName) continue;
+    for (const int32_t output : step.outputs) debugOn[static_cast<size_t>(output)] = unfusedDebug;
+  }
+}
+
+void Context::setUnfusedDebugTensors(bool on) {
+  state_->unfusedDebug = on;
+  state_->switchUnfused();
+}
+
+bool Context::unfusedDebugTensors() const noexcept { return state_->unfusedDebug; }
 
 bool Context::debugTensor(std::string_view tensor) const { return state_->debugTensors.count(tensor) != 0; }
 

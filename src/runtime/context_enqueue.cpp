@@ -70,6 +70,14 @@ void Context::State::checkReady() {
     missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", engine->io()[i].name);
   }
   checkUser(missing.empty(), "no address is set for {}; setTensorAddress first", missing);
+  for (const auto& [output, input] : aliased) {
+    const auto at = static_cast<size_t>(output);
+    const auto from = static_cast<size_t>(input);
+    checkUser(addresses[at] == addresses[from],
+              "output '{}' is input '{}' updated in place, but their addresses are {} and {}; set the same address for "
+              "both",
+              engine->io()[at].name, engine->io()[from].name, fmt::ptr(addresses[at]), fmt::ptr(addresses[from]));
+  }
 }
 
 void Context::enqueue(StreamHandle stream) {

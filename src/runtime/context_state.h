@@ -25,6 +25,7 @@ struct Context::State {
   void bind();
   const ArenaLayout& chooseLayout();
   void nameRanges();
+  void switchUnfused();  // as unfusedDebug says
   void allocateOutputs(StreamHandle stream);
   void checkReady();
   void reportTimes();
@@ -40,6 +41,7 @@ struct Context::State {
   ShapeState shapes;
   std::vector<void*> addresses;  // by io
   std::vector<OutputAllocatorHook*> outputAllocators;
+  std::vector<std::pair<int, int>> aliased;  // of the profile: outputs and the inputs that they update in place
   void* consumedEvent = nullptr;
 
   std::shared_ptr<const DeviceMemory> arena;  // null when the user manages it
@@ -60,6 +62,7 @@ struct Context::State {
 
   DebugHook* debugHook = nullptr;
   std::set<std::string, std::less<>> debugTensors;  // marked in the plan and switched on
+  bool unfusedDebug = false;                        // the group that the network marked at once
   std::vector<uint8_t> debugOn;                     // by tensor of the program
 
   std::vector<std::shared_ptr<Binding>> bindings;  // most recently used first

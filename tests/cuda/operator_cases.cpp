@@ -310,6 +310,10 @@ OperatorCases gather() {
   one("scatter{mode=nd}", {"f32[90,90,3]", "i32[4,2]", "f32[4,3]"}, 90);
   one("scatter{mode=nd}", {"i64[500]", "i32[3,1]", "i64[3]"}, 500);
   one("scatter{mode=nd}", {"f32[8,4]", "i32[0,1]", "f32[0,4]"}, 8);
+  one("cache_update", {"f32[2,3,9,5]", "f32[2,3,2,5]", "i32[2]"}, 9);
+  one("cache_update", {"f16[1,4,64,16]", "f16[1,4,1,16]", "i64[1]"}, 64);
+  one("cache_update", {"i8[3,1,4,3]", "i8[3,1,4,3]", "i32[3]"}, 4);
+  one("expert_matmul", {"f32[5,1,8]", "i32[5,2]", "f32[3,8,6]"}, 3);
   return all;
 }
 

@@ -83,6 +83,8 @@ class Generator {
   void anyResize(ValueId x);
   void anyGather(ValueId x);
   void anyScatter(ValueId x);
+  void anyCacheUpdate(ValueId x);
+  void anyExperts(ValueId x);
   void anySlice(ValueId x);
   void anyTranspose(ValueId x);
   void anyReshape(ValueId x);

@@ -1,7 +1,9 @@
 // Random graphs: operators that move elements, with all of their fields.
 #include <algorithm>
 
+#include "ops/op/cache_update.h"
 #include "ops/op/concat.h"
+#include "ops/op/expert_matmul.h"
 #include "ops/op/gather.h"
 #include "ops/op/reshape.h"
 #include "ops/op/resize.h"
@@ -105,6 +107,25 @@ void Generator::anyScatter(ValueId x) {
   Dims updates{rows};
   for (int i = named; i < dims.rank; ++i) updates.push(dims[i]);
   put(std::move(op), {x, indices({rows, named}, -least, least), weights(updates)});
+}
+
+// New rows for x as a cache, some of them outside.
+void Generator::anyCacheUpdate(ValueId x) {
+  const Shape in = shape(x);
+  if (in.size() != 4 || !isConstantFrom(x, 0) || elements(x) == 0 || elements(x) > 600) return unary(x);
+  const int64_t capacity = in[2].constant();
+  const ValueId update = weights({in[0].constant(), in[1].constant(), pick(capacity + 1), in[3].constant()});
+  put(ops::CacheUpdate{}, {x, update, indices({in[0].constant()}, -2, capacity + 2)});
+}
+
+// Rows of x by the matrices of one or more experts each, some by none.
+void Generator::anyExperts(ValueId x) {
+  const Shape in = shape(x);
+  if (in.size() != 3 || !isConstantFrom(x, 0) || elements(x) == 0 || elements(x) > 600) return unary(x);
+  const int64_t chosen = in[1].isConstant(1) ? 1 + pick(3) : in[1].constant();
+  const int64_t experts = 1 + pick(4);
+  put(ops::ExpertMatMul{},
+      {x, indices({in[0].constant(), chosen}, -1, experts + 1), weights({experts, in[2].constant(), 1 + pick(9)})});
 }
 
 void Generator::anySlice(ValueId x) {

@@ -26,14 +26,14 @@ void Generator::anyOperator(ValueId x) {
     case 1: return pick(3) == 0 ? anyRegion(x) : anyScalar(x);
     case 2:
     case 3: return anyWindow(x);
-    case 4: return anyMatMul(x);
+    case 4: return pick(6) == 0 ? anyExperts(x) : anyMatMul(x);
     case 5: return anyAttention(x);
     case 6:
     case 7: return anyNormalization(x);
     case 8: return anyRowwise(x);
     case 9: return anyTopK(x);
     case 10: return anyResize(x);
-    case 11: return pick(3) == 0 ? anyScatter(x) : anyGather(x);
+    case 11: return pick(3) == 0 ? anyScatter(x) : pick(4) == 0 ? anyCacheUpdate(x) : anyGather(x);
     case 12: return anySlice(x);
     case 13: return anyTranspose(x);
     case 14: return anyReshape(x);
@@ -268,6 +268,7 @@ void Generator::anyAttention(ValueId x) {
     ops::Attention op;
     op.scale = 0.5;
     op.hasMask = pick(2) == 0;
+    op.causal = pick(3) == 0;
     std::vector<ValueId> inputs{x, x, x};
     if (in.size() == 4 && in[1].constant() > 0 && pick(4) == 0) {  // the first head's keys for all
       put(ops::Slice{{0, 0, 0, 0}, {in[0], 1, in[2], in[3]}, {}, ops::SliceMode::kStrict}, {x});
@@ -288,6 +289,7 @@ void Generator::anyAttention(ValueId x) {
   op.scale = 0.25 + static_cast<double>(pick(4)) * 0.25;
   op.packed = pick(2) == 0;
   op.hasMask = pick(2) == 0;
+  op.causal = pick(3) == 0;
   const int64_t width = op.heads * (1 + pick(3));
   std::vector<ValueId> inputs;
   for (int i = 0; i < (op.packed ? 1 : 3); ++i) {

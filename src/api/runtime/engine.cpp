@@ -9,6 +9,7 @@
 #include "api/runtime/context.h"
 #include "api/runtime/inspector.h"
 #include "plan/inspect.h"
+#include "runtime/aliases.h"
 
 namespace tenon::api {
 namespace {
@@ -290,6 +291,16 @@ bool Engine::isDebugTensor(const char* name) const noexcept {
     checkUser(name != nullptr, "the name of the tensor is null");
     const auto& tensors = engine().program(0).tensors;
     return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.debug && t.name == name; });
+  });
+}
+
+const char* Engine::getAliasedInputTensor(const char* tensorName) const noexcept {
+  return ask("ICudaEngine::getAliasedInputTensor", static_cast<const char*>(nullptr), [&]() -> const char* {
+    const int index = find(tensorName);
+    for (const auto& [output, input] : runtime::aliasedIo(engine().program(0))) {
+      if (output == index) return engine().io()[static_cast<size_t>(input)].name.c_str();
+    }
+    return nullptr;
   });
 }
 

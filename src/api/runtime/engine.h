@@ -88,7 +88,7 @@ class Engine final : public nv::ICudaEngine, public nv::apiv::VCudaEngine {
   nv::IExecutionContext* createExecutionContextWithRuntimeConfig(nv::IRuntimeConfig* runtimeConfig) noexcept override;
   nv::IRuntimeConfig* createRuntimeConfig() noexcept override;
   int64_t getEngineStat(nv::EngineStat stat) const noexcept override;
-  const char* getAliasedInputTensor(const char* tensorName) const noexcept override { return nullptr; }
+  const char* getAliasedInputTensor(const char* tensorName) const noexcept override;
 
   const runtime::Engine& engine() const noexcept { return *loaded_->engine; }
 

@@ -31,6 +31,18 @@ struct ScatterParameters {
   int64_t axisRows[kMaxAxes] = {};  // rows that a step along the axis skips
 };
 
+// New rows of a cache; all counts in units.
+struct CacheUpdateParameters {
+  void* y = nullptr;
+  const void* update = nullptr;
+  const void* start = nullptr;  // by sample
+  int64_t count = 0;            // units of the update
+  int64_t inner = 1;            // units of a row
+  int64_t rows = 1;             // of the update, per head
+  int64_t capacity = 1;         // of the cache, per head
+  int64_t heads = 1;
+};
+
 // Mode element of both: each element has an index of its own along the axis of `data`, which is read or written.
 struct IndexedElementParameters {
   void* data = nullptr;

@@ -1,0 +1,20 @@
+// New rows in a cache of keys or values.
+#pragma once
+
+#include "ops/operator.h"
+
+namespace tenon::ops {
+
+// Inputs: cache [B,H,C,W], update [B,H,L,W] of its type, start [B] of integers. Output: the cache, with the rows
+// start[b] to start[b] + L - 1 of all heads replaced by those of the update; rows outside of the cache are left out.
+// The output may be the memory of the cache: then only those rows are written.
+struct CacheUpdate {
+  static constexpr std::string_view kName = "cache_update";
+  static constexpr auto fields = std::tuple{};
+
+  Facts facts() const;
+  void infer(InferContext& context) const;
+  void evaluate(const EvalContext& context) const;
+};
+
+}  // namespace tenon::ops
