@@ -5,7 +5,8 @@
     status.py            writes the page
     status.py --check    ends with status 1 when the page is not what would be written
 
-Methods that do nothing yet call notSupported("IClass::method"). Layers are supported when a file of
+Methods that do nothing yet call notSupported("IClass::method"), or throw Unsupported with a message that begins
+"IClass::method is not supported". Layers are supported when a file of
 src/api/network/layers describes their type, and network_add.cpp says which method adds which type.
 """
 import pathlib
@@ -24,14 +25,16 @@ def sources():
 def unsupported_methods():
     found = set()
     for path in sources():
-        found |= set(re.findall(r'notSupported\(\s*"I(\w+::\w+)"', path.read_text()))
+        text = path.read_text()
+        found |= set(re.findall(r'notSupported\(\s*"I(\w+::\w+)"', text))
+        found |= set(re.findall(r'Unsupported\(\s*"I(\w+::\w+) is not supported', text))
     return found
 
 
 def layer_types():
     """The layer types with a file, and which method of the network adds which type."""
     present = set()
-    for path in sorted((API / "network" / "layers").glob("*.cpp")):
+    for path in [*sorted((API / "network" / "layers").glob("*.cpp")), API / "network" / "attention.cpp"]:
         present |= set(re.findall(r"LayerType::(k\w+)", path.read_text()))
     adders = {}
     for path in sorted((API / "network").glob("network_add*.cpp")):
@@ -92,7 +95,8 @@ def page():
     for owner in sorted(classes):
         lines += [f"## I{owner}", ""] + [f"- `{method}`" for method in sorted(classes[owner])] + [""]
     lines += ["## IRefitter", "", "- `createInferRefitter`: no refitter is made yet", ""]
-    lines += ["## Layers", ""] + [f"- {text}" for text in refused_by_layers()] + [""]
+    if refused := refused_by_layers():
+        lines += ["## Layers", ""] + [f"- {text}" for text in refused] + [""]
     lines += ["## Options of a build", ""] + [f"- `BuilderFlag::{flag}`" for flag in sorted(refused_flags())]
     lines += [f"- {text}" for text in refused_options()] + [""]
     lines += [

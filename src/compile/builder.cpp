@@ -17,6 +17,7 @@
 #include "compile/stages.h"
 #include "compile/tune/self_check.h"
 #include "compile/tune/timing_cache.h"
+#include "compile/unfused_taps.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "ops/op/plugin.h"
@@ -265,6 +266,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     source.watch(nullptr);
     phase.step(0);
   }
+  if (!options.unfusedDebug.empty()) tapUnfused(graph, options.unfusedDebug);
   memory.report("joining nodes");
   whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {

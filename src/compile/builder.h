@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct BuildOptions {
   int auxStreams = -1;         // most streams beside the caller's for independent steps; -1: what pays, which is none
   int profilingVerbosity = 0;  // as plan::Plan::profilingVerbosity
   std::map<std::string, std::string> layerMetadata;  // for the inspector, by name of the network layer
+  std::set<std::string> unfusedDebug;  // tensors of the network that are shown where fusion has left them; none: no
   bool refittable = false;
   bool tf32 = false;  // f32 operands of contractions may be rounded to TF32, on devices that have it
   bool errorOnTimingCacheMiss = false;

@@ -114,6 +114,10 @@ void Patch::moveOutputs() {
     } else {
       auto& value = graph_.values_[replacement];
       value.constraints = mergeConstraints(graph_.values_[old].constraints, value.constraints);
+      // What is new takes the name too: it is the tensor that had it.
+      const bool isNew = std::find(added_.begin(), added_.end(), value.producer) != added_.end();
+      if (isNew && !graph_.isOutput(replacement))
+        graph_.renameValue(replacement, std::string(graph_.values_[old].name));
     }
   }
 }

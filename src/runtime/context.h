@@ -81,6 +81,8 @@ class Context {
   bool setDebugTensor(std::string_view tensor, bool on);  // false when there is no such marked tensor
   bool debugTensor(std::string_view tensor) const;
   void setAllDebugTensors(bool on);
+  void setUnfusedDebugTensors(bool on);  // those that the network marked all at once
+  bool unfusedDebugTensors() const noexcept;
 
   // Streams of the user (cudaStream_t) for independent steps, in the place of the context's own; those beyond
   // Engine::auxStreams() are not used, and missing ones are the context's. They stay the user's.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import tensorrt_bindings as trt
 
-from support import Skip, close, complaint, constant, random, run, unsupported
+from support import Skip, close, complaint, constant, random, run
 
 X = random(1, 3, 4, 5)
 
@@ -270,7 +270,6 @@ def test_quantize_and_dequantize():
     close(run(build, {"x": X}), [np.clip(np.round(X / np.float32(0.01)), -128, 127).astype(np.float32) * 0.01], 1e-3)
 
 
-@unsupported("quantization with computed scales")
 def test_dynamic_quantize():
     x = random(2, 32)
 
@@ -287,7 +286,6 @@ def test_dynamic_quantize():
     assert (np.abs(found - x).reshape(2, 2, 16) <= largest * 0.2).all(), found
 
 
-@unsupported("attention")
 def test_attention():
     q, k, v = random(1, 2, 3, 8), random(1, 2, 5, 8, seed=2), random(1, 2, 5, 8, seed=3)
 
@@ -313,7 +311,6 @@ def test_rotary_embedding():
     close(run(build, {"x": x, "cos": cos, "sin": sin}), [expected])
 
 
-@unsupported("mixtures of experts")
 def test_mixture_of_experts():
     hidden, inner, experts = 8, 16, 3
     x = random(1, 4, hidden)

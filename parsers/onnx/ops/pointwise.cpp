@@ -1,4 +1,7 @@
 // Unary and elementwise operators, comparisons, logic and casts.
+#include <algorithm>
+#include <cmath>
+
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx {
@@ -82,6 +85,14 @@ ParsedValues importOrEqual(OnnxNode& node) {
   return {writer.binary(strict, equal, ElementWiseOperation::kOR)};
 }
 
+bool mayBeInfinite(const ParsedValue& value) {
+  if (!value.isConstant()) {
+    return true;
+  }
+  const auto numbers = toReals(value.constant());
+  return std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isinf(x); });
+}
+
 // fmod 0: the sign of the divisor, a - floor(a / b) * b. fmod 1: the sign of the dividend, as C's fmod.
 ParsedValues importMod(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
@@ -98,7 +109,17 @@ ParsedValues importMod(OnnxNode& node) {
       quotient = writer.binary(writer.unary(quotient, UnaryOperation::kSIGN), size, ElementWiseOperation::kPROD);
     }
   }
-  return {writer.binary(a, writer.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB)};
+  const Term rest(writer,
+                  writer.binary(a, writer.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB));
+  if (truncates || !isFloating(node.dataType(0)) || !mayBeInfinite(b)) {
+    return {rest};
+  }
+  // An infinite divisor leaves numbers of its sign as they are; of others, itself is what is left.
+  const Term dividend = node.term(0);
+  const Term divisor = node.term(1);
+  const Term isInfinite = both(divisor.unary(UnaryOperation::kISINF), negation(dividend.unary(UnaryOperation::kISINF)));
+  const Term signsDiffer = dividend * divisor < 0.0;
+  return {where(isInfinite, where(signsDiffer, divisor, dividend), rest)};
 }
 
 ParsedValues importIsInf(OnnxNode& node) {
@@ -143,7 +164,9 @@ ParsedValues importIdentity(OnnxNode& node) {
 }
 
 ParsedValues importDropout(OnnxNode& node) {
-  if (node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0) {
+  const bool trains = node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0;
+  const bool dropsNothing = node.hasInput(1) && node.input(1).isConstant() && toReals(node.input(1).constant()).at(0) == 0;
+  if (trains && !dropsNothing) {
     fail(FaultKind::kUnsupportedInput, "training_mode is true; export the model for inference");
   }
   ParsedValues outputs = importIdentity(node);
@@ -153,6 +176,11 @@ ParsedValues importDropout(OnnxNode& node) {
     outputs.push_back(writer.expand(yes, writer.dims(node.input(0))));
   }
   return outputs;
+}
+
+// Whether an optional input is there is known while parsing; what is no tensor does not get here.
+ParsedValues importOptionalHasElement(OnnxNode& node) {
+  return {node.writer().scalar(DataType::kBOOL, node.hasInput(0) ? 1 : 0)};
 }
 
 const OperatorImporter kRows[] = {
@@ -205,7 +233,9 @@ const OperatorImporter kRows[] = {
     {"Cast", 6, kNewestOpset, importCast, "addCast"},
     {"CastLike", 15, kNewestOpset, importCastLike, "addCast"},
     {"Identity", 1, kNewestOpset, importIdentity, "addIdentity"},
-    {"Dropout", 1, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false"},
+    {"OptionalHasElement", 15, kNewestOpset, importOptionalHasElement, "a constant; tensors only"},
+    {"OptionalGetElement", 15, kNewestOpset, importIdentity, "addIdentity; tensors only"},
+    {"Dropout", 1, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false, or ratio 0"},
 };
 
 }  // namespace

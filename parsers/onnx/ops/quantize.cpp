@@ -100,7 +100,7 @@ ParsedValues importDequantize(OnnxNode& node) {
   return {writer.output(layer)};
 }
 
-// Scale and zero point of the range that x and 0 span, and x in it as UINT8.
+// Scale and zero point of the range that x and 0 span, and x in it as UINT8. The scale of nothing but zeros is 1.
 ParsedValues importDynamicQuantize(OnnxNode& node) {
   const Term x = node.term(0);
   std::vector<int64_t> axes;
@@ -109,7 +109,8 @@ ParsedValues importDynamicQuantize(OnnxNode& node) {
   }
   const Term least = x.reduce(nvinfer1::ReduceOperation::kMIN, axes, false).atMost(x.number(0));
   const Term most = x.reduce(nvinfer1::ReduceOperation::kMAX, axes, false).atLeast(x.number(0));
-  const Term scale = (most - least) / 255;
+  const Term range = most - least;
+  const Term scale = where(range > 0.0, range / 255, range.number(1));
   const Term zero = roundOf((0.0 - least / scale).clamp(0, 255)).cast(DataType::kUINT8);
   return {quantized(x, scale, zero, DataType::kUINT8), scale, zero};
 }

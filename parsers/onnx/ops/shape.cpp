@@ -88,16 +88,12 @@ std::vector<int64_t> axesOf(OnnxNode& node) {
                             : std::vector<int64_t>{};
 }
 
+// Without axes, extents that are known only at run time stay, though they may turn out to be 1.
 ParsedValues importSqueeze(OnnxNode& node) {
   std::vector<int64_t> axes = axesOf(node);
   if (axes.empty()) {
     const Dimensions shape = node.shape(0);
     for (size_t i = 0; i < shape.size(); ++i) {
-      if (shape[i] < 0) {
-        fail(FaultKind::kUnsupportedDynamic, fmt::format("no axes are given, and extent {} of {} is dynamic; name the "
-                                                         "axes",
-                                                         i, toString(shape)));
-      }
       if (shape[i] == 1) {
         axes.push_back(static_cast<int64_t>(i));
       }
@@ -222,7 +218,9 @@ ParsedValues importSpaceToDepth(OnnxNode& node) {
   const ParsedExtent height = writer.combine(in[2], side, ElementWiseOperation::kDIV);
   const ParsedExtent width = writer.combine(in[3], side, ElementWiseOperation::kDIV);
   const ParsedValue split = writer.reshape(node.input(0), {in[0], in[1], height, side, width, side});
-  const ParsedValue moved = writer.transpose(split, {0, 3, 5, 1, 2, 4});
+  const bool isColumnFirst = node.choice("mode", "DCR", {"DCR", "CRD"}) == "CRD";  // places of a block vary fastest
+  const ParsedValue moved =
+      writer.transpose(split, isColumnFirst ? std::vector<int32_t>{0, 1, 3, 5, 2, 4} : std::vector<int32_t>{0, 3, 5, 1, 2, 4});
   const ParsedExtent channels = writer.combine(in[1], ParsedExtent::of(block * block), ElementWiseOperation::kPROD);
   return {writer.reshape(moved, {in[0], channels, height, width})};
 }
@@ -231,7 +229,7 @@ const OperatorImporter kRows[] = {
     {"Reshape", 1, kNewestOpset, importReshape, "addShuffle"},
     {"Flatten", 1, kNewestOpset, importFlatten, "addShuffle"},
     {"Transpose", 1, kNewestOpset, importTranspose, "addShuffle"},
-    {"Squeeze", 1, kNewestOpset, importSqueeze, "addShuffle; axes constant"},
+    {"Squeeze", 1, kNewestOpset, importSqueeze, "addShuffle; axes constant; without axes, dynamic extents stay"},
     {"Unsqueeze", 1, kNewestOpset, importUnsqueeze, "addShuffle; axes constant"},
     {"Shape", 1, kNewestOpset, importShape, "addShape where extents are dynamic"},
     {"Size", 1, kNewestOpset, importSize, "addShape, addElementWise where extents are dynamic"},

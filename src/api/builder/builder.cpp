@@ -241,6 +241,11 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   if (options.getProfilingVerbosity() == nv::ProfilingVerbosity::kDETAILED) build.layerMetadata = metadataOf(ours);
   build.precision = std::move(precision);
   build.excludedLibraries = excludedLibraries(options);
+  if (ours.debugsUnfused()) {
+    for (const auto& layer : ours.layers()) {
+      for (const auto& tensor : layer->outputs()) build.unfusedDebug.insert(tensor->name());
+    }
+  }
   build.monitorMemory = options.getFlag(BuilderFlag::kMONITOR_MEMORY);
   build.tf32 = build.device == "cuda" && options.getFlag(BuilderFlag::kTF32);
   build.log = &reporter_;

@@ -307,7 +307,7 @@ bool ExecutionContext::setAllTensorsDebugState(bool flag) noexcept {
 
 bool ExecutionContext::setUnfusedTensorsDebugState(bool flag) noexcept {
   return ask("IExecutionContext::setUnfusedTensorsDebugState", false, [&] {
-    if (flag) notSupported("IExecutionContext::setUnfusedTensorsDebugState");
+    context_.setUnfusedDebugTensors(flag);
     return true;
   });
 }

@@ -70,7 +70,7 @@ class ExecutionContext final : public nv::IExecutionContext, public nv::apiv::VE
   void setDeviceMemoryV2(void* memory, int64_t size) noexcept override;
   nv::IRuntimeConfig* getRuntimeConfig() const noexcept override { return config_; }
   bool setUnfusedTensorsDebugState(bool flag) noexcept override;
-  bool getUnfusedTensorsDebugState() const noexcept override { return false; }
+  bool getUnfusedTensorsDebugState() const noexcept override { return context_.unfusedDebugTensors(); }
   bool setCommunicator(void* communicator) noexcept override;
 
   int profile() const noexcept { return context_.profile(); }

@@ -1,4 +1,5 @@
 // Whatever is marked reaches the debug listener: inputs, constants, views, values that something else would swallow.
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -150,6 +151,56 @@ TEST_F(DebugTensors, MayHaveAnyShapeAndType) {
     EXPECT_EQ(listener.tensors["x"].shape, (std::vector<int64_t>{rows, 3}));
     EXPECT_EQ(listener.tensors["x"].values, std::vector<float>(x.begin(), x.begin() + 3 * rows));
     EXPECT_EQ(listener.tensors["shape"].values, (std::vector<float>{static_cast<float>(rows), 3}));
+  }
+}
+
+// What fusion leaves is shown under the tensors' own names; what it swallows is not, and stays swallowed.
+TEST_F(DebugTensors, MayBeAllThatFusionLeaves) {
+  auto& in = input("x", {2, 3});
+  auto* abs = network->addUnary(in, nv::UnaryOperation::kABS)->getOutput(0);
+  auto* root = network->addUnary(*abs, nv::UnaryOperation::kSQRT)->getOutput(0);
+  auto* sums = network->addReduce(*root, nv::ReduceOperation::kSUM, 2, true)->getOutput(0);
+  abs->setName("absolute");
+  root->setName("root");
+  sums->setName("sums");
+  auto* product = network->addMatrixMultiply(*root, nv::MatrixOperation::kTRANSPOSE, *sums, nv::MatrixOperation::kNONE)
+                      ->getOutput(0);
+  product->setName("product");
+  output(network->addUnary(*product, nv::UnaryOperation::kNEG)->getOutput(0), "y");
+  EXPECT_TRUE(network->markUnfusedTensorsAsDebugTensors());
+  for (const bool marked : {true, false}) {
+    if (!marked) EXPECT_TRUE(network->unmarkUnfusedTensorsAsDebugTensors());
+    const auto loaded = engine();
+    ASSERT_NE(loaded, nullptr);
+    const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
+    EXPECT_FALSE(context->getUnfusedTensorsDebugState());
+    KeptTensors listener;
+    context->setDebugListener(&listener);
+    void* bindings[] = {x.data(), y.data()};
+    ASSERT_TRUE(context->setAllTensorsDebugState(true));  // of those that were marked by name
+    ASSERT_TRUE(context->executeV2(bindings));
+    EXPECT_TRUE(listener.tensors.empty());
+    EXPECT_TRUE(context->setUnfusedTensorsDebugState(true));
+    EXPECT_TRUE(context->getUnfusedTensorsDebugState());
+    ASSERT_TRUE(context->executeV2(bindings));
+    if (!marked) {
+      EXPECT_TRUE(listener.tensors.empty());
+      continue;
+    }
+    EXPECT_EQ(listener.tensors.count("absolute"), 0U);  // one node with the root
+    EXPECT_EQ(listener.tensors.count("product"), 0U);   // the negation is the product's epilogue
+    ASSERT_EQ(listener.tensors.count("root"), 1U);
+    ASSERT_EQ(listener.tensors.count("sums"), 1U);
+    ASSERT_EQ(listener.tensors.count("y"), 1U);
+    EXPECT_EQ(listener.tensors["root"].shape, (std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(listener.tensors["root"].values[3], 2);
+    EXPECT_EQ(listener.tensors["sums"].shape, (std::vector<int64_t>{2, 1}));
+    EXPECT_FLOAT_EQ(listener.tensors["sums"].values[0], 1 + std::sqrt(2.F) + std::sqrt(3.F));
+    EXPECT_TRUE(std::equal(y.begin(), y.begin() + 3, listener.tensors["y"].values.begin()));
+    listener.tensors.clear();
+    EXPECT_TRUE(context->setUnfusedTensorsDebugState(false));
+    ASSERT_TRUE(context->executeV2(bindings));
+    EXPECT_TRUE(listener.tensors.empty());
   }
 }
 

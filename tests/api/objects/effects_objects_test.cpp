@@ -120,8 +120,8 @@ TEST(Effects, OfTheNetwork) {
   definition(unmarked)->markWeightsRefittable("w");
   unmarked.network->unmarkWeightsRefittable("w");
   EXPECT_TRUE(outcomeOf(unmarked).warnings.empty());
-  REFUSED(INetworkDefinition, markUnfusedTensorsAsDebugTensors, definition, "is not supported yet");
-  IDLE_CALL(INetworkDefinition, unmarkUnfusedTensorsAsDebugTensors, definition);
+  CHANGES(INetworkDefinition, markUnfusedTensorsAsDebugTensors, definition);
+  SHOWN_BY(INetworkDefinition, unmarkUnfusedTensorsAsDebugTensors, "api/objects/debug_test.cpp");
   SHOWN_BY(INetworkDefinition, markDebug, "api/objects/debug_test.cpp");
   SHOWN_BY(INetworkDefinition, unmarkDebug, "api/objects/debug_test.cpp");
   SHOWN_BY(INetworkDefinition, setErrorRecorder, "api/network/network_test.cpp");
@@ -228,7 +228,7 @@ TEST(Effects, OfEverySerializationFlag) {
 TEST(Effects, OfTheContext) {
   IDLE_CALL(IExecutionContext, setPersistentCacheLimit, context, size_t{1} << 20);
   REFUSED(IExecutionContext, setTemporaryStorageAllocator, context, "is not supported yet", &theAllocator());
-  REFUSED(IExecutionContext, setUnfusedTensorsDebugState, context, "is not supported yet", true);
+  SHOWN_BY(IExecutionContext, setUnfusedTensorsDebugState, "api/objects/debug_test.cpp");
   REFUSED(IExecutionContext, setCommunicator, context, "is not supported yet", nullptr);
   SEEN(IExecutionContext, setName);
   EXPECT_TRUE(isOnThePage("IExecutionContext::setName"));

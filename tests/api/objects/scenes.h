@@ -126,4 +126,35 @@ inline nv::IScatterLayer* scatter(Scene& s) {
   return done(s, s.network->addScatter(x, *where->getOutput(0), x, nv::ScatterMode::kELEMENT));
 }
 
+inline nv::IDynamicQuantizeLayer* dynamicQuantize(Scene& s) {
+  return done(s,
+              s.network->addDynamicQuantizeV2(image(s), dims({1, 1, 2, 3}), nv::DataType::kFP8, nv::DataType::kFLOAT));
+}
+inline nv::IKVCacheUpdateLayer* cacheUpdate(Scene& s) {
+  return done(s, s.network->addKVCacheUpdate(image(s), s.input("update", {1, 4, 2, 6}),
+                                             s.input("start", {1}, nv::DataType::kINT32), nv::KVCacheMode::kLINEAR));
+}
+inline nv::IMoELayer* experts(Scene& s) {
+  auto* layer = s.network->addMoE(s.input("x", {1, 3, 4}), s.input("e", {1, 3, 2}, nv::DataType::kINT32),
+                                  s.input("s", {1, 3, 2}));
+  const auto weights = [&](const std::vector<int64_t>& shape) -> nv::ITensor& {
+    return *s.network->addConstant(dims(shape), Scene::floats(shape[0] * shape[1] * shape[2]))->getOutput(0);
+  };
+  layer->setGatedWeights(weights({2, 4, 8}), weights({2, 4, 8}), weights({2, 8, 4}), nv::MoEActType::kSILU);
+  return done(s, layer);
+}
+inline nv::IAssertionLayer* assertion(Scene& s) {
+  static const int8_t kYes = 1;
+  auto* truth = s.network->addConstant(dims({}), {nv::DataType::kBOOL, &kYes, 1});
+  done(s, s.network->addIdentity(image(s)));
+  return s.network->addAssertion(*truth->getOutput(0), "yes");
+}
+inline nv::IAttention* attention(Scene& s) {
+  auto& x = image(s);
+  auto* made = s.network->addAttention(x, x, x, nv::AttentionNormalizationOp::kSOFTMAX, false);
+  made->getOutput(0)->setName("y");
+  s.network->markOutput(*made->getOutput(0));
+  return made;
+}
+
 }  // namespace setters

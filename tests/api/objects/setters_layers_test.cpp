@@ -149,6 +149,31 @@ TEST(Setters, OfPointwiseLayers) {
   WALK(IDequantizeLayer, setToType, dequantize);
 }
 
+TEST(Setters, OfLayersOfLanguageModels) {
+  WALK(IDynamicQuantizeLayer, setToType, dynamicQuantize);
+  WALK(IDynamicQuantizeLayer, setScaleType, dynamicQuantize);
+  WALK(IDynamicQuantizeLayer, setBlockShape, dynamicQuantize);
+  WALK(IDynamicQuantizeLayer, setAxis, dynamicQuantize);
+  WALK(IDynamicQuantizeLayer, setBlockSize, dynamicQuantize);
+  WALK(IKVCacheUpdateLayer, setCacheMode, cacheUpdate);
+  WALK(IMoELayer, setActivationType, experts);
+  WALK(IMoELayer, setQuantizationToType, experts);
+  WALK(IMoELayer, setQuantizationBlockShape, experts);
+  WALK(IMoELayer, setDynQOutputScaleType, experts);
+  WALK(IMoELayer, setSwigluParams, experts);
+  WALK(IMoELayer, setSwigluParamLimit, experts);
+  WALK(IMoELayer, setSwigluParamAlpha, experts);
+  WALK(IMoELayer, setSwigluParamBeta, experts);
+  WALK(IAssertionLayer, setMessage, assertion);
+  WALK(IAttention, setNormalizationOperation, attention);
+  WALK(IAttention, setCausal, attention);
+  WALK(IAttention, setDecomposable, attention);
+  WALK(IAttention, setName, attention);
+  WALK(IAttention, setMetadata, attention);
+  WALK(IAttention, setNormalizationQuantizeToType, attention);
+  WALK(IAttention, setNbRanks, attention);
+}
+
 TEST(Setters, OfLayersThatMakeAndMoveData) {
   WALK(IConcatenationLayer, setAxis, concatenation);
   WALK(IConstantLayer, setWeights, constant);
