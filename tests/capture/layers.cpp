@@ -194,7 +194,19 @@ ITensor* cumulative(Place p) {
   return out(
       p.net.addCumulative(p.x, *constant(p.net, p.store, Dims{0, {}}, {2}), CumulativeOperation::kSUM, true, false));
 }
-ITensor* dynamicQuantize(Place p) { return out(p.net.addDynamicQuantize(p.x, 3, 8, DataType::kFP4, DataType::kFP8)); }
+// The data, back in floating point.
+ITensor* withScales(Place p, IDynamicQuantizeLayer* layer) {
+  if (layer == nullptr) {
+    return nullptr;
+  }
+  auto* scale = p.net.addConstant(Dims{0, {}}, p.store.floats(1, 0.1F, 0.2F))->getOutput(0);
+  layer->setInput(1, *scale);
+  auto* scales = p.net.addDequantize(*layer->getOutput(1), *scale, DataType::kFLOAT)->getOutput(0);
+  return out(p.net.addDequantize(*layer->getOutput(0), *scales, DataType::kFLOAT));
+}
+ITensor* dynamicQuantize(Place p) {
+  return withScales(p, p.net.addDynamicQuantize(p.x, 3, 8, DataType::kFP4, DataType::kFP8));
+}
 ITensor* attention(Place p) {
   IAttention* layer = p.net.addAttention(p.x, p.x, p.x, AttentionNormalizationOp::kSOFTMAX, true);
   if (layer == nullptr) {
@@ -214,8 +226,24 @@ ITensor* cacheUpdate(Place p) {
       p.net.addKVCacheUpdate(p.x, *update, *constant(p.net, p.store, Dims{1, {2}}, {0, 1}), KVCacheMode::kLINEAR));
 }
 ITensor* experts(Place p) {
-  auto* tokens = constant(p.net, p.store, Dims{2, {2, 1}}, {0, 0});
-  auto* layer = p.net.addMoE(p.x, *tokens, p.x);
+  auto* rows = p.net.addShuffle(p.x);
+  rows->setReshapeDimensions(Dims{3, {2, 24, 8}});
+  std::vector<int32_t> chosen(96);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    chosen[i] = static_cast<int32_t>(i % 3);
+  }
+  auto* tokens = constant(p.net, p.store, Dims{3, {2, 24, 2}}, std::move(chosen));
+  const auto weights = [&](const Dims& dims, int64_t count) -> ITensor& {
+    return *p.net.addConstant(dims, p.store.floats(count))->getOutput(0);
+  };
+  auto* layer = p.net.addMoE(*rows->getOutput(0), *tokens, weights(Dims{3, {2, 24, 2}}, 96));
+  if (layer == nullptr) {
+    return nullptr;
+  }
+  layer->setGatedWeights(weights(Dims{3, {3, 8, 4}}, 96), weights(Dims{3, {3, 8, 4}}, 96),
+                         weights(Dims{3, {3, 4, 8}}, 96), MoEActType::kSILU);
+  layer->setGatedBiases(weights(Dims{2, {3, 4}}, 12), weights(Dims{2, {3, 4}}, 12), weights(Dims{2, {3, 8}}, 24));
+  layer->setSwigluParams(4.0F, 1.5F, 0.5F);
   return out(layer);
 }
 // The older or newer function beside each that the layers above use.
@@ -225,7 +253,7 @@ ITensor* quantizeAsTyped(Place p) {
   return quantized == nullptr ? nullptr : out(p.net.addDequantize(*quantized->getOutput(0), *factor));
 }
 ITensor* dynamicQuantizeBlocks(Place p) {
-  return out(p.net.addDynamicQuantizeV2(p.x, Dims{4, {1, 1, 1, 8}}, DataType::kFP4, DataType::kFP8));
+  return withScales(p, p.net.addDynamicQuantizeV2(p.x, Dims{4, {1, 1, 1, 8}}, DataType::kFP4, DataType::kFP8));
 }
 ITensor* fillAsTyped(Place p) {
   auto* layer = p.net.addFill(Dims{1, {5}}, FillOperation::kLINSPACE);
