@@ -169,7 +169,9 @@ TEST_F(DebugTensors, MayBeAllThatFusionLeaves) {
   output(network->addUnary(*product, nv::UnaryOperation::kNEG)->getOutput(0), "y");
   EXPECT_TRUE(network->markUnfusedTensorsAsDebugTensors());
   for (const bool marked : {true, false}) {
-    if (!marked) EXPECT_TRUE(network->unmarkUnfusedTensorsAsDebugTensors());
+    if (!marked) {
+      EXPECT_TRUE(network->unmarkUnfusedTensorsAsDebugTensors());
+    }
     const auto loaded = engine();
     ASSERT_NE(loaded, nullptr);
     const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
