@@ -1,4 +1,6 @@
 // Scatter by the CPU's kernel, in the memory of its data and in other memory.
+#include <random>
+
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -62,6 +64,47 @@ TEST(Scatter, RowsAndElements) {
       {2, 2, 2});
   run("scatter{axis=0}", DataType::kI64, {4}, indices(DataType::kI64, {6}, {0, 1, 2, 3, 0, -1}), {6});
   run("scatter{axis=0}", DataType::kF32, {4}, indices(DataType::kI64, {0}, {}), {0});
+}
+
+// Every axis and type, with some elements met twice; the last update stays.
+TEST(Scatter, ElementsOfEveryAxis) {
+  for (const auto type : {DataType::kF32, DataType::kI64, DataType::kF16, DataType::kU8}) {
+    const Dims data{5, 4, 1031};
+    for (const int axis : {0, 1, 2}) {
+      const Dims updates{3, 4, axis == 2 ? 700 : 1029};
+      std::mt19937_64 random(3);
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < updates.count(); ++i)
+        places.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(2 * data[axis])) - data[axis]);
+      const auto text = fmt::format(
+          "graph \"g\" {{\n  input %a : {0}{1}\n  input %i : i32{2}\n  input %u : {0}{2}\n  %y : {0}{1} = scatter{{axis={3}}}(%a, %i, %u) \"op\"\n  output %y\n}}",
+          name(type), shapeText(data), shapeText(updates), axis);
+      std::vector<HostTensor> inputs;
+      inputs.push_back(randomTensor(type, data, 1));
+      inputs.push_back(indices(DataType::kI32, updates, places));
+      inputs.push_back(randomTensor(type, updates, 2));
+      EXPECT_EQ(byTheKernel(text, inputs), 1) << text;
+    }
+  }
+}
+
+TEST(Scatter, AnIndexOutsideIsAnError) {
+  for (const char* op : {"scatter{axis=1}", "scatter{mode=nd}"}) {
+    RecordingLog log;
+    compile::BuildOptions options;
+    options.device = "cpu";
+    options.log = &log;
+    options.optimizationLevel = 0;
+    const auto text = fmt::format(
+        "graph \"g\" {{\n  input %a : f32[2,3]\n  input %i : i64[1,2]\n  input %u : f32{}\n  %y : f32[2,3] = {}(%a, %i, %u) \"op\"\n  output %y\n}}",
+        op[8] == 'a' ? "[1,2]" : "[1]", op);
+    const auto engine = runtime::Engine::make(compile::build(graph::parse(text), options), {}, log);
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF32, Dims{2, 3}, 1));
+    inputs.push_back(indices(DataType::kI64, Dims{1, 2}, {1, 3}));
+    inputs.push_back(randomTensor(DataType::kF32, op[8] == 'a' ? Dims{1, 2} : Dims{1}, 2));
+    EXPECT_THROW(run(engine, inputs, log), UserError);
+  }
 }
 
 }  // namespace

@@ -17,13 +17,42 @@ TEST(Transpose, OfMatrices) {
 }
 
 TEST(Transpose, OfOtherTypes) {
-  for (const char* type : {"i8", "f16", "i32", "i64"}) {
-    for (const int64_t rows : {3, 16, 33}) {
-      for (const int64_t columns : {2, 17, 300}) {
+  for (const char* type : {"i8", "f16", "i32", "i64", "bool"}) {
+    for (const int64_t rows : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 130}) {
+      for (const int64_t columns : {1, 2, 3, 4, 5, 8, 11, 16, 17, 32, 67, 300}) {
         expectMatchesReference(fmt::format(
             "graph \"g\" {{ input %x : {2}[2,{0},{1}]\n %y : {2}[2,{1},{0}] = transpose{{permutation=[0,2,1]}}(%x) \"t\"\n output %y }}",
             rows, columns, type));
       }
+    }
+  }
+}
+
+// Every so many elements of a row, forwards and backwards; and rows of one element again and again.
+TEST(Transpose, PickedElements) {
+  for (const char* type : {"i8", "f16", "f32", "i64"}) {
+    for (const int64_t step : {2, 3, 4, 5, -1, -2, -3, 0}) {
+      for (const int64_t count : {1, 15, 16, 17, 64, 65, 131}) {
+        const int64_t extent = (count - 1) * std::abs(step) + 1;
+        expectMatchesReference(fmt::format(
+            "graph \"g\" {{ input %x : {0}[3,{1}]\n %y : {0}[3,{2}] = slice{{start=[0,{3}] size=[3,{2}] stride=[1,{4}]}}(%x) \"t\"\n output %y }}",
+            type, extent, count, step < 0 ? extent - 1 : 0, step));
+      }
+    }
+  }
+}
+
+// What lies outside is filled: rows, their ends, nothing or all.
+TEST(Transpose, FilledSlices) {
+  for (const char* type : {"i8", "f16", "f32", "i64"}) {
+    for (const char* fields :
+         {"start=[-1,-2,-3] size=[4,7,50]", "start=[0,0,-3] size=[2,3,40]", "start=[0,1,0] size=[2,5,44]",
+          "start=[5,0,0] size=[2,3,44]", "start=[1,2,60] size=[3,3,7] stride=[-1,-1,-3]"}) {
+      const std::string size(std::string_view(fields).substr(std::string_view(fields).find("size=") + 5));
+      const std::string shape = size.substr(0, size.find(']') + 1);
+      expectMatchesReference(fmt::format(
+          "graph \"g\" {{ input %x : {0}[2,3,44]\n input %v : {0}[]\n %y : {0}{2} = slice{{{1} mode=fill}}(%x, %v) \"t\"\n output %y }}",
+          type, fields, shape));
     }
   }
 }

@@ -189,6 +189,59 @@ TEST(TypedPointwise, EveryOperatorOfEveryType) {
   }
 }
 
+// One operand is one value for each row, or for all; rows that are joined and rows that are not.
+TEST(TypedPointwise, SingleValues) {
+  for (size_t k = 0; k < ops::scalarTable().size(); ++k) {
+    const auto op = static_cast<ScalarOp>(k);
+    const int arity = ops::row(op).arity;
+    if (op == ScalarOp::k_cast || arity == 1) continue;
+    for (const auto type : kTypes) {
+      for (const Dims& space : {Dims{3, 5, 300}, Dims{2, 1, 1031}, Dims{4, 3, 16}}) {
+        for (int single = 1; single < (1 << arity); ++single) {
+          std::vector<Unaligned> tensors;
+          Case test{ScalarExpr::of(op), {}, {}, toleranceOf(type)};
+          std::vector<DataType> types;
+          for (int i = 0; i < arity; ++i) {
+            Dims dims = space;
+            if ((single >> i & 1) != 0) dims[2] = 1;
+            const bool isCondition = op == ScalarOp::k_select && i == 0;
+            types.push_back(isCondition ? DataType::kBool : type);
+            tensors.emplace_back(types.back(), dims, i);
+            fill(tensors.back().view, k * 8 + static_cast<uint64_t>(i), takesSpecial(op));
+          }
+          for (const auto& tensor : tensors) test.inputs.push_back(tensor.view);
+          const Unaligned result(ops::resultType(test.expr, types), space, 1);
+          test.got = result.view;
+          check(test);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Truth values are compared as such, whatever numbers they were made; what only the numbers were for is left out.
+TEST(TypedPointwise, ComparedTruthValues) {
+  for (const char* text : {"cast.i32(x0);cast.i32(x1);equal(t0,t1)", "cast.f32(x0);cast.f32(x1);equal(t0,t1)",
+                           "cast.i32(x0);cast.i32(x1);equal(t0,t1);cast.i32(t2);add(t3,t0)"}) {
+    const Unaligned a(DataType::kBool, Dims{515}, 0);
+    const Unaligned b(DataType::kBool, Dims{515}, 1);
+    fill(a.view, 1, false);
+    fill(b.view, 2, false);
+    const auto expr = ops::parseScalarExpr(text);
+    const Unaligned out(ops::resultType(expr, std::array{DataType::kBool, DataType::kBool}), Dims{515}, 0);
+    check({expr, {a.view, b.view}, out.view, 0});
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(TypedPointwise, Cubes) {
+  const Unaligned in(DataType::kF32, Dims{515}, 1);
+  fill(in.view, 5, true);
+  const Unaligned out(DataType::kF32, Dims{515}, 0);
+  check({ops::parseScalarExpr("pow(x0,3)"), {in.view}, out.view, 1e-6});
+}
+
 TEST(TypedPointwise, EveryCast) {
   for (const auto from : kTypes) {
     for (const auto to : kTypes) {

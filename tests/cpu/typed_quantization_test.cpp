@@ -48,6 +48,21 @@ TEST(Quantization, BytesFromEveryFloat) {
   }
 }
 
+// Near the middle between two numbers f32 rounds otherwise than double.
+TEST(Quantization, Ties) {
+  HostTensor x(DataType::kF32, Dims{4096});
+  for (int64_t i = 0; i < 4096; ++i) {
+    const auto tie = static_cast<float>((static_cast<double>(i % 512) - 255.5) * 0.1);
+    x.view().storeDouble(i, static_cast<double>(i % 3 == 0   ? tie
+                                                : i % 3 == 1 ? std::nextafter(tie, 100.f)
+                                                             : std::nextafter(tie, -100.f)));
+  }
+  HostTensor scale(DataType::kF32, Dims{});
+  scale.view().storeDouble(0, static_cast<double>(0.1f));
+  expectKernelMatches("  %y : i8[4096] = quantize{type=i8}(%a, %b) \"q\"\n", listOf(std::move(x), std::move(scale)),
+                      "quantize", "cpu.quantization", 0);
+}
+
 TEST(Quantization, FloatsFromBytesAndI32) {
   for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     for (const auto narrow : {DataType::kI8, DataType::kU8, DataType::kI32}) {

@@ -7,13 +7,14 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/scan_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kBlock = 256;  // columns, or elements of a line
+constexpr int64_t kBlock = kScanColumns;  // columns, or elements of a line
 
 // Floating types are summed in double; integers wrap in 64 bits, then saturate.
 template <typename T>
@@ -35,23 +36,6 @@ T stored(A sum) {
     return static_cast<T>(std::clamp<A>(sum, Limits::min(), Limits::max()));
   } else {
     return static_cast<T>(sum);
-  }
-}
-
-// `count` rows of `width` elements, `step` elements from one to the next (negative when reversed).
-template <typename T>
-void scanRows(const T* __restrict x, T* __restrict y, int64_t count, int64_t width, int64_t step, bool exclusive) {
-  SumOf<T> sums[kBlock] = {};
-  for (int64_t r = 0; r < count; ++r, x += step, y += step) {
-    if (exclusive) {
-      for (int64_t i = 0; i < width; ++i) y[i] = stored<T>(sums[i]);
-      for (int64_t i = 0; i < width; ++i) sums[i] = plus(sums[i], static_cast<SumOf<T>>(x[i]));
-    } else {
-      for (int64_t i = 0; i < width; ++i) {
-        sums[i] = plus(sums[i], static_cast<SumOf<T>>(x[i]));
-        y[i] = stored<T>(sums[i]);
-      }
-    }
   }
 }
 
@@ -109,7 +93,8 @@ class CumulativeInstance final : public runtime::KernelInstance {
         SumOf<T> sum{};
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
       }
-      scanRows(x + at, y + at, extent_, width, step, op_.exclusive);
+      scanFunctions(type_).sums(x + at, y + at, static_cast<size_t>(extent_), static_cast<size_t>(width), step,
+                                op_.exclusive);
     });
   }
 

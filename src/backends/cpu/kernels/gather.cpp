@@ -46,36 +46,86 @@ class GatherInstance final : public runtime::KernelInstance {
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
-    const auto* in = static_cast<const char*>(arguments.inputs[0]);
-    auto* out = static_cast<char*>(arguments.outputs[0]);
-    for (int64_t k = 0; k < picks_; ++k) {
-      int64_t index = loadInt(indexType_, arguments.inputs[1], k);
-      checkUser(index >= -extent_ && index < extent_, "gather: index {} is outside [{}, {})", index, -extent_, extent_);
-      indices_[static_cast<size_t>(k)] = index < 0 ? index + extent_ : index;
+    readIndices(arguments.inputs[1]);
+    if (outer_ * picks_ * rowBytes_ == 0) return;
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    switch (rowBytes_) {
+      case 1: return elements<uint8_t>(in, out);
+      case 2: return elements<uint16_t>(in, out);
+      case 4: return words(in, out);
+      case 8: return elements<uint64_t>(in, out);
+      default: return rows(in, out);
     }
-    if (rowBytes_ == 4) {
-      const int64_t parts = interleavedParts();
-      const int64_t part = parts == 0 ? 0 : indices_[1] - indices_[0];
-      runJobs(outer_, outer_ * picks_, [&](int64_t o) {
-        const auto* from = reinterpret_cast<const uint32_t*>(in) + o * fromStep_;
-        auto* to = reinterpret_cast<uint32_t*>(out) + o * toStep_;
-        if (parts == 2) return interleave<2>(from + indices_[0], to, picks_ / 2, part);
-        if (parts == 3) return interleave<3>(from + indices_[0], to, picks_ / 3, part);
-        if (parts == 4) return interleave<4>(from + indices_[0], to, picks_ / 4, part);
-        for (const int64_t index : indices_) *to++ = from[index];
-      });
-      return;
-    }
-    runJobs(outer_, outer_ * picks_ * std::max<int64_t>(1, rowBytes_ / 16), [&](int64_t o) {
-      char* to = out + o * toStep_ * rowBytes_;
-      for (const int64_t index : indices_) {
-        std::memcpy(to, in + (o * fromStep_ + index) * rowBytes_, static_cast<size_t>(rowBytes_));
-        to += rowBytes_;
-      }
-    });
   }
 
  private:
+  template <typename Index>
+  bool readIndices(const Index* from) {
+    bool outside = false;
+    for (int64_t k = 0; k < picks_; ++k) {
+      const int64_t index = from[k];
+      outside |= index < -extent_ || index >= extent_;
+      indices_[static_cast<size_t>(k)] = index + (index < 0 ? extent_ : 0);
+    }
+    return !outside;
+  }
+
+  void readIndices(const void* from) {
+    const bool inside = indexType_ == DataType::kI32 ? readIndices(static_cast<const int32_t*>(from))
+                                                     : readIndices(static_cast<const int64_t*>(from));
+    for (int64_t k = 0; !inside && k < picks_; ++k) {
+      const int64_t index = loadInt(indexType_, from, k);
+      checkUser(index >= -extent_ && index < extent_, "gather: index {} is outside [{}, {})", index, -extent_, extent_);
+    }
+  }
+
+  // Pieces of so many picks: body(outer index, first pick, end).
+  template <typename Body>
+  void eachPiece(int64_t most, int64_t work, Body body) const {
+    const int64_t pieces = (picks_ + most - 1) / most;
+    runJobs(outer_ * pieces, work, [&](int64_t job) {
+      const int64_t first = job % pieces * most;
+      body(job / pieces, first, std::min(picks_, first + most));
+    });
+  }
+
+  template <typename T>
+  void elements(const char* in, char* out) const {
+    constexpr int64_t kPicks = 16384;
+    eachPiece(kPicks, outer_ * picks_, [&](int64_t o, int64_t first, int64_t end) {
+      const T* const from = reinterpret_cast<const T*>(in) + o * fromStep_;
+      T* const to = reinterpret_cast<T*>(out) + o * toStep_;
+      for (int64_t k = first; k < end; ++k) to[k] = from[indices_[static_cast<size_t>(k)]];
+    });
+  }
+
+  void words(const char* in, char* out) const {
+    const int64_t parts = interleavedParts();
+    if (parts == 0) return elements<uint32_t>(in, out);
+    const int64_t part = indices_[1] - indices_[0];
+    runJobs(outer_, outer_ * picks_, [&](int64_t o) {
+      const auto* from = reinterpret_cast<const uint32_t*>(in) + o * fromStep_ + indices_[0];
+      auto* to = reinterpret_cast<uint32_t*>(out) + o * toStep_;
+      if (parts == 2) return interleave<2>(from, to, picks_ / 2, part);
+      if (parts == 3) return interleave<3>(from, to, picks_ / 3, part);
+      interleave<4>(from, to, picks_ / 4, part);
+    });
+  }
+
+  void rows(const char* in, char* out) const {
+    constexpr int64_t kBytes = 1 << 16;
+    eachPiece(std::max<int64_t>(1, kBytes / rowBytes_), outer_ * picks_ * std::max<int64_t>(1, rowBytes_ / 16),
+              [&](int64_t o, int64_t first, int64_t end) {
+                const char* const from = in + o * fromStep_ * rowBytes_;
+                char* const to = out + o * toStep_ * rowBytes_;
+                for (int64_t k = first; k < end; ++k) {
+                  std::memcpy(to + k * rowBytes_, from + indices_[static_cast<size_t>(k)] * rowBytes_,
+                              static_cast<size_t>(rowBytes_));
+                }
+              });
+  }
+
   // How many runs of the axis, equally far apart, the indices take turns in; 0 when they do something else.
   int64_t interleavedParts() const {
     constexpr int64_t kMost = 4;

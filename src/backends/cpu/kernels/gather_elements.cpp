@@ -12,18 +12,17 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// Elements by rows along the last axis: to[i] = from[i * step + index(i) * axisStep]. Whether an index was outside, of
-// which none is read.
-template <typename T, typename Index>
-bool pickRow(const T* from, const Index* indices, T* to, int64_t count, int64_t step, int64_t axisStep,
-             int64_t extent) {
+// Elements by rows along the last axis: to[i] = from[i * Step + index(i) * axisStep]. Whether an index was outside;
+// the first element is read for it.
+template <int Step, typename T, typename Index>
+bool pickRow(const T* from, const Index* indices, T* to, int64_t count, int64_t axisStep, int64_t extent) {
   bool outside = false;
   for (int64_t i = 0; i < count; ++i) {
     int64_t index = indices[i];
     index += index < 0 ? extent : 0;
     const bool inside = static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
     outside |= !inside;
-    if (inside) to[i] = from[i * step + index * axisStep];
+    to[i] = from[i * Step + (inside ? index : 0) * axisStep];
   }
   return outside;
 }
@@ -38,6 +37,8 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     indexType_ = shapes.inputs[1].dtype;
     bytes_ = bits(shapes.inputs[0].dtype) / 8;
     count_ = shapes.outputs[0].dims.count();
+    if (count_ > 0 && op_.mode == ops::GatherMode::kElement && data_.count() == 0)
+      throw Unsupported("cpu.gather_elements: no data");
     if (op_.mode == ops::GatherMode::kElement && indices_.rank == 0) throw Unsupported("cpu.gather_elements: a scalar");
     return 0;
   }
@@ -67,7 +68,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const auto strides = data_.strides();
     const int64_t axisStep = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[rank - 1];
-    const int64_t step = axis == rank - 1 ? 0 : 1;
+    const bool isLast = axis == rank - 1;
     runJobs(count_ / width, count_ * 4, [&](int64_t row) {
       int64_t from = 0;
       int64_t rest = row;
@@ -75,8 +76,11 @@ class GatherElementsInstance final : public runtime::KernelInstance {
         if (at != axis) from += rest % indices_[at] * strides[static_cast<size_t>(at)];
         rest /= indices_[at];
       }
-      if (pickRow(reinterpret_cast<const T*>(data) + from, static_cast<const Index*>(indices) + row * width,
-                  reinterpret_cast<T*>(out) + row * width, width, step, axisStep, data_[axis]))
+      const T* const source = reinterpret_cast<const T*>(data) + from;
+      const Index* const places = static_cast<const Index*>(indices) + row * width;
+      T* const to = reinterpret_cast<T*>(out) + row * width;
+      if (isLast ? pickRow<0>(source, places, to, width, 1, data_[axis])
+                 : pickRow<1>(source, places, to, width, axisStep, data_[axis]))
         outside.store(true, std::memory_order_relaxed);
     });
   }

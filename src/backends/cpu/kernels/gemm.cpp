@@ -3,6 +3,7 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/gemv_simd.h"
 #include "core/error.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
 constexpr int64_t kJobs = 16;                // at least, where there is work for so many
+constexpr int64_t kFewRows = 2;              // that are not worth packing a matrix for
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
@@ -87,6 +89,8 @@ class GemmInstance final : public runtime::KernelInstance {
     blocks_ = (tiles + blockTiles_ - 1) / blockTiles_;
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
+    isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
+    if (isDirect_) return 0;
     panelFloats_ = depth_ * tileGeometry().columns;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
@@ -97,6 +101,7 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto* a = static_cast<const float*>(arguments.inputs[0]);
     const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
+    if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
     if (!kernel_.isPacked) {
       packB(panels, workspace);
       panels = workspace;
@@ -139,6 +144,30 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto aStrides = ops::broadcastStrides(leading(a), leading(y));
     const auto bStrides = ops::broadcastStrides(leading(b), leading(y));
     for (IndexIterator i(leading(y)); i.valid(); i.next()) matrices_.push_back({i.dot(aStrides), i.dot(bStrides)});
+  }
+
+  // Few rows by a matrix as it is, for which packing would take longer than the product.
+  void multiplyRows(const float* a, const float* b, float* out, void* const* extras) const {
+    constexpr int64_t kColumns = 256;  // of a job
+    constexpr int64_t kWidth = 32;     // that an epilogue takes at once
+    const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    const auto multiply = rowTimesMatrix();
+    runJobs(matrices * chunks, matrices * rows_ * columns_ * depth_, [&](int64_t job) {
+      const int64_t matrix = job / chunks;
+      const auto& pair = matrices_[static_cast<size_t>(matrix)];
+      const int64_t first = job % chunks * kColumns;
+      const int64_t count = std::min(kColumns, columns_ - first);
+      alignas(64) float results[kColumns];
+      for (int64_t row = 0; row < rows_; ++row) {
+        multiply(a + (pair.a * rows_ + row) * depth_, b + pair.b * depth_ * columns_ + first, columns_, depth_, results,
+                 count);
+        for (int64_t j = 0; j < count; j += kWidth) {
+          epilogue_.finish(results + j, 1, kWidth, std::min(kWidth, count - j), out, extras, matrix * rows_ + row,
+                           first + j, columns_);
+        }
+      }
+    });
   }
 
   void packB(const float* b, float* to) const {
@@ -196,6 +225,7 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
+  bool isDirect_ = false;  // multiplyRows()
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

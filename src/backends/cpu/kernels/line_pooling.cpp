@@ -36,7 +36,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     computedBytes_ = bits(computedIn) / 8;
     bytes_ = bits(type_) / 8;
     const bool averages = op_.type != ops::PoolingType::kMax;
-    if (maximum_.add == nullptr || (averages && computedIn != DataType::kF32) || op_.window[spatial - 1] > kLine / 2)
+    if (maximum_.join == nullptr || (averages && computedIn != DataType::kF32) || op_.window[spatial - 1] > kLine / 2)
       throw Unsupported("cpu.line_pooling: {} of {} with a window of {}",
                         enumNames(op_.type)[static_cast<size_t>(op_.type)], name(type_), op_.window[spatial - 1]);
     planes_ = x.dims[0] * x.dims[1];
@@ -145,22 +145,38 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t span = (count - 1) * width.stride + width.window;
     const int64_t left = std::clamp<int64_t>(-begin, 0, span);
     const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
-    const auto inside = static_cast<size_t>(right - left);
-    alignas(64) char joined[kLine * sizeof(float)];
-    functions.fill(joined, static_cast<size_t>(span) * group.size());
-    for (size_t g = 0; g < group.size() && inside > 0; ++g)
-      join(functions, group[g], begin + left, inside,
-           joined + (static_cast<int64_t>(g) * span + left) * computedBytes_);
+    alignas(64) char joined[(kLine + static_cast<int64_t>(kLineSlack)) * sizeof(float)];
+    std::array<bool, kMostLines> hasNan{};
     for (size_t g = 0; g < group.size(); ++g) {
-      functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, static_cast<size_t>(width.window),
-                      static_cast<size_t>(width.stride), out + static_cast<int64_t>(g) * count * computedBytes_,
-                      static_cast<size_t>(count));
+      char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
+      functions.fill(line, static_cast<size_t>(left));
+      hasNan[g] =
+          join(functions, group[g], begin + left, static_cast<size_t>(right - left), line + left * computedBytes_);
+      functions.fill(line + right * computedBytes_, static_cast<size_t>(span - right));
+    }
+    functions.fill(joined + static_cast<int64_t>(group.size()) * span * computedBytes_, kLineSlack);
+    for (size_t g = 0; g < group.size(); ++g) {
+      functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
+                      static_cast<size_t>(width.window), static_cast<size_t>(width.stride),
+                      out + static_cast<int64_t>(g) * count * computedBytes_, static_cast<size_t>(count));
     }
   }
 
-  // The rows of a window, `count` elements of each from column `column` on.
-  void join(const LinePoolFunctions& functions, const Place& place, int64_t column, size_t count, char* to) const {
+  // The rows of a window, `count` elements of each from column `column` on; whether one of them is NaN.
+  bool join(const LinePoolFunctions& functions, const Place& place, int64_t column, size_t count, char* to) const {
+    if (count == 0) return false;
+    constexpr size_t kMostRows = 32;  // at a time
     alignas(64) float wide[kLine];
+    std::array<const void*, kMostRows> rows{};
+    size_t held = 0;
+    bool hasNan = false;
+    bool isFirst = true;
+    const auto flush = [&] {
+      hasNan |= functions.join(rows.data(), held, to, count);
+      rows[0] = to;
+      held = 1;
+      isFirst = false;
+    };
     for (int64_t d = place.z.begin; d < place.z.end; ++d) {
       for (int64_t r = place.rows.begin; r < place.rows.end; ++r) {
         const void* from = place.plane + ((d * axes_[1].in + r) * axes_[2].in + column) * bytes_;
@@ -168,9 +184,13 @@ class LinePoolingInstance final : public runtime::KernelInstance {
           widen_(from, nullptr, nullptr, wide, count);
           from = wide;
         }
-        functions.add(from, to, count);
+        rows[held++] = from;
+        if (held == kMostRows || widen_ != nullptr) flush();
       }
     }
+    if (held > (isFirst ? 0 : 1)) flush();
+    if (isFirst) functions.fill(to, count);
+    return hasNan;
   }
 
   void divide(const Range& z, const Range& rows, int64_t first, int64_t count, float* sums) const {

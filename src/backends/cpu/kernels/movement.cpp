@@ -147,11 +147,13 @@ class SliceInstance final : public runtime::KernelInstance {
       from[at] = last - first > 1 ? own[at] * stride : 0;  // strides that nothing takes may be of any size
       if (last > first) fromOffset += (start + first * stride) * own[at];
       toOffset += first * to[at];
+      first_[at] = first;
+      end_[at] = last;
     }
     fills_ = !(space == y.dims);
     hasFill_ = shapes.inputs.size() > 1;
     bytes_ = elementBytes(y.dtype);
-    count_ = y.dims.count();
+    extents_ = y.dims;
     copy_.configure(space, from, fromOffset, to, toOffset, bytes_);
     return 0;
   }
@@ -164,17 +166,41 @@ class SliceInstance final : public runtime::KernelInstance {
  private:
   static bool outside(int64_t index, int64_t extent) { return index < 0 || index >= extent; }
 
+  // What lies outside the part that is copied: whole rows, or the ends of one.
   void fill(const void* value, char* to) const {
-    std::array<char, 8> element{};
-    if (value != nullptr) std::memcpy(element.data(), value, static_cast<size_t>(bytes_));
+    switch (bytes_) {
+      case 1: return fillWith<uint8_t>(value, to);
+      case 2: return fillWith<uint16_t>(value, to);
+      case 4: return fillWith<uint32_t>(value, to);
+      default: return fillWith<uint64_t>(value, to);
+    }
+  }
+
+  template <typename T>
+  void fillWith(const void* value, char* to) const {
+    T element{};
+    if (value != nullptr) std::memcpy(&element, value, sizeof element);
+    const int last = extents_.rank - 1;
+    const int64_t width = extents_[last];
     constexpr int64_t kGrain = 1 << 15;
-    platform::parallelFor(count_, kGrain, [&](int64_t begin, int64_t end) {
-      if (element == std::array<char, 8>{}) {
-        std::memset(to + begin * bytes_, 0, static_cast<size_t>((end - begin) * bytes_));
-      } else {
-        for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes_, element.data(), static_cast<size_t>(bytes_));
-      }
-    });
+    platform::parallelFor(extents_.count(0, last), std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t row = begin; row < end; ++row) {
+                              T* const out = reinterpret_cast<T*>(to) + row * width;
+                              const bool inside = isInside(row);
+                              std::fill(out, out + (inside ? first_[static_cast<size_t>(last)] : width), element);
+                              if (inside) std::fill(out + end_[static_cast<size_t>(last)], out + width, element);
+                            }
+                          });
+  }
+
+  bool isInside(int64_t row) const {
+    for (int axis = extents_.rank - 2; axis >= 0; --axis) {
+      const int64_t index = row % extents_[axis];
+      if (index < first_[static_cast<size_t>(axis)] || index >= end_[static_cast<size_t>(axis)]) return false;
+      row /= extents_[axis];
+    }
+    return true;
   }
 
   ops::Slice op_;
@@ -182,7 +208,8 @@ class SliceInstance final : public runtime::KernelInstance {
   bool fills_ = false;
   bool hasFill_ = false;
   int bytes_ = 4;
-  int64_t count_ = 0;
+  Dims extents_;
+  std::array<int64_t, kMaxRank> first_{}, end_{};  // of what is copied, by axis
 };
 
 // One row serves the four operators: the record's operator decides.

@@ -1,12 +1,14 @@
 // Layer, instance, group and root-mean-square normalization of f32, of a tensor or a sum of two, whose statistics are
-// over the innermost axes.
+// over the innermost axes; of halves by way of the workspace.
 #include "ops/op/normalization.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/simd/row_simd.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/platform/threads.h"
 #include "core/strided.h"
 
@@ -89,16 +91,56 @@ class NormalizationInstance final : public runtime::KernelInstance {
     length_ = reduced.count();
     kept_ = collapse(kept, {keptStrides[0], keptStrides[1], keptStrides[2]});
     reduced_ = collapse(reduced, {reducedStrides[0], reducedStrides[1], reducedStrides[2]});
-    return 0;
+    isOneRun_ = !op_.skip && reduced_.outer() == 1 && reduced_.strides[1].back() == 1 &&
+                reduced_.strides[2].back() == 1 && kept_.extents.size() == 1 && kept_.strides[1].back() == 0 &&
+                kept_.strides[2].back() == 0;
+    type_ = shapes.inputs[0].dtype;
+    counts_.clear();
+    if (type_ == DataType::kF32) return 0;
+    for (const auto& input : shapes.inputs) counts_.push_back(input.dims.count());
+    for (const auto& output : shapes.outputs) counts_.push_back(output.dims.count());
+    inputs_ = shapes.inputs.size();
+    return static_cast<size_t>(std::accumulate(counts_.begin(), counts_.end(), int64_t{0})) * sizeof(float);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (rows_ == 0 || length_ == 0) return;
-    const auto* x = static_cast<const float*>(arguments.inputs[0]);
-    const auto* scale = static_cast<const float*>(arguments.inputs[1]);
-    const auto* bias = static_cast<const float*>(arguments.inputs[2]);
-    auto* y = static_cast<float*>(arguments.outputs[0]);
+    if (type_ == DataType::kF32) return compute(arguments.inputs, arguments.outputs);
+    std::array<void*, kMostOperands> wide{};
+    auto* at = static_cast<float*>(arguments.workspace);
+    for (size_t i = 0; i < counts_.size(); at += counts_[i++]) {
+      wide[i] = at;
+      if (i < inputs_) convert(type_, DataType::kF32, arguments.inputs[i], wide[i], counts_[i]);
+    }
+    compute(wide.data(), wide.data() + inputs_);
+    for (size_t i = inputs_; i < counts_.size(); ++i)
+      convert(DataType::kF32, type_, wide[i], arguments.outputs[i - inputs_], counts_[i]);
+  }
+
+ private:
+  static constexpr size_t kMostOperands = 8;
+
+  static void convert(DataType from, DataType to, const void* in, void* out, int64_t count) {
+    const auto function = castFunction(from, to);
+    platform::parallelFor(count, kGrainElements, [&](int64_t begin, int64_t end) {
+      function(static_cast<const char*>(in) + begin * (bits(from) / 8), nullptr, nullptr,
+               static_cast<char*>(out) + begin * (bits(to) / 8), static_cast<size_t>(end - begin));
+    });
+  }
+
+  void compute(const void* const* inputs, void* const* outputs) const {
+    const auto* x = static_cast<const float*>(inputs[0]);
+    const auto* scale = static_cast<const float*>(inputs[1]);
+    const auto* bias = static_cast<const float*>(inputs[2]);
+    auto* y = static_cast<float*>(outputs[0]);
     const int64_t inner = kept_.inner();
+    if (isOneRun_) {
+      return platform::parallelFor(
+          rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
+            functions_.normalize(x + begin * length_, y + begin * length_, static_cast<size_t>(end - begin),
+                                 static_cast<size_t>(length_), op_.centered, op_.epsilon, scale, bias);
+          });
+    }
     platform::parallelFor(rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t at[3];
@@ -107,8 +149,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
         const float* from = x + at[0];
         if (op_.skip) {
           // The sum is normalized in place where nobody else reads it.
-          float* sum = (op_.keepSum ? static_cast<float*>(arguments.outputs[1]) : y) + at[0];
-          const float* skip = static_cast<const float*>(arguments.inputs[3]) + at[0];
+          float* sum = (op_.keepSum ? static_cast<float*>(outputs[1]) : y) + at[0];
+          const float* skip = static_cast<const float*>(inputs[3]) + at[0];
           for (int64_t k = 0; k < length_; ++k) sum[k] = from[k] + skip[k];
           from = sum;
         }
@@ -117,7 +159,6 @@ class NormalizationInstance final : public runtime::KernelInstance {
     });
   }
 
- private:
   void row(const float* x, float* y, const float* scale, const float* bias) const {
     const auto length = static_cast<size_t>(length_);
     const double sum = op_.centered ? functions_.sum(x, length) : 0;
@@ -151,6 +192,10 @@ class NormalizationInstance final : public runtime::KernelInstance {
   LoopSpace reduced_;  // the same within one row, which x walks element by element
   int64_t rows_ = 0;
   int64_t length_ = 0;
+  bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row
+  DataType type_ = DataType::kF32;
+  std::vector<int64_t> counts_;  // elements of inputs and outputs, of halves
+  size_t inputs_ = 0;
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
 
   size_t configure(const runtime::Shapes& shapes) override {
     loops_ = PointwiseReduceLoops(op_, shapes.inputs, shapes.outputs[0]);
-    runner_.configure(shapes.inputs, runtime::TensorShape{DataType::kF32, loops_.dims, Layout::kLinear});
+    const runtime::TensorShape values{DataType::kF32, loops_.dims, Layout::kLinear};
+    runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
     elementBytes_.clear();
     for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);

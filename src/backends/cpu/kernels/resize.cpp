@@ -25,6 +25,7 @@ struct Pass {
   std::vector<float> weights;
 
   void run(const float* from, float* to) const {
+    if (inner == 1 && step == 1) return runElements(from, to);
     platform::parallelFor(outer * out, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const auto o = static_cast<size_t>(row % out);
@@ -39,6 +40,49 @@ struct Pass {
   }
 
  private:
+  // Rows of single elements, each of as many taps, in the order of add().
+  template <size_t kTaps>
+  void elements(const float* source, float* target) const {
+    const int64_t* at = indices.data();
+    const float* weight = weights.data();
+    for (int64_t o = 0; o < out; ++o, at += kTaps, weight += kTaps) {
+      float sum = weight[0] * source[at[0]];
+      for (size_t t = 1; t < kTaps; ++t) sum += weight[t] * source[at[t]];
+      target[o] = sum;
+    }
+  }
+  void anyElements(const float* source, float* target) const {
+    for (size_t o = 0; o < static_cast<size_t>(out); ++o) {
+      auto tap = static_cast<size_t>(first[o]);
+      const auto last = static_cast<size_t>(first[o + 1]);
+      float sum = weights[tap] * source[indices[tap]];
+      for (++tap; tap < last; ++tap) sum += weights[tap] * source[indices[tap]];
+      target[o] = sum;
+    }
+  }
+  void runElements(const float* from, float* to) const {
+    const auto taps = static_cast<size_t>(first[1]);
+    bool isUniform = true;
+    for (size_t o = 0; o < static_cast<size_t>(out); ++o)
+      isUniform = isUniform && first[o] == static_cast<int32_t>(o * taps);
+    isUniform = isUniform && indices.size() == static_cast<size_t>(out) * taps;
+    platform::parallelFor(outer, std::max<int64_t>(1, kGrain / (2 * out)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* const source = from + row * in;
+        float* const target = to + row * out;
+        if (isUniform && taps == 1) {
+          elements<1>(source, target);
+        } else if (isUniform && taps == 2) {
+          elements<2>(source, target);
+        } else if (isUniform && taps == 4) {
+          elements<4>(source, target);
+        } else {
+          anyElements(source, target);
+        }
+      }
+    });
+  }
+
   void scale(const float* source, float weight, float* target) const {
     if (weight == 1.f) {
       std::memcpy(target, source, static_cast<size_t>(inner) * sizeof(float));

@@ -20,6 +20,7 @@ class ScatterInstance final : public runtime::KernelInstance {
     indices_ = shapes.inputs[1].dims;
     indexType_ = shapes.inputs[1].dtype;
     elementBytes_ = bits(shapes.outputs[0].dtype) / 8;
+    if (op_.mode == ops::ScatterMode::kElement && indices_.rank == 0) throw Unsupported("cpu.scatter: a scalar");
     return 0;
   }
 
@@ -27,11 +28,11 @@ class ScatterInstance final : public runtime::KernelInstance {
     const auto* const data = static_cast<const char*>(arguments.inputs[0]);
     auto* const out = static_cast<char*>(arguments.outputs[0]);
     if (data != out) copyData(data, out);
-    const auto* const updates = static_cast<const char*>(arguments.inputs[2]);
-    if (op_.mode == ops::ScatterMode::kNd) {
-      writeRows(arguments.inputs[1], updates, out);
+    const void* const indices = arguments.inputs[1];
+    if (indexType_ == DataType::kI32) {
+      write(static_cast<const int32_t*>(indices), arguments.inputs[2], out);
     } else {
-      writeElements(arguments.inputs[1], updates, out);
+      write(static_cast<const int64_t*>(indices), arguments.inputs[2], out);
     }
   }
 
@@ -44,36 +45,86 @@ class ScatterInstance final : public runtime::KernelInstance {
     });
   }
 
-  int64_t place(const void* indices, int64_t at, int axis) const {
+  // The place of an index on an axis.
+  template <typename Index>
+  int64_t place(const Index* indices, int64_t at, int axis) const {
     const int64_t extent = data_[axis];
-    const int64_t index = loadInt(indexType_, indices, at);
-    checkUser(index >= -extent && index < extent, "scatter: index {} is outside axis {} of extent {}", index, axis,
-              extent);
-    return index < 0 ? index + extent : index;
+    const int64_t index = indices[at];
+    if (index < -extent || index >= extent)
+      throw UserError("scatter: index {} is outside axis {} of extent {}", index, axis, extent);
+    return index + (index < 0 ? extent : 0);
   }
 
-  void writeRows(const void* indices, const char* updates, char* out) const {
+  template <typename Index>
+  void writeRows(const Index* indices, const char* updates, char* out) const {
     const auto length = static_cast<int>(indices_[indices_.rank - 1]);
     const auto strides = data_.strides();
     const int64_t rowBytes = data_.count(length, data_.rank) * elementBytes_;
     const int64_t rows = indices_.count(0, indices_.rank - 1);
     if (rowBytes == 0) return;
-    for (int64_t row = 0; row < rows; ++row) {
-      int64_t to = 0;
-      for (int k = 0; k < length; ++k) to += place(indices, row * length + k, k) * strides[static_cast<size_t>(k)];
-      std::memcpy(out + to * elementBytes_, updates + row * rowBytes, static_cast<size_t>(rowBytes));
+    const auto each = [&](auto copyRow) {
+      for (int64_t row = 0; row < rows; ++row) {
+        int64_t to = 0;
+        for (int k = 0; k < length; ++k) to += place(indices, row * length + k, k) * strides[static_cast<size_t>(k)];
+        copyRow(out + to * elementBytes_, updates + row * rowBytes);
+      }
+    };
+    if (rowBytes == 4) {
+      each([](char* to, const char* from) { std::memcpy(to, from, 4); });
+    } else if (rowBytes == 8) {
+      each([](char* to, const char* from) { std::memcpy(to, from, 8); });
+    } else {
+      each([&](char* to, const char* from) { std::memcpy(to, from, static_cast<size_t>(rowBytes)); });
     }
   }
 
-  void writeElements(const void* indices, const char* updates, char* out) const {
+  // Updates by rows of the last axis. A job has all that may meet in one element, in its order: the lines along the
+  // axis of some columns.
+  template <typename T, typename Index>
+  void writeElements(const Index* indices, const T* updates, T* out) const {
+    const int last = indices_.rank - 1;
     const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
-    auto strides = data_.strides();
+    const auto strides = data_.strides();
     const int64_t axisStride = strides[static_cast<size_t>(axis)];
-    strides[static_cast<size_t>(axis)] = 0;
-    int64_t position = 0;
-    for (IndexIterator i(indices_); i.valid(); i.next(), ++position) {
-      const int64_t to = i.dot(strides) + place(indices, position, axis) * axisStride;
-      std::memcpy(out + to * elementBytes_, updates + position * elementBytes_, static_cast<size_t>(elementBytes_));
+    const int64_t width = indices_[last];
+    if (indices_.count() == 0) return;
+    constexpr int64_t kColumns = 1024;
+    const int64_t chunks = axis == last ? 1 : (width + kColumns - 1) / kColumns;
+    const int64_t outer = axis == last ? indices_.count(0, last) : indices_.count(0, axis);
+    const int64_t rows = indices_.count() / width / outer;  // of a job
+    runJobs(outer * chunks, indices_.count() * 4, [&](int64_t job) {
+      const int64_t first = job % chunks * kColumns;
+      const int64_t end = axis == last ? width : std::min(width, first + kColumns);
+      for (int64_t row = job / chunks * rows; row < (job / chunks + 1) * rows; ++row) {
+        int64_t to = 0;
+        int64_t rest = row;
+        for (int at = last - 1; at >= 0; --at) {
+          if (at != axis) to += rest % indices_[at] * strides[static_cast<size_t>(at)];
+          rest /= indices_[at];
+        }
+        const int64_t from = row * width;
+        if (axis == last) {
+          for (int64_t i = first; i < end; ++i) out[to + place(indices, from + i, axis)] = updates[from + i];
+        } else {
+          for (int64_t i = first; i < end; ++i)
+            out[to + i + place(indices, from + i, axis) * axisStride] = updates[from + i];
+        }
+      }
+    });
+  }
+
+  template <typename Index>
+  void write(const Index* indices, const void* updates, void* out) const {
+    const auto elements = [&]<typename T>(T) {
+      writeElements(indices, static_cast<const T*>(updates), static_cast<T*>(out));
+    };
+    if (op_.mode == ops::ScatterMode::kNd)
+      return writeRows(indices, static_cast<const char*>(updates), static_cast<char*>(out));
+    switch (elementBytes_) {
+      case 1: return elements(uint8_t{});
+      case 2: return elements(uint16_t{});
+      case 4: return elements(uint32_t{});
+      default: return elements(uint64_t{});
     }
   }
 

@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/reduce_simd.h"
+#include "backends/cpu/kernels/simd/scan_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 
@@ -47,14 +48,16 @@ WideKey keyOf(int64_t value, int64_t index, bool largest) {
 int64_t indexOf(uint64_t key) { return static_cast<int64_t>(key & 0xffffffffu); }
 int64_t indexOf(const WideKey& key) { return static_cast<int64_t>(key.index); }
 
-// The best `k` of the keys, in order. Few: a sorted list of the best so far, of which most elements fail the first
-// comparison.
-template <typename Key, typename Make>
-void select(Key* keys, int64_t count, int64_t k, Make make) {
-  constexpr int64_t kFew = 32;
+// The best `k` of the keys, in order. Few: a sorted list of the best so far; next(i, key) is the first element from i
+// on that is better than that of the key.
+template <typename Key, typename Make, typename Next>
+void select(Key* keys, int64_t count, int64_t k, Make make, Next next) {
+  constexpr int64_t kFew = 64;
   if (k <= kFew) {
     int64_t held = 0;
     for (int64_t i = 0; i < count; ++i) {
+      if (held == k) i = next(i, keys[k - 1]);
+      if (i == count) return;
       const Key key = make(i);
       if (held == k && !(key < keys[k - 1])) continue;
       int64_t at = held < k ? held++ : k - 1;
@@ -84,6 +87,7 @@ class TopKInstance final : public runtime::KernelInstance {
                   : type_ == DataType::kBool                          ? DataType::kU8
                                                                       : type_;
     bytes_ = bits(type_) / 8;
+    scan_ = scanFunctions(computedIn_);
     checkUser(k_ >= 0 && k_ <= extent_, "topk: k = {} exceeds axis {} of extent {}", k_, axis, extent_);
     if (computedIn_ != DataType::kI64 && extent_ > std::numeric_limits<uint32_t>::max())
       throw Unsupported("cpu.topk: a line of {} elements", extent_);
@@ -96,6 +100,8 @@ class TopKInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     const int64_t lines = outer_ * inner_;
     if (lines == 0 || k_ == 0) return;
+    if (k_ == 1 && inner_ > 1 && computedIn_ == type_ && extent_ <= std::numeric_limits<int32_t>::max())
+      return bestOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       for (int64_t line = lines * job / jobs_; line < lines * (job + 1) / jobs_; ++line) {
@@ -112,6 +118,27 @@ class TopKInstance final : public runtime::KernelInstance {
 
  private:
   static constexpr int64_t kMostJobs = 32;  // each has memory of its own
+
+  // Lines side by side, of which each has one best element.
+  void bestOfColumns(const runtime::LaunchArguments& arguments) const {
+    constexpr auto kColumns = static_cast<int64_t>(kScanColumns);
+    const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_, [&](int64_t job) {
+      const int64_t column = job % blocks * kColumns;
+      const int64_t count = std::min(kColumns, inner_ - column);
+      const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
+      const int64_t to = job / blocks * inner_ + column;
+      int64_t indices[kScanColumns];
+      scan_.best(from, static_cast<size_t>(extent_), static_cast<size_t>(count), static_cast<size_t>(inner_),
+                 op_.largest, indices);
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(out + (to + i) * bytes_, from + (indices[i] * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
+        storeInt(op_.indexType, arguments.outputs[1], to + i, indices[i]);
+      }
+    });
+  }
 
   template <typename T>
   void one(const runtime::LaunchArguments& arguments, int64_t line, char* scratch) const {
@@ -136,7 +163,12 @@ class TopKInstance final : public runtime::KernelInstance {
     if (k_ == 1) {
       best[0] = keyOf(T{}, bestOf(values), false);
     } else {
-      select(best, extent_, k_, [&](int64_t i) { return keyOf(values[i], i, op_.largest); });
+      select(
+          best, extent_, k_, [&](int64_t i) { return keyOf(values[i], i, op_.largest); },
+          [&](int64_t i, const Key& key) {
+            return static_cast<int64_t>(scan_.better(values, static_cast<size_t>(i), static_cast<size_t>(extent_),
+                                                     op_.largest, values + indexOf(key)));
+          });
     }
     const int64_t to = line / inner_ * k_ * inner_ + line % inner_;
     auto* const out = static_cast<char*>(arguments.outputs[0]);
@@ -182,6 +214,7 @@ class TopKInstance final : public runtime::KernelInstance {
   int64_t bytes_ = 4;
   int64_t outer_ = 0, extent_ = 0, inner_ = 0, k_ = 0;
   int64_t jobs_ = 1, lineBytes_ = 0;
+  ScanFunctions scan_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // When the row-wise normalization can be used.
 #include "ops/op/normalization.h"
 
+#include <algorithm>
+
 #include "backends/cpu/tactics/common/simple_tactic.h"
 
 namespace tenon::backends::cpu {
@@ -30,6 +32,12 @@ class NormalizationTactic final : public SimpleTactic {
         return compile::no("the normalized axes are not innermost: axis {} is not normalized", axis);
       started = started || counts;
     }
+    const auto type = problem.inputs[0].dtype;
+    const auto isSame = [&](const auto& operand) { return operand.dtype == type; };
+    if ((type == DataType::kF16 || type == DataType::kBF16) &&
+        std::all_of(problem.inputs.begin(), problem.inputs.end(), isSame) &&
+        std::all_of(problem.outputs.begin(), problem.outputs.end(), isSame))
+      return compile::yes();
     return onlyF32(problem);
   }
 };

@@ -40,14 +40,36 @@ struct Value {
   DataType type = DataType::kF32;
   int own = -1;
   int computed = -1;
+  int truth = -1;  // of a number that was cast from a truth value: that, as any byte but 0
 };
+
+constexpr bool isCommutative(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::k_add:
+    case ScalarOp::k_mul:
+    case ScalarOp::k_min:
+    case ScalarOp::k_max:
+    case ScalarOp::k_and:
+    case ScalarOp::k_or:
+    case ScalarOp::k_xor:
+    case ScalarOp::k_equal: return true;
+    default: return false;
+  }
+}
+
+// The operator whose value is the same with its operands in the other order.
+constexpr ScalarOp mirrored(ScalarOp op) {
+  return op == ScalarOp::k_greater ? ScalarOp::k_less : op == ScalarOp::k_less ? ScalarOp::k_greater : op;
+}
 
 class Translation {
  public:
-  Translation(PointwiseCode& code, const ops::ScalarExpr& expr, std::span<const DataType> inputs)
+  Translation(PointwiseCode& code, const ops::ScalarExpr& expr, std::span<const DataType> inputs,
+              const std::vector<bool>& single)
       : code_(code), expr_(expr) {
     for (const auto type : inputs) {
-      const int buffer = add(type);
+      const size_t index = inputs_.size();
+      const int buffer = add(type, index < single.size() && single[index]);
       inputs_.push_back({type, buffer, isHalf(type) || type == DataType::kBool ? -1 : buffer});
     }
     types_ = ops::instructionTypes(expr, inputs);
@@ -65,24 +87,60 @@ class Translation {
   int output(int64_t instruction) {
     auto& value = results_.at(static_cast<size_t>(instruction));
     int buffer = own(value);
-    const bool taken = buffer < static_cast<int>(inputs_.size()) || isLiteral(buffer) ||
+    buffer = whole(buffer);
+    const bool taken = buffer < static_cast<int>(inputs_.size()) ||
                        std::find(code_.outputs.begin(), code_.outputs.end(), buffer) != code_.outputs.end();
     if (taken) buffer = call(copyOf(value.type), {buffer, buffer, buffer}, value.type);
     return buffer;
   }
 
  private:
-  int add(DataType type) {
+  int add(DataType type, bool single) {
     if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
       throw Unsupported("cpu.pointwise: values of {} are not supported", name(type));
     code_.buffers.push_back(type);
-    code_.bytesPerElement += bits(type) / 8;
+    code_.isSingle.push_back(single);
     return static_cast<int>(code_.buffers.size()) - 1;
   }
+  bool isSingle(int buffer) const { return code_.isSingle[static_cast<size_t>(buffer)]; }
+  DataType typeOf(int buffer) const { return code_.buffers[static_cast<size_t>(buffer)]; }
 
-  int call(VectorFunction function, const std::array<int, 3>& operands, DataType result) {
-    const int buffer = add(result);
-    code_.calls.push_back({function, operands, buffer});
+  // The value of a buffer in one that holds a block.
+  int whole(int buffer) {
+    if (!isSingle(buffer)) return buffer;
+    for (const auto& [from, to] : spread_) {
+      if (from == buffer) return to;
+    }
+    const DataType type = typeOf(buffer);
+    const int to = add(type, false);
+    code_.calls.push_back({spreadFunction(type), {buffer, buffer, buffer}, to});
+    spread_.emplace_back(buffer, to);
+    return to;
+  }
+
+  int call(VectorFunction function, std::array<int, 3> operands, DataType result) {
+    const bool single = std::all_of(operands.begin(), operands.end(), [&](int operand) { return isSingle(operand); });
+    for (auto& operand : operands) operand = single ? operand : whole(operand);
+    const int buffer = add(result, single);
+    code_.calls.push_back({function, operands, buffer, false, single});
+    return buffer;
+  }
+
+  // The call of an operator over operands of `type`, of which some may be single values.
+  int call(ScalarOp op, DataType type, std::array<int, 3> operands, DataType result) {
+    const int arity = ops::row(op).arity;
+    int same = 0;
+    for (int i = 0; i < arity; ++i) same |= isSingle(operands[static_cast<size_t>(i)]) ? 1 << i : 0;
+    VectorFunction function = nullptr;
+    if (same != 0 && same != (1 << arity) - 1) {
+      const bool swaps = same == 1 && arity == 2;
+      const auto asked = swaps ? mirrored(op) : op;
+      function = typedFunctionWithSame(asked, type, swaps && (isCommutative(op) || asked != op) ? 2 : same);
+      if (function != nullptr && swaps) std::swap(operands[0], operands[1]);
+    }
+    if (function == nullptr) return call(typedFunction(op, type), operands, result);
+    const int buffer = add(result, false);
+    code_.calls.push_back({function, operands, buffer, false, false});
     return buffer;
   }
 
@@ -96,17 +154,12 @@ class Translation {
     };
   }
 
-  bool isLiteral(int buffer) const {
-    return std::any_of(code_.literals.begin(), code_.literals.end(),
-                       [&](const auto& literal) { return literal.buffer == buffer; });
-  }
-
   int literal(double value, DataType type) {
     for (const auto& known : code_.literals) {
       if (code_.buffers[static_cast<size_t>(known.buffer)] == type && sameField(known.value, value))
         return known.buffer;
     }
-    const int buffer = add(type);
+    const int buffer = add(type, true);
     code_.literals.push_back({buffer, value});
     return buffer;
   }
@@ -151,7 +204,9 @@ class Translation {
       buffer = convert(buffer, type, DataType::kF32);
       type = DataType::kF32;
     }
-    return valueIn(to, convert(buffer, type, to));
+    Value result = valueIn(to, convert(buffer, type, to));
+    if (from != nullptr && from->type == DataType::kBool) result.truth = from->own;
+    return result;
   }
 
   // A byte 0 or 1.
@@ -161,7 +216,22 @@ class Translation {
     return convert(anyTruth(*value), computedIn(value->type), DataType::kBool);
   }
 
+  // The same truth value of both sides, whatever numbers they were made.
+  std::optional<Value> agreement(const ScalarInstruction& instruction) {
+    if (instruction.op != ScalarOp::k_equal) return std::nullopt;
+    std::array<int, 3> operands{};
+    for (size_t i = 0; i < 2; ++i) {
+      const Value* const value = valueOf(instruction.arguments[i]);
+      if (value == nullptr) return std::nullopt;
+      operands[i] = value->type == DataType::kBool ? value->own : value->truth;
+      if (operands[i] < 0) return std::nullopt;
+    }
+    operands[2] = operands[0];
+    return valueOfComputed(DataType::kBool, call(ScalarOp::k_equal, DataType::kBool, operands, DataType::kBool));
+  }
+
   Value computed(const ScalarInstruction& instruction, DataType result) {
+    if (const auto found = agreement(instruction)) return *found;
     const auto& row = ops::row(instruction.op);
     const int first = row.result == ops::ScalarResult::kOperand1 ? 1 : 0;
     std::optional<DataType> common;
@@ -193,7 +263,11 @@ class Translation {
     for (int i = row.arity; i < 3; ++i) operands[static_cast<size_t>(i)] = operands[0];
     const DataType made = computedIn(result);
     if (function != nullptr) {
-      const int buffer = call(function, operands, made);
+      const auto& exponent = instruction.arguments[1];
+      const bool isCube = instruction.op == ScalarOp::k_pow && type == DataType::kF32 &&
+                          exponent.kind == ScalarArgument::Kind::kLiteral && sameField(exponent.literal, 3.);
+      const int buffer = isCube ? call(cubeFunction(), {operands[0], operands[0], operands[0]}, made)
+                                : call(instruction.op, type, operands, made);
       code_.calls.back().mayOverwrite = type == DataType::kF32 && row.result == ops::ScalarResult::kSame;
       return valueOfComputed(result, buffer);
     }
@@ -211,15 +285,30 @@ class Translation {
   const ops::ScalarExpr& expr_;
   std::vector<Value> inputs_, results_;
   std::vector<DataType> types_;
+  std::vector<std::pair<int, int>> spread_;  // buffers of single values, and of blocks of them
 };
 
 }  // namespace
 
 PointwiseCode::PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results,
-                             std::span<const DataType> inputs) {
-  Translation translation(*this, expr, inputs);
+                             std::span<const DataType> inputs, const std::vector<bool>& single) {
+  Translation translation(*this, expr, inputs, single);
   translation.run();
   for (const int64_t result : results) outputs.push_back(translation.output(result));
+  countUsed(inputs.size());
+}
+
+// Leaves out what no output needs.
+void PointwiseCode::countUsed(size_t inputs) {
+  isUsed.assign(buffers.size(), false);
+  for (const int output : outputs) isUsed[static_cast<size_t>(output)] = true;
+  for (size_t i = calls.size(); i-- > 0;) {
+    if (!isUsed[static_cast<size_t>(calls[i].result)]) continue;
+    for (const int operand : calls[i].operands) isUsed[static_cast<size_t>(operand)] = true;
+  }
+  std::erase_if(calls, [&](const Call& call) { return !isUsed[static_cast<size_t>(call.result)]; });
+  for (size_t i = 0; i < inputs; ++i) isUsed[i] = true;
+  for (size_t i = 0; i < buffers.size(); ++i) bytesPerElement += isUsed[i] && !isSingle[i] ? bits(buffers[i]) / 8 : 0;
 }
 
 }  // namespace tenon::backends::cpu

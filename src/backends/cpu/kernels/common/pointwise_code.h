@@ -19,21 +19,28 @@ struct PointwiseCode {
     std::array<int, 3> operands{};  // buffers
     int result = 0;
     bool mayOverwrite = false;  // the result may be an operand
+    bool isSingle = false;      // operands and result are single values
   };
   struct Literal {
     int buffer = 0;
     double value = 0;
   };
   std::vector<DataType> buffers;  // inputs first, each in its own type
+  // Buffers of one value for the whole block, of which kLanes stand side by side; of the others some may be unused.
+  std::vector<bool> isSingle, isUsed;
   std::vector<Call> calls;
   std::vector<Literal> literals;
   std::vector<int> outputs;     // the buffer of each result, in its type; no two alike, none an input
-  int64_t bytesPerElement = 0;  // of all buffers
+  int64_t bytesPerElement = 0;  // of all buffers that are used and hold a block
 
   PointwiseCode() = default;
-  // `results`: the instructions whose values are wanted. Throws Unsupported for types of less than a byte or of 8-bit
-  // floats.
-  PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results, std::span<const DataType> inputs);
+  // `results`: the instructions whose values are wanted; `single`: the inputs that are one value for the whole block.
+  // Throws Unsupported for types of less than a byte or of 8-bit floats.
+  PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results, std::span<const DataType> inputs,
+                const std::vector<bool>& single);
+
+ private:
+  void countUsed(size_t inputs);
 };
 
 }  // namespace tenon::backends::cpu

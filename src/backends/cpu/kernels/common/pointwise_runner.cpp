@@ -78,7 +78,7 @@ PointwiseRunner::PointwiseRunner(ops::ScalarExpr expr, std::vector<int64_t> resu
 }
 
 void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
-                                std::span<const runtime::TensorShape> outputs) {
+                                std::span<const runtime::TensorShape> outputs, bool forValues) {
   inputBytes_.clear();
   outputBytes_.clear();
   const Dims& dims = outputs[0].dims;
@@ -94,27 +94,45 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
     inputBytes_.push_back(bits(input.dtype) / 8);
     operands.push_back(pitchedWithinSplit(input, dims, block));
   }
-  code_ = PointwiseCode(expr_, results_, types);
+  space_ = collapse(splitChannels(dims, block), operands);
+  // What an input repeats along the innermost axis is one value for a block of it.
+  std::vector<bool> single(inputs.size(), false);
+  for (size_t k = 0; !forValues && !joinsRows() && k < inputs.size(); ++k)
+    single[k] = inputStrides(k).back() == 0 && space_.inner() > 1;
+  code_ = PointwiseCode(expr_, results_, types, single);
   checkInternal(inputs.size() <= kMaxInputs && outputs.size() <= kMaxInputs && code_.buffers.size() <= kMaxBuffers,
                 "pointwise expression with {} inputs and {} buffers", inputs.size(), code_.buffers.size());
-  // As large as stays in the L1 cache, since calls cost too; as small as the scratch memory asks.
-  constexpr int64_t kCacheBytes = 24 << 10;
-  constexpr int64_t kLargest = 4096;
+  // As large as stays in the L1 cache, since calls cost too; as small as the scratch memory asks. What one call does
+  // goes through no cache twice.
+  const bool isOneCall = code_.calls.size() == 1;
+  const int64_t cacheBytes = isOneCall ? 128 << 10 : 24 << 10;
+  const int64_t largest = isOneCall ? 16384 : 4096;
   blockSize_ = std::clamp(static_cast<int64_t>(std::bit_floor(
-                              static_cast<uint64_t>(kCacheBytes / std::max<int64_t>(1, code_.bytesPerElement)))),
-                          kBlock, kLargest);
+                              static_cast<uint64_t>(cacheBytes / std::max<int64_t>(1, code_.bytesPerElement)))),
+                          kBlock, largest);
   const auto room = static_cast<int64_t>(kScratchBytes);
-  while (blockSize_ * code_.bytesPerElement > room && blockSize_ > 64) blockSize_ /= 2;
-  checkInternal(blockSize_ * code_.bytesPerElement <= room, "a pointwise expression with values of {} bytes",
-                code_.bytesPerElement);
-  offsets_.clear();
-  int64_t offset = 0;
-  for (const auto type : code_.buffers) {
-    offsets_.push_back(offset);
-    offset += blockSize_ * (bits(type) / 8);
-  }
-  space_ = collapse(splitChannels(dims, block), operands);
+  const auto bytes = [&] {
+    offsets_.clear();
+    int64_t offset = 0;
+    for (size_t i = 0; i < code_.buffers.size(); ++i) {
+      offsets_.push_back(offset);
+      const int64_t elements = code_.isSingle[i] ? static_cast<int64_t>(kLanes) : blockSize_;
+      offset += code_.isUsed[i] ? (elements * (bits(code_.buffers[i]) / 8) + 63) / 64 * 64 : 0;
+    }
+    return offset;
+  };
+  while (bytes() > room && blockSize_ > 64) blockSize_ /= 2;
+  checkInternal(bytes() <= room, "a pointwise expression with values of {} bytes", code_.bytesPerElement);
   joinRows();
+}
+
+bool PointwiseRunner::joinsRows() const {
+  const int64_t inner = space_.inner();
+  const size_t axes = space_.extents.size();
+  bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
+  for (size_t j = 0; joins && j < outputBytes_.size(); ++j)
+    joins = space_.strides[j].back() == 1 && space_.strides[j][axes - 2] == inner;
+  return joins;
 }
 
 // A block of one short row is mostly overhead: scales of channels, attention masks, small images.
@@ -122,11 +140,7 @@ void PointwiseRunner::joinRows() {
   const int64_t inner = space_.inner();
   const size_t axes = space_.extents.size();
   rows_ = outerRows_ = 1;
-  bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
-  for (size_t j = 0; joins && j < outputBytes_.size(); ++j) {
-    joins = space_.strides[j].back() == 1 && space_.strides[j][axes - 2] == inner;
-  }
-  if (!joins) {
+  if (!joinsRows()) {
     pieces_ = (inner + blockSize_ - 1) / blockSize_;
     return;
   }
@@ -145,38 +159,60 @@ void PointwiseRunner::run(void* const* inputs, void* const* outputs) const {
                         [&](int64_t begin, int64_t end) { pieces(inputs, outputs, begin, end); });
 }
 
+// Rows that follow each other along one axis are reached by a step; only its ends cost divisions.
+void PointwiseRunner::moveTo(int64_t row, Position& position) const {
+  if (row == position.row) return;
+  const size_t axes = space_.extents.size();
+  const bool follows = axes > 1 && row == position.row + 1 && position.onAxis + 1 < space_.extents[axes - 2];
+  if (follows && position.row >= 0) {
+    ++position.onAxis;
+    for (size_t k = 0; k < space_.strides.size(); ++k) position.offsets[k] += space_.strides[k][axes - 2];
+  } else {
+    space_.offsets(row, position.offsets.data());
+    position.onAxis = axes > 1 ? row % space_.extents[axes - 2] : 0;
+  }
+  position.row = row;
+}
+
 void PointwiseRunner::pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
   alignas(64) char scratch[kScratchBytes];
   prepare(scratch);
   const Places buffers = buffersAt(scratch);
-  std::array<int64_t, 2 * kMaxInputs> offsets{};
+  Position position;
   Block piece;
   const size_t outputCount = outputBytes_.size();
+  const bool joined = outerRows_ > 1;
+  int64_t outer = begin / pieces_;
+  int64_t inOuter = begin % pieces_;
   for (int64_t at = begin; at < end; ++at) {
-    const bool joined = outerRows_ > 1;
-    const int64_t firstRow = joined ? at % pieces_ * rows_ : 0;
-    const int64_t first = joined ? 0 : at % pieces_ * blockSize_;
-    space_.offsets(at / pieces_ * outerRows_ + firstRow, offsets.data());
+    const int64_t firstRow = joined ? inOuter * rows_ : 0;
+    const int64_t first = joined ? 0 : inOuter * blockSize_;
+    moveTo(outer * outerRows_ + firstRow, position);
     piece.rows = joined ? std::min(rows_, outerRows_ - firstRow) : 1;
     piece.count = std::min(blockSize_, space_.inner() - first);
     for (size_t k = 0; k < inputBytes_.size(); ++k) {
-      const int64_t offset = offsets[outputCount + k] + first * inputStrides(k).back();
+      const int64_t offset = position.offsets[outputCount + k] + first * inputStrides(k).back();
       piece.in[k] = static_cast<const char*>(inputs[k]) + offset * inputBytes_[k];
     }
     for (size_t j = 0; j < outputCount; ++j) {
-      const int64_t offset = offsets[j] + first * space_.strides[j].back();
+      const int64_t offset = position.offsets[j] + first * space_.strides[j].back();
       piece.out[j] = static_cast<char*>(outputs[j]) + offset * outputBytes_[j];
     }
     block(piece, buffers);
+    if (++inOuter == pieces_) {
+      inOuter = 0;
+      ++outer;
+    }
   }
 }
 
 void PointwiseRunner::prepare(char* scratch) const {
   for (const auto& literal : code_.literals) {
+    if (!code_.isUsed[static_cast<size_t>(literal.buffer)]) continue;
     const auto type = code_.buffers[static_cast<size_t>(literal.buffer)];
     char* const to = scratch + offsets_[static_cast<size_t>(literal.buffer)];
     storeDouble(type, to, 0, literal.value);
-    collect(bits(type) / 8, to, 0, blockSize_, to);
+    collect(bits(type) / 8, to, 0, static_cast<int64_t>(kLanes), to);
   }
 }
 
@@ -194,6 +230,7 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   block.loadedCount[operand] = all;
   const auto& strides = inputStrides(operand);
   const int64_t bytes = inputBytes_[operand];
+  if (code_.isSingle[operand]) return collect(bytes, block.in[operand], 0, static_cast<int64_t>(kLanes), to);
   const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * bytes : 0;
   for (int64_t r = 0; r < block.rows; ++r) {
     collect(bytes, block.in[operand] + r * step, strides.back(), block.count, to + r * block.count * bytes);
@@ -204,7 +241,8 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
 void PointwiseRunner::compute(const Places& place, size_t count) const {
   for (const auto& call : code_.calls) {
     call.function(place[static_cast<size_t>(call.operands[0])], place[static_cast<size_t>(call.operands[1])],
-                  place[static_cast<size_t>(call.operands[2])], place[static_cast<size_t>(call.result)], count);
+                  place[static_cast<size_t>(call.operands[2])], place[static_cast<size_t>(call.result)],
+                  call.isSingle ? kLanes : count);
   }
 }
 
@@ -236,14 +274,28 @@ bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
   return false;
 }
 
+// Whole vectors where they are, then the rest by way of the buffers.
 void PointwiseRunner::block(Block& block, const Places& buffers) const {
+  const auto lanes = static_cast<int64_t>(kLanes);
+  const int64_t rest = block.count % lanes;
+  if (block.rows != 1 || rest == 0 || block.count < lanes) return part(block, buffers);
+  block.count -= rest;
+  part(block, buffers);
+  for (size_t k = 0; k < inputBytes_.size(); ++k) block.in[k] += block.count * inputStrides(k).back() * inputBytes_[k];
+  for (size_t j = 0; j < outputBytes_.size(); ++j)
+    block.out[j] += block.count * space_.strides[j].back() * outputBytes_[j];
+  block.count = rest;
+  part(block, buffers);
+}
+
+void PointwiseRunner::part(Block& block, const Places& buffers) const {
   const int64_t count = block.rows * block.count;
   const bool whole = count == padded(count);
   Places place = buffers;
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const auto& strides = inputStrides(k);
     const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);
-    if (whole && contiguous) {
+    if (whole && contiguous && !code_.isSingle[k]) {
       place[k] = const_cast<char*>(block.in[k]);
     } else {
       gather(block, k, place[k]);

@@ -20,8 +20,9 @@ class PointwiseRunner {
   // `results`: the instructions that are outputs; none: the last one.
   explicit PointwiseRunner(ops::ScalarExpr expr, std::vector<int64_t> results = {});
 
-  // Outputs have one shape and one format.
-  void configure(std::span<const runtime::TensorShape> inputs, std::span<const runtime::TensorShape> outputs);
+  // Outputs have one shape and one format. `forValues`: values() is what will be asked.
+  void configure(std::span<const runtime::TensorShape> inputs, std::span<const runtime::TensorShape> outputs,
+                 bool forValues = false);
   void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
     configure(inputs, std::span(&output, 1));
   }
@@ -49,9 +50,18 @@ class PointwiseRunner {
     std::array<char*, kMaxInputs> out{};
     int64_t rows = 0, count = 0;  // rows of `count` elements
   };
+  // Where the loops stand.
+  struct Position {
+    int64_t row = -1;
+    int64_t onAxis = 0;  // the row's index on the axis next to the innermost
+    std::array<int64_t, 2 * kMaxInputs> offsets{};
+  };
+  bool joinsRows() const;
   void joinRows();
+  void moveTo(int64_t row, Position& position) const;
   void pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const;
   void block(Block& block, const Places& buffers) const;
+  void part(Block& block, const Places& buffers) const;
   void gather(Block& block, size_t operand, char* to) const;
   Places buffersAt(char* scratch) const;
   void compute(const Places& place, size_t count) const;

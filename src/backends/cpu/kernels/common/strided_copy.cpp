@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 
@@ -16,27 +15,9 @@ namespace {
 constexpr int64_t kBand = 128;
 constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
+constexpr int64_t kLongRow = 16;  // worth a call
 
 int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
-
-// to[j * toStep + i] = from[i * fromStep + j]
-template <typename T>
-void transpose(const T* from, int64_t fromStep, T* to, int64_t toStep, int64_t inner, int64_t second) {
-  if constexpr (sizeof(T) == sizeof(uint32_t)) {
-    static const auto kTranspose = transposeWords();
-    kTranspose(from, static_cast<size_t>(fromStep), to, static_cast<size_t>(toStep), static_cast<size_t>(inner),
-               static_cast<size_t>(second));
-    return;
-  }
-  constexpr int64_t kTile = 16;
-  for (int64_t jTile = 0; jTile < second; jTile += kTile) {
-    for (int64_t iTile = 0; iTile < inner; iTile += kTile) {
-      for (int64_t j = jTile; j < std::min(second, jTile + kTile); ++j) {
-        for (int64_t i = iTile; i < std::min(inner, iTile + kTile); ++i) to[j * toStep + i] = from[i * fromStep + j];
-      }
-    }
-  }
-}
 
 }  // namespace
 
@@ -46,6 +27,7 @@ void StridedCopy::configure(const Dims& space, const Strides& from, int64_t from
   fromOffset_ = fromOffset;
   toOffset_ = toOffset;
   bytes_ = elementBytes;
+  functions_ = transposeFunctions(static_cast<size_t>(elementBytes));
   count_ = space.count();
   // Bring the axis that the source walks forward next to the innermost, so that a tile has both.
   const size_t axes = space_.extents.size();
@@ -124,6 +106,8 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
       each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
     } else if (dense) {
       each([&](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(inner) * sizeof(T)); });
+    } else if (toStep == 1 && inner >= kLongRow) {
+      each([&](T* a, const T* b) { functions_.pick(b, fromStep, a, static_cast<size_t>(inner)); });
     } else {
       each([&](T* a, const T* b) {
         for (int64_t i = 0; i < inner; ++i) a[i * toStep] = b[i * fromStep];
@@ -146,8 +130,10 @@ void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const 
     space_.offsets(piece / columns / bands * second, offsets);
     const int64_t j = piece / columns % bands * kBand;
     const int64_t i = piece % columns * kColumns;
-    transpose(from + offsets[1] + j + i * fromInner, fromInner, to + offsets[0] + i + j * toSecond, toSecond,
-              std::min(inner - i, kColumns), std::min(second - j, kBand));
+    functions_.transpose(from + offsets[1] + j + i * fromInner, static_cast<size_t>(fromInner),
+                         to + offsets[0] + i + j * toSecond, static_cast<size_t>(toSecond),
+                         static_cast<size_t>(std::min(inner - i, kColumns)),
+                         static_cast<size_t>(std::min(second - j, kBand)));
   }
 }
 

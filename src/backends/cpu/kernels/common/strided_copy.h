@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/strided.h"
 
 namespace tenon::backends::cpu {
@@ -23,6 +24,7 @@ class StridedCopy {
   template <typename T>
   void tiles(const T* from, T* to, int64_t begin, int64_t end) const;
 
+  TransposeFunctions functions_;
   LoopSpace space_;  // operand 0 is `to`, operand 1 `from`
   int64_t fromOffset_ = 0;
   int64_t toOffset_ = 0;

@@ -20,13 +20,24 @@ namespace lines {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// NaN wins, and stays.
+// Of numbers alone.
 struct Maximum {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V of(D, V a, V b) {
+    return hn::Max(a, b);
+  }
   template <typename T>
   static HWY_INLINE T one(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return b > a || b != b ? b : a;
     return b > a ? b : a;
   }
+  template <typename T>
+  static constexpr T start() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+};
+// NaN wins, and stays.
+struct MaximumOrNan : Maximum {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V of(D, V a, V b) {
     if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
@@ -36,19 +47,18 @@ struct Maximum {
     }
   }
   template <typename T>
-  static constexpr T start() {
-    using Limits = std::numeric_limits<T>;
-    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  static HWY_INLINE T one(T a, T b) {
+    return b > a || b != b ? b : a;
   }
 };
 struct Sum {
-  template <typename T>
-  static HWY_INLINE T one(T a, T b) {
-    return a + b;
-  }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V of(D, V a, V b) {
     return hn::Add(a, b);
+  }
+  template <typename T>
+  static HWY_INLINE T one(T a, T b) {
+    return a + b;
   }
   template <typename T>
   static constexpr T start() {
@@ -56,15 +66,48 @@ struct Sum {
   }
 };
 
+// NaN does not survive the fast maximum, so it is looked for beside it.
 template <typename Op, typename T>
-void add(const void* vx, void* va, size_t count) {
+constexpr bool kSeeksNan = std::is_same_v<Op, Maximum>&& std::is_floating_point_v<T>;
+
+template <typename Op, typename T>
+bool join(const void* const* vRows, size_t rowCount, void* vOut, size_t count) {
   const hn::ScalableTag<T> d;
-  const auto* x = static_cast<const T*>(vx);
-  auto* acc = static_cast<T*>(va);
+  using V = hn::Vec<decltype(d)>;
+  const auto row = [&](size_t r) HWY_ATTR { return static_cast<const T*>(vRows[r]); };
+  T* const out = static_cast<T*>(vOut);
+  const size_t lanes = hn::Lanes(d);
+  bool hasNan = false;
   size_t i = 0;
-  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
-    hn::StoreU(Op::of(d, hn::LoadU(d, acc + i), hn::LoadU(d, x + i)), d, acc + i);
-  for (; i < count; ++i) acc[i] = Op::one(acc[i], x[i]);
+  if constexpr (kSeeksNan<Op, T>) {
+    auto any = hn::IsNaN(hn::Zero(d));
+    for (; i + lanes <= count; i += lanes) {
+      V joined = hn::LoadU(d, row(0) + i);
+      auto isNan = hn::IsNaN(joined);
+      for (size_t r = 1; r < rowCount; ++r) {
+        const V next = hn::LoadU(d, row(r) + i);
+        isNan = hn::Or(isNan, hn::IsNaN(next));
+        joined = Op::of(d, joined, next);
+      }
+      any = hn::Or(any, isNan);
+      hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, out + i);
+    }
+    hasNan = !hn::AllFalse(d, any);
+  } else {
+    for (; i + lanes <= count; i += lanes) {
+      V joined = hn::LoadU(d, row(0) + i);
+      for (size_t r = 1; r < rowCount; ++r) joined = Op::of(d, joined, hn::LoadU(d, row(r) + i));
+      hn::StoreU(joined, d, out + i);
+    }
+  }
+  using Each = std::conditional_t<kSeeksNan<Op, T>, MaximumOrNan, Op>;
+  for (; i < count; ++i) {
+    T joined = row(0)[i];
+    for (size_t r = 1; r < rowCount; ++r) joined = Each::one(joined, row(r)[i]);
+    hasNan = hasNan || joined != joined;
+    out[i] = joined;
+  }
+  return hasNan;
 }
 
 template <typename Op, typename T>
@@ -72,47 +115,48 @@ void fill(void* to, size_t count) {
   std::fill_n(static_cast<T*>(to), count, Op::template start<T>());
 }
 
-// Windows that begin side by side.
+// One vector of windows that begin side by side, or at every other element.
 template <typename Op, typename T>
-HWY_INLINE size_t slideByOne(const T* x, size_t window, T* out, size_t count) {
+HWY_INLINE auto besideEachOther(const T* x, size_t window) {
   const hn::ScalableTag<T> d;
-  size_t i = 0;
-  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
-    auto joined = hn::LoadU(d, x + i);
-    for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + i + t));
-    hn::StoreU(joined, d, out + i);
+  auto joined = hn::LoadU(d, x);
+  for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + t));
+  return joined;
+}
+template <typename Op, typename T>
+HWY_INLINE auto atEveryOther(const T* x, size_t window) {
+  const hn::ScalableTag<T> d;
+  hn::Vec<decltype(d)> even, odd, joined;
+  hn::LoadInterleaved2(d, x, joined, odd);
+  if (window > 1) joined = Op::of(d, joined, odd);
+  for (size_t t = 2; t < window; t += 2) {
+    hn::LoadInterleaved2(d, x + t, even, odd);
+    joined = Op::of(d, joined, even);
+    if (t + 1 < window) joined = Op::of(d, joined, odd);
   }
-  return i;
+  return joined;
 }
 
-// Windows that begin at every other element; the last load stays within the windows.
-template <typename Op, typename T>
-HWY_INLINE size_t slideByTwo(const T* x, size_t window, T* out, size_t count) {
+// The last vector is computed whole and stored in part.
+template <typename T, typename Vector>
+HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
+  static_assert(2 * HWY_MAX_BYTES <= kLineSlack);
   size_t i = 0;
-  for (; i + lanes < count; i += lanes) {
-    hn::Vec<decltype(d)> even, odd, joined;
-    hn::LoadInterleaved2(d, x + 2 * i, joined, odd);
-    if (window > 1) joined = Op::of(d, joined, odd);
-    for (size_t t = 2; t < window; t += 2) {
-      hn::LoadInterleaved2(d, x + 2 * i + t, even, odd);
-      joined = Op::of(d, joined, even);
-      if (t + 1 < window) joined = Op::of(d, joined, odd);
-    }
-    hn::StoreU(joined, d, out + i);
-  }
-  return i;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(vector(i), d, out + i);
+  if (i == count) return;
+  HWY_ALIGN T rest[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(vector(i), d, rest);
+  std::copy_n(rest, count - i, out + i);
 }
 
 template <typename Op, typename T>
-void slide(const void* vx, size_t window, size_t stride, void* vo, size_t count) {
-  const T* x = static_cast<const T*>(vx);
-  T* out = static_cast<T*>(vo);
-  size_t first = 0;
-  if (stride == 1) first = slideByOne<Op, T>(x, window, out, count);
-  if (stride == 2) first = slideByTwo<Op, T>(x, window, out, count);
-  for (size_t i = first; i < count; ++i) {
+void slideOf(const T* x, size_t window, size_t stride, T* out, size_t count) {
+  if (stride == 1) return eachVector(out, count, [&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
+  if (stride == 2)
+    return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
+  for (size_t i = 0; i < count; ++i) {
     T joined = x[i * stride];
     for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t]);
     out[i] = joined;
@@ -120,8 +164,16 @@ void slide(const void* vx, size_t window, size_t stride, void* vo, size_t count)
 }
 
 template <typename Op, typename T>
+void slide(const void* x, bool hasNan, size_t window, size_t stride, void* out, size_t count) {
+  if constexpr (kSeeksNan<Op, T>) {
+    if (hasNan) return slideOf<MaximumOrNan>(static_cast<const T*>(x), window, stride, static_cast<T*>(out), count);
+  }
+  slideOf<Op>(static_cast<const T*>(x), window, stride, static_cast<T*>(out), count);
+}
+
+template <typename Op, typename T>
 LinePoolFunctions of() {
-  return {add<Op, T>, slide<Op, T>, fill<Op, T>};
+  return {join<Op, T>, slide<Op, T>, fill<Op, T>};
 }
 
 }  // namespace lines

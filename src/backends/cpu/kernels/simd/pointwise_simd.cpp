@@ -31,29 +31,38 @@ using V = hn::Vec<D>;
       hn::StoreU(expression, d, out + i);                                       \
     }                                                                           \
   }
+// kSame: b is one element.
 #define BINARY(name, expression)                                                   \
+  template <bool kSame = false>                                                    \
   void name(const void* va, const void* vb, const void*, void* vo, size_t count) { \
     const D d;                                                                     \
     const auto* pa = static_cast<const float*>(va);                                \
     const auto* pb = static_cast<const float*>(vb);                                \
     auto* out = static_cast<float*>(vo);                                           \
+    const V same = hn::Set(d, kSame ? *pb : 0.f);                                  \
     for (size_t i = 0; i < count; i += hn::Lanes(d)) {                             \
       const V a = hn::LoadU(d, pa + i);                                            \
-      const V b = hn::LoadU(d, pb + i);                                            \
+      const V b = kSame ? same : hn::LoadU(d, pb + i);                             \
       hn::StoreU(expression, d, out + i);                                          \
     }                                                                              \
   }
+// kSame: which of b (2) and c (4) are one element.
 #define TERNARY(name, expression)                                                     \
+  template <int kSame = 0>                                                            \
   void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
     const D d;                                                                        \
     const auto* pa = static_cast<const float*>(va);                                   \
     const auto* pb = static_cast<const float*>(vb);                                   \
     const auto* pc = static_cast<const float*>(vc);                                   \
     auto* out = static_cast<float*>(vo);                                              \
+    constexpr bool kSameB = (kSame & 2) != 0;                                         \
+    constexpr bool kSameC = (kSame & 4) != 0;                                         \
+    const V sameB = hn::Set(d, kSameB ? *pb : 0.f);                                   \
+    const V sameC = hn::Set(d, kSameC ? *pc : 0.f);                                   \
     for (size_t i = 0; i < count; i += hn::Lanes(d)) {                                \
       const V a = hn::LoadU(d, pa + i);                                               \
-      const V b = hn::LoadU(d, pb + i);                                               \
-      const V c = hn::LoadU(d, pc + i);                                               \
+      const V b = kSameB ? sameB : hn::LoadU(d, pb + i);                              \
+      const V c = kSameC ? sameC : hn::LoadU(d, pc + i);                              \
       hn::StoreU(expression, d, out + i);                                             \
     }                                                                                 \
   }
@@ -123,6 +132,43 @@ HWY_INLINE V sine(V a) {
 HWY_INLINE V cosine(V a) {
   if (HWY_LIKELY(hn::AllTrue(D(), hn::Le(hn::Abs(a), constant(kFarAngle))))) return hn::Cos(D(), a);
   return each(a, a, [](float x, float) { return static_cast<float>(std::cos(static_cast<double>(x))); });
+}
+
+HWY_INLINE V tangent(V a) {
+  if (HWY_LIKELY(hn::AllTrue(D(), hn::Le(hn::Abs(a), constant(kFarAngle)))))
+    return hn::Div(hn::Sin(D(), a), hn::Cos(D(), a));
+  return each(a, a, [](float x, float) { return static_cast<float>(std::tan(static_cast<double>(x))); });
+}
+
+// The inverse functions are Highway's where these hold; beyond, they are NaN or what their limits say.
+HWY_INLINE V within1(V a, V result) { return hn::IfThenElse(hn::Le(hn::Abs(a), constant(1.f)), result, constant(NAN)); }
+HWY_INLINE V finite(V a, V result) { return hn::IfThenElse(hn::Lt(hn::Abs(a), constant(HUGE_VALF)), result, a); }
+HWY_INLINE V arcHyperbolicCosine(V a) {
+  return hn::IfThenElse(hn::Lt(a, constant(1.f)), constant(NAN), finite(a, hn::Acosh(D(), a)));
+}
+HWY_INLINE V arcHyperbolicTangent(V a) {
+  const V size = hn::Abs(a);
+  const V result = hn::Atanh(D(), hn::Min(size, constant(0.99999994f)));
+  const V limited = hn::IfThenElse(hn::Eq(size, constant(1.f)), constant(HUGE_VALF), result);
+  return hn::CopySign(within1(a, limited), a);
+}
+
+// (exp|a| - exp(-|a|)) / 2, by way of the square root of exp|a|, which has no overflow before the result has. Near 0 by
+// exp(a) - 1.
+HWY_INLINE V hyperbolicSine(V a) {
+  const D d;
+  const V size = hn::Abs(a);
+  const V root = exponential::inRange(hn::Mul(hn::Min(size, constant(176.f)), constant(0.5f)));
+  const V half = hn::Mul(root, constant(0.5f));
+  const V far = hn::Sub(hn::Mul(half, root), hn::Div(constant(0.5f), hn::Mul(root, root)));
+  const V minusOne = hn::Expm1(d, hn::Min(size, constant(1.f)));
+  const V near = hn::Mul(constant(0.5f), hn::Add(minusOne, hn::Div(minusOne, hn::Add(minusOne, constant(1.f)))));
+  return keepNan(a, hn::CopySign(hn::IfThenElse(hn::Lt(size, constant(1.f)), near, far), a));
+}
+HWY_INLINE V hyperbolicCosine(V a) {
+  const V root = exponential::inRange(hn::Mul(hn::Min(hn::Abs(a), constant(176.f)), constant(0.5f)));
+  const V half = hn::Mul(root, constant(0.5f));
+  return keepNan(a, hn::Add(hn::Mul(half, root), hn::Div(constant(0.5f), hn::Mul(root, root))));
 }
 
 using Real = hn::ScalableTag<double>;
@@ -207,6 +253,16 @@ UNARY(vNeg, hn::Neg(a))
 UNARY(vTanh, hyperbolicTangent(a))
 UNARY(vSin, sine(a))
 UNARY(vCos, cosine(a))
+UNARY(vTan, tangent(a))
+UNARY(vAsin, within1(a, hn::Asin(d, a)))
+UNARY(vAcos, within1(a, hn::Acos(d, a)))
+UNARY(vAtan, keepNan(a, hn::Atan(d, a)))
+UNARY(vAsinh, finite(a, hn::Asinh(d, a)))
+UNARY(vAcosh, arcHyperbolicCosine(a))
+UNARY(vAtanh, arcHyperbolicTangent(a))
+UNARY(vSinh, hyperbolicSine(a))
+UNARY(vCosh, hyperbolicCosine(a))
+UNARY(vCube, hn::Mul(hn::Mul(a, a), a))
 BINARY(vPow, power(a, b))
 UNARY(vCeil, hn::Ceil(a))
 UNARY(vFloor, hn::Floor(a))
@@ -230,8 +286,10 @@ TERNARY(vHardSigmoid, hardSigmoid(a, b, c))
 TERNARY(vHardSwish, hn::Mul(a, hardSigmoid(a, b, c)))
 BINARY(vAdd, hn::Add(a, b))
 BINARY(vSub, hn::Sub(a, b))
+BINARY(vSubFrom, hn::Sub(b, a))
 BINARY(vMul, hn::Mul(a, b))
 BINARY(vDiv, hn::Div(a, b))
+BINARY(vDivInto, hn::Div(b, a))
 BINARY(vMin, hn::IfThenElse(hn::Or(hn::Lt(b, a), isNan(b)), b, a))
 BINARY(vMax, hn::IfThenElse(hn::Or(hn::Gt(b, a), isNan(b)), b, a))
 BINARY(vAnd, truth(hn::And(isTrue(a), isTrue(b))))
@@ -262,8 +320,8 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_softplus: return vSoftplus;
     case ScalarOp::k_gelu_erf: return vGelu;
     case ScalarOp::k_gelu_tanh: return vGeluTanh;
-    case ScalarOp::k_elu: return vElu;
-    case ScalarOp::k_selu: return vSelu;
+    case ScalarOp::k_elu: return vElu<>;
+    case ScalarOp::k_selu: return vSelu<>;
     case ScalarOp::k_sqrt: return vSqrt;
     case ScalarOp::k_rsqrt: return vRsqrt;
     case ScalarOp::k_recip: return vRecip;
@@ -272,7 +330,16 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_tanh: return vTanh;
     case ScalarOp::k_sin: return vSin;
     case ScalarOp::k_cos: return vCos;
-    case ScalarOp::k_pow: return vPow;
+    case ScalarOp::k_tan: return vTan;
+    case ScalarOp::k_asin: return vAsin;
+    case ScalarOp::k_acos: return vAcos;
+    case ScalarOp::k_atan: return vAtan;
+    case ScalarOp::k_sinh: return vSinh;
+    case ScalarOp::k_cosh: return vCosh;
+    case ScalarOp::k_asinh: return vAsinh;
+    case ScalarOp::k_acosh: return vAcosh;
+    case ScalarOp::k_atanh: return vAtanh;
+    case ScalarOp::k_pow: return vPow<>;
     case ScalarOp::k_ceil: return vCeil;
     case ScalarOp::k_floor: return vFloor;
     case ScalarOp::k_round: return vRound;
@@ -280,34 +347,68 @@ VectorFunction find(ops::ScalarOp op) {
     case ScalarOp::k_relu: return vRelu;
     case ScalarOp::k_sigmoid: return vSigmoid;
     case ScalarOp::k_softsign: return vSoftsign;
-    case ScalarOp::k_leaky_relu: return vLeakyRelu;
-    case ScalarOp::k_thresholded_relu: return vThresholdedRelu;
-    case ScalarOp::k_clip: return vClip;
-    case ScalarOp::k_hard_sigmoid: return vHardSigmoid;
-    case ScalarOp::k_add: return vAdd;
-    case ScalarOp::k_sub: return vSub;
-    case ScalarOp::k_mul: return vMul;
-    case ScalarOp::k_div: return vDiv;
-    case ScalarOp::k_min: return vMin;
-    case ScalarOp::k_max: return vMax;
-    case ScalarOp::k_and: return vAnd;
-    case ScalarOp::k_or: return vOr;
-    case ScalarOp::k_xor: return vXor;
+    case ScalarOp::k_leaky_relu: return vLeakyRelu<>;
+    case ScalarOp::k_thresholded_relu: return vThresholdedRelu<>;
+    case ScalarOp::k_clip: return vClip<>;
+    case ScalarOp::k_hard_sigmoid: return vHardSigmoid<>;
+    case ScalarOp::k_add: return vAdd<>;
+    case ScalarOp::k_sub: return vSub<>;
+    case ScalarOp::k_mul: return vMul<>;
+    case ScalarOp::k_div: return vDiv<>;
+    case ScalarOp::k_min: return vMin<>;
+    case ScalarOp::k_max: return vMax<>;
+    case ScalarOp::k_and: return vAnd<>;
+    case ScalarOp::k_or: return vOr<>;
+    case ScalarOp::k_xor: return vXor<>;
     case ScalarOp::k_isnan: return vIsNan;
     case ScalarOp::k_isinf: return vIsInf;
     case ScalarOp::k_sign: return vSign;
-    case ScalarOp::k_equal: return vEqual;
-    case ScalarOp::k_greater: return vGreater;
-    case ScalarOp::k_less: return vLess;
-    case ScalarOp::k_select: return vSelect;
-    case ScalarOp::k_fma: return vFma;
+    case ScalarOp::k_equal: return vEqual<>;
+    case ScalarOp::k_greater: return vGreater<>;
+    case ScalarOp::k_less: return vLess<>;
+    case ScalarOp::k_select: return vSelect<>;
+    case ScalarOp::k_fma: return vFma<>;
     default: return nullptr;
   }
 }
 
+VectorFunction findWithSame(ops::ScalarOp op, int same) {
+  using ops::ScalarOp;
+  constexpr int kBoth = 6;
+  if (same == 1 && op == ScalarOp::k_sub) return vSubFrom<true>;
+  if (same == 1 && op == ScalarOp::k_div) return vDivInto<true>;
+  if (same == 2) {
+    switch (op) {
+      case ScalarOp::k_add: return vAdd<true>;
+      case ScalarOp::k_sub: return vSub<true>;
+      case ScalarOp::k_mul: return vMul<true>;
+      case ScalarOp::k_div: return vDiv<true>;
+      case ScalarOp::k_min: return vMin<true>;
+      case ScalarOp::k_max: return vMax<true>;
+      case ScalarOp::k_pow: return vPow<true>;
+      case ScalarOp::k_elu: return vElu<true>;
+      case ScalarOp::k_leaky_relu: return vLeakyRelu<true>;
+      case ScalarOp::k_thresholded_relu: return vThresholdedRelu<true>;
+      case ScalarOp::k_fma: return vFma<2>;
+      default: return nullptr;
+    }
+  }
+  if (op == ScalarOp::k_fma && same == 4) return vFma<4>;
+  if (same != kBoth) return nullptr;
+  switch (op) {
+    case ScalarOp::k_fma: return vFma<kBoth>;
+    case ScalarOp::k_clip: return vClip<kBoth>;
+    case ScalarOp::k_selu: return vSelu<kBoth>;
+    case ScalarOp::k_hard_sigmoid: return vHardSigmoid<kBoth>;
+    default: return nullptr;
+  }
+}
+
+VectorFunction findCube() { return vCube; }
+
 VectorFunction findGated(ops::ScalarOp gate) {
   if (gate == ops::ScalarOp::k_sigmoid) return vSwish;
-  return gate == ops::ScalarOp::k_hard_sigmoid ? vHardSwish : nullptr;
+  return gate == ops::ScalarOp::k_hard_sigmoid ? vHardSwish<> : nullptr;
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
@@ -321,6 +422,8 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(find);
+TENON_SIMD_TABLE(findWithSame);
+TENON_SIMD_TABLE(findCube);
 TENON_SIMD_TABLE(findGated);
 
 template <size_t Op>
@@ -355,6 +458,8 @@ VectorFunction vectorFunction(ops::ScalarOp op) {
   return fast != nullptr ? fast : kLoops[static_cast<size_t>(op)];
 }
 
+VectorFunction vectorFunctionWithSame(ops::ScalarOp op, int same) { return TENON_SIMD_BEST(findWithSame)(op, same); }
+VectorFunction cubeFunction() { return TENON_SIMD_BEST(findCube)(); }
 VectorFunction gatedFunction(ops::ScalarOp gate) { return TENON_SIMD_BEST(findGated)(gate); }
 
 }  // namespace tenon::backends::cpu

@@ -16,6 +16,13 @@ constexpr size_t kLanes = 16;
 // The best one for this processor; a scalar loop over the operator's row where no vector form exists.
 VectorFunction vectorFunction(ops::ScalarOp op);
 
+// The same where one or two operands are one element instead of an array: `same` is the sum of 1 for a, 2 for b and 4
+// for c; where that is 1, the array is the second operand. Null where no such form exists.
+VectorFunction vectorFunctionWithSame(ops::ScalarOp op, int same);
+
+// a * a * a
+VectorFunction cubeFunction();
+
 // x * gate(x, b, c) in one pass (swish, hard swish); null where no such form exists.
 VectorFunction gatedFunction(ops::ScalarOp gate);
 

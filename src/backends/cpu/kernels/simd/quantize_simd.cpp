@@ -32,30 +32,79 @@ HWY_INLINE T quantized(double x, double scale, double zero) {
   return static_cast<T>(static_cast<int32_t>(above > kHigh ? kHigh : above));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Vectors of elements with one scale; how many were quantized. Divided in f32; where that may round otherwise than a
+// division in double, which is near the middle between two numbers and where there is no number, in double.
+template <typename T>
+HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* out, size_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<int32_t, decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> narrow;
+  const size_t lanes = hn::Lanes(d);
+  const auto divisor = hn::Set(d, static_cast<float>(scale));
+  const auto offset = hn::Set(d, static_cast<float>(zero));
+  const auto low = hn::Set(d, static_cast<float>(std::numeric_limits<T>::min()));
+  const auto high = hn::Set(d, static_cast<float>(std::numeric_limits<T>::max()));
+  const auto clear = hn::Set(d, 0.5f - 0x1p-13f);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto scaled = hn::Div(hn::LoadU(d, x + i), divisor);
+    const auto whole = hn::Round(scaled);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Sub(scaled, whole)), clear)))) {
+      for (size_t k = i; k < i + lanes; ++k) out[k] = quantized<T>(static_cast<double>(x[k]), scale, zero);
+      continue;
+    }
+    const auto value = hn::Min(high, hn::Max(low, hn::Add(whole, offset)));
+    hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(di, value)), narrow, out + i);
+  }
+  return i;
+}
+
+#endif
+
+inline bool isF32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+// Zero points with which sums and differences of small integers are exact in f32.
+inline bool isWhole(double zero) {
+  return zero >= -0x1p16 && zero <= 0x1p16 && static_cast<double>(static_cast<int32_t>(zero)) == zero;
+}
+
 template <typename T>
 void quantize(const float* HWY_RESTRICT x, const double* HWY_RESTRICT scales, const double* HWY_RESTRICT zeros,
               size_t step, void* vo, size_t count) {
   T* HWY_RESTRICT out = static_cast<T*>(vo);
-  if (step == 0) {
-    const double scale = scales[0];
-    const double zero = zeros[0];
-    for (size_t i = 0; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scale, zero);
+  if (step != 0) {
+    for (size_t i = 0; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scales[i], zeros[i]);
     return;
   }
-  for (size_t i = 0; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scales[i], zeros[i]);
+  const double scale = scales[0];
+  const double zero = zeros[0];
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if (isF32(scale) && isWhole(zero)) i = quantizeVectors(x, scale, zero, out, count);
+#endif
+  for (; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scale, zero);
 }
 
 template <typename T>
 void dequantize(const void* vx, const double* HWY_RESTRICT scales, const double* HWY_RESTRICT zeros, size_t step,
                 float* HWY_RESTRICT out, size_t count) {
   const T* HWY_RESTRICT x = static_cast<const T*>(vx);
-  if (step == 0) {
-    const double scale = scales[0];
-    const double zero = zeros[0];
-    for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - zero) * scale);
+  if (step != 0) {
+    for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - zeros[i]) * scales[i]);
     return;
   }
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - zeros[i]) * scales[i]);
+  const double scale = scales[0];
+  const double zero = zeros[0];
+  if (sizeof(T) == 1 && isF32(scale) && isWhole(zero)) {  // one rounding, as in double
+    const auto scale32 = static_cast<float>(scale);
+    const auto zero32 = static_cast<float>(zero);
+    for (size_t i = 0; i < count; ++i) out[i] = (static_cast<float>(x[i]) - zero32) * scale32;
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - zero) * scale);
 }
 
 }  // namespace quantizing

@@ -78,8 +78,52 @@ void start(void* to, size_t count) {
   std::fill_n(static_cast<A*>(to), count, Op::template start<A>());
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Extremes of f32: of numbers alone, with NaN looked for beside them.
+template <typename Op>
+HWY_INLINE void extremes(const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
+  constexpr size_t kVectors = std::min<size_t>(4, kWide<float> / kLanes);
+  using V = hn::Vec<decltype(d)>;
+  for (size_t first = 0; first < kWide<float>; first += kVectors * kLanes) {
+    V joined[kVectors];
+    decltype(hn::IsNaN(V{})) isNan[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) {
+      joined[v] = hn::LoadU(d, to + first + v * kLanes);
+      isNan[v] = hn::IsNaN(joined[v]);
+    }
+    const float* from = x + first;
+    for (size_t r = 0; r < rows; ++r, from += step) {
+      for (size_t v = 0; v < kVectors; ++v) {
+        const V next = hn::LoadU(d, from + v * kLanes);
+        isNan[v] = hn::Or(isNan[v], hn::IsNaN(next));
+        joined[v] = std::is_same_v<Op, Most> ? hn::Max(joined[v], next) : hn::Min(joined[v], next);
+      }
+    }
+    for (size_t v = 0; v < kVectors; ++v)
+      hn::StoreU(hn::IfThenElse(isNan[v], hn::NaN(d), joined[v]), d, to + first + v * kLanes);
+  }
+}
+
+template <typename Op, typename T>
+constexpr bool kIsExtremeOfF32 = std::is_same_v<T, float> && (std::is_same_v<Op, Most> || std::is_same_v<Op, Least>);
+
+#else
+
+template <typename Op, typename T>
+constexpr bool kIsExtremeOfF32 = false;
+template <typename Op>
+void extremes(const float*, size_t, size_t, float*) {}
+
+#endif
+
 template <typename Op, typename T, typename A>
 HWY_INLINE void addWide(const T* HWY_RESTRICT x, size_t step, size_t rows, A* HWY_RESTRICT to) {
+  if constexpr (kIsExtremeOfF32<Op, T>) return extremes<Op>(x, step, rows, to);
   A local[kWide<A>];
   for (size_t k = 0; k < kWide<A>; ++k) local[k] = to[k];
   for (size_t r = 0; r < rows; ++r, x += step) {
@@ -93,6 +137,17 @@ void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
   const T* x = static_cast<const T*>(vx);
   A* HWY_RESTRICT to = static_cast<A*>(va);
   size_t first = 0;
+  if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<T, float>) {
+    // Some rows in f32 at a time.
+    constexpr size_t kRows = 32;
+    for (; first + kWide<T> <= count; first += kWide<T>) {
+      for (size_t r = 0; r < rows; r += kRows) {
+        T some[kWide<T>] = {};
+        addWide<Op, T, T>(x + r * step + first, step, std::min(kRows, rows - r), some);
+        for (size_t k = 0; k < kWide<T>; ++k) to[first + k] += static_cast<A>(some[k]);
+      }
+    }
+  }
   for (; first + kWide<A> <= count; first += kWide<A>) addWide<Op, T, A>(x + first, step, rows, to + first);
   if (count - first == 1) {
     A value = to[first];
@@ -138,6 +193,26 @@ void row(const void* vx, size_t count, void* va) {
   }
 }
 
+// Rows of so few elements that neighbours are worth one accumulator each.
+template <size_t kCount, typename Op, typename T, typename A>
+void shortRows(const T* HWY_RESTRICT x, size_t rowCount, A* HWY_RESTRICT to) {
+  for (size_t r = 0; r < rowCount; ++r) {
+    A value = to[r];
+    for (size_t i = 0; i < kCount; ++i) value = Op::of(value, static_cast<A>(x[r * kCount + i]));
+    to[r] = value;
+  }
+}
+
+template <typename Op, typename T, typename A>
+void rows(const void* vx, size_t step, size_t rowCount, size_t count, void* va) {
+  const T* x = static_cast<const T*>(vx);
+  A* to = static_cast<A*>(va);
+  if (step == count && count == 2) return shortRows<2, Op>(x, rowCount, to);
+  if (step == count && count == 3) return shortRows<3, Op>(x, rowCount, to);
+  if (step == count && count == 4) return shortRows<4, Op>(x, rowCount, to);
+  for (size_t r = 0; r < rowCount; ++r) row<Op, T, A>(x + r * step, count, to + r);
+}
+
 template <typename Op, typename A>
 void join(const void* more, void* to, size_t count) {
   columns<Op, A, A>(more, 0, 1, to, count);
@@ -172,8 +247,13 @@ void finishMean(const void* va, size_t count, int64_t reduced, void* vo) {
 
 template <typename Op, typename T, typename A>
 ReduceFunctions make(bool isMean) {
-  return {sizeof(A),     start<Op, A>, columns<Op, T, A>,
-          row<Op, T, A>, join<Op, A>,  isMean ? finishMean<T, A> : finish<T, A>};
+  return {sizeof(A),
+          start<Op, A>,
+          columns<Op, T, A>,
+          row<Op, T, A>,
+          rows<Op, T, A>,
+          join<Op, A>,
+          isMean ? finishMean<T, A> : finish<T, A>};
 }
 
 template <typename T>

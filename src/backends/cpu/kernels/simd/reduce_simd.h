@@ -10,7 +10,8 @@
 namespace tenon::backends::cpu {
 
 // Accumulators are double for sums and products of f32, i64 for those of integers, else of the type itself. A result
-// does not depend on the instruction set, but for sums of rows of f32: these add up to 4096 elements in f32 first.
+// does not depend on the instruction set, but for sums of rows of f32: these add up to 4096 elements in f32 first, sums
+// of columns up to 32.
 struct ReduceFunctions {
   size_t accumulatorBytes = 0;  // at most 8
   void (*start)(void* accumulators, size_t count) = nullptr;
@@ -18,6 +19,8 @@ struct ReduceFunctions {
   void (*columns)(const void* x, size_t step, size_t rows, void* accumulators, size_t count) = nullptr;
   // accumulators[0] joins all of x
   void (*row)(const void* x, size_t count, void* accumulators) = nullptr;
+  // accumulators[r] joins x[r * step], ... x[r * step + count - 1]
+  void (*rows)(const void* x, size_t step, size_t rowCount, size_t count, void* accumulators) = nullptr;
   // accumulators[k] joins more[k]
   void (*join)(const void* more, void* accumulators, size_t count) = nullptr;
   // Values of the type from accumulators of `reduced` elements each.

@@ -9,6 +9,7 @@
 // clang-format on
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/kernels/simd/row_simd.h"
 
@@ -25,7 +26,7 @@ constexpr size_t kChunk = 4096;
 
 // The sum over i of term(x[i]): two chains of vectors, the rest one by one.
 template <typename VectorTerm, typename ScalarTerm>
-double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, ScalarTerm scalarTerm) {
+HWY_INLINE double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, ScalarTerm scalarTerm) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   double total = 0;
@@ -45,12 +46,12 @@ double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, S
   return total;
 }
 
-double sum(const float* x, size_t count) {
+HWY_INLINE double sum(const float* x, size_t count) {
   return sumOf(
       x, count, [](V v) HWY_ATTR { return v; }, [](float v) { return v; });
 }
 
-double squares(const float* x, float mean, size_t count) {
+HWY_INLINE double squares(const float* x, float mean, size_t count) {
   const V shift = hn::Set(D(), mean);
   const auto square = [shift](V v) HWY_ATTR {
     const V difference = hn::Sub(v, shift);
@@ -59,8 +60,8 @@ double squares(const float* x, float mean, size_t count) {
   return sumOf(x, count, square, [mean](float v) { return (v - mean) * (v - mean); });
 }
 
-void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
-               const float* bias) {
+HWY_INLINE void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
+                          const float* bias) {
   const D d;
   const V m = hn::Set(d, mean);
   const V f = hn::Set(d, factor);
@@ -70,6 +71,16 @@ void scaleEach(const float* x, float* y, size_t count, float mean, float factor,
     hn::StoreU(hn::MulAdd(normal, hn::LoadU(d, scale + i), hn::LoadU(d, bias + i)), d, y + i);
   }
   for (; i < count; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
+}
+
+void normalize(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon, const float* scale,
+               const float* bias) {
+  const auto length = static_cast<double>(count);
+  for (size_t r = 0; r < rows; ++r, x += count, y += count) {
+    const auto mean = static_cast<float>((centered ? sum(x, count) : 0) / length);
+    const auto factor = static_cast<float>(1 / std::sqrt(squares(x, mean, count) / length + epsilon));
+    scaleEach(x, y, count, mean, factor, scale, bias);
+  }
 }
 
 void addRows(const float* x, size_t step, size_t rows, double* sums, size_t count) {
@@ -112,7 +123,9 @@ void scaleAll(const float* x, float* y, size_t count, float mean, float factor, 
 
 }  // namespace rows
 
-RowFunctions allRowFunctions() { return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll}; }
+RowFunctions allRowFunctions() {
+  return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll, rows::normalize};
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

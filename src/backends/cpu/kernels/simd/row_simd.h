@@ -15,6 +15,9 @@ struct RowFunctions {
   void (*addRows)(const float* x, size_t step, size_t rows, double* sums, size_t count);
   // y = (x - mean) * factor + bias
   void (*scaleAll)(const float* x, float* y, size_t count, float mean, float factor, float bias);
+  // Rows behind each other by sum(), where `centered`, squares() and scaleEach()
+  void (*normalize)(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon,
+                    const float* scale, const float* bias);
 };
 
 // The best ones for this processor.

@@ -23,6 +23,8 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 namespace softmax {
 
+constexpr size_t kNarrow = 8;  // elements of a row that are worth being beside those of other rows
+
 // The last elements of a row, filled up with what changes neither maximum nor sum.
 struct Tail {
   alignas(64) float values[kSoftmaxColumns];
@@ -84,7 +86,62 @@ void row(const float* x, float* y, size_t count) {
   std::memcpy(y + whole, tail.values, tail.count * sizeof(float));
 }
 
+// Rows of kVectors whole vectors, which stay in registers.
+template <size_t kVectors>
+HWY_INLINE void rowsOfVectors(const float* x, float* y, size_t rowCount) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t r = 0; r < rowCount; ++r, x += kVectors * lanes, y += kVectors * lanes) {
+    V e[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) e[v] = hn::LoadU(d, x + v * lanes);
+    V most = e[0];
+    for (size_t v = 1; v < kVectors; ++v) most = hn::Max(most, e[v]);
+    most = hn::MaxOfLanes(d, most);
+    V sum = hn::Zero(d);
+    for (size_t v = 0; v < kVectors; ++v) {
+      e[v] = exponential::ofNegative(hn::Sub(e[v], most));
+      sum = hn::Add(sum, e[v]);
+    }
+    const V factor = hn::Div(hn::Set(d, 1.f), hn::SumOfLanes(d, sum));
+    for (size_t v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(e[v], factor), d, y + v * lanes);
+  }
+}
+
+// Rows shorter than a vector, as many side by side as it has lanes. A row's result does not depend on its lane. x and y
+// may be the same.
+HWY_INLINE void narrowRows(const float* x, float* y, size_t rowCount, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  HWY_ALIGN float columns[HWY_MAX_BYTES / sizeof(float) * kNarrow] = {};
+  for (size_t r = 0; r < rowCount; r += lanes, x += lanes * count, y += lanes * count) {
+    const size_t some = std::min(lanes, rowCount - r);
+    for (size_t lane = 0; lane < some; ++lane) {
+      for (size_t i = 0; i < count; ++i) columns[i * lanes + lane] = x[lane * count + i];
+    }
+    V most = hn::Load(d, columns);
+    for (size_t i = 1; i < count; ++i) most = hn::Max(most, hn::Load(d, columns + i * lanes));
+    V sum = hn::Zero(d);
+    for (size_t i = 0; i < count; ++i) {
+      const V e = exponential::ofNegative(hn::Sub(hn::Load(d, columns + i * lanes), most));
+      hn::Store(e, d, columns + i * lanes);
+      sum = hn::Add(sum, e);
+    }
+    const V factor = hn::Div(hn::Set(d, 1.f), sum);
+    for (size_t i = 0; i < count; ++i)
+      hn::Store(hn::Mul(hn::Load(d, columns + i * lanes), factor), d, columns + i * lanes);
+    for (size_t lane = 0; lane < some; ++lane) {
+      for (size_t i = 0; i < count; ++i) y[lane * count + i] = columns[i * lanes + lane];
+    }
+  }
+}
+
 void rows(const float* x, float* y, size_t rowCount, size_t count) {
+  const size_t lanes = hn::Lanes(D());
+  if (count == lanes) return rowsOfVectors<1>(x, y, rowCount);
+  if (count == 2 * lanes) return rowsOfVectors<2>(x, y, rowCount);
+  if (count == 4 * lanes) return rowsOfVectors<4>(x, y, rowCount);
+  if (count == 8 * lanes) return rowsOfVectors<8>(x, y, rowCount);
+  if (count <= kNarrow) return narrowRows(x, y, rowCount, count);
   for (size_t r = 0; r < rowCount; ++r) row(x + r * count, y + r * count, count);
 }
 

@@ -1,6 +1,6 @@
-// Transposes in Highway: written once, compiled per instruction set. Tiles of 4 x 4 words, sixteen columns of four rows
-// after another, so that whole cache lines are read; two to four rows that lie close together are interleaved instead.
-// Highway wants its headers in this order.
+// Transposes in Highway: written once, compiled per instruction set. Square tiles of whole 16-byte vectors, a cache
+// line of them after another, so that whole lines are read; two to four rows that lie close together are interleaved
+// instead. Highway wants its headers in this order.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/transpose_simd.cpp"
@@ -19,13 +19,11 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace transposes {
 
-constexpr size_t kSide = 4;   // of a tile
-constexpr size_t kLine = 16;  // words of a cache line
-
+template <typename T>
 struct Matrix {
-  const uint32_t* HWY_RESTRICT from;
+  const T* HWY_RESTRICT from;
   size_t fromStep;
-  uint32_t* HWY_RESTRICT to;
+  T* HWY_RESTRICT to;
   size_t toStep;
 
   void copy(size_t i, size_t j) const { to[j * toStep + i] = from[i * fromStep + j]; }
@@ -38,57 +36,89 @@ struct Matrix {
 
 #if HWY_TARGET != HWY_SCALAR
 
-HWY_INLINE void tile(const Matrix& m, size_t i, size_t j) {
-  const hn::FixedTag<uint32_t, kSide> d;
-  const uint32_t* const from = m.from + i * m.fromStep + j;
-  uint32_t* const to = m.to + j * m.toStep + i;
-  const auto row0 = hn::LoadU(d, from);
-  const auto row1 = hn::LoadU(d, from + m.fromStep);
-  const auto row2 = hn::LoadU(d, from + 2 * m.fromStep);
-  const auto row3 = hn::LoadU(d, from + 3 * m.fromStep);
-  const auto lower02 = hn::InterleaveLower(d, row0, row2);
-  const auto lower13 = hn::InterleaveLower(d, row1, row3);
-  const auto upper02 = hn::InterleaveUpper(d, row0, row2);
-  const auto upper13 = hn::InterleaveUpper(d, row1, row3);
-  hn::StoreU(hn::InterleaveLower(d, lower02, lower13), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, lower02, lower13), d, to + m.toStep);
-  hn::StoreU(hn::InterleaveLower(d, upper02, upper13), d, to + 2 * m.toStep);
-  hn::StoreU(hn::InterleaveUpper(d, upper02, upper13), d, to + 3 * m.toStep);
+// Rows become columns when each row is interleaved with the one half the rows further down, as often as halves can be
+// taken.
+template <size_t kSide, typename T>
+HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
+  const hn::FixedTag<T, kSide> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kHalf = kSide / 2;
+  V a[kSide], b[kSide];
+  for (size_t r = 0; r < kSide; ++r) a[r] = hn::LoadU(d, m.from + (i + r) * m.fromStep + j);
+  for (size_t width = kSide; width > 1; width /= 2) {
+    for (size_t r = 0; r < kHalf; ++r) {
+      b[2 * r] = hn::InterleaveLower(d, a[r], a[r + kHalf]);
+      b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + kHalf]);
+    }
+    for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
+  }
+  for (size_t r = 0; r < kSide; ++r) hn::StoreU(a[r], d, m.to + (j + r) * m.toStep + i);
 }
 
-// The side whose rows lie further apart, and often in the same few sets of the cache, is walked by whole lines.
-void inTiles(const Matrix& m, size_t inner, size_t second) {
-  const size_t wholeInner = inner / kSide * kSide;
-  const size_t wholeSecond = second / kSide * kSide;
+// Sides of 32 bytes: four tiles of 16 bytes, of which those in the corners change places.
+template <typename T>
+HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
+  static_assert(sizeof(T) == 4);
+  constexpr size_t kSide = 8;
+  const hn::FixedTag<T, kSide> d;
+  using V = hn::Vec<decltype(d)>;
+  V a[kSide];
+  for (size_t r = 0; r < kSide; ++r) a[r] = hn::LoadU(d, m.from + (i + r) * m.fromStep + j);
+  for (size_t g = 0; g < kSide; g += 4) {
+    const V lower02 = hn::InterleaveLower(d, a[g], a[g + 2]);
+    const V lower13 = hn::InterleaveLower(d, a[g + 1], a[g + 3]);
+    const V upper02 = hn::InterleaveUpper(d, a[g], a[g + 2]);
+    const V upper13 = hn::InterleaveUpper(d, a[g + 1], a[g + 3]);
+    a[g] = hn::InterleaveLower(d, lower02, lower13);
+    a[g + 1] = hn::InterleaveUpper(d, lower02, lower13);
+    a[g + 2] = hn::InterleaveLower(d, upper02, upper13);
+    a[g + 3] = hn::InterleaveUpper(d, upper02, upper13);
+  }
+  for (size_t r = 0; r < 4; ++r) {
+    hn::StoreU(hn::ConcatLowerLower(d, a[r + 4], a[r]), d, m.to + (j + r) * m.toStep + i);
+    hn::StoreU(hn::ConcatUpperUpper(d, a[r + 4], a[r]), d, m.to + (j + r + 4) * m.toStep + i);
+  }
+}
+
+// The side whose rows lie further apart, and often in the same few sets of the cache, is walked by whole lines. The
+// last tiles of a side share elements with the ones before.
+template <size_t kSide, typename T>
+void inTiles(const Matrix<T>& m, size_t inner, size_t second) {
+  constexpr size_t kLine = std::max(kSide, 64 / sizeof(T));
   const bool readsLines = m.fromStep >= m.toStep;
   const size_t lineInner = readsLines ? kSide : kLine;
   const size_t lineSecond = readsLines ? kLine : kSide;
   const auto lines = [&](size_t iBegin, size_t jBegin) HWY_ATTR {
-    for (size_t i = iBegin; i < std::min(iBegin + lineInner, wholeInner); i += kSide) {
-      for (size_t j = jBegin; j < std::min(jBegin + lineSecond, wholeSecond); j += kSide) tile(m, i, j);
+    for (size_t i = iBegin; i < std::min(iBegin + lineInner, inner); i += kSide) {
+      for (size_t j = jBegin; j < std::min(jBegin + lineSecond, second); j += kSide) {
+        if constexpr (kSide * sizeof(T) == 32) {
+          wideTile(m, std::min(i, inner - kSide), std::min(j, second - kSide));
+        } else {
+          tile<kSide>(m, std::min(i, inner - kSide), std::min(j, second - kSide));
+        }
+      }
     }
   };
   if (readsLines) {
-    for (size_t j = 0; j < wholeSecond; j += lineSecond) {
-      for (size_t i = 0; i < wholeInner; i += lineInner) lines(i, j);
+    for (size_t j = 0; j < second; j += lineSecond) {
+      for (size_t i = 0; i < inner; i += lineInner) lines(i, j);
     }
   } else {
-    for (size_t i = 0; i < wholeInner; i += lineInner) {
-      for (size_t j = 0; j < wholeSecond; j += lineSecond) lines(i, j);
+    for (size_t i = 0; i < inner; i += lineInner) {
+      for (size_t j = 0; j < second; j += lineSecond) lines(i, j);
     }
   }
-  m.copyAll(wholeInner, inner, 0, wholeSecond);
-  m.copyAll(0, inner, wholeSecond, second);
 }
 
 // `rows` rows become elements beside each other.
-void interleave(const Matrix& m, size_t rows, size_t count) {
-  const hn::ScalableTag<uint32_t> d;
+template <typename T>
+void interleave(const Matrix<T>& m, size_t rows, size_t count) {
+  const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
   const auto row = [&](size_t i, size_t j) HWY_ATTR { return hn::LoadU(d, m.from + i * m.fromStep + j); };
   size_t j = 0;
   for (; j + lanes <= count; j += lanes) {
-    uint32_t* const to = m.to + j * rows;
+    T* const to = m.to + j * rows;
     if (rows == 2) hn::StoreInterleaved2(row(0, j), row(1, j), d, to);
     if (rows == 3) hn::StoreInterleaved3(row(0, j), row(1, j), row(2, j), d, to);
     if (rows == 4) hn::StoreInterleaved4(row(0, j), row(1, j), row(2, j), row(3, j), d, to);
@@ -97,13 +127,14 @@ void interleave(const Matrix& m, size_t rows, size_t count) {
 }
 
 // Elements beside each other become `rows` rows.
-void separate(const Matrix& m, size_t rows, size_t count) {
-  const hn::ScalableTag<uint32_t> d;
+template <typename T>
+void separate(const Matrix<T>& m, size_t rows, size_t count) {
+  const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const uint32_t* const from = m.from + i * rows;
+    const T* const from = m.from + i * rows;
     V row[4];
     if (rows == 2) hn::LoadInterleaved2(d, from, row[0], row[1]);
     if (rows == 3) hn::LoadInterleaved3(d, from, row[0], row[1], row[2]);
@@ -113,23 +144,104 @@ void separate(const Matrix& m, size_t rows, size_t count) {
   m.copyAll(i, count, 0, rows);
 }
 
+// How many elements were copied backwards.
+template <typename T>
+size_t reverseVectors(const T* HWY_RESTRICT from, T* HWY_RESTRICT to, size_t count) {
+  size_t i = 0;
+  if constexpr (sizeof(T) == 1) {
+    const hn::FixedTag<T, 16> d;
+    const auto table = hn::Sub(hn::Set(d, T{15}), hn::Iota(d, 0));
+    for (; i + 16 <= count; i += 16) hn::StoreU(hn::TableLookupBytes(hn::LoadU(d, from - i - 15), table), d, to + i);
+  } else {
+    const hn::ScalableTag<T> d;
+    const size_t lanes = hn::Lanes(d);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Reverse(d, hn::LoadU(d, from - i - (lanes - 1))), d, to + i);
+  }
+  return i;
+}
+
+// Whole vectors of every second, third or fourth element, and backwards; how many were copied. No load reaches beyond
+// the last element.
+template <typename T>
+size_t pickVectors(const T* HWY_RESTRICT from, int64_t step, T* HWY_RESTRICT to, size_t count) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  V first, rest[3];
+  if (step == 2) {
+    for (; i + lanes < count; i += lanes) {
+      hn::LoadInterleaved2(d, from + 2 * i, first, rest[0]);
+      hn::StoreU(first, d, to + i);
+    }
+  } else if (step == 3) {
+    for (; i + lanes < count; i += lanes) {
+      hn::LoadInterleaved3(d, from + 3 * i, first, rest[0], rest[1]);
+      hn::StoreU(first, d, to + i);
+    }
+  } else if (step == 4) {
+    for (; i + lanes < count; i += lanes) {
+      hn::LoadInterleaved4(d, from + 4 * i, first, rest[0], rest[1], rest[2]);
+      hn::StoreU(first, d, to + i);
+    }
+  } else if (step == -1) {
+    i = reverseVectors(from, to, count);
+  } else if (step == 0) {
+    const V same = hn::Set(d, *from);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(same, d, to + i);
+  }
+  return i;
+}
+
 #endif
 
-void words(const uint32_t* from, size_t fromStep, uint32_t* to, size_t toStep, size_t inner, size_t second) {
-  const Matrix m{from, fromStep, to, toStep};
-#if HWY_TARGET == HWY_SCALAR
-  m.copyAll(0, inner, 0, second);
-#else
+template <typename T>
+void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_t inner, size_t second) {
+  const Matrix<T> m{static_cast<const T*>(from), fromStep, static_cast<T*>(to), toStep};
+#if HWY_TARGET != HWY_SCALAR
+  constexpr size_t kSide = 16 / sizeof(T);
   const auto isFew = [](size_t rows) { return rows >= 2 && rows <= 4; };
   if (isFew(inner) && toStep == inner) return interleave(m, inner, second);
   if (isFew(second) && fromStep == second) return separate(m, second, inner);
-  inTiles(m, inner, second);
+  const size_t side = std::min(inner, second);
+  if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) == 4) {
+    if (side >= 2 * kSide) return inTiles<2 * kSide>(m, inner, second);
+  }
+  if (side >= kSide) return inTiles<kSide>(m, inner, second);
+  if constexpr (kSide >= 8) {
+    if (side >= kSide / 2) return inTiles<kSide / 2>(m, inner, second);
+  }
 #endif
+  m.copyAll(0, inner, 0, second);
+}
+
+template <typename T>
+void pick(const void* vFrom, int64_t step, void* vTo, size_t count) {
+  const T* const from = static_cast<const T*>(vFrom);
+  T* const to = static_cast<T*>(vTo);
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if (count > 0) i = pickVectors(from, step, to, count);
+#endif
+  for (; i < count; ++i) to[i] = from[static_cast<int64_t>(i) * step];
+}
+
+template <typename T>
+TransposeFunctions of() {
+  return {transpose<T>, pick<T>};
 }
 
 }  // namespace transposes
 
-TransposeWords transpose() { return transposes::words; }
+TransposeFunctions findTranspose(size_t elementBytes) {
+  switch (elementBytes) {
+    case 1: return transposes::of<uint8_t>();
+    case 2: return transposes::of<uint16_t>();
+    case 4: return transposes::of<uint32_t>();
+    case 8: return transposes::of<uint64_t>();
+    default: return {};
+  }
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -138,14 +250,11 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-TENON_SIMD_TABLE(transpose);
+TENON_SIMD_TABLE(findTranspose);
 
 }  // namespace
 
-TransposeWords transposeWords() {
-  static const TransposeWords kFunction = TENON_SIMD_BEST(transpose)();
-  return kFunction;
-}
+TransposeFunctions transposeFunctions(size_t elementBytes) { return TENON_SIMD_BEST(findTranspose)(elementBytes); }
 
 }  // namespace tenon::backends::cpu
 #endif

@@ -42,35 +42,49 @@ using WrappingOf = typename Wrapping<T>::Type;
       out[i] = static_cast<result>(expression);                                 \
     }                                                                           \
   }
+// kSame: b is one element.
 #define BINARY(name, result, expression)                                           \
-  template <typename T>                                                            \
+  template <typename T, bool kSame = false>                                        \
   void name(const void* va, const void* vb, const void*, void* vo, size_t count) { \
     using R [[maybe_unused]] = T;                                                  \
     using U [[maybe_unused]] = WrappingOf<T>;                                      \
     const T* HWY_RESTRICT pa = static_cast<const T*>(va);                          \
     const T* HWY_RESTRICT pb = static_cast<const T*>(vb);                          \
     result* HWY_RESTRICT out = static_cast<result*>(vo);                           \
+    const T same = kSame ? *pb : T(0);                                             \
     for (size_t i = 0; i < count; ++i) {                                           \
       const T a = pa[i];                                                           \
-      const T b = pb[i];                                                           \
+      const T b = kSame ? same : pb[i];                                            \
       out[i] = static_cast<result>(expression);                                    \
     }                                                                              \
   }
+// kSame: which of b (2) and c (4) are one element.
 #define TERNARY(name, first, expression)                                              \
-  template <typename T>                                                               \
+  template <typename T, int kSame = 0>                                                \
   void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
     using U [[maybe_unused]] = WrappingOf<T>;                                         \
     const first* HWY_RESTRICT pa = static_cast<const first*>(va);                     \
     const T* HWY_RESTRICT pb = static_cast<const T*>(vb);                             \
     const T* HWY_RESTRICT pc = static_cast<const T*>(vc);                             \
     T* HWY_RESTRICT out = static_cast<T*>(vo);                                        \
+    constexpr bool kSameB = (kSame & 2) != 0;                                         \
+    constexpr bool kSameC = (kSame & 4) != 0;                                         \
+    const T sameB = kSameB ? *pb : T(0);                                              \
+    const T sameC = kSameC ? *pc : T(0);                                              \
     for (size_t i = 0; i < count; ++i) {                                              \
       const first a = pa[i];                                                          \
-      const T b = pb[i];                                                              \
-      const T c = pc[i];                                                              \
+      const T b = kSameB ? sameB : pb[i];                                             \
+      const T c = kSameC ? sameC : pc[i];                                             \
       out[i] = static_cast<T>(expression);                                            \
     }                                                                                 \
   }
+
+template <typename T>
+void spread(const void* va, const void*, const void*, void* vo, size_t count) {
+  const T value = *static_cast<const T*>(va);
+  T* HWY_RESTRICT out = static_cast<T*>(vo);
+  for (size_t i = 0; i < count; ++i) out[i] = value;
+}
 
 UNARY(identity, R, a)
 UNARY(absolute, R, a < 0 ? static_cast<T>(U(0) - static_cast<U>(a)) : a)
@@ -82,12 +96,14 @@ UNARY(isNan, uint8_t, a != a)
 UNARY(isInfinite, uint8_t, std::fabs(a) == T(HUGE_VALF))
 BINARY(add, R, static_cast<U>(a) + static_cast<U>(b))
 BINARY(subtract, R, static_cast<U>(a) - static_cast<U>(b))
+BINARY(subtractFrom, R, static_cast<U>(b) - static_cast<U>(a))
 BINARY(multiply, R, static_cast<U>(a) * static_cast<U>(b))
 BINARY(least, R, b < a ? b : a)
 BINARY(most, R, b > a ? b : a)
 BINARY(both, uint8_t, (a != 0) & (b != 0))
 BINARY(either, uint8_t, (a != 0) | (b != 0))
 BINARY(differs, uint8_t, (a != 0) != (b != 0))
+BINARY(agree, uint8_t, (a != 0) == (b != 0))
 BINARY(equal, uint8_t, a == b)
 BINARY(greater, uint8_t, a > b)
 BINARY(less, uint8_t, a < b)
@@ -240,7 +256,53 @@ VectorFunction findBool(ops::ScalarOp op) {
     case ScalarOp::k_mul:
     case ScalarOp::k_min: return least<uint8_t>;
     case ScalarOp::k_max: return most<uint8_t>;
+    case ScalarOp::k_equal: return agree<uint8_t>;
     default: return findTruth<uint8_t>(op);
+  }
+}
+
+template <typename T>
+VectorFunction findSame(ops::ScalarOp op, int same) {
+  using ops::ScalarOp;
+  if (op == ScalarOp::k_select) {
+    switch (same) {
+      case 2: return choose<T, 2>;
+      case 4: return choose<T, 4>;
+      case 6: return choose<T, 6>;
+      default: return nullptr;
+    }
+  }
+  if (op == ScalarOp::k_sub && same == 1 && std::is_integral_v<T>) return subtractFrom<T, true>;
+  if (same != 2) return nullptr;
+  switch (op) {
+    case ScalarOp::k_equal: return equal<T, true>;
+    case ScalarOp::k_greater: return greater<T, true>;
+    case ScalarOp::k_less: return less<T, true>;
+    default: break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    switch (op) {
+      case ScalarOp::k_add: return add<T, true>;
+      case ScalarOp::k_sub: return subtract<T, true>;
+      case ScalarOp::k_mul: return multiply<T, true>;
+      case ScalarOp::k_min: return least<T, true>;
+      case ScalarOp::k_max: return most<T, true>;
+      default: break;
+    }
+  }
+  return nullptr;
+}
+
+VectorFunction findSameOfBool(ops::ScalarOp op, int same) {
+  using ops::ScalarOp;
+  if (op == ScalarOp::k_select) return findSame<uint8_t>(op, same);
+  if (same != 2) return nullptr;
+  switch (op) {
+    case ScalarOp::k_and: return both<uint8_t, true>;
+    case ScalarOp::k_or: return either<uint8_t, true>;
+    case ScalarOp::k_xor: return differs<uint8_t, true>;
+    case ScalarOp::k_equal: return agree<uint8_t, true>;
+    default: return nullptr;
   }
 }
 
@@ -251,6 +313,28 @@ VectorFunction findFloat(ops::ScalarOp op) {
 }
 
 }  // namespace typed
+
+VectorFunction findTypedWithSame(ops::ScalarOp op, DataType type, int same) {
+  switch (type) {
+    case DataType::kF32: return typed::findSame<float>(op, same);
+    case DataType::kI64: return typed::findSame<int64_t>(op, same);
+    case DataType::kI32: return typed::findSame<int32_t>(op, same);
+    case DataType::kI8: return typed::findSame<int8_t>(op, same);
+    case DataType::kU8: return typed::findSame<uint8_t>(op, same);
+    case DataType::kBool: return typed::findSameOfBool(op, same);
+    default: return nullptr;
+  }
+}
+
+// An element as often as there is place.
+VectorFunction findSpread(size_t elementBytes) {
+  switch (elementBytes) {
+    case 1: return typed::spread<uint8_t>;
+    case 2: return typed::spread<uint16_t>;
+    case 4: return typed::spread<uint32_t>;
+    default: return typed::spread<uint64_t>;
+  }
+}
 
 VectorFunction findTyped(ops::ScalarOp op, DataType type) {
   switch (type) {
@@ -275,6 +359,8 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findTyped);
+TENON_SIMD_TABLE(findTypedWithSame);
+TENON_SIMD_TABLE(findSpread);
 
 template <size_t Op>
 void wideLoop(const void* va, const void* vb, const void* vc, void* vo, size_t count) {
@@ -303,6 +389,16 @@ VectorFunction typedFunction(ops::ScalarOp op, DataType type) {
   if (const auto found = TENON_SIMD_BEST(findTyped)(op, type)) return found;
   const bool isTruth = ops::row(op).result == ops::ScalarResult::kBool;
   return type == DataType::kF32 && !isTruth ? vectorFunction(op) : nullptr;
+}
+
+VectorFunction typedFunctionWithSame(ops::ScalarOp op, DataType type, int same) {
+  if (const auto found = TENON_SIMD_BEST(findTypedWithSame)(op, type, same)) return found;
+  const bool isTruth = ops::row(op).result == ops::ScalarResult::kBool;
+  return type == DataType::kF32 && !isTruth ? vectorFunctionWithSame(op, same) : nullptr;
+}
+
+VectorFunction spreadFunction(DataType type) {
+  return TENON_SIMD_BEST(findSpread)(static_cast<size_t>(bits(type) / 8));
 }
 
 VectorFunction wideFunction(ops::ScalarOp op) {

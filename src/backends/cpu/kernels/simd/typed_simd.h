@@ -14,6 +14,12 @@ namespace tenon::backends::cpu {
 // comparisons are vectorFunction(op).
 VectorFunction typedFunction(ops::ScalarOp op, DataType type);
 
+// The same with one or two operands that are one element, see vectorFunctionWithSame(). Null where none exists.
+VectorFunction typedFunctionWithSame(ops::ScalarOp op, DataType type, int same);
+
+// a[0] in all of out, of any type of whole bytes
+VectorFunction spreadFunction(DataType type);
+
 // The operator's row over i64, whatever it is: results of every kind are i64.
 VectorFunction wideFunction(ops::ScalarOp op);
 

@@ -1,0 +1,16 @@
+// A row times a matrix whose rows lie as they come, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::backends::cpu {
+
+// out[j] = sum over k < depth of a[k] * b[k * step + j] for j < count. The sum of a result is taken in an order that
+// depends on depth alone.
+using RowTimesMatrix = void (*)(const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t count);
+
+// The best one for this processor.
+RowTimesMatrix rowTimesMatrix();
+
+}  // namespace tenon::backends::cpu

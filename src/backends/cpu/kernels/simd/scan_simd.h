@@ -1,0 +1,27 @@
+// Running sums of rows and the best of columns, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace tenon::backends::cpu {
+
+constexpr size_t kScanColumns = 256;  // at most, at once
+
+struct ScanFunctions {
+  // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
+  // next row is `step` elements on, which may be negative. f32 is summed in double; integers wrap in 64 bits, then
+  // saturate.
+  void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, bool exclusive) = nullptr;
+  // indices[k] of the first best element of column k, the next row `step` elements on. NaN is above all numbers.
+  void (*best)(const void* x, size_t rows, size_t count, size_t step, bool largest, int64_t* indices) = nullptr;
+  // The first of the elements [first, count) that is better than `limit`; `count` if none is.
+  size_t (*better)(const void* x, size_t first, size_t count, bool largest, const void* limit) = nullptr;
+};
+
+// Of f32, i64, i32, i8 and u8; no functions for other types.
+ScanFunctions scanFunctions(DataType type);
+
+}  // namespace tenon::backends::cpu
