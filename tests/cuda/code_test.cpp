@@ -11,6 +11,7 @@
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "compile/assignment.h"
 #include "cuda/operator_cases.h"
+#include "cuda/variable.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
 
@@ -19,8 +20,9 @@ namespace {
 
 constexpr int kChips[] = {80, 89, 90, 100, 120};
 
-// Sources of every kernel of every operator case, by the kernel's name.
+// Sources of every kernel of every operator case, by the kernel's name, also of those that are switched off.
 std::map<std::string, std::vector<std::string>> allSources() {
+  const Variable warpgroups("TENON_CUDA_WARPGROUPS", "1");
   std::map<std::string, std::set<std::string>> sources;
   const auto consider = [&](const compile::Problem& problem, const compile::Tactic& tactic) {
     if (tactic.name().starts_with("cuda.cudnn")) return;  // tactics of libraries ask a GPU for their candidates

@@ -19,6 +19,20 @@ OperatorCases products() {
   constant("matmul", {"f16[33,77]", "f16[77,35]"});
   constant("matmul{transposeB=true}", {"f16[1,1030]", "f16[130,1030]"});
   constant("matmul{transposeB=true}", {"f16[0,64]", "f16[16,64]"});
+  // Columns that are no whole packs, an inner extent that is no whole stage, rows past a tile; each kind of operand.
+  constant("matmul{transposeB=true epilogue=\"cast.f32(x0)\"}", {"f16[37,72]", "f16[67,72]"});
+  constant("matmul{epilogue=\"mul(x0,x1);add(t0,x2);add(t1,x3);relu(t2)\"}",
+           {"bf16[197,264]", "bf16[264,136]", "bf16[1]", "bf16[136]", "bf16[197,136]"});
+  constant("matmul{transposeB=true epilogue=\"add(x0,x1);tanh(t0)\"}", {"f16[1,2,1,200]", "f16[129,200]", "f16[129]"});
+  constant("convolution{hasBias=true epilogue=\"add(x0,x1);relu(t0)\"}",
+           {"f16[2,136,5,7]", "f16[200,136,1,1]", "f16[200]", "f16[2,200,5,7]"});
+  // Windows: strides, dilations, paddings that differ, tiles over images.
+  constant("convolution{hasBias=true prePadding=[1,1] postPadding=[1,1] epilogue=\"add(x0,x1);relu(t0)\"}",
+           {"f16[3,40,6,5]", "f16[72,40,3,3]", "f16[72]", "f16[3,72,6,5]"});
+  constant("convolution{strides=[2,3] dilations=[2,1] prePadding=[2,0] postPadding=[1,3]}",
+           {"f16[2,72,11,13]", "f16[24,72,3,5]"});
+  constant("convolution{strides=[2,2]}", {"bf16[2,64,9,8]", "bf16[33,64,1,1]"});
+  constant("convolution{prePadding=[0,1] postPadding=[2,1]}", {"f16[1,32,7,7]", "f16[16,32,7,7]"});
   add(all, "matmul", {{"f16[65,64]", "f16[64,65]"}, {"f16[130,1]", "f16[1,8]"}});
   return all;
 }

@@ -1,6 +1,7 @@
 // Threads are contexts with a stack of their own; a thread that reaches a barrier gives way until all others are there.
 #include "block.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
 
-enum class Waits { kNo, kBlock, kWarp, kDone };
+enum class Waits { kNo, kBlock, kWarp, kCluster, kPause, kDone };
 
 struct Thread {
   std::unique_ptr<char[]> stack;
@@ -22,14 +23,16 @@ struct Thread {
   jmp_buf resume;
   bool started = false;
   Waits waits = Waits::kNo;
-  char word[32];  // what it shows to its warp
+  char word[32];                      // what it shows to its warp
+  unsigned arrivals = 0, passed = 0;  // at the barrier of the cluster
 };
 
 struct Block {
   EmulatedKernel kernel = nullptr;
   EmulatedState* state = nullptr;
   const void* parameters = nullptr;
-  std::vector<Thread> threads;
+  std::vector<Thread> threads;  // of all blocks of a cluster
+  size_t perBlock = 0;
   size_t current = 0;
   jmp_buf scheduler;
   ucontext_t start;
@@ -43,6 +46,12 @@ void giveWay(Waits why) {
 }
 
 void barrier() { giveWay(Waits::kBlock); }
+void pause() { giveWay(Waits::kPause); }
+void arriveAtCluster() { ++block.threads[block.current].arrivals; }
+void waitForCluster() {
+  ++block.threads[block.current].passed;
+  giveWay(Waits::kCluster);
+}
 
 void show(const void* mine, size_t bytes) {
   std::memcpy(block.threads[block.current].word, mine, bytes);
@@ -82,7 +91,10 @@ void threadMain() {
 void resume(size_t index, EmulatedSize size) {
   block.current = index;
   auto& thread = block.threads[index];
-  const auto flat = static_cast<unsigned>(index);
+  const auto flat = static_cast<unsigned>(index % block.perBlock);
+  const auto inCluster = static_cast<unsigned>(index / block.perBlock);
+  block.state->block.x = block.state->block.x / block.state->blocksOfCluster * block.state->blocksOfCluster + inCluster;
+  block.state->blockOfCluster = inCluster;
   block.state->thread = {flat % size.x, flat / size.x % size.y, flat / size.x / size.y};
   if (_setjmp(block.scheduler) != 0) return;
   if (thread.started) _longjmp(thread.resume, 1);
@@ -114,41 +126,83 @@ bool releaseWarps() {
   return any;
 }
 
-bool releaseBlock() {
+bool releaseBlock(size_t first) {
   bool some = false;
-  for (const auto& thread : block.threads) {
-    if (thread.waits == Waits::kWarp) return false;
-    some = some || thread.waits == Waits::kBlock;
+  for (size_t i = first; i < first + block.perBlock; ++i) {
+    const auto waits = block.threads[i].waits;
+    if (waits != Waits::kBlock && waits != Waits::kDone) return false;
+    some = some || waits == Waits::kBlock;
   }
-  for (auto& thread : block.threads) {
-    if (thread.waits == Waits::kBlock) thread.waits = Waits::kNo;
+  for (size_t i = first; i < first + block.perBlock; ++i) {
+    if (block.threads[i].waits == Waits::kBlock) block.threads[i].waits = Waits::kNo;
   }
   return some;
 }
 
-void runBlock(EmulatedSize size) {
-  for (auto& thread : block.threads) thread.waits = Waits::kNo;
-  for (;;) {
+bool releaseBlocks() {
+  bool any = false;
+  for (size_t first = 0; first < block.threads.size(); first += block.perBlock) any = releaseBlock(first) || any;
+  return any;
+}
+
+bool releaseCluster() {
+  unsigned least = ~0u;
+  for (const auto& thread : block.threads) {
+    if (thread.waits != Waits::kDone) least = std::min(least, thread.arrivals);
+  }
+  bool any = false;
+  for (auto& thread : block.threads) {
+    if (thread.waits != Waits::kCluster || thread.passed > least) continue;
+    thread.waits = Waits::kNo;
+    any = true;
+  }
+  return any;
+}
+
+// Those that paused look again; whether there were any.
+bool goOn() {
+  bool any = false;
+  for (auto& thread : block.threads) {
+    if (thread.waits != Waits::kPause) continue;
+    thread.waits = Waits::kNo;
+    any = true;
+  }
+  return any;
+}
+
+void runCluster(EmulatedSize size) {
+  constexpr int kMostPauses = 1 << 16;  // in which nobody else goes on
+  for (auto& thread : block.threads) {
+    thread.waits = Waits::kNo;
+    thread.arrivals = thread.passed = 0;
+  }
+  for (int pauses = 0; pauses < kMostPauses;) {
     bool done = true;
     for (size_t i = 0; i < block.threads.size(); ++i) {
       if (block.threads[i].waits == Waits::kNo) resume(i, size);
       done = done && block.threads[i].waits == Waits::kDone;
     }
     if (done) return;
-    if (releaseWarps() || releaseBlock()) continue;
-    std::fprintf(stderr, "emulator: the threads of a block wait for each other\n");
-    std::abort();
+    const bool warps = releaseWarps();
+    const bool blocks = releaseBlocks();
+    const bool cluster = releaseCluster();
+    const bool paused = goOn();
+    if (!warps && !blocks && !cluster && !paused) break;
+    pauses = warps || blocks || cluster ? 0 : pauses + 1;
   }
+  std::fprintf(stderr, "emulator: the threads of a block wait for each other\n");
+  std::abort();
 }
 
 }  // namespace
 
-void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size,
-             const void* parameters) {
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size, const void* parameters,
+             unsigned cluster) {
   block.kernel = kernel;
   block.state = &state;
   block.parameters = parameters;
-  const size_t count = size_t{size.x} * size.y * size.z;
+  block.perBlock = size_t{size.x} * size.y * size.z;
+  const size_t count = block.perBlock * cluster;
   if (block.threads.size() != count) {
     block.threads.clear();
     block.threads.resize(count);
@@ -159,11 +213,15 @@ void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, Emu
   state.barrier = &barrier;
   state.exchange = &exchange;
   state.collect = &collect;
+  state.pause = &pause;
+  state.arriveAtCluster = &arriveAtCluster;
+  state.waitForCluster = &waitForCluster;
+  state.blocksOfCluster = cluster;
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
+      for (unsigned x = 0; x < grid.x; x += cluster) {
         state.block = {x, y, z};
-        runBlock(size);
+        runCluster(size);
       }
     }
   }

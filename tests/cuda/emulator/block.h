@@ -12,9 +12,13 @@ struct EmulatedState {
   void (*barrier)();
   void (*exchange)(const void* mine, void* other, size_t bytes, int lane);
   void (*collect)(const void* mine, void* all, size_t bytes);
+  unsigned blockOfCluster, blocksOfCluster;
+  void (*pause)();
+  void (*arriveAtCluster)();
+  void (*waitForCluster)();
 };
 using EmulatedKernel = void (*)(const void* parameters);
 
-// Aborts with a message when threads wait for each other for ever.
-void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize block,
-             const void* parameters);
+// `cluster`: so many blocks along x run together. Aborts with a message when threads wait for each other for ever.
+void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize block, const void* parameters,
+             unsigned cluster = 1);

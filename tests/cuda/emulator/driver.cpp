@@ -10,6 +10,7 @@
 #include <string>
 
 #include "block.h"
+#include "emulated_map.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -142,12 +143,92 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { retu
 // Kernels launched so far; no function of a driver.
 unsigned long launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                               unsigned bz, unsigned, CUstream, void** arguments, void**) {
-  if (gx == 0 || gy == 0 || gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024)
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void**) {
+  const auto& c = *config;
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < c.numAttrs; ++i) {
+    if (c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = c.attrs[i].value.clusterDim.x;
+  }
+  const unsigned threads = c.blockDimX * c.blockDimY * c.blockDimZ;
+  if (c.gridDimX == 0 || c.gridDimY == 0 || c.gridDimZ == 0 || c.gridDimY > 65535 || c.gridDimZ > 65535 ||
+      threads == 0 || threads > 1024 || cluster == 0 || cluster > 8 || c.gridDimX % cluster != 0)
     return CUDA_ERROR_INVALID_VALUE;
   ++launches;
-  runGrid(function->kernel, *function->state, {gx, gy, gz}, {bx, by, bz}, arguments[0]);
+  runGrid(function->kernel, *function->state, {c.gridDimX, c.gridDimY, c.gridDimZ},
+          {c.blockDimX, c.blockDimY, c.blockDimZ}, arguments[0], cluster);
   return CUDA_SUCCESS;
+}
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned, CUstream, void** arguments, void** extra) {
+  CUlaunchConfig config{};
+  config.gridDimX = gx;
+  config.gridDimY = gy;
+  config.gridDimZ = gz;
+  config.blockDimX = bx;
+  config.blockDimY = by;
+  config.blockDimZ = bz;
+  return cuLaunchKernelEx(&config, function, arguments, extra);
+}
+
+// Maps of elements of two bytes, in the order of products.
+bool isMapped(CUtensorMapDataType type, const void* base, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+              CUtensorMapFloatOOBfill fill) {
+  const bool halves = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  return halves && reinterpret_cast<size_t>(base) % 16 == 0 && interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
+         swizzle == CU_TENSOR_MAP_SWIZZLE_128B && fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+}
+CUresult writeMap(CUtensorMap* map, const EmulatedMap& made) {
+  static_assert(sizeof made <= sizeof *map);
+  std::memset(map, 0, sizeof *map);
+  std::memcpy(map, &made, sizeof made);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
+                                       const cuuint64_t* extents, const cuuint64_t* pitches, const cuuint32_t* box,
+                                       const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                                       CUtensorMapFloatOOBfill fill) {
+  if (!isMapped(type, base, interleave, swizzle, fill) || rank != 2 || extents[0] == 0 || extents[1] == 0 ||
+      pitches[0] % 16 != 0 || box[0] != 64 || box[1] == 0 || box[1] > 256 || steps[0] != 1 || steps[1] != 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  EmulatedMap made{};
+  made.base = static_cast<const unsigned char*>(base);
+  made.columns = static_cast<long long>(extents[0]);
+  made.width = static_cast<long long>(extents[1]);
+  made.height = made.images = 1;
+  made.pitch = static_cast<long long>(pitches[0]);
+  made.boxRows = box[1];
+  return writeMap(map, made);
+}
+EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
+                                        const cuuint64_t* extents, const cuuint64_t* pitches, const int* lower,
+                                        const int* upper, cuuint32_t channels, cuuint32_t pixels,
+                                        const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                                        CUtensorMapFloatOOBfill fill) {
+  bool good = isMapped(type, base, interleave, swizzle, fill) && rank == 4 && channels == 64 && pixels >= 1 &&
+              pixels <= 1024 && steps[0] == 1 && steps[3] == 1 && pitches[0] % 16 == 0 &&
+              pitches[1] == pitches[0] * extents[1] && pitches[2] == pitches[1] * extents[2];
+  for (int i = 0; good && i < 2; ++i) {
+    good = lower[i] >= -128 && lower[i] <= 127 && upper[i] >= -128 && upper[i] <= 127 && steps[1 + i] >= 1 &&
+           steps[1 + i] <= 8;
+  }
+  if (!good) return CUDA_ERROR_INVALID_VALUE;
+  EmulatedMap made{};
+  made.base = static_cast<const unsigned char*>(base);
+  made.columns = static_cast<long long>(extents[0]);
+  made.width = static_cast<long long>(extents[1]);
+  made.height = static_cast<long long>(extents[2]);
+  made.images = static_cast<long long>(extents[3]);
+  made.pitch = static_cast<long long>(pitches[0]);
+  made.boxRows = pixels;
+  made.isWindows = true;
+  for (int i = 0; i < 2; ++i) {  // W, then H
+    made.first[1 - i] = lower[i];
+    made.last[1 - i] = static_cast<int>(extents[1 + i]) - 1 + upper[i];
+    made.step[i] = static_cast<int>(steps[1 + i]);
+  }
+  return writeMap(map, made);
 }
 EXPORT CUresult cuGetErrorString(CUresult, const char** text) { return *text = "of the emulated driver", CUDA_SUCCESS; }

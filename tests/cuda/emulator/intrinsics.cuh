@@ -14,6 +14,10 @@ struct Emulator {
   void (*barrier)();                                                           // __syncthreads
   void (*exchange)(const void* mine, void* other, size_type bytes, int lane);  // with a lane of the warp
   void (*collect)(const void* mine, void* all, size_type bytes);               // of all lanes of the warp
+  unsigned blockOfCluster, blocksOfCluster;
+  void (*pause)();            // lets the other threads go on; the thread asks again for what it waits for
+  void (*arriveAtCluster)();  // and the wait for all threads of all its blocks to arrive as often
+  void (*waitForCluster)();
 };
 extern "C" {
 inline Emulator tenon_emulator __attribute__((visibility("default"), used));

@@ -28,7 +28,7 @@ std::string readFile(const std::filesystem::path& path) {
 }
 
 // Headers of the kernels that the host has its own form of.
-constexpr const char* kReplaced[] = {"intrinsics.cuh", "tensor_core.cuh"};
+constexpr const char* kReplaced[] = {"intrinsics.cuh", "tensor_core.cuh", "bulk_copies.cuh", "emulated_map.h"};
 
 std::string replacement(const char* name) { return readFile(std::filesystem::path(TENON_EMULATOR_HEADERS) / name); }
 

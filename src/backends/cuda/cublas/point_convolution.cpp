@@ -32,11 +32,16 @@ Dims asMatrix(const runtime::TensorShape& extra, const Dims& y) {
 
 ops::MatMul productOf(const ops::Convolution& op) { return {false, true, dnn::windowOp(op).wholeEpilogue()}; }
 
-PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes) : product(productOf(op)) {
+bool PointConvolution::isMatrix(const ops::Convolution& op, const runtime::Shapes& shapes) {
+  return isPoint(op, shapes.inputs[1].dims);
+}
+
+PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes, Windows windows)
+    : product(productOf(op)) {
   const auto& x = shapes.inputs[0];
   const auto& w = shapes.inputs[1];
   const auto& y = shapes.outputs[0];
-  if (x.dims.rank < 3 || !isPoint(op, w.dims)) {
+  if (x.dims.rank < 3 || (windows == Windows::kPoints && !isPoint(op, w.dims))) {
     refusal = fmt::format("a window of {}; only pointwise (1x1) convolutions are supported", w.dims.text());
     return;
   }
@@ -46,7 +51,7 @@ PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Sh
     return;
   }
   inputs.push_back({x.dtype, {places, x.dims[1]}, Layout::kLinear});
-  inputs.push_back({w.dtype, {w.dims[0], w.dims[1]}, Layout::kLinear});
+  inputs.push_back({w.dtype, {w.dims[0], w.dims.count(1, w.dims.rank)}, Layout::kLinear});
   for (size_t i = 2; i < shapes.inputs.size(); ++i) {
     const auto& extra = shapes.inputs[i];
     const bool isBias = op.hasBias && i == 2;

@@ -11,14 +11,17 @@
 namespace tenon::backends::cuda {
 
 // The product of places and weights, and its operands as matrices: x [places,C], w [K,C], then the bias and the inputs
-// of the epilogue as vectors, scalars or matrices.
+// of the epilogue as vectors, scalars or matrices. With other windows x is [places,C] of each tap, w [K,C times taps].
 struct PointConvolution {
+  enum class Windows : uint8_t { kPoints, kAny };
   ops::MatMul product;
   std::vector<runtime::TensorShape> inputs;
   std::vector<runtime::TensorShape> outputs;
   std::string refusal;  // why there is no such product, or empty
 
-  PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes);
+  PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes, Windows windows = Windows::kPoints);
+  // Whether places are those of x.
+  static bool isMatrix(const ops::Convolution& op, const runtime::Shapes& shapes);
   runtime::Shapes shapes(const SymbolValues* symbols) const { return {inputs, outputs, symbols}; }
 };
 

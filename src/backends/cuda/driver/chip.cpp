@@ -7,6 +7,8 @@
 namespace tenon::backends::cuda {
 namespace {
 
+constexpr int64_t kWarpgroupMajor = 9;  // of compute capabilities, the one with wgmma
+
 // An attribute of device 0, or the other number where nobody says.
 int64_t attribute(CUdevice_attribute which, int64_t otherwise) {
   if (!unavailableReason().empty()) return otherwise;
@@ -32,6 +34,11 @@ int64_t registersOfMultiprocessor() {
 int64_t sharedBytesOfMultiprocessor() {
   static const int64_t kBytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10);
   return kBytes;
+}
+
+bool hasWarpgroupProducts() {
+  static const bool kHas = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, kWarpgroupMajor) == kWarpgroupMajor;
+  return kHas;
 }
 
 }  // namespace tenon::backends::cuda

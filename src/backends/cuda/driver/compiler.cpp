@@ -1,6 +1,7 @@
 // Compilation, and modules.
 #include "backends/cuda/driver/compiler.h"
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -147,18 +148,27 @@ void allowSharedBytes(CUfunction function, size_t bytes) {
 void launchNextInOrder() noexcept { inOrderNext = true; }
 
 void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
-                 void* stream, unsigned sharedBytes) {
+                 void* stream, unsigned sharedBytes, bool isCluster) {
   void* arguments[] = {parameters};
-  if (std::exchange(inOrderNext, false) || !mayOverlap()) {
+  const bool overlaps = !std::exchange(inOrderNext, false) && mayOverlap();
+  if (!overlaps && !isCluster) {
     check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments,
                                 nullptr),
           "cuLaunchKernel");
     return;
   }
-  CUlaunchAttribute overlap{};
-  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  overlap.value.programmaticStreamSerializationAllowed = 1;
+  std::array<CUlaunchAttribute, 2> attributes{};
   CUlaunchConfig config{};
+  if (overlaps) {
+    auto& overlap = attributes[config.numAttrs++];
+    overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    overlap.value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (isCluster) {
+    auto& cluster = attributes[config.numAttrs++];
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {x, 1, 1};
+  }
   config.gridDimX = x;
   config.gridDimY = y;
   config.gridDimZ = z;
@@ -167,8 +177,7 @@ void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsign
   config.blockDimZ = 1;
   config.sharedMemBytes = sharedBytes;
   config.hStream = static_cast<CUstream>(stream);
-  config.attrs = &overlap;
-  config.numAttrs = 1;
+  config.attrs = attributes.data();
   check(driver().launchKernelEx(&config, function, arguments, nullptr), "cuLaunchKernelEx");
 }
 

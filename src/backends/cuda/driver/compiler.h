@@ -59,13 +59,21 @@ unsigned blocksOf(int64_t threads, unsigned block);
 // One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a
 // block takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
 void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
-                 void* stream, unsigned sharedBytes);
+                 void* stream, unsigned sharedBytes, bool isCluster = false);
 template <typename Parameters>
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, Parameters* parameters,
                 void* stream, unsigned sharedBytes = 0) {
   static_assert(std::is_trivially_copyable_v<Parameters> && std::is_class_v<Parameters>,
                 "a kernel takes one struct, which the driver copies as bytes");
   launchBytes(function, x, y, z, block, parameters, stream, sharedBytes);
+}
+// The same, with the blocks along x as clusters (of compute capability 9.0 and later).
+template <typename Parameters>
+void launchCluster(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, Parameters* parameters,
+                   void* stream, unsigned sharedBytes) {
+  static_assert(std::is_trivially_copyable_v<Parameters> && std::is_class_v<Parameters>,
+                "a kernel takes one struct, which the driver copies as bytes");
+  launchBytes(function, x, y, z, block, parameters, stream, sharedBytes, x > 1);
 }
 template <typename Parameters>
 void launchThreads(CUfunction function, int64_t threads, Parameters* parameters, void* stream, unsigned block = 256) {

@@ -105,6 +105,8 @@ const Driver& driver() {
     get("cuFuncSetAttribute", d->functionSetAttribute);
     std::string absent;
     findFunction(library, "cuLaunchKernelEx", d->launchKernelEx, absent);
+    findFunction(library, "cuTensorMapEncodeTiled", d->tensorMapEncodeTiled, absent);
+    findFunction(library, "cuTensorMapEncodeIm2col", d->tensorMapEncodeIm2col, absent);
     return d;
   }();
   return *kDriver;

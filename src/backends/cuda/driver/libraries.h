@@ -46,7 +46,9 @@ struct Driver {
   decltype(&::cuModuleUnload) moduleUnload;
   decltype(&::cuModuleGetFunction) moduleGetFunction;
   decltype(&::cuLaunchKernel) launchKernel;
-  decltype(&::cuLaunchKernelEx) launchKernelEx;  // null where the driver lacks it
+  decltype(&::cuLaunchKernelEx) launchKernelEx;                // null where the driver lacks it
+  decltype(&::cuTensorMapEncodeTiled) tensorMapEncodeTiled;    // likewise
+  decltype(&::cuTensorMapEncodeIm2col) tensorMapEncodeIm2col;  // likewise
   decltype(&::cuGetErrorString) getErrorString;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemFreeHost) memFreeHost;

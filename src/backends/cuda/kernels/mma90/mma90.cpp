@@ -1,0 +1,295 @@
+// Choice of tile shapes, generated code, packed weights.
+#include "backends/cuda/kernels/mma90/mma90.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backends/cuda/cublas/flat_product.h"
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/direct/direct.h"
+#include "core/text.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr int64_t kMostRows = 256;  // of a tile, as wgmma has it
+constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
+constexpr int64_t kMostGroups = 4;  // warpgroups of a block
+constexpr int64_t kPack = 8;        // halves of 16 bytes
+
+int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + 64; }  // of a thread, at most
+
+// What stands beside the stages.
+int64_t receivedBytes(const Mma90Shape& shape) {
+  return shape.parts == 1 ? 0 : shape.rows * shape.columnGroups * kMma90Columns * 4 + 256;
+}
+
+// Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, a warpgroup's
+// products one after another, joins.
+double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t steps) {
+  constexpr double kStart = 1500, kLatency = 700, kBytesAClock = 42, kBytesBetweenBlocks = 24;
+  const auto real = [](int64_t v) { return static_cast<double>(v); };
+  const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
+  const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
+  const int64_t byRegisters = registersOfMultiprocessor() / (registersOf(shape) * shape.threads());
+  const int64_t resident = std::max<int64_t>(std::min(byMemory, byRegisters), 1);
+  const int64_t beside = std::min(resident, divided(blocks, multiprocessors()));
+  const double waves = real(divided(blocks, multiprocessors() * beside));
+  const int64_t own = divided(steps, shape.parts);
+  const double products = real(own) * 4;
+  // Weights that have a place come while the launch in front runs, if both fit.
+  const double ahead = resident > 1 ? 0.5 * real(shape.columnGroups * kMma90TileBytes) : 0;
+  const double load = real(beside * own) * (real(shape.stageBytes()) - ahead) / kBytesAClock;
+  const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
+  const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + 50);
+  const double sums = real(shape.rows * shape.columnGroups * kMma90Columns);
+  const double join = shape.parts == 1 ? 0 : 500 + real(beside) * sums * 4 / kBytesBetweenBlocks;
+  const double epilogue = 300 + real(beside) * sums * real(shape.innerGroups) / 32;
+  return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
+}
+
+// wgmma of 64 x rows x 16.
+std::string productText(int64_t rows, DataType type) {
+  std::string registers;
+  std::string operands;
+  for (int64_t i = 0; i < rows / 2; ++i) {
+    registers += fmt::format("{}%{}", i == 0 ? "" : ",", i);
+    operands += fmt::format("{}\"+f\"(c[{}][{}])", i == 0 ? "" : ", ", i / 4, i % 4);
+  }
+  const auto half = cudaName(type);
+  return fmt::format(
+      "#if defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+      "template <int kRows>\nstruct Products;\ntemplate <>\nstruct Products<{0}> {{\n"
+      "  __device__ __forceinline__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {{\n"
+      "    asm volatile(\"{{.reg .pred p; setp.eq.b32 p, 0, 0;\\n\"\n"
+      "      \"wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}}, %{4}, %{5}, p, 1, 1, 0, 0;}}\"\n"
+      "      : {3} : \"l\"(groupOperand(a)), \"l\"(groupOperand(b)));\n  }}\n}};\n#endif\n",
+      rows, half, registers, operands, rows / 2, rows / 2 + 1);
+}
+
+}  // namespace
+
+std::string Mma90Shape::text() const {
+  return fmt::format("{}x{}x{},{},{}", rows, columnGroups, innerGroups, parts, stages);
+}
+
+Mma90Shape Mma90Shape::parse(std::string_view text) {
+  TextReader in(text, "the shape of a product by warpgroups");
+  Mma90Shape shape;
+  shape.rows = in.integer();
+  in.expect("x");
+  shape.columnGroups = in.integer();
+  in.expect("x");
+  shape.innerGroups = in.integer();
+  in.expect(",");
+  shape.parts = in.integer();
+  in.expect(",");
+  shape.stages = in.integer();
+  return shape;
+}
+
+int64_t Mma90Shape::ringBytes() const {
+  const int64_t sums = innerGroups * rows * (columnGroups * kMma90Columns + 4) * 4;
+  return divided(std::max(stages * stageBytes(), sums), 128) * 128;
+}
+
+int64_t Mma90Shape::sharedBytes() const { return kMma90HeadBytes + ringBytes() + receivedBytes(*this); }
+
+std::string Mma90Shape::refusal(int64_t steps) const {
+  const bool inRange = rows >= 8 && rows <= kMostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
+                       columnGroups <= kMostGroups && innerGroups <= kMostGroups &&
+                       columnGroups * innerGroups <= kMostGroups && parts >= 1 && parts <= kMostParts && stages >= 1 &&
+                       stages <= kMma90MostStages && sharedBytes() <= kMma90MostShared && parts <= steps;
+  // A group gives a stage back when it has its next one.
+  const bool goesOn = inRange && (stages > innerGroups || stages >= divided(steps, parts));
+  return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
+}
+
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, size_t most) {
+  std::set<int64_t> heights;
+  for (int64_t tiles = 1; tiles <= 64; ++tiles) {
+    const int64_t height = divided(divided(rows, tiles), 8) * 8;
+    if (height <= kMostRows) heights.insert(height);
+    if (height <= 16) break;
+  }
+  for (const int64_t height : {64, 128, 192, 256}) {
+    if (rows > 2 * height) heights.insert(height);
+  }
+  struct Rated {
+    double cycles;
+    Mma90Shape shape;
+  };
+  std::vector<Rated> all;
+  for (const int64_t height : heights) {
+    for (const int64_t columnGroups : {1, 2}) {
+      if (columnGroups == 2 && columns <= kMma90Columns) continue;
+      for (const int64_t innerGroups : {1, 2, 4}) {
+        for (const int64_t parts : {1, 2, 3, 4, 6, 8}) {
+          if (parts > steps) continue;
+          const int64_t own = divided(steps, parts);
+          if (innerGroups > own) continue;
+          for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
+            Mma90Shape shape{height, columnGroups, innerGroups, parts, 1};
+            const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
+            shape.stages = std::min<int64_t>({own, left / shape.stageBytes(), kMma90MostStages});
+            if (shape.stages < own && shape.stages < std::max<int64_t>(2 * innerGroups, 3)) continue;
+            if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
+            if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
+            if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.shape == shape; })) continue;
+            all.push_back({cyclesOf(shape, rows, columns, steps), shape});
+          }
+        }
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  // Few of one code, which differ least.
+  constexpr int64_t kMostOfCode = 3;
+  std::vector<Mma90Shape> result;
+  for (const auto& one : all) {
+    const auto alike = std::count_if(result.begin(), result.end(), [&](const auto& other) {
+      return other.rows == one.shape.rows && other.columnGroups == one.shape.columnGroups &&
+             other.innerGroups == one.shape.innerGroups;
+    });
+    if (result.size() < most && alike < kMostOfCode) result.push_back(one.shape);
+  }
+  return result;
+}
+
+std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
+  const auto& x = shapes.inputs[0];
+  const auto& w = shapes.inputs[1];
+  const auto& y = shapes.outputs[0];
+  if (x.dtype != DataType::kF16 && x.dtype != DataType::kBF16)
+    return fmt::format("operands of {}; f16 and bf16 are supported", name(x.dtype));
+  if (w.dtype != x.dtype) return fmt::format("operands of {} and {}", name(x.dtype), name(w.dtype));
+  if (!isFloating(y.dtype) || bits(y.dtype) < 16) return fmt::format("a result of {}", name(y.dtype));
+  if (x.dims.rank < 2 || w.dims.rank < 2) return "a vector";
+  auto refusal = flatProductRefusal(
+      op, shapes.inputs.size(), [&](size_t i) -> const Dims& { return shapes.inputs[i].dims; }, y.dims);
+  if (!refusal.empty()) return refusal;
+  const int64_t inner = x.dims[x.dims.rank - 1];
+  if (inner % kPack != 0) return fmt::format("an inner extent of {}; only multiples of {} are supported", inner, kPack);
+  if (w.dims.count() == 0) return "the weights are empty";
+  if (x.dims.count(0, x.dims.rank - 1) != y.dims.count(0, y.dims.rank - 1)) return "the first operand is repeated";
+  if (y.dims.count(0, y.dims.rank - 1) >= int64_t{1} << 30 || w.dims.count() >= int64_t{1} << 40)
+    return "too many rows";
+  return {};
+}
+
+std::string mma90Kinds(const runtime::Shapes& shapes) {
+  const auto& y = shapes.outputs[0].dims;
+  std::string kinds;
+  for (const auto& extra : shapes.inputs.subspan(2)) {
+    const int64_t count = extra.dims.count();
+    kinds += count == 1 && y.count() != 1 ? 's' : count == y.count() && count != y[y.rank - 1] ? 'w' : 'c';
+  }
+  return kinds;
+}
+
+Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) : op(std::move(product)) {
+  const std::string_view params = record.params;
+  const auto first = params.find(';');
+  const auto second = params.find(';', first + 1);
+  const auto space = params.find(' ', second);
+  if (first == params.npos || second == params.npos || space == params.npos)
+    throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
+  TextReader in(params.substr(0, first), "parameters of a kernel of backend cuda");
+  weights.columns = in.integer();
+  in.expect(",");
+  weights.inner = in.integer();
+  in.expect(",");
+  weights.taps = in.integer();
+  weights.transposed = op.transposeB;
+  shape = Mma90Shape::parse(params.substr(first + 1, second - first - 1));
+  kinds = params.substr(second + 1, space - second - 1);
+  auto rest = record;
+  rest.params = params.substr(space + 1);
+  types = Types::read(rest);
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMost; };
+  if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
+      kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
+      !inRange(weights.inner, 1) || weights.inner % kPack != 0 || !inRange(weights.taps, 0))
+    throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
+  if (const auto refusal = shape.refusal(weights.steps()); !refusal.empty())
+    throw Unsupported("product by warpgroups: {}", refusal);
+}
+
+std::string Mma90Record::params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape) {
+  const auto& x = shapes.inputs[0].dims;
+  const auto& y = shapes.outputs[0].dims;
+  Types types;
+  for (const auto& input : shapes.inputs) types.inputs.push_back(input.dtype);
+  types.outputs.push_back(shapes.outputs[0].dtype);
+  return fmt::format("{},{},{};{};{} {}", y[y.rank - 1], x[x.rank - 1], taps, shape.text(), mma90Kinds(shapes),
+                     types.text());
+}
+
+Code Mma90Record::code() const {
+  std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
+  inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
+  std::string members, loads, values;
+  for (size_t k = 1; k < inputs.size(); ++k) {
+    const auto type = cudaName(inputs[k]);
+    const char kind = kinds[k - 1];
+    members += kind == 's' ? fmt::format(" {} x{};", type, k) : fmt::format(" Pack<{}, kWidth> x{};", type, k);
+    loads += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
+                         : fmt::format("    to.x{0} = *(const Pack<{1}, kWidth>*)((const {1}*)p.data[{0}] + {2});\n", k,
+                                       type, kind == 'w' ? "offset" : "column");
+    values +=
+        fmt::format("  const auto x{0} = Scalar<{1}>::load(from.x{0}{2});\n", k, type, kind == 's' ? "" : ".e[i]");
+  }
+  std::string result;
+  const auto statements = scalarStatements(op.epilogue, inputs, result);
+  const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
+  const auto type = cudaName(types.inputs[0]);
+  std::string text = fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", type);
+  text += productText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
+  text += fmt::format("typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n",
+                      cudaName(types.outputs[0]), members);
+  text += member + " void load(const Mma90Parameters& p, i64 offset, int column, Inputs<kWidth>& to) {\n" + loads;
+  text += "  }\n" + member + " float compute(float x0, const Inputs<kWidth>& from, int i) {\n";
+  text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
+  const int64_t threads = shape.threads();
+  const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
+  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows, shape.columnGroups,
+                      shape.innerGroups, weights.columns % kPack == 0 ? kPack : 1, weights.taps != 0);
+  text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
+                      resident);
+  return {"", {}, text + "  Product::run(p);\n}\n"};
+}
+
+std::string Mma90Weights::recipe() const {
+  const auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
+  return fmt::format("mma90 {},{}{}", columns, inner, order);
+}
+
+size_t Mma90Weights::packedBytes() const {
+  return static_cast<size_t>(divided(columns, kMma90Columns) * steps() * kMma90TileBytes);
+}
+
+std::vector<uint16_t> Mma90Weights::pack(const uint16_t* w) const {
+  std::vector<uint16_t> result(packedBytes() / sizeof(uint16_t));
+  const int64_t alongInner = taps != 0 ? taps : transposed ? 1 : columns;
+  const int64_t alongColumns = taps != 0 ? inner * taps : transposed ? inner : 1;
+  uint16_t* to = result.data();
+  for (int64_t column = 0; column < columns; column += kMma90Columns) {
+    const int64_t width = std::min<int64_t>(columns - column, kMma90Columns);
+    for (int64_t step = 0; step < steps(); ++step, to += kMma90TileBytes / 2) {
+      const int64_t first = step % chunks() * kMma90Inner;
+      const int64_t depth = std::min<int64_t>(inner - first, kMma90Inner);
+      const uint16_t* const from = w + column * alongColumns + first * alongInner + step / chunks();
+      for (int64_t r = 0; r < width; ++r) {
+        for (int64_t k = 0; k < depth; ++k) {
+          to[r * kMma90Inner + ((k / kPack ^ r % 8) * kPack + k % kPack)] = from[r * alongColumns + k * alongInner];
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tenon::backends::cuda

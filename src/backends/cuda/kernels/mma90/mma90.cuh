@@ -1,0 +1,336 @@
+// y = x w by warpgroups (sm_90a), w constant and packed. The operands of wgmma are exchanged: its 64 rows are columns
+// of w, its columns are rows of x, so that few rows cost little. One warp asks for stages of 64 of the inner extent, a
+// bulk copy for each tile of w and one for the rows of x, those of w before the launch in front has ended; warpgroups
+// multiply what has come. Groups and the blocks of a cluster may share the inner extent: their sums are joined in
+// shared memory in the order of the extent, each block finishes its share of the tile. The including text defines X, A,
+// Products<rows> where the chip has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the
+// epilogue.
+#pragma once
+
+#include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "bulk_copies.cuh"
+#include "scalar.cuh"
+#include "warp_group.cuh"
+
+#if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// The same element by element, as groups of the other form lie in registers: c += a b for 16 of the inner extent.
+template <int kRows>
+struct Products {
+  __device__ __forceinline__ static float element(const unsigned char* tile, int row, int k) {
+    const auto address = (unsigned long long)(tile + row * 128 + k * 2);
+    return Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+  }
+  __device__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {
+    const int column = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    for (int k = 0; k < 16; ++k) {
+      const float left[2] = {element(a, column, k), element(a, column + 8, k)};
+      for (int n = 0; n < kRows / 8; ++n) {
+        for (int i = 0; i < 4; ++i) c[n][i] += left[i / 2] * element(b, 8 * n + threadIdx.x % 4 * 2 + i % 2, k);
+      }
+    }
+  }
+};
+#endif
+
+// kWindows: rows of x are windows of an image.
+// kRows: of x in a tile, a multiple of 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that
+// share the stages of their columns. kWidth: columns that one thread finishes at once, 8 where rows of y are whole
+// packs.
+template <int kRows, int kColumnGroups, int kInnerGroups, int kWidth, bool kWindows, typename Y, typename Finish>
+struct Mma90 {
+  static const int kGroups = kColumnGroups * kInnerGroups;
+  static const int kConsumers = 128 * kGroups;
+  static const int kThreads = kConsumers + 32;
+  static const int kColumns = kMma90Columns * kColumnGroups;
+  static const int kRowBytes = 128 * kRows;
+  static const int kStageBytes = kMma90TileBytes * kColumnGroups + kRowBytes;
+  static const int kPitch = kColumns + 4;  // of sums in shared memory
+  static const int kUnits = kRows * kColumns / kWidth;
+  static const int kMost = (kUnits + kConsumers - 1) / kConsumers;  // units of a thread
+  static const bool kEarly = kWidth == 8 && kMost <= 4;             // the epilogue's inputs come ahead of the products
+  static const int kHeld = kEarly ? kMost : 1;
+  static const int kAtOnce = kEarly ? kMost : 2;
+  static const int kPack = kWidth < 4 ? kWidth : 4;
+  typedef typename Finish::template Inputs<kWidth> Inputs;
+  typedef Pack<float, kPack> Some;
+
+  // The block's part of the work.
+  struct Place {
+    int block, blocks;  // of the cluster
+    int first, count;   // steps of the inner extent
+    int firstRow, firstColumn;
+    int share;  // units that a block finishes
+    ByteBarrier *full, *empty;
+    unsigned char* ring;
+    float* received;
+
+    __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
+      block = blockOfCluster();
+      blocks = blocksOfCluster();
+      first = p.steps * block / blocks;
+      count = p.steps * (block + 1) / blocks - first;
+      firstRow = blockIdx.z * kRows;
+      firstColumn = blockIdx.y * kColumns;
+      share = (kUnits + blocks - 1) / blocks;
+      full = (ByteBarrier*)memory;
+      empty = full + kMma90MostStages;
+      ring = memory + kMma90HeadBytes;
+      received = (float*)(ring + p.ringBytes);
+    }
+  };
+
+  __device__ __forceinline__ static void copyWeights(const Mma90Parameters& p, const Place& at, int step, int slot) {
+    unsigned char* const to = at.ring + slot * kStageBytes;
+#pragma unroll
+    for (int group = 0; group < kColumnGroups; ++group) {
+      if (group > 0 && at.firstColumn + group * kMma90Columns >= p.columns) break;
+      const i64 tile = (i64)(blockIdx.y * kColumnGroups + group) * p.steps + at.first + step;
+      copyPiece(to + group * kMma90TileBytes, (const unsigned char*)p.w + tile * kMma90TileBytes, kMma90TileBytes,
+                at.full + slot);
+    }
+  }
+  // Where the tile's first window lies, and its stages one after another.
+  struct Windows {
+    int image, y, x;
+
+    __device__ __forceinline__ Windows(const Mma90Parameters& p, const Place& at) {
+      const auto& window = p.window;
+      const unsigned first = at.firstRow;
+      image = first / window.image;
+      const unsigned within = first - image * window.image.divisor;
+      const unsigned row = within / window.row;
+      y = (int)row * window.stride[0] - window.before[0];
+      x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
+    }
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, void* to, int step, ByteBarrier* barrier) const {
+      const auto& window = p.window;
+      const int tap = step / window.chunks;
+      const int row = tap / window.width;
+      copyWindows(to, p.x, (step - tap * window.chunks) * kMma90Inner, x, y, image,
+                  (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
+    }
+  };
+  struct Matrix {
+    int row;
+
+    __device__ __forceinline__ Matrix(const Mma90Parameters&, const Place& at) : row(at.firstRow) {}
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, void* to, int step, ByteBarrier* barrier) const {
+      copyTile(to, p.x, step * kMma90Inner, row, barrier);
+    }
+  };
+  template <typename Rows>
+  __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows, int step,
+                                                  int slot) {
+    rows.copy(p, at.ring + slot * kStageBytes + kColumnGroups * kMma90TileBytes, at.first + step, at.full + slot);
+  }
+
+  // One thread: opens the barriers and asks for the weights that have a place.
+  __device__ __forceinline__ static void begin(const Mma90Parameters& p, const Place& at) {
+    for (int slot = 0; slot < p.stages; ++slot) {
+      openBarrier(at.full + slot, 1);
+      openBarrier(at.empty + slot, 4 * kColumnGroups);
+    }
+    showBarriers();
+    for (int step = 0; step < at.count && step < p.stages; ++step) {
+      arriveExpecting(at.full + step, stageBytes(p, at));
+      copyWeights(p, at, step, step);
+    }
+    fetchMap(p.x);
+  }
+  __device__ __forceinline__ static unsigned stageBytes(const Mma90Parameters& p, const Place& at) {
+    const int tiles = min(kColumnGroups, (p.columns - at.firstColumn + kMma90Columns - 1) / kMma90Columns);
+    return tiles * kMma90TileBytes + kRowBytes;
+  }
+  // The same thread: the rows, and what had no place at first.
+  template <typename Rows>
+  __device__ __forceinline__ static void goOn(const Mma90Parameters& p, const Place& at) {
+    const Rows rows(p, at);
+    afterPredecessor();
+    showToCopies();
+    int step = 0;
+    for (; step < at.count && step < p.stages; ++step) copyRows(p, at, rows, step, step);
+    unsigned parity = 0;
+    for (int slot = 0; step < at.count; ++step) {
+      waitAt(at.empty + slot, parity);
+      arriveExpecting(at.full + slot, stageBytes(p, at));
+      copyWeights(p, at, step, slot);
+      copyRows(p, at, rows, step, slot);
+      if (++slot == p.stages) {
+        slot = 0;
+        parity ^= 1;
+      }
+    }
+  }
+
+  // The group's stages. Registers as those of wgmma: of each 8 rows two neighbours, of two columns.
+  __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at) {
+    const int group = threadIdx.x / 128;
+    const int columnGroup = group % kColumnGroups;
+#pragma unroll
+    for (int n = 0; n < kRows / 8; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
+    int slot = group / kColumnGroups;
+    unsigned parity = 0;
+    int before = -1;
+#pragma unroll 1
+    for (int step = slot; step < at.count; step += kInnerGroups) {
+      while (slot >= p.stages) {
+        slot -= p.stages;
+        parity ^= 1;
+      }
+      waitAt(at.full + slot, parity);
+      const unsigned char* const a = at.ring + slot * kStageBytes + columnGroup * kMma90TileBytes;
+      const unsigned char* const b = at.ring + slot * kStageBytes + kColumnGroups * kMma90TileBytes;
+      openProducts();
+#pragma unroll
+      for (int k = 0; k < kMma90Inner; k += 16) Products<kRows>::add(c, a + 2 * k, b + 2 * k);
+      closeProducts();
+      waitForProducts<1>();
+      syncWarp();
+      if (before >= 0 && threadIdx.x % 32 == 0) arriveAt(at.empty + before);
+      before = slot;
+      slot += kInnerGroups;
+    }
+    waitForProducts<0>();
+  }
+
+  __device__ __forceinline__ static void storeSums(const float (&c)[kRows / 8][4], float* sums) {
+    const int group = threadIdx.x / 128;
+    const int lane = threadIdx.x % 32;
+    float* const to = sums + (group / kColumnGroups * kRows + lane % 4 * 2) * kPitch +
+                      group % kColumnGroups * kMma90Columns + threadIdx.x % 128 / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int n = 0; n < kRows / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) to[(8 * n + i % 2) * kPitch + i / 2 * 8] = c[n][i];
+    }
+  }
+
+  __device__ __forceinline__ static int rowOf(int unit) { return unit / (kColumns / kWidth); }
+  __device__ __forceinline__ static int columnOf(int unit) { return unit % (kColumns / kWidth) * kWidth; }
+  __device__ __forceinline__ static bool isInside(const Mma90Parameters& p, const Place& at, int unit) {
+    return at.firstRow + rowOf(unit) < p.rows && at.firstColumn + columnOf(unit) < p.columns;
+  }
+  __device__ __forceinline__ static i64 offsetOf(const Mma90Parameters& p, const Place& at, int unit) {
+    return (i64)(at.firstRow + rowOf(unit)) * p.columns + at.firstColumn + columnOf(unit);
+  }
+
+  // What the block's groups have of a unit, together.
+  __device__ __forceinline__ static void joinGroups(float (&value)[kWidth], const float* sums, int unit) {
+    const float* const from = sums + rowOf(unit) * kPitch + columnOf(unit);
+#pragma unroll
+    for (int i = 0; i < kWidth; i += kPack) {
+#pragma unroll
+      for (int k = 0; k < kInnerGroups; ++k) {
+        const Some some = *(const Some*)(from + k * kRows * kPitch + i);
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) value[i + e] = k == 0 ? some.e[e] : value[i + e] + some.e[e];
+      }
+    }
+  }
+  __device__ __forceinline__ static void put(const Mma90Parameters& p, const Place& at, int unit,
+                                             float (&value)[kWidth], const Inputs& inputs) {
+    Pack<Y, kWidth> result;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) result.e[i] = Element<Y>::store(Finish::compute(value[i], inputs, i));
+    *(Pack<Y, kWidth>*)((Y*)p.data[0] + offsetOf(p, at, unit)) = result;
+  }
+  __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int unit, Inputs& inputs) {
+    Finish::load(p, offsetOf(p, at, unit), at.firstColumn + columnOf(unit), inputs);
+  }
+
+  // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together.
+  __device__ __forceinline__ static void send(const Place& at, const float* sums) {
+#pragma unroll 2
+    for (int unit = threadIdx.x; unit < kUnits; unit += kConsumers) {
+      float value[kWidth];
+      joinGroups(value, sums, unit);
+      const int block = unit / at.share;
+      float* const to = at.received + (at.block * (kWidth / kPack) * at.share + unit - block * at.share) * kPack;
+#pragma unroll
+      for (int i = 0; i < kWidth; i += kPack) {
+        Some some;
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) some.e[e] = value[i + e];
+        storeToBlock(to + i * at.share, block, some);
+      }
+    }
+  }
+  __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int own) {
+#pragma unroll 4
+    for (int block = 0; block < at.blocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < kWidth; i += kPack) {
+        const int place = (block * (kWidth / kPack) + i / kPack) * at.share + own;
+        const Some some = *(const Some*)(at.received + place * kPack);
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) value[i + e] = block == 0 ? some.e[e] : value[i + e] + some.e[e];
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
+                                                const Inputs (&early)[kHeld]) {
+    const int units = min(at.share, kUnits - at.block * at.share);
+#pragma unroll kAtOnce
+    for (int i = 0; i < kMost; ++i) {
+      const int own = threadIdx.x + i * kConsumers;
+      const int unit = at.block * at.share + own;
+      if (own >= units || !isInside(p, at, unit)) continue;
+      float value[kWidth];
+      if (at.blocks == 1) joinGroups(value, sums, unit);
+      else joinBlocks(value, at, own);
+      Inputs late;
+      if (!kEarly) load(p, at, unit, late);
+      put(p, at, unit, value, kEarly ? early[i % kHeld] : late);
+    }
+  }
+
+  __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
+    afterPredecessor();
+    Inputs early[kHeld];
+    if (kEarly) {
+      const int units = min(at.share, kUnits - at.block * at.share);
+#pragma unroll
+      for (int i = 0; i < kMost; ++i) {
+        const int own = threadIdx.x + i * kConsumers;
+        const int unit = at.block * at.share + own;
+        if (own < units && isInside(p, at, unit)) load(p, at, unit, early[i % kHeld]);
+      }
+    }
+    float c[kRows / 8][4];
+    multiply(c, p, at);
+    float* const sums = (float*)at.ring;
+    __syncthreads();  // all stages have been read
+    storeSums(c, sums);
+    __syncthreads();
+    if (at.blocks > 1) {
+      waitForCluster();  // the others are there
+      send(at, sums);
+      arriveAtCluster();
+      waitForCluster();
+    }
+    finish(p, at, sums, early);
+  }
+
+  __device__ __forceinline__ static void run(const Mma90Parameters& p) {
+    CLUSTER_SHARED(memory, kMma90MostShared);
+    const Place at(p, memory);
+    if (threadIdx.x == kConsumers) begin(p, at);
+    releaseSuccessor();
+    syncWarp();
+    __syncthreads();
+    if (at.blocks > 1) announceToCluster();
+    if (threadIdx.x < kConsumers) return consume(p, at);
+    if (threadIdx.x == kConsumers) {
+      if (kWindows) goOn<Windows>(p, at);
+      else goOn<Matrix>(p, at);
+    }
+    syncWarp();
+    __syncthreads();
+    __syncthreads();
+    if (at.blocks == 1) return;
+    waitForCluster();
+    arriveAtCluster();
+    waitForCluster();
+  }
+};

@@ -1,0 +1,76 @@
+// Products by warpgroups with packed constant weights: tile shapes, code, weights.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/kernels/common/own_kernel.h"
+#include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "ops/op/matmul.h"
+
+namespace tenon::backends::cuda {
+
+// How a product is divided; text "64x1x2,4,6".
+struct Mma90Shape {
+  int64_t rows = 64;         // of x in a tile
+  int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
+  int64_t innerGroups = 1;   // that share the inner extent
+  int64_t parts = 1;         // blocks of a cluster, which share it too
+  int64_t stages = 1;        // of 64 of the inner extent, in shared memory
+
+  std::string text() const;
+  static Mma90Shape parse(std::string_view text);
+  bool operator==(const Mma90Shape&) const = default;
+
+  unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
+  int64_t stageBytes() const { return columnGroups * kMma90TileBytes + rows * 128; }
+  int64_t ringBytes() const;
+  int64_t sharedBytes() const;
+  std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many stages, or empty
+};
+
+// The shapes that promise most for y[rows, columns], best first.
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, size_t most);
+
+// Why the product is none of these, or empty: constant weights of halves in whole packs along the inner extent, an
+// epilogue whose operands are single numbers, rows or as large as the result.
+std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes);
+// How each input of the epilogue goes along with the result: 'w' as a whole, 'c' by column, 's' one number.
+std::string mma90Kinds(const runtime::Shapes& shapes);
+
+// Constant weights: `columns` columns of y, `inner` elements (channels) of x, and as many for each tap of windows.
+struct Mma90Weights {
+  int64_t columns = 0, inner = 0;
+  int64_t taps = 0;         // 0: x is a matrix, else its rows are windows of images
+  bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
+
+  int64_t chunks() const { return (inner + kMma90Inner - 1) / kMma90Inner; }  // stages of a tap
+  int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
+  int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
+  std::string recipe() const;
+  size_t packedBytes() const;
+  // In the order of tiles: for each 64 columns, for each tap each 64 of the inner extent, columns as rows of 128 bytes
+  // whose pieces of 16 lie as products want them; zeros behind the ends.
+  std::vector<uint16_t> pack(const uint16_t* w) const;
+};
+
+// Parameters are "columns,inner,taps;shape;kinds types".
+struct Mma90Record {
+  ops::MatMul op;
+  Mma90Weights weights;
+  Mma90Shape shape;
+  std::string kinds;
+  Types types;
+
+  // `params` of a record whose operator is, or contains, this product.
+  Mma90Record(ops::MatMul product, const plan::KernelRecord& record);
+  // `shapes`: of the product, windows as rows of their channels.
+  static std::string params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape);
+  Code code() const;
+};
+
+// Why this machine has no such kernels, or empty.
+std::string mma90Missing();
+
+}  // namespace tenon::backends::cuda

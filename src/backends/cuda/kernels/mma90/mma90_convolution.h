@@ -1,0 +1,20 @@
+// Convolutions of channels-last images as products by warpgroups, whose rows are windows.
+#pragma once
+
+#include <optional>
+
+#include "backends/cuda/cublas/point_convolution.h"
+#include "backends/cuda/kernels/mma90/mma90_kernel.h"
+
+namespace tenon::backends::cuda {
+
+struct Mma90Convolution {
+  PointConvolution point;           // the product; windows as rows of their channels
+  std::optional<Mma90Image> image;  // where x is no matrix of pixels
+  std::string refusal;              // why there is no such product, or empty
+
+  Mma90Convolution(const ops::Convolution& op, const runtime::Shapes& shapes);
+  int64_t taps() const { return image ? image->taps[0] * image->taps[1] : 0; }
+};
+
+}  // namespace tenon::backends::cuda

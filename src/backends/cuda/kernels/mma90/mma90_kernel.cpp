@@ -1,0 +1,186 @@
+// The maps of x, packed weights, launches.
+#include "backends/cuda/kernels/mma90/mma90_kernel.h"
+
+#include <cstring>
+
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/common/space.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr size_t kPackBytes = 16;
+
+cuuint32_t narrow(int64_t v) { return static_cast<cuuint32_t>(v); }
+
+}  // namespace
+
+std::string mma90Missing() {
+  if (!hasWarpgroupProducts()) return "the chip has no products of warpgroups (wgmma)";
+  // Without a driver the code is looked at all the same.
+  const auto& d = driver();
+  const bool lacks =
+      d.launchKernelEx == nullptr || d.tensorMapEncodeTiled == nullptr || d.tensorMapEncodeIm2col == nullptr;
+  if (d.missing.empty() && lacks) return "the driver launches no clusters or encodes no tensor maps";
+  return nvrtc().missing;
+}
+
+std::string Mma90Image::refusal() const {
+  constexpr int64_t kMostStride = 8, kMostOffset = 255, kMostCorner = 127;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t reach = (taps[i] - 1) * dilation[i];
+    if (stride[i] > kMostStride) return fmt::format("strides of {}; at most {} are supported", stride[i], kMostStride);
+    if (reach > kMostOffset) return fmt::format("windows over {} places", reach + 1);
+    if (std::max(std::abs(before[i]), std::abs(after[i] - reach)) > kMostCorner)
+      return fmt::format("padding of {} and {}", before[i], after[i]);
+  }
+  return {};
+}
+
+void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional<Mma90Image>& image) {
+  const auto& y = shapes.outputs[0];
+  auto& p = parameters_;
+  p.rows = 0;
+  if (y.dims.count() == 0) return;
+  auto refusal = mma90Refusal(record_.op, shapes);
+  if (refusal.empty() && image) refusal = image->refusal();
+  if (!refusal.empty()) throw Unsupported("a product by warpgroups: {}", refusal);
+  const auto& w = record_.weights;
+  const int64_t rows = y.dims.count(0, y.dims.rank - 1);
+  const int64_t inner = shapes.inputs[0].dims[shapes.inputs[0].dims.rank - 1];
+  checkUser(y.dims[y.dims.rank - 1] == w.columns && inner == w.inner,
+            "a product by warpgroups: made for {} columns and an inner extent of {}, got a result of {} and {}",
+            w.columns, w.inner, y.dims.text(), inner);
+  const bool fits =
+      image ? w.taps == image->taps[0] * image->taps[1] && rows == image->images * image->windows[0] * image->windows[1]
+            : w.taps == 0;
+  checkUser(fits, "a product by warpgroups: made for {} taps, which are not those of the windows", w.taps);
+  const auto kinds = mma90Kinds(shapes);
+  // With one row, operands by column and as a whole are the same.
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    if (kinds[k] == record_.kinds[k] || (rows == 1 && kinds[k] == 'c' && record_.kinds[k] == 'w')) continue;
+    throw Unsupported("a product by warpgroups: an epilogue operand of {}, which the kernel was not compiled for",
+                      shapes.inputs[k + 2].dims.text());
+  }
+  const auto& shape = record_.shape;
+  p.rows = static_cast<int32_t>(rows);
+  p.columns = static_cast<int32_t>(w.columns);
+  p.steps = static_cast<int32_t>(w.steps());
+  p.stages = static_cast<int32_t>(shape.stages);
+  p.ringBytes = static_cast<int32_t>(shape.ringBytes());
+  const int64_t wide = kMma90Columns * shape.columnGroups;
+  tilesOfColumns_ = (w.columns + wide - 1) / wide;
+  tilesOfRows_ = (rows + shape.rows - 1) / shape.rows;
+  constexpr int64_t kMostTiles = 65535;
+  checkUser(tilesOfColumns_ <= kMostTiles && tilesOfRows_ <= kMostTiles,
+            "a product by warpgroups: {} by {} tiles exceed the grid", tilesOfRows_, tilesOfColumns_);
+  alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    const auto bytes = static_cast<size_t>(bits(shapes.inputs[k + 2].dtype) / 8);
+    alignment_.push_back(record_.kinds[k] == 's' ? bytes : elementsAtOnce() * bytes);
+  }
+  image_ = image;
+  mapped_ = nullptr;
+  if (!image) return;
+  auto& window = p.window;
+  window.chunks = static_cast<int32_t>(w.chunks());
+  window.width = static_cast<int32_t>(image->taps[1]);
+  for (int i = 0; i < 2; ++i) {
+    window.stride[i] = static_cast<int32_t>(image->stride[i]);
+    window.before[i] = static_cast<int32_t>(image->before[i]);
+    window.dilation[i] = static_cast<int32_t>(image->dilation[i]);
+  }
+  window.row = dividerBy(image->windows[1]);
+  window.image = dividerBy(image->windows[0] * image->windows[1]);
+}
+
+void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
+  auto& p = parameters_;
+  if (p.rows == 0) return;
+  p.w = arguments.inputs[1];
+  p.data[0] = arguments.outputs[0];
+  bool aligned = isAligned(arguments.inputs[0], kPackBytes) && isAligned(p.data[0], alignment_[0]);
+  for (size_t k = 1; k < alignment_.size(); ++k) {
+    p.data[k] = arguments.inputs[k + 1];
+    aligned = aligned && isAligned(p.data[k], alignment_[k]);
+  }
+  checkUser(aligned, "a product by warpgroups: a tensor is not aligned to the bytes of 8 elements");
+  if (mapped_ != arguments.inputs[0]) map(arguments.inputs[0]);
+  const auto& shape = record_.shape;
+  launchCluster(function_, static_cast<unsigned>(shape.parts), static_cast<unsigned>(tilesOfColumns_),
+                static_cast<unsigned>(tilesOfRows_), shape.threads(), &p, arguments.stream,
+                static_cast<unsigned>(shape.sharedBytes()));
+}
+
+void Mma90Launcher::map(void* x) {
+  CUtensorMap made;
+  const auto type =
+      record_.types.inputs[0] == DataType::kF16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  const auto inner = static_cast<cuuint64_t>(record_.weights.inner);
+  const auto rows = narrow(record_.shape.rows);
+  if (image_) {
+    const auto& image = *image_;
+    const auto height = static_cast<cuuint64_t>(image.height);
+    const auto width = static_cast<cuuint64_t>(image.width);
+    const cuuint64_t extents[] = {inner, width, height, static_cast<cuuint64_t>(image.images)};
+    const cuuint64_t pitches[] = {inner * 2, inner * 2 * width, inner * 2 * width * height};
+    const cuuint32_t steps[] = {1, narrow(image.stride[1]), narrow(image.stride[0]), 1};
+    int lower[2];
+    int upper[2];
+    for (int i = 0; i < 2; ++i) {  // W, then H
+      lower[i] = static_cast<int>(-image.before[1 - i]);
+      upper[i] = static_cast<int>(image.after[1 - i] - (image.taps[1 - i] - 1) * image.dilation[1 - i]);
+    }
+    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, kMma90Inner, rows, steps,
+                                         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+          "cuTensorMapEncodeIm2col");
+  } else {
+    const cuuint64_t extents[] = {inner, static_cast<cuuint64_t>(parameters_.rows)};
+    const cuuint64_t pitch[] = {inner * 2};
+    const cuuint32_t box[] = {kMma90Inner, rows};
+    const cuuint32_t steps[] = {1, 1};
+    check(driver().tensorMapEncodeTiled(&made, type, 2, x, extents, pitch, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+          "cuTensorMapEncodeTiled");
+  }
+  static_assert(sizeof(made) == sizeof(TileMap));
+  std::memcpy(parameters_.x.bytes, &made, sizeof(made));
+  mapped_ = x;
+}
+
+namespace {
+
+Mma90Record checked(Mma90Record record, const runtime::KernelLoad& load) {
+  if (const auto missing = mma90Missing(); !missing.empty())
+    throw Unsupported("cuda.{}: {}", load.record.name, missing);
+  if (load.constants.size() < 2 || load.constants[1].data == nullptr)
+    throw Unsupported("cuda.{}: the weights are no constant", load.record.name);
+  const auto& w = load.constants[1];
+  checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 16,
+            "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params, w.dims.text(),
+            name(w.dtype));
+  return record;
+}
+
+}  // namespace
+
+Mma90Kernel::Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load)
+    : record_(checked(std::move(record), load)), module_(load.nativeCode, record_.code()) {
+  function_ = module_.function("tenon_mma90");
+  allowSharedBytes(function_, static_cast<size_t>(record_.shape.sharedBytes()));
+}
+
+std::vector<runtime::PackedForm> Mma90Kernel::packedForms(Layout) const {
+  return {{{1}, record_.weights.recipe(), record_.weights.packedBytes(), false}};
+}
+
+void Mma90Kernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
+  const auto packed = record_.weights.pack(static_cast<const uint16_t*>(sources[0]));
+  checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "product by warpgroups: {} halves for {} bytes",
+                packed.size(), form.bytes);
+  std::memcpy(to, packed.data(), form.bytes);
+}
+
+}  // namespace tenon::backends::cuda

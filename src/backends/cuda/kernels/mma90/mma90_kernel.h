@@ -1,0 +1,56 @@
+// Kernels of products by warpgroups, as matmuls and convolutions share them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "backends/cuda/kernels/mma90/mma90.h"
+#include "runtime/packer.h"
+
+namespace tenon::backends::cuda {
+
+// An image of channels-last halves, and its windows.
+struct Mma90Image {
+  int64_t images = 0, height = 0, width = 0;
+  int64_t windows[2] = {};  // of the result, along H and W
+  int64_t taps[2] = {};
+  int64_t stride[2] = {}, before[2] = {}, after[2] = {}, dilation[2] = {};
+
+  // Why the copy engine cannot read them, or empty.
+  std::string refusal() const;
+};
+
+class Mma90Launcher {
+ public:
+  Mma90Launcher(const Mma90Record& record, CUfunction function) : record_(record), function_(function) {}
+  // Shapes of the product; where rows are windows, those of `image`.
+  void configure(const runtime::Shapes& shapes, const std::optional<Mma90Image>& image);
+  void launch(const runtime::LaunchArguments& arguments);
+
+ private:
+  size_t elementsAtOnce() const { return record_.weights.columns % 8 == 0 ? 8 : 1; }
+  void map(void* x);
+
+  const Mma90Record& record_;
+  CUfunction function_;
+  int64_t tilesOfColumns_ = 0, tilesOfRows_ = 0;
+  std::vector<size_t> alignment_;  // of the result and the epilogue's inputs
+  std::optional<Mma90Image> image_;
+  void* mapped_ = nullptr;  // what the map is of
+  Mma90Parameters parameters_;
+};
+
+// Loads the code and packs the weights, which are operand 1.
+class Mma90Kernel : public runtime::Kernel, public runtime::Packer {
+ public:
+  Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load);
+  std::vector<runtime::PackedForm> packedForms(Layout output) const override;
+  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override;
+
+ protected:
+  const Mma90Record record_;
+  Module module_;
+  CUfunction function_ = nullptr;
+};
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,77 @@
+// When products with constant weights can be computed by warpgroups, and in which tiles.
+#include "backends/cuda/kernels/direct/direct.h"
+#include "backends/cuda/kernels/mma90/mma90.h"
+#include "backends/cuda/tactics/mma90_tactic.h"
+#include "backends/cuda/tactics/own_tactic.h"
+#include "core/environment.h"
+
+namespace tenon::backends::cuda {
+
+compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem) {
+  // They have run on an emulated GPU only.
+  if (!switchedOn("TENON_CUDA_WARPGROUPS", false)) return compile::no("TENON_CUDA_WARPGROUPS is not 1");
+  if (problem.inputs[1].constant == nullptr) return compile::no("the weights are not constant");
+  if (const auto missing = mma90Missing(); !missing.empty()) return compile::no("{}", missing);
+  if (const auto refusal = mma90Refusal(op, shapes); !refusal.empty()) return compile::no("{}", refusal);
+  const auto& y = shapes.outputs[0].dims;
+  if (y.count() == 0) return compile::no("the result is empty");
+  // With another number of rows an operand may be another kind.
+  const bool isOneRow = y.count() == y[y.rank - 1];
+  for (size_t i = 2; i < problem.inputs.size(); ++i) {
+    if (isOneRow && !problem.symbols.empty() && problem.inputs[i].constant == nullptr)
+      return compile::no("an epilogue operand of {} beside one row", problem.inputs[i].dims.text());
+  }
+  std::vector<DataType> types;
+  for (const auto& input : shapes.inputs) types.push_back(input.dtype);
+  return {directUnsupported(op.epilogue, types, 2)};
+}
+
+std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem) {
+  constexpr size_t kMostSmall = 3, kMost = 8, kMostMore = 16;
+  constexpr int64_t kSmall = int64_t{1} << 22;  // multiply-adds: the start of the kernel is most of its time
+  const auto& x = shapes.inputs[0].dims;
+  const auto& y = shapes.outputs[0].dims;
+  const int64_t columns = y[y.rank - 1];
+  const int64_t rows = y.count() / columns;
+  const Mma90Weights weights{columns, x[x.rank - 1], taps};
+  const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
+  return mma90Shapes(rows, columns, weights.steps(), most);
+}
+
+namespace {
+
+class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
+ public:
+  Mma90Tactic() : OwnTacticOf("cuda.mma90_matmul", Formats::kLinear, kMma90Rank) {}
+
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    const LinearOperands operands(problem);
+    std::vector<compile::Candidate> result;
+    for (const auto& shape : mma90Candidates(operands.shapes, 0, problem)) {
+      result.push_back(compile::rowMajor(name(), problem));
+      result.back().variant = shape.text();
+    }
+    return result;
+  }
+  plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
+    const LinearOperands operands(problem);
+    auto record = OwnTactic::build(problem, candidate);
+    record.params = Mma90Record::params(operands.shapes, 0, Mma90Shape::parse(candidate.variant));
+    return record;
+  }
+
+ protected:
+  compile::Support acceptsOp(const ops::MatMul& op, const compile::Problem& problem) const override {
+    const LinearOperands operands(problem);
+    return mma90Support(op, operands.shapes, problem);
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_mma90_matmul() {
+  static const Mma90Tactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cuda

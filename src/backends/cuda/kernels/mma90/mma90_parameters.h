@@ -1,0 +1,37 @@
+// What products by warpgroups are given.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/common/tile_map_parameters.h"
+#include "backends/cuda/kernels/direct/direct_parameters.h"
+
+namespace tenon::backends::cuda {
+
+constexpr int kMma90Inner = 64;    // of the inner extent in a stage: 128 bytes of halves
+constexpr int kMma90Columns = 64;  // of a tile of weights
+constexpr int kMma90TileBytes = 64 * 64 * 2;
+constexpr int kMma90MostStages = 24;
+constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
+constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
+
+// Windows of an image [N][H][W][inner] as rows of x: the stages of one tap after those of the other.
+struct Mma90Window {
+  int32_t chunks = 1;                                        // stages of a tap
+  int32_t width = 1;                                         // taps side by side
+  int32_t stride[2] = {}, before[2] = {}, dilation[2] = {};  // along H and W; before: zeros in front
+  Divider row, image;                                        // rows of x in a row and in an image of the result
+};
+
+struct Mma90Parameters {
+  TileMap x;                            // boxes of 64 columns and a block's rows of [rows][inner], or of windows
+  void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
+  const void* w = nullptr;              // as packMma90() lays them out
+  int32_t rows = 0, columns = 0;
+  int32_t steps = 0;      // stages of the whole inner extent
+  int32_t stages = 0;     // in shared memory
+  int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
+  Mma90Window window;
+};
+
+}  // namespace tenon::backends::cuda

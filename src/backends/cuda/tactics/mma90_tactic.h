@@ -1,0 +1,18 @@
+// What the tactics of products by warpgroups share.
+#pragma once
+
+#include <vector>
+
+#include "backends/cuda/kernels/mma90/mma90.h"
+#include "compile/tactics/tactic.h"
+
+namespace tenon::backends::cuda {
+
+constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is measured
+
+// `shapes`: of the product.
+compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
+// `taps`: of windows, each with the inner extent of `shapes`; 0: none.
+std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem);
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,129 @@
+// The host's form of bulk_copies.cuh: copies arrive when somebody waits for their barrier, the blocks of a cluster take
+// turns as threads do.
+#pragma once
+
+#include "backends/cuda/kernels/common/tile_map_parameters.h"
+#include "tensor_core.cuh"
+
+constexpr int kEmulatedCluster = 8;  // blocks at most
+#define CLUSTER_SHARED(name, bytes)                                              \
+  alignas(1024) static unsigned char name##OfBlocks[kEmulatedCluster * (bytes)]; \
+  static_assert((bytes) % 1024 == 0, "shared memory of a block of a cluster");   \
+  tenon_emulated_pitch = (bytes);                                                \
+  unsigned char* const name = name##OfBlocks + blockOfCluster() * (bytes)
+
+extern "C" {
+inline long tenon_emulated_pitch;  // from one block's shared memory to the next one's
+}
+inline int blockOfCluster() { return (int)tenon_emulator.blockOfCluster; }
+inline int blocksOfCluster() { return (int)tenon_emulator.blocksOfCluster; }
+
+struct alignas(8) ByteBarrier {
+  unsigned char arrivals, missing;
+  unsigned short phase;
+  int bytes;
+};
+#include "emulated_map.h"
+struct EmulatedPiece {
+  ByteBarrier* barrier;  // null: none
+  unsigned char* to;
+  const unsigned char* from;
+  unsigned bytes;
+  const EmulatedMap* map;  // or null
+  int column, row;         // of a matrix, or the channel and
+  int x, y, image, xTap, yTap;
+};
+extern "C" {
+inline EmulatedPiece tenon_emulated_pieces[1024];
+}
+
+inline void openBarrier(ByteBarrier* barrier, unsigned arrivals) {
+  *barrier = {(unsigned char)arrivals, (unsigned char)arrivals, 0, 0};
+}
+inline void showBarriers() {}
+inline void emulatedPhase(ByteBarrier* barrier) {
+  if (barrier->missing != 0 || barrier->bytes != 0) return;
+  barrier->missing = barrier->arrivals;
+  ++barrier->phase;
+}
+inline void arriveExpecting(ByteBarrier* barrier, unsigned bytes) {
+  emulatedCheck(barrier->missing > 0, "more arrivals at a barrier than it counts");
+  --barrier->missing;
+  barrier->bytes += (int)bytes;
+  emulatedPhase(barrier);
+}
+inline void arriveAt(ByteBarrier* barrier) { arriveExpecting(barrier, 0); }
+inline void emulatedPiece(const EmulatedPiece& piece) {
+  emulatedCheck((size_type)piece.to % 128 == 0 && piece.bytes % 16 == 0, "a bulk copy is not aligned");
+  for (auto& place : tenon_emulated_pieces) {
+    if (place.barrier != nullptr) continue;
+    place = piece;
+    return;
+  }
+  emulatedCheck(false, "too many bulk copies under way");
+}
+inline void copyPiece(void* shared, const void* global, unsigned bytes, ByteBarrier* barrier) {
+  emulatedCheck((size_type)global % 16 == 0, "a bulk copy is not aligned");
+  emulatedPiece({barrier, (unsigned char*)shared, (const unsigned char*)global, bytes, nullptr});
+}
+inline void copyTile(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
+  emulatedCheck(!m.isWindows, "a map of windows for a matrix");
+  emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, column, row});
+}
+inline void copyWindows(void* shared, const TileMap& map, int channel, int x, int y, int image, int xTap, int yTap,
+                        ByteBarrier* barrier) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
+  emulatedCheck(m.isWindows && xTap >= 0 && yTap >= 0 && xTap < 256 && yTap < 256, "no windows");
+  emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, channel, 0, x, y, image, xTap, yTap});
+}
+inline void emulatedArrival(EmulatedPiece& piece) {
+  if (piece.map == nullptr) {
+    memcpy(piece.to, piece.from, piece.bytes);
+  } else {
+    const auto& m = *piece.map;
+    int x = piece.x, y = piece.y, image = piece.image;
+    for (unsigned r = 0; r < m.boxRows; ++r) {
+      // Behind the last place of a row of windows the next row begins, and behind those the next image.
+      for (; m.isWindows && x > m.last[1]; x = m.first[1]) y += m.step[1];
+      for (; m.isWindows && y > m.last[0]; y = m.first[0]) ++image;
+      const long long row = m.isWindows ? y + piece.yTap : 0;
+      const long long place = m.isWindows ? x + piece.xTap : piece.row + (long long)r;
+      const bool inside = image < m.images && row >= 0 && row < m.height && place >= 0 && place < m.width;
+      const auto* const from = m.base + ((image * m.height + row) * m.width + place) * m.pitch;
+      for (int c = 0; c < 64; ++c) {
+        unsigned char* const to = piece.to + r * 128 + ((c / 8 ^ r % 8) * 8 + c % 8) * 2;
+        if (inside && piece.column + c < m.columns) memcpy(to, from + (piece.column + c) * 2, 2);
+        else memset(to, 0, 2);
+      }
+      x += m.step[0];
+    }
+  }
+  piece.barrier->bytes -= (int)piece.bytes;
+}
+inline void waitAt(ByteBarrier* barrier, unsigned parity) {
+  while (barrier->phase % 2 == parity) {
+    for (auto& piece : tenon_emulated_pieces) {
+      if (piece.barrier != barrier) continue;
+      emulatedArrival(piece);
+      piece.barrier = nullptr;
+    }
+    const auto phase = barrier->phase;
+    if (barrier->missing == 0) emulatedPhase(barrier);
+    if (phase == barrier->phase) tenon_emulator.pause();
+  }
+}
+inline void fetchMap(const TileMap&) {}
+inline void showToCopies() {}
+inline void releaseSuccessor() {}
+inline void announceToCluster() { tenon_emulator.arriveAtCluster(); }
+inline void arriveAtCluster() { tenon_emulator.arriveAtCluster(); }
+inline void waitForCluster() { tenon_emulator.waitForCluster(); }
+template <int kWidth>
+inline void storeToBlock(float* to, int rank, const Pack<float, kWidth>& value) {
+  emulatedCheck(rank >= 0 && rank < blocksOfCluster(), "a cluster has no such block");
+  auto* const there = (unsigned char*)to + (rank - blockOfCluster()) * tenon_emulated_pitch;
+  *(Pack<float, kWidth>*)there = value;
+}

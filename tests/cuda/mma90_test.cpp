@@ -1,0 +1,177 @@
+// Products by warpgroups in each shape of their tiles, at extents that are no whole ones; packed weights; proposals.
+#include "backends/cuda/kernels/mma90/mma90.h"
+
+#include "cuda/on_gpu.h"
+#include "cuda/variable.h"
+
+namespace tenon::test {
+namespace {
+
+using backends::cuda::Mma90Shape;
+
+struct Product {
+  int64_t rows, columns, inner;
+  std::string type;
+  bool transposed = false;
+  std::string epilogue = {};  // of x1 by column and x2 as a whole
+  std::string result = {};    // where it is not the type
+};
+
+std::string graphOf(const Product& p) {
+  const auto result = p.result.empty() ? p.type : p.result;
+  const bool extras = p.epilogue.find("x1") != std::string::npos;
+  return fmt::format(R"g(graph "product" {{
+  input %x : {0}[{1},{3}]
+{9}
+  const %w : {0}[{4}] = random(5)
+  const %b : {0}[{2}] = random(6)
+  %y : {5}[{1},{2}] = matmul{{transposeB={6}{7}}}(%x, %w{8}) "n"
+  output %y
+}})g",
+                     p.type, p.rows, p.columns, p.inner,
+                     p.transposed ? fmt::format("{},{}", p.columns, p.inner) : fmt::format("{},{}", p.inner, p.columns),
+                     result, p.transposed, p.epilogue.empty() ? "" : fmt::format(" epilogue=\"{}\"", p.epilogue),
+                     extras ? ", %b, %r" : "",
+                     extras ? fmt::format("  input %r : {}[{},{}]", p.type, p.rows, p.columns) : "");
+}
+
+// The norm of the difference from the reference over that of the reference; `shape` is forced.
+double errorOf(const Product& p, const std::string& shape) {
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  const auto graph = graph::parse(graphOf(p));
+  const auto type = parseDataType(p.type);
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(type, {p.rows, p.inner}, 1));
+  if (graph.inputs().size() == 2) inputs.push_back(randomTensor(type, {p.rows, p.columns}, 2));
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  bool offered = false;
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    if (node.op.name() != "matmul") return candidates;
+    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_matmul"; });
+    if (candidates.empty()) return candidates;
+    candidates.resize(1);
+    candidates[0].variant = shape;
+    offered = true;
+    return candidates;
+  };
+  const auto run = runOnGpu(graph, inputs, options);
+  EXPECT_TRUE(offered);
+  return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+}
+
+std::string missing() { return backends::cuda::mma90Missing(); }
+
+TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const std::string sum = "add(x0,x1);add(t0,x2);relu(t1)";
+  const Product odd{37, 200, 584, "f16", false, sum};  // ten stages, the last one of eight
+  for (const char* shape : {"8x1x1,1,10", "16x1x2,2,3", "40x1x4,1,5", "40x2x1,4,3", "24x2x2,3,3", "48x1x1,8,2",
+                            "64x4x1,1,2", "40x1x1,1,2", "32x1x2,6,2", "256x1x1,1,3", "128x2x1,2,2"})
+    EXPECT_LE(errorOf(odd, shape), 1.5e-3) << shape;
+  const Product narrow{19, 67, 520, "bf16", true, "cast.f32(x0)", "f32"};  // rows of y that are no whole packs
+  for (const char* shape : {"24x1x1,1,9", "8x2x2,4,3", "16x1x4,2,5"}) EXPECT_LE(errorOf(narrow, shape), 2e-5) << shape;
+  const Product one{1, 136, 72, "bf16", true, "add(x0,x1);add(t0,x2);tanh(t1)"};
+  EXPECT_LE(errorOf(one, "8x1x1,2,1"), 1e-2);
+  const Product long_{197, 64, 64, "f16", true};
+  for (const char* shape : {"200x1x1,1,1", "104x1x1,1,1", "72x1x1,1,1"})
+    EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
+}
+
+// Nothing has to be said for them not to be there.
+TEST_F(OnGpu, ProductsByWarpgroupsAreSwitchedOn) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  for (const char* value : {"1", "0"}) {
+    const Variable on("TENON_CUDA_WARPGROUPS", value);
+    bool offered = false;
+    compile::BuildOptions options;
+    options.optimizationLevel = 0;
+    options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
+      for (const auto& candidate : candidates) offered = offered || candidate.tactic == "cuda.mma90_matmul";
+      return candidates;
+    };
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF16, {8, 64}, 1));
+    runOnGpu(graph::parse(graphOf({8, 64, 64, "f16"})), inputs, options);
+    EXPECT_EQ(offered, std::string(value) == "1");
+  }
+}
+
+// The proposals themselves, at extents of all kinds.
+TEST_F(OnGpu, ProductsByWarpgroupsAsProposed) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  for (const auto& p :
+       {Product{197, 136, 192, "f16", false, "add(x0,x1);add(t0,x2)"}, Product{49, 131, 1032, "bf16", true}}) {
+    for (const auto& shape : backends::cuda::mma90Shapes(p.rows, p.columns, (p.inner + 63) / 64, 3))
+      EXPECT_LE(errorOf(p, shape.text()), p.type == "f16" ? 1.5e-3 : 1e-2) << shape.text();
+  }
+}
+
+TEST(Mma90, ProposesShapesThatExist) {
+  for (const int64_t rows : {1, 7, 49, 128, 197, 256, 3136, 100352}) {
+    for (const int64_t columns : {1, 16, 67, 768, 50257}) {
+      for (const int64_t steps : {1, 2, 12, 64}) {
+        const auto shapes = backends::cuda::mma90Shapes(rows, columns, steps, 8);
+        EXPECT_FALSE(shapes.empty()) << rows << "," << columns << "," << steps;
+        for (const auto& shape : shapes) {
+          EXPECT_EQ(shape.refusal(steps), "") << rows << "," << columns << "," << steps;
+          EXPECT_EQ(Mma90Shape::parse(shape.text()), shape);
+        }
+      }
+    }
+  }
+}
+
+// Stages that would wait for each other for ever, and what is no tile.
+TEST(Mma90, RefusesShapesThatCannotRun) {
+  for (const char* shape : {"64x1x4,1,4", "12x1x1,1,1", "264x1x1,1,1", "64x4x2,1,2", "64x1x1,9,2", "64x1x1,1,0",
+                            "64x1x1,1,25", "256x4x1,1,8", "64x1x2,1,2"})
+    EXPECT_NE(Mma90Shape::parse(shape).refusal(64), "") << shape;
+  EXPECT_NE(Mma90Shape::parse("64x1x1,2,1").refusal(1), "");
+  EXPECT_EQ(Mma90Shape::parse("64x1x4,1,4").refusal(4), "");
+}
+
+// Column c at inner position k: its tile, its row of 128 bytes, pieces of 16 changed by the row.
+TEST(Mma90, PacksWeightsInTheOrderOfTiles) {
+  constexpr int64_t kColumns = 70, kInner = 136;
+  for (const bool transposed : {false, true}) {
+    std::vector<uint16_t> w(kColumns * kInner);
+    for (int64_t c = 0; c < kColumns; ++c) {
+      for (int64_t k = 0; k < kInner; ++k)
+        w[static_cast<size_t>(transposed ? c * kInner + k : k * kColumns + c)] =
+            static_cast<uint16_t>(1 + c * kInner + k);
+    }
+    const auto packed = backends::cuda::Mma90Weights{kColumns, kInner, 0, transposed}.pack(w.data());
+    ASSERT_EQ(packed.size(), 2u * 3 * 64 * 64);
+    size_t wrong = 0;
+    for (int64_t c = 0; c < 128; ++c) {
+      for (int64_t k = 0; k < 192; ++k) {
+        const int64_t at = ((c / 64 * 3 + k / 64) * 64 + c % 64) * 64 + (k % 64 / 8 ^ c % 8) * 8 + k % 8;
+        const auto want = c < kColumns && k < kInner ? static_cast<uint16_t>(1 + c * kInner + k) : uint16_t{0};
+        wrong += packed[static_cast<size_t>(at)] != want;
+      }
+    }
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
+// Windows: the taps one after another, each with its channels in whole stages.
+TEST(Mma90, PacksWindowsTapByTap) {
+  constexpr int64_t kColumns = 9, kChannels = 72, kTaps = 6;
+  std::vector<uint16_t> w(kColumns * kChannels * kTaps);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<uint16_t>(i + 1);
+  const auto packed = backends::cuda::Mma90Weights{kColumns, kChannels, kTaps}.pack(w.data());
+  ASSERT_EQ(packed.size(), 2u * kTaps * 64 * 64);
+  size_t wrong = 0;
+  for (int64_t at = 0; at < 2 * kTaps * 64 * 64; ++at) {
+    const int64_t step = at / 4096, c = at / 64 % 64, k = (at / 8 % 8 ^ c % 8) * 8 + at % 8;
+    const int64_t channel = step % 2 * 64 + k;
+    const bool inside = c < kColumns && channel < kChannels;
+    const int64_t from = (c * kChannels + channel) * kTaps + step / 2;
+    wrong += packed[static_cast<size_t>(at)] != (inside ? w[static_cast<size_t>(from)] : uint16_t{0});
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace tenon::test
