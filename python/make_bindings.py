@@ -23,6 +23,11 @@ BY_HAND = {
     "IProgressMonitor", "IGpuAllocator", "IGpuAsyncAllocator", "IStreamReader", "IStreamReaderV2", "IStreamWriter",
     "IInt8Calibrator", "IInt8LegacyCalibrator", "IInt8EntropyCalibrator", "IInt8EntropyCalibrator2",
     "IInt8MinMaxCalibrator", "IAlgorithmSelector", "IPluginCreatorInterface", "IPluginCreator", "IPluginCreatorV3One",
+    "IPluginCreatorV3Quick", "PluginField", "PluginFieldCollection", "PluginFieldCollection_", "PluginTensorDesc",
+    "DynamicPluginTensorDesc", "IDimensionExpr", "DimsExprs", "IExprBuilder", "IPluginV2", "IPluginV2Ext",
+    "IPluginV2DynamicExtBase", "IPluginV2DynamicExt", "IPluginCapability", "IPluginV3", "IPluginV3OneCore", "IPluginV3OneBuild",
+    "IPluginV3OneBuildV2", "IPluginV3OneRuntime", "IPluginV3QuickCore", "IPluginV3QuickBuild", "IPluginV3QuickAOTBuild",
+    "IPluginV3QuickRuntime", "IPluginResourceContext", "IPluginResource", "KernelLaunchParams", "ISymExpr", "ISymExprs",
 }
 # Objects that belong to Python once a function has returned them; all others belong to the object they came from.
 OWNED = {
@@ -48,18 +53,16 @@ LENT = {"IErrorRecorder", "IGpuAllocator", "IProfiler", "IProgressMonitor", "IIn
 # Names of the table that stand for a setter with a check of its own; ours checks in the function itself.
 RENAMED = {"cumulative_layer_set_operation": "setOperation", "attention_set_operation": "setNormalizationOperation",
            "kv_cache_update_layer_set_cache_mode": "setCacheMode"}
+# Plain calls in the table that give up the interpreter's lock, or that keep what they are given: in src/registry.cpp.
+MEMBERS_BY_HAND = {("IPluginRegistry", name) for name in (
+    "register_creator", "deregister_creator", "get_plugin_creator", "load_library", "deregister_library",
+    "acquire_plugin_resource", "release_plugin_resource")} | {("IPluginV2Layer", "plugin"), ("IPluginV3Layer", "plugin")}
 WARNS_ON_SET_ONLY = {("ITensor", "dtype")}
 CXX_KEYWORDS = {"None": "py::none()", "True": "true", "False": "false"}
 
 
-def plugin_class(name):
-    """Whether a class belongs to plugins written in Python, which this module does not offer yet."""
-    return "Plugin" in name and name not in ("IPluginRegistry", "IPluginV2Layer", "IPluginV3Layer") and name not in BY_HAND or \
-        name in ("KernelLaunchParams", "ISymExpr", "ISymExprs", "IDimensionExpr", "DimsExprs", "IExprBuilder")
-
-
 def plain(text):
-    return text.replace("nvinfer1::", "").replace("v_1_0::", "").replace("const ", "").strip(" *&")
+    return text.replace("nvinfer1::", "").replace("v_1_0::", "").replace("const ", "").removesuffix(" const").strip(" *&")
 
 
 class Writer:
@@ -171,9 +174,8 @@ class Writer:
             last = member
             if member.adapter or not member.functions or any("::" in f or f.startswith("m") and f[1].isupper() for f in member.functions):
                 continue
-            if any(plugin_class(kind) for kind in (member.type, *(p.type for p in member.parameters))) and entry.name not in self.surface.enums:
-                if not any(kind in self.surface.enums for kind in (member.type, *(p.type for p in member.parameters))):
-                    continue
+            if (entry.name, member.name) in MEMBERS_BY_HAND:
+                continue
             yield self.method(entry, member) if member.kind == "method" else self.property(entry, member)
 
 
@@ -203,7 +205,7 @@ def main(folder):
     for place in range(ENUM_FILES):
         rows = "".join(enum_code(e) for e in enums[place::ENUM_FILES])
         write(folder / f"enums{place}.cpp", f"{HEAD_OF_ENUMS}void declareEnums{place}(py::handle scope) {{\n{rows}}}\n{TAIL}")
-    classes = [e for e in table.classes.values() if e.name not in BY_HAND and not plugin_class(e.name)]
+    classes = [e for e in table.classes.values() if e.name not in BY_HAND]
     declared, groups = [], [[] for _ in range(MEMBER_FILES)]
     for entry in classes:
         holder = "Owned" if entry.name in OWNED else "Shared" if entry.name in SHARED else "Lent"

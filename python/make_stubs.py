@@ -56,7 +56,7 @@ class Stubs:
         members = {f: m.name for e in classes for m in e.members for f in m.functions}
         names = {make_bindings.plain(e.cpp): e.name for e in classes}
         self.texts = documentation.Documentation(members, {c: n for c, n in names.items() if c.startswith("I") and c != n})
-        self.lost = {e.name for e in self.table.classes.values() if make_bindings.plugin_class(e.name)} | {"FallbackString"}
+        self.lost = {"FallbackString"}
 
     def kind(self, text, argument=False):
         """A type of the table as Python writes it; names of ours that hide Python's own are spelt around."""

@@ -148,7 +148,9 @@ std::vector<Point> Scheduler::implicitWaits(const Stream& stream) const {
 Point Scheduler::submit(Lock& lock, const StreamPtr& stream, WorkItem item, std::vector<Point> waits,
                         std::shared_ptr<Recording> recording) {
   refuseInsideUserCode();
-  if (insideWorkOf(*stream)) {
+  // Code that Tenon's own work calls (a plugin) uses the default stream for plain copies. It would wait for what other
+  // threads run, which may wait for this thread by the same stream.
+  if (insideWorkOf(*stream) || (stream->isLegacy && innermost != nullptr)) {
     lock.unlock();
     execute(item);
     item = Nothing{};
@@ -268,7 +270,8 @@ bool Scheduler::tryDrain(Lock& lock, const Point& point) {
 
 void Scheduler::synchronize(Lock& lock, const StreamPtr& stream) {
   refuseInsideUserCode();
-  if (insideWorkOf(*stream)) return;  // all that stands before the running work is done
+  if (insideWorkOf(*stream)) return;                     // all that stands before the running work is done
+  if (stream->isLegacy && innermost != nullptr) return;  // what this work put there is done; see submit()
   if (stream->isLegacy) {
     for (const Point& point : implicitWaits(*stream)) drain(lock, point);
   }

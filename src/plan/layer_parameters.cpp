@@ -265,7 +265,7 @@ LayerParameters layerParameters(const Program& program, const Step& step, const 
   if (row != nullptr && op.name() == row->op) {
     row->fields(op, out);
     const auto* plugin = op.as<ops::Plugin>();
-    if (plugin != nullptr && plugin->interfaceName != "IPluginV3")
+    if (plugin != nullptr && !plugin->interfaceName.starts_with("IPluginV3"))
       return {"PluginV2", "PluginV2", std::move(out.fields)};
   } else if (const auto brace = text.find('{'); brace != std::string::npos) {
     out.ownFields(std::string_view(text).substr(brace + 1, text.rfind('}') - brace - 1));

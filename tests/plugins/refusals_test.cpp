@@ -85,7 +85,7 @@ TEST_F(Refusals, AreSaidByName) {
   expectReported({"the layer", "output 0, dimension 0"});
   const auto aliasing = make("Aliasing");
   EXPECT_EQ(build([&](auto& network) { return aroundV3(network, *aliasing, dims({4})); }), nullptr);
-  expectReported({"the layer", "getAliasedInput", "not supported yet"});
+  expectReported({"the layer", "getAliasedInput", "kALIASED_PLUGIN_IO_10_03"});
 }
 
 TEST_F(Refusals, FixedShapesOnlyForTheOldestClasses) {

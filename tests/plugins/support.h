@@ -106,12 +106,13 @@ struct Range {
 inline std::unique_ptr<nv::IHostMemory> build(const std::function<bool(nv::INetworkDefinition&)>& define,
                                               const std::map<std::string, Range>& ranges = {}, int level = 3,
                                               nv::NetworkDefinitionCreationFlags flags = 0,
-                                              const nv::ITimingCache* cache = nullptr) {
+                                              const nv::ITimingCache* cache = nullptr, bool mayAlias = false) {
   const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
   const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(flags));
   const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
   if (!define(*network)) return nullptr;
   config->setBuilderOptimizationLevel(level);
+  config->setPreviewFeature(nv::PreviewFeature::kALIASED_PLUGIN_IO_10_03, mayAlias);
   if (cache != nullptr) config->setTimingCache(*cache, false);
   if (!ranges.empty()) {
     auto* profile = builder->createOptimizationProfile();

@@ -172,8 +172,6 @@ constexpr IdleOption kIdleOptions[] = {
      isLimited<MemoryPoolType::kTACTIC_SHARED_MEMORY>},
     {"PreviewFeature::kPROFILE_SHARING_0806", "contexts may share an optimization profile with and without it",
      [](const BuildFacts& b) { return !isPreviewed<PreviewFeature::kPROFILE_SHARING_0806>(b); }},
-    {"PreviewFeature::kALIASED_PLUGIN_IO_10_03", "plugins whose outputs share memory with inputs are not supported yet",
-     isPreviewed<PreviewFeature::kALIASED_PLUGIN_IO_10_03>},
     {"PreviewFeature::kRUNTIME_ACTIVATION_RESIZE_10_10",
      "IExecutionContext::updateDeviceMemorySizeForShapes() works without it",
      isPreviewed<PreviewFeature::kRUNTIME_ACTIVATION_RESIZE_10_10>},

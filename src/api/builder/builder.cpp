@@ -146,11 +146,15 @@ bool isDetailed(const tenon::compile::BuildOptions& options) {
 // Plugin layers of the graph learn what shapes the build is for, and say what the inspector shows.
 // They live as long as the result.
 std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(const graph::Graph& graph,
-                                                               tenon::compile::BuildOptions& options) {
+                                                               tenon::compile::BuildOptions& options, bool mayAlias) {
   std::vector<std::shared_ptr<ops::PluginObject>> result;
   for (const auto id : graph.order()) {
     const auto* plugin = graph.node(id).op.as<ops::Plugin>();
     if (plugin == nullptr) continue;
+    checkUser(mayAlias || plugin->aliases.empty(),
+              "layer '{}': outputs of plugin '{}' share the memory of inputs (getAliasedInput), which needs "
+              "IBuilderConfig::setPreviewFeature(PreviewFeature::kALIASED_PLUGIN_IO_10_03, true)",
+              plugin->layer, plugin->type);
     auto& live = dynamic_cast<LivePlugin&>(*plugin->object);
     std::vector<tenon::compile::ProfileSymbols> symbols;
     for (const auto& profile : options.profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
@@ -258,7 +262,8 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
     build.progress = progress.get();
   }
   installPluginHost();
-  const auto plugins = preparePlugins(graph, build);
+  const auto plugins =
+      preparePlugins(graph, build, options.getPreviewFeature(nv::PreviewFeature::kALIASED_PLUGIN_IO_10_03));
   plan::Plan plan = tenon::compile::build(std::move(graph), build);
   sealPlugins(plan);
   std::vector<std::string> libraries;

@@ -37,6 +37,9 @@ bool isHalfOf(const InferContext& context, const std::vector<DataType>& types, D
 
 Facts Plugin::facts() const {
   Facts facts;
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    if (aliases[i] >= 0) facts.aliases.push_back({static_cast<int>(i), static_cast<int>(aliases[i]), false});
+  }
   facts.deterministic = false;  // the code is not ours to judge: it runs as often as the network says, once
   return facts;
 }
@@ -46,6 +49,10 @@ void Plugin::infer(InferContext& context) const {
                 "plugin '{}' takes {} inputs, got {}", type, inputTypes.size(), context.inputCount());
   context.check(outputRanks.size() == outputTypes.size(), "plugin '{}' has {} types and {} shapes of outputs", type,
                 outputTypes.size(), outputRanks.size());
+  const auto isPlace = [&](int64_t input) { return input >= -1 && input < static_cast<int64_t>(inputTypes.size()); };
+  context.check((aliases.empty() || aliases.size() == outputTypes.size()) && std::ranges::all_of(aliases, isPlace),
+                "plugin '{}' has {} aliases for {} outputs and {} inputs", type, aliases.size(), outputTypes.size(),
+                inputTypes.size());
   const auto inputs = shapesOf(context, inputRanks, inputExtents, "input");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Shape& got = context.input(i).shape;

@@ -28,6 +28,7 @@ struct Plugin {
   std::vector<int64_t> outputRanks;
   std::vector<Extent> outputExtents;
   std::vector<DataType> halves;  // in which the plugin takes and gives what is f32 here
+  std::vector<int64_t> aliases;  // per output, the input whose memory it shall have, -1 for none; empty: none at all
 
   static constexpr auto fields = std::tuple{field("layer", &Plugin::layer),
                                             field("index", &Plugin::index),
@@ -42,7 +43,8 @@ struct Plugin {
                                             field("output_types", &Plugin::outputTypes),
                                             field("output_ranks", &Plugin::outputRanks),
                                             field("output_extents", &Plugin::outputExtents),
-                                            field("halves", &Plugin::halves)};
+                                            field("halves", &Plugin::halves),
+                                            field("aliases", &Plugin::aliases)};
 
   // While the network is built; null for an operator that was read from text.
   std::shared_ptr<PluginObject> object;

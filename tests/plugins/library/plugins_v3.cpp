@@ -352,14 +352,20 @@ class Fails final : public Plugin<Fails> {
   }
 };
 
+// x + 1 where x lies: its output shares the memory of its input.
 class Aliasing final : public Plugin<Aliasing, IPluginV3OneBuildV2> {
  public:
   static constexpr const char* kName = "Aliasing";
   using Plugin::Plugin;
   Aliasing(const Aliasing&) = default;
   int32_t getAliasedInput(int32_t) noexcept override { return 0; }
-  int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc*, const void* const*, void* const*, void*,
-                  cudaStream_t) noexcept override {
+  int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
+                  void*, cudaStream_t) noexcept override {
+    if (inputs[0] != outputs[0]) return 9;
+    auto* values = static_cast<float*>(outputs[0]);
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < in[0].dims.nbDims; ++axis) count *= in[0].dims.d[axis];
+    for (int64_t i = 0; i < count; ++i) values[i] += 1;
     return 0;
   }
 };

@@ -18,7 +18,7 @@ using PluginDescs = std::vector<nv::DynamicPluginTensorDesc>;
 
 // What a plan holds to find the creator of a plugin again.
 struct PluginIdentity {
-  std::string interfaceName;  // IPluginV3, IPluginV2DynamicExt, IPluginV2IOExt, IPluginV2Ext, IPluginV2
+  std::string interfaceName;  // IPluginV3, IPluginV3Quick, IPluginV2DynamicExt, IPluginV2IOExt, IPluginV2Ext, IPluginV2
   std::string type;
   std::string version;
   std::string space;
@@ -46,16 +46,22 @@ class PluginAdapter {
   PluginAdapter& operator=(const PluginAdapter&) = delete;
 
   const PluginIdentity& identity() const noexcept { return identity_; }
+  // The IPluginV3 that it owns; null where it owns one of the older family.
+  virtual nv::IPluginV3* object() const noexcept { return nullptr; }
   // A copy with the same state.
   virtual std::unique_ptr<PluginAdapter> clone() = 0;
 
   // What the builder asks.
   virtual int outputCount() = 0;
+  // Before shapes are asked for: plugins that are functions of Python are asked for types first.
+  virtual void prepare(std::span<const nv::DataType>, std::span<const Shape>) {}
   virtual std::vector<nv::DataType> outputTypes(std::span<const nv::DataType> inputs) = 0;
   // `values`: contents of the shape inputs.
   virtual std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) = 0;
   // Whether the operand at `position`, inputs first, may be as described, given those before it.
   virtual bool supports(int position, const PluginDescs& operands, int inputs) = 0;
+  // The input whose memory an output shares; -1 for none.
+  virtual int aliasedInput(int /*output*/) { return -1; }
   virtual int combinationLimit() { return nv::IPluginV3OneBuild::kDEFAULT_FORMAT_COMBINATION_LIMIT; }
   virtual bool needsConstantShapes() const { return false; }
   virtual void configure(const PluginDescs& inputs, const PluginDescs& outputs) = 0;

@@ -40,7 +40,7 @@ class V2Adapter : public PluginAdapter {
     if (initialized_) plugin_->terminate();
   }
 
-  nv::IPluginV2& object() const noexcept { return *plugin_; }
+  nv::IPluginV2& oldObject() const noexcept { return *plugin_; }
   std::unique_ptr<PluginAdapter> clone() override { return adaptOwnedV2(copy().release()); }
   int outputCount() override { return plugin_->getNbOutputs(); }
   bool needsConstantShapes() const override { return true; }
@@ -161,7 +161,7 @@ class V2ExtAdapter : public V2Adapter {
   }
 
  protected:
-  nv::IPluginV2Ext& ext() const noexcept { return static_cast<nv::IPluginV2Ext&>(object()); }
+  nv::IPluginV2Ext& ext() const noexcept { return static_cast<nv::IPluginV2Ext&>(oldObject()); }
 
  private:
   void attachOwn(nv::IPluginResourceContext& context) {
@@ -188,7 +188,7 @@ class V2IOExtAdapter final : public V2ExtAdapter {
   }
 
  private:
-  nv::IPluginV2IOExt& io() const noexcept { return static_cast<nv::IPluginV2IOExt&>(object()); }
+  nv::IPluginV2IOExt& io() const noexcept { return static_cast<nv::IPluginV2IOExt&>(oldObject()); }
 };
 
 // Shapes that vary; each new set of them is another configurePlugin().
@@ -230,7 +230,7 @@ class V2DynamicExtAdapter final : public V2ExtAdapter {
   }
 
  private:
-  nv::IPluginV2DynamicExt& dynamic() const noexcept { return static_cast<nv::IPluginV2DynamicExt&>(object()); }
+  nv::IPluginV2DynamicExt& dynamic() const noexcept { return static_cast<nv::IPluginV2DynamicExt&>(oldObject()); }
   static std::vector<nv::PluginTensorDesc> largest(const PluginDescs& descs) {
     std::vector<nv::PluginTensorDesc> result;
     for (const auto& desc : descs) {
@@ -271,6 +271,6 @@ std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV2& plugin) {
   return adapter;
 }
 
-nv::IPluginV2& pluginV2(PluginAdapter& adapter) { return dynamic_cast<V2Adapter&>(adapter).object(); }
+nv::IPluginV2& pluginV2(PluginAdapter& adapter) { return dynamic_cast<V2Adapter&>(adapter).oldObject(); }
 
 }  // namespace tenon::api

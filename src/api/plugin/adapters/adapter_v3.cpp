@@ -1,10 +1,7 @@
 // IPluginV3 with its three capabilities.
-#include <algorithm>
-#include <cstring>
-#include <set>
+#include <impl/NvInferPythonPlugin.h>
 
-#include "api/common/convert.h"
-#include "api/plugin/adapters/adapter.h"
+#include "api/plugin/adapters/capability.h"
 #include "api/plugin/adapters/expressions.h"
 #include "api/plugin/adapters/state.h"
 
@@ -16,27 +13,12 @@ constexpr const char* kBuildKind = "PLUGIN_V3ONE_BUILD";
 constexpr const char* kRuntimeKind = "PLUGIN_V3ONE_RUNTIME";
 constexpr const char* kCreatorKind = "PLUGIN CREATOR_V3ONE";
 
-// The capability of the expected kind; null where the plugin lacks it.
-template <typename T>
-T* capability(nv::IPluginV3& plugin, nv::PluginCapabilityType type, const char* kind) {
-  nv::IPluginCapability* found = plugin.getCapabilityInterface(type);
-  if (found == nullptr) return nullptr;
-  const char* got = orEmpty(found->getInterfaceInfo().kind);
-  if (std::strcmp(got, kind) != 0) {
-    throw Unsupported("the plugin's capability {} is of the kind '{}', which is not supported yet; expected '{}'",
-                      static_cast<int32_t>(type), got, kind);
-  }
-  return static_cast<T*>(found);
-}
-
 // Descriptors of one set of extents, as execution gives them.
 std::vector<nv::PluginTensorDesc> fixedDescs(const PluginDescs& descs) {
   std::vector<nv::PluginTensorDesc> result;
   for (const auto& desc : descs) result.push_back(desc.desc);
   return result;
 }
-
-int32_t sizeOf(const auto& list) { return static_cast<int32_t>(list.size()); }
 
 class V3Adapter final : public PluginAdapter {
  public:
@@ -49,7 +31,7 @@ class V3Adapter final : public PluginAdapter {
     runtime_ = capability<nv::IPluginV3OneRuntime>(*plugin_, nv::PluginCapabilityType::kRUNTIME, kRuntimeKind);
   }
 
-  nv::IPluginV3& object() const noexcept { return *plugin_; }
+  nv::IPluginV3* object() const noexcept override { return plugin_.get(); }
 
   std::unique_ptr<PluginAdapter> clone() override {
     std::unique_ptr<nv::IPluginV3> copy(plugin_->clone());
@@ -63,7 +45,6 @@ class V3Adapter final : public PluginAdapter {
     std::vector<nv::DataType> types(static_cast<size_t>(outputCount()), nv::DataType::kFLOAT);
     succeeds(build().getOutputDataTypes(types.data(), sizeOf(types), inputs.data(), sizeOf(inputs)),
              "getOutputDataTypes");
-    refuseAliases();
     return types;
   }
 
@@ -85,6 +66,10 @@ class V3Adapter final : public PluginAdapter {
   bool supports(int position, const PluginDescs& operands, int inputs) override {
     return build().supportsFormatCombination(position, operands.data(), inputs, sizeOf(operands) - inputs);
   }
+  int aliasedInput(int output) override {
+    if (build().getInterfaceInfo().major < 2) return -1;
+    return static_cast<nv::IPluginV3OneBuildV2&>(build()).getAliasedInput(output);
+  }
   int combinationLimit() override { return build().getFormatCombinationLimit(); }
 
   void configure(const PluginDescs& inputs, const PluginDescs& outputs) override {
@@ -93,20 +78,11 @@ class V3Adapter final : public PluginAdapter {
   }
 
   std::vector<int32_t> tactics() override {
-    const int32_t count = build().getNbTactics();
-    constexpr int32_t kMost = 1 << 16;
-    checkUser(count >= 0 && count <= kMost, "{}: getNbTactics() returned {}; expected 0 to {}", identity_.text(), count,
-              kMost);
-    std::vector<int32_t> result(static_cast<size_t>(count));
-    if (count == 0) return result;
-    succeeds(build().getValidTactics(result.data(), count), "getValidTactics");
-    const bool arePositive = std::all_of(result.begin(), result.end(), [](int32_t tactic) { return tactic > 0; });
-    const bool differ = std::set<int32_t>(result.begin(), result.end()).size() == result.size();
-    checkUser(arePositive && differ,
-              "{}: getValidTactics() gave a tactic twice or one below 1; expected {} different "
-              "positive numbers",
-              identity_.text(), count);
-    return result;
+    return readTactics(
+        identity_, [&] { return build().getNbTactics(); },
+        [&](std::vector<int32_t>& list) {
+          succeeds(build().getValidTactics(list.data(), sizeOf(list)), "getValidTactics");
+        });
   }
 
   size_t workspaceBytes(const PluginDescs& inputs, const PluginDescs& outputs) override {
@@ -156,18 +132,6 @@ class V3Adapter final : public PluginAdapter {
               identity_.text());
     return *runtime_;
   }
-  void refuseAliases() const {
-    if (build_->getInterfaceInfo().major < 2) return;
-    auto& aliasing = static_cast<nv::IPluginV3OneBuildV2&>(*build_);
-    for (int32_t i = 0; i < aliasing.getNbOutputs(); ++i) {
-      if (const int32_t input = aliasing.getAliasedInput(i); input >= 0) {
-        throw Unsupported(
-            "{}: output {} would share the memory of input {} (getAliasedInput), which is not supported "
-            "yet",
-            identity_.text(), i, input);
-      }
-    }
-  }
 
   std::unique_ptr<nv::IPluginV3> plugin_;
   nv::IPluginV3OneCore* core_ = nullptr;
@@ -186,6 +150,9 @@ void PluginAdapter::succeeds(int32_t result, const char* function) const {
 }
 
 std::unique_ptr<PluginAdapter> adaptOwned(std::unique_ptr<nv::IPluginV3> plugin) {
+  const nv::IPluginCapability* core = plugin->getCapabilityInterface(nv::PluginCapabilityType::kCORE);
+  if (core != nullptr && std::strcmp(orEmpty(core->getInterfaceInfo().kind), kQuickCoreKind) == 0)
+    return adaptQuick(std::move(plugin));
   return std::make_unique<V3Adapter>(std::move(plugin));
 }
 
@@ -200,19 +167,28 @@ std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV3& plugin) {
   return adapter;
 }
 
-nv::IPluginV3& pluginV3(PluginAdapter& adapter) { return dynamic_cast<V3Adapter&>(adapter).object(); }
+nv::IPluginV3& pluginV3(PluginAdapter& adapter) {
+  nv::IPluginV3* object = adapter.object();
+  checkInternal(object != nullptr, "{} is no IPluginV3", adapter.identity().text());
+  return *object;
+}
 
 std::unique_ptr<PluginAdapter> restore(nv::IPluginCreatorInterface& creator, const PluginIdentity& identity,
                                        const std::string& layer, const std::string& state) {
   const char* kind = orEmpty(creator.getInterfaceInfo().kind);
   const bool isV3 = identity.interfaceName == "IPluginV3";
-  const char* expected = isV3 ? kCreatorKind : "PLUGIN CREATOR_V1";
+  const bool isQuick = identity.interfaceName == kQuickInterface;
+  const char* expected = isV3 ? kCreatorKind : isQuick ? kQuickCreatorKind : "PLUGIN CREATOR_V1";
   checkUser(std::strcmp(kind, expected) == 0, "{}: its creator is of the kind '{}', the engine wants '{}'",
             identity.text(), kind, expected);
-  if (isV3) {
+  if (isV3 || isQuick) {
     const UnpackedFields fields(state);
-    std::unique_ptr<nv::IPluginV3> plugin(static_cast<nv::IPluginCreatorV3One&>(creator).createPlugin(
-        layer.c_str(), fields.collection(), nv::TensorRTPhase::kRUNTIME));
+    constexpr auto kPhase = nv::TensorRTPhase::kRUNTIME;
+    std::unique_ptr<nv::IPluginV3> plugin(
+        isV3 ? static_cast<nv::IPluginCreatorV3One&>(creator).createPlugin(layer.c_str(), fields.collection(), kPhase)
+             : static_cast<nv::IPluginCreatorV3Quick&>(creator).createPlugin(
+                   identity.type.c_str(), identity.space.c_str(), fields.collection(), kPhase,
+                   nv::QuickPluginCreationRequest::kSTRICT_JIT));
     checkUser(plugin != nullptr, "{}: createPlugin(kRUNTIME) of its creator returned null", identity.text());
     return adaptOwned(std::move(plugin));
   }

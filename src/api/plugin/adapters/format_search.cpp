@@ -57,13 +57,20 @@ class Search {
       if (result_.found.size() >= limit_ || ++questions_ > kMostQuestions) return;
       operands_[position].desc.format = format;
       chosen_.push_back(layout);
-      if (plugin_.supports(static_cast<int>(position), operands_, inputs_)) {
+      if (isLikeItsInput(position) && plugin_.supports(static_cast<int>(position), operands_, inputs_)) {
         descend(position + 1);
       } else {
         refuse(position);
       }
       chosen_.pop_back();
     }
+  }
+
+  // An output that shares an input's memory lies there as the input does.
+  bool isLikeItsInput(size_t position) {
+    if (position < static_cast<size_t>(inputs_)) return true;
+    const int input = plugin_.aliasedInput(static_cast<int>(position) - inputs_);
+    return input < 0 || input >= inputs_ || chosen_[static_cast<size_t>(input)] == chosen_[position];
   }
 
   void refuse(size_t position) {

@@ -28,8 +28,12 @@ std::vector<DataType> replaced(std::vector<DataType> types, DataType by) {
 // Questions about one layer.
 class Lowering {
  public:
-  Lowering(PluginAdapter& plugin, std::vector<Shape> inputs, std::vector<Shape> values)
-      : plugin_(plugin), inputs_(std::move(inputs)), outputs_(plugin.outputShapes(inputs_, values)) {}
+  Lowering(PluginAdapter& plugin, const std::vector<DataType>& types, std::vector<Shape> inputs,
+           std::vector<Shape> values)
+      : plugin_(plugin), inputs_(std::move(inputs)) {
+    plugin.prepare(toApi(types), inputs_);
+    outputs_ = plugin.outputShapes(inputs_, values);
+  }
 
   const std::vector<Shape>& outputs() const noexcept { return outputs_; }
 
@@ -56,8 +60,34 @@ class Lowering {
  private:
   PluginAdapter& plugin_;
   const std::vector<Shape> inputs_;
-  const std::vector<Shape> outputs_;
+  std::vector<Shape> outputs_;
 };
+
+// Per output, the input whose memory it shares; empty where none does.
+std::vector<int64_t> aliasesOf(PluginAdapter& plugin, const std::vector<Shape>& inputs, const ops::Plugin& op,
+                               const std::vector<Shape>& outputs) {
+  std::vector<int64_t> result;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int64_t input = plugin.aliasedInput(static_cast<int>(i));
+    const auto& id = plugin.identity();
+    checkUser(input >= -1 && input < static_cast<int64_t>(inputs.size()),
+              "{}: getAliasedInput({}) returned {}; expected -1 to {}", id.text(), i, input,
+              static_cast<int64_t>(inputs.size()) - 1);
+    if (input >= 0) {
+      checkUser(std::find(result.begin(), result.end(), input) == result.end(),
+                "{}: getAliasedInput({}) returned {}, whose memory another output has", id.text(), i, input);
+      const auto at = static_cast<size_t>(input);
+      checkUser(
+          inputs[at] == outputs[i] && op.inputTypes[at] == op.outputTypes[i],
+          "{}: output {} is {} {} and would share the memory of input {}, which is {} {}; expected the same shape "
+          "and type",
+          id.text(), i, name(op.outputTypes[i]), text(outputs[i]), input, name(op.inputTypes[at]), text(inputs[at]));
+    }
+    result.push_back(input);
+  }
+  const bool isNone = std::all_of(result.begin(), result.end(), [](int64_t input) { return input < 0; });
+  return isNone ? std::vector<int64_t>{} : result;
+}
 
 // The types that a weakly typed network gives the plugin: its own, else with all floating ones alike. What it takes in
 // no type stays; the build lists what it refused.
@@ -121,13 +151,14 @@ std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& co
     }
   }
   try {
-    const Lowering lowering(adapter, shapes, values);
+    const Lowering lowering(adapter, op.inputTypes, shapes, values);
     if (!context.stronglyTyped()) {
       op.inputTypes = chooseTypes(lowering, op.inputTypes);
       for (size_t i = 0; i < operands.size(); ++i) operands[i] = context.cast(operands[i], op.inputTypes[i]);
     }
     op.outputTypes = lowering.outputTypes(op.inputTypes);
     if (!context.stronglyTyped()) op.halves = halvesOf(lowering, op.inputTypes, op.outputTypes);
+    op.aliases = aliasesOf(adapter, shapes, op, lowering.outputs());
     putShapes(shapes, op.inputRanks, op.inputExtents);
     putShapes(lowering.outputs(), op.outputRanks, op.outputExtents);
     const auto& identity = adapter.identity();

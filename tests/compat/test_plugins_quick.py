@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins that are functions. NVIDIA's package of them runs on these libraries, and ours has the same names."""
+import importlib
+import sys
+from typing import List, Tuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorrt_bindings as trt
+
+import support
+from support import close, compiled, cuda, execute, loaded, random
+
+sys.modules.setdefault("tensorrt", trt)  # as NVIDIA's package of functions names it
+trtp = importlib.import_module("tensorrt.plugin")
+IMAGE = random(2, 3, 5, 4)
+PADS = np.array([1, 2, 0, 3], np.int32)
+
+
+def array(tensor):
+    result = np.empty(tuple(tensor.shape), support.TO_NUMPY[tensor.dtype])
+    cuda().copy(result.ctypes.data, tensor.data_ptr, result.nbytes)
+    return result
+
+
+def put(tensor, values):
+    values = np.ascontiguousarray(values, support.TO_NUMPY[tensor.dtype])
+    assert values.shape == tuple(tensor.shape), (values.shape, tensor.shape)
+    cuda().copy(tensor.data_ptr, values.ctypes.data, values.nbytes)
+
+
+@trtp.register("tests::circ_pad")
+def describe_padding(inp0: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp.TensorDesc:
+    extents = list(inp0.shape_expr)
+    for pair in range(len(pads) // 2):
+        extents[-1 - pair] = extents[-1 - pair] + int(pads[2 * pair] + pads[2 * pair + 1])
+    result = inp0.like()
+    for axis, extent in enumerate(extents):
+        result.shape_expr[axis] = extent
+    return result
+
+
+@trtp.impl("tests::circ_pad")
+def pad(inp0: trtp.Tensor, pads: npt.NDArray[np.int32], outputs: Tuple[trtp.Tensor], stream: int) -> None:
+    cuda().wait(stream)
+    width = [(0, 0)] * inp0.ndim
+    for pair in range(len(pads) // 2):
+        width[-1 - pair] = (int(pads[2 * pair]), int(pads[2 * pair + 1]))
+    put(outputs[0], np.pad(array(inp0), width, "wrap"))
+
+
+def expected(x):
+    return np.pad(x, ((0, 0), (0, 0), (0, 3), (1, 2)), "wrap")
+
+
+def test_circular_padding():
+    def build(network, tensor):
+        return network.add_plugin(trtp.op.tests.circ_pad(tensor, pads=PADS), aot=False).get_output(0)
+
+    close([execute(loaded(compiled(build, {"x": IMAGE})), {"x": IMAGE})["output0"]], [expected(IMAGE)])
+    engine = loaded(compiled(build, {"x": IMAGE}, dynamic=["x"]))
+    for shape in ((2, 3, 5, 4), (1, 6, 3, 8)):
+        x = random(*shape)
+        close([execute(engine, {"x": x})["output0"]], [expected(x)])
+
+
+@trtp.register("tests::split_scale")
+def describe_split(x: trtp.TensorDesc, factor: npt.NDArray[np.float32], label: str) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
+    half = trtp.from_shape_expr((trtp.cdiv(x.shape_expr[0], 2),), dtype=x.dtype)
+    rest = trtp.from_shape_expr((x.shape_expr[0] // 2,), dtype=x.dtype)
+    return half, rest
+
+
+@trtp.autotune("tests::split_scale")
+def tune_split(x: trtp.TensorDesc, outputs: Tuple[trtp.TensorDesc]) -> List[trtp.AutoTuneCombination]:
+    combination = trtp.AutoTuneCombination("FP32|FP16, FP32|FP16, FP32|FP16", "LINEAR", [1, 2])
+    return [combination]
+
+
+SEEN = []
+
+
+@trtp.impl("tests::split_scale")
+def split(x: trtp.Tensor, factor: npt.NDArray[np.float32], label: str, outputs: Tuple[trtp.Tensor], stream: int, tactic: int):
+    SEEN.append((factor[0], label, tactic))
+    cuda().wait(stream)
+    values = array(x)
+    put(outputs[0], values[:outputs[0].numel()] * factor[0])
+    put(outputs[1], values[outputs[0].numel():] * factor[0])
+
+
+def test_tactics_attributes_and_two_outputs():
+    def build(network, tensor):
+        layer = network.add_plugin(trtp.op.tests.split_scale(tensor, factor=np.array([2.5], np.float32), label="name"), aot=False)
+        assert layer.num_outputs == 2
+        return [layer.get_output(0), layer.get_output(1)]
+
+    x = random(7)
+    found = execute(loaded(compiled(build, {"x": x})), {"x": x})
+    close([found["output0"], found["output1"]], [x[:4] * 2.5, x[4:] * 2.5])
+    factor, label, tactic = SEEN[-1]
+    assert factor == 2.5 and label == "name" and tactic in (1, 2), SEEN[-1]
