@@ -58,6 +58,11 @@ class Parser {
 
   Extent factor(int depth) {
     if (accept('\'')) return quoted();
+    if (accept('(')) {
+      Extent inner = sum(depth + 1);
+      expect(')');
+      return inner;
+    }
     if (peek() >= '0' && peek() <= '9') return integer(false);
     const size_t start = position_;
     const auto identifier = [](char c) {

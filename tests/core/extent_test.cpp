@@ -256,9 +256,15 @@ TEST(Extent, OddSymbolNamesReadBack) {
   }
 }
 
+TEST(Extent, SumsInParentheses) {
+  const Extent n = Extent::symbol("N");
+  EXPECT_EQ(Extent::parse("(N+1)*(2)"), n * 2 + 2);
+  EXPECT_EQ(Extent::parse("3-((N)-2)*N"), Extent(3) - (n - 2) * n);
+}
+
 TEST(Extent, BadTextIsRefused) {
-  for (const auto* text : {"", "2*", "N+", "floordiv(N)", "floordiv(N,2", "foo(N,2)", "'open", "1 2", "N)", "--N", "+1",
-                           "99999999999999999999", "floordiv(N,0)", "ceildiv(1,0)", "2N"}) {
+  for (const auto* text : {"", "2*", "N+", "floordiv(N)", "floordiv(N,2", "foo(N,2)", "'open", "1 2", "N)", "(N", "()",
+                           "--N", "+1", "99999999999999999999", "floordiv(N,0)", "ceildiv(1,0)", "2N"}) {
     EXPECT_THROW(Extent::parse(text), UserError) << text;
   }
   std::string deep;

@@ -10,6 +10,7 @@
 
 #include "api/common/convert.h"
 #include "api/common/reporter.h"
+#include "api/plugin/adapters/expansion.h"
 
 namespace tenon::api {
 namespace {
@@ -268,8 +269,22 @@ int32_t PluginRegistry::releasePluginResource(const char* key) noexcept {
   });
 }
 
+const PluginExpansion* PluginRegistry::expansionOf(const void* plugin) const noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, resource] : resources_) {
+    if (std::strcmp(orEmpty(resource.object->getInterfaceInfo().kind), PluginExpansions::kKind) != 0) continue;
+    const auto* found = static_cast<const PluginExpansions*>(resource.object)->find(plugin);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
 PluginRegistry& processRegistry() noexcept {
-  static auto* registry = new PluginRegistry;
+  static auto* registry = [] {
+    auto* made = new PluginRegistry;
+    expansionFinder() = [](const void* plugin) { return processRegistry().expansionOf(plugin); };
+    return made;
+  }();
   return *registry;
 }
 

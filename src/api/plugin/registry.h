@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/plugin_expansion.h"
+
 namespace tenon::api {
 
 namespace nv = nvinfer1;
@@ -41,6 +43,8 @@ class PluginRegistry final : public nv::IPluginRegistry {
     std::string name, version, space;
   };
   std::vector<Identity> identities() const;  // of all creators
+  // Of a plugin object that says what it computes; null where no resource knows it.
+  const PluginExpansion* expansionOf(const void* plugin) const noexcept;
 
  private:
   struct Row {

@@ -4,6 +4,7 @@
 #include "api/network/lower_context.h"
 #include "api/network/network.h"
 #include "api/network/plugin_layer.h"
+#include "api/plugin/adapters/expansion.h"
 #include "api/plugin/adapters/format_search.h"
 #include "api/plugin/adapters/live_plugin.h"
 
@@ -136,6 +137,9 @@ std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& co
                                         const std::shared_ptr<SharedPlugin>& plugin, int inputs) {
   const std::lock_guard lock(plugin->mutex);
   PluginAdapter& adapter = *plugin->adapter;
+  if (const auto* expansion = expansionOf(adapter)) {
+    return writeExpansion(*expansion, adapter, context, adapter.outputCount());
+  }
   std::vector<graph::ValueId> operands;
   std::vector<Shape> shapes, values;
   ops::Plugin op;

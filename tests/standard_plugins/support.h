@@ -1,0 +1,103 @@
+// What the tests of standard plugins share: plugins made by their creators, run within a network and by hand.
+#pragma once
+
+#include <NvInfer.h>
+#include <NvInferPlugin.h>
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tenon::test {
+
+namespace nv = nvinfer1;
+
+class Log final : public nv::ILogger {
+ public:
+  void log(Severity severity, const char* message) noexcept override {
+    if (severity <= Severity::kERROR) errors += std::string(message) + "\n";
+  }
+  std::string take() { return std::exchange(errors, {}); }
+  std::string errors;
+};
+Log& log();  // of the process; registers the plugins when it is first asked for
+
+// A tensor, whatever its type, as doubles.
+struct Array {
+  std::vector<int64_t> dims;
+  std::vector<double> values;
+  nv::DataType type = nv::DataType::kFLOAT;
+
+  int64_t count() const;
+  double at(std::initializer_list<int64_t> index) const;
+};
+using Arrays = std::vector<Array>;
+
+// Random numbers from a fixed seed; FP32 values are rounded to 1/1024 so that half of everything is exact.
+class Random {
+ public:
+  explicit Random(uint32_t seed) : engine_(seed) {}
+  double real(double low, double high);
+  int64_t whole(int64_t low, int64_t high);
+  Array array(std::vector<int64_t> dims, double low = -1, double high = 1);
+  Array wholes(std::vector<int64_t> dims, int64_t low, int64_t high, nv::DataType type = nv::DataType::kINT32);
+  // [.., boxes, 4] with ends in order, between 0 and `size`.
+  Array boxes(std::vector<int64_t> dims, double size);
+  // [..] distinct numbers between 0 and 1, so that orders have no ties.
+  Array distinct(std::vector<int64_t> dims);
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Fields with the memory that they point to.
+class FieldList {
+ public:
+  FieldList& ints(const char* name, std::vector<int32_t> values);
+  FieldList& reals(const char* name, std::vector<float> values);
+  FieldList& text(const char* name, const char* value);
+  // Of the kind whose type the creator does not say.
+  FieldList& unknownInt(const char* name, int32_t value);
+  nv::PluginFieldCollection get();
+
+ private:
+  std::deque<std::vector<int32_t>> ints_;
+  std::deque<std::vector<float>> reals_;
+  std::vector<nv::PluginField> list_;
+};
+
+struct DestroyOld {
+  void operator()(nv::IPluginV2* plugin) const { plugin->destroy(); }
+};
+// One of the two, or none where the creator refused.
+struct Plugin {
+  std::unique_ptr<nv::IPluginV2, DestroyOld> old;
+  std::unique_ptr<nv::IPluginV3> current;
+  explicit operator bool() const { return old != nullptr || current != nullptr; }
+};
+Plugin make(const char* name, const char* version, FieldList& fields);
+// As it comes back from what it wrote into a plan.
+Plugin restored(const char* name, const char* version, Plugin& plugin);
+
+enum class Extents { kFixed, kDynamic };
+// The outputs of a network with the plugin alone. `half`: the precision that floating inputs are given in.
+Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents = Extents::kFixed);
+// The outputs of enqueue() as a program calls it, with the shapes and types that the plugin itself names.
+Arrays runByHand(Plugin& plugin, const Arrays& inputs);
+
+// Runs the plugin both ways, restored too, and with extents that vary where `extents` says so; the first outputs, which
+// all others must equal.
+Arrays runAllWays(const char* name, const char* version, FieldList fields, const Arrays& inputs,
+                  Extents extents = Extents::kFixed);
+
+void expectNear(const Array& got, const std::vector<int64_t>& dims, const std::vector<double>& expected,
+                double tolerance, const std::string& what);
+
+}  // namespace tenon::test
