@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -113,6 +114,7 @@ class Operator {
     virtual std::string fieldText() const = 0;
     virtual bool equals(const Model& other) const = 0;
     virtual std::unique_ptr<Model> bind(const SymbolValues& symbols) const = 0;
+    virtual void collectSymbols(std::set<std::string>& names) const = 0;
     virtual Facts facts() const = 0;
     virtual void infer(InferContext& context) const = 0;
     virtual void evaluate(const EvalContext& context) const = 0;
@@ -136,6 +138,8 @@ class Operator {
 
   // The same operator with the values of symbols in place of them; kernels ask it for the extents of one execution.
   Operator bind(const SymbolValues& symbols) const { return Operator(model_->bind(symbols)); }
+  // Those in its fields, which bind() needs values of.
+  void collectSymbols(std::set<std::string>& names) const { model_->collectSymbols(names); }
 
   std::string text() const;                      // name{field=value ...}, or name alone
   static Operator parse(std::string_view text);  // throws UserError
@@ -173,6 +177,13 @@ inline void bindField(std::vector<Extent>& extents, const SymbolValues& symbols)
   for (auto& extent : extents) bindField(extent, symbols);
 }
 
+template <typename M>
+void fieldSymbols(const M&, std::set<std::string>&) {}
+inline void fieldSymbols(const Extent& extent, std::set<std::string>& names) { extent.collectSymbols(names); }
+inline void fieldSymbols(const std::vector<Extent>& extents, std::set<std::string>& names) {
+  for (const auto& extent : extents) extent.collectSymbols(names);
+}
+
 template <typename T>
 struct ModelOf final : Operator::Model {
   explicit ModelOf(T d) : description(std::move(d)) {}
@@ -187,6 +198,9 @@ struct ModelOf final : Operator::Model {
     auto copy = std::make_unique<ModelOf>(description);
     std::apply([&](const auto&... fields) { (bindField(copy->description.*fields.member, symbols), ...); }, T::fields);
     return copy;
+  }
+  void collectSymbols(std::set<std::string>& names) const override {
+    std::apply([&](const auto&... fields) { (fieldSymbols(description.*fields.member, names), ...); }, T::fields);
   }
   Facts facts() const override { return description.facts(); }
   void infer(InferContext& context) const override { description.infer(context); }

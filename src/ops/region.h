@@ -49,6 +49,9 @@ inline void bindField(Region& region, const SymbolValues& symbols) {
   for (auto& node : bound.nodes) node.op = node.op.bind(symbols);
   region = Region(std::move(bound));
 }
+inline void fieldSymbols(const Region& region, std::set<std::string>& names) {
+  for (const auto& node : region->nodes) node.op.collectSymbols(names);
+}
 
 // Runs a region by the references of its operators: types and memory are made once, for any number of runs.
 class RegionRunner {

@@ -44,7 +44,8 @@ ShapeBinder::ShapeBinder(const ShapeProgram& program) {
 
 void ShapeBinder::addStep(const ShapeStep& record) {
   const size_t index = steps_.size();
-  Step step{record, std::nullopt};
+  Step step{record, std::nullopt, {}};
+  for (const auto& extent : record.extents) extent.collectSymbols(step.symbols);
   if (record.op.empty()) {
     checkWritten(record, index);
   } else {
@@ -53,6 +54,7 @@ void ShapeBinder::addStep(const ShapeStep& record) {
     } catch (const UserError& error) {
       throw UserError("shape program, step {} ('{}'): {}", index, record.layer, error.what());
     }
+    step.op->collectSymbols(step.symbols);
     checkUser(accepts(*step.op), "shape program, step {} ('{}'): the operator {} is not for shape arithmetic", index,
               record.layer, step.op->name());
     checkUser(record.extents.empty() && record.numbers.empty(),
@@ -101,8 +103,21 @@ struct ShapeBinder::Run {
   SymbolValues& symbols;
   Purpose purpose;
   std::vector<HostTensor> values;
+  std::vector<bool> known;  // by value: whether it has been evaluated
   int64_t elements = 0;
   size_t bound = 0;
+
+  bool canEvaluate(const Step& step) const {
+    const auto& inputs = step.record.inputs;
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](int32_t input) { return known[static_cast<size_t>(input)]; }) &&
+           std::all_of(step.symbols.begin(), step.symbols.end(),
+                       [&](const std::string& name) { return symbols.contains(name); });
+  }
+
+  void leaveOut(const Step& step) {
+    for (int32_t i = 0; i < step.record.outputs; ++i) values.emplace_back();
+  }
 
   HostTensor& add(const Step& step, DataType dtype, const Dims& dims) {
     const int64_t count = dims.count();
@@ -153,6 +168,7 @@ struct ShapeBinder::Run {
     for (; bound < binder.symbols_.size(); ++bound) {
       const auto& symbol = binder.symbols_[bound];
       if (static_cast<size_t>(symbol.value) >= values.size()) return;
+      if (!known[static_cast<size_t>(symbol.value)]) continue;
       const auto& view = values[static_cast<size_t>(symbol.value)].view();
       checkUser(!isFloating(view.dtype) && symbol.element < view.count(),
                 "layer '{}': a shape reads element {} of {} {}, expected an integer type with this element",
@@ -167,12 +183,18 @@ const std::string& ShapeBinder::layerOf(const ShapeSymbol& symbol) const {
   return steps_[static_cast<size_t>(step)].record.layer;
 }
 
-void ShapeBinder::bind(SymbolValues& symbols, Purpose purpose) const {
-  Run run{*this, symbols, purpose, {}, 0, 0};
+void ShapeBinder::bind(SymbolValues& symbols, Purpose purpose) const { evaluateSteps(symbols, true, purpose); }
+void ShapeBinder::bindKnown(SymbolValues& symbols) const { evaluateSteps(symbols, false, Purpose::kExecution); }
+
+void ShapeBinder::evaluateSteps(SymbolValues& symbols, bool whole, Purpose purpose) const {
+  Run run{*this, symbols, purpose, {}, {}, 0, 0};
   run.values.reserve(producers_.size());
   for (const auto& step : steps_) {
+    const bool isKnown = whole || run.canEvaluate(step);
     try {
-      if (step.op) {
+      if (!isKnown) {
+        run.leaveOut(step);
+      } else if (step.op) {
         run.compute(step);
       } else {
         run.write(step);
@@ -184,14 +206,44 @@ void ShapeBinder::bind(SymbolValues& symbols, Purpose purpose) const {
       throw UserError("layer '{}': its part of the shape program cannot be evaluated: {}", step.record.layer,
                       error.what());
     }
+    run.known.resize(run.values.size(), isKnown);
     run.bindSymbols();
+  }
+}
+
+int32_t phaseOf(const std::set<std::string>& symbols, const SymbolPhases& phases) {
+  int32_t phase = 0;
+  for (const auto& symbol : symbols) {
+    const auto found = phases.find(symbol);
+    if (found != phases.end()) phase = laterPhase(phase, found->second);
+  }
+  return phase;
+}
+
+void ShapeBinder::placeSymbols(SymbolPhases& phases) const {
+  std::vector<int32_t> values;
+  size_t next = 0;
+  for (const auto& step : steps_) {
+    int32_t phase = phaseOf(step.symbols, phases);
+    for (const int32_t input : step.record.inputs) phase = laterPhase(phase, values[static_cast<size_t>(input)]);
+    values.insert(values.end(), static_cast<size_t>(step.record.outputs), phase);
+    for (; next < symbols_.size() && static_cast<size_t>(symbols_[next].value) < values.size(); ++next) {
+      const int32_t found = values[static_cast<size_t>(symbols_[next].value)];
+      if (found != 0) {
+        phases.insert_or_assign(symbols_[next].name, found);
+      } else {
+        phases.erase(symbols_[next].name);
+      }
+    }
   }
 }
 
 void ShapeBinder::check(const SymbolValues& symbols, std::span<const Interval> bounds, std::string_view where) const {
   checkInternal(bounds.size() == symbols_.size(), "{} bounds for {} computed sizes", bounds.size(), symbols_.size());
   for (size_t i = 0; i < symbols_.size(); ++i) {
-    const int64_t value = symbols.find(symbols_[i].name)->second;
+    const auto found = symbols.find(symbols_[i].name);
+    if (found == symbols.end()) continue;
+    const int64_t value = found->second;
     checkUser(value >= bounds[i].low && value <= bounds[i].high,
               "layer '{}': element {} of the shape that it computes is {}, expected {} to {}, which the engine was "
               "built for in {}; give the inputs other shapes, or build with a profile whose min, opt and max lead "

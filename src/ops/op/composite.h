@@ -28,6 +28,9 @@ struct Composite {
 inline void bindField(std::vector<CompositePart>& parts, const SymbolValues& symbols) {
   for (auto& part : parts) part.op = part.op.bind(symbols);
 }
+inline void fieldSymbols(const std::vector<CompositePart>& parts, std::set<std::string>& names) {
+  for (const auto& part : parts) part.op.collectSymbols(names);
+}
 
 }  // namespace tenon::ops
 

@@ -41,6 +41,9 @@ struct Loop {
 inline void bindField(std::vector<LoopAxis>& axes, const SymbolValues& symbols) {
   for (auto& axis : axes) axis.length = Extent(axis.length.evaluate(symbols));
 }
+inline void fieldSymbols(const std::vector<LoopAxis>& axes, std::set<std::string>& names) {
+  for (const auto& axis : axes) axis.length.collectSymbols(names);
+}
 
 }  // namespace tenon::ops
 
