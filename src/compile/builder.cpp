@@ -20,6 +20,7 @@
 #include "compile/unfused_taps.h"
 #include "core/error.h"
 #include "core/version.h"
+#include "graph/phases.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 #include "passes/pipeline.h"
@@ -88,6 +89,17 @@ std::vector<plan::Symbol> symbolsOf(const graph::Graph& graph) {
     }
   }
   return symbols;
+}
+
+// Sizes that the device computes.
+std::vector<plan::Size> sizesOf(const graph::Graph& graph) {
+  std::vector<plan::Size> result;
+  for (const auto id : graph::phasesOf(graph).sizes) {
+    const auto& node = graph.node(id);
+    const auto& size = graph::sizeOf(graph, id);
+    result.push_back({size.symbol, node.origins.empty() ? node.name : node.origins[0], size.opt, size.upper});
+  }
+  return result;
 }
 
 std::vector<plan::Io> ioOf(const graph::Graph& graph) {
@@ -192,9 +204,14 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       chosen.assignment = assign(chosen.graph, symbols.opt, by.source, by.options);
       by.source.watch(nullptr);
     }
+    const auto phases = graph::phasesOf(chosen.graph);
+    graph::sortByPhases(chosen.graph, phases);
     chosen.placement = placeValues(chosen.graph, chosen.assignment, symbols, by.device.isHost());
-    refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache,
-           by.options);
+    // Executions that wait for sizes of random data say little about others.
+    if (phases.count == 1) {
+      refine(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source, by.cache,
+             by.options);
+    }
     const auto running = by.stages.run("shapes of the profile");
     chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
     bool refused = false;
@@ -267,6 +284,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     phase.step(0);
   }
   if (!options.unfusedDebug.empty()) tapUnfused(graph, options.unfusedDebug);
+  plan.sizes = sizesOf(graph);
   memory.report("joining nodes");
   whole.step(1);
   for (size_t p = 0; p < profiles.size(); ++p) {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/storage.h"
+#include "graph/phases.h"
 #include "ops/op/gather.h"
 #include "runtime/device_capacity.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using graph::Graph;
 using graph::Node;
+using graph::NodeId;
 using graph::ValueId;
 
 // Shapes that a profile names, with the words for them.
@@ -67,21 +69,27 @@ std::string inputsOf(const Graph& graph, const SymbolValues& symbols) {
 
 class ExtentCheck {
  public:
-  ExtentCheck(const Graph& graph, const Point& point) : graph_(graph), point_(point), dims_(graph.valueCount()) {}
+  ExtentCheck(const Graph& graph, const Point& point, const graph::Phases& phases)
+      : graph_(graph), point_(point), phases_(phases), dims_(graph.valueCount()) {}
 
   void run() {
     for (const ValueId id : graph_.inputs()) measure(nullptr, id);
     for (ValueId id = 0; id < graph_.valueCount(); ++id) {
       if (graph_.value(id).constant != nullptr) dims_[id] = graph_.value(id).constant->dims();
     }
-    for (const auto id : graph_.order()) check(graph_.node(id));
+    for (const auto id : graph_.order()) check(id);
   }
 
  private:
-  void check(const Node& node) {
-    if (!point_.symbols->empty()) infer(node);  // else it was asked at these extents when the node was made
-    for (const ValueId id : node.outputs) measure(&node, id);
-    checkIndices(node);
+  // What depends on sizes that the device computes is refused by the execution alone: whether they can be so, and all
+  // together, is not known before.
+  void check(NodeId id) {
+    const Node& node = graph_.node(id);
+    const bool needsSizes = phases_.ofNode[id] != 0;
+    const bool wasAsked = point_.symbols->empty();  // at these extents, when the node was made
+    if (!wasAsked && !needsSizes) infer(node);
+    for (const ValueId value : node.outputs) measure(&node, value, needsSizes);
+    if (!needsSizes) checkIndices(node);
   }
 
   // Constant indices of a gather, which the kernels would refuse at these extents. Of constant data, the pass that
@@ -112,7 +120,7 @@ class ExtentCheck {
   }
 
   // `node` is null for an input of the network.
-  void measure(const Node* node, ValueId id) {
+  void measure(const Node* node, ValueId id, bool needsSizes = false) {
     const auto& value = graph_.value(id);
     const auto refuse = [&](const std::string& why) {
       const auto owner = node == nullptr ? fmt::format("network input '{}'", value.name) : nameOf(*node);
@@ -127,6 +135,7 @@ class ExtentCheck {
     const uint64_t bytes = storageBytes(value.type.dtype, dims, Layout::kLinear);
     if (bytes <= kMostBytes) return;
     const bool negative = std::any_of(dims.begin(), dims.end(), [](int64_t extent) { return extent < 0; });
+    if (negative && needsSizes) return;
     const auto shape =
         isConstant(value.type.shape) ? dims.text() : fmt::format("{} = {}", dims.text(), text(value.type.shape));
     refuse(negative ? fmt::format("tensor '{}' would have a negative extent: {}", value.name, shape)
@@ -145,6 +154,7 @@ class ExtentCheck {
 
   const Graph& graph_;
   const Point& point_;
+  const graph::Phases& phases_;
   std::vector<Dims> dims_;  // by value
 };
 
@@ -177,7 +187,8 @@ void checkMemory(const Graph& graph, const SymbolValues& symbols, uint64_t limit
 }  // namespace
 
 void checkExtents(const Graph& graph, std::span<const ProfileSymbols> profiles) {
-  for (const auto& point : pointsOf(profiles)) ExtentCheck(graph, point).run();
+  const auto phases = graph::phasesOf(graph);
+  for (const auto& point : pointsOf(profiles)) ExtentCheck(graph, point, phases).run();
 }
 
 void checkMemory(const Graph& graph, std::span<const ProfileSymbols> profiles, const runtime::Device& device) {

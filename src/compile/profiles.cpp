@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "graph/phases.h"
 #include "ops/shape_binder.h"
 
 namespace tenon::compile {
@@ -140,14 +141,15 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
   std::vector<Interval> bounds(program.symbols.size(), {INT64_MAX, INT64_MIN});
   const auto widen = [&](const SymbolValues& values) {
     for (size_t i = 0; i < bounds.size(); ++i) {
-      const int64_t value = values.at(program.symbols[i].name);
-      bounds[i] = {std::min(bounds[i].low, value), std::max(bounds[i].high, value)};
+      const auto found = values.find(program.symbols[i].name);
+      if (found == values.end()) continue;  // it needs a size that is bound later
+      bounds[i] = {std::min(bounds[i].low, found->second), std::max(bounds[i].high, found->second)};
     }
   };
   points.visit([&](const SymbolValues& inputs) {
     auto values = inputs;
     try {
-      binder.bind(values, ops::ShapeBinder::Purpose::kTrial);
+      binder.bindKnown(values, ops::ShapeBinder::Purpose::kTrial);
     } catch (const UserError&) {
       return;  // inputs that do not go together; the runtime says so where somebody gives them
     }
@@ -155,7 +157,7 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
   });
   const auto bindAt = [&](SymbolValues& values, const char* point) {
     try {
-      binder.bind(values, ops::ShapeBinder::Purpose::kTrial);
+      binder.bindKnown(values, ops::ShapeBinder::Purpose::kTrial);
     } catch (const UserError& error) {
       throw UserError("optimization profile: at its {} shapes: {}; change the profile, or the layer", point,
                       error.what());
@@ -165,8 +167,34 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
   bindAt(symbols.min, "min");
   bindAt(symbols.opt, "opt");
   bindAt(symbols.max, "max");
-  for (size_t i = 0; i < bounds.size(); ++i) symbols.bounds[program.symbols[i].name] = bounds[i];
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    if (bounds[i].low <= bounds[i].high) symbols.bounds[program.symbols[i].name] = bounds[i];
+  }
   symbols.shapeBounds = std::move(bounds);
+}
+
+bool isBound(const ops::Size& size, const SymbolValues& values) {
+  std::set<std::string> names;
+  size.opt.collectSymbols(names);
+  size.upper.collectSymbols(names);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return values.contains(name); });
+}
+
+// Sizes that the device will compute: anything up to their bounds. No shapes of inputs say which are possible together,
+// so that the smallest that kernels are asked for is what is expected at the smallest inputs.
+void bindSizes(const graph::Graph& graph, ProfileSymbols& symbols) {
+  const auto phases = graph::phasesOf(graph);
+  for (const auto id : phases.sizes) {
+    const auto& size = graph::sizeOf(graph, id);
+    if (!isBound(size, symbols.opt)) bindShapes(graph, symbols);
+    const auto bindAt = [&](SymbolValues& values, const Extent& extent) {
+      values[size.symbol] = std::max<int64_t>(0, extent.evaluate(values));
+    };
+    bindAt(symbols.min, size.opt);
+    bindAt(symbols.opt, size.opt);
+    bindAt(symbols.max, size.upper);
+    symbols.bounds[size.symbol] = {0, std::max<int64_t>(0, size.upper.bounds(symbols.bounds).high)};
+  }
 }
 
 }  // namespace
@@ -207,6 +235,7 @@ ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string
       }
     }
   }
+  bindSizes(graph, symbols);
   bindShapes(graph, symbols);
   return symbols;
 }

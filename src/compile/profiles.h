@@ -22,7 +22,8 @@ struct ProfileSymbols {
 // Binds every symbol of the graph's inputs. UserError naming the input, the axis and the values when the profile lacks
 // an input, contradicts the network's extents, is negative or empty (min > max, opt outside). Symbols that the shape
 // program computes are evaluated there too; their bounds are what all shapes of the profile lead to where these are
-// few, else what corners, edges and a sample do. The runtime holds each shape against them.
+// few, else what corners, edges and a sample do. The runtime holds each shape against them. Sizes that the device
+// computes have the values that their nodes expect, and at max their bounds.
 ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string, plan::InputRange>& profile);
 
 }  // namespace tenon::compile

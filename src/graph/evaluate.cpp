@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "graph/graph.h"
+#include "graph/phases.h"
 #include "ops/check.h"
 #include "ops/shape_binder.h"
 
@@ -32,14 +32,34 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
       }
     }
   }
-  ops::ShapeBinder(graph.shapes()).bind(values);
+  ops::ShapeBinder(graph.shapes()).bindKnown(values);
   return values;
 }
+
+void bindSize(const Graph& graph, const Node& node, const TensorView& number, SymbolValues& symbols) {
+  const auto& size = *node.op.as<ops::Size>();
+  const int64_t value = number.loadInt(0);
+  const int64_t upper = size.upper.evaluate(symbols);
+  checkUser(value >= 0 && value <= upper, "{}: the size is {}, expected 0 to {}", node.name, value, upper);
+  symbols.insert_or_assign(size.symbol, value);
+  ops::ShapeBinder(graph.shapes()).bindKnown(symbols);
+}
+
+namespace {
+
+std::vector<NodeId> orderOf(const Graph& graph) {
+  const auto phases = phasesOf(graph);
+  auto order = graph.order();
+  std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return phases.ofNode[a] < phases.ofNode[b]; });
+  return order;
+}
+
+}  // namespace
 
 std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView> inputs) {
   checkUser(inputs.size() == graph.inputs().size(), "graph '{}' has {} inputs, got {}", graph.name(),
             graph.inputs().size(), inputs.size());
-  const SymbolValues symbols = bindSymbols(graph, inputs);
+  SymbolValues symbols = bindSymbols(graph, inputs);
   std::vector<HostTensor> owned(graph.valueCount());
   std::vector<TensorView> views(graph.valueCount());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -52,7 +72,7 @@ std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView>
   for (ValueId id = 0; id < graph.valueCount(); ++id) {
     if (graph.value(id).constant != nullptr) views[id] = graph.value(id).constant->view();
   }
-  for (const NodeId id : graph.order()) {
+  for (const NodeId id : orderOf(graph)) {
     const auto& node = graph.node(id);
     std::vector<TensorView> in;
     std::vector<TensorView> out;
@@ -64,6 +84,7 @@ std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView>
       out.push_back(views[output]);
     }
     ops::evaluateWhatIsThere(node.op, {in, out, &symbols});
+    if (node.op.as<ops::Size>() != nullptr) bindSize(graph, node, out[0], symbols);
   }
   std::vector<HostTensor> results;
   for (const ValueId id : graph.outputs()) {

@@ -160,6 +160,14 @@ void Graph::moveBefore(NodeId place, NodeId id) {
   for (int i = 0; i < count; ++i) addUse({id, i});
 }
 
+void Graph::reorder(std::vector<NodeId> order) {
+  checkInternal(order.size() == order_.nodes().size() &&
+                    std::all_of(order.begin(), order.end(), [&](NodeId id) { return order_.contains(id); }),
+                "graph '{}': another order has {} nodes of {}", name_, order.size(), order_.nodes().size());
+  order_.assign(std::move(order));
+  for (auto& uses : uses_) std::sort(uses.begin(), uses.end(), Earlier{order_});
+}
+
 int Graph::removeUnused(std::vector<NodeId> candidates) {
   int removed = 0;
   while (!candidates.empty()) {

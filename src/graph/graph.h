@@ -90,6 +90,7 @@ class Graph {
   void replaceOutput(ValueId old, ValueId replacement);
   void addSymbol(std::string name, SymbolSource source);  // the first source of a name counts, later ones are checks
   void renameValue(ValueId value, std::string_view name);
+  void reorder(std::vector<NodeId> order);  // the live nodes in another topological order
   // The elements of a small integer tensor as extents, known from now on as the contents of its type. Those that the
   // algebra of extents cannot follow become symbols of the shape program, which keeps what computes them: no node has
   // to stay for their sake. UserError when they depend on what only the device knows.
@@ -211,7 +212,8 @@ void parseShapeSymbol(TextReader& in, ShapeProgram& program);  // behind the wor
 // are bound from the inputs' extents. The oracle of tests and the constant folder.
 std::vector<HostTensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
 
-// Values of the graph's symbols for concrete inputs; UserError when two sources of a symbol disagree.
+// Values of the graph's symbols for concrete inputs, but for those that a size computed by the graph leads to;
+// UserError when two sources of a symbol disagree.
 SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs);
 
 }  // namespace tenon::graph

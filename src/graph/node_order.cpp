@@ -26,6 +26,12 @@ void NodeOrder::append(NodeId id) {
   nodes_.push_back(id);
 }
 
+void NodeOrder::assign(std::vector<NodeId> nodes) {
+  nodes_ = std::move(nodes);
+  std::fill(places_.begin(), places_.end(), kNowhere);
+  for (size_t i = 0; i < nodes_.size(); ++i) setPlace(nodes_[i], static_cast<int64_t>(i) * kGap);
+}
+
 void NodeOrder::insertBefore(NodeId place, NodeId id) {
   auto at = find(place);
   if (at == nodes_.begin()) {

@@ -16,6 +16,7 @@ class NodeOrder {
   bool isBefore(NodeId a, NodeId b) const { return places_[a] < places_[b]; }  // both are contained
 
   void append(NodeId id);
+  void assign(std::vector<NodeId> nodes);
   void insertBefore(NodeId place, NodeId id);
   void erase(NodeId id);
 

@@ -184,7 +184,7 @@ const std::string& ShapeBinder::layerOf(const ShapeSymbol& symbol) const {
 }
 
 void ShapeBinder::bind(SymbolValues& symbols, Purpose purpose) const { evaluateSteps(symbols, true, purpose); }
-void ShapeBinder::bindKnown(SymbolValues& symbols) const { evaluateSteps(symbols, false, Purpose::kExecution); }
+void ShapeBinder::bindKnown(SymbolValues& symbols, Purpose purpose) const { evaluateSteps(symbols, false, purpose); }
 
 void ShapeBinder::evaluateSteps(SymbolValues& symbols, bool whole, Purpose purpose) const {
   Run run{*this, symbols, purpose, {}, {}, 0, 0};

@@ -42,7 +42,7 @@ class ShapeBinder {
   void bind(SymbolValues& symbols, Purpose purpose = Purpose::kExecution) const;
   // The same for what can be evaluated: steps that need a symbol without a value, and what depends on them, are left
   // out.
-  void bindKnown(SymbolValues& symbols) const;
+  void bindKnown(SymbolValues& symbols, Purpose purpose = Purpose::kExecution) const;
   // Adds to the phases of symbols those of the program's own: the last one among what they depend on. Symbols that are
   // not named need no phase; what depends on one of kNoPhase gets that.
   void placeSymbols(SymbolPhases& phases) const;

@@ -79,6 +79,14 @@ struct Symbol {
   int32_t index = 0;          // axis or element
 };
 
+// A symbol that the device computes: an integer tensor of each program, read between two phases.
+struct Size {
+  std::string name;
+  std::string layer;  // for messages
+  Extent opt = 0;     // over symbols that are known before it: what kernels are chosen for
+  Extent upper = 0;   // what memory is planned for; a higher value is an error
+};
+
 // A network input or output.
 struct Io {
   std::string name;
@@ -103,6 +111,10 @@ struct Program {
   uint64_t arenaBytes = 0;
   int32_t auxStreams = 0;  // beside the caller's, that independent steps may run on; lifetimes allow for them
   std::vector<Interval> shapeBounds;  // by symbol of Plan::shapes: what the steps and the memory are made for
+  // Phases: steps that need no size come first. At a cut the stream is waited for, sizes are read, and what needs them
+  // is configured and runs.
+  std::vector<int32_t> cuts;  // first step of each phase behind the first; the number of steps where none is left
+  std::vector<int32_t> sizeTensors;  // by Plan::sizes: the tensor with the number, which the host can read
 };
 
 constexpr int32_t kMaxAuxStreams = 31;
@@ -130,6 +142,7 @@ struct Plan {
   Target target;
   std::vector<Io> io;
   std::vector<Symbol> symbols;  // several entries of one name: all must agree
+  std::vector<Size> sizes;      // in the order in which they become known
   ShapeProgram shapes;          // symbols that are computed from these on the host
   std::vector<std::map<std::string, InputRange>> profiles;
   std::vector<Program> programs;  // one per profile

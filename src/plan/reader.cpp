@@ -82,6 +82,9 @@ class ManifestReader {
     all(manifest->shape_symbols(), [&](const fbs::ShapeSymbol& x) {
       plan.shapes.symbols.push_back({text(x.name()), x.value(), x.element()});
     });
+    all(manifest->sizes(), [&](const fbs::Size& x) {
+      plan.sizes.push_back({text(x.name()), text(x.layer()), extent(x.opt()), extent(x.upper())});
+    });
     return plan;
   }
 
@@ -223,6 +226,8 @@ class ManifestReader {
     checkUser(low.size() == high.size(), "plan: {} lower and {} upper bounds of computed sizes", low.size(),
               high.size());
     for (size_t i = 0; i < low.size(); ++i) program.shapeBounds.push_back({low[i], high[i]});
+    program.cuts = numbers(x.cuts());
+    program.sizeTensors = numbers(x.size_tensors());
     return program;
   }
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "ops/shape_binder.h"
+#include "plan/phases.h"
 #include "plan/verify_shape.h"
 
 namespace tenon::plan {
@@ -56,14 +57,38 @@ void verifyBound(const std::vector<Extent>& extents, const Names& bound, const s
     checkUser(bound.contains(name), "plan: {} uses the symbol '{}', which has no value there", where, name);
 }
 
+// Sizes have names of their own, and what bounds one is known before it.
+void verifySizes(const Plan& plan, const ops::ShapeBinder& shapes) {
+  ops::SymbolPhases phases;
+  for (const auto& size : plan.sizes) {
+    const bool isFirst = phases.try_emplace(size.name, ops::kNoPhase).second;
+    checkUser(
+        !size.name.empty() && isFirst &&
+            std::none_of(plan.symbols.begin(), plan.symbols.end(), [&](const auto& s) { return s.name == size.name; }),
+        "plan: the size '{}' of layer '{}' has no name, or that of another symbol", size.name, size.layer);
+  }
+  for (const auto& size : plan.sizes) {
+    shapes.placeSymbols(phases);
+    std::set<std::string> names;
+    size.opt.collectSymbols(names);
+    size.upper.collectSymbols(names);
+    checkUser(ops::phaseOf(names, phases) != ops::kNoPhase,
+              "plan: the bound {} of the size '{}' depends on a size that is known later", size.upper.text(),
+              size.name);
+    phases[size.name] = 0;
+  }
+}
+
 // The program's own order, operators and references are checked where it is read (ops/shape_binder.h).
 void verifyShapes(const Plan& plan) {
-  (void)ops::ShapeBinder(plan.shapes);
+  const ops::ShapeBinder shapes(plan.shapes);
+  verifySizes(plan, shapes);
   Names bound;
   for (const auto& symbol : plan.symbols) bound.insert(symbol.name);
   for (const auto& io : plan.io) {
     if (io.isInput) verifyBound(io.shape, bound, fmt::format("input '{}'", io.name));
   }
+  for (const auto& size : plan.sizes) bound.insert(size.name);
   int32_t values = 0;
   size_t next = 0;
   for (size_t i = 0; i < plan.shapes.steps.size(); ++i) {
@@ -74,6 +99,7 @@ void verifyShapes(const Plan& plan) {
       checkUser(bound.insert(name).second, "plan: symbol '{}' of the shape program has a value already", name);
     }
   }
+  for (const auto& size : plan.sizes) verifyBound({size.opt, size.upper}, bound, fmt::format("size '{}'", size.name));
   for (size_t i = 0; i < plan.programs.size(); ++i) {
     const auto& bounds = plan.programs[i].shapeBounds;
     checkUser(bounds.size() == plan.shapes.symbols.size(), "plan, program {}: {} bounds of computed sizes, expected {}",
@@ -156,6 +182,7 @@ void verifyShape(const Plan& plan, const Shape& shape, const std::string& name) 
   for (const auto& symbol : symbols) {
     const auto isIt = [&](const auto& s) { return s.name == symbol; };
     const bool known = std::any_of(plan.symbols.begin(), plan.symbols.end(), isIt) ||
+                       std::any_of(plan.sizes.begin(), plan.sizes.end(), isIt) ||
                        std::any_of(plan.shapes.symbols.begin(), plan.shapes.symbols.end(), isIt);
     checkUser(known, "plan: '{}' has the shape {}, and nothing gives the symbol '{}' a value", name, text(shape),
               symbol);
@@ -172,7 +199,11 @@ void verify(const Plan& plan) {
   const size_t expected = std::max<size_t>(1, plan.profiles.size());
   checkUser(plan.programs.size() == expected, "plan: it has {} programs, expected {}, one per profile",
             plan.programs.size(), expected);
-  for (size_t i = 0; i < plan.programs.size(); ++i) verifyProgram(plan, i);
+  const ops::ShapeBinder shapes(plan.shapes);
+  for (size_t i = 0; i < plan.programs.size(); ++i) {
+    verifyProgram(plan, i);
+    (void)phasesOf(plan, plan.programs[i], shapes);
+  }
 }
 
 }  // namespace tenon::plan

@@ -80,13 +80,19 @@ class ManifestWriter {
     const auto shapeSymbols = all<fbs::ShapeSymbol>(plan_.shapes.symbols, [&](const ShapeSymbol& x) {
       return fbs::CreateShapeSymbol(fb_, text(x.name), x.value, x.element);
     });
+    const auto sizes = all<fbs::Size>(plan_.sizes, [&](const Size& x) {
+      const auto itsName = text(x.name);
+      const auto layer = text(x.layer);
+      const auto opt = text(x.opt.text());
+      return fbs::CreateSize(fb_, itsName, layer, opt, text(x.upper.text()));
+    });
     const auto name = text(plan_.name);
     const auto device = text(plan_.target.device);
     const auto deviceName = text(plan_.target.deviceName);
     const auto requirements = texts(plan_.target.requirements);
     fb_.Finish(
         fbs::CreateManifest(fb_, name, device, deviceName, requirements, io, symbols, profiles, programs, constants,
-                            native, plan_.profilingVerbosity, plan_.refittable, facts, shapeSteps, shapeSymbols),
+                            native, plan_.profilingVerbosity, plan_.refittable, facts, shapeSteps, shapeSymbols, sizes),
         fbs::ManifestIdentifier());
     return {fb_.GetBufferPointer(), fb_.GetSize()};
   }
@@ -212,8 +218,10 @@ class ManifestWriter {
     }
     const auto shapeLow = fb_.CreateVector(low);
     const auto shapeHigh = fb_.CreateVector(high);
+    const auto cuts = fb_.CreateVector(program.cuts);
+    const auto sizeTensors = fb_.CreateVector(program.sizeTensors);
     return fbs::CreateProgram(fb_, tensors, steps, ioTensors, program.arenaBytes, program.auxStreams, shapeLow,
-                              shapeHigh);
+                              shapeHigh, cuts, sizeTensors);
   }
 
   Offset<fbs::Constant> one(const ConstantRecord& constant, size_t index) {

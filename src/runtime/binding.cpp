@@ -49,39 +49,84 @@ void Binding::layHostArena() {
   if (bytes != 0) hostArena_ = DeviceMemory(hostDevice(), nullptr, bytes, "shape tensors of the context");
 }
 
+const plan::ProgramPhases& Binding::phases() const { return engine_->parts().programs[programIndex_].phases; }
+
 void Binding::configure(const SymbolValues& symbols) {
   configured_ = false;
   compactKnown_ = false;
   plannedBranches_.known = compactBranches_.known = false;
   symbols_ = symbols;
-  measureTensors();
-  prepareSteps();
+  values_ = symbols;
+  configurePhase(0);
+  configured_ = true;
+}
+
+bool Binding::configureNext(int32_t phase, const SymbolValues& symbols) {
+  // Sizes of later phases may be there still, from the last execution.
+  const bool same = std::all_of(symbols.begin(), symbols.end(), [&](const auto& entry) {
+    const auto found = values_.find(entry.first);
+    return found != values_.end() && found->second == entry.second;
+  });
+  if (same && readyPhases_ > phase) return false;
+  values_ = symbols;
+  configurePhase(phase);
+  return true;
+}
+
+void Binding::configurePhase(int32_t phase) {
+  readyPhases_ = phase;
+  measureTensors(phase);
+  const auto [first, last] = plan::stepsOf(program_, phase);
+  prepareSteps(first, last);
   uint64_t extra = 0;
-  for (size_t i = 0; i < program_.steps.size(); ++i) {
+  for (size_t i = first; i < last; ++i) {
     configureStep(i);
     if (workspaceBytes_[i] > program_.steps[i].workspaceBytes) extra = std::max(extra, workspaceBytes_[i]);
   }
   if (extra > extraWorkspace_.bytes()) {
     extraWorkspace_ = DeviceMemory(engine_->device(), engine_->allocator(), extra, "workspace of the context");
   }
-  configured_ = true;
+  readyPhases_ = phase + 1;
 }
 
-void Binding::measureTensors() {
+void Binding::measureTensors(int32_t phase) {
+  const auto& known = phases().ofTensor;
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
-    const auto& record = program_.tensors[i];
-    shapes_[i] = {record.dtype, evaluate(record.shape, symbols_), record.layout};
-    bytes_[i] = storageBytes(record.dtype, shapes_[i].dims, record.layout);
-    if (bytes_[i] > kMostBytes) {
-      throw UserError(
-          "tensor '{}' would have the shape {} = {}: an extent is negative, or it exceeds the address space. The "
-          "inputs are{}; give "
-          "them other shapes",
-          record.name, shapes_[i].dims.text(), text(record.shape), inputShapes());
-    }
-    placeView(i);
+    if (known[i] == phase) measureTensor(i);
   }
-  for (size_t i = 0; i < program_.tensors.size(); ++i) checkCapacity(i);
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    const auto owner = static_cast<size_t>(base(static_cast<int32_t>(i)));
+    if (std::max(known[i], known[owner]) == phase) checkCapacity(i);
+  }
+}
+
+void Binding::measureTensor(size_t tensor) {
+  const auto& record = program_.tensors[tensor];
+  shapes_[tensor] = {record.dtype, evaluate(record.shape, values_), record.layout};
+  bytes_[tensor] = storageBytes(record.dtype, shapes_[tensor].dims, record.layout);
+  if (bytes_[tensor] > kMostBytes) {
+    throw UserError(
+        "tensor '{}' would have the shape {} = {}: an extent is negative, or it exceeds the address space. The "
+        "inputs are{}; give "
+        "them other shapes",
+        record.name, shapes_[tensor].dims.text(), text(record.shape), inputShapes());
+  }
+  placeView(tensor);
+}
+
+void* Binding::addressOf(int32_t tensor, void* arena, const ArenaLayout& layout,
+                         std::span<void* const> addresses) const {
+  const auto& loaded = engine_->parts().programs[programIndex_];
+  const int32_t owner = base(tensor);
+  const auto& record = program_.tensors[static_cast<size_t>(owner)];
+  void* address = loaded.constants[static_cast<size_t>(tensor)];
+  if (record.storage == Storage::kInput || record.storage == Storage::kOutput)
+    address = addresses[static_cast<size_t>(record.index)];
+  if (record.storage == Storage::kArena) {
+    address = inHostArena(owner) ? hostAddress(owner)
+                                 : static_cast<std::byte*>(arena) + layout.tensors[static_cast<size_t>(owner)];
+  }
+  return address == nullptr ? nullptr : static_cast<std::byte*>(address) + viewOffset(tensor);
 }
 
 std::string Binding::inputShapes() const {
@@ -96,7 +141,7 @@ std::string Binding::inputShapes() const {
 void Binding::placeView(size_t tensor) {
   const auto& record = program_.tensors[tensor];
   const auto value = [&](const Extent& extent) {
-    return extent.isConstant() ? extent.constant() : extent.evaluate(symbols_);
+    return extent.isConstant() ? extent.constant() : extent.evaluate(values_);
   };
   const int64_t offset = value(record.viewOffset);
   const int64_t pitch = value(record.pitch);
@@ -145,13 +190,13 @@ Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
 }
 
 // Steps that wait for a library wait together.
-void Binding::prepareSteps() {
+void Binding::prepareSteps(size_t first, size_t last) {
   std::vector<std::function<void()>> pieces;
-  for (size_t i = 0; i < program_.steps.size(); ++i) {
+  for (size_t i = first; i < last; ++i) {
     auto* const preparable = dynamic_cast<Preparable*>(instances_[i].get());
     if (preparable == nullptr) continue;
     const auto shapes = shapesOf(program_.steps[i]);
-    if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &symbols_}))
+    if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &values_}))
       pieces.push_back(std::move(piece));
   }
   if (pieces.size() > 1) runTogether(std::move(pieces));
@@ -176,9 +221,9 @@ void Binding::configureStep(size_t index) {
   const auto [inputs, outputs] = shapesOf(step);
   try {
     const auto& checked = engine_->parts().programs[programIndex_].checked[index];
-    if (checked) checkOperator(*checked, symbols_, inputs, outputs);
+    if (checked) checkOperator(*checked, values_, inputs, outputs);
     if (skipped_[index]) return;  // without results there is nothing to launch
-    workspaceBytes_[index] = runtime::configure(*instances_[index], {inputs, outputs, &symbols_});
+    workspaceBytes_[index] = runtime::configure(*instances_[index], {inputs, outputs, &values_});
   } catch (const UserError& error) {
     throw UserError("step '{}': {}", step.name, error.what());
   }
@@ -211,7 +256,7 @@ const ArenaLayout& Binding::compact() {
 }
 
 const memory::Branches* Binding::branches(const ArenaLayout& layout) {
-  if (program_.auxStreams == 0) return nullptr;
+  if (program_.auxStreams == 0 || !phases().isOne()) return nullptr;
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     if (extraWorkspace(i) != nullptr) return nullptr;  // of which there is one for all steps
   }
@@ -238,7 +283,7 @@ memory::Branches Binding::findBranches(const ArenaLayout& layout) const {
 }
 
 StepTimer& Binding::timer() {
-  if (timer_ == nullptr) timer_ = engine_->device().makeTimer(program_.steps.size() + 1);
+  if (timer_ == nullptr) timer_ = engine_->device().makeTimer(program_.steps.size() + 1 + program_.cuts.size());
   return *timer_;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/branches.h"
+#include "plan/phases.h"
 #include "runtime/device_memory.h"
 #include "runtime/engine.h"
 
@@ -25,8 +26,12 @@ class Binding {
  public:
   Binding(std::shared_ptr<const Engine> engine, int profile);
 
-  // Throws UserError when extents are impossible or exceed what the plan was built for.
+  // Throws UserError when extents are impossible or exceed what the plan was built for. Of a program of several phases
+  // the first one is made ready.
   void configure(const SymbolValues& symbols);
+  // A later phase, with the sizes that are known then. False: it was ready for them.
+  bool configureNext(int32_t phase, const SymbolValues& symbols);
+  const plan::ProgramPhases& phases() const;
   bool isFor(const SymbolValues& symbols) const { return configured_ && symbols_ == symbols; }
 
   const Engine& engine() const noexcept { return *engine_; }
@@ -44,9 +49,11 @@ class Binding {
   bool skipped(size_t step) const { return skipped_[step] != 0; }
   int32_t base(int32_t tensor) const;
   uint64_t viewOffset(int32_t tensor) const { return viewOffsets_[static_cast<size_t>(tensor)]; }  // within its base
+  // Where a tensor stands; null where the user has given no address. `addresses`: by io.
+  void* addressOf(int32_t tensor, void* arena, const ArenaLayout& layout, std::span<void* const> addresses) const;
 
   const ArenaLayout& planned() const noexcept { return planned_; }
-  const ArenaLayout& compact();  // laid out anew for these extents
+  const ArenaLayout& compact();  // laid out anew for these extents; of programs with one phase
   // Which streams the steps run on with one of the two layouts; null: all on the caller's.
   const memory::Branches* branches(const ArenaLayout& layout);
   // Workspace beyond the arena's, where a kernel needs more here than when the plan was built; null elsewhere.
@@ -60,17 +67,19 @@ class Binding {
   }
   bool inHostArena(int32_t tensor) const;
 
-  StepTimer& timer();  // marks: before each step and at the end
+  StepTimer& timer();  // marks: before each step and at the end of each phase, so that step i of phase p has mark i + p
 
   std::atomic<int> inFlight{0};
 
  private:
-  void measureTensors();
+  void configurePhase(int32_t phase);
+  void measureTensors(int32_t phase);
+  void measureTensor(size_t tensor);
   std::string inputShapes() const;  // for messages
   void placeView(size_t tensor);
   uint64_t reach(size_t tensor) const;
   void checkCapacity(size_t tensor) const;
-  void prepareSteps();
+  void prepareSteps(size_t first, size_t last);
   void configureStep(size_t step);
   void layHostArena();
   memory::Branches findBranches(const ArenaLayout& layout) const;
@@ -79,7 +88,9 @@ class Binding {
   const plan::Program& program_;
   const size_t programIndex_;
   bool configured_ = false;
-  SymbolValues symbols_;
+  SymbolValues symbols_;  // given by the inputs
+  SymbolValues values_;   // these and the sizes of the phases that are ready
+  int32_t readyPhases_ = 0;
   std::vector<TensorShape> shapes_;  // by tensor
   std::vector<uint64_t> bytes_;
   std::vector<uint64_t> viewOffsets_;

@@ -111,6 +111,8 @@ Dims Context::shape(int io) {
 
 uint64_t Context::tensorBytes(int io) {
   const auto& x = state_->io(io);
+  if (state_->isPhased() && !x.isInput && state_->resolve().empty())
+    return storageBytes(x.dtype, state_->shapes.most(x.shape), x.layout);
   const Dims dims = shape(io);
   if (std::find(dims.begin(), dims.end(), -1) == dims.end()) return storageBytes(x.dtype, dims, x.layout);
   const auto& program = state_->engine->program(state_->profile);
@@ -131,7 +133,7 @@ void Context::setMemory(void* pointer, uint64_t bytes) {
 
 uint64_t Context::memoryBytes() {
   const uint64_t most = state_->engine->arenaBytes(state_->profile);
-  if (!state_->resolve().empty()) return most;
+  if (!state_->resolve().empty() || state_->isPhased()) return most;
   state_->bind();
   return std::min(most, state_->binding->compact().bytes);
 }

@@ -15,9 +15,13 @@ constexpr size_t kMaxBindings = 4;
 }  // namespace
 
 void Context::State::bind() {
-  if (binding != nullptr && boundShapes == shapes.version()) return;
+  // What is made ready between two phases must not belong to an execution that still goes on.
+  const bool isPhasedProgram = isPhased();
+  const auto isFree = [&](const Binding& b) { return !isPhasedProgram || b.inFlight == 0; };
+  if (binding != nullptr && boundShapes == shapes.version() && isFree(*binding)) return;
   const auto& symbols = shapes.symbols();
-  auto found = std::find_if(bindings.begin(), bindings.end(), [&](const auto& b) { return b->isFor(symbols); });
+  auto found =
+      std::find_if(bindings.begin(), bindings.end(), [&](const auto& b) { return b->isFor(symbols) && isFree(*b); });
   if (found == bindings.end()) {
     pool->forget();  // packets at rest must not keep what is replaced now
     const bool reuse = bindings.size() >= kMaxBindings && bindings.back()->inFlight == 0;
@@ -40,6 +44,10 @@ void Context::State::bind() {
 
 const ArenaLayout& Context::State::chooseLayout() {
   const auto& planned = binding->planned();
+  checkUser(!isPhased() || strategy != MemoryStrategy::kUserManaged || userArenaBytes >= planned.bytes,
+            "the context was given {} bytes of memory, expected at least {}, because shapes are known only during the "
+            "execution; setDeviceMemory first",
+            userArenaBytes, planned.bytes);
   if (strategy != MemoryStrategy::kUserManaged || userArenaBytes >= planned.bytes) return planned;
   const auto& compact = binding->compact();
   checkUser(compact.bytes <= userArenaBytes,
@@ -48,12 +56,13 @@ const ArenaLayout& Context::State::chooseLayout() {
   return compact;
 }
 
-void Context::State::allocateOutputs(StreamHandle stream) {
+void Context::State::allocateOutputs(StreamHandle stream, int32_t phase) {
   for (size_t i = 0; i < outputAllocators.size(); ++i) {
     auto* const allocator = outputAllocators[i];
     if (allocator == nullptr) continue;
     const auto& x = engine->io()[i];
     const int32_t tensor = binding->program().ioTensors[i];
+    if (binding->phases().ofTensor[static_cast<size_t>(tensor)] != phase) continue;
     const uint64_t bytes = std::max<uint64_t>(1, binding->bytes(tensor));
     void* const memory = allocator->reallocate(x.name, addresses[i], bytes, kMemoryAlignment, stream);
     checkUser(memory != nullptr, "output '{}': its allocator returned cannot allocate {} bytes", x.name, bytes);
@@ -63,10 +72,12 @@ void Context::State::allocateOutputs(StreamHandle stream) {
   }
 }
 
-void Context::State::checkReady() {
+void Context::State::checkReady(int32_t phase) {
   std::string missing;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    if (addresses[i] != nullptr || binding->bytes(binding->program().ioTensors[i]) == 0) continue;
+    const int32_t tensor = binding->program().ioTensors[i];
+    const bool isDue = binding->phases().ofTensor[static_cast<size_t>(tensor)] == phase;
+    if (addresses[i] != nullptr || !isDue || binding->bytes(tensor) == 0) continue;
     missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", engine->io()[i].name);
   }
   checkUser(missing.empty(), "no address is set for {}; setTensorAddress first", missing);
@@ -83,34 +94,27 @@ void Context::State::checkReady() {
 void Context::enqueue(StreamHandle stream) {
   State& s = *state_;
   s.errors->rethrow();
+  const bool phased = s.isPhased();
+  if (phased) s.shapes.forgetSizes();
   const auto& missing = s.resolve();
   checkUser(missing.empty(), "no shape or shape values are set for '{}'; setInputShape first",
             fmt::join(missing, "', '"));
   s.bind();
-  s.allocateOutputs(stream);
-  s.checkReady();
+  if (phased) s.checkPhased(stream);
+  s.allocateOutputs(stream, 0);
+  s.checkReady(0);
   const auto& layout = s.chooseLayout();
   const bool own = s.strategy != MemoryStrategy::kUserManaged;
   void* const arena = own ? s.arena->data() : s.userArena;
-  if (s.profiler == nullptr && s.debugHook == nullptr && s.ranges == nullptr && s.replay(arena, layout, stream)) {
+  const bool watched = s.profiler != nullptr || s.debugHook != nullptr || s.ranges != nullptr;
+  if (!phased && !watched && s.replay(arena, layout, stream)) {
     if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
     return;
   }
-  Packet& packet = s.pool->acquire({s.binding, s.arena, &layout, arena, s.addresses, s.version});
-  packet.stream = stream;
-  packet.timed = s.profiler != nullptr;
-  packet.debug = s.debugHook;
-  if (packet.debug != nullptr) packet.debugOn = s.debugOn;
-  packet.ranges = s.ranges;
-  packet.log = &s.log;
-  packet.errors = s.errors;
-  s.spread(packet, layout, true);
-  if (packet.timed) (void)s.binding->timer();  // made here, where allocating is allowed
-  try {
-    s.engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
-  } catch (...) {
-    Packet::release(&packet);
-    throw;
+  if (phased) {
+    s.enqueuePhases(arena, layout, stream);
+  } else {
+    s.launch(0, arena, layout, stream);
   }
   if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
   s.errors->rethrow();
@@ -119,6 +123,26 @@ void Context::enqueue(StreamHandle stream) {
   s.timedStream = stream;
   s.timedBinding = s.binding;
   if (s.profilerSynchronous) s.reportTimes();
+}
+
+void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream) {
+  Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
+  packet.stream = stream;
+  packet.phase = phase;
+  packet.timed = profiler != nullptr;
+  packet.debug = debugHook;
+  if (packet.debug != nullptr) packet.debugOn = debugOn;
+  packet.ranges = ranges;
+  packet.log = &log;
+  packet.errors = errors;
+  spread(packet, layout, true);
+  if (packet.timed) (void)binding->timer();  // made here, where allocating is allowed
+  try {
+    engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
+  } catch (...) {
+    Packet::release(&packet);
+    throw;
+  }
 }
 
 void Context::State::spread(Packet& packet, const ArenaLayout& layout, bool given) {
@@ -140,6 +164,7 @@ bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHa
   auto [recording, wanted] = replays.look(binding, arenaData, addresses, stream);
   if (wanted) {
     Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
+    packet.phase = 0;
     packet.timed = false;
     packet.debug = nullptr;
     packet.ranges = nullptr;
@@ -160,9 +185,10 @@ void Context::State::reportTimes() {
   timesPending = false;
   engine->device().synchronize(timedStream);
   errors->rethrow();
-  const auto& steps = timedBinding->program().steps;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    profiler->report(steps[i].name, static_cast<float>(timedBinding->timer().milliseconds(i, i + 1)));
+  const auto& program = timedBinding->program();
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const size_t mark = i + static_cast<size_t>(plan::phaseOf(program, static_cast<int32_t>(i)));
+    profiler->report(program.steps[i].name, static_cast<float>(timedBinding->timer().milliseconds(mark, mark + 1)));
   }
 }
 

@@ -26,8 +26,16 @@ struct Context::State {
   const ArenaLayout& chooseLayout();
   void nameRanges();
   void switchUnfused();  // as unfusedDebug says
-  void allocateOutputs(StreamHandle stream);
-  void checkReady();
+  void allocateOutputs(StreamHandle stream, int32_t phase);  // of outputs whose shapes are known from then on
+  void checkReady(int32_t phase);
+  // Puts the steps of one phase on the stream.
+  void launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream);
+  // Programs with sizes that the device computes.
+  bool isPhased() const;
+  void checkPhased(StreamHandle stream) const;
+  void enqueuePhases(void* arenaData, const ArenaLayout& layout, StreamHandle stream);
+  void readSizes(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream);
+  void checkRoom(int32_t phase) const;
   void reportTimes();
   // Replays the execution when it is known, or records and then replays it; false: it is to be launched.
   // Tells the packet which streams it may use; `given`: with those of the user.

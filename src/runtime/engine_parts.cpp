@@ -213,7 +213,10 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   for (size_t i = 0; i < programs.size(); ++i)
     parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, parts->shapes, i)));
   parts->constants->place();
-  for (size_t i = 0; i < programs.size(); ++i) loader.findConstants(programs[i], parts->programs[i]);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    loader.findConstants(programs[i], parts->programs[i]);
+    parts->programs[i].phases = plan::phasesOf(parts->plan, programs[i], parts->shapes);
+  }
   parts->held = constants.takeHeld();
   parts->constantBytes = addBytes(parts->constants->bytes(), bytesWithinKernels(*parts));
   log.verbose("weights: {} bytes on the device; {} constants are row-major, {} are packed for kernels",

@@ -8,6 +8,7 @@
 
 #include "ops/operator.h"
 #include "ops/shape_binder.h"
+#include "plan/phases.h"
 #include "plan/program.h"
 #include "runtime/constants.h"
 #include "runtime/device_constants.h"
@@ -20,7 +21,8 @@ struct LoadedProgram {
   std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for copies
   std::vector<std::optional<ops::Operator>> checked;   // by step: the operator whose shape rule its tensors must follow
   std::vector<int32_t> base;                           // by tensor: the tensor whose storage it uses
-  std::vector<std::vector<PackedOperand>> packed;      // by step: operands that its kernel reads packed
+  plan::ProgramPhases phases;
+  std::vector<std::vector<PackedOperand>> packed;  // by step: operands that its kernel reads packed
   // By tensor: address when it is a constant (or a view of one) that something reads row-major.
   std::vector<void*> constants;
 

@@ -11,6 +11,7 @@
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
 #include "runtime/device_capacity.h"
+#include "runtime/stream_facts.h"
 #include "tenon/hostcuda.h"
 
 namespace tenon::runtime {
@@ -45,7 +46,7 @@ class HostTimer final : public StepTimer {
   std::vector<Clock::time_point> times_;
 };
 
-class HostDevice final : public Device, public DeviceCapacity {
+class HostDevice final : public Device, public DeviceCapacity, public StreamFacts {
  public:
   std::string kind() const override { return "cpu"; }
   std::string name() const override { return name_; }
@@ -101,6 +102,17 @@ class HostDevice final : public Device, public DeviceCapacity {
   void recordEvent(void* event, StreamHandle stream) override {
     if (hostcuda::isHostMode())
       check(hostcuda::eventRecord(static_cast<hostcuda::EventHandle>(event), streamOf(stream)), "record event");
+  }
+
+  bool isCapturing(StreamHandle stream) override {
+    return hostcuda::isHostMode() && hostcuda::isCapturing(streamOf(stream));
+  }
+  uint64_t bytesBehind(const void* address) override {
+    if (!hostcuda::isHostMode()) return UINT64_MAX;
+    const auto info = hostcuda::pointerInfo(address);
+    if (info.base == nullptr) return UINT64_MAX;  // memory of the program's own
+    const auto* const base = static_cast<const std::byte*>(info.base);
+    return info.size - static_cast<uint64_t>(static_cast<const std::byte*>(address) - base);
   }
 
   std::unique_ptr<StepTimer> makeTimer(size_t marks) override { return std::make_unique<HostTimer>(marks); }

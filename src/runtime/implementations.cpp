@@ -18,7 +18,11 @@ SymbolValues measuredSymbols(const plan::Plan& plan, const ops::ShapeBinder& sha
     if (symbol.fromContents && at < range.optValues.size()) values.emplace(symbol.name, range.optValues[at]);
     if (!symbol.fromContents && symbol.index < range.opt.rank) values.emplace(symbol.name, range.opt[symbol.index]);
   }
-  shapes.bind(values, ops::ShapeBinder::Purpose::kTrial);
+  shapes.bindKnown(values, ops::ShapeBinder::Purpose::kTrial);
+  for (const auto& size : plan.sizes) {
+    values.insert_or_assign(size.name, size.opt.evaluate(values));
+    shapes.bindKnown(values, ops::ShapeBinder::Purpose::kTrial);
+  }
   return values;
 }
 

@@ -8,8 +8,6 @@
 namespace tenon::runtime {
 namespace {
 
-using plan::Storage;
-
 // Tensors without bytes need no memory of the user, but kernels tell absent operands by null.
 alignas(64) std::byte emptyTensor[64];
 const std::string kNoText;
@@ -49,19 +47,8 @@ void Packet::prepare(const Setup& setup) {
   const auto& loaded = binding_->engine().parts().programs[binding_->programIndex()];
   addresses_.resize(program.tensors.size());
   for (size_t i = 0; i < program.tensors.size(); ++i) {
-    const int32_t owner = loaded.base[i];
-    const auto& record = program.tensors[static_cast<size_t>(owner)];
-    void* address = loaded.constants[i];
-    if (record.storage == Storage::kInput || record.storage == Storage::kOutput)
-      address = setup.addresses[static_cast<size_t>(record.index)];
-    if (record.storage == Storage::kArena) {
-      address = binding_->inHostArena(owner)
-                    ? binding_->hostAddress(owner)
-                    : static_cast<std::byte*>(setup.arena) + setup.layout->tensors[static_cast<size_t>(owner)];
-    }
-    addresses_[i] = address == nullptr
-                        ? emptyTensor
-                        : static_cast<std::byte*>(address) + binding_->viewOffset(static_cast<int32_t>(i));
+    void* const address = binding_->addressOf(static_cast<int32_t>(i), setup.arena, *setup.layout, setup.addresses);
+    addresses_[i] = address == nullptr ? emptyTensor : address;
   }
   operands_.clear();
   first_.clear();
@@ -105,18 +92,19 @@ void Packet::release(void* packet) {
 void Packet::execute() {
   const ops::Draws::Use draws(pool_->draws_);
   const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
-  const size_t steps = binding_->program().steps.size();
+  const auto [first, last] = plan::stepsOf(binding_->program(), phase);
+  const auto mark = static_cast<size_t>(phase);  // see Binding::timer()
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;
   if (branches != nullptr && timer == nullptr && debug == nullptr && ranges == nullptr) return executeBranches();
   const NvtxTool* const tool = ranges != nullptr ? NvtxTool::attached() : nullptr;
   const NvtxRange whole(tool, tool != nullptr ? ranges->execution : kNoText);
-  for (size_t i = 0; i < steps; ++i) {
+  for (size_t i = first; i < last; ++i) {
     const NvtxRange range(tool, tool != nullptr ? ranges->steps[i] : kNoText);
-    if (timer != nullptr) timer->mark(i, stream);
+    if (timer != nullptr) timer->mark(i + mark, stream);
     if (!binding_->skipped(i)) executeStep(i, stream);
     if (debug != nullptr) showOutputs(binding_->program().steps[i]);
   }
-  if (timer != nullptr) timer->mark(steps, stream);
+  if (timer != nullptr) timer->mark(last + mark, stream);
 }
 
 // The caller's stream goes on when all others have ended.

@@ -47,6 +47,7 @@ class Packet {
   static void release(void* packet);
 
   StreamHandle stream = nullptr;
+  int32_t phase = 0;  // of the program: its steps are executed
   bool timed = false;
   DebugHook* debug = nullptr;
   std::vector<uint8_t> debugOn;                // by tensor; read when debug is set

@@ -110,6 +110,7 @@ const std::vector<std::string>& ShapeState::resolve(std::span<void* const> addre
 void ShapeState::bind() {
   missing_.clear();
   symbols_.clear();
+  sizesKnown_ = false;
   ++version_;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto& x = engine_.io()[i];
@@ -138,29 +139,75 @@ void ShapeState::bind() {
               inputs_[i].dims.text(), expected.text(), text(x.shape));
   }
   if (missing_.empty()) {
-    const auto& shapes = engine_.parts().shapes;
-    shapes.bind(symbols_);
-    shapes.check(symbols_, engine_.program(profile_).shapeBounds, fmt::format("profile {}", profile_));
-  }
-  for (const auto& x : engine_.io()) {
-    if (x.isInput || !missing_.empty()) continue;
-    const Dims dims = evaluate(x.shape, symbols_);
-    checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
-              "output '{}' would have the shape {} = {} for these input shapes; give the inputs other shapes", x.name,
-              dims.text(), text(x.shape));
+    bindComputed();
+    checkOutputs();
   }
   dirty_ = false;
 }
 
+void ShapeState::bindComputed() {
+  const auto& shapes = engine_.parts().shapes;
+  if (engine_.plan().sizes.empty()) {
+    shapes.bind(symbols_);
+  } else {
+    shapes.bindKnown(symbols_);
+  }
+  shapes.check(symbols_, engine_.program(profile_).shapeBounds, fmt::format("profile {}", profile_));
+}
+
+void ShapeState::checkOutputs() const {
+  for (const auto& x : engine_.io()) {
+    if (x.isInput) continue;
+    for (const auto& extent : x.shape) {
+      if (!isKnown(extent) || extent.evaluate(symbols_) >= 0) continue;
+      throw UserError("output '{}' would have the shape {} = {} for these input shapes; give the inputs other shapes",
+                      x.name, known(x.shape).text(), text(x.shape));
+    }
+  }
+}
+
+void ShapeState::bindSizes(std::span<const std::pair<int32_t, int64_t>> sizes) {
+  if (!sizesKnown_) given_ = symbols_;
+  sizesKnown_ = true;
+  for (const auto& [index, value] : sizes) {
+    const auto& size = engine_.plan().sizes[static_cast<size_t>(index)];
+    const int64_t upper = size.upper.evaluate(symbols_);
+    checkUser(value >= 0 && value <= upper, "layer '{}': the size that it computes is {}, expected 0 to {} = {}",
+              size.layer, value, upper, size.upper.text());
+    symbols_.insert_or_assign(size.name, value);
+  }
+  bindComputed();
+  checkOutputs();
+}
+
+void ShapeState::forgetSizes() {
+  if (!sizesKnown_) return;
+  sizesKnown_ = false;
+  symbols_ = given_;
+}
+
+Dims ShapeState::most(const Shape& shape) const {
+  SymbolIntervals intervals;
+  for (const auto& [name, value] : sizesKnown_ ? given_ : symbols_) intervals[name] = {value, value};
+  const auto& program = engine_.plan().shapes;
+  const auto& bounds = engine_.program(profile_).shapeBounds;
+  for (size_t i = 0; i < bounds.size(); ++i) intervals.try_emplace(program.symbols[i].name, bounds[i]);
+  for (const auto& size : engine_.plan().sizes)
+    intervals[size.name] = {0, std::max<int64_t>(0, size.upper.bounds(intervals).high)};
+  Dims dims;
+  for (const auto& extent : shape) dims.push(std::max<int64_t>(0, extent.bounds(intervals).high));
+  return dims;
+}
+
+bool ShapeState::isKnown(const Extent& extent) const {
+  std::set<std::string> names;
+  extent.collectSymbols(names);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return symbols_.count(name) != 0; });
+}
+
 Dims ShapeState::known(const Shape& shape) const {
   Dims dims;
-  for (const auto& extent : shape) {
-    std::set<std::string> names;
-    extent.collectSymbols(names);
-    const bool bound =
-        std::all_of(names.begin(), names.end(), [&](const std::string& name) { return symbols_.count(name) != 0; });
-    dims.push(bound ? extent.evaluate(symbols_) : -1);
-  }
+  for (const auto& extent : shape) dims.push(isKnown(extent) ? extent.evaluate(symbols_) : -1);
   return dims;
 }
 

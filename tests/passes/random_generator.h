@@ -100,6 +100,7 @@ class Generator {
   void integerExpression(ValueId x);
   void backToNumbers(ValueId x);
   void halves(ValueId x);
+  void selection(ValueId x);
   void quantized();
   void quantizedProduct(ValueId q, ValueId scale);
 

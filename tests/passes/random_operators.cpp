@@ -21,7 +21,7 @@
 namespace tenon::passes {
 
 void Generator::anyOperator(ValueId x) {
-  switch (pick(20)) {
+  switch (pick(21)) {
     case 0: return anyScalar(x);
     case 1: return pick(3) == 0 ? anyRegion(x) : anyScalar(x);
     case 2:
@@ -41,6 +41,7 @@ void Generator::anyOperator(ValueId x) {
     case 16: return pick(2) == 0 ? shapeArithmetic(x) : fill(x);
     case 17: return pick(3) == 0 ? halves(x) : anyScalar(x);
     case 18: return quantized();
+    case 19: return selection(x);
     default: return integerStep();
   }
 }

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "graph/phases.h"
 #include "ops/op/pointwise.h"
 #include "support/build_and_run.h"
 
@@ -51,7 +52,7 @@ bool isExactNode(const graph::Graph& graph, const graph::Node& node) {
 std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<const TensorView> inputs,
                                           uint64_t seed) {
   std::mt19937_64 random(seed);
-  const SymbolValues symbols = graph::bindSymbols(graph, inputs);
+  SymbolValues symbols = graph::bindSymbols(graph, inputs);
   std::vector<HostTensor> values(graph.valueCount());
   std::vector<TensorView> views(graph.valueCount());
   std::vector<bool> exact(graph.valueCount());
@@ -74,6 +75,7 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
       out.push_back(views[output] = values[output].view());
     }
     node.op.evaluate({in, out, &symbols});
+    if (node.op.as<ops::Size>() != nullptr) graph::bindSize(graph, node, out[0], symbols);
     const bool isExact = isExactNode(graph, node) &&
                          std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto id) { return exact[id]; });
     for (const auto output : node.outputs) exact[output] = isExact;

@@ -8,6 +8,7 @@
 #include "plan/header.h"
 #include "runtime_test_support.h"
 #include "support/shape_plan.h"
+#include "support/sized_plan.h"
 
 namespace tenon::runtime {
 namespace {
@@ -75,6 +76,12 @@ TEST(HostilePlans, LoadAndRunOrRefuse) {
 
 TEST(HostilePlans, ShapeProgramsRunOrRefuse) {
   auto plan = test::shapePlan();
+  plan.profiles[0]["x"].min[0] = 3;
+  changeAndRun(plan);
+}
+
+TEST(HostilePlans, SizesRunOrRefuse) {
+  auto plan = test::sizedPlan();
   plan.profiles[0]["x"].min[0] = 3;
   changeAndRun(plan);
 }

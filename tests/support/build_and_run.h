@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -77,6 +80,27 @@ inline double relativeError(const TensorView& got, const TensorView& expected) {
   return std::sqrt(difference) / std::max(std::sqrt(norm), 1e-6);
 }
 
+// An output whose shape only the execution tells.
+class GrowingOutput final : public runtime::OutputAllocatorHook {
+ public:
+  explicit GrowingOutput(DataType dtype) : dtype_(dtype) {}
+  void* reallocate(const std::string&, void*, uint64_t bytes, uint64_t, runtime::StreamHandle) override {
+    memory_ = HostTensor(DataType::kU8, {static_cast<int64_t>(bytes)});
+    return memory_.view().data;
+  }
+  void notifyShape(const std::string&, const Dims& dims) override { dims_ = dims; }
+  HostTensor take() const {
+    HostTensor result(dtype_, dims_);
+    std::memcpy(result.view().data, memory_.view().data, result.view().bytes());
+    return result;
+  }
+
+ private:
+  DataType dtype_;
+  HostTensor memory_;
+  Dims dims_;
+};
+
 inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>& engine,
                                    const std::vector<HostTensor>& inputs, Log& log) {
   runtime::Context context(engine, {}, log);
@@ -90,13 +114,22 @@ inline std::vector<HostTensor> run(const std::shared_ptr<const runtime::Engine>&
   }
   EXPECT_TRUE(context.inferShapes().empty());
   std::vector<HostTensor> outputs;
+  std::map<size_t, GrowingOutput> growing;
   for (int i = 0; i < static_cast<int>(io.size()); ++i) {
+    const DataType dtype = io[static_cast<size_t>(i)].dtype;
     if (io[static_cast<size_t>(i)].isInput) continue;
-    outputs.emplace_back(io[static_cast<size_t>(i)].dtype, context.shape(i));
+    const Dims dims = context.shape(i);
+    if (std::find(dims.begin(), dims.end(), -1) != dims.end()) {
+      context.setOutputAllocator(i, &growing.try_emplace(outputs.size(), dtype).first->second);
+      outputs.emplace_back();
+      continue;
+    }
+    outputs.emplace_back(dtype, dims);
     context.setAddress(i, outputs.back().view().data);
   }
   context.enqueue(nullptr);
   engine->device().synchronize(nullptr);
+  for (const auto& [output, memory] : growing) outputs[output] = memory.take();
   return outputs;
 }
 

@@ -114,6 +114,12 @@ class HandPlan {
     plan_.shapes = std::move(program);
     program_.shapeBounds = std::move(bounds);
   }
+  // A symbol that the program computes in a tensor; cut(): what comes from here on may need it.
+  void size(const std::string& name, const std::string& layer, Extent opt, Extent upper, int32_t tensor) {
+    plan_.sizes.push_back({name, layer, std::move(opt), std::move(upper)});
+    program_.sizeTensors.push_back(tensor);
+  }
+  void cut() { program_.cuts.push_back(static_cast<int32_t>(program_.steps.size())); }
   void profile(std::map<std::string, plan::InputRange> ranges) { plan_.profiles.push_back(std::move(ranges)); }
 
   plan::Plan& plan() { return plan_; }
@@ -152,6 +158,10 @@ class HandPlan {
       for (const int32_t i : program_.steps[s].inputs) use(i);
       for (const int32_t i : program_.steps[s].outputs) use(i);
     }
+    for (const int32_t i : program_.sizeTensors) {  // until they are read
+      auto& t = program_.tensors[static_cast<size_t>(i)];
+      for (const int32_t cut : program_.cuts) t.lastStep = std::max(t.lastStep, cut - 1);
+    }
   }
 
   SymbolIntervals intervals(const std::map<std::string, plan::InputRange>& profile) const {
@@ -166,6 +176,7 @@ class HandPlan {
       result[symbol.name] = symbol.fromContents ? Interval{range.minValues[i], range.maxValues[i]}
                                                 : Interval{range.min[symbol.index], range.max[symbol.index]};
     }
+    for (const auto& size : plan_.sizes) result[size.name] = {0, size.upper.bounds(result).high};
     return result;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/phases.h"
 #include "ops/op/concat.h"
 #include "ops/op/slice.h"
 #include "passes/pipeline.h"
@@ -44,7 +45,12 @@ Rows rowsAlong(const Shape& shape, Layout format, size_t axis) {
 class Placer {
  public:
   Placer(const Graph& graph, Assignment& assignment, const ProfileSymbols& symbols, bool onHost)
-      : graph_(graph), assignment_(assignment), symbols_(symbols), onHost_(onHost), uses_(graph.allUses()) {}
+      : graph_(graph),
+        assignment_(assignment),
+        symbols_(symbols),
+        onHost_(onHost),
+        uses_(graph.allUses()),
+        phases_(graph::phasesOf(graph)) {}
 
   Placement run() {
     makeGroups();
@@ -204,6 +210,8 @@ class Placer {
     const ValueId root = root_[x];
     if (!mayMove(root) || root == home.owner || std::count(node.inputs.begin(), node.inputs.end(), x) != 1)
       return false;
+    // Where the whole stands, and how large it is, must be known when the part is written.
+    if (phases_.ofNode[graph_.value(root).producer] < phases_.ofNode[id]) return false;
     if (home.pitch.isConstant(0)) {
       if (!isAligned(placeOf(home.owner).offset + home.offset)) return false;
     } else {
@@ -251,6 +259,7 @@ class Placer {
   const ProfileSymbols& symbols_;
   const bool onHost_;
   const std::vector<std::vector<graph::Use>> uses_;
+  const graph::Phases phases_;
   std::vector<ValueId> root_;                        // by value
   std::map<ValueId, std::vector<ValueId>> members_;  // of the group of each root that is computed
   std::map<ValueId, Place> homes_;                   // of roots that have no memory of their own

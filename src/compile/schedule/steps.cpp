@@ -8,6 +8,7 @@
 #include "compile/schedule/streams.h"
 #include "core/error.h"
 #include "core/storage.h"
+#include "graph/phases.h"
 #include "memory/layout.h"
 #include "runtime/kernel.h"
 
@@ -27,6 +28,7 @@ class Scheduler {
             std::span<const KernelNeeds> needs, const ProfileSymbols& symbols, const plan::Plan& plan,
             ConstantPool& constants, NativeCodePool& native, int32_t mostStreams, Log& log)
       : graph_(graph),
+        phases_(graph::phasesOf(graph)),
         assignment_(assignment),
         placement_(placement),
         needs_(needs),
@@ -43,8 +45,9 @@ class Scheduler {
     makeTensors();
     makeSteps();
     noteLifetimes();
+    keepSizes();
     shareInPlace();
-    workspaceUntil_ = spreadOverStreams(program_, mostStreams_);
+    workspaceUntil_ = spreadOverStreams(program_, phases_.count == 1 ? mostStreams_ : 0);
     layOut();
     return std::move(program_);
   }
@@ -129,6 +132,7 @@ class Scheduler {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId root = placement_.places[graph_.outputs()[i]].owner;
       if (graph_.value(root).producer == graph::kNone || livesOnHost(graph_.outputs()[i])) continue;
+      if (phaseOf(root) < phaseOf(graph_.outputs()[i])) continue;  // it has its address too late
       outputOfRoot.emplace(root, inputCount + static_cast<int32_t>(i));
       ownerOfRoot.emplace(root, graph_.outputs()[i]);
     }
@@ -169,6 +173,12 @@ class Scheduler {
       program_.ioTensors[static_cast<size_t>(io)] = copy;
       copies_.emplace_back(tensor_[id], copy);
     }
+  }
+
+  // Of the node that computes a value.
+  int32_t phaseOf(ValueId id) const {
+    const NodeId producer = graph_.value(id).producer;
+    return producer == graph::kNone ? 0 : phases_.ofNode[producer];
   }
 
   static plan::Step copyStep(int32_t from, int32_t to, std::string name) {
@@ -245,26 +255,52 @@ class Scheduler {
       program_.steps.push_back(copyStep(
           from, to, fmt::format("Copy of shape tensor '{}'", program_.tensors[static_cast<size_t>(from)].name)));
     }
-    for (const NodeId id : graph_.order()) {
-      if (assignment_.isView[id]) {
-        if (graph_.node(id).op.facts().sideEffects) addShown(id);
-        continue;
+    auto node = graph_.order().begin();
+    for (int32_t phase = 0; phase < phases_.count; ++phase) {
+      if (phase != 0) program_.cuts.push_back(static_cast<int32_t>(program_.steps.size()));
+      for (; node != graph_.order().end() && phases_.ofNode[*node] == phase; ++node) addNode(*node);
+      for (const auto& [from, to] : copies_) {
+        const auto io = static_cast<size_t>(program_.tensors[static_cast<size_t>(to)].index);
+        if (phaseOf(graph_.outputs()[io - graph_.inputs().size()]) != phase) continue;
+        program_.steps.push_back(
+            copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
       }
-      if (const auto shared = placement_.shared.find(id); shared != placement_.shared.end()) {
-        addShared(id, shared->second);
-        continue;
-      }
-      auto step = launchStep(id);
-      for (const ValueId input : graph_.node(id).inputs) step.inputs.push_back(tensor_[input]);
-      const auto& needs = needs_[id];
-      step.workspaceBytes = needs.workspaceBytes;
-      if (!needs.implementation.empty()) step.kernel.params = needs.implementation;
-      step_[id] = static_cast<int32_t>(program_.steps.size());
-      program_.steps.push_back(std::move(step));
+      addSizes(phase);
     }
-    for (const auto& [from, to] : copies_) {
-      program_.steps.push_back(
-          copyStep(from, to, fmt::format("Copy to output '{}'", program_.tensors[static_cast<size_t>(to)].name)));
+    checkInternal(node == graph_.order().end(), "the nodes are not in the order of their phases");
+  }
+
+  void addNode(NodeId id) {
+    if (assignment_.isView[id]) {
+      const auto& op = graph_.node(id).op;
+      if (op.facts().sideEffects && op.as<ops::Size>() == nullptr) addShown(id);
+      return;
+    }
+    if (const auto shared = placement_.shared.find(id); shared != placement_.shared.end())
+      return addShared(id, shared->second);
+    auto step = launchStep(id);
+    for (const ValueId input : graph_.node(id).inputs) step.inputs.push_back(tensor_[input]);
+    const auto& needs = needs_[id];
+    step.workspaceBytes = needs.workspaceBytes;
+    if (!needs.implementation.empty()) step.kernel.params = needs.implementation;
+    step_[id] = static_cast<int32_t>(program_.steps.size());
+    program_.steps.push_back(std::move(step));
+  }
+
+  // Numbers that are read behind the phase, where the host can read them.
+  void addSizes(int32_t phase) {
+    for (const NodeId id : phases_.sizes) {
+      if (phases_.ofNode[id] != phase) continue;
+      const auto& node = graph_.node(id);
+      int32_t number = tensor_[node.outputs[0]];
+      if (!onHost_) {
+        const int32_t copy = addTensor(node.outputs[0], Storage::kArena, -1);
+        program_.tensors[static_cast<size_t>(copy)].onHost = true;
+        program_.tensors[static_cast<size_t>(copy)].debug = false;
+        program_.steps.push_back(copyStep(number, copy, fmt::format("Copy of the size of '{}'", node.name)));
+        number = copy;
+      }
+      program_.sizeTensors.push_back(number);
     }
   }
 
@@ -281,6 +317,18 @@ class Scheduler {
       };
       for (const int32_t t : program_.steps[s].inputs) touch(t);
       for (const int32_t t : program_.steps[s].outputs) touch(t);
+    }
+  }
+
+  // Numbers stay until they are read.
+  void keepSizes() {
+    for (size_t i = 0; i < program_.sizeTensors.size(); ++i) {
+      const int32_t phase = phases_.ofNode[phases_.sizes[i]];
+      const int32_t last = program_.cuts[static_cast<size_t>(phase)] - 1;
+      auto& tensor = program_.tensors[static_cast<size_t>(program_.sizeTensors[i])];
+      for (auto* record : {&tensor, &owner(program_.sizeTensors[i])}) {
+        if (record->firstStep >= 0) record->lastStep = std::max(record->lastStep, last);
+      }
     }
   }
 
@@ -366,6 +414,7 @@ class Scheduler {
   }
 
   const Graph& graph_;
+  const graph::Phases phases_;
   const Assignment& assignment_;
   const Placement& placement_;
   std::span<const KernelNeeds> needs_;  // by node

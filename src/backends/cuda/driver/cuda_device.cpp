@@ -12,6 +12,7 @@
 #include "runtime/branching.h"
 #include "runtime/device_cache.h"
 #include "runtime/recording.h"
+#include "runtime/stream_facts.h"
 #include "runtime/trial.h"
 
 namespace tenon::backends::cuda {
@@ -161,7 +162,8 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
                          public runtime::Branching,
-                         public runtime::LaunchOrder {
+                         public runtime::LaunchOrder,
+                         public runtime::StreamFacts {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -239,6 +241,15 @@ class CudaDevice final : public runtime::Device,
     // The legacy stream cannot say so while another one captures; then the launch itself will.
     return driver().streamIsCapturing(streamOf(stream), &status) == CUDA_SUCCESS &&
            status != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+  uint64_t bytesBehind(const void* pointer) override {
+    makeCurrent();
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+    const auto at = reinterpret_cast<CUdeviceptr>(pointer);
+    const bool known = driver().memGetAddressRange != nullptr &&
+                       driver().memGetAddressRange(&base, &bytes, at) == CUDA_SUCCESS && at - base <= bytes;
+    return known ? bytes - (at - base) : UINT64_MAX;
   }
   // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {

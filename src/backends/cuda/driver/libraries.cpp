@@ -107,6 +107,7 @@ const Driver& driver() {
     findFunction(library, "cuLaunchKernelEx", d->launchKernelEx, absent);
     findFunction(library, "cuTensorMapEncodeTiled", d->tensorMapEncodeTiled, absent);
     findFunction(library, "cuTensorMapEncodeIm2col", d->tensorMapEncodeIm2col, absent);
+    findFunction(library, "cuMemGetAddressRange_v2", d->memGetAddressRange, absent);
     return d;
   }();
   return *kDriver;

@@ -55,6 +55,7 @@ struct Driver {
   decltype(&::cuMemsetD8Async) memsetAsync;
   decltype(&::cuLaunchHostFunc) launchHostFunction;
   decltype(&::cuFuncSetAttribute) functionSetAttribute;
+  decltype(&::cuMemGetAddressRange) memGetAddressRange;  // null where the driver lacks it
 };
 
 struct Nvrtc {
