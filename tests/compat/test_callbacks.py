@@ -108,7 +108,6 @@ def test_output_allocator():
     close([found], [expected()])
 
 
-@unsupported("non-zero layers: outputs whose size only the run tells")
 def test_output_allocator_for_unknown_sizes():
     x = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
     engine = loaded(compiled(lambda n, t: n.add_non_zero(t).get_output(0), {"x": x}))

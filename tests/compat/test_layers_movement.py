@@ -141,7 +141,6 @@ def test_one_hot():
     close(run(build, {"indices": indices}), [5 * np.eye(4, dtype=np.float32)[indices]])
 
 
-@unsupported("non-zero layers: outputs whose size only the run tells")
 def test_non_zero():
     x = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
     build = lambda n, t: n.add_non_zero(t).get_output(0)
@@ -215,7 +214,6 @@ def test_reverse_sequence():
     close(run(build, {"x": x, "lengths": lengths}), [expected])
 
 
-@unsupported("suppression of overlapping boxes")
 def test_nms():
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]]], np.float32)
     scores = np.array([[[0.9], [0.8], [0.7]]], np.float32)

@@ -103,32 +103,6 @@ ParsedValues importOneHot(OnnxNode& node) {
   return {writer.output(writer.added(made, "addOneHot"))};
 }
 
-ParsedValues importNonZero(OnnxNode& node) {
-  NetworkWriter& writer = node.writer();
-  auto& layer = writer.added(writer.network().addNonZero(node.tensor(0)), "addNonZero");
-  return {writer.cast(writer.output(layer), DataType::kINT64)};
-}
-
-// Slices, or elements of all, where a constant condition is true.
-ParsedValues importCompress(OnnxNode& node) {
-  NetworkWriter& writer = node.writer();
-  const std::vector<int64_t> condition = toInts(node.constant(1, "condition"));
-  Term x = node.term(0);
-  int32_t axis = 0;
-  if (node.has("axis")) {
-    axis = node.axis(0, x.rank());
-  } else {
-    x = x.reshape({ParsedExtent::of(-1)});
-  }
-  std::vector<int64_t> chosen;
-  for (size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i] != 0) {
-      chosen.push_back(static_cast<int64_t>(i));
-    }
-  }
-  return {x.gather(Term(writer, writer.list(chosen)), axis)};
-}
-
 ParsedValues importReverseSequence(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   auto& layer = writer.added(writer.network().addReverseSequence(node.tensor(0), node.tensor(1)), "addReverseSequence");
@@ -174,8 +148,6 @@ const OperatorImporter kRows[] = {
     {"ScatterND", 11, kNewestOpset, importScatterNd,
      "addScatter kND; with a reduction addElementWise, addSelect, addReduce"},
     {"OneHot", 9, kNewestOpset, importOneHot, "addOneHot"},
-    {"NonZero", 9, kNewestOpset, importNonZero, "addNonZero, addCast"},
-    {"Compress", 9, kNewestOpset, importCompress, "addGather; condition constant"},
     {"ReverseSequence", 10, kNewestOpset, importReverseSequence, "addReverseSequence"},
     {"GridSample", 16, kNewestOpset, importGridSample, "addGridSample; rank 4 or 5"},
 };

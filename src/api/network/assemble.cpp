@@ -149,7 +149,7 @@ void Assembly::lowerLayers(Scope& scope, const std::unordered_set<const LayerBas
 }
 
 // What cannot stand within a loop or conditional: marks, which would show what runs more than once or perhaps not at
-// all, plugins, and assertions, which are about shapes.
+// all, plugins, assertions, which are about shapes, and what computes a size.
 void Assembly::checkWithin() const {
   for (const LayerBase* layer : order_) {
     const Construct* inside = membership_.innermost(*layer);
@@ -163,6 +163,12 @@ void Assembly::checkWithin() const {
     if (layer->getType() == nv::LayerType::kASSERTION) {
       throw Unsupported("assertion layer '{}' is within '{}'; assert what is known of shapes outside of it",
                         layer->name(), inside->name());
+    }
+    if (layer->getType() == nv::LayerType::kNON_ZERO || layer->getType() == nv::LayerType::kNMS) {
+      throw Unsupported(
+          "layer '{}' is within '{}'; layers whose output has a size that they compute run outside of loops and "
+          "conditionals only",
+          layer->name(), inside->name());
     }
     for (const auto& tensor : layer->outputs()) {
       checkUser(!network_.isOutput(*tensor),

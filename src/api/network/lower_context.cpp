@@ -8,6 +8,7 @@
 #include "api/network/network.h"
 #include "core/storage.h"
 #include "ops/op/reshape.h"
+#include "ops/op/size.h"
 
 namespace tenon::api {
 
@@ -53,6 +54,18 @@ ValueId LowerContext::add(ops::Operator op, std::vector<ValueId> inputs) {
 std::vector<ValueId> LowerContext::addMany(ops::Operator op, std::vector<ValueId> inputs) {
   const auto node = graph_.addNode(std::move(op), layer_.name(), std::move(inputs), {layer_.name()});
   return graph_.node(node).outputs;
+}
+
+Extent LowerContext::size(ValueId number, const Extent& opt, const Extent& upper) {
+  if (const auto known = readerOf<ops::Size>(number); known != graph::kNone)
+    return Extent::symbol(node(known).op.as<ops::Size>()->symbol);
+  std::string stem = layer_.name() + ".size";  // symbols that were made up hold a dot
+  std::replace(stem.begin(), stem.end(), '\'', '_');
+  std::string symbol = stem;
+  for (int i = 1; graph_.findValue(symbol).has_value() || graph_.symbols().contains(symbol); ++i)
+    symbol = fmt::format("{}_{}", stem, i);
+  graph_.addNode(ops::Size{symbol, opt, upper}, layer_.name(), {number}, {layer_.name()}, {symbol});
+  return Extent::symbol(symbol);
 }
 
 ValueId LowerContext::cast(ValueId value, DataType wanted) {

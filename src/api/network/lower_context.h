@@ -31,6 +31,19 @@ class LowerContext {
 
   graph::ValueId add(ops::Operator op, std::vector<graph::ValueId> inputs);
   std::vector<graph::ValueId> addMany(ops::Operator op, std::vector<graph::ValueId> inputs);
+  // A number that the device computes, 0 to `upper`, as an extent; `opt` is what kernels behind it are chosen for.
+  Extent size(graph::ValueId number, const Extent& opt, const Extent& upper);
+  // The node of type T that reads a value already, or kNone.
+  template <typename T>
+  graph::NodeId readerOf(graph::ValueId value) const {
+    for (const auto& use : graph_.uses(value)) {
+      if (graph_.node(use.node).op.template as<T>() != nullptr) return use.node;
+    }
+    return graph::kNone;
+  }
+  const graph::Node& node(graph::NodeId id) const { return graph_.node(id); }
+  const graph::ConstantPtr& constantOf(graph::ValueId value) const { return graph_.value(value).constant; }
+
   graph::ValueId constant(graph::ConstantPtr constant) { return graph_.addConstant(std::move(constant)); }
   graph::ValueId cast(graph::ValueId value, DataType type);   // the value itself when it has the type
   graph::ValueId reshape(graph::ValueId value, Shape shape);  // likewise

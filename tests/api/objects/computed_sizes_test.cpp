@@ -1,0 +1,309 @@
+// Outputs whose size only the run tells: NonZero and NMS through builder, engine, contexts and output allocators.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "fixture.h"
+
+namespace {
+
+// Gives memory of its own and keeps what it was asked and told.
+class Allocator final : public nv::IOutputAllocator {
+ public:
+  void* reallocateOutputAsync(const char* name, void*, uint64_t size, uint64_t, cudaStream_t) override {
+    asked.emplace_back(name);
+    bytes = size;
+    memory.assign(static_cast<size_t>(size), 0x77);
+    return refuses ? nullptr : memory.data();
+  }
+  void notifyShape(const char*, const nv::Dims& dims) noexcept override { shape = extents(dims); }
+
+  template <typename T>
+  std::vector<T> values() const {
+    const auto* const first = reinterpret_cast<const T*>(memory.data());
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    return {first, first + count};
+  }
+  bool refuses = false;
+  uint64_t bytes = 0;
+  std::vector<std::string> asked;
+  std::vector<char> memory;
+  std::vector<int64_t> shape;
+};
+
+// The older of its functions alone.
+class OldAllocator final : public nv::IOutputAllocator {
+ public:
+  void* reallocateOutput(const char*, void*, uint64_t size, uint64_t) noexcept override {
+    memory.resize(static_cast<size_t>(size));
+    return memory.data();
+  }
+  void notifyShape(const char*, const nv::Dims& dims) noexcept override { shape = extents(dims); }
+  std::vector<char> memory;
+  std::vector<int64_t> shape;
+};
+
+class ComputedSizes : public ObjectTest {
+ protected:
+  // Coordinates of x [rows, 5] that are not 0, and what stands there: indices i32 [2, n], values [n].
+  void selection(const std::vector<int64_t>& shape = {3, 5}) {
+    nv::ITensor& x = input("x", shape);
+    auto* places = network->addNonZero(x, nv::DataType::kINT32);
+    output(places->getOutput(0), "places");
+    auto* turned = network->addShuffle(*places->getOutput(0));
+    turned->setFirstTranspose({1, 0});
+    auto* values = network->addGatherV2(x, *turned->getOutput(0), nv::GatherMode::kND);
+    output(values->getOutput(0), "values");
+  }
+  void start() {
+    engineOfTest = engine();
+    ASSERT_NE(engineOfTest, nullptr);
+    context.reset(engineOfTest->createExecutionContext());
+    ASSERT_NE(context, nullptr);
+  }
+  void run(std::vector<float>& x) {
+    context->setTensorAddress("x", x.data());
+    context->setOutputAllocator("places", &places);
+    context->setOutputAllocator("values", &values);
+    ASSERT_TRUE(context->enqueueV3(nullptr));
+    cudaStreamSynchronize(nullptr);
+  }
+  void expectSelection(const std::vector<float>& x, int64_t width) {
+    std::vector<int32_t> rows, columns;
+    std::vector<float> expected;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] == 0) continue;
+      rows.push_back(static_cast<int32_t>(static_cast<int64_t>(i) / width));
+      columns.push_back(static_cast<int32_t>(static_cast<int64_t>(i) % width));
+      expected.push_back(x[i]);
+    }
+    const auto count = static_cast<int64_t>(expected.size());
+    EXPECT_EQ(places.shape, (std::vector<int64_t>{2, count}));
+    EXPECT_EQ(values.shape, (std::vector<int64_t>{count}));
+    rows.insert(rows.end(), columns.begin(), columns.end());
+    EXPECT_EQ(places.values<int32_t>(), rows);
+    EXPECT_EQ(values.values<float>(), expected);
+    EXPECT_EQ(extents(context->getTensorShape("values")), (std::vector<int64_t>{count}));
+  }
+
+  std::unique_ptr<nv::ICudaEngine> engineOfTest;
+  std::unique_ptr<nv::IExecutionContext> context;
+  Allocator places, values;
+  const int64_t two = 2;
+  const float half = 0.5F;
+};
+
+TEST_F(ComputedSizes, AreToldToAllocators) {
+  selection();
+  EXPECT_EQ(extents(network->getOutput(0)->getDimensions()), (std::vector<int64_t>{2, -1}));
+  start();
+  EXPECT_EQ(extents(engineOfTest->getTensorShape("values")), (std::vector<int64_t>{-1}));
+  EXPECT_EQ(extents(context->getTensorShape("places")), (std::vector<int64_t>{2, -1}));
+  EXPECT_EQ(context->getMaxOutputSize("places"), 2 * 15 * 4);
+  EXPECT_EQ(context->getMaxOutputSize("values"), 15 * 4);
+  EXPECT_EQ(context->inferShapes(0, nullptr), 0);
+  std::mt19937 random(5);
+  for (const int density : {50, 0, 100, 7, 50, 50}) {
+    std::vector<float> x(15);
+    for (auto& value : x) value = static_cast<int>(random() % 100) < density ? static_cast<float>(random() % 9) - 4 : 0;
+    run(x);
+    expectSelection(x, 5);
+    EXPECT_EQ(context->getMaxOutputSize("values"), 15 * 4);  // whatever the last one was
+  }
+  EXPECT_EQ(places.asked, std::vector<std::string>(6, "places"));
+}
+
+TEST_F(ComputedSizes, FollowInputsOfAnyShape) {
+  selection({-1, -1});
+  auto* profile = builder->createOptimizationProfile();
+  profile->setDimensions("x", nv::OptProfileSelector::kMIN, dims({0, 1}));
+  profile->setDimensions("x", nv::OptProfileSelector::kOPT, dims({8, 16}));
+  profile->setDimensions("x", nv::OptProfileSelector::kMAX, dims({64, 333}));
+  config->addOptimizationProfile(profile);
+  start();
+  std::mt19937 random(6);
+  for (const auto& [rows, columns] :
+       {std::pair(8, 16), std::pair(1, 1), std::pair(64, 333), std::pair(0, 7), std::pair(13, 97)}) {
+    context->setInputShape("x", dims({rows, columns}));
+    EXPECT_EQ(extents(context->getTensorShape("values")), std::vector<int64_t>{-1});
+    EXPECT_EQ(context->getMaxOutputSize("values"), rows * columns * 4);
+    std::vector<float> x(static_cast<size_t>(rows * columns));
+    for (auto& value : x) value = random() % 3 == 0 ? static_cast<float>(random() % 100) : 0;
+    x.reserve(1);
+    run(x);
+    expectSelection(x, columns);
+  }
+}
+
+TEST_F(ComputedSizes, AddressesThatAreLargeEnoughServe) {
+  selection();
+  start();
+  std::vector<float> x{0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0}, y(15, -1);
+  std::vector<int32_t> indices(30, -1);
+  void* bindings[] = {x.data(), indices.data(), y.data()};
+  ASSERT_TRUE(context->executeV2(bindings));
+  EXPECT_EQ((std::vector<float>(y.begin(), y.begin() + 4)), (std::vector<float>{1, 2, 3, -1}));
+  EXPECT_EQ((std::vector<int32_t>(indices.begin(), indices.begin() + 7)), (std::vector<int32_t>{0, 0, 2, 1, 4, 0, -1}));
+  EXPECT_EQ(extents(context->getTensorShape("places")), (std::vector<int64_t>{2, 3}));
+  x[1] = 0;
+  ASSERT_TRUE(context->executeV2(bindings));
+  EXPECT_EQ(extents(context->getTensorShape("places")), (std::vector<int64_t>{2, 2}));
+}
+
+TEST_F(ComputedSizes, MemoryThatIsTooSmallIsRefusedByName) {
+  selection();
+  start();
+  std::vector<float> x(15, 1), y(15);
+  void* small = nullptr;
+  ASSERT_EQ(cudaMalloc(&small, 2 * 14 * 4), cudaSuccess);
+  context->setTensorAddress("x", x.data());
+  context->setTensorAddress("places", small);
+  context->setTensorAddress("values", y.data());
+  EXPECT_FALSE(context->enqueueV3(nullptr));
+  expectError("output 'places' has the shape [2, 15] and needs 120 bytes, its address has 112");
+  x[3] = 0;
+  EXPECT_TRUE(context->enqueueV3(nullptr));
+  cudaStreamSynchronize(nullptr);
+  cudaFree(small);
+}
+
+TEST_F(ComputedSizes, WithoutAddressOrMemoryTheyAreRefused) {
+  selection();
+  start();
+  std::vector<float> x(15, 1), y(15);
+  context->setTensorAddress("x", x.data());
+  context->setTensorAddress("values", y.data());
+  EXPECT_FALSE(context->enqueueV3(nullptr));
+  expectError("output 'places' has the shape");
+  places.refuses = true;
+  context->setOutputAllocator("places", &places);
+  EXPECT_FALSE(context->enqueueV3(nullptr));
+  expectError("output 'places': its allocator returned cannot allocate 120 bytes");
+  places.refuses = false;
+  EXPECT_TRUE(context->enqueueV3(nullptr));
+  cudaStreamSynchronize(nullptr);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{2, 15}));
+}
+
+TEST_F(ComputedSizes, AllocatorsOfTheOlderFunctionServe) {
+  selection();
+  start();
+  OldAllocator old, other;
+  std::vector<float> x{0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0};
+  context->setTensorAddress("x", x.data());
+  context->setOutputAllocator("places", &old);
+  context->setOutputAllocator("values", &other);
+  ASSERT_TRUE(context->enqueueV3(nullptr));
+  cudaStreamSynchronize(nullptr);
+  EXPECT_EQ(old.shape, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(*reinterpret_cast<const float*>(other.memory.data()), 4);
+}
+
+TEST_F(ComputedSizes, AStreamThatIsCapturedIsRefused) {
+  selection();
+  start();
+  std::vector<float> x(15, 1);
+  run(x);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_FALSE(context->enqueueV3(stream));
+  expectError("the stream is being captured");
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(stream, &graph);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  EXPECT_TRUE(context->enqueueV3(stream));
+  cudaStreamSynchronize(stream);
+  cudaStreamDestroy(stream);
+}
+
+// What depends on a size may give another one, and shapes computed from one are known on the host.
+TEST_F(ComputedSizes, FollowOneAnother) {
+  nv::ITensor& x = input("x", {40});
+  auto* first = network->addNonZero(x, nv::DataType::kINT64)->getOutput(0);  // [1, n]
+  auto* odd =
+      network
+          ->addElementWise(*first, *network->addConstant(dims({1, 1}), {nv::DataType::kINT64, &two, 1})->getOutput(0),
+                           nv::ElementWiseOperation::kFLOOR_DIV)
+          ->getOutput(0);
+  auto* second = network->addNonZero(*odd, nv::DataType::kINT64)->getOutput(0);  // [2, m]: those beyond element 1
+  output(second, "places");
+  auto* shape = network->addShape(*second)->getOutput(0);
+  output(shape, "values");
+  start();
+  std::vector<float> data(40, 0);
+  data[0] = data[1] = data[2] = data[39] = 1;
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(places.values<int64_t>(), (std::vector<int64_t>{0, 0, 2, 3}));
+  EXPECT_EQ(values.values<int64_t>(), (std::vector<int64_t>{2, 2}));
+  data[2] = data[39] = 0;
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(values.values<int64_t>(), (std::vector<int64_t>{2, 0}));
+}
+
+TEST_F(ComputedSizes, SuppressionOfBoxes) {
+  nv::ITensor& boxes = input("boxes", {1, 4, 4});
+  nv::ITensor& scores = input("x", {1, 4, 1});
+  const int32_t most = 3;
+  auto* perClass = network->addConstant(nv::Dims{0, {}}, {nv::DataType::kINT32, &most, 1})->getOutput(0);
+  auto* nms = network->addNMS(boxes, scores, *perClass, nv::DataType::kINT32);
+  nms->setInput(3, *network->addConstant(nv::Dims{0, {}}, {nv::DataType::kFLOAT, &half, 1})->getOutput(0));
+  output(nms->getOutput(0), "places");
+  output(nms->getOutput(1), "values");
+  EXPECT_EQ(nms->getTopKBoxLimit(), 5000);
+  start();
+  EXPECT_EQ(context->getMaxOutputSize("places"), 3 * 3 * 4);
+  std::vector<float> corners{0, 0, 10, 10, 1, 0, 11, 10, 20, 20, 30, 30, 40, 40, 50, 50};
+  std::vector<float> data{0.5F, 0.9F, 0.3F, 0};
+  context->setTensorAddress("boxes", corners.data());
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(places.values<int32_t>(), (std::vector<int32_t>{0, 0, 1, 0, 0, 2}));
+  EXPECT_EQ(values.values<int32_t>(), std::vector<int32_t>{2});
+  data = {0, 0, 0, 0};
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(values.values<int32_t>(), std::vector<int32_t>{0});
+}
+
+TEST_F(ComputedSizes, AreRefusedWithinLoops) {
+  nv::ITensor& x = input("x", {4});
+  const int32_t trips = 2;
+  auto* loop = network->addLoop();
+  loop->addTripLimit(*network->addConstant(nv::Dims{0, {}}, {nv::DataType::kINT32, &trips, 1})->getOutput(0),
+                     nv::TripLimit::kCOUNT);
+  auto* state = loop->addRecurrence(x);
+  auto* places = network->addNonZero(*state->getOutput(0), nv::DataType::kINT32)->getOutput(0);
+  auto* sum = network
+                  ->addReduce(*network->addCast(*places, nv::DataType::kFLOAT)->getOutput(0), nv::ReduceOperation::kSUM,
+                              2, true)
+                  ->getOutput(0);
+  auto* flat = network->addShuffle(*sum);
+  flat->setReshapeDimensions(dims({1}));
+  state->setInput(1, *network->addElementWise(*state->getOutput(0), *flat->getOutput(0), nv::ElementWiseOperation::kSUM)
+                          ->getOutput(0));
+  output(loop->addLoopOutput(*state->getOutput(0), nv::LoopOutput::kLAST_VALUE)->getOutput(0), "y");
+  EXPECT_EQ(engine(), nullptr);
+  expectError("layers whose output has a size that they compute run outside of loops and conditionals only");
+}
+
+TEST_F(ComputedSizes, ConstantsHaveSizesThatAreKnown) {
+  static const float kValues[] = {0, 1, 0, 2, 3};
+  auto* constant = network->addConstant(dims({5}), {nv::DataType::kFLOAT, kValues, 5})->getOutput(0);
+  auto* places = network->addNonZero(*constant, nv::DataType::kINT32)->getOutput(0);
+  EXPECT_EQ(extents(places->getDimensions()), (std::vector<int64_t>{1, 3}));
+  output(network->addGather(input("x", {5}), *places, 0)->getOutput(0), "places");
+  start();
+  EXPECT_EQ(extents(context->getTensorShape("places")), (std::vector<int64_t>{1, 3}));
+  std::vector<float> x{5, 6, 7, 8, 9}, y(3);
+  void* bindings[] = {x.data(), y.data()};
+  ASSERT_TRUE(context->executeV2(bindings));
+  EXPECT_EQ(y, (std::vector<float>{6, 8, 9}));
+}
+
+}  // namespace
