@@ -1,0 +1,204 @@
+// Operators whose outputs have as many elements as the data say, from the model's bytes to numbers and shapes.
+#include <algorithm>
+#include <map>
+
+#include "network_run.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+class Output final : public nvinfer1::IOutputAllocator {
+ public:
+  void* reallocateOutputAsync(const char*, void*, uint64_t size, uint64_t, cudaStream_t) override {
+    memory_.resize(static_cast<size_t>(size));
+    return memory_.data();
+  }
+  void notifyShape(const char*, const nvinfer1::Dims& dims) noexcept override { shape = toDimensions(dims); }
+
+  template <typename T>
+  std::vector<T> values() const {
+    const auto* const first = reinterpret_cast<const T*>(memory_.data());
+    return {first, first + elementCount(shape)};
+  }
+  Dimensions shape;
+
+ private:
+  std::vector<char> memory_;
+};
+
+// An engine of the model, run once on each set of inputs; outputs by their order.
+class Runner {
+ public:
+  explicit Runner(const ModelMaker& maker) {
+    EXPECT_TRUE(bench_.parse(maker)) << bench_.errors() << bench_.logger.text;
+    const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench_.builder->createBuilderConfig());
+    config->setBuilderOptimizationLevel(0);
+    const std::unique_ptr<nvinfer1::IHostMemory> plan(
+        bench_.builder->buildSerializedNetwork(*bench_.network, *config));
+    EXPECT_NE(plan, nullptr) << bench_.logger.text;
+    if (plan == nullptr) return;
+    runtime_.reset(nvinfer1::createInferRuntime(bench_.logger));
+    engine_.reset(runtime_->deserializeCudaEngine(plan->data(), plan->size()));
+    context_.reset(engine_->createExecutionContext());
+  }
+
+  std::vector<Output> run(const std::vector<void*>& inputs) {
+    if (context_ == nullptr) return std::vector<Output>(8);
+    std::vector<Output> outputs(static_cast<size_t>(engine_->getNbIOTensors()) - inputs.size());
+    std::vector<void*> bindings = inputs;
+    bindings.resize(inputs.size() + outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      context_->setOutputAllocator(engine_->getIOTensorName(static_cast<int32_t>(inputs.size() + i)), &outputs[i]);
+    EXPECT_TRUE(context_->executeV2(bindings.data())) << bench_.logger.text;
+    return outputs;
+  }
+
+ private:
+  NetworkBench bench_;
+  std::unique_ptr<nvinfer1::IRuntime> runtime_;
+  std::unique_ptr<nvinfer1::ICudaEngine> engine_;
+  std::unique_ptr<nvinfer1::IExecutionContext> context_;
+};
+
+TEST(NonZero, GivesCoordinates) {
+  ModelMaker maker;
+  maker.input("x", {2, 3});
+  maker.node("NonZero", {"x"}, {"y"});
+  maker.output("y", {}, 7);
+  Runner runner(maker);
+  Reals x{0, 1, 0, 2, 0, 3};
+  const auto some = runner.run({x.data()});
+  EXPECT_EQ(some[0].shape, (Dimensions{2, 3}));
+  EXPECT_EQ(some[0].values<int64_t>(), (Ints{0, 1, 1, 1, 0, 2}));
+  std::fill(x.begin(), x.end(), 0.F);
+  EXPECT_EQ(runner.run({x.data()})[0].shape, (Dimensions{2, 0}));
+}
+
+TEST(NonZero, OfConstantsFolds) {
+  ModelMaker maker;
+  maker.input("x", {4});
+  maker.floats("mask", {2, 2}, {0, 1, 1, 0});
+  maker.node("NonZero", {"mask"}, {"places"});
+  maker.node("Gather", {"x", "places"}, {"y"});
+  maker.output("y");
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(maker)) << bench.errors();
+  EXPECT_EQ(bench.outputShape(), (Dimensions{2, 2}));
+  EXPECT_EQ(runModel(maker, {{5, 6, 7, 8}})[0], (Reals{5, 6, 6, 5}));
+}
+
+TEST(Compress, KeepsWhereAConditionIsComputed) {
+  for (const bool flat : {false, true}) {
+    ModelMaker maker;
+    maker.input("x", {3, 4});
+    maker.input("keep", {flat ? 12 : 4});
+    auto& cast = maker.node("Cast", {"keep"}, {"condition"});
+    ModelMaker::set(cast, "to", int64_t{9});
+    auto& node = maker.node("Compress", {"x", "condition"}, {"y"});
+    if (!flat) ModelMaker::set(node, "axis", int64_t{-1});
+    maker.output("y");
+    Runner runner(maker);
+    Reals x(12);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    Reals keep(flat ? 12 : 4, 0);
+    keep[1] = keep[3] = 1;
+    const auto y = runner.run({x.data(), keep.data()});
+    EXPECT_EQ(y[0].shape, flat ? (Dimensions{2}) : (Dimensions{3, 2}));
+    EXPECT_EQ(y[0].values<float>(), flat ? (Reals{1, 3}) : (Reals{1, 3, 5, 7, 9, 11}));
+  }
+}
+
+TEST(Compress, KeepsWhereAConstantConditionHolds) {
+  ModelMaker maker;
+  maker.input("x", {3, 2});
+  maker.initializer("condition", {2}, 9).set_raw_data("\0\1", 2);
+  auto& node = maker.node("Compress", {"x", "condition"}, {"y"});
+  ModelMaker::set(node, "axis", int64_t{0});
+  maker.output("y");
+  EXPECT_EQ(runModel(maker, {{1, 2, 3, 4, 5, 6}})[0], (Reals{3, 4}));
+}
+
+TEST(Unique, SortedAndAsTheyAppear) {
+  for (const int64_t sorted : {1, 0}) {
+    ModelMaker maker;
+    maker.input("x", {2, 4});
+    auto& node = maker.node("Unique", {"x"}, {"y", "first", "inverse", "counts"});
+    ModelMaker::set(node, "sorted", sorted);
+    maker.output("y");
+    for (const char* name : {"first", "inverse", "counts"}) maker.output(name, {}, 7);
+    Runner runner(maker);
+    std::mt19937 random(3);
+    for (int round = 0; round < 20; ++round) {
+      Reals x(8);
+      for (auto& value : x) value = static_cast<float>(random() % (round == 0 ? 1 : 6)) - 2;
+      std::map<float, Ints> places;
+      for (size_t i = 0; i < x.size(); ++i) places[x[i]].push_back(static_cast<int64_t>(i));
+      std::vector<std::pair<float, Ints>> groups(places.begin(), places.end());
+      if (sorted == 0)
+        std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      Reals y;
+      Ints first, inverse(8), counts;
+      for (size_t g = 0; g < groups.size(); ++g) {
+        y.push_back(groups[g].first);
+        first.push_back(groups[g].second[0]);
+        counts.push_back(static_cast<int64_t>(groups[g].second.size()));
+        for (const int64_t place : groups[g].second) inverse[static_cast<size_t>(place)] = static_cast<int64_t>(g);
+      }
+      const auto got = runner.run({x.data()});
+      EXPECT_EQ(got[0].values<float>(), y);
+      EXPECT_EQ(got[1].values<int64_t>(), first);
+      EXPECT_EQ(got[2].values<int64_t>(), inverse);
+      EXPECT_EQ(got[3].values<int64_t>(), counts);
+    }
+  }
+}
+
+TEST(Unique, AlongAnAxisOfMoreThanAListIsRefused) {
+  ModelMaker maker;
+  maker.input("x", {2, 4});
+  ModelMaker::set(maker.node("Unique", {"x"}, {"y"}), "axis", int64_t{0});
+  maker.output("y");
+  EXPECT_NE(refusal(maker).find("axis of an input of rank 2"), std::string::npos);
+}
+
+// Two batch items and two classes: ONNX has the rows by batch item, class and descending score.
+TEST(NonMaxSuppression, HasOneClassBehindTheOther) {
+  ModelMaker maker;
+  maker.input("boxes", {2, 3, 4});
+  maker.input("scores", {2, 2, 3});
+  maker.ints("most", {1}, {INT64_MAX});
+  maker.floats("overlap", {1}, {0.5F});
+  maker.floats("score", {1}, {0.1F});
+  maker.node("NonMaxSuppression", {"boxes", "scores", "most", "overlap", "score"}, {"y"});
+  maker.output("y", {}, 7);
+  Runner runner(maker);
+  Reals boxes{0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6, 0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6};
+  Reals scores{0.5F, 0.6F, 0.9F, 0.8F, 0.2F, 0.3F, 0.1F, 0.2F, 0.05F, 0.4F, 0.4F, 0.95F};
+  const auto y = runner.run({boxes.data(), scores.data()});
+  EXPECT_EQ(y[0].values<int64_t>(),
+            (Ints{0, 0, 2, 0, 0, 1, 0, 1, 0, 0, 1, 2, 1, 0, 1, 1, 1, 2, 1, 1, 0}));
+  EXPECT_EQ(y[0].shape, (Dimensions{7, 3}));
+}
+
+TEST(NonMaxSuppression, WithoutTheirInputsNoneOrAll) {
+  for (const bool limited : {true, false}) {
+    ModelMaker maker;
+    maker.input("boxes", {1, 3, 4});
+    maker.input("scores", {1, 1, 3});
+    maker.ints("most", {}, {2});
+    auto& node = maker.node("NonMaxSuppression",
+                            limited ? std::vector<std::string>{"boxes", "scores", "most"}
+                                    : std::vector<std::string>{"boxes", "scores"},
+                            {"y"});
+    ModelMaker::set(node, "center_point_box", int64_t{1});
+    maker.output("y", {}, 7);
+    Runner runner(maker);
+    Reals boxes{0, 0, 2, 2, 10, 0, 2, 2, 20, 0, 2, 2};
+    Reals scores{-3, -1, -2};
+    const auto y = runner.run({boxes.data(), scores.data()});
+    EXPECT_EQ(y[0].values<int64_t>(), limited ? (Ints{0, 0, 1, 0, 0, 2}) : Ints{});
+  }
+}
+
+}  // namespace
+}  // namespace tenon::parsers::onnx
