@@ -100,12 +100,13 @@ class ShapePoints {
   }
 
   void visitCorners(const std::function<void(const SymbolValues&)>& at) const {
+    // The symbols beyond the first few are all at one end.
     const size_t varied = std::min<size_t>(names_.size(), 10);
-    for (size_t corner = 0; corner < size_t{1} << varied; ++corner) {
+    for (size_t corner = 0; corner < size_t{2} << varied; ++corner) {
       auto values = symbols_.max;
-      for (size_t i = 0; i < varied; ++i) {
+      for (size_t i = 0; i < names_.size(); ++i) {
         const auto& range = symbols_.bounds.at(names_[i]);
-        values[names_[i]] = (corner >> i & 1) != 0 ? range.high : range.low;
+        values[names_[i]] = (corner >> std::min(i, varied) & 1) != 0 ? range.high : range.low;
       }
       at(values);
     }

@@ -25,7 +25,7 @@ struct Context::State {
   void bind();
   const ArenaLayout& chooseLayout();
   void nameRanges();
-  void switchUnfused();  // as unfusedDebug says
+  void switchUnfused();                                      // as unfusedDebug says
   void allocateOutputs(StreamHandle stream, int32_t phase);  // of outputs whose shapes are known from then on
   void checkReady(int32_t phase);
   // Puts the steps of one phase on the stream.

@@ -44,7 +44,7 @@ class Detector(nn.Module):
     def forward(self, picture):
         found = self.module([picture])
         found = found[0] if isinstance(found, list) else found[1][0]
-        return tuple(found[name] for name in found)
+        return tuple(found[name] for name in ("boxes", "scores", "labels"))
 
 
 class Step(nn.Module):
@@ -146,9 +146,13 @@ def vision(name, size=224, key=None, **more):
     return (Picked(module, [], [key]).eval() if key else module), (torch.randn(1, 3, size, size),)
 
 
-def detector(name, size, **more):
+def detector(name, size, spread=1.0, **more):
+    """`spread`: scores of random weights are nearly equal, and which box is the better one is then chance."""
     import torchvision
     module = torchvision.models.get_model(name, weights=None, weights_backbone=None, **more)
+    if spread != 1:
+        for weights in module.head.classification_head.parameters():
+            weights.data.mul_(spread)
     return Detector(settled(module)).eval(), (torch.rand(3, size, size),)
 
 
@@ -236,10 +240,10 @@ def networks():
         "lraspp": (lambda: vision("lraspp_mobilenet_v3_large", **segmenter), [IMAGE]),
         "deeplab": (lambda: vision("deeplabv3_mobilenet_v3_large", 160, **segmenter), [IMAGE]),
         "fcn": (lambda: vision("fcn_resnet50", 96, **segmenter), [IMAGE]),
-        "ssdlite": (lambda: detector("ssdlite320_mobilenet_v3_large", 320), [{}]),
+        "ssdlite": (lambda: detector("ssdlite320_mobilenet_v3_large", 320, spread=16.0), [{}]),
         "retinanet": (lambda: detector("retinanet_resnet50_fpn", 160, min_size=160, max_size=160), [{}]),
-        "fasterrcnn": (lambda: detector("fasterrcnn_mobilenet_v3_large_320_fpn", 160, min_size=160, max_size=160), [{}]),
-        "maskrcnn": (lambda: detector("maskrcnn_resnet50_fpn", 160, min_size=160, max_size=160), [{}]),
+        "fasterrcnn": (lambda: detector("fasterrcnn_mobilenet_v3_large_320_fpn", 160, min_size=160, max_size=160,
+                                        box_score_thresh=0.005), [{}]),
         "video_r3d": (lambda: (settled(vision("r3d_18")[0]), (torch.randn(1, 3, 8, 64, 64),)), [{0: "n", 3: "h", 4: "w"}]),
         "bert": (lambda: text("BertModel", ["last_hidden_state", "pooler_output"], "BertConfig"), [WORDS] * 2),
         "roberta": (lambda: text("RobertaForSequenceClassification", ["logits"], "RobertaConfig"), [WORDS] * 2),

@@ -33,8 +33,7 @@ class Runner {
     EXPECT_TRUE(bench_.parse(maker)) << bench_.errors() << bench_.logger.text;
     const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench_.builder->createBuilderConfig());
     config->setBuilderOptimizationLevel(0);
-    const std::unique_ptr<nvinfer1::IHostMemory> plan(
-        bench_.builder->buildSerializedNetwork(*bench_.network, *config));
+    const std::unique_ptr<nvinfer1::IHostMemory> plan(bench_.builder->buildSerializedNetwork(*bench_.network, *config));
     EXPECT_NE(plan, nullptr) << bench_.logger.text;
     if (plan == nullptr) return;
     runtime_.reset(nvinfer1::createInferRuntime(bench_.logger));
@@ -175,8 +174,7 @@ TEST(NonMaxSuppression, HasOneClassBehindTheOther) {
   Reals boxes{0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6, 0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6};
   Reals scores{0.5F, 0.6F, 0.9F, 0.8F, 0.2F, 0.3F, 0.1F, 0.2F, 0.05F, 0.4F, 0.4F, 0.95F};
   const auto y = runner.run({boxes.data(), scores.data()});
-  EXPECT_EQ(y[0].values<int64_t>(),
-            (Ints{0, 0, 2, 0, 0, 1, 0, 1, 0, 0, 1, 2, 1, 0, 1, 1, 1, 2, 1, 1, 0}));
+  EXPECT_EQ(y[0].values<int64_t>(), (Ints{0, 0, 2, 0, 0, 1, 0, 1, 0, 0, 1, 2, 1, 0, 1, 1, 1, 2, 1, 1, 0}));
   EXPECT_EQ(y[0].shape, (Dimensions{7, 3}));
 }
 
@@ -186,10 +184,10 @@ TEST(NonMaxSuppression, WithoutTheirInputsNoneOrAll) {
     maker.input("boxes", {1, 3, 4});
     maker.input("scores", {1, 1, 3});
     maker.ints("most", {}, {2});
-    auto& node = maker.node("NonMaxSuppression",
-                            limited ? std::vector<std::string>{"boxes", "scores", "most"}
-                                    : std::vector<std::string>{"boxes", "scores"},
-                            {"y"});
+    auto& node = maker.node(
+        "NonMaxSuppression",
+        limited ? std::vector<std::string>{"boxes", "scores", "most"} : std::vector<std::string>{"boxes", "scores"},
+        {"y"});
     ModelMaker::set(node, "center_point_box", int64_t{1});
     maker.output("y", {}, 7);
     Runner runner(maker);

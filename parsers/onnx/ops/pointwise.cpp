@@ -109,8 +109,8 @@ ParsedValues importMod(OnnxNode& node) {
       quotient = writer.binary(writer.unary(quotient, UnaryOperation::kSIGN), size, ElementWiseOperation::kPROD);
     }
   }
-  const Term rest(writer,
-                  writer.binary(a, writer.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB));
+  const Term rest(
+      writer, writer.binary(a, writer.binary(quotient, b, ElementWiseOperation::kPROD), ElementWiseOperation::kSUB));
   if (truncates || !isFloating(node.dataType(0)) || !mayBeInfinite(b)) {
     return {rest};
   }
@@ -165,7 +165,8 @@ ParsedValues importIdentity(OnnxNode& node) {
 
 ParsedValues importDropout(OnnxNode& node) {
   const bool trains = node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0;
-  const bool dropsNothing = node.hasInput(1) && node.input(1).isConstant() && toReals(node.input(1).constant()).at(0) == 0;
+  const bool dropsNothing =
+      node.hasInput(1) && node.input(1).isConstant() && toReals(node.input(1).constant()).at(0) == 0;
   if (trains && !dropsNothing) {
     fail(FaultKind::kUnsupportedInput, "training_mode is true; export the model for inference");
   }

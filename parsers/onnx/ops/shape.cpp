@@ -219,8 +219,8 @@ ParsedValues importSpaceToDepth(OnnxNode& node) {
   const ParsedExtent width = writer.combine(in[3], side, ElementWiseOperation::kDIV);
   const ParsedValue split = writer.reshape(node.input(0), {in[0], in[1], height, side, width, side});
   const bool isColumnFirst = node.choice("mode", "DCR", {"DCR", "CRD"}) == "CRD";  // places of a block vary fastest
-  const ParsedValue moved =
-      writer.transpose(split, isColumnFirst ? std::vector<int32_t>{0, 1, 3, 5, 2, 4} : std::vector<int32_t>{0, 3, 5, 1, 2, 4});
+  const ParsedValue moved = writer.transpose(
+      split, isColumnFirst ? std::vector<int32_t>{0, 1, 3, 5, 2, 4} : std::vector<int32_t>{0, 3, 5, 1, 2, 4});
   const ParsedExtent channels = writer.combine(in[1], ParsedExtent::of(block * block), ElementWiseOperation::kPROD);
   return {writer.reshape(moved, {in[0], channels, height, width})};
 }
