@@ -284,5 +284,39 @@ TEST(ControlFlow, RefusalsSayWhereAndWhatToDo) {
   EXPECT_NE(refusal(endless).find("the loop never ends"), std::string::npos) << refusal(endless);
 }
 
+// What exporters write for a squeeze of an axis whose extent they do not know: its branches have different ranks.
+TEST(ControlFlow, ASqueezeThatMayBeIsImportedForOtherExtentsThanOne) {
+  ModelMaker then, otherwise, maker;
+  then.ints("axes", {1}, {1});
+  then.node("Squeeze", {"x", "axes"}, {"r"});
+  then.output("r");
+  otherwise.node("Identity", {"x"}, {"r2"});
+  otherwise.output("r2");
+  maker.input("x", {3, -1});
+  maker.ints("one", {}, {1});
+  maker.node("Shape", {"x"}, {"shape"});
+  maker.node("Gather", {"shape", "one"}, {"extent"});
+  maker.node("Equal", {"extent", "one"}, {"isOne"});
+  auto& node = maker.node("If", {"isOne"}, {"z"}, "squeeze");
+  setGraph(node, "then_branch", then);
+  setGraph(node, "else_branch", otherwise);
+  maker.node("Neg", {"z"}, {"y"});
+  maker.output("y");
+  const Floats x{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(run(maker, {x.data()}, 6, 2), (Floats{-1, -2, -3, -4, -5, -6}));
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(maker)) << bench.errors();
+  EXPECT_EQ(bench.outputShape(), (Dimensions{3, -1}));
+  bool isAsserted = false;
+  for (int i = 0; i < bench.network->getNbLayers(); ++i) {
+    if (bench.network->getLayer(i)->getType() != nvinfer1::LayerType::kASSERTION) continue;
+    isAsserted = true;
+    const auto* assertion = static_cast<const nvinfer1::IAssertionLayer*>(bench.network->getLayer(i));
+    EXPECT_NE(std::string(assertion->getMessage()).find("node 'squeeze' squeezes an axis where its extent is 1"),
+              std::string::npos);
+  }
+  EXPECT_TRUE(isAsserted);
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

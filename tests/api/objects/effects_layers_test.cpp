@@ -245,7 +245,7 @@ TEST(Effects, OfLayersThatMakeAndMoveData) {
   CHANGES(IConstantLayer, setWeights, constant, nv::Weights{nv::DataType::kFLOAT, someFloats + 1, 6});
   CHANGES(IConstantLayer, setDimensions, constant, dims({3, 2}));
   CHANGES(IFillLayer, setDimensions, fill, dims({7}));
-  REFUSED(IFillLayer, setOperation, fill, "random fill is not supported yet", nv::FillOperation::kRANDOM_UNIFORM);
+  CHANGES(IFillLayer, setOperation, fill, nv::FillOperation::kRANDOM_UNIFORM);
   CHANGES(IFillLayer, setAlpha, fill, 3.0);
   CHANGES(IFillLayer, setBeta, fill, 3.0);
   CHANGES(IFillLayer, setAlphaInt64, longFill, int64_t{1} << 60);
