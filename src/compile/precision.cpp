@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "ops/op/attention.h"
+#include "ops/op/cache_update.h"
 #include "ops/op/cumulative.h"
 #include "ops/op/dequantize.h"
 #include "ops/op/if.h"
@@ -33,6 +34,8 @@ constexpr double kGreatestHalf = 65504;
 bool isSensitive(const ops::Operator& op) {
   if (op.as<ops::Cumulative>() != nullptr || op.as<ops::Quantize>() != nullptr || op.as<ops::Dequantize>() != nullptr)
     return true;
+  // A cache that is updated in place is the caller's memory, in the caller's type.
+  if (op.as<ops::CacheUpdate>() != nullptr) return true;
   // The region inside would have to be lowered as well; rounding adds up from one iteration to the next.
   if (op.as<ops::Loop>() != nullptr || op.as<ops::If>() != nullptr) return true;
   if (const auto* reduce = op.as<ops::Reduce>())

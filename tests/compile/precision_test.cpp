@@ -196,5 +196,26 @@ TEST(Precision, MasksKeepTheirInfinities) {
   }
 }
 
+// What is written in place is the caller's memory, in the caller's type, though the new rows are halves.
+TEST(Precision, CachesKeepTheirType) {
+  const auto graph = graph::parse(R"g(graph "net" {
+  input %cache : f32[1,2,8,6]
+  input %x : f32[1,2,3,5]
+  input %start : i32[1]
+  const %w : f32[5,6] = random(1)
+  %u : f32[1,2,3,6] = matmul(%x, %w) "product" from("product")
+  %y : f32[1,2,8,6] = cache_update(%cache, %u, %start) "update" from("update")
+  output %y
+})g");
+  const auto changed = lowered(graph, {DataType::kF16, {}, false});
+  EXPECT_EQ(typeOf(changed, "product"), DataType::kF16);
+  for (const auto id : changed.order()) {
+    const auto& node = changed.node(id);
+    if (node.op.name() != "cache_update") continue;
+    EXPECT_TRUE(changed.value(node.inputs[0]).isInput);
+    EXPECT_EQ(changed.value(node.outputs[0]).type.dtype, DataType::kF32);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test
