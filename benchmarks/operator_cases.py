@@ -389,9 +389,35 @@ def quantized(table, n):
     table.add("ConvInteger", "ConvInteger", [("u8", (1, 16, 32, 32))], [RANDOM.integers(-8, 8, (16, 16, 3, 3)).astype(np.int8)])
 
 
+def halves(table, n):
+    """What networks of halves hold besides elementwise operators and movement."""
+    a, b, c = n
+    half = lambda *s: weights(*s).astype(np.float16)
+    table.add("MatMul f16 197x768x768", "MatMul", [("f16", (197, 768), -1, 1)], [half(768, 768)])
+    table.add("MatMul f16 batched", "MatMul", [("f16", (12, 128, 64), -1, 1), ("f16", (12, 64, 128), -1, 1)])
+    table.add("Gemm f16", "Gemm", [("f16", (64, 512), -1, 1)], [half(256, 512), half(256)], transB=1)
+    table.add("Conv f16 2d 64 to 64 of 3", "Conv", [("f16", (1, 64, 56, 56), -1, 1)], [half(64, 64, 3, 3)], pads=[1] * 4)
+    table.add("Conv f16 2d depthwise 3", "Conv", [("f16", (1, 64, 56, 56), -1, 1)], [half(64, 1, 3, 3)], pads=[1] * 4, group=64)
+    table.add("MaxPool f16", "MaxPool", [("f16", (1, 64, 112, 112))], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    table.add("AveragePool f16", "AveragePool", [("f16", (1, 64, 112, 112))], kernel_shape=[2, 2], strides=[2, 2])
+    table.add("GlobalAveragePool f16", "GlobalAveragePool", [("f16", (4, 256, 28, 28))])
+    table.add("Resize f16 linear", "Resize", [("f16", (1, 16, 128, 128))], [None, np.array([1, 1, 2, 2], np.float32)], mode="linear")
+    table.add("BatchNormalization f16", "BatchNormalization", [("f16", (2, 64, 64, 64))], [half(64), half(64), half(64), np.abs(half(64)) + np.float16(0.5)])
+    table.add("InstanceNormalization f16", "InstanceNormalization", [("f16", (2, 32, 64, 64))], [half(32), half(32)])
+    for axis in (0, 1, 2):
+        table.add(f"ReduceSum f16 axis {axis}", "ReduceSum", [("f16", n)], [np.array([axis])])
+        table.add(f"ReduceMax f16 axis {axis}", "ReduceMax", [("f16", n)], axes=[axis])
+        table.add(f"Softmax f16 columns {axis}", "Softmax", [("f16", n)], axis=axis)
+        table.add(f"ArgMax f16 axis {axis}", "ArgMax", [("f16", n)], axis=axis)
+    table.add("TopK f16 k 5", "TopK", [("f16", n)], [np.array([min(5, c)])], outputs=2, axis=2)
+    table.add("Clip f16", "Clip", [("f16", n)], [np.float16(2), np.float16(5)])
+    table.add("Where f16 row condition", "Where", [("bool", (c,)), ("f16", n), ("f16", n)])
+    table.add("Pow f16 square", "Pow", [("f16", n)], [np.float16(2)])
+
+
 def cases(shape):
     """Functions that make the cases, by name."""
     table = Table()
-    for family in (elementwise, reductions, normalizations, movement, images, contractions, quantized):
+    for family in (elementwise, reductions, normalizations, movement, images, contractions, quantized, halves):
         family(table, shape)
     return table

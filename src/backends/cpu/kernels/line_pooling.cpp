@@ -54,6 +54,13 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       axis.before = value(op_.prePadding, i);
       axis.after = value(op_.postPadding, i);
     }
+    // Signals come with an axis of one element behind them.
+    const auto isOne = [](const Axis& axis) {
+      return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0 && axis.after == 0;
+    };
+    for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
+    factors_.clear();
+    for (int64_t i = 0; averages && i < axes_[2].out; ++i) factors_.push_back(inverse(axes_[2].inside(i)));
     return 0;
   }
 
@@ -89,6 +96,12 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     }
   };
 
+  // One over the cells that an average counts; 0 where there are none.
+  float inverse(const Range& range) const {
+    const int64_t cells = op_.exclusive ? range.end - range.begin : range.padded;
+    return cells == 0 ? 0.f : 1.f / static_cast<float>(cells);
+  }
+
   struct Place {
     const char* plane = nullptr;
     Range z, rows;
@@ -101,9 +114,17 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   }
 
   void lines(const char* x, char* y, int64_t begin, int64_t end) const {
-    const auto& width = axes_[2];
+    const auto& [depth, height, width] = axes_;
     std::array<Place, kMostLines> places;
-    for (int64_t line = begin; line < end; ++line) places[static_cast<size_t>(line - begin)] = placeOf(x, line);
+    Place place;
+    for (int64_t line = begin, row = begin % height.out; line < end; ++line, ++row) {
+      if (line == begin || row == height.out) {
+        row = line % height.out;
+        place = placeOf(x, line);
+      }
+      place.rows = height.inside(row);
+      places[static_cast<size_t>(line - begin)] = place;
+    }
     const std::span<const Place> group(places.data(), static_cast<size_t>(end - begin));
     char* const to = y + begin * width.out * bytes_;
     const int64_t most = std::max<int64_t>(1, (kLine - width.window) / width.stride + 1);
@@ -115,21 +136,18 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   void chunk(std::span<const Place> group, int64_t first, int64_t count, char* to) const {
     alignas(64) char highest[kLine * sizeof(float)];
     alignas(64) float sums[kLine];
-    const bool direct = op_.type == ops::PoolingType::kMax && narrow_ == nullptr;
-    if (op_.type != ops::PoolingType::kAverage) pool(maximum_, group, first, count, direct ? to : highest);
-    if (direct) return;
+    const bool direct = op_.type != ops::PoolingType::kMaxAverageBlend && narrow_ == nullptr;
+    const bool isMax = op_.type == ops::PoolingType::kMax;
+    if (direct) return pool(isMax ? maximum_ : sum_, group, first, count, to);
+    if (op_.type != ops::PoolingType::kAverage) pool(maximum_, group, first, count, highest);
     const int64_t all = count * static_cast<int64_t>(group.size());
-    if (op_.type != ops::PoolingType::kMax) {
-      pool(sum_, group, first, count, reinterpret_cast<char*>(sums));
-      for (size_t g = 0; g < group.size(); ++g)
-        divide(group[g].z, group[g].rows, first, count, sums + static_cast<int64_t>(g) * count);
-    }
+    if (!isMax) pool(sum_, group, first, count, reinterpret_cast<char*>(sums));
     if (op_.type == ops::PoolingType::kMaxAverageBlend) {
       const auto blend = static_cast<float>(op_.blend);
       for (int64_t i = 0; i < all; ++i)
         sums[i] = (1 - blend) * reinterpret_cast<const float*>(highest)[i] + blend * sums[i];
     }
-    const void* const made = op_.type == ops::PoolingType::kMax ? static_cast<const void*>(highest) : sums;
+    const void* const made = isMax ? static_cast<const void*>(highest) : sums;
     if (narrow_ != nullptr) {
       narrow_(made, nullptr, nullptr, to, static_cast<size_t>(all));
     } else {
@@ -145,7 +163,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t span = (count - 1) * width.stride + width.window;
     const int64_t left = std::clamp<int64_t>(-begin, 0, span);
     const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
-    alignas(64) char joined[(kLine + static_cast<int64_t>(kLineSlack)) * sizeof(float)];
+    alignas(64) char joined[(static_cast<size_t>(kLine) + kLineSlack) * sizeof(float)];
     std::array<bool, kMostLines> hasNan{};
     for (size_t g = 0; g < group.size(); ++g) {
       char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
@@ -158,7 +176,9 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     for (size_t g = 0; g < group.size(); ++g) {
       functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
                       static_cast<size_t>(width.window), static_cast<size_t>(width.stride),
-                      out + static_cast<int64_t>(g) * count * computedBytes_, static_cast<size_t>(count));
+                      out + static_cast<int64_t>(g) * count * computedBytes_, static_cast<size_t>(count),
+                      factors_.empty() ? nullptr : factors_.data() + first,
+                      factors_.empty() ? 0.f : inverse(group[g].z) * inverse(group[g].rows));
     }
   }
 
@@ -193,32 +213,14 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     return hasNan;
   }
 
-  void divide(const Range& z, const Range& rows, int64_t first, int64_t count, float* sums) const {
-    const auto& width = axes_[2];
-    const int64_t inside = (z.end - z.begin) * (rows.end - rows.begin);
-    const int64_t padded = z.padded * rows.padded;
-    const int64_t outer = op_.exclusive ? inside : padded;
-    // Between the paddings all windows have as many cells.
-    for (int64_t i = 0; i < count;) {
-      const Range columns = width.inside(first + i);
-      const int64_t cells = outer * (op_.exclusive ? columns.end - columns.begin : columns.padded);
-      const float factor = cells == 0 ? 0.f : 1.f / static_cast<float>(cells);
-      const int64_t start = (first + i) * width.stride - width.before;
-      int64_t same = 1;
-      if (start >= 0 && start + width.window <= width.in)
-        same = std::min(count - i, (width.in - width.window - start) / width.stride + 1);
-      for (int64_t k = i; k < i + same; ++k) sums[k] = cells == 0 ? 0.f : sums[k] * factor;
-      i += same;
-    }
-  }
-
   ops::Pooling op_;
   LinePoolFunctions maximum_, sum_ = linePoolSum();
   VectorFunction widen_ = nullptr, narrow_ = nullptr;  // of halves
   DataType type_ = DataType::kF32;
   int64_t bytes_ = 4, computedBytes_ = 4;
   int64_t planes_ = 0;
-  std::array<Axis, 3> axes_;  // the last ones are the spatial axes
+  std::array<Axis, 3> axes_;    // the last ones are the spatial axes
+  std::vector<float> factors_;  // of averages, by column
 };
 
 }  // namespace

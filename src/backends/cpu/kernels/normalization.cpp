@@ -91,9 +91,13 @@ class NormalizationInstance final : public runtime::KernelInstance {
     length_ = reduced.count();
     kept_ = collapse(kept, {keptStrides[0], keptStrides[1], keptStrides[2]});
     reduced_ = collapse(reduced, {reducedStrides[0], reducedStrides[1], reducedStrides[2]});
-    isOneRun_ = !op_.skip && reduced_.outer() == 1 && reduced_.strides[1].back() == 1 &&
-                reduced_.strides[2].back() == 1 && kept_.extents.size() == 1 && kept_.strides[1].back() == 0 &&
-                kept_.strides[2].back() == 0;
+    // One row of scales and one of biases, or one of each, serve all rows.
+    const auto isShared = [&](size_t operand) {
+      return kept_.strides[operand].back() == 0 && reduced_.strides[operand].back() <= 1;
+    };
+    isOneRun_ = !op_.skip && reduced_.outer() == 1 && kept_.extents.size() == 1 && isShared(1) && isShared(2);
+    for (size_t i = 0; i < 2; ++i)
+      spread_[i].resize(isOneRun_ && reduced_.strides[i + 1].back() == 0 ? static_cast<size_t>(length_) : 0);
     type_ = shapes.inputs[0].dtype;
     counts_.clear();
     if (type_ == DataType::kF32) return 0;
@@ -128,13 +132,22 @@ class NormalizationInstance final : public runtime::KernelInstance {
     });
   }
 
-  void compute(const void* const* inputs, void* const* outputs) const {
+  // The one value in all of a row where the row is wanted.
+  static const float* spread(const float* value, std::vector<float>& row) {
+    if (row.empty()) return value;
+    std::fill(row.begin(), row.end(), *value);
+    return row.data();
+  }
+
+  void compute(const void* const* inputs, void* const* outputs) {
     const auto* x = static_cast<const float*>(inputs[0]);
     const auto* scale = static_cast<const float*>(inputs[1]);
     const auto* bias = static_cast<const float*>(inputs[2]);
     auto* y = static_cast<float*>(outputs[0]);
     const int64_t inner = kept_.inner();
     if (isOneRun_) {
+      scale = spread(scale, spread_[0]);
+      bias = spread(bias, spread_[1]);
       return platform::parallelFor(
           rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
             functions_.normalize(x + begin * length_, y + begin * length_, static_cast<size_t>(end - begin),
@@ -192,7 +205,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   LoopSpace reduced_;  // the same within one row, which x walks element by element
   int64_t rows_ = 0;
   int64_t length_ = 0;
-  bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row
+  bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row or value
+  std::array<std::vector<float>, 2> spread_;
   DataType type_ = DataType::kF32;
   std::vector<int64_t> counts_;  // elements of inputs and outputs, of halves
   size_t inputs_ = 0;

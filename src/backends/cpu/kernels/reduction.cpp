@@ -131,7 +131,7 @@ class ReduceInstance final : public runtime::KernelInstance {
   void launchColumns(const char* in, char* out) const {
     const int64_t inner = axes_.kept.inner();
     // Narrower where there is work for several threads: a result is the same whichever block it is in.
-    const int64_t widest = inner * reducedCount_ >= 2 * kGrain ? std::max<int64_t>(64, kColumns / 4) : kColumns;
+    const int64_t widest = inner * reducedCount_ >= 2 * kGrain && axes_.kept.outer() < 8 ? kColumns / 4 : kColumns;
     const int64_t block = std::min(inner, reducedCount_ > 64 ? widest : kColumns);
     const int64_t blocks = (inner + block - 1) / block;
     platform::parallelFor(axes_.kept.outer() * blocks,

@@ -291,7 +291,8 @@ void PointwiseRunner::block(Block& block, const Places& buffers) const {
 void PointwiseRunner::part(Block& block, const Places& buffers) const {
   const int64_t count = block.rows * block.count;
   const bool whole = count == padded(count);
-  Places place = buffers;
+  Places place;  // of some hundred, few are used
+  std::copy_n(buffers.begin(), code_.buffers.size(), place.begin());
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const auto& strides = inputStrides(k);
     const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);

@@ -32,7 +32,8 @@ void StridedCopy::configure(const Dims& space, const Strides& from, int64_t from
   // Bring the axis that the source walks forward next to the innermost, so that a tile has both.
   const size_t axes = space_.extents.size();
   tiled_ = false;
-  if (axes < 2 || space_.strides[1].back() == 1 || space_.strides[0].back() != 1) return;
+  if (axes < 2 || space_.strides[1].back() == 1 || space_.strides[1].back() == 0 || space_.strides[0].back() != 1)
+    return;
   for (size_t axis = axes - 1; axis-- > 0;) {
     if (space_.strides[1][axis] != 1) continue;
     for (size_t i = axis; i + 2 < axes; ++i) {

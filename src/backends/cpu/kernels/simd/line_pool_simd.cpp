@@ -137,12 +137,28 @@ HWY_INLINE auto atEveryOther(const T* x, size_t window) {
   return joined;
 }
 
+template <typename Op, typename T>
+HWY_INLINE auto atEveryThird(const T* x, size_t window) {
+  const hn::ScalableTag<T> d;
+  hn::Vec<decltype(d)> a, b, c, joined;
+  hn::LoadInterleaved3(d, x, joined, b, c);
+  if (window > 1) joined = Op::of(d, joined, b);
+  if (window > 2) joined = Op::of(d, joined, c);
+  for (size_t t = 3; t < window; t += 3) {
+    hn::LoadInterleaved3(d, x + t, a, b, c);
+    joined = Op::of(d, joined, a);
+    if (t + 1 < window) joined = Op::of(d, joined, b);
+    if (t + 2 < window) joined = Op::of(d, joined, c);
+  }
+  return joined;
+}
+
 // The last vector is computed whole and stored in part.
 template <typename T, typename Vector>
 HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
-  static_assert(2 * HWY_MAX_BYTES <= kLineSlack);
+  static_assert(3 * HWY_MAX_BYTES <= kLineSlack);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(vector(i), d, out + i);
   if (i == count) return;
@@ -156,6 +172,8 @@ void slideOf(const T* x, size_t window, size_t stride, T* out, size_t count) {
   if (stride == 1) return eachVector(out, count, [&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
   if (stride == 2)
     return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
+  if (stride == 3)
+    return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryThird<Op>(x + 3 * i, window); });
   for (size_t i = 0; i < count; ++i) {
     T joined = x[i * stride];
     for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t]);
@@ -164,11 +182,16 @@ void slideOf(const T* x, size_t window, size_t stride, T* out, size_t count) {
 }
 
 template <typename Op, typename T>
-void slide(const void* x, bool hasNan, size_t window, size_t stride, void* out, size_t count) {
+void slide(const void* x, bool hasNan, size_t window, size_t stride, void* out, size_t count, const float* factors,
+           float factor) {
+  T* HWY_RESTRICT to = static_cast<T*>(out);
   if constexpr (kSeeksNan<Op, T>) {
-    if (hasNan) return slideOf<MaximumOrNan>(static_cast<const T*>(x), window, stride, static_cast<T*>(out), count);
+    if (hasNan) return slideOf<MaximumOrNan>(static_cast<const T*>(x), window, stride, to, count);
   }
-  slideOf<Op>(static_cast<const T*>(x), window, stride, static_cast<T*>(out), count);
+  slideOf<Op>(static_cast<const T*>(x), window, stride, to, count);
+  if constexpr (std::is_same_v<Op, Sum>) {
+    for (size_t i = 0; i < count; ++i) to[i] *= factors[i] * factor;
+  }
 }
 
 template <typename Op, typename T>

@@ -36,22 +36,23 @@ HWY_INLINE T quantized(double x, double scale, double zero) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of elements with one scale; how many were quantized. Divided in f32; where that may round otherwise than a
-// division in double, which is near the middle between two numbers and where there is no number, in double.
+// Vectors of elements with one scale; how many were quantized. Multiplied by the inverse in f32; where that may round
+// otherwise than a division in double, which is near the middle between two numbers and where there is no number, in
+// double. The product is off by less than 2^-13 where it does not saturate.
 template <typename T>
 HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* out, size_t count) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<int32_t, decltype(d)> di;
   const hn::Rebind<T, decltype(d)> narrow;
   const size_t lanes = hn::Lanes(d);
-  const auto divisor = hn::Set(d, static_cast<float>(scale));
+  const auto inverse = hn::Set(d, 1.f / static_cast<float>(scale));
   const auto offset = hn::Set(d, static_cast<float>(zero));
   const auto low = hn::Set(d, static_cast<float>(std::numeric_limits<T>::min()));
   const auto high = hn::Set(d, static_cast<float>(std::numeric_limits<T>::max()));
   const auto clear = hn::Set(d, 0.5f - 0x1p-13f);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto scaled = hn::Div(hn::LoadU(d, x + i), divisor);
+    const auto scaled = hn::Mul(hn::LoadU(d, x + i), inverse);
     const auto whole = hn::Round(scaled);
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Sub(scaled, whole)), clear)))) {
       for (size_t k = i; k < i + lanes; ++k) out[k] = quantized<T>(static_cast<double>(x[k]), scale, zero);
@@ -68,7 +69,7 @@ HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* 
 inline bool isF32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 // Zero points with which sums and differences of small integers are exact in f32.
 inline bool isWhole(double zero) {
-  return zero >= -0x1p16 && zero <= 0x1p16 && static_cast<double>(static_cast<int32_t>(zero)) == zero;
+  return zero >= -256 && zero <= 256 && static_cast<double>(static_cast<int32_t>(zero)) == zero;
 }
 
 template <typename T>
@@ -83,7 +84,8 @@ void quantize(const float* HWY_RESTRICT x, const double* HWY_RESTRICT scales, co
   const double zero = zeros[0];
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  if (isF32(scale) && isWhole(zero)) i = quantizeVectors(x, scale, zero, out, count);
+  if (isF32(scale) && scale >= 0x1p-100 && scale <= 0x1p100 && isWhole(zero))
+    i = quantizeVectors(x, scale, zero, out, count);
 #endif
   for (; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scale, zero);
 }

@@ -132,20 +132,40 @@ HWY_INLINE void addWide(const T* HWY_RESTRICT x, size_t step, size_t rows, A* HW
   for (size_t k = 0; k < kWide<A>; ++k) to[k] = local[k];
 }
 
+// Whole rows one after another, as memory is read fastest; some rows in f32 before they are added in double.
+void sumsOfColumns(const float* HWY_RESTRICT x, size_t step, size_t rows, double* HWY_RESTRICT to, size_t count) {
+  constexpr size_t kRows = 32;
+  alignas(64) float some[512];
+  for (size_t first = 0; first < rows; first += kRows) {
+    const size_t end = std::min(rows, first + kRows);
+    std::fill_n(some, count, 0.f);
+    size_t r = first;
+    for (; r + 4 <= end; r += 4) {
+      const float* HWY_RESTRICT a = x + r * step;
+      const float* HWY_RESTRICT b = a + step;
+      const float* HWY_RESTRICT c = b + step;
+      const float* HWY_RESTRICT d = c + step;
+      for (size_t k = 0; k < count; ++k) some[k] += (a[k] + b[k]) + (c[k] + d[k]);
+    }
+    for (; r < end; ++r) {
+      const float* HWY_RESTRICT a = x + r * step;
+      for (size_t k = 0; k < count; ++k) some[k] += a[k];
+    }
+    for (size_t k = 0; k < count; ++k) to[k] += static_cast<double>(some[k]);
+  }
+}
+
 template <typename Op, typename T, typename A>
 void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
   const T* x = static_cast<const T*>(vx);
   A* HWY_RESTRICT to = static_cast<A*>(va);
   size_t first = 0;
   if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<T, float>) {
-    // Some rows in f32 at a time.
-    constexpr size_t kRows = 32;
-    for (; first + kWide<T> <= count; first += kWide<T>) {
-      for (size_t r = 0; r < rows; r += kRows) {
-        T some[kWide<T>] = {};
-        addWide<Op, T, T>(x + r * step + first, step, std::min(kRows, rows - r), some);
-        for (size_t k = 0; k < kWide<T>; ++k) to[first + k] += static_cast<A>(some[k]);
-      }
+    constexpr size_t kBlock = 512;
+    if (count > 1) {
+      for (; first < count; first += kBlock)
+        sumsOfColumns(x + first, step, rows, to + first, std::min(kBlock, count - first));
+      return;
     }
   }
   for (; first + kWide<A> <= count; first += kWide<A>) addWide<Op, T, A>(x + first, step, rows, to + first);
@@ -161,6 +181,17 @@ void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
   }
 }
 
+template <size_t kCount, typename Op, typename A>
+HWY_INLINE A fold(A* HWY_RESTRICT wide) {
+  if constexpr (kCount == 1) {
+    return wide[0];
+  } else {
+    constexpr size_t kHalf = kCount / 2;
+    for (size_t k = 0; k < kHalf; ++k) wide[k] = Op::of(wide[k], wide[k + kHalf]);
+    return fold<kHalf, Op>(wide);
+  }
+}
+
 // All of x, by halves of the accumulators.
 template <typename Op, typename T, typename A>
 HWY_INLINE A whole(const T* HWY_RESTRICT x, size_t count) {
@@ -169,10 +200,7 @@ HWY_INLINE A whole(const T* HWY_RESTRICT x, size_t count) {
   const size_t rows = count / kWide<A>;
   addWide<Op, T, A>(x, kWide<A>, rows, wide);
   for (size_t i = rows * kWide<A>, k = 0; i < count; ++i, ++k) wide[k] = Op::of(wide[k], static_cast<A>(x[i]));
-  for (size_t half = kWide<A> / 2; half > 0; half /= 2) {
-    for (size_t k = 0; k < half; ++k) wide[k] = Op::of(wide[k], wide[k + half]);
-  }
-  return wide[0];
+  return fold<kWide<A>, Op>(wide);
 }
 
 template <typename Op, typename T, typename A>

@@ -42,10 +42,28 @@ HWY_INLINE T stored(A sum) {
   }
 }
 
+// So many columns that their sums stay in registers.
+template <typename T>
+constexpr size_t kStrip = 32;
+
+template <typename T, bool kExclusive>
+HWY_INLINE void stripOfSums(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, int64_t step) {
+  SumOf<T> sums[kStrip<T>] = {};
+  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
+    for (size_t i = 0; i < kStrip<T>; ++i) {
+      const auto before = sums[i];
+      sums[i] = plus(before, static_cast<SumOf<T>>(x[i]));
+      y[i] = stored<T>(kExclusive ? before : sums[i]);
+    }
+  }
+}
+
 template <typename T, bool kExclusive>
 void sumsOf(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
-  SumOf<T> sums[kScanColumns] = {};
-  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
+  for (; count >= kStrip<T>; count -= kStrip<T>, x += kStrip<T>, y += kStrip<T>)
+    stripOfSums<T, kExclusive>(x, y, rows, step);
+  SumOf<T> sums[kStrip<T>] = {};
+  for (size_t r = 0; count > 0 && r < rows; ++r, x += step, y += step) {
     for (size_t i = 0; i < count; ++i) {
       const auto before = sums[i];
       sums[i] = plus(before, static_cast<SumOf<T>>(x[i]));

@@ -58,25 +58,24 @@ HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
 // Sides of 32 bytes: four tiles of 16 bytes, of which those in the corners change places.
 template <typename T>
 HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
-  static_assert(sizeof(T) == 4);
-  constexpr size_t kSide = 8;
+  constexpr size_t kSide = 32 / sizeof(T);
+  constexpr size_t kHalf = kSide / 2;
   const hn::FixedTag<T, kSide> d;
   using V = hn::Vec<decltype(d)>;
-  V a[kSide];
+  V a[kSide], b[kSide];
   for (size_t r = 0; r < kSide; ++r) a[r] = hn::LoadU(d, m.from + (i + r) * m.fromStep + j);
-  for (size_t g = 0; g < kSide; g += 4) {
-    const V lower02 = hn::InterleaveLower(d, a[g], a[g + 2]);
-    const V lower13 = hn::InterleaveLower(d, a[g + 1], a[g + 3]);
-    const V upper02 = hn::InterleaveUpper(d, a[g], a[g + 2]);
-    const V upper13 = hn::InterleaveUpper(d, a[g + 1], a[g + 3]);
-    a[g] = hn::InterleaveLower(d, lower02, lower13);
-    a[g + 1] = hn::InterleaveUpper(d, lower02, lower13);
-    a[g + 2] = hn::InterleaveLower(d, upper02, upper13);
-    a[g + 3] = hn::InterleaveUpper(d, upper02, upper13);
+  for (size_t width = kHalf; width > 1; width /= 2) {
+    for (size_t g = 0; g < kSide; g += kHalf) {
+      for (size_t r = 0; r < kHalf / 2; ++r) {
+        b[g + 2 * r] = hn::InterleaveLower(d, a[g + r], a[g + r + kHalf / 2]);
+        b[g + 2 * r + 1] = hn::InterleaveUpper(d, a[g + r], a[g + r + kHalf / 2]);
+      }
+    }
+    for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
   }
-  for (size_t r = 0; r < 4; ++r) {
-    hn::StoreU(hn::ConcatLowerLower(d, a[r + 4], a[r]), d, m.to + (j + r) * m.toStep + i);
-    hn::StoreU(hn::ConcatUpperUpper(d, a[r + 4], a[r]), d, m.to + (j + r + 4) * m.toStep + i);
+  for (size_t r = 0; r < kHalf; ++r) {
+    hn::StoreU(hn::ConcatLowerLower(d, a[r + kHalf], a[r]), d, m.to + (j + r) * m.toStep + i);
+    hn::StoreU(hn::ConcatUpperUpper(d, a[r + kHalf], a[r]), d, m.to + (j + r + kHalf) * m.toStep + i);
   }
 }
 
@@ -91,7 +90,7 @@ void inTiles(const Matrix<T>& m, size_t inner, size_t second) {
   const auto lines = [&](size_t iBegin, size_t jBegin) HWY_ATTR {
     for (size_t i = iBegin; i < std::min(iBegin + lineInner, inner); i += kSide) {
       for (size_t j = jBegin; j < std::min(jBegin + lineSecond, second); j += kSide) {
-        if constexpr (kSide * sizeof(T) == 32) {
+        if constexpr (kSide * sizeof(T) == 32 && sizeof(T) >= 4) {
           wideTile(m, std::min(i, inner - kSide), std::min(j, second - kSide));
         } else {
           tile<kSide>(m, std::min(i, inner - kSide), std::min(j, second - kSide));
@@ -124,6 +123,26 @@ void interleave(const Matrix<T>& m, size_t rows, size_t count) {
     if (rows == 4) hn::StoreInterleaved4(row(0, j), row(1, j), row(2, j), row(3, j), d, to);
   }
   m.copyAll(0, rows, j, count);
+}
+
+// Eight rows of bytes become neighbours of eight.
+HWY_INLINE void interleaveEight(const Matrix<uint8_t>& m, size_t count) {
+  const hn::FixedTag<uint8_t, 16> d;
+  using V = hn::Vec<decltype(d)>;
+  size_t j = 0;
+  for (; j + 16 <= count; j += 16) {
+    V a[8], b[8];
+    for (size_t r = 0; r < 8; ++r) a[r] = hn::LoadU(d, m.from + r * m.fromStep + j);
+    for (int stage = 0; stage < 3; ++stage) {
+      for (size_t r = 0; r < 4; ++r) {
+        b[2 * r] = hn::InterleaveLower(d, a[r], a[r + 4]);
+        b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + 4]);
+      }
+      for (size_t r = 0; r < 8; ++r) a[r] = b[r];
+    }
+    for (size_t r = 0; r < 8; ++r) hn::StoreU(a[r], d, m.to + j * 8 + r * 16);
+  }
+  m.copyAll(0, 8, j, count);
 }
 
 // Elements beside each other become `rows` rows.
@@ -203,8 +222,11 @@ void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_
   const auto isFew = [](size_t rows) { return rows >= 2 && rows <= 4; };
   if (isFew(inner) && toStep == inner) return interleave(m, inner, second);
   if (isFew(second) && fromStep == second) return separate(m, second, inner);
+  if constexpr (sizeof(T) == 1) {
+    if (inner == 8 && toStep == 8) return interleaveEight(m, second);
+  }
   const size_t side = std::min(inner, second);
-  if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) == 4) {
+  if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= 4) {
     if (side >= 2 * kSide) return inTiles<2 * kSide>(m, inner, second);
   }
   if (side >= kSide) return inTiles<kSide>(m, inner, second);
