@@ -45,6 +45,7 @@ double errorOf(const Product& p, const std::string& shape) {
   if (graph.inputs().size() == 2) inputs.push_back(randomTensor(type, {p.rows, p.columns}, 2));
   compile::BuildOptions options;
   options.optimizationLevel = 0;
+  options.tf32 = true;
   bool offered = false;
   options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     if (node.op.name() != "matmul") return candidates;
@@ -73,6 +74,8 @@ TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
   for (const char* shape : {"24x1x1,1,9", "8x2x2,4,3", "16x1x4,2,5"}) EXPECT_LE(errorOf(narrow, shape), 2e-5) << shape;
   const Product one{1, 136, 72, "bf16", true, "add(x0,x1);add(t0,x2);tanh(t1)"};
   EXPECT_LE(errorOf(one, "8x1x1,2,1"), 1e-2);
+  const Product rounded{37, 72, 196, "f32", false, sum};  // seven stages of 32
+  for (const char* shape : {"40x1x1,1,7", "16x2x2,3,3"}) EXPECT_LE(errorOf(rounded, shape), 1e-3) << shape;
   const Product long_{197, 64, 64, "f16", true};
   for (const char* shape : {"200x1x1,1,1", "104x1x1,1,1", "72x1x1,1,1"})
     EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
@@ -131,6 +134,13 @@ TEST(Mma90, RefusesShapesThatCannotRun) {
   EXPECT_EQ(Mma90Shape::parse("64x1x4,1,4").refusal(4), "");
 }
 
+template <typename T>
+std::vector<T> packedOf(const backends::cuda::Mma90Weights& weights, const std::vector<T>& w) {
+  std::vector<T> packed(weights.packedBytes() / sizeof(T), T{7});
+  weights.pack(w.data(), packed.data());
+  return packed;
+}
+
 // Column c at inner position k: its tile, its row of 128 bytes, pieces of 16 changed by the row.
 TEST(Mma90, PacksWeightsInTheOrderOfTiles) {
   constexpr int64_t kColumns = 70, kInner = 136;
@@ -141,7 +151,7 @@ TEST(Mma90, PacksWeightsInTheOrderOfTiles) {
         w[static_cast<size_t>(transposed ? c * kInner + k : k * kColumns + c)] =
             static_cast<uint16_t>(1 + c * kInner + k);
     }
-    const auto packed = backends::cuda::Mma90Weights{kColumns, kInner, 0, transposed}.pack(w.data());
+    const auto packed = packedOf({kColumns, kInner, 0, transposed}, w);
     ASSERT_EQ(packed.size(), 2u * 3 * 64 * 64);
     size_t wrong = 0;
     for (int64_t c = 0; c < 128; ++c) {
@@ -155,12 +165,30 @@ TEST(Mma90, PacksWeightsInTheOrderOfTiles) {
   }
 }
 
+// Elements of f32 are rounded to TF32, what is no number stays so, and a stage has half as many.
+TEST(Mma90, PacksRoundedWeights) {
+  std::vector<uint32_t> w(8 * 36, 0x3f801234);
+  w[0] = 0x3f801000;  // between two: away from zero
+  w[1] = 0x7f800000;  // infinity
+  w[2] = 0x7fffffff;  // NaN
+  w[3] = 0xbf800fff;
+  const auto packed = packedOf({8, 36, 0, true, 4}, w);
+  ASSERT_EQ(packed.size(), 2u * 64 * 32);
+  EXPECT_EQ(packed[0], 0x3f802000u);
+  EXPECT_EQ(packed[1], 0x7f800000u);
+  EXPECT_EQ(packed[2], 0x7fffffffu);
+  EXPECT_EQ(packed[3], 0xbf800000u);
+  EXPECT_EQ(packed[32 + (1 ^ 0) * 4], 0x3f802000u);  // column 1: its first piece is in the second place
+  EXPECT_EQ(packed[64 * 32], 0x3f802000u);           // position 32, the second stage
+  EXPECT_EQ(packed[64 * 32 + 4], 0u);                // position 36 is behind the end
+}
+
 // Windows: the taps one after another, each with its channels in whole stages.
 TEST(Mma90, PacksWindowsTapByTap) {
   constexpr int64_t kColumns = 9, kChannels = 72, kTaps = 6;
   std::vector<uint16_t> w(kColumns * kChannels * kTaps);
   for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<uint16_t>(i + 1);
-  const auto packed = backends::cuda::Mma90Weights{kColumns, kChannels, kTaps}.pack(w.data());
+  const auto packed = packedOf({kColumns, kChannels, kTaps}, w);
   ASSERT_EQ(packed.size(), 2u * kTaps * 64 * 64);
   size_t wrong = 0;
   for (int64_t at = 0; at < 2 * kTaps * 64 * 64; ++at) {

@@ -79,6 +79,7 @@ inline void copyWindows(void* shared, const TileMap& map, int channel, int x, in
   emulatedCheck(m.isWindows && xTap >= 0 && yTap >= 0 && xTap < 256 && yTap < 256, "no windows");
   emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, channel, 0, x, y, image, xTap, yTap});
 }
+inline unsigned emulatedTf32(unsigned bits) { return (bits >> 23 & 255) == 255 ? bits : (bits + 0x1000) & ~0x1fffu; }
 inline void emulatedArrival(EmulatedPiece& piece) {
   if (piece.map == nullptr) {
     memcpy(piece.to, piece.from, piece.bytes);
@@ -93,10 +94,14 @@ inline void emulatedArrival(EmulatedPiece& piece) {
       const long long place = m.isWindows ? x + piece.xTap : piece.row + (long long)r;
       const bool inside = image < m.images && row >= 0 && row < m.height && place >= 0 && place < m.width;
       const auto* const from = m.base + ((image * m.height + row) * m.width + place) * m.pitch;
-      for (int c = 0; c < 64; ++c) {
-        unsigned char* const to = piece.to + r * 128 + ((c / 8 ^ r % 8) * 8 + c % 8) * 2;
-        if (inside && piece.column + c < m.columns) memcpy(to, from + (piece.column + c) * 2, 2);
-        else memset(to, 0, 2);
+      const int bytes = (int)m.elementBytes;
+      const int pack = 16 / bytes;
+      for (int c = 0; c < 8 * pack; ++c) {
+        unsigned char* const to = piece.to + r * 128 + (c / pack ^ r % 8) * 16 + c % pack * bytes;
+        unsigned bits = 0;
+        if (inside && piece.column + c < m.columns) memcpy(&bits, from + (piece.column + c) * bytes, bytes);
+        if (bytes == 4) bits = emulatedTf32(bits);
+        memcpy(to, &bits, bytes);
       }
       x += m.step[0];
     }

@@ -170,12 +170,17 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
 
-// Maps of elements of two bytes, in the order of products.
+// Bytes of an element; 0: there are no maps of this type here.
+unsigned mappedBytes(CUtensorMapDataType type) {
+  if (type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32) return 4;
+  return type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 0;
+}
+// Maps in the order of products.
 bool isMapped(CUtensorMapDataType type, const void* base, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
               CUtensorMapFloatOOBfill fill) {
-  const bool halves = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  return halves && reinterpret_cast<size_t>(base) % 16 == 0 && interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
-         swizzle == CU_TENSOR_MAP_SWIZZLE_128B && fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  return mappedBytes(type) != 0 && reinterpret_cast<size_t>(base) % 16 == 0 &&
+         interleave == CU_TENSOR_MAP_INTERLEAVE_NONE && swizzle == CU_TENSOR_MAP_SWIZZLE_128B &&
+         fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 }
 CUresult writeMap(CUtensorMap* map, const EmulatedMap& made) {
   static_assert(sizeof made <= sizeof *map);
@@ -190,10 +195,12 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType typ
                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                        CUtensorMapFloatOOBfill fill) {
   if (!isMapped(type, base, interleave, swizzle, fill) || rank != 2 || extents[0] == 0 || extents[1] == 0 ||
-      pitches[0] % 16 != 0 || box[0] != 64 || box[1] == 0 || box[1] > 256 || steps[0] != 1 || steps[1] != 1)
+      pitches[0] % 16 != 0 || box[0] * mappedBytes(type) != 128 || box[1] == 0 || box[1] > 256 || steps[0] != 1 ||
+      steps[1] != 1)
     return CUDA_ERROR_INVALID_VALUE;
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
+  made.elementBytes = mappedBytes(type);
   made.columns = static_cast<long long>(extents[0]);
   made.width = static_cast<long long>(extents[1]);
   made.height = made.images = 1;
@@ -207,8 +214,8 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
                                         const cuuint32_t* steps, CUtensorMapInterleave interleave,
                                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                         CUtensorMapFloatOOBfill fill) {
-  bool good = isMapped(type, base, interleave, swizzle, fill) && rank == 4 && channels == 64 && pixels >= 1 &&
-              pixels <= 1024 && steps[0] == 1 && steps[3] == 1 && pitches[0] % 16 == 0 &&
+  bool good = isMapped(type, base, interleave, swizzle, fill) && rank == 4 && channels * mappedBytes(type) == 128 &&
+              pixels >= 1 && pixels <= 1024 && steps[0] == 1 && steps[3] == 1 && pitches[0] % 16 == 0 &&
               pitches[1] == pitches[0] * extents[1] && pitches[2] == pitches[1] * extents[2];
   for (int i = 0; good && i < 2; ++i) {
     good = lower[i] >= -128 && lower[i] <= 127 && upper[i] >= -128 && upper[i] <= 127 && steps[1 + i] >= 1 &&
@@ -217,6 +224,7 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
   if (!good) return CUDA_ERROR_INVALID_VALUE;
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
+  made.elementBytes = mappedBytes(type);
   made.columns = static_cast<long long>(extents[0]);
   made.width = static_cast<long long>(extents[1]);
   made.height = static_cast<long long>(extents[2]);

@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/mma90/mma90.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "backends/cuda/cublas/flat_product.h"
@@ -15,7 +16,8 @@ namespace {
 constexpr int64_t kMostRows = 256;  // of a tile, as wgmma has it
 constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
-constexpr int64_t kPack = 8;        // halves of 16 bytes
+constexpr int64_t kPackBytes = 16;
+constexpr int64_t kAtOnce = 8;  // columns that a thread finishes
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -50,7 +52,7 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
 }
 
-// wgmma of 64 x rows x 16.
+// wgmma of 64 x rows x 32 bytes.
 std::string productText(int64_t rows, DataType type) {
   std::string registers;
   std::string operands;
@@ -58,15 +60,16 @@ std::string productText(int64_t rows, DataType type) {
     registers += fmt::format("{}%{}", i == 0 ? "" : ",", i);
     operands += fmt::format("{}\"+f\"(c[{}][{}])", i == 0 ? "" : ", ", i / 4, i % 4);
   }
-  const auto half = cudaName(type);
+  const bool isHalf = bits(type) == 16;
+  const std::string name = isHalf ? cudaName(type) : "tf32";
   return fmt::format(
       "#if defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
       "template <int kRows>\nstruct Products;\ntemplate <>\nstruct Products<{0}> {{\n"
       "  __device__ __forceinline__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {{\n"
       "    asm volatile(\"{{.reg .pred p; setp.eq.b32 p, 0, 0;\\n\"\n"
-      "      \"wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}}, %{4}, %{5}, p, 1, 1, 0, 0;}}\"\n"
+      "      \"wgmma.mma_async.sync.aligned.m64n{0}k{6}.f32.{1}.{1} {{{2}}}, %{4}, %{5}, p, 1, 1{7};}}\"\n"
       "      : {3} : \"l\"(groupOperand(a)), \"l\"(groupOperand(b)));\n  }}\n}};\n#endif\n",
-      rows, half, registers, operands, rows / 2, rows / 2 + 1);
+      rows, name, registers, operands, rows / 2, rows / 2 + 1, isHalf ? 16 : 8, isHalf ? ", 0, 0" : "");
 }
 
 }  // namespace
@@ -162,8 +165,8 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
   const auto& x = shapes.inputs[0];
   const auto& w = shapes.inputs[1];
   const auto& y = shapes.outputs[0];
-  if (x.dtype != DataType::kF16 && x.dtype != DataType::kBF16)
-    return fmt::format("operands of {}; f16 and bf16 are supported", name(x.dtype));
+  if (x.dtype != DataType::kF16 && x.dtype != DataType::kBF16 && x.dtype != DataType::kF32)
+    return fmt::format("operands of {}; f32, f16 and bf16 are supported", name(x.dtype));
   if (w.dtype != x.dtype) return fmt::format("operands of {} and {}", name(x.dtype), name(w.dtype));
   if (!isFloating(y.dtype) || bits(y.dtype) < 16) return fmt::format("a result of {}", name(y.dtype));
   if (x.dims.rank < 2 || w.dims.rank < 2) return "a vector";
@@ -171,7 +174,8 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
       op, shapes.inputs.size(), [&](size_t i) -> const Dims& { return shapes.inputs[i].dims; }, y.dims);
   if (!refusal.empty()) return refusal;
   const int64_t inner = x.dims[x.dims.rank - 1];
-  if (inner % kPack != 0) return fmt::format("an inner extent of {}; only multiples of {} are supported", inner, kPack);
+  const int64_t pack = kPackBytes / (bits(x.dtype) / 8);
+  if (inner % pack != 0) return fmt::format("an inner extent of {}; only multiples of {} are supported", inner, pack);
   if (w.dims.count() == 0) return "the weights are empty";
   if (x.dims.count(0, x.dims.rank - 1) != y.dims.count(0, y.dims.rank - 1)) return "the first operand is repeated";
   if (y.dims.count(0, y.dims.rank - 1) >= int64_t{1} << 30 || w.dims.count() >= int64_t{1} << 40)
@@ -212,8 +216,12 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMost; };
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
-      !inRange(weights.inner, 1) || weights.inner % kPack != 0 || !inRange(weights.taps, 0))
+      !inRange(weights.inner, 1) || !inRange(weights.taps, 0) ||
+      weights.inner * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
+  weights.bytes = bits(types.inputs[0]) / 8;
+  if (weights.bytes != 2 && weights.bytes != 4)
+    throw Unsupported("product by warpgroups: operands of {}", name(types.inputs[0]));
   if (const auto refusal = shape.refusal(weights.steps()); !refusal.empty())
     throw Unsupported("product by warpgroups: {}", refusal);
 }
@@ -256,7 +264,7 @@ Code Mma90Record::code() const {
   const int64_t threads = shape.threads();
   const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
   text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows, shape.columnGroups,
-                      shape.innerGroups, weights.columns % kPack == 0 ? kPack : 1, weights.taps != 0);
+                      shape.innerGroups, weights.columns % kAtOnce == 0 ? kAtOnce : 1, weights.taps != 0);
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};
@@ -264,32 +272,50 @@ Code Mma90Record::code() const {
 
 std::string Mma90Weights::recipe() const {
   const auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
-  return fmt::format("mma90 {},{}{}", columns, inner, order);
+  return fmt::format("mma90 {},{}{}{}", columns, inner, order, bytes == 4 ? " tf32" : "");
 }
 
 size_t Mma90Weights::packedBytes() const {
   return static_cast<size_t>(divided(columns, kMma90Columns) * steps() * kMma90TileBytes);
 }
 
-std::vector<uint16_t> Mma90Weights::pack(const uint16_t* w) const {
-  std::vector<uint16_t> result(packedBytes() / sizeof(uint16_t));
+namespace {
+
+uint16_t packedElement(uint16_t bits) { return bits; }
+uint32_t packedElement(uint32_t bits) {  // to the nearest of 11 bits, as products see no more of them
+  constexpr uint32_t kExponent = 0x7f800000, kHalf = 0x1000, kSeen = 0xffffe000;
+  return (bits & kExponent) == kExponent ? bits : (bits + kHalf) & kSeen;
+}
+
+template <typename T>
+void packElements(const Mma90Weights& weights, const T* w, T* to) {
+  constexpr int64_t kPack = kPackBytes / sizeof(T), kInner = kMma90Bytes / sizeof(T),
+                    kTile = kMma90TileBytes / sizeof(T);
+  const auto& [columns, inner, taps, transposed, bytes] = weights;
   const int64_t alongInner = taps != 0 ? taps : transposed ? 1 : columns;
   const int64_t alongColumns = taps != 0 ? inner * taps : transposed ? inner : 1;
-  uint16_t* to = result.data();
+  std::memset(to, 0, weights.packedBytes());
   for (int64_t column = 0; column < columns; column += kMma90Columns) {
     const int64_t width = std::min<int64_t>(columns - column, kMma90Columns);
-    for (int64_t step = 0; step < steps(); ++step, to += kMma90TileBytes / 2) {
-      const int64_t first = step % chunks() * kMma90Inner;
-      const int64_t depth = std::min<int64_t>(inner - first, kMma90Inner);
-      const uint16_t* const from = w + column * alongColumns + first * alongInner + step / chunks();
+    for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {
+      const int64_t first = step % weights.chunks() * kInner;
+      const int64_t depth = std::min<int64_t>(inner - first, kInner);
+      const T* const from = w + column * alongColumns + first * alongInner + step / weights.chunks();
       for (int64_t r = 0; r < width; ++r) {
         for (int64_t k = 0; k < depth; ++k) {
-          to[r * kMma90Inner + ((k / kPack ^ r % 8) * kPack + k % kPack)] = from[r * alongColumns + k * alongInner];
+          to[r * kInner + ((k / kPack ^ r % 8) * kPack + k % kPack)] =
+              packedElement(from[r * alongColumns + k * alongInner]);
         }
       }
     }
   }
-  return result;
+}
+
+}  // namespace
+
+void Mma90Weights::pack(const void* w, void* to) const {
+  if (bytes == 4) packElements(*this, static_cast<const uint32_t*>(w), static_cast<uint32_t*>(to));
+  else packElements(*this, static_cast<const uint16_t*>(w), static_cast<uint16_t*>(to));
 }
 
 }  // namespace tenon::backends::cuda

@@ -13,16 +13,16 @@
 #include "warp_group.cuh"
 
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// The same element by element, as groups of the other form lie in registers: c += a b for 16 of the inner extent.
+// The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.
 template <int kRows>
 struct Products {
   __device__ __forceinline__ static float element(const unsigned char* tile, int row, int k) {
-    const auto address = (unsigned long long)(tile + row * 128 + k * 2);
+    const auto address = (unsigned long long)(tile + row * kMma90Bytes + k * sizeof(X));
     return Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
   }
   __device__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {
     const int column = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-    for (int k = 0; k < 16; ++k) {
+    for (int k = 0; k < 32 / (int)sizeof(X); ++k) {
       const float left[2] = {element(a, column, k), element(a, column + 8, k)};
       for (int n = 0; n < kRows / 8; ++n) {
         for (int i = 0; i < 4; ++i) c[n][i] += left[i / 2] * element(b, 8 * n + threadIdx.x % 4 * 2 + i % 2, k);
@@ -42,7 +42,8 @@ struct Mma90 {
   static const int kConsumers = 128 * kGroups;
   static const int kThreads = kConsumers + 32;
   static const int kColumns = kMma90Columns * kColumnGroups;
-  static const int kRowBytes = 128 * kRows;
+  static const int kInner = kMma90Bytes / sizeof(X);  // of a stage
+  static const int kRowBytes = kMma90Bytes * kRows;
   static const int kStageBytes = kMma90TileBytes * kColumnGroups + kRowBytes;
   static const int kPitch = kColumns + 4;  // of sums in shared memory
   static const int kUnits = kRows * kColumns / kWidth;
@@ -106,7 +107,7 @@ struct Mma90 {
       const auto& window = p.window;
       const int tap = step / window.chunks;
       const int row = tap / window.width;
-      copyWindows(to, p.x, (step - tap * window.chunks) * kMma90Inner, x, y, image,
+      copyWindows(to, p.x, (step - tap * window.chunks) * kInner, x, y, image,
                   (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
     }
   };
@@ -115,7 +116,7 @@ struct Mma90 {
 
     __device__ __forceinline__ Matrix(const Mma90Parameters&, const Place& at) : row(at.firstRow) {}
     __device__ __forceinline__ void copy(const Mma90Parameters& p, void* to, int step, ByteBarrier* barrier) const {
-      copyTile(to, p.x, step * kMma90Inner, row, barrier);
+      copyTile(to, p.x, step * kInner, row, barrier);
     }
   };
   template <typename Rows>
@@ -182,7 +183,7 @@ struct Mma90 {
       const unsigned char* const b = at.ring + slot * kStageBytes + kColumnGroups * kMma90TileBytes;
       openProducts();
 #pragma unroll
-      for (int k = 0; k < kMma90Inner; k += 16) Products<kRows>::add(c, a + 2 * k, b + 2 * k);
+      for (int i = 0; i < kMma90Bytes; i += 32) Products<kRows>::add(c, a + i, b + i);
       closeProducts();
       waitForProducts<1>();
       syncWarp();

@@ -17,14 +17,14 @@ struct Mma90Shape {
   int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
   int64_t innerGroups = 1;   // that share the inner extent
   int64_t parts = 1;         // blocks of a cluster, which share it too
-  int64_t stages = 1;        // of 64 of the inner extent, in shared memory
+  int64_t stages = 1;        // of 128 bytes of the inner extent, in shared memory
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
   unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
-  int64_t stageBytes() const { return columnGroups * kMma90TileBytes + rows * 128; }
+  int64_t stageBytes() const { return columnGroups * kMma90TileBytes + rows * kMma90Bytes; }
   int64_t ringBytes() const;
   int64_t sharedBytes() const;
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many stages, or empty
@@ -33,8 +33,8 @@ struct Mma90Shape {
 // The shapes that promise most for y[rows, columns], best first.
 std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, size_t most);
 
-// Why the product is none of these, or empty: constant weights of halves in whole packs along the inner extent, an
-// epilogue whose operands are single numbers, rows or as large as the result.
+// Why the product is none of these, or empty: constant weights of halves or f32 (as TF32) in whole packs along the
+// inner extent, an epilogue whose operands are single numbers, rows or as large as the result.
 std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes);
 // How each input of the epilogue goes along with the result: 'w' as a whole, 'c' by column, 's' one number.
 std::string mma90Kinds(const runtime::Shapes& shapes);
@@ -44,15 +44,17 @@ struct Mma90Weights {
   int64_t columns = 0, inner = 0;
   int64_t taps = 0;         // 0: x is a matrix, else its rows are windows of images
   bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
+  int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
 
-  int64_t chunks() const { return (inner + kMma90Inner - 1) / kMma90Inner; }  // stages of a tap
+  int64_t ofStage() const { return kMma90Bytes / bytes; }                 // of the inner extent
+  int64_t chunks() const { return (inner + ofStage() - 1) / ofStage(); }  // stages of a tap
   int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
   int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
   std::string recipe() const;
   size_t packedBytes() const;
-  // In the order of tiles: for each 64 columns, for each tap each 64 of the inner extent, columns as rows of 128 bytes
-  // whose pieces of 16 lie as products want them; zeros behind the ends.
-  std::vector<uint16_t> pack(const uint16_t* w) const;
+  // In the order of tiles: for each 64 columns, for each tap each stage of the inner extent, columns as rows of 128
+  // bytes whose pieces of 16 lie as products want them; zeros behind the ends.
+  void pack(const void* w, void* to) const;
 };
 
 // Parameters are "columns,inner,taps;shape;kinds types".

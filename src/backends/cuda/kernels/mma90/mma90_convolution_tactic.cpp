@@ -6,7 +6,7 @@
 namespace tenon::backends::cuda {
 namespace {
 
-// A stage holds 64 channels of one tap: with fewer than these most of it would be zeros.
+// A stage holds 32 or 64 channels of one tap: with fewer than these most of it would be zeros.
 constexpr int64_t kLeastChannels = 32;
 
 // The problem's operands as they lie where they may be channels-last.

@@ -13,6 +13,11 @@ constexpr size_t kPackBytes = 16;
 
 cuuint32_t narrow(int64_t v) { return static_cast<cuuint32_t>(v); }
 
+CUtensorMapDataType mappedType(DataType type) {
+  if (type == DataType::kF32) return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;  // rounded on the way
+  return type == DataType::kF16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+}
+
 }  // namespace
 
 std::string mma90Missing() {
@@ -114,16 +119,17 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
 
 void Mma90Launcher::map(void* x) {
   CUtensorMap made;
-  const auto type =
-      record_.types.inputs[0] == DataType::kF16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  const auto type = mappedType(record_.types.inputs[0]);
   const auto inner = static_cast<cuuint64_t>(record_.weights.inner);
+  const auto rowBytes = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.bytes);
+  const auto ofStage = narrow(record_.weights.ofStage());
   const auto rows = narrow(record_.shape.rows);
   if (image_) {
     const auto& image = *image_;
     const auto height = static_cast<cuuint64_t>(image.height);
     const auto width = static_cast<cuuint64_t>(image.width);
     const cuuint64_t extents[] = {inner, width, height, static_cast<cuuint64_t>(image.images)};
-    const cuuint64_t pitches[] = {inner * 2, inner * 2 * width, inner * 2 * width * height};
+    const cuuint64_t pitches[] = {rowBytes, rowBytes * width, rowBytes * width * height};
     const cuuint32_t steps[] = {1, narrow(image.stride[1]), narrow(image.stride[0]), 1};
     int lower[2];
     int upper[2];
@@ -131,14 +137,14 @@ void Mma90Launcher::map(void* x) {
       lower[i] = static_cast<int>(-image.before[1 - i]);
       upper[i] = static_cast<int>(image.after[1 - i] - (image.taps[1 - i] - 1) * image.dilation[1 - i]);
     }
-    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, kMma90Inner, rows, steps,
+    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, ofStage, rows, steps,
                                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeIm2col");
   } else {
     const cuuint64_t extents[] = {inner, static_cast<cuuint64_t>(parameters_.rows)};
-    const cuuint64_t pitch[] = {inner * 2};
-    const cuuint32_t box[] = {kMma90Inner, rows};
+    const cuuint64_t pitch[] = {rowBytes};
+    const cuuint32_t box[] = {ofStage, rows};
     const cuuint32_t steps[] = {1, 1};
     check(driver().tensorMapEncodeTiled(&made, type, 2, x, extents, pitch, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -158,7 +164,7 @@ Mma90Record checked(Mma90Record record, const runtime::KernelLoad& load) {
   if (load.constants.size() < 2 || load.constants[1].data == nullptr)
     throw Unsupported("cuda.{}: the weights are no constant", load.record.name);
   const auto& w = load.constants[1];
-  checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 16,
+  checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 8 * record.weights.bytes,
             "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params, w.dims.text(),
             name(w.dtype));
   return record;
@@ -177,10 +183,9 @@ std::vector<runtime::PackedForm> Mma90Kernel::packedForms(Layout) const {
 }
 
 void Mma90Kernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
-  const auto packed = record_.weights.pack(static_cast<const uint16_t*>(sources[0]));
-  checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "product by warpgroups: {} halves for {} bytes",
-                packed.size(), form.bytes);
-  std::memcpy(to, packed.data(), form.bytes);
+  checkInternal(form.bytes == record_.weights.packedBytes(), "product by warpgroups: {} bytes of weights, expected {}",
+                form.bytes, record_.weights.packedBytes());
+  record_.weights.pack(sources[0], to);
 }
 
 }  // namespace tenon::backends::cuda

@@ -13,6 +13,7 @@ compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shap
   if (problem.inputs[1].constant == nullptr) return compile::no("the weights are not constant");
   if (const auto missing = mma90Missing(); !missing.empty()) return compile::no("{}", missing);
   if (const auto refusal = mma90Refusal(op, shapes); !refusal.empty()) return compile::no("{}", refusal);
+  if (shapes.inputs[0].dtype == DataType::kF32 && !problem.tf32) return compile::no("f32 may not be rounded to TF32");
   const auto& y = shapes.outputs[0].dims;
   if (y.count() == 0) return compile::no("the result is empty");
   // With another number of rows an operand may be another kind.
@@ -27,13 +28,13 @@ compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shap
 }
 
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem) {
-  constexpr size_t kMostSmall = 3, kMost = 8, kMostMore = 16;
+  constexpr size_t kMostSmall = 2, kMost = 8, kMostMore = 16;
   constexpr int64_t kSmall = int64_t{1} << 22;  // multiply-adds: the start of the kernel is most of its time
   const auto& x = shapes.inputs[0].dims;
   const auto& y = shapes.outputs[0].dims;
   const int64_t columns = y[y.rank - 1];
   const int64_t rows = y.count() / columns;
-  const Mma90Weights weights{columns, x[x.rank - 1], taps};
+  const Mma90Weights weights{columns, x[x.rank - 1], taps, false, bits(shapes.inputs[0].dtype) / 8};
   const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
   return mma90Shapes(rows, columns, weights.steps(), most);
 }

@@ -8,9 +8,9 @@
 
 namespace tenon::backends::cuda {
 
-constexpr int kMma90Inner = 64;    // of the inner extent in a stage: 128 bytes of halves
+constexpr int kMma90Bytes = 128;   // of the inner extent in a stage
 constexpr int kMma90Columns = 64;  // of a tile of weights
-constexpr int kMma90TileBytes = 64 * 64 * 2;
+constexpr int kMma90TileBytes = kMma90Columns * kMma90Bytes;
 constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
@@ -24,7 +24,7 @@ struct Mma90Window {
 };
 
 struct Mma90Parameters {
-  TileMap x;                            // boxes of 64 columns and a block's rows of [rows][inner], or of windows
+  TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
   const void* w = nullptr;              // as packMma90() lays them out
   int32_t rows = 0, columns = 0;

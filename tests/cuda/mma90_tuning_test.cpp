@@ -1,0 +1,108 @@
+// Products by warpgroups as the tuner measures them, beside those of the library; on a GPU their times.
+#include <algorithm>
+#include <map>
+
+#include "compile/proposals.h"
+#include "compile/stages.h"
+#include "compile/tune/profiler.h"
+#include "cuda/on_gpu.h"
+#include "cuda/variable.h"
+
+namespace tenon::test {
+namespace {
+
+struct Extents {
+  int64_t rows, columns, inner;
+};
+
+std::string productOf(const Extents& e) {
+  return fmt::format(R"g(graph "product" {{
+  input %x : f16[{0},{2}]
+  input %r : f16[{0},{1}]
+  const %w : f16[{2},{1}] = random(5)
+  const %b : f16[{1}] = random(6)
+  %y : f16[{0},{1}] = matmul{{epilogue="add(x0,x1);add(t0,x2)"}}(%x, %w, %b, %r) "n"
+  output %y
+}})g",
+                     e.rows, e.columns, e.inner);
+}
+
+struct Measured {
+  std::string candidate;
+  compile::Measurement measurement;
+};
+
+// Of each tactic that is named, fastest first; what the plainest one gives is what they are compared with.
+std::map<std::string, std::vector<Measured>> measure(const Extents& extents, const std::vector<std::string>& tactics,
+                                                     size_t more) {
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  RecordingLog log;
+  compile::Stages stages;
+  compile::BuildOptions options;
+  auto& device = backends::cuda::cudaDevice();
+  const auto graph = graph::parse(productOf(extents));
+  const auto& node = graph.node(graph.order()[0]);
+  auto problem = compile::makeProblem(graph, node, {});
+  problem.more = more;
+  auto proposals = compile::propose(node, problem, device, options).list;
+  std::erase_if(proposals, [&](const auto& proposal) {
+    const auto& tactic = proposal.option.candidate.tactic;
+    return tactic != "cuda.direct_matmul" && std::find(tactics.begin(), tactics.end(), tactic) == tactics.end();
+  });
+  compile::inParallel(proposals.size(), [&](size_t i) { compile::makeReady(problem, proposals[i]); });
+  const auto profiler = compile::makeDeviceProfiler(device, 5, stages, log);
+  std::map<std::string, std::vector<Measured>> result;
+  for (const bool plainest : {true, false}) {
+    for (const auto& proposal : proposals) {
+      const auto& option = proposal.option;
+      const bool isPlainest = option.candidate.tactic == "cuda.direct_matmul";
+      if (isPlainest != plainest) continue;
+      EXPECT_EQ(proposal.failure, "") << option.candidate.text();
+      if (isPlainest) {
+        profiler->trust(problem, option.candidate, option.record, option.nativeCode);
+        continue;
+      }
+      result[option.candidate.tactic].push_back(
+          {option.candidate.variant, profiler->measure(problem, option.candidate, option.record, option.nativeCode,
+                                                       std::numeric_limits<double>::infinity())});
+    }
+  }
+  for (auto& [tactic, list] : result) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.measurement.seconds < b.measurement.seconds; });
+  }
+  return result;
+}
+
+TEST_F(OnGpu, TuningMeasuresProductsByWarpgroups) {
+  const auto found = measure({21, 72, 136}, {"cuda.mma90_matmul"}, 0);
+  ASSERT_EQ(found.size(), 1u);
+  for (const auto& [tactic, list] : found) {
+    EXPECT_GE(list.size(), 2u);
+    for (const auto& one : list) EXPECT_EQ(one.measurement.failure, "") << one.candidate;
+  }
+}
+
+// No check: the fastest tiles of the products that networks of one image or sentence spend their time on.
+TEST_F(OnGpu, SpeedOfProductsByWarpgroups) {
+  if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  constexpr size_t kMore = 48, kShown = 4;
+  for (const int64_t rows : {128, 197, 256}) {
+    for (const auto& [columns, inner] : {std::pair(2304, 768), {768, 768}, {3072, 768}, {768, 3072}}) {
+      const Extents e{rows, columns, inner};
+      for (const auto& [tactic, list] : measure(e, {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore)) {
+        std::printf("%5ldx%5ldx%5ld %-22s", e.rows, e.columns, e.inner, tactic.c_str());
+        for (size_t i = 0; i < std::min(list.size(), kShown); ++i)
+          std::printf("  %6.2f us %s", list[i].measurement.seconds * 1e6, list[i].candidate.c_str());
+        std::printf("\n");
+        for (const auto& one : list) {
+          EXPECT_TRUE(one.measurement.refused || one.measurement.failure.empty())
+              << tactic << "/" << one.candidate << ": " << one.measurement.failure;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
