@@ -21,7 +21,7 @@ endif()
 
 # All that is installed, and no tests: what to build before `cmake --install`.
 add_custom_target(tenon DEPENDS ${library_targets})
-foreach(target IN ITEMS cudart_link trtexec tensorrt_player tensorrt_shim)
+foreach(target IN ITEMS cudart_link trtexec tenon_check_plugins tensorrt_player tensorrt_shim)
   if(TARGET ${target})
     add_dependencies(tenon ${target})
   endif()
@@ -38,6 +38,9 @@ if(TARGET trtexec)
   install(FILES ${pages}/trtexec DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${pages}/_trtexec DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${pages}/trtexec.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
+if(TARGET tenon_check_plugins)
+  install(TARGETS tenon_check_plugins RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(TARGET tensorrt_player)
   install(TARGETS tensorrt_player tensorrt_shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}

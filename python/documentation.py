@@ -3,9 +3,24 @@
 import pathlib
 import re
 
+OWN = pathlib.Path(__file__).resolve().parent / "api/texts.txt"
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
-HEADERS = ("NvInferRuntimeBase.h", "NvInferRuntimeCommon.h", "NvInferRuntime.h", "NvInfer.h", "NvOnnxParser.h")
+HEADERS = ("NvInferRuntimeBase.h", "NvInferPluginBase.h", "NvInferRuntimeCommon.h", "NvInferRuntimePlugin.h", "NvInferRuntime.h",
+           "NvInfer.h", "NvOnnxParser.h", "impl/NvInferPythonPlugin.h")
 WORDS = {"nullptr": "None", "true": "True", "false": "False", "DimsExprs": "DimsExprs"}
+
+
+def guesses(name):
+    """What a function or property without a function in the table is called in C++."""
+    words = name.split("_")
+    camel = words[0] + "".join(word[:1].upper() + word[1:] for word in words[1:])
+    return [camel, f"get{camel[:1].upper()}{camel[1:]}", camel.replace("num", "getNb", 1) if camel.startswith("num") else camel]
+
+
+def own_texts():
+    """Texts of members that are Python's own, by their names."""
+    rows = (line.split(": ", 1) for line in OWN.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: text for name, text in rows}
 
 
 class Documentation:
@@ -13,7 +28,7 @@ class Documentation:
 
     def __init__(self, members, classes):
         self.members, self.classes = members, classes
-        self.of_class, self.of_function = {}, {}
+        self.of_class, self.of_function, self.own = {}, {}, own_texts()
         for name in HEADERS:
             self.read((INCLUDE / name).read_text())
 
@@ -24,7 +39,7 @@ class Documentation:
             if words.startswith("//!"):
                 comment.append(words[3:].strip())
                 continue
-            found = re.match(r"(?:class|struct)\s+(\w+)[^;]*\{", line)
+            found = re.match(r"(?:class|struct)\s+(?:TRT_DEPRECATED )?(\w+)[^;]*\{", line)
             function = re.match(r"\s{2}(?:TRT_DEPRECATED )?(?:virtual )?[\w:<>,&* ]+?[&* ](\w+)\(", line)
             if found:
                 owner = found.group(1)

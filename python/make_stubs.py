@@ -86,13 +86,14 @@ class Stubs:
     def doc(self, entry, member):
         """What the headers say of the function behind a member, of the class itself or of one it derives from."""
         functions = [make_bindings.RENAMED.get(f, f) for f in member.functions]
-        text = ""
-        for owner in [entry.name, *entry.bases] if functions else ():
-            owner = make_bindings.plain(self.table.classes[owner].cpp)
-            if member.kind in ("method", "static"):
-                text = text or self.texts.function(owner, functions[0])
-            else:
+        text = self.texts.own.get(f"{entry.name}.{member.name}", "")
+        for owner in [entry.name, *entry.bases]:
+            owner = make_bindings.plain(self.table.classes[owner].cpp).rsplit("::")[-1]
+            if functions and member.kind not in ("method", "static"):
                 text = text or self.texts.property(owner, functions[0], functions[1] if len(functions) > 1 else None)
+            else:
+                for function in functions[:1] or documentation.guesses(member.name):
+                    text = text or self.texts.function(owner, function)
         return f"{text} Deprecated: {member.deprecated}.".strip() if member.deprecated else text
 
     @staticmethod

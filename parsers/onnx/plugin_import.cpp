@@ -2,6 +2,7 @@
 #include "plugin_import.h"
 
 #include <fmt/ranges.h>
+#include <impl/NvInferPythonPlugin.h>
 
 #include <deque>
 #include <memory>
@@ -49,7 +50,20 @@ PluginName identityOf(nvinfer1::IPluginCreatorInterface& creator) {
   if (kind == "PLUGIN CREATOR_V1") {
     return of(static_cast<nvinfer1::IPluginCreator&>(creator));
   }
+  if (kind == "PLUGIN CREATOR_V3QUICK") {
+    return of(static_cast<nvinfer1::IPluginCreatorV3Quick&>(creator));
+  }
   return kind == "PLUGIN CREATOR_V3ONE" ? of(static_cast<nvinfer1::IPluginCreatorV3One&>(creator)) : PluginName{};
+}
+
+// Whether functions of Python run, or what they compile: what the network was made to prefer.
+nvinfer1::QuickPluginCreationRequest preferenceOf(nvinfer1::INetworkDefinition& network) {
+  using enum nvinfer1::NetworkDefinitionCreationFlag;
+  using enum nvinfer1::QuickPluginCreationRequest;
+  if (network.getFlag(kPREFER_AOT_PYTHON_PLUGINS)) {
+    return kPREFER_AOT;
+  }
+  return network.getFlag(kPREFER_JIT_PYTHON_PLUGINS) ? kPREFER_JIT : kUNKNOWN;
 }
 
 // Whether two names agree but for case, '_' and '-', or one holds the other.
@@ -216,10 +230,21 @@ ParsedValues importPlugin(OnnxNode& node, nvinfer1::IPluginCreatorInterface& cre
       layer = network.addPluginV3(inputs.data(), inputCount, shapeInputs.data(),
                                   static_cast<int32_t>(shapeInputs.size()), *plugin);
     }
+  } else if (kind == "PLUGIN CREATOR_V3QUICK") {
+    auto& quick = static_cast<nvinfer1::IPluginCreatorV3Quick&>(creator);
+    const std::unique_ptr<nvinfer1::IPluginV3> plugin(
+        quick.createPlugin(quick.getPluginName(), quick.getPluginNamespace(), &collection,
+                           nvinfer1::TensorRTPhase::kBUILD, preferenceOf(network)));
+    if (plugin != nullptr) {
+      layer = network.addPluginV3(inputs.data(), inputCount, shapeInputs.data(),
+                                  static_cast<int32_t>(shapeInputs.size()), *plugin);
+    }
   } else {
-    fail(FaultKind::kUnsupportedNode, fmt::format("the plugin creator of '{}' has interface '{}'; expected PLUGIN "
-                                                  "CREATOR_V1 or PLUGIN CREATOR_V3ONE",
-                                                  node.type(), kind));
+    fail(FaultKind::kUnsupportedNode,
+         fmt::format(
+             "the plugin creator of '{}' has interface '{}'; expected PLUGIN CREATOR_V1, PLUGIN CREATOR_V3ONE or "
+             "PLUGIN CREATOR_V3QUICK",
+             node.type(), kind));
   }
   if (layer == nullptr) {
     fail(FaultKind::kInvalidNode,

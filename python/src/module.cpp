@@ -30,6 +30,7 @@ void defineContext(py::handle scope);
 void defineRefitter(py::module_& module);
 void defineParser(py::module_& module);
 void defineRegistry(py::module_& module);
+void defineDocstrings(py::module_& module);
 
 namespace {
 
@@ -110,6 +111,7 @@ PYBIND11_MODULE(tensorrt, module) {
   defineRefitter(module);
   defineParser(module);
   defineRegistry(module);
+  defineDocstrings(module);
   using nvinfer1::DataType;
   for (const auto& [name, type] : std::initializer_list<std::pair<const char*, DataType>>{{"float32", DataType::kFLOAT},
                                                                                           {"float16", DataType::kHALF},

@@ -125,6 +125,30 @@ TEST(Enqueue, WorkMaySubmitToItsOwnStream) {
   cudaGetLastError();
 }
 
+// Two works at once, each of which copies by the default stream before the other ends: neither waits for the other.
+TEST(Enqueue, WorksOnTwoThreadsMayCopyByTheDefaultStream) {
+  Stream streams[2];
+  Job jobs[2];
+  std::atomic<int> inside{0};
+  int copied[2] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    jobs[i].inside = [&, i] {
+      ++inside;
+      EXPECT_TRUE(comesTrue([&] { return inside == 2; }));
+      const int value = 7 + i;
+      EXPECT_OK(cudaMemcpy(&copied[i], &value, sizeof value, cudaMemcpyDefault));
+      EXPECT_OK(cudaStreamSynchronize(nullptr));
+      EXPECT_EQ(7 + i, copied[i]);
+    };
+  }
+  std::thread other([&] { EXPECT_EQ(Status::kSuccess, jobs[1].put(streams[1])); });
+  EXPECT_EQ(Status::kSuccess, jobs[0].put(streams[0]));
+  other.join();
+  for (const auto& stream : streams) EXPECT_OK(cudaStreamSynchronize(stream));
+  EXPECT_EQ(1, jobs[0].runs);
+  EXPECT_EQ(1, jobs[1].runs);
+}
+
 // Whoever runs the work, giving its argument back may free memory, which waits for all streams.
 TEST(Enqueue, ReleaseMayFreeMemory) {
   Stream stream;

@@ -380,6 +380,30 @@ def test_self_check_of_the_package():
         assert "TensorRT 10.16" in done.stdout and ("right" in done.stdout) == bool(arguments), done.stdout
 
 
+def test_import_is_quick():
+    """Processor time, since whatever else the machine does only adds to the time of a clock."""
+    program = ("import sys, time; start = time.process_time(); import tensorrt; took = time.process_time() - start; "
+               "print(took, 'numpy' in sys.modules, 'tensorrt.plugin' in sys.modules)")
+    best = 1.0
+    for _ in range(5):
+        took, *others = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+        best = min(best, float(took))
+        assert others == ["False", "False"], "the import brings what is needed later only"
+    assert best < 0.15, f"{1000 * best:.0f} ms"
+
+
+def test_docstrings():
+    """Classes, functions and properties say what they are, behind their signatures."""
+    assert "execution" in trt.IExecutionContext.execute_async_v3.__doc__.lower()
+    assert "execute_async_v3(self" in trt.IExecutionContext.execute_async_v3.__doc__
+    assert "Classes define it" in trt.IPluginV3OneRuntime.enqueue.__doc__
+    assert trt.ITensor.shape.__doc__ and trt.IPluginV3OneCore.plugin_name.__doc__ and trt.INetworkDefinition.__doc__
+    without = [f"{name}.{member}" for name, owner in vars(trt).items() if isinstance(owner, type) and owner.__module__ == trt.tensorrt.__name__
+               for member, value in vars(owner).items()
+               if not member.startswith("_") and type(value) is property and member != "value" and not value.__doc__]
+    assert not without, without
+
+
 def test_messages_of_the_logger():
     logger = trt.Logger()
     assert logger.min_severity == trt.Logger.WARNING

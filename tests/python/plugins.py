@@ -525,5 +525,55 @@ def test_quick_plugins_refuse_by_name():
     assert len(rows) == 4 and all(row[0][0] == row[1][0] for row in rows), rows
 
 
+def message(*fields):
+    """A message of protocol buffers: (number, value), where a value is an integer, bytes or a text."""
+    def varint(n):
+        return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+
+    result = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            result += varint(number << 3) + varint(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            result += varint(number << 3 | 2) + varint(len(value)) + value
+    return result
+
+
+def model_with_node(kind, domain, *attributes):
+    """An ONNX model of one node with attributes (name, integer): y = kind(x), x of 4 floats."""
+    def tensor(name):
+        shape = message((1, message((1, 4))))
+        return message((1, name), (2, message((1, message((1, 1), (2, shape))))))
+
+    rows = [(5, message((1, name), (3, value), (20, 2))) for name, value in attributes]
+    node = message((1, "x"), (2, "y"), (3, "the node"), (4, kind), *rows, (7, domain))
+    graph = message((1, node), (2, "g"), (11, tensor("x")), (12, tensor("y")))
+    return message((1, 8), (7, graph), (8, message((2, 17))), (8, message((1, domain), (2, 1))))
+
+
+def test_nodes_of_models_become_functions():
+    import tensorrt.plugin as trtp  # pylint: disable=import-outside-toplevel
+
+    @trtp.register("python_tests::multiply")
+    def describe(x: trtp.TensorDesc, factor: int, more: float = 0.5) -> trtp.TensorDesc:
+        return x.like()
+
+    @trtp.impl("python_tests::multiply")
+    def compute(x: trtp.Tensor, factor: int, more: float, outputs, stream: int):
+        CUDA.wait(stream)
+        array = np.empty(tuple(x.shape), np.float32)
+        CUDA.copy(array.ctypes.data, x.data_ptr, array.nbytes)
+        array *= np.float32(factor + more)
+        CUDA.copy(outputs[0].data_ptr, array.ctypes.data, array.nbytes)
+
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/model.onnx", "wb") as file:
+            file.write(model_with_node("multiply", "python_tests", ("factor", 3)))
+        runner = trt.Runner(f"{folder}/model.onnx", logger=trt.Logger(trt.Logger.ERROR))
+    x = np.arange(4, dtype=np.float32)
+    assert np.array_equal(runner(x=x)["y"], x * np.float32(3.5))
+
+
 if __name__ == "__main__":
     sys.exit(support.run_all(support.cases_of(globals()), sys.argv[1:]))

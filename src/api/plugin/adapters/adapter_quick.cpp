@@ -68,9 +68,7 @@ class QuickAdapter final : public PluginAdapter {
   nv::IPluginV3* object() const noexcept override { return plugin_.get(); }
 
   std::unique_ptr<PluginAdapter> clone() override {
-    std::unique_ptr<nv::IPluginV3> copy(plugin_->clone());
-    checkUser(copy != nullptr, "{}: clone() returned null", identity_.text());
-    auto adapter = std::make_unique<QuickAdapter>(std::move(copy));
+    auto adapter = std::make_unique<QuickAdapter>(cloned(*plugin_, identity_.text()));
     adapter->ranks_ = ranks_;
     return adapter;
   }

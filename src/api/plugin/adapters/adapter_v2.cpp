@@ -16,6 +16,14 @@ struct Destroy {
 };
 using OwnedPlugin = std::unique_ptr<nv::IPluginV2, Destroy>;
 
+// A copy, which is the caller's.
+nv::IPluginV2* cloned(const nv::IPluginV2& plugin, const std::string& what) {
+  nv::IPluginV2* copy = plugin.clone();
+  checkUser(copy != nullptr, "{}: clone() returned null", what);
+  checkUser(copy != &plugin, "{}: clone() returned the plugin itself; expected a copy", what);
+  return copy;
+}
+
 std::vector<nv::Dims> dimsOf(const PluginDescs& descs) {
   std::vector<nv::Dims> result;
   for (const auto& desc : descs) result.push_back(desc.desc.dims);
@@ -105,8 +113,7 @@ class V2Adapter : public PluginAdapter {
  protected:
   static constexpr int32_t kBatch = 1;
   OwnedPlugin copy() const {
-    OwnedPlugin result(plugin_->clone());
-    checkUser(result != nullptr, "{}: clone() returned null", identity_.text());
+    OwnedPlugin result(cloned(*plugin_, identity_.text()));
     result->setPluginNamespace(identity_.space.c_str());
     return result;
   }
@@ -261,9 +268,7 @@ std::unique_ptr<PluginAdapter> adaptOwnedV2(nv::IPluginV2* plugin) {
 }
 
 std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV2& plugin) {
-  nv::IPluginV2* copy = plugin.clone();
-  checkUser(copy != nullptr, "clone() of the plugin returned null");
-  auto adapter = adaptOwnedV2(copy);
+  auto adapter = adaptOwnedV2(cloned(plugin, "the plugin"));
   const int count = adapter->outputCount();
   constexpr int kMost = 1 << 12;
   checkUser(count >= 1 && count <= kMost, "{}: getNbOutputs() returned {}; expected 1 to {}",

@@ -34,9 +34,7 @@ class V3Adapter final : public PluginAdapter {
   nv::IPluginV3* object() const noexcept override { return plugin_.get(); }
 
   std::unique_ptr<PluginAdapter> clone() override {
-    std::unique_ptr<nv::IPluginV3> copy(plugin_->clone());
-    checkUser(copy != nullptr, "{}: clone() returned null", identity_.text());
-    return std::make_unique<V3Adapter>(std::move(copy));
+    return std::make_unique<V3Adapter>(cloned(*plugin_, identity_.text()));
   }
 
   int outputCount() override { return build().getNbOutputs(); }
@@ -157,9 +155,7 @@ std::unique_ptr<PluginAdapter> adaptOwned(std::unique_ptr<nv::IPluginV3> plugin)
 }
 
 std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV3& plugin) {
-  std::unique_ptr<nv::IPluginV3> copy(plugin.clone());
-  checkUser(copy != nullptr, "clone() of the plugin returned null");
-  auto adapter = adaptOwned(std::move(copy));
+  auto adapter = adaptOwned(cloned(plugin, "the plugin"));
   const int count = adapter->outputCount();
   constexpr int kMost = 1 << 12;
   checkUser(count >= 1 && count <= kMost, "{}: getNbOutputs() returned {}; expected 1 to {}",

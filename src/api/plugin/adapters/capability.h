@@ -27,6 +27,14 @@ T* capability(nv::IPluginV3& plugin, nv::PluginCapabilityType type, const char* 
   return static_cast<T*>(found);
 }
 
+// A copy, which is the caller's.
+inline std::unique_ptr<nv::IPluginV3> cloned(nv::IPluginV3& plugin, const std::string& what) {
+  nv::IPluginV3* copy = plugin.clone();
+  checkUser(copy != nullptr, "{}: clone() returned null", what);
+  checkUser(copy != &plugin, "{}: clone() returned the plugin itself; expected a copy", what);
+  return std::unique_ptr<nv::IPluginV3>(copy);
+}
+
 inline int32_t sizeOf(const auto& list) { return static_cast<int32_t>(list.size()); }
 
 // The tactics of a builder's capability: `count` of them, which `write` gives.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the module says of its classes, functions and properties.
+#pragma once
+
+#include <cstddef>
+
+namespace tenon::python {
+
+struct DocRow {
+  const char* owner;   // a class
+  const char* member;  // of it; empty for the class itself
+  const char* text;
+};
+extern const DocRow kDocRows[];
+extern const size_t kDocRowCount;
+
+}  // namespace tenon::python
