@@ -20,7 +20,7 @@ NAME = "tenon-tensorrt"
 # What every system with this C library has, in the words of the manylinux rules.
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux[\w-]*)\.so\b")
 OURS = ("libnvinfer", "libnvonnxparser", "libcudart", "libtenon", "libtensorrt_shim")
-PROGRAMS = ("trtexec", "tensorrt_player")
+PROGRAMS = ("trtexec", "tensorrt_player", "tenon_check_plugins")
 METADATA = """Metadata-Version: 2.1
 Name: {name}
 Version: {version}

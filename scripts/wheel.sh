@@ -6,15 +6,18 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: scripts/wheel.sh [--preset NAME] [--out FOLDER] [--jobs N] [--no-build]
+Usage: scripts/wheel.sh [--preset NAME] [--out FOLDER] [--jobs N] [--python INTERPRETER ...] [--no-build]
 
 Builds into build/NAME (release by default) and writes the wheel into FOLDER (build/wheel by default).
   --no-build   only packs what is built already
-The wheel is for the Python that the module is built for, which the cache variable TENON_PYTHON_EXECUTABLE names.
+  --python     an interpreter with headers to make a wheel for; once per release of Python. Its own pybind11 is taken where it
+               has the package (pip install pybind11), else the system's. The build folder ends as it was.
+Without --python the wheel is for the Python that the module is built for, which the cache variable TENON_PYTHON_EXECUTABLE
+names.
 END
 }
 
-preset=release out="$root/build/wheel" jobs='' no_build='' stage=''
+preset=release out="$root/build/wheel" jobs='' no_build='' stage='' pythons=()
 
 readOptions() {
   while [ $# -gt 0 ]; do
@@ -28,30 +31,63 @@ readOptions() {
       --preset) preset=$2 ;;
       --out) out=$2 ;;
       --jobs) jobs=$2 ;;
+      --python) pythons+=("$2") ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
     shift 2
   done
   checkPreset "$preset"
   jobs=${jobs:-$(defaultJobs)}
+  [ -z "$no_build" ] || [ ${#pythons[@]} = 0 ] || die "--no-build packs what is built; it cannot be for --python ${pythons[*]}"
 }
 
-main() {
-  readOptions "$@"
+# The module for another interpreter, or for the one that CMake finds (""), in a configured build folder.
+choosePython() {
+  local interpreter=$1 headers='' options=(-DTENON_PYTHON_EXECUTABLE="$1" -UTENON_PYBIND11)
+  [ -z "$interpreter" ] || headers=$("$interpreter" -c 'import pybind11; print(pybind11.get_include())' 2>/dev/null || true)
+  [ -z "$headers" ] || options+=(-DTENON_PYBIND11="$headers")
+  cmake -S "$root" -B "$root/build/$preset" "${options[@]}" >/dev/null
+}
+
+cached() {
+  sed -n "s/^$1:[A-Z]*=//p" "$root/build/$preset/CMakeCache.txt"
+}
+
+# Packs what is built, for the interpreter that it is built for.
+pack() {
   local build_folder="$root/build/$preset" python
-  if [ -z "$no_build" ]; then
-    phase "set up" "$root/scripts/setup.sh"
-    phase "configure ($preset)" configure "$preset"
-    phase "build ($preset)" build "$preset" "$jobs" tenon tensorrt_python
-  fi
-  python=$(sed -n 's/^tenon_python:INTERNAL=//p' "$build_folder/CMakeCache.txt")
-  [ -n "$python" ] || die "$build_folder has no Python module; cmake said why (look for 'No Python module')"
+  python=$(cached tenon_python)
+  [ -n "$python" ] && [ -n "$(cached tenon_python_target)" ] ||
+    die "$build_folder has no Python module; cmake said why (look for 'No Python module')"
   stage=$(mktemp -d)
   trap 'rm -rf "$stage"' EXIT  # runs after this function: no local
   cmake --install "$build_folder" --prefix "$stage/install" --strip >/dev/null
   cmake --install "$build_folder" --prefix "$stage/install" --strip --component python >/dev/null
   mkdir -p "$out"
   "$python" -B "$root/scripts/pack_wheel.py" "$stage/install" "$out"
+  rm -rf "$stage"
+}
+
+main() {
+  readOptions "$@"
+  if [ -z "$no_build" ]; then
+    phase "set up" "$root/scripts/setup.sh"
+    phase "configure ($preset)" configure "$preset"
+    phase "build ($preset)" build "$preset" "$jobs" tenon $([ ${#pythons[@]} -gt 0 ] || echo tensorrt_python)
+  fi
+  [ ${#pythons[@]} -gt 0 ] || { pack; return; }
+  local before interpreter failed=''
+  before=$(cached TENON_PYTHON_EXECUTABLE)
+  for interpreter in "${pythons[@]}"; do
+    choosePython "$interpreter"
+    if [ "$(cached tenon_python)" = "$interpreter" ] && phase "module for $interpreter" build "$preset" "$jobs" tensorrt_python; then
+      pack
+    else
+      failed="$failed $interpreter"
+    fi
+  done
+  choosePython "$before"
+  [ -z "$failed" ] || die "no wheel for$failed: an interpreter needs its headers, and pybind11 one that is as new as it"
 }
 
 main "$@"

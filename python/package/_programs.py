@@ -16,3 +16,7 @@ def trtexec():
 
 def tensorrt_player():
     _become("tensorrt_player")
+
+
+def tenon_check_plugins():
+    _become("tenon_check_plugins")

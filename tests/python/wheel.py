@@ -10,7 +10,7 @@ import support
 
 BUILD = pathlib.Path(os.environ["TENON_BUILD"])
 LARGEST = 40e6
-NEEDED = ("bin/trtexec", "bin/tensorrt_player", "lib/libnvinfer.so.10", "lib/libnvonnxparser.so.10", "lib/libcudart.so.12",
+NEEDED = ("bin/trtexec", "bin/tensorrt_player", "bin/tenon_check_plugins", "lib/libnvinfer.so.10", "lib/libnvonnxparser.so.10", "lib/libcudart.so.12",
           "lib/libcudart.so.13", "lib/libtensorrt_shim.so")
 PROGRAM = """
 import sys, tensorrt
@@ -61,7 +61,10 @@ def main():
         if "PASSED" not in answer:
             print(answer)
             return 1
-        run(work / "venv/bin/tensorrt_player", "--help", environment=plain)
+        for program in ("tensorrt_player", "tenon_check_plugins"):
+            run(work / "venv/bin" / program, "--help", environment=plain)
+        if has_numpy:
+            run(python, "-c", "import tensorrt.plugin as plugin; plugin.register", environment=plain)
     return 0
 
 

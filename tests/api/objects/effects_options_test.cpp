@@ -237,6 +237,10 @@ TEST(Effects, OfEveryPreviewFeature) {
     config(scene)->setPreviewFeature(feature, !scene.config->getPreviewFeature(feature));
     const auto now = outcomeOf(scene);
     EXPECT_FALSE(now.plan.empty());
+    if (feature == nv::PreviewFeature::kALIASED_PLUGIN_IO_10_03) {  // what needs it: tests/plugins/alias_test.cpp
+      EXPECT_TRUE(now.warnings.empty());
+      continue;
+    }
     ASSERT_EQ(now.warnings.size(), 1U) << "preview feature " << i << " is taken silently";
     EXPECT_TRUE(isOnThePage(now.warnings[0].substr(0, now.warnings[0].find(": ")))) << now.warnings[0];
   }

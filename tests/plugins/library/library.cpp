@@ -48,6 +48,7 @@ extern "C" __attribute__((visibility("default"))) nvinfer1::IPluginCreatorInterf
   static const std::vector<nvinfer1::IPluginCreatorInterface*> kAll = [] {
     auto all = library::creatorsV3();
     all.insert(all.end(), library::creatorsV2().begin(), library::creatorsV2().end());
+    all.push_back(library::creatorQuick());
     return all;
   }();
   count = static_cast<int32_t>(kAll.size());

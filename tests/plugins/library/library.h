@@ -41,5 +41,6 @@ inline float floatField(const PluginFieldCollection* fields, const char* name, f
 int liveObjects();  // of IPluginV3
 const std::vector<IPluginCreatorInterface*>& creatorsV3();
 const std::vector<IPluginCreatorInterface*>& creatorsV2();
+IPluginCreatorInterface* creatorQuick();
 
 }  // namespace library
