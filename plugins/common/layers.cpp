@@ -174,7 +174,7 @@ Value Value::expand(const Sizes& wanted) const {
   Sizes starts, strides;
   for (size_t i = 0; i < wanted.size(); ++i) {
     starts.emplace_back(0);
-    strides.emplace_back(own[i] == wanted[i] ? 1 : 0);
+    strides.emplace_back(own[i] == Size(1) ? 0 : 1);  // symbols of different names may be equal
   }
   return layers_->add(fmt::format("slice{{start={} size={} stride={}}}", text(starts), text(wanted), text(strides)),
                       {*this});

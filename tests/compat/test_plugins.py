@@ -4,7 +4,7 @@ import numpy as np
 import tensorrt_bindings as trt
 
 import support
-from support import LOGGER, close, compiled, cuda, execute, loaded, random, unsupported
+from support import LOGGER, close, compiled, cuda, execute, loaded, random
 
 X = random(3, 5)
 
@@ -86,7 +86,6 @@ def test_registry_keeps_creators():
     assert registry().deregister_creator(creator) and registry().get_creator("Shift", "1", "") is None
 
 
-@unsupported("the standard plugin library holds no plugins yet")
 def test_standard_plugins_are_registered():
     assert trt.init_libnvinfer_plugins(LOGGER, "")
     names = {c.name for c in registry().all_creators}

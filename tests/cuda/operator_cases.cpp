@@ -436,9 +436,41 @@ void add(OperatorCases& to, const std::string& op, const std::vector<std::vector
   for (const auto& list : inputs) to.cases.push_back({op, list});
 }
 
+// Samples at computed places; suppression and pillars compute on the host.
+OperatorCases sampling() {
+  OperatorCases all{"Sampling", {}};
+  for (const std::string type : {"f32", "f16"}) {
+    const std::string small = type + "[2,3,5,7]";
+    const std::string large = type + "[2,3,9,4]";
+    for (const std::string fields :
+         {"height=2 width=3", "height=3 width=1 samples=2 offset=0 border=margin",
+          "height=2 width=2 pool=max border=zero", "height=2 width=2 samples=1 pool=weighted_max",
+          "height=3 width=2 grid=corners border=zero", "height=1 width=4 grid=corners",
+          "height=2 width=2 grid=pixels pool=max", "height=2 width=2 least=0"}) {
+      all.cases.push_back({"roi_align{" + fields + "}", {"f32[65,4]", "i32[65,2]", small, large}, 2});
+    }
+    all.cases.push_back({"roi_align{height=2 width=2}", {"f32[0,4]", "i32[0,2]", small}, 2});
+    add(all, "deformable_columns{kernel=[3,2] strides=[2,1] padding=[1,0] dilations=[1,2] groups=2 hasMask=true}",
+        {{type + "[2,4,6,7]", type + "[2,24,3,5]", type + "[2,12,3,5]"}});
+    add(all, "deformable_columns",
+        {{type + "[1,3,17,16]", type + "[1,2,17,16]"}, {type + "[0,3,4,4]", type + "[0,2,4,4]"}});
+    for (const std::string index : {"i32", "i64"}) {
+      all.cases.push_back(
+          {"deformable_attention",
+           {type + "[2,30,3,9]", index + "[2,2]", "i32[2]", type + "[2,5,3,2,4,2]", type + "[2,5,3,2,4]"},
+           6,
+           true});
+    }
+  }
+  add(all, "padded_nms{keep=5 overlapThreshold=0.3}",
+      {{"f32[2,33,1,4]", "f32[2,33,3]"}, {"f32[1,0,1,4]", "f32[1,0,3]"}});
+  add(all, "scatter_reduce{op=max}", {{"f32[4,3]", "i64[0,3]", "f32[0,3]"}});
+  return all;
+}
+
 std::vector<OperatorCases> operatorCases() {
   std::vector<OperatorCases> all{movement(), concatenation(), pointwise(), reduction(), softmax(), normalization(),
-                                 gather(),   windows(),       resize(),    lines(),     narrow()};
+                                 gather(),   windows(),       resize(),    lines(),     narrow(),  sampling()};
   for (auto& group : contractionCases()) all.push_back(std::move(group));
   return all;
 }

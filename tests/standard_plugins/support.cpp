@@ -427,7 +427,12 @@ Arrays runAllWays(const char* name, const char* version, FieldList fields, const
     for (size_t i = 0; i < std::min(others.size(), first.size()); ++i) {
       EXPECT_EQ(others[i].dims, first[i].dims) << name << " " << way << ", output " << i;
       EXPECT_EQ(others[i].type, first[i].type) << name << " " << way << ", output " << i;
-      EXPECT_EQ(others[i].values, first[i].values) << name << " " << way << ", output " << i;
+      const auto differ = std::mismatch(others[i].values.begin(), others[i].values.end(), first[i].values.begin(),
+                                        first[i].values.end());
+      if (differ.first != others[i].values.end() && differ.second != first[i].values.end()) {
+        ADD_FAILURE() << name << " " << way << ", output " << i << ", element "
+                      << differ.first - others[i].values.begin() << ": " << *differ.first << " and " << *differ.second;
+      }
     }
   };
   Plugin again = restored(name, version, plugin);
