@@ -158,7 +158,14 @@ std::string Fields::text(std::string_view name, std::string otherwise) const {
 
 std::vector<float> Fields::weights(std::string_view name) const {
   std::vector<float> result;
-  for (const double value : reals(name)) result.push_back(static_cast<float>(value));
+  const FieldValue* field = find(name);
+  if (field == nullptr) return result;
+  result.resize(countOf(*field));
+  if (field->type == nv::PluginFieldType::kFLOAT32) {  // may be a table of words
+    std::memcpy(result.data(), field->bytes.data(), result.size() * sizeof(float));
+  } else {
+    for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<float>(numberOf(*field, i));
+  }
   return result;
 }
 

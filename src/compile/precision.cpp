@@ -14,6 +14,8 @@
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 #include "ops/op/matmul.h"
+#include "ops/op/nms.h"
+#include "ops/op/padded_nms.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/quantize.h"
 #include "ops/op/reduce.h"
@@ -36,6 +38,8 @@ bool isSensitive(const ops::Operator& op) {
     return true;
   // A cache that is updated in place is the caller's memory, in the caller's type.
   if (op.as<ops::CacheUpdate>() != nullptr) return true;
+  // Coordinates, and decisions by them.
+  if (op.as<ops::PaddedNms>() != nullptr || op.as<ops::Nms>() != nullptr) return true;
   // The region inside would have to be lowered as well; rounding adds up from one iteration to the next.
   if (op.as<ops::Loop>() != nullptr || op.as<ops::If>() != nullptr) return true;
   if (const auto* reduce = op.as<ops::Reduce>())

@@ -1,6 +1,8 @@
 // Operators that read images between their pixels: RoiAlign and DeformConv, by gathers of the four pixels around.
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <string_view>
 
 #include "operator_table.h"
 #include "spatial_attributes.h"
@@ -28,8 +30,46 @@ void forEachCorner(const Term& y, const Term& x, int64_t height, int64_t width, 
   }
 }
 
+// By the plugin of the standard library, where its creator is registered: any number of samples, images of any size.
+std::optional<ParsedValues> roiAlignPlugin(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  auto* const creator = writer.network().getBuilder().getPluginRegistry().getCreator("ROIAlign_TRT", "2", "");
+  if (creator == nullptr || std::string_view(creator->getInterfaceInfo().kind) != "PLUGIN CREATOR_V3ONE") {
+    return std::nullopt;
+  }
+  const bool half = node.opset() >= 16 && node.choice("coordinate_transformation_mode", "half_pixel",
+                                                      {"half_pixel", "output_half_pixel"}) == "half_pixel";
+  const auto whole = [&](const char* name, int64_t otherwise) {
+    return static_cast<int32_t>(node.integer(name, otherwise));
+  };
+  const int32_t numbers[] = {half ? 1 : 0, node.choice("mode", "avg", {"avg", "max"}) == "avg" ? 1 : 0,
+                             whole("output_height", 1), whole("output_width", 1), whole("sampling_ratio", 0)};
+  const float scale = node.real("spatial_scale", 1.0F);
+  const char* const names[] = {"coordinate_transformation_mode", "mode", "output_height", "output_width",
+                               "sampling_ratio"};
+  std::vector<nvinfer1::PluginField> fields{{"spatial_scale", &scale, nvinfer1::PluginFieldType::kFLOAT32, 1}};
+  for (size_t i = 0; i < std::size(numbers); ++i) {
+    fields.emplace_back(names[i], &numbers[i], nvinfer1::PluginFieldType::kINT32, 1);
+  }
+  const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.size()), fields.data()};
+  const std::unique_ptr<nvinfer1::IPluginV3> plugin(static_cast<nvinfer1::IPluginCreatorV3One*>(creator)->createPlugin(
+      node.proto().name().c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD));
+  if (plugin == nullptr) {
+    fail(FaultKind::kInvalidNode, "plugin 'ROIAlign_TRT' was not created from the node's attributes; the log says why");
+  }
+  const Term image = node.term(0);
+  const Term regions = node.term(1).cast(image.type());
+  const Term indices = node.term(2).cast(DataType::kINT32);
+  nvinfer1::ITensor* inputs[] = {&writer.tensor(image), &writer.tensor(regions), &writer.tensor(indices)};
+  auto& layer = writer.added(writer.network().addPluginV3(inputs, 3, nullptr, 0, *plugin), "addPluginV3");
+  return ParsedValues{writer.output(layer)};
+}
+
 // X [N, C, H, W], regions [R, 4] of x1, y1, x2, y2, batch indices [R]: [R, C, height, width]
 ParsedValues importRoiAlign(OnnxNode& node) {
+  if (auto made = roiAlignPlugin(node)) {
+    return std::move(*made);
+  }
   NetworkWriter& writer = node.writer();
   const Term image = node.term(0);
   const int64_t height = image.fixedDim(2, "the height of the image");
@@ -163,7 +203,7 @@ ParsedValues importDeformConv(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"RoiAlign", 10, kNewestOpset, importRoiAlign,
-     "addGather, addElementWise, addReduce; sampling_ratio of 1 or more, static images"},
+     "addPluginV3 where ROIAlign_TRT is registered; else addGather, addElementWise, addReduce; sampling_ratio of 1 or more, static images"},
     {"DeformConv", 19, kNewestOpset, importDeformConv,
      "addGatherV2, addElementWise, addMatrixMultiply; two spatial axes, static images"},
 };
