@@ -95,5 +95,37 @@ TEST(DeformableAttention, MapsOfAnySize) {
   }
 }
 
+TEST(ScatterReduce, EveryAxisAndReduction) {
+  for (const auto type : {DataType::kF32, DataType::kI64}) {
+    for (const char* op : {"sum", "prod", "max", "min"}) {
+      for (const int axis : {0, 1, 2}) {
+        const Dims some{axis == 0 ? 9 : 3, axis == 1 ? 9 : 4, axis == 2 ? 9 : 5};
+        const auto line =
+            fmt::format("  %y : {}[4,5,7] = scatter_reduce{{op={} axis={}}}(%a, %b, %c) \"s\"\n", name(type), op, axis);
+        const int64_t limit = axis == 0 ? 4 : axis == 1 ? 5 : 7;
+        expectKernelMatches(line,
+                            listOf(variedTensor(type, {4, 5, 7}, 1), whole(some, -limit, limit - 1, 2, DataType::kI64),
+                                   variedTensor(type, some, 3)),
+                            "scatter_reduce", "cpu.scatter_reduce", type == DataType::kF32 ? 1e-5 : 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Pillars, LimitsOfPillarsAndPoints) {
+  for (const auto& [pillars, points] : {std::pair{1, 1}, {7, 3}, {100, 2}}) {
+    const auto lines = fmt::format(
+        "  %y : f32[2,{0},{1},10], %cells : i32[2,{0},4], %count : i32[2] = pillars{{pillars={0} points={1} "
+        "range=[-2,-2,-1,2,2,1] size=[0.5,1,2]}}(%a, %b) \"p\"\n"
+        "  %d : i32[2,1,1] = reshape{{shape=[2,1,1]}}(%count) \"r\"\n"
+        "  %z : i32[2,{0},4] = pointwise{{expr=\"mul(x0,1000);add(t0,x1)\"}}(%cells, %d) \"c\"\n",
+        pillars, points);
+    expectKernelMatches(lines, listOf(uniform({2, 67, 5}, -2.5, 2.5, 1), whole({2}, 30, 70, 2)), "pillars",
+                        "cpu.pillars", 1e-5);
+    if (HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -85,6 +85,7 @@ class Generator {
   void anyScatter(ValueId x);
   void anyCacheUpdate(ValueId x);
   void anyExperts(ValueId x);
+  void anyDetection(ValueId x);  // random_detection.cpp
   void anySlice(ValueId x);
   void anyTranspose(ValueId x);
   void anyReshape(ValueId x);

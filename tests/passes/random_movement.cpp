@@ -86,6 +86,7 @@ void Generator::anyGather(ValueId x) {
 
 // Rows or elements of x replaced; several updates of one place among them.
 void Generator::anyScatter(ValueId x) {
+  if (pick(3) == 0) return anyDetection(x);
   const Shape in = shape(x);
   if (in.empty() || !isConstantFrom(x, 0) || elements(x) == 0 || elements(x) > 600) return unary(x);
   Dims dims;

@@ -41,7 +41,7 @@ void addNoise(const TensorView& view, std::mt19937_64& random) {
 }  // namespace
 
 bool isExactNode(const graph::Graph& graph, const graph::Node& node) {
-  static const std::set<std::string_view> kExact{"topk", "shape", "quantize"};
+  static const std::set<std::string_view> kExact{"topk", "shape", "quantize", "padded_nms", "pillars"};
   if (node.op.facts().movement || kExact.count(node.op.name()) > 0) return true;
   const auto isWhole = [&](graph::ValueId id) { return !isFloating(graph.value(id).type.dtype); };
   if (std::all_of(node.inputs.begin(), node.inputs.end(), isWhole) && isWhole(node.outputs[0])) return true;

@@ -1,0 +1,28 @@
+// When elements are combined with others at indices.
+#include "ops/op/scatter_reduce.h"
+
+#include "backends/cpu/tactics/common/simple_tactic.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+class ScatterReduceTactic final : public SimpleTactic {
+ public:
+  ScatterReduceTactic() : SimpleTactic("cpu.scatter_reduce", false, 10) {}
+
+  compile::Support supports(const compile::Problem& problem) const override {
+    if (problem.op.as<ops::ScatterReduce>() == nullptr) return compile::no("it combines elements at indices");
+    const DataType type = problem.inputs[0].dtype;
+    if (type == DataType::kF32 || type == DataType::kI64) return compile::yes();
+    return compile::no("values of {}; expected f32 or i64", tenon::name(type));
+  }
+};
+
+}  // namespace
+
+const compile::Tactic& tactic_scatter_reduce() {
+  static const ScatterReduceTactic kTactic;
+  return kTactic;
+}
+
+}  // namespace tenon::backends::cpu
