@@ -101,9 +101,15 @@ class Generator {
   void integerExpression(ValueId x);
   void backToNumbers(ValueId x);
   void halves(ValueId x);
-  void selection(ValueId x);
   void quantized();
   void quantizedProduct(ValueId q, ValueId scale);
+
+  // --- sizes that only the run knows (random_selection.cpp) ---
+  void selection(ValueId x);
+  void suppression(ValueId x);
+  ValueId plain(const std::string& name, ops::Operator op, std::vector<ValueId> inputs);  // for the step alone
+  Extent sizeOf(const std::string& name, ValueId number, const Extent& upper);
+  void sumInto(const std::string& name, ValueId x, ValueId values, ValueId rows);
 
   std::mt19937_64 random_;
   graph::Graph graph_;

@@ -41,7 +41,7 @@ void Generator::anyOperator(ValueId x) {
     case 16: return pick(2) == 0 ? shapeArithmetic(x) : fill(x);
     case 17: return pick(3) == 0 ? halves(x) : anyScalar(x);
     case 18: return quantized();
-    case 19: return selection(x);
+    case 19: return pick(3) == 0 ? suppression(x) : selection(x);
     default: return integerStep();
   }
 }

@@ -2,20 +2,15 @@
 #include <algorithm>
 
 #include "ops/op/convolution.h"
-#include "ops/op/count_nonzero.h"
 #include "ops/op/fill.h"
-#include "ops/op/gather.h"
 #include "ops/op/matmul.h"
-#include "ops/op/nonzero.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
 #include "ops/op/shape.h"
-#include "ops/op/size.h"
 #include "ops/op/slice.h"
 #include "ops/op/softmax.h"
 #include "ops/op/topk.h"
-#include "ops/op/transpose.h"
 #include "random_generator.h"
 
 namespace tenon::passes {
@@ -208,28 +203,6 @@ void Generator::halves(ValueId x) {
     if (type(last_) == half) value = last_;
   }
   unaryOf("cast.f32(x0)", value);
-}
-
-// The elements of an exact value that are not 0, summed: how many they are only the run knows.
-void Generator::selection(ValueId x) {
-  if (integers_.empty()) integerStep();
-  if (integers_.empty()) return unary(x);
-  const ValueId from = pickFrom(integers_);
-  if (shape(from).empty() || elements(from) > 600) return unary(x);
-  const auto name = fmt::format("selection{}", count_++);
-  const auto add = [&](ops::Operator op, std::vector<ValueId> inputs) {
-    return graph_.add(std::move(op), name, std::move(inputs), {name});
-  };
-  const Extent upper = product(shape(from));
-  const Extent size = Extent::symbol(name + ".size");
-  add(ops::Size{name + ".size", ceilDiv(upper, 2), upper}, {add(ops::CountNonZero{}, {from})});
-  const ValueId places = add(ops::NonZero{size, pick(2) == 0 ? DataType::kI32 : DataType::kI64}, {from});
-  const ValueId rows = add(ops::Transpose{{1, 0}}, {places});
-  ops::Gather gather;
-  gather.mode = ops::GatherMode::kNd;
-  const ValueId chosen = add(std::move(gather), {unaryOf("cast.f32(x0);mul(t0,0.0625)", from), rows});
-  put(ops::Reduce{ops::ReduceOp::kSum, {0}, pick(2) == 0}, {chosen});
-  binaryOf("add(x0,x1)", x, unaryOf("clip(x0,-4,4)", last_));
 }
 
 // An exact value quantized, through a product of 8-bit integers or straight back.
