@@ -24,7 +24,7 @@ TEST(Phases, SizesAreReadAndTold) {
   Context context(engine, {}, log());
   Kept y;
   context.setOutputAllocator(1, &y);
-  for (const int64_t n : {10, 1, 20, 20, 7}) {
+  for (const int64_t n : {10, 1, 20, 7, 20}) {
     std::vector<float> x(static_cast<size_t>(n));
     for (size_t i = 0; i < x.size(); ++i) x[i] = i % 3 == 1 ? 2.f : 0.f;
     int32_t z = -1;

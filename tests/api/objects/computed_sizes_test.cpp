@@ -163,7 +163,7 @@ TEST_F(ComputedSizes, MemoryThatIsTooSmallIsRefusedByName) {
   context->setTensorAddress("places", small);
   context->setTensorAddress("values", y.data());
   EXPECT_FALSE(context->enqueueV3(nullptr));
-  expectError("output 'places' has the shape [2, 15] and needs 120 bytes, its address has 112");
+  expectError("output 'places' has the shape 2x15 and needs 120 bytes, its address has 112");
   x[3] = 0;
   EXPECT_TRUE(context->enqueueV3(nullptr));
   cudaStreamSynchronize(nullptr);
@@ -296,7 +296,7 @@ TEST_F(ComputedSizes, ConstantsHaveSizesThatAreKnown) {
   static const float kValues[] = {0, 1, 0, 2, 3};
   auto* constant = network->addConstant(dims({5}), {nv::DataType::kFLOAT, kValues, 5})->getOutput(0);
   auto* places = network->addNonZero(*constant, nv::DataType::kINT32)->getOutput(0);
-  EXPECT_EQ(extents(places->getDimensions()), (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(extents(places->getDimensions()), (std::vector<int64_t>{1, -1}));  // until they are looked at
   output(network->addGather(input("x", {5}), *places, 0)->getOutput(0), "places");
   start();
   EXPECT_EQ(extents(context->getTensorShape("places")), (std::vector<int64_t>{1, 3}));
