@@ -198,5 +198,83 @@ TEST(NonMaxSuppression, WithoutTheirInputsNoneOrAll) {
   }
 }
 
+// A shape that follows from more sizes than all corners of them can be looked at: all may be 0.
+TEST(NonZero, ManySizesMayAllBeSmall) {
+  constexpr int64_t kParts = 14;
+  ModelMaker maker;
+  maker.input("x", {2 * kParts});
+  maker.ints("sizes", {kParts}, std::vector<int64_t>(kParts, 2));
+  std::vector<std::string> parts, places;
+  for (int64_t i = 0; i < kParts; ++i) {
+    parts.push_back("part" + std::to_string(i));
+    places.push_back("places" + std::to_string(i));
+  }
+  maker.node("Split", {"x", "sizes"}, parts);
+  for (size_t i = 0; i < parts.size(); ++i) maker.node("NonZero", {parts[i]}, {places[i]});
+  ModelMaker::set(maker.node("Concat", places, {"all"}), "axis", int64_t{1});
+  maker.node("Shape", {"all"}, {"shape"});
+  maker.node("ReduceProd", {"shape"}, {"count"});
+  maker.ints("zero", {1}, {0});
+  maker.ints("flat", {1}, {1});
+  maker.node("Reshape", {"count", "flat"}, {"end"});
+  maker.node("Slice", {"x", "zero", "end", "zero"}, {"y"});
+  maker.output("y");
+  Runner runner(maker);
+  for (const size_t ones : {0, 1, 13, 28}) {
+    Reals x(2 * kParts);
+    std::fill_n(x.begin(), ones, 1.F);
+    EXPECT_EQ(runner.run({x.data()})[0].shape, (Dimensions{static_cast<int64_t>(ones)}));
+  }
+}
+
+void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(5);
+  *attribute->mutable_g() = inner.graph();
+}
+
+// As exporters write the suppression of boxes that may be none: nothing for nothing, else what is found.
+TEST(NonMaxSuppression, InTheBranchOfAnIf) {
+  ModelMaker maker;
+  ModelMaker nothing;
+  ModelMaker found;
+  nothing.ints("none", {0}, {});
+  nothing.node("Identity", {"none"}, {"r"});
+  nothing.output("r", {0}, 7);
+  found.ints("first", {1}, {0});
+  found.ints("third", {}, {2});
+  found.floats("overlap", {1}, {0.5F});
+  found.ints("most", {1}, {100});
+  found.node("Unsqueeze", {"kept", "first"}, {"boxes"});
+  found.ints("both", {2}, {0, 1});
+  found.node("Unsqueeze", {"areas", "both"}, {"scores"});
+  found.node("NonMaxSuppression", {"boxes", "scores", "most", "overlap"}, {"rows"});
+  ModelMaker::set(found.node("Gather", {"rows", "third"}, {"r2"}), "axis", int64_t{1});
+  found.output("r2", {-2}, 7);
+  maker.input("all", {5, 4});
+  maker.input("wanted", {5}, 9);
+  ModelMaker::set(maker.node("Compress", {"all", "wanted"}, {"kept"}), "axis", int64_t{0});
+  maker.ints("last", {1}, {-1});
+  ModelMaker::set(maker.node("ReduceMax", {"kept", "last"}, {"areas"}), "keepdims", int64_t{0});
+  maker.node("Shape", {"kept"}, {"shape"});
+  ModelMaker::set(maker.node("ReduceProd", {"shape"}, {"elements"}), "keepdims", int64_t{0});
+  maker.ints("zero", {}, {0});
+  maker.node("Equal", {"elements", "zero"}, {"isEmpty"});
+  auto& node = maker.node("If", {"isEmpty"}, {"y"}, "choice");
+  setGraph(node, "then_branch", nothing);
+  setGraph(node, "else_branch", found);
+  maker.output("y", {}, 7);
+  Runner runner(maker);
+  Reals boxes{0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6, 5, 5, 7, 7, 8, 8, 9, 9};
+  const auto run = [&](std::vector<uint8_t> wanted) {
+    auto result = runner.run({boxes.data(), wanted.data()});
+    return result[0].values<int64_t>();
+  };
+  EXPECT_EQ(run({1, 1, 1, 0, 1}), (Ints{3, 2, 0}));
+  EXPECT_EQ(run({0, 0, 0, 0, 0}), Ints{});
+  EXPECT_EQ(run({0, 0, 0, 1, 0}), (Ints{0}));
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx
