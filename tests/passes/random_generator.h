@@ -95,6 +95,7 @@ class Generator {
   // --- other types (random_types.cpp) ---
   void shapeArithmetic(ValueId x);
   void fill(ValueId x);
+  void noise(ValueId x);
   void integers();
   void integerStep();
   ValueId integerOf(ValueId x);

@@ -38,7 +38,7 @@ void Generator::anyOperator(ValueId x) {
     case 13: return anyTranspose(x);
     case 14: return anyReshape(x);
     case 15: return anyConcat(x);
-    case 16: return pick(2) == 0 ? shapeArithmetic(x) : fill(x);
+    case 16: return pick(2) == 0 ? shapeArithmetic(x) : pick(4) == 0 ? noise(x) : fill(x);
     case 17: return pick(3) == 0 ? halves(x) : anyScalar(x);
     case 18: return quantized();
     case 19: return pick(3) == 0 ? suppression(x) : selection(x);

@@ -6,6 +6,7 @@
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/random.h"
 #include "ops/op/reduce.h"
 #include "ops/op/shape.h"
 #include "ops/op/slice.h"
@@ -36,6 +37,18 @@ void Generator::shapeArithmetic(ValueId x) {
 }
 
 // Values linear in the index, added to x; start and deltas as fields or as inputs.
+// Random numbers that count nothing, since each evaluation draws others.
+void Generator::noise(ValueId x) {
+  ops::Random op;
+  op.shape = shape(x);
+  op.seeded = pick(2) == 0;
+  put(op, {});
+  const ValueId numbers = last_;
+  pool_.pop_back();
+  exact_.erase(numbers);
+  put(ops::Pointwise{ops::parseScalarExpr("mul(x1,0);add(x0,t0)")}, {x, numbers});
+}
+
 void Generator::fill(ValueId x) {
   const auto rank = static_cast<int64_t>(shape(x).size());
   ops::Fill op;
