@@ -57,6 +57,29 @@ TEST(Transpose, FilledSlices) {
   }
 }
 
+// The same with the channels behind the pixels.
+TEST(Transpose, FilledSlicesOfChannelsLastImages) {
+  for (const char* fields : {"start=[0,0,-1,-2] size=[2,3,8,7]", "start=[0,-1,1,0] size=[2,5,3,9]"}) {
+    const std::string size(std::string_view(fields).substr(std::string_view(fields).find("size=") + 5));
+    compile::BuildOptions options;
+    options.optimizationLevel = 0;
+    int offered = 0;
+    options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+      if (node.op.name() != "slice") return candidates;
+      std::erase_if(candidates, [](const auto& c) { return c.outputs[0] != Layout::kChannelsLast; });
+      offered += static_cast<int>(candidates.size());
+      return candidates;
+    };
+    expectMatchesReference(
+        fmt::format(
+            "graph \"g\" {{ input %x : f32[2,3,7,5]\n input %v : f32[]\n %y : f32{1} = slice{{{0} mode=fill}}(%x, "
+            "%v) \"t\"\n output %y }}",
+            fields, size),
+        {}, options);
+    EXPECT_GT(offered, 0);
+  }
+}
+
 // The rows that change places lie further apart than they are long: within a tensor of more axes.
 TEST(Transpose, WithinMoreAxes) {
   for (const int64_t middle : {1, 2, 5}) {

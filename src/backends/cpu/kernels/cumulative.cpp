@@ -82,13 +82,18 @@ class CumulativeInstance final : public runtime::KernelInstance {
   void scan(const runtime::LaunchArguments& arguments) const {
     const auto* const x = static_cast<const T*>(arguments.inputs[0]);
     auto* const y = static_cast<T*>(arguments.outputs[0]);
-    const int64_t blocks = (inner_ + kBlock - 1) / kBlock;
+    // Long pieces of rows, but some for every thread; a column's sums are the same in any.
+    constexpr int64_t kJobs = 16;
+    constexpr int64_t kLine = 64;
+    const int64_t fair = (outer_ * inner_ / kJobs + kLine - 1) / kLine * kLine;
+    const int64_t block = std::clamp<int64_t>(fair, kLine, kBlock);
+    const int64_t blocks = (inner_ + block - 1) / block;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;
     runJobs(outer_ * blocks, outer_ * extent_ * inner_, [&](int64_t job) {
-      const int64_t column = job % blocks * kBlock;
+      const int64_t column = job % blocks * block;
       const int64_t at = job / blocks * extent_ * inner_ + first + column;
-      const int64_t width = std::min(kBlock, inner_ - column);
+      const int64_t width = std::min(block, inner_ - column);
       if (width == 1) {
         SumOf<T> sum{};
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);

@@ -59,8 +59,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0 && axis.after == 0;
     };
     for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
-    factors_.clear();
-    for (int64_t i = 0; averages && i < axes_[2].out; ++i) factors_.push_back(inverse(axes_[2].inside(i)));
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      factors_[k].clear();
+      for (int64_t i = 0; averages && i < axes_[k].out; ++i) factors_[k].push_back(inverse(axes_[k].inside(i)));
+    }
     return 0;
   }
 
@@ -105,12 +107,15 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   struct Place {
     const char* plane = nullptr;
     Range z, rows;
+    float depthFactor = 0, factor = 0;  // of averages
   };
   Place placeOf(const char* x, int64_t line) const {
     const auto& [depth, height, width] = axes_;
     const int64_t plane = line / (depth.out * height.out);
-    return {x + plane * depth.in * height.in * width.in * bytes_, depth.inside(line / height.out % depth.out),
-            height.inside(line % height.out)};
+    const int64_t z = line / height.out % depth.out;
+    Place place{x + plane * depth.in * height.in * width.in * bytes_, depth.inside(z), {}};
+    if (!factors_[0].empty()) place.depthFactor = factors_[0][static_cast<size_t>(z)];
+    return place;
   }
 
   void lines(const char* x, char* y, int64_t begin, int64_t end) const {
@@ -123,6 +128,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
         place = placeOf(x, line);
       }
       place.rows = height.inside(row);
+      if (!factors_[1].empty()) place.factor = place.depthFactor * factors_[1][static_cast<size_t>(row)];
       places[static_cast<size_t>(line - begin)] = place;
     }
     const std::span<const Place> group(places.data(), static_cast<size_t>(end - begin));
@@ -167,18 +173,17 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     std::array<bool, kMostLines> hasNan{};
     for (size_t g = 0; g < group.size(); ++g) {
       char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
-      functions.fill(line, static_cast<size_t>(left));
+      if (left > 0) functions.fill(line, static_cast<size_t>(left));
       hasNan[g] =
           join(functions, group[g], begin + left, static_cast<size_t>(right - left), line + left * computedBytes_);
-      functions.fill(line + right * computedBytes_, static_cast<size_t>(span - right));
+      if (span > right) functions.fill(line + right * computedBytes_, static_cast<size_t>(span - right));
     }
     functions.fill(joined + static_cast<int64_t>(group.size()) * span * computedBytes_, kLineSlack);
     for (size_t g = 0; g < group.size(); ++g) {
       functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
                       static_cast<size_t>(width.window), static_cast<size_t>(width.stride),
                       out + static_cast<int64_t>(g) * count * computedBytes_, static_cast<size_t>(count),
-                      factors_.empty() ? nullptr : factors_.data() + first,
-                      factors_.empty() ? 0.f : inverse(group[g].z) * inverse(group[g].rows));
+                      factors_[2].empty() ? nullptr : factors_[2].data() + first, group[g].factor);
     }
   }
 
@@ -187,7 +192,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     if (count == 0) return false;
     constexpr size_t kMostRows = 32;  // at a time
     alignas(64) float wide[kLine];
-    std::array<const void*, kMostRows> rows{};
+    std::array<const void*, kMostRows> rows;
+    rows[0] = nullptr;
     size_t held = 0;
     bool hasNan = false;
     bool isFirst = true;
@@ -219,8 +225,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   DataType type_ = DataType::kF32;
   int64_t bytes_ = 4, computedBytes_ = 4;
   int64_t planes_ = 0;
-  std::array<Axis, 3> axes_;    // the last ones are the spatial axes
-  std::vector<float> factors_;  // of averages, by column
+  std::array<Axis, 3> axes_;                   // the last ones are the spatial axes
+  std::array<std::vector<float>, 3> factors_;  // of averages, by position on the axis
 };
 
 }  // namespace

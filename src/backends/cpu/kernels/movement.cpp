@@ -154,6 +154,7 @@ class SliceInstance final : public runtime::KernelInstance {
     hasFill_ = shapes.inputs.size() > 1;
     bytes_ = elementBytes(y.dtype);
     extents_ = y.dims;
+    isRowMajor_ = y.layout == Layout::kLinear;
     copy_.configure(space, from, fromOffset, to, toOffset, bytes_);
     return 0;
   }
@@ -166,7 +167,7 @@ class SliceInstance final : public runtime::KernelInstance {
  private:
   static bool outside(int64_t index, int64_t extent) { return index < 0 || index >= extent; }
 
-  // What lies outside the part that is copied: whole rows, or the ends of one.
+  // What lies outside the part that is copied: whole rows, or the ends of one. All where axes lie in another order.
   void fill(const void* value, char* to) const {
     switch (bytes_) {
       case 1: return fillWith<uint8_t>(value, to);
@@ -187,7 +188,7 @@ class SliceInstance final : public runtime::KernelInstance {
                           [&](int64_t begin, int64_t end) {
                             for (int64_t row = begin; row < end; ++row) {
                               T* const out = reinterpret_cast<T*>(to) + row * width;
-                              const bool inside = isInside(row);
+                              const bool inside = isRowMajor_ && isInside(row);
                               std::fill(out, out + (inside ? first_[static_cast<size_t>(last)] : width), element);
                               if (inside) std::fill(out + end_[static_cast<size_t>(last)], out + width, element);
                             }
@@ -209,6 +210,7 @@ class SliceInstance final : public runtime::KernelInstance {
   bool hasFill_ = false;
   int bytes_ = 4;
   Dims extents_;
+  bool isRowMajor_ = true;
   std::array<int64_t, kMaxRank> first_{}, end_{};  // of what is copied, by axis
 };
 

@@ -17,8 +17,9 @@ namespace {
 using runtime::Shapes;
 
 constexpr int64_t kGrain = 16384;
-constexpr int64_t kColumns = 512;  // of a block
-constexpr int64_t kSplit = 65536;  // elements of one piece where there are few outputs
+constexpr int64_t kColumns = 1024;  // of a block
+constexpr int64_t kWideRows = 16;   // of halves, at a time
+constexpr int64_t kSplit = 65536;   // elements of one piece where there are few outputs
 constexpr int64_t kManyOutputs = 64;
 
 bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
@@ -131,7 +132,7 @@ class ReduceInstance final : public runtime::KernelInstance {
   void launchColumns(const char* in, char* out) const {
     const int64_t inner = axes_.kept.inner();
     // Narrower where there is work for several threads: a result is the same whichever block it is in.
-    const int64_t widest = inner * reducedCount_ >= 2 * kGrain && axes_.kept.outer() < 8 ? kColumns / 4 : kColumns;
+    const int64_t widest = inner * reducedCount_ >= 2 * kGrain && axes_.kept.outer() < 8 ? kColumns / 8 : kColumns;
     const int64_t block = std::min(inner, reducedCount_ > 64 ? widest : kColumns);
     const int64_t blocks = (inner + block - 1) / block;
     platform::parallelFor(axes_.kept.outer() * blocks,
@@ -150,7 +151,7 @@ class ReduceInstance final : public runtime::KernelInstance {
 
   void reduceColumns(const char* in, char* out, int64_t width) const {
     alignas(64) char values[kColumns * kAccumulator];
-    alignas(64) char wide[kColumns * sizeof(float)];
+    alignas(64) float wide[kColumns * kWideRows];
     const auto count = static_cast<size_t>(width);
     functions_.start(values, count);
     const int64_t inner = axes_.reduced.inner();
@@ -163,9 +164,11 @@ class ReduceInstance final : public runtime::KernelInstance {
         functions_.columns(from, static_cast<size_t>(step), static_cast<size_t>(inner), values, count);
         continue;
       }
-      for (int64_t i = 0; i < inner; ++i) {
-        widen_(from + i * step * bytes_, nullptr, nullptr, wide, count);
-        functions_.columns(wide, 0, 1, values, count);
+      for (int64_t i = 0; i < inner; i += kWideRows) {
+        const int64_t rows = std::min(kWideRows, inner - i);
+        for (int64_t r = 0; r < rows; ++r)
+          widen_(from + (i + r) * step * bytes_, nullptr, nullptr, wide + r * width, count);
+        functions_.columns(wide, count, static_cast<size_t>(rows), values, count);
       }
     }
     store(values, width, out, axes_.kept.strides[0].back());

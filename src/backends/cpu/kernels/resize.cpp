@@ -23,6 +23,19 @@ struct Pass {
   std::vector<int32_t> first;  // per output position, where its taps begin; one more at the end
   std::vector<int64_t> indices;
   std::vector<float> weights;
+  struct Run {
+    int64_t begin, end, taps;
+  };
+  std::vector<Run> runs;  // of positions with as many taps
+
+  void findRuns() {
+    for (int64_t o = 0; o < out; ++o) {
+      const auto at = static_cast<size_t>(o);
+      const int64_t taps = first[at + 1] - first[at];
+      if (runs.empty() || runs.back().taps != taps) runs.push_back({o, o, taps});
+      runs.back().end = o + 1;
+    }
+  }
 
   void run(const float* from, float* to) const {
     if (inner == 1 && step == 1) return runElements(from, to);
@@ -40,19 +53,20 @@ struct Pass {
   }
 
  private:
-  // Rows of single elements, each of as many taps, in the order of add().
+  // Elements [begin, end), each of kTaps taps, in the order of add().
   template <size_t kTaps>
-  void elements(const float* source, float* target) const {
-    const int64_t* at = indices.data();
-    const float* weight = weights.data();
-    for (int64_t o = 0; o < out; ++o, at += kTaps, weight += kTaps) {
-      float sum = weight[0] * source[at[0]];
-      for (size_t t = 1; t < kTaps; ++t) sum += weight[t] * source[at[t]];
+  void elements(const float* source, float* target, int64_t begin, int64_t end) const {
+    const auto at = static_cast<size_t>(first[static_cast<size_t>(begin)]);
+    const int64_t* index = indices.data() + at;
+    const float* weight = weights.data() + at;
+    for (int64_t o = begin; o < end; ++o, index += kTaps, weight += kTaps) {
+      float sum = weight[0] * source[index[0]];
+      for (size_t t = 1; t < kTaps; ++t) sum += weight[t] * source[index[t]];
       target[o] = sum;
     }
   }
-  void anyElements(const float* source, float* target) const {
-    for (size_t o = 0; o < static_cast<size_t>(out); ++o) {
+  void anyElements(const float* source, float* target, int64_t begin, int64_t end) const {
+    for (auto o = static_cast<size_t>(begin); o < static_cast<size_t>(end); ++o) {
       auto tap = static_cast<size_t>(first[o]);
       const auto last = static_cast<size_t>(first[o + 1]);
       float sum = weights[tap] * source[indices[tap]];
@@ -60,24 +74,20 @@ struct Pass {
       target[o] = sum;
     }
   }
+
+  // Runs of elements with as many taps; where the weights of some are 0 they have fewer.
   void runElements(const float* from, float* to) const {
-    const auto taps = static_cast<size_t>(first[1]);
-    bool isUniform = true;
-    for (size_t o = 0; o < static_cast<size_t>(out); ++o)
-      isUniform = isUniform && first[o] == static_cast<int32_t>(o * taps);
-    isUniform = isUniform && indices.size() == static_cast<size_t>(out) * taps;
     platform::parallelFor(outer, std::max<int64_t>(1, kGrain / (2 * out)), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const float* const source = from + row * in;
-        float* const target = to + row * out;
-        if (isUniform && taps == 1) {
-          elements<1>(source, target);
-        } else if (isUniform && taps == 2) {
-          elements<2>(source, target);
-        } else if (isUniform && taps == 4) {
-          elements<4>(source, target);
-        } else {
-          anyElements(source, target);
+        for (const auto& [runBegin, runEnd, taps] : runs) {
+          const float* const source = from + row * in;
+          float* const target = to + row * out;
+          switch (taps) {
+            case 1: elements<1>(source, target, runBegin, runEnd); break;
+            case 2: elements<2>(source, target, runBegin, runEnd); break;
+            case 4: elements<4>(source, target, runBegin, runEnd); break;
+            default: anyElements(source, target, runBegin, runEnd); break;
+          }
         }
       }
     });
@@ -136,6 +146,7 @@ class ResizeInstance final : public runtime::KernelInstance {
       }
       pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
       if (isIdentity(pass) && !spreads) continue;
+      pass.findRuns();
       pass.outer = product(extents, 0, at);
       pass.inner = product(extents, at + 1, extents.size());
       pass.step = spreads ? y.pitch : pass.inner;

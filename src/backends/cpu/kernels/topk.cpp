@@ -94,14 +94,17 @@ class TopKInstance final : public runtime::KernelInstance {
     // Keys, the line in the type that it is computed in, and the line itself where it is not contiguous.
     jobs_ = std::clamp<int64_t>(outer_ * inner_, 1, kMostJobs);
     lineBytes_ = (extent_ * static_cast<int64_t>(sizeof(WideKey) + 2 * sizeof(int64_t)) + 63) / 64 * 64;
+    isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
+    byColumns_ =
+        k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
+    if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
     return static_cast<size_t>(lineBytes_ * jobs_);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     const int64_t lines = outer_ * inner_;
     if (lines == 0 || k_ == 0) return;
-    if (k_ == 1 && inner_ > 1 && computedIn_ == type_ && extent_ <= std::numeric_limits<int32_t>::max())
-      return bestOfColumns(arguments);
+    if (byColumns_) return bestOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       for (int64_t line = lines * job / jobs_; line < lines * (job + 1) / jobs_; ++line) {
@@ -125,14 +128,27 @@ class TopKInstance final : public runtime::KernelInstance {
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
     auto* const out = static_cast<char*>(arguments.outputs[0]);
+    const char* compared = in;
+    if (isHalf_) {
+      auto* const wide = static_cast<char*>(arguments.workspace);
+      const auto widen = castFunction(type_, DataType::kF32);
+      const int64_t line = extent_ * inner_;
+      runJobs(outer_, outer_ * line, [&](int64_t i) {
+        widen(in + i * line * bytes_, nullptr, nullptr, wide + i * line * static_cast<int64_t>(sizeof(float)),
+              static_cast<size_t>(line));
+      });
+      compared = wide;
+    }
+    const int64_t comparedBytes = isHalf_ ? static_cast<int64_t>(sizeof(float)) : bytes_;
     runJobs(outer_ * blocks, outer_ * inner_ * extent_, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
-      const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
+      const int64_t first = job / blocks * extent_ * inner_ + column;
+      const char* const from = in + first * bytes_;
       const int64_t to = job / blocks * inner_ + column;
       int64_t indices[kScanColumns];
-      scan_.best(from, static_cast<size_t>(extent_), static_cast<size_t>(count), static_cast<size_t>(inner_),
-                 op_.largest, indices);
+      scan_.best(compared + first * comparedBytes, static_cast<size_t>(extent_), static_cast<size_t>(count),
+                 static_cast<size_t>(inner_), op_.largest, indices);
       for (int64_t i = 0; i < count; ++i) {
         std::memcpy(out + (to + i) * bytes_, from + (indices[i] * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
         storeInt(op_.indexType, arguments.outputs[1], to + i, indices[i]);
@@ -215,6 +231,7 @@ class TopKInstance final : public runtime::KernelInstance {
   int64_t outer_ = 0, extent_ = 0, inner_ = 0, k_ = 0;
   int64_t jobs_ = 1, lineBytes_ = 0;
   ScanFunctions scan_;
+  bool byColumns_ = false, isHalf_ = false;
 };
 
 }  // namespace

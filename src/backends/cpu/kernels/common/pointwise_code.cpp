@@ -13,6 +13,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 using ops::ScalarArgument;
+using ops::ScalarExpr;
 using ops::ScalarInstruction;
 using ops::ScalarOp;
 
@@ -33,6 +34,31 @@ bool holds(DataType type, double value) {
 
 bool isLogical(ScalarOp op) {
   return op == ScalarOp::k_and || op == ScalarOp::k_or || op == ScalarOp::k_xor || op == ScalarOp::k_not;
+}
+
+// A product that one sum alone reads is computed with it. The product's instruction stays, unused.
+ScalarExpr joinProducts(ScalarExpr expr, std::span<const int64_t> results) {
+  std::vector<int> uses(expr.instructions.size(), 0);
+  for (const int64_t result : results) ++uses.at(static_cast<size_t>(result));
+  for (const auto& instruction : expr.instructions) {
+    for (int i = 0; i < ops::row(instruction.op).arity; ++i) {
+      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
+      if (argument.kind == ScalarArgument::Kind::kResult) ++uses.at(static_cast<size_t>(argument.index));
+    }
+  }
+  for (auto& instruction : expr.instructions) {
+    if (instruction.op != ScalarOp::k_add) continue;
+    for (size_t side = 0; side < 2; ++side) {
+      const auto factor = instruction.arguments[side];
+      if (factor.kind != ScalarArgument::Kind::kResult || uses[static_cast<size_t>(factor.index)] != 1) continue;
+      const auto& product = expr.instructions[static_cast<size_t>(factor.index)];
+      if (product.op != ScalarOp::k_mul) continue;
+      instruction.op = ScalarOp::k_fma;
+      instruction.arguments = {product.arguments[0], product.arguments[1], instruction.arguments[1 - side]};
+      break;
+    }
+  }
+  return expr;
 }
 
 // Where a value stands: in its own type, and in the type that it is computed in. -1: not there yet.
@@ -129,6 +155,7 @@ class Translation {
   // The call of an operator over operands of `type`, of which some may be single values.
   int call(ScalarOp op, DataType type, std::array<int, 3> operands, DataType result) {
     const int arity = ops::row(op).arity;
+    if (op == ScalarOp::k_fma && isSingle(operands[0]) && !isSingle(operands[1])) std::swap(operands[0], operands[1]);
     int same = 0;
     for (int i = 0; i < arity; ++i) same |= isSingle(operands[static_cast<size_t>(i)]) ? 1 << i : 0;
     VectorFunction function = nullptr;
@@ -292,7 +319,8 @@ class Translation {
 
 PointwiseCode::PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results,
                              std::span<const DataType> inputs, const std::vector<bool>& single) {
-  Translation translation(*this, expr, inputs, single);
+  const auto joined = joinProducts(expr, results);
+  Translation translation(*this, joined, inputs, single);
   translation.run();
   for (const int64_t result : results) outputs.push_back(translation.output(result));
   countUsed(inputs.size());

@@ -70,40 +70,61 @@ struct Sum {
 template <typename Op, typename T>
 constexpr bool kSeeksNan = std::is_same_v<Op, Maximum>&& std::is_floating_point_v<T>;
 
+// Joins the vectors of rows; how many elements were joined.
 template <typename Op, typename T>
-bool join(const void* const* vRows, size_t rowCount, void* vOut, size_t count) {
+HWY_INLINE size_t joinVectors(const void* const* rows, size_t rowCount, T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    auto joined = hn::LoadU(d, static_cast<const T*>(rows[0]) + i);
+    for (size_t r = 1; r < rowCount; ++r) joined = Op::of(d, joined, hn::LoadU(d, static_cast<const T*>(rows[r]) + i));
+    hn::StoreU(joined, d, out + i);
+  }
+  return i;
+}
+
+// The same, and whether there may be a NaN: then the sum of the rows has one, or infinities of both signs.
+template <typename Op, typename T>
+HWY_INLINE bool joinNumbers(const void* const* rows, size_t rowCount, T* out, size_t count) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  const auto row = [&](size_t r) HWY_ATTR { return static_cast<const T*>(vRows[r]); };
-  T* const out = static_cast<T*>(vOut);
   const size_t lanes = hn::Lanes(d);
-  bool hasNan = false;
-  size_t i = 0;
-  if constexpr (kSeeksNan<Op, T>) {
-    auto any = hn::IsNaN(hn::Zero(d));
-    for (; i + lanes <= count; i += lanes) {
-      V joined = hn::LoadU(d, row(0) + i);
-      auto isNan = hn::IsNaN(joined);
-      for (size_t r = 1; r < rowCount; ++r) {
-        const V next = hn::LoadU(d, row(r) + i);
-        isNan = hn::Or(isNan, hn::IsNaN(next));
-        joined = Op::of(d, joined, next);
-      }
-      any = hn::Or(any, isNan);
-      hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, out + i);
+  auto any = hn::IsNaN(hn::Zero(d));
+  for (size_t i = 0; i + lanes <= count; i += lanes) {
+    V joined = hn::LoadU(d, static_cast<const T*>(rows[0]) + i);
+    V sum = joined;
+    for (size_t r = 1; r < rowCount; ++r) {
+      const V next = hn::LoadU(d, static_cast<const T*>(rows[r]) + i);
+      sum = hn::Add(sum, next);
+      joined = Op::of(d, joined, next);
     }
-    hasNan = !hn::AllFalse(d, any);
-  } else {
-    for (; i + lanes <= count; i += lanes) {
-      V joined = hn::LoadU(d, row(0) + i);
-      for (size_t r = 1; r < rowCount; ++r) joined = Op::of(d, joined, hn::LoadU(d, row(r) + i));
-      hn::StoreU(joined, d, out + i);
-    }
+    any = hn::Or(any, hn::IsNaN(sum));
+    hn::StoreU(joined, d, out + i);
   }
+  return !hn::AllFalse(d, any);
+}
+
+template <typename Op, typename T>
+bool join(const void* const* rows, size_t rowCount, void* vOut, size_t count) {
+  T* const out = static_cast<T*>(vOut);
   using Each = std::conditional_t<kSeeksNan<Op, T>, MaximumOrNan, Op>;
+  bool hasNan = false;
+  size_t i = count - count % hn::Lanes(hn::ScalableTag<T>());
+  if constexpr (kSeeksNan<Op, T>) {
+    if (rows[0] == vOut) {  // which the fast way would overwrite before it is known whether it was right
+      i = joinVectors<Each, T>(rows, rowCount, out, count);
+      hasNan = true;
+    } else if (joinNumbers<Op, T>(rows, rowCount, out, count)) {
+      joinVectors<Each, T>(rows, rowCount, out, count);
+      hasNan = true;
+    }
+  } else {
+    i = joinVectors<Op, T>(rows, rowCount, out, count);
+  }
   for (; i < count; ++i) {
-    T joined = row(0)[i];
-    for (size_t r = 1; r < rowCount; ++r) joined = Each::one(joined, row(r)[i]);
+    T joined = static_cast<const T*>(rows[0])[i];
+    for (size_t r = 1; r < rowCount; ++r) joined = Each::one(joined, static_cast<const T*>(rows[r])[i]);
     hasNan = hasNan || joined != joined;
     out[i] = joined;
   }

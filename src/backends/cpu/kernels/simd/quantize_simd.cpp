@@ -46,20 +46,18 @@ HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* 
   const hn::Rebind<T, decltype(d)> narrow;
   const size_t lanes = hn::Lanes(d);
   const auto inverse = hn::Set(d, 1.f / static_cast<float>(scale));
-  const auto offset = hn::Set(d, static_cast<float>(zero));
-  const auto low = hn::Set(d, static_cast<float>(std::numeric_limits<T>::min()));
-  const auto high = hn::Set(d, static_cast<float>(std::numeric_limits<T>::max()));
+  const auto offset = hn::Set(di, static_cast<int32_t>(zero));
   const auto clear = hn::Set(d, 0.5f - 0x1p-13f);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const auto scaled = hn::Mul(hn::LoadU(d, x + i), inverse);
-    const auto whole = hn::Round(scaled);
-    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(hn::Abs(hn::Sub(scaled, whole)), clear)))) {
+    const auto whole = hn::NearestInt(scaled);
+    const auto rest = hn::Abs(hn::Sub(scaled, hn::ConvertTo(d, whole)));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(rest, clear)))) {
       for (size_t k = i; k < i + lanes; ++k) out[k] = quantized<T>(static_cast<double>(x[k]), scale, zero);
       continue;
     }
-    const auto value = hn::Min(high, hn::Max(low, hn::Add(whole, offset)));
-    hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(di, value)), narrow, out + i);
+    hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole, offset)), narrow, out + i);
   }
   return i;
 }

@@ -109,6 +109,51 @@ HWY_INLINE void extremes(const float* HWY_RESTRICT x, size_t step, size_t rows, 
   }
 }
 
+// The extreme of a row of at least one vector; the last one shares elements with the one before.
+template <typename Op>
+HWY_INLINE float extremeOfRow(const float* HWY_RESTRICT x, size_t count) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  const auto of = [](V a, V b) HWY_ATTR { return std::is_same_v<Op, Most> ? hn::Max(a, b) : hn::Min(a, b); };
+  V first = hn::LoadU(d, x);
+  V second = hn::LoadU(d, x + count - lanes);
+  auto isNan = hn::Or(hn::IsNaN(first), hn::IsNaN(second));
+  size_t i = lanes;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const V a = hn::LoadU(d, x + i);
+    const V b = hn::LoadU(d, x + i + lanes);
+    isNan = hn::Or(isNan, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
+    first = of(first, a);
+    second = of(second, b);
+  }
+  if (i + lanes <= count) {
+    const V a = hn::LoadU(d, x + i);
+    isNan = hn::Or(isNan, hn::IsNaN(a));
+    first = of(first, a);
+  }
+  if (!hn::AllFalse(d, isNan)) return std::numeric_limits<float>::quiet_NaN();
+  const V all = of(first, second);
+  return hn::GetLane(std::is_same_v<Op, Most> ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
+}
+
+// The sum of a row, four vectors at a time.
+HWY_INLINE float sumOfRow(const float* HWY_RESTRICT x, size_t count) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  V sums[4];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    for (size_t v = 0; v < 4; ++v) sums[v] = hn::Add(sums[v], hn::LoadU(d, x + i + v * lanes));
+  }
+  for (; i + lanes <= count; i += lanes) sums[0] = hn::Add(sums[0], hn::LoadU(d, x + i));
+  float rest = 0;
+  for (; i < count; ++i) rest += x[i];
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])))) + rest;
+}
+
 template <typename Op, typename T>
 constexpr bool kIsExtremeOfF32 = std::is_same_v<T, float> && (std::is_same_v<Op, Most> || std::is_same_v<Op, Least>);
 
@@ -118,6 +163,15 @@ template <typename Op, typename T>
 constexpr bool kIsExtremeOfF32 = false;
 template <typename Op>
 void extremes(const float*, size_t, size_t, float*) {}
+template <typename Op>
+float extremeOfRow(const float*, size_t) {
+  return 0;
+}
+inline float sumOfRow(const float* x, size_t count) {
+  float sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += x[i];
+  return sum;
+}
 
 #endif
 
@@ -135,7 +189,7 @@ HWY_INLINE void addWide(const T* HWY_RESTRICT x, size_t step, size_t rows, A* HW
 // Whole rows one after another, as memory is read fastest; some rows in f32 before they are added in double.
 void sumsOfColumns(const float* HWY_RESTRICT x, size_t step, size_t rows, double* HWY_RESTRICT to, size_t count) {
   constexpr size_t kRows = 32;
-  alignas(64) float some[512];
+  alignas(64) float some[1024];
   for (size_t first = 0; first < rows; first += kRows) {
     const size_t end = std::min(rows, first + kRows);
     std::fill_n(some, count, 0.f);
@@ -161,7 +215,7 @@ void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
   A* HWY_RESTRICT to = static_cast<A*>(va);
   size_t first = 0;
   if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<T, float>) {
-    constexpr size_t kBlock = 512;
+    constexpr size_t kBlock = 1024;
     if (count > 1) {
       for (; first < count; first += kBlock)
         sumsOfColumns(x + first, step, rows, to + first, std::min(kBlock, count - first));
@@ -214,10 +268,13 @@ void row(const void* vx, size_t count, void* va) {
   }
   if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<T, float>) {
     constexpr size_t kChunk = 4096;
-    for (size_t i = 0; i < count; i += kChunk)
-      to += static_cast<A>(whole<Op, T, float>(x + i, std::min(kChunk, count - i)));
+    for (size_t i = 0; i < count; i += kChunk) to += static_cast<A>(sumOfRow(x + i, std::min(kChunk, count - i)));
   } else {
-    to = Op::of(to, whole<Op, T, A>(x, count));
+    if constexpr (kIsExtremeOfF32<Op, T>) {
+      to = Op::of(to, extremeOfRow<Op>(x, count));
+    } else {
+      to = Op::of(to, whole<Op, T, A>(x, count));
+    }
   }
 }
 

@@ -42,15 +42,12 @@ HWY_INLINE T stored(A sum) {
   }
 }
 
-// So many columns that their sums stay in registers.
-template <typename T>
-constexpr size_t kStrip = 32;
-
+// Sums of the accumulator's type, beside the rows.
 template <typename T, bool kExclusive>
-HWY_INLINE void stripOfSums(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, int64_t step) {
-  SumOf<T> sums[kStrip<T>] = {};
+void sumsBeside(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+  SumOf<T> sums[kScanColumns] = {};
   for (size_t r = 0; r < rows; ++r, x += step, y += step) {
-    for (size_t i = 0; i < kStrip<T>; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const auto before = sums[i];
       sums[i] = plus(before, static_cast<SumOf<T>>(x[i]));
       y[i] = stored<T>(kExclusive ? before : sums[i]);
@@ -58,17 +55,76 @@ HWY_INLINE void stripOfSums(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t r
   }
 }
 
-template <typename T, bool kExclusive>
-void sumsOf(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
-  for (; count >= kStrip<T>; count -= kStrip<T>, x += kStrip<T>, y += kStrip<T>)
-    stripOfSums<T, kExclusive>(x, y, rows, step);
-  SumOf<T> sums[kStrip<T>] = {};
-  for (size_t r = 0; count > 0 && r < rows; ++r, x += step, y += step) {
+// The row before has the sums.
+template <bool kExclusive>
+void sumsInPlace(const int64_t* HWY_RESTRICT x, int64_t* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+  for (size_t i = 0; i < count; ++i) y[i] = kExclusive ? 0 : x[i];
+  for (size_t r = 1; r < rows; ++r, x += step, y += step) {
+    const int64_t* HWY_RESTRICT from = kExclusive ? x : x + step;
+    const int64_t* HWY_RESTRICT before = y;
+    int64_t* HWY_RESTRICT to = y + step;
+    for (size_t i = 0; i < count; ++i) to[i] = plus(before[i], from[i]);
+  }
+}
+
+// The same in 32 bits; false where a sum has more, and y is of no use.
+bool sumsInWords(const int32_t* HWY_RESTRICT x, int32_t* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+  uint32_t overflows[kScanColumns] = {};
+  std::copy_n(x, count, y);
+  for (size_t r = 1; r < rows; ++r, y += step) {
+    x += step;
+    const int32_t* HWY_RESTRICT before = y;
+    int32_t* HWY_RESTRICT to = y + step;
     for (size_t i = 0; i < count; ++i) {
-      const auto before = sums[i];
-      sums[i] = plus(before, static_cast<SumOf<T>>(x[i]));
-      y[i] = stored<T>(kExclusive ? before : sums[i]);
+      const auto a = static_cast<uint32_t>(before[i]);
+      const auto b = static_cast<uint32_t>(x[i]);
+      const uint32_t sum = a + b;
+      overflows[i] |= (a ^ sum) & (b ^ sum);
+      to[i] = static_cast<int32_t>(sum);
     }
+  }
+  uint32_t any = 0;
+  for (size_t i = 0; i < count; ++i) any |= overflows[i];
+  return (any >> 31) == 0;
+}
+
+// Some rows in f32, from a sum in double.
+void sumsInGroups(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+  constexpr size_t kGroup = 8;
+  double base[kScanColumns] = {};
+  float part[kScanColumns];
+  for (size_t r = 0; r < rows;) {
+    for (size_t i = 0; i < count; ++i) {
+      y[i] = static_cast<float>(base[i] + static_cast<double>(x[i]));
+      part[i] = x[i];
+    }
+    const size_t end = std::min(rows, r + kGroup);
+    for (++r; r < end; ++r, y += step) {
+      x += step;
+      const float* HWY_RESTRICT before = y;
+      float* HWY_RESTRICT to = y + step;
+      for (size_t i = 0; i < count; ++i) {
+        to[i] = before[i] + x[i];
+        part[i] += x[i];
+      }
+    }
+    for (size_t i = 0; i < count; ++i) base[i] += static_cast<double>(part[i]);
+    x += step;
+    y += step;
+  }
+}
+
+template <typename T, bool kExclusive>
+void sumsOf(const T* x, T* y, size_t rows, size_t count, int64_t step) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    sumsInPlace<kExclusive>(x, y, rows, count, step);
+  } else if constexpr (std::is_same_v<T, float> && !kExclusive) {
+    sumsInGroups(x, y, rows, count, step);
+  } else {
+    if constexpr (std::is_same_v<T, int32_t> && !kExclusive) {
+      if (sumsInWords(x, y, rows, count, step)) return;
+    }
+    sumsBeside<T, kExclusive>(x, y, rows, count, step);
   }
 }
 

@@ -8,12 +8,12 @@
 
 namespace tenon::backends::cpu {
 
-constexpr size_t kScanColumns = 256;  // at most, at once
+constexpr size_t kScanColumns = 1024;  // at most, at once
 
 struct ScanFunctions {
   // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
-  // next row is `step` elements on, which may be negative. f32 is summed in double; integers wrap in 64 bits, then
-  // saturate.
+  // next row is `step` elements on, which may be negative. f32 is summed in double, up to 8 rows in f32; integers wrap
+  // in 64 bits, then saturate.
   void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, bool exclusive) = nullptr;
   // indices[k] of the first best element of column k, the next row `step` elements on. NaN is above all numbers.
   void (*best)(const void* x, size_t rows, size_t count, size_t step, bool largest, int64_t* indices) = nullptr;

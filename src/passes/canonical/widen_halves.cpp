@@ -1,0 +1,56 @@
+// Products, convolutions and attention of f16 or bf16 => cast(the same of f32(casts)): processors compute them in f32,
+// and the casts join the scalar work between. Weights become f32 once.
+#include "passes/common/pass.h"
+
+#include "ops/op/attention.h"
+#include "ops/op/convolution.h"
+#include "ops/op/deconvolution.h"
+#include "ops/op/matmul.h"
+#include "ops/op/pointwise.h"
+
+namespace tenon::passes {
+namespace {
+
+bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
+
+ops::Pointwise castTo(DataType type) { return ops::Pointwise{ops::ScalarExpr::castTo(type)}; }
+
+// What a fused epilogue rounds on its way is not for this pass: it runs before there are any.
+bool isContraction(const ops::Operator& op) {
+  if (const auto* product = op.as<ops::MatMul>()) return product->epilogue.empty();
+  if (const auto* convolution = op.as<ops::Convolution>()) return convolution->epilogue.empty();
+  if (const auto* deconvolution = op.as<ops::Deconvolution>()) return deconvolution->epilogue.empty();
+  return op.as<ops::Attention>() != nullptr;
+}
+
+bool widen(Graph& graph, NodeId id) {
+  const auto node = graph.node(id);
+  if (!isContraction(node.op) || node.outputs.size() != 1) return false;
+  const auto type = graph.value(node.outputs[0]).type.dtype;
+  if (!isHalf(type) || graph.value(node.inputs[0]).type.dtype != type) return false;
+  const NodeId from[] = {id};
+  graph::Patch patch(graph);
+  std::vector<ValueId> inputs;
+  for (const auto input : node.inputs) {
+    const auto& value = graph.value(input);
+    if (value.type.dtype != type) {
+      inputs.push_back(input);
+    } else if (value.constant != nullptr) {
+      inputs.push_back(patch.addConstant(Constant::recipe(castTo(DataType::kF32), {value.constant})));
+    } else {
+      inputs.push_back(patch.add(castTo(DataType::kF32), node.name, {input}, from));
+    }
+  }
+  const auto wide = patch.add(node.op, node.name, std::move(inputs), from);
+  patch.replace(node.outputs[0], patch.add(castTo(type), node.name, {wide}, from));
+  patch.commit();
+  return true;
+}
+
+}  // namespace
+
+int pass_widen_halves(Graph& graph, const Options&) {
+  return editOnce(graph, [&](NodeId id) { return widen(graph, id); });
+}
+
+}  // namespace tenon::passes
