@@ -81,6 +81,56 @@ TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
     EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
 }
 
+// One engine at several extents: maps and tiles follow. `x` and `r` have N in front.
+void expectAnyBatch(const std::string& op, const Dims& x, const Dims& r, const std::string& weights, int64_t most) {
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  const auto rest = [](const Dims& dims) { return fmt::format("{}", fmt::join(dims.begin() + 1, dims.end(), ",")); };
+  const auto graph = graph::parse(fmt::format(R"g(graph "any" {{
+  symbol "N" = extent(%x, 0)
+  input %x : f16[N,{0}]
+  input %r : f16[N,{1}]
+  const %w : f16[{2}] = random(5)
+  %y : f16[N,{1}] = {3}(%x, %w, %r) "n" from("l")
+  output %y
+}})g",
+                                              rest(x), rest(r), weights, op));
+  const auto at = [](Dims dims, int64_t batch) {
+    dims[0] = batch;
+    return dims;
+  };
+  const auto range = [&](const Dims& dims) {
+    return plan::InputRange{at(dims, 1), at(dims, most / 2), at(dims, most)};
+  };
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  options.profiles = {{{"x", range(x)}, {"r", range(r)}}};
+  bool offered = false;
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    if (node.op.name() != "matmul" && node.op.name() != "convolution") return candidates;
+    std::erase_if(candidates,
+                  [](const auto& candidate) { return candidate.tactic.find("mma90") == std::string::npos; });
+    offered = !candidates.empty();
+    return candidates;
+  };
+  for (const int64_t batch : {int64_t{1}, most / 3, most}) {
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF16, at(x, batch), 1));
+    inputs.push_back(randomTensor(DataType::kF16, at(r, batch), 2));
+    const auto run = runOnGpu(graph, inputs, options);
+    const auto error = relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+    EXPECT_LE(error, 1.5e-3) << op << ", " << batch;
+  }
+  EXPECT_TRUE(offered) << op;
+}
+
+TEST_F(OnGpu, ProductsByWarpgroupsOfAnyBatch) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  expectAnyBatch("matmul{epilogue=\"add(x0,x1)\"}", {1, 72}, {1, 40}, "72,40", 130);
+  expectAnyBatch("convolution{epilogue=\"add(x0,x1)\" prePadding=[1,1] postPadding=[1,1]}", {1, 32, 6, 5},
+                 {1, 24, 6, 5}, "24,32,3,3", 6);
+  expectAnyBatch("convolution{epilogue=\"add(x0,x1)\"}", {1, 64, 4, 3}, {1, 16, 4, 3}, "16,64,1,1", 9);
+}
+
 // Nothing has to be said for them not to be there.
 TEST_F(OnGpu, ProductsByWarpgroupsAreSwitchedOn) {
   if (!missing().empty()) GTEST_SKIP() << missing();
@@ -111,7 +161,7 @@ TEST_F(OnGpu, ProductsByWarpgroupsAsProposed) {
 }
 
 TEST(Mma90, ProposesShapesThatExist) {
-  for (const int64_t rows : {1, 7, 49, 128, 197, 256, 3136, 100352}) {
+  for (const int64_t rows : {1, 7, 49, 128, 197, 256, 3136, 100352, 16000000}) {
     for (const int64_t columns : {1, 16, 67, 768, 50257}) {
       for (const int64_t steps : {1, 2, 12, 64}) {
         const auto shapes = backends::cuda::mma90Shapes(rows, columns, steps, 8);
@@ -119,6 +169,7 @@ TEST(Mma90, ProposesShapesThatExist) {
         for (const auto& shape : shapes) {
           EXPECT_EQ(shape.refusal(steps), "") << rows << "," << columns << "," << steps;
           EXPECT_EQ(Mma90Shape::parse(shape.text()), shape);
+          EXPECT_LE(rows, shape.rows * backends::cuda::kMma90MostTiles) << shape.text();
         }
       }
     }

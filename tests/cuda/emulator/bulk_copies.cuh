@@ -66,6 +66,9 @@ inline void copyPiece(void* shared, const void* global, unsigned bytes, ByteBarr
   emulatedCheck((size_type)global % 16 == 0, "a bulk copy is not aligned");
   emulatedPiece({barrier, (unsigned char*)shared, (const unsigned char*)global, bytes, nullptr});
 }
+inline void fetchPiece(const void* global, unsigned bytes) {
+  emulatedCheck((size_type)global % 16 == 0 && bytes % 16 == 0 && bytes < 1 << 20, "no bulk copy");
+}
 inline void copyTile(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier) {
   const auto& m = *(const EmulatedMap*)map.bytes;
   emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");

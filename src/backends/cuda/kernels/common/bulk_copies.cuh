@@ -48,6 +48,10 @@ __device__ __forceinline__ void copyPiece(void* shared, const void* global, unsi
                "l"(global), "r"(bytes), "r"(sharedAddress(barrier))
                : "memory");
 }
+// The same on its way to the cache only.
+__device__ __forceinline__ void fetchPiece(const void* global, unsigned bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+}
 // The map's box of a matrix from an element on, in the order of products; zeros where the matrix has ended.
 __device__ __forceinline__ void copyTile(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier) {
   asm volatile(
@@ -115,6 +119,7 @@ __device__ inline void arriveExpecting(ByteBarrier*, unsigned) {}
 __device__ inline void arriveAt(ByteBarrier*) {}
 __device__ inline void waitAt(ByteBarrier*, unsigned) { __trap(); }
 __device__ inline void copyPiece(void*, const void*, unsigned, ByteBarrier*) {}
+__device__ inline void fetchPiece(const void*, unsigned) {}
 __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void fetchMap(const TileMap&) {}

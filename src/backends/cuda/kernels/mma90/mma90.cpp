@@ -126,6 +126,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
   };
   std::vector<Rated> all;
   for (const int64_t height : heights) {
+    if (divided(rows, height) > kMma90MostTiles) continue;
     for (const int64_t columnGroups : {1, 2}) {
       if (columnGroups == 2 && columns <= kMma90Columns) continue;
       for (const int64_t innerGroups : {1, 2, 4}) {
@@ -178,8 +179,10 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
   if (inner % pack != 0) return fmt::format("an inner extent of {}; only multiples of {} are supported", inner, pack);
   if (w.dims.count() == 0) return "the weights are empty";
   if (x.dims.count(0, x.dims.rank - 1) != y.dims.count(0, y.dims.rank - 1)) return "the first operand is repeated";
-  if (y.dims.count(0, y.dims.rank - 1) >= int64_t{1} << 30 || w.dims.count() >= int64_t{1} << 40)
-    return "too many rows";
+  const int64_t rows = y.dims.count(0, y.dims.rank - 1);
+  const int64_t most = std::max(inner, y.dims[y.dims.rank - 1]);
+  if (rows >= int64_t{1} << 30 || most >= kMma90MostExtent)
+    return fmt::format("{} rows, {} columns or an inner extent of {}", rows, y.dims[y.dims.rank - 1], inner);
   return {};
 }
 
@@ -212,8 +215,7 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   auto rest = record;
   rest.params = params.substr(space + 1);
   types = Types::read(rest);
-  constexpr int64_t kMost = int64_t{1} << 24;
-  const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMost; };
+  const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMma90MostExtent; };
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) ||

@@ -59,7 +59,7 @@ struct Mma90 {
   struct Place {
     int block, blocks;  // of the cluster
     int first, count;   // steps of the inner extent
-    int firstRow, firstColumn;
+    int tileOfColumns, firstRow, firstColumn;
     int share;  // units that a block finishes
     ByteBarrier *full, *empty;
     unsigned char* ring;
@@ -70,8 +70,9 @@ struct Mma90 {
       blocks = blocksOfCluster();
       first = p.steps * block / blocks;
       count = p.steps * (block + 1) / blocks - first;
+      tileOfColumns = blockIdx.y;
       firstRow = blockIdx.z * kRows;
-      firstColumn = blockIdx.y * kColumns;
+      firstColumn = tileOfColumns * kColumns;
       share = (kUnits + blocks - 1) / blocks;
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
@@ -84,12 +85,19 @@ struct Mma90 {
     unsigned char* const to = at.ring + slot * kStageBytes;
 #pragma unroll
     for (int group = 0; group < kColumnGroups; ++group) {
-      if (group > 0 && at.firstColumn + group * kMma90Columns >= p.columns) break;
-      const i64 tile = (i64)(blockIdx.y * kColumnGroups + group) * p.steps + at.first + step;
-      copyPiece(to + group * kMma90TileBytes, (const unsigned char*)p.w + tile * kMma90TileBytes, kMma90TileBytes,
-                at.full + slot);
+      if (!hasTile(p, at, group)) break;
+      copyPiece(to + group * kMma90TileBytes, weightsOf(p, at, group, step), kMma90TileBytes, at.full + slot);
     }
   }
+  __device__ __forceinline__ static bool hasTile(const Mma90Parameters& p, const Place& at, int group) {
+    return group == 0 || at.firstColumn + group * kMma90Columns < p.columns;
+  }
+  __device__ __forceinline__ static const unsigned char* weightsOf(const Mma90Parameters& p, const Place& at, int group,
+                                                                   int step) {
+    const i64 tile = (i64)(at.tileOfColumns * kColumnGroups + group) * p.steps + at.first + step;
+    return (const unsigned char*)p.w + tile * kMma90TileBytes;
+  }
+
   // Where the tile's first window lies, and its stages one after another.
   struct Windows {
     int image, y, x;
@@ -137,6 +145,12 @@ struct Mma90 {
       copyWeights(p, at, step, step);
     }
     fetchMap(p.x);
+    // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
+    constexpr int kMostFetched = 96;
+    if (at.count <= p.stages || at.firstRow != 0) return;
+    for (int group = 0; group < kColumnGroups && hasTile(p, at, group); ++group) {
+      fetchPiece(weightsOf(p, at, group, p.stages), min(at.count - p.stages, kMostFetched) * kMma90TileBytes);
+    }
   }
   __device__ __forceinline__ static unsigned stageBytes(const Mma90Parameters& p, const Place& at) {
     const int tiles = min(kColumnGroups, (p.columns - at.firstColumn + kMma90Columns - 1) / kMma90Columns);

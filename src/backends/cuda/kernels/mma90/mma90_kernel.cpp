@@ -74,11 +74,11 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   p.stages = static_cast<int32_t>(shape.stages);
   p.ringBytes = static_cast<int32_t>(shape.ringBytes());
   const int64_t wide = kMma90Columns * shape.columnGroups;
-  tilesOfColumns_ = (w.columns + wide - 1) / wide;
-  tilesOfRows_ = (rows + shape.rows - 1) / shape.rows;
-  constexpr int64_t kMostTiles = 65535;
-  checkUser(tilesOfColumns_ <= kMostTiles && tilesOfRows_ <= kMostTiles,
-            "a product by warpgroups: {} by {} tiles exceed the grid", tilesOfRows_, tilesOfColumns_);
+  const int64_t tilesOfRows = (rows + shape.rows - 1) / shape.rows;
+  checkUser(tilesOfRows <= kMma90MostTiles, "a product by warpgroups: {} rows in tiles of {} exceed the grid", rows,
+            shape.rows);
+  tilesOfColumns_ = static_cast<unsigned>((w.columns + wide - 1) / wide);
+  tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
   for (size_t k = 0; k < kinds.size(); ++k) {
     const auto bytes = static_cast<size_t>(bits(shapes.inputs[k + 2].dtype) / 8);
@@ -112,9 +112,8 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
   checkUser(aligned, "a product by warpgroups: a tensor is not aligned to the bytes of 8 elements");
   if (mapped_ != arguments.inputs[0]) map(arguments.inputs[0]);
   const auto& shape = record_.shape;
-  launchCluster(function_, static_cast<unsigned>(shape.parts), static_cast<unsigned>(tilesOfColumns_),
-                static_cast<unsigned>(tilesOfRows_), shape.threads(), &p, arguments.stream,
-                static_cast<unsigned>(shape.sharedBytes()));
+  launchCluster(function_, static_cast<unsigned>(shape.parts), tilesOfColumns_, tilesOfRows_, shape.threads(), &p,
+                arguments.stream, static_cast<unsigned>(shape.sharedBytes()));
 }
 
 void Mma90Launcher::map(void* x) {

@@ -33,7 +33,7 @@ class Mma90Launcher {
 
   const Mma90Record& record_;
   CUfunction function_;
-  int64_t tilesOfColumns_ = 0, tilesOfRows_ = 0;
+  unsigned tilesOfColumns_ = 0, tilesOfRows_ = 0;
   std::vector<size_t> alignment_;  // of the result and the epilogue's inputs
   std::optional<Mma90Image> image_;
   void* mapped_ = nullptr;  // what the map is of

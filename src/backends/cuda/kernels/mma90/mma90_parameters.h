@@ -11,6 +11,8 @@ namespace tenon::backends::cuda {
 constexpr int kMma90Bytes = 128;   // of the inner extent in a stage
 constexpr int kMma90Columns = 64;  // of a tile of weights
 constexpr int kMma90TileBytes = kMma90Columns * kMma90Bytes;
+constexpr int kMma90MostExtent = 1 << 20;  // columns, inner extent and taps are fewer
+constexpr int kMma90MostTiles = 65535;     // along rows
 constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
