@@ -125,6 +125,19 @@ def test_scatter():
     close(run(build, inputs), [by_row, by_element])
 
 
+def test_scatter_of_a_tensor_onto_itself():
+    """Updates that are the data too, which dies here: they are read as they were."""
+    data, order = random(64), np.arange(64)[::-1].astype(np.int32)
+
+    def build(network, tensor):
+        minus = network.add_unary(tensor, trt.UnaryOperation.NEG).get_output(0)
+        layer = network.add_scatter(minus, constant(network, order, np.int32), minus, trt.ScatterMode.ELEMENT)
+        layer.axis = 0
+        return network.add_unary(layer.get_output(0), trt.UnaryOperation.NEG).get_output(0)
+
+    close(run(build, {"data": data}), [data[::-1]])
+
+
 def test_select():
     choice = X > 0
     build = lambda n, c, t, u: n.add_select(c, t, u).get_output(0)

@@ -75,5 +75,26 @@ TEST_F(Aliases, OfTensorsThatOthersRead) {
   }
 }
 
+// The tensor is given twice, and dies here: the other input must not see what is written.
+TEST_F(Aliases, OfATensorThatIsGivenTwice) {
+  const auto plan = build(
+      [&](auto& network) {
+        nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({7}));
+        nv::ITensor* minus = network.addUnary(*x, nv::UnaryOperation::kNEG)->getOutput(0);
+        nv::ITensor* both[] = {minus, minus};
+        const auto plugin = make("Aliasing");
+        nv::ITensor* y = network.addPluginV3(both, 2, nullptr, 0, *plugin)->getOutput(0);
+        mark(network, network.addUnary(*y, nv::UnaryOperation::kNEG)->getOutput(0), "y");
+        return true;
+      },
+      {}, 3, 0, nullptr, true);
+  ASSERT_NE(plan, nullptr);
+  const auto engine = load(*plan);
+  ASSERT_NE(engine, nullptr);
+  auto x = eighths(dims({7}));
+  const auto y = run(*engine, {{"x", x}})["y"].values;
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], -(1 - x.values[y.size() - 1 - i])) << i;
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -343,8 +343,13 @@ class Scheduler {
     for (const NodeId id : graph_.order()) {
       if (step_[id] < 0) continue;
       const auto& node = graph_.node(id);
-      for (const auto& alias : node.op.facts().aliases) {
-        if (!alias.view)
+      const auto facts = node.op.facts();
+      for (const auto& alias : facts.aliases) {
+        // What else reads the input in the same step may read it after it is overwritten, unless element by element.
+        const auto input = static_cast<size_t>(alias.input);
+        const bool isAlone =
+            input < node.inputs.size() && std::count(node.inputs.begin(), node.inputs.end(), node.inputs[input]) == 1;
+        if (!alias.view && (isAlone || facts.pointwise))
           tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
       }
       const uint64_t overwritten = assignment_.choice[id].candidate.overwritten;

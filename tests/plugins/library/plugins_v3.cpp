@@ -352,22 +352,29 @@ class Fails final : public Plugin<Fails> {
   }
 };
 
-// x + 1 where x lies: its output shares the memory of its input.
+// x + 1 where x lies: its output shares the memory of its input. With a second input, that one backwards, plus 1.
 class Aliasing final : public Plugin<Aliasing, IPluginV3OneBuildV2> {
  public:
   static constexpr const char* kName = "Aliasing";
   using Plugin::Plugin;
   Aliasing(const Aliasing&) = default;
   int32_t getAliasedInput(int32_t) noexcept override { return 0; }
+  int32_t onShapeChange(const PluginTensorDesc*, int32_t inputs, const PluginTensorDesc*, int32_t) noexcept override {
+    inputs_ = inputs;
+    return 0;
+  }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
                   void*, cudaStream_t) noexcept override {
     if (inputs[0] != outputs[0]) return 9;
     auto* values = static_cast<float*>(outputs[0]);
-    int64_t count = 1;
-    for (int32_t axis = 0; axis < in[0].dims.nbDims; ++axis) count *= in[0].dims.d[axis];
-    for (int64_t i = 0; i < count; ++i) values[i] += 1;
+    const int64_t count = volume(in[0].dims);
+    const auto* other = inputs_ == 2 ? static_cast<const float*>(inputs[1]) : nullptr;
+    for (int64_t i = 0; i < count; ++i) values[i] = 1 + (other != nullptr ? other[count - 1 - i] : values[i]);
     return 0;
   }
+
+ private:
+  int32_t inputs_ = 0;
 };
 
 // x + the number of contexts that use the resource "count" of the registry, which all of them share.
