@@ -1,4 +1,5 @@
-// Suppression of boxes: one sort per batch item, then class by class, each box against the selected ones in vectors.
+// Suppression of boxes, class by class: candidates are sorted as far as they are looked at, and each box is held
+// against the selected ones in vectors.
 #include "ops/op/nms.h"
 
 #include <algorithm>
@@ -28,10 +29,11 @@ uint32_t pairOf(uint64_t key) { return static_cast<uint32_t>(key); }
 // Memory of one batch item.
 struct Scratch {
   float* scores;        // by pair, where they are not f32 already
-  uint64_t* keys;       // by pair, then the candidates in order
-  int64_t* counts;      // by block of pairs; by class: where its candidates begin
-  uint32_t* ofClass;    // candidates, class by class
-  uint8_t* isSelected;  // by candidate
+  uint64_t* keys;       // by pair; at the end those that are selected
+  int64_t* counts;      // by block of pairs
+  int64_t* begins;      // by class: where its candidates begin
+  int64_t* taken;       // by class: how many are selected
+  uint64_t* byClass;    // candidates, class by class; the selected ones of each move to its front
   BoxColumns selected;  // by class, from the place where its candidates begin
 };
 
@@ -83,7 +85,8 @@ class NmsInstance final : public runtime::KernelInstance {
   }
 
  private:
-  static constexpr int64_t kBlock = 8192;  // pairs that a thread looks through at a time
+  static constexpr int64_t kBlock = 8192;       // pairs that a thread looks through at a time
+  static constexpr int64_t kSortedFirst = 256;  // candidates of a class; then as many more as there were
 
   struct Limits {
     int64_t perClass = 0;
@@ -104,9 +107,10 @@ class NmsInstance final : public runtime::KernelInstance {
     Scratch s{};
     take(s.scores, type_ == DataType::kF32 ? 0 : pairs_);
     take(s.keys, pairs_);
-    take(s.counts, std::max(blocks_, classes_) + 1);
-    take(s.ofClass, candidates_);
-    take(s.isSelected, candidates_);
+    take(s.counts, blocks_);
+    take(s.begins, classes_ + 1);
+    take(s.taken, classes_);
+    take(s.byClass, candidates_);
     for (auto* column : {&s.selected.x1, &s.selected.y1, &s.selected.x2, &s.selected.y2, &s.selected.area})
       take(*column, candidates_);
     return {s, at};
@@ -118,14 +122,15 @@ class NmsInstance final : public runtime::KernelInstance {
     const int64_t found = collect(arguments.inputs[1], item, limits.score, s);
     const int64_t count = std::min(found, candidates_);
     if (count < found) std::nth_element(s.keys, s.keys + count, s.keys + found);
-    std::sort(s.keys, s.keys + count);
     groupByClass(s, count);
-    std::fill_n(s.isSelected, count, uint8_t{0});
     runJobs(classes_, count * 64, [&](int64_t kind) { suppress(arguments.inputs[0], item, kind, limits, s); });
     int64_t selected = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (s.isSelected[i] != 0) result[selected++] = pairOf(s.keys[i]);
+    for (int64_t kind = 0; kind < classes_; ++kind) {
+      std::copy_n(s.byClass + s.begins[kind], s.taken[kind], s.keys + selected);
+      selected += s.taken[kind];
     }
+    if (classes_ > 1) std::sort(s.keys, s.keys + selected);
+    for (int64_t i = 0; i < selected; ++i) result[i] = pairOf(s.keys[i]);
     return selected;
   }
 
@@ -155,32 +160,42 @@ class NmsInstance final : public runtime::KernelInstance {
     return count;
   }
 
-  int64_t classOf(uint64_t key) const { return pairOf(key) % classes_; }
+  int64_t classOf(uint64_t key) const {
+    return classes_ == 1 ? 0 : pairOf(key) % static_cast<uint32_t>(classes_);  // 32 bits divide faster
+  }
 
   void groupByClass(const Scratch& s, int64_t count) const {
-    std::fill_n(s.counts, classes_ + 1, int64_t{0});
-    for (int64_t i = 0; i < count; ++i) ++s.counts[classOf(s.keys[i]) + 1];
-    for (int64_t kind = 0; kind < classes_; ++kind) s.counts[kind + 1] += s.counts[kind];
+    std::fill_n(s.begins, classes_ + 1, int64_t{0});
+    for (int64_t i = 0; i < count; ++i) ++s.begins[classOf(s.keys[i]) + 1];
+    for (int64_t kind = 0; kind < classes_; ++kind) s.begins[kind + 1] += s.begins[kind];
     // Places move to the end of their class on the way, and back.
-    for (int64_t i = 0; i < count; ++i) s.ofClass[s.counts[classOf(s.keys[i])]++] = static_cast<uint32_t>(i);
-    for (int64_t kind = classes_; kind > 0; --kind) s.counts[kind] = s.counts[kind - 1];
-    s.counts[0] = 0;
+    for (int64_t i = 0; i < count; ++i) s.byClass[s.begins[classOf(s.keys[i])]++] = s.keys[i];
+    for (int64_t kind = classes_; kind > 0; --kind) s.begins[kind] = s.begins[kind - 1];
+    s.begins[0] = 0;
   }
 
   void suppress(const void* boxes, int64_t item, int64_t kind, const Limits& limits, const Scratch& s) const {
-    const int64_t begin = s.counts[kind];
+    const int64_t begin = s.begins[kind];
+    uint64_t* const candidates = s.byClass + begin;
+    const int64_t count = s.begins[kind + 1] - begin;
     const BoxColumns held{s.selected.x1 + begin, s.selected.y1 + begin, s.selected.x2 + begin, s.selected.y2 + begin,
                           s.selected.area + begin};
     const auto overlaps = overlapsAny();
     size_t compared = 0;
     int64_t selected = 0;
-    for (int64_t at = begin; at < s.counts[kind + 1] && selected < limits.perClass; ++at) {
-      const uint32_t candidate = s.ofClass[at];
-      const auto box = boxOf(boxes, item, pairOf(s.keys[candidate]));
+    int64_t sorted = 0;  // so many of the candidates are in order: the best ones
+    for (int64_t at = 0; at < count && selected < limits.perClass; ++at) {
+      if (at == sorted) {
+        const int64_t more = std::min(count - at, std::max(kSortedFirst, at));
+        if (more < count - at) std::nth_element(candidates + at, candidates + at + more, candidates + count);
+        std::sort(candidates + at, candidates + at + more);
+        sorted += more;
+      }
+      const uint64_t key = candidates[at];
+      const auto box = boxOf(boxes, item, pairOf(key));
       const bool hasArea = box.area > 0;  // others overlap nothing
       if (hasArea && overlaps(held, compared, box.x1, box.y1, box.x2, box.y2, box.area, limits.overlap)) continue;
-      s.isSelected[candidate] = 1;
-      ++selected;
+      candidates[selected++] = key;
       if (!hasArea) continue;
       held.x1[compared] = box.x1;
       held.y1[compared] = box.y1;
@@ -189,6 +204,7 @@ class NmsInstance final : public runtime::KernelInstance {
       held.area[compared] = box.area;
       ++compared;
     }
+    s.taken[kind] = selected;
   }
 
   ops::Box boxOf(const void* boxes, int64_t item, int64_t pair) const {
