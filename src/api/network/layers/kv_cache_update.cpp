@@ -26,15 +26,15 @@ class KVCacheUpdateLayer final
     graph::ValueId update = context.input(1);
     if (!context.stronglyTyped() && isFloating(context.type(cache).dtype) && isFloating(context.type(update).dtype))
       update = context.cast(update, context.type(cache).dtype);
-    checkReaders(context);
-    return {context.add(ops::CacheUpdate{}, {cache, update, context.input(2)})};
+    const bool inPlace = inputs()[0]->isNetworkInput() && outputs()[0]->isNetworkOutput();
+    if (inPlace) checkReaders(context);
+    return {context.add(ops::CacheUpdate{inPlace}, {cache, update, context.input(2)})};
   }
 
  private:
   // What is written in place must not be read as it was before.
   void checkReaders(const LowerContext& context) const {
     const Tensor& cache = *inputs()[0];
-    if (!cache.isNetworkInput() || !outputs()[0]->isNetworkOutput()) return;
     for (const LayerBase* reader : cache.consumers()) {
       const bool readsElements = reader != this && reader->getType() != nv::LayerType::kSHAPE;
       context.check(!readsElements,
