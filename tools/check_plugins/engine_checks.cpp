@@ -128,7 +128,8 @@ class Runner {
   Runner(nv::ICudaEngine& engine, const Request& request)
       : request_(request), context_(engine.createExecutionContext()) {
     if (context_ == nullptr) throw Wrong("no context of the engine can be made: " + lastError().take());
-    expectCuda(cudaStreamCreate(&stream_), "cudaStreamCreate");
+    // Apart from the default stream, by which the contents are copied: two contexts shall run at once.
+    expectCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
       const std::string name = engine.getIOTensorName(i);
       const auto bytes = static_cast<size_t>(volume(engine.getTensorShape(name.c_str()))) *
