@@ -128,5 +128,55 @@ TEST(StandardPlugins, AWrongInputIsAnErrorOfTheLayer) {
   EXPECT_NE(log().take().find("numClasses is 7; the scores have 2 classes"), std::string::npos);
 }
 
+// The plugin's scalar work is fused with its neighbours: one layer, and no plugin.
+TEST(StandardPlugins, EnginesHoldOperatorsInPlaceOfPlugins) {
+  FieldList fields;
+  fields.reals("negSlope", {0.5F});
+  Plugin plugin = make("LReLU_TRT", "1", fields);
+  Random random(2);
+  const std::string layers = layersOfEngine(plugin, {random.array({3, 5})});
+  EXPECT_NE(layers.find("\"LayerType\": \"PointWiseV2\""), std::string::npos) << layers;
+  size_t count = 0;
+  for (size_t at = layers.find("\"LayerType\""); at != std::string::npos; at = layers.find("\"LayerType\"", at + 1))
+    ++count;
+  EXPECT_EQ(count, 1U) << layers;
+}
+
+TEST(StandardPlugins, HalvesGiveHalves) {
+  Random random(3);
+  const auto near = [](const char* name, const char* version, FieldList fields, const Arrays& inputs,
+                       double tolerance) {
+    Plugin plugin = make(name, version, fields);
+    ASSERT_TRUE(plugin) << name;
+    const Arrays wide = runInNetwork(plugin, inputs);
+    const Arrays half = runInHalf(plugin, inputs);
+    ASSERT_EQ(half.size(), wide.size()) << name << ": " << log().take();
+    for (size_t i = 0; i < wide.size(); ++i) {
+      EXPECT_EQ(half[i].type, wide[i].type == nv::DataType::kFLOAT ? nv::DataType::kHALF : wide[i].type)
+          << name << " " << i;
+      expectNear(half[i], wide[i].dims, wide[i].values, tolerance, name);
+    }
+  };
+  const Array x = random.array({2, 4, 3, 5});
+  near("InstanceNormalization_TRT", "3", FieldList().reals("scales", {1, 2, 3, 4}).reals("bias", {0, 1, 0, 1}), {x},
+       0.02);
+  const Array regions{{2, 4}, {0, 0, 4, 2, 1, 1, 5, 3}}, images{{2}, {0, 1}, nv::DataType::kINT32};
+  near("ROIAlign_TRT", "2", FieldList().ints("output_height", {2}).ints("output_width", {2}), {x, regions, images},
+       0.01);
+  Array boxes = random.boxes({1, 9, 4}, 1);
+  for (double& end : boxes.values) end = std::round(end * 64) / 64;
+  Array scores{{1, 9, 2}, {}};
+  for (int i = 0; i < 18; ++i) scores.values.push_back((i * 7 % 18 + 1) / 32.0);
+  FieldList nms;
+  nms.reals("score_threshold", {0.25F})
+      .reals("iou_threshold", {0.43F})
+      .ints("max_output_boxes", {5})
+      .ints("background_class", {-1});
+  near("EfficientNMS_TRT", "1", nms.ints("score_activation", {0}).ints("box_coding", {0}), {boxes, scores}, 0.001);
+  near("CustomQKVToContextPluginDynamic", "4",
+       FieldList().ints("type_id", {1}).ints("hidden_size", {8}).ints("num_heads", {2}).ints("has_mask", {0}),
+       {random.array({5, 2, 24, 1, 1})}, 0.01);
+}
+
 }  // namespace
 }  // namespace tenon::test

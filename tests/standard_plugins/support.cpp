@@ -15,6 +15,17 @@ float fromHalf(uint16_t half) {
   return static_cast<float>((half & 0x8000) != 0 ? -value : value);
 }
 
+// To the nearest half; of normal numbers.
+uint16_t toHalf(double value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
+  const int unit = std::max(exponent - 11, -24);
+  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(fraction, exponent - unit)));
+  const int bits = unit == -24 ? steps : ((unit + 24) << 10) + steps;
+  return static_cast<uint16_t>((value < 0 ? 0x8000 : 0) | bits);
+}
+
 size_t bytesOf(nv::DataType type) {
   switch (type) {
     case nv::DataType::kINT64: return 8;
@@ -29,6 +40,7 @@ std::vector<char> toBytes(const Array& array) {
   for (size_t i = 0; i < array.values.size(); ++i) {
     const auto put = [&](auto value) { std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value); };
     if (array.type == nv::DataType::kFLOAT) put(static_cast<float>(array.values[i]));
+    if (array.type == nv::DataType::kHALF) put(toHalf(array.values[i]));
     if (array.type == nv::DataType::kINT32) put(static_cast<int32_t>(array.values[i]));
     if (array.type == nv::DataType::kINT64) put(static_cast<int64_t>(array.values[i]));
   }
@@ -334,9 +346,11 @@ Plugin restored(const char* name, const char* version, Plugin& plugin) {
   return result;
 }
 
-Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents) {
+namespace {
+
+Arrays runNetwork(Plugin& plugin, const Arrays& inputs, Extents extents, uint32_t flags) {
   const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
-  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(flags));
   const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
   config->setBuilderOptimizationLevel(0);
   std::vector<nv::ITensor*> tensors;
@@ -394,6 +408,41 @@ Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents) {
   wait(stream);
   for (size_t i = 0; i < outputs.size(); ++i) fromBytes(*results[i], outputs[i]);
   return outputs;
+}
+
+}  // namespace
+
+Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents) {
+  return runNetwork(plugin, inputs, extents, 0);
+}
+
+Arrays runInHalf(Plugin& plugin, const Arrays& inputs) {
+  Arrays halves = inputs;
+  for (Array& array : halves) {
+    if (array.type == nv::DataType::kFLOAT) array.type = nv::DataType::kHALF;
+  }
+  return runNetwork(plugin, halves, Extents::kFixed,
+                    1U << static_cast<uint32_t>(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED));
+}
+
+std::string layersOfEngine(Plugin& plugin, const Arrays& inputs) {
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
+  const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(0));
+  const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
+  config->setBuilderOptimizationLevel(0);
+  config->setProfilingVerbosity(nv::ProfilingVerbosity::kDETAILED);
+  std::vector<nv::ITensor*> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto* const input = network->addInput(("x" + std::to_string(i)).c_str(), inputs[i].type, toDims(inputs[i].dims));
+    tensors.push_back(network->addUnary(*input, nv::UnaryOperation::kABS)->getOutput(0));
+  }
+  auto* const layer = network->addPluginV2(tensors.data(), static_cast<int32_t>(tensors.size()), *plugin.old);
+  network->markOutput(*network->addUnary(*layer->getOutput(0), nv::UnaryOperation::kEXP)->getOutput(0));
+  const std::unique_ptr<nv::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log()));
+  const std::unique_ptr<nv::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+  const std::unique_ptr<nv::IEngineInspector> inspector(engine->createEngineInspector());
+  return inspector->getEngineInformation(nv::LayerInformationFormat::kJSON);
 }
 
 Arrays runByHand(Plugin& plugin, const Arrays& inputs) {

@@ -87,8 +87,12 @@ Plugin make(const char* name, const char* version, FieldList& fields);
 Plugin restored(const char* name, const char* version, Plugin& plugin);
 
 enum class Extents { kFixed, kDynamic };
-// The outputs of a network with the plugin alone. `half`: the precision that floating inputs are given in.
+// The outputs of a network with the plugin alone.
 Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents = Extents::kFixed);
+// The engine's layers as its inspector shows them, where the network has the plugin between other layers.
+std::string layersOfEngine(Plugin& plugin, const Arrays& inputs);
+// The outputs of a strongly typed network whose floating inputs are FP16.
+Arrays runInHalf(Plugin& plugin, const Arrays& inputs);
 // The outputs of enqueue() as a program calls it, with the shapes and types that the plugin itself names.
 Arrays runByHand(Plugin& plugin, const Arrays& inputs);
 

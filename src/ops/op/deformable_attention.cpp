@@ -57,6 +57,7 @@ void DeformableAttention::evaluate(const EvalContext& context) const {
       const int64_t height = context.inputs[1].loadInt(map * 2);
       const int64_t columns = context.inputs[1].loadInt(map * 2 + 1);
       const int64_t start = context.inputs[2].loadInt(map);
+      if (height > kMost || columns > kMost || start > kMost || start < -kMost) continue;
       for (int64_t point = 0; point < points; ++point) {
         const int64_t at = (row * maps + map) * points + point;
         const double x = places.loadDouble(at * 2) * static_cast<double>(columns) - 0.5;

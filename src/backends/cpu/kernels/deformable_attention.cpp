@@ -41,6 +41,8 @@ class DeformableAttentionInstance final : public runtime::KernelInstance {
         const int64_t height = whole(arguments.inputs[1], shapesType_, map * 2);
         const int64_t columns = whole(arguments.inputs[1], shapesType_, map * 2 + 1);
         const int64_t start = whole(arguments.inputs[2], startsType_, map);
+        constexpr int64_t kMost = ops::DeformableAttention::kMost;
+        if (height > kMost || columns > kMost || start > kMost || start < -kMost) continue;
         for (int64_t point = 0; point < points; ++point) {
           const int64_t at = (row * maps + map) * points + point;
           const float x = places[at * 2] * static_cast<float>(columns) - 0.5F;

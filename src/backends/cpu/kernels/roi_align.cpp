@@ -1,4 +1,5 @@
-// Regions of maps: the pixels and weights of a region's samples are found once and used for every channel.
+// Regions of maps: the pixels and weights of a region's samples are found once and used for every channel; means are
+// sums over the pixels that have a weight, however many samples there are.
 #include "ops/op/roi_align.h"
 
 #include <algorithm>
@@ -46,7 +47,13 @@ class RoiAlignInstance final : public runtime::KernelInstance {
       const float* const ends = regions + r * 4;
       const Axis rows(ops::RoiAxis(op_, ends[0], ends[2], op_.height, map[2]), op_.height);
       const Axis columns(ops::RoiAxis(op_, ends[1], ends[3], op_.width, map[3]), op_.width);
-      for (int64_t c = 0; c < channels_; ++c) pool(first + c * plane, map[3], rows, columns, out + c * cells);
+      if (op_.pool == ops::RoiPool::kMean) {
+        const Weights vertical(rows, op_.height);
+        const Weights horizontal(columns, op_.width);
+        for (int64_t c = 0; c < channels_; ++c) mean(first + c * plane, map[3], vertical, horizontal, out + c * cells);
+      } else {
+        for (int64_t c = 0; c < channels_; ++c) pool(first + c * plane, map[3], rows, columns, out + c * cells);
+      }
     });
   }
 
@@ -69,6 +76,56 @@ class RoiAlignInstance final : public runtime::KernelInstance {
     std::vector<size_t> starts;
   };
 
+  // The mean of a cell is a sum over pixels, whose weights are those of its row times those of its column: what the
+  // samples of one axis give each pixel, over their number.
+  struct Weights {
+    Weights(const Axis& axis, int64_t cells) {
+      starts.push_back(0);
+      for (size_t cell = 0; cell < static_cast<size_t>(cells); ++cell) {
+        const size_t begin = axis.starts[cell];
+        const size_t end = axis.starts[cell + 1];
+        const float share = end > begin ? 1 / static_cast<float>(end - begin) : 0;
+        for (size_t i = begin; i < end; ++i) {
+          add(axis.samples[i].low, axis.samples[i].lowWeight * share);
+          add(axis.samples[i].high, axis.samples[i].highWeight * share);
+        }
+        starts.push_back(pixels.size());
+      }
+    }
+    void add(int32_t pixel, float weight) {
+      if (weight == 0) return;
+      const size_t near =
+          std::max(starts.back(), pixels.size() - std::min<size_t>(pixels.size(), 3));  // samples are in order
+      for (size_t i = pixels.size(); i-- > near;) {
+        if (pixels[i] == pixel) {
+          weights[i] += weight;
+          return;
+        }
+      }
+      pixels.push_back(pixel);
+      weights.push_back(weight);
+    }
+    std::vector<int32_t> pixels;
+    std::vector<float> weights;
+    std::vector<size_t> starts;
+  };
+
+  void mean(const float* plane, int64_t width, const Weights& rows, const Weights& columns, float* out) const {
+    for (size_t i = 0; i < static_cast<size_t>(op_.height); ++i) {
+      for (size_t j = 0; j < static_cast<size_t>(op_.width); ++j) {
+        float sum = 0;
+        for (size_t y = rows.starts[i]; y < rows.starts[i + 1]; ++y) {
+          const float* const row = plane + rows.pixels[y] * width;
+          float line = 0;
+          for (size_t x = columns.starts[j]; x < columns.starts[j + 1]; ++x)
+            line += row[columns.pixels[x]] * columns.weights[x];
+          sum += line * rows.weights[y];
+        }
+        *out++ = sum;
+      }
+    }
+  }
+
   void pool(const float* plane, int64_t width, const Axis& rows, const Axis& columns, float* out) const {
     for (int64_t i = 0; i < op_.height; ++i) {
       for (int64_t j = 0; j < op_.width; ++j) {
@@ -76,7 +133,6 @@ class RoiAlignInstance final : public runtime::KernelInstance {
         const auto column = static_cast<size_t>(j);
         const size_t count =
             (rows.starts[row + 1] - rows.starts[row]) * (columns.starts[column + 1] - columns.starts[column]);
-        float sum = 0;
         float best = -std::numeric_limits<float>::infinity();
         for (size_t y = rows.starts[row]; y < rows.starts[row + 1]; ++y) {
           const Sample& a = rows.samples[y];
@@ -87,13 +143,12 @@ class RoiAlignInstance final : public runtime::KernelInstance {
             const float corners[4] = {
                 low[b.low] * (a.lowWeight * b.lowWeight), low[b.high] * (a.lowWeight * b.highWeight),
                 high[b.low] * (a.highWeight * b.lowWeight), high[b.high] * (a.highWeight * b.highWeight)};
-            const float value = corners[0] + corners[1] + corners[2] + corners[3];
-            sum += value;
-            if (op_.pool == ops::RoiPool::kMax) best = std::max(best, value);
-            if (op_.pool == ops::RoiPool::kWeightedMax) best = std::max(best, *std::max_element(corners, corners + 4));
+            const bool isWeighted = op_.pool == ops::RoiPool::kWeightedMax;
+            best = std::max(best, isWeighted ? *std::max_element(corners, corners + 4)
+                                             : corners[0] + corners[1] + corners[2] + corners[3]);
           }
         }
-        *out++ = count == 0 ? 0 : op_.pool == ops::RoiPool::kMean ? sum / static_cast<float>(count) : best;
+        *out++ = count == 0 ? 0 : best;
       }
     }
   }

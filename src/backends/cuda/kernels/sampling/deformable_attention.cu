@@ -15,6 +15,8 @@ KERNEL(tenon_deformable_attention, DeformableAttentionParameters) {
     const i64 height = (i64)load<I>(p.shapes, map * 2);
     const i64 width = (i64)load<I>(p.shapes, map * 2 + 1);
     const i64 start = (i64)load<J>(p.starts, map);
+    const i64 most = (i64)1 << 31;
+    if (height > most || width > most || start > most || start < -most) continue;
     for (i64 point = 0; point < p.points; ++point) {
       const i64 place = (row * p.maps + map) * p.points + point;
       const float x = load<X>(p.places, place * 2) * (float)width - 0.5f;
