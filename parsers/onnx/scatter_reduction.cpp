@@ -2,9 +2,12 @@
 #include "scatter_reduction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "common/fold.h"
+#include "registered_plugin.h"
 
 namespace tenon::parsers::onnx {
 namespace {
@@ -59,14 +62,34 @@ Term gathered(const Term& indices, const Term& updates, const Term& places, int6
 
 }  // namespace
 
+constexpr std::array<std::string_view, 5> kReductions{"none", "add", "mul", "max", "min"};
+
 ScatterReduction readScatterReduction(const OnnxNode& node) {
-  const std::vector<std::string> names{"none", "add", "mul", "max", "min"};
+  const std::vector<std::string> names(kReductions.begin(), kReductions.end());
   const std::string name = node.choice("reduction", "none", names);
   return static_cast<ScatterReduction>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+namespace {
+
+// By the plugin of the standard library, where it is registered: extents and indices of any kind.
+std::optional<Term> scattered(const Term& data, const Term& indices, const Term& updates, int64_t axis,
+                              ScatterReduction reduction) {
+  const std::string_view name = kReductions[static_cast<size_t>(reduction)];
+  const auto at = static_cast<int32_t>(axis);
+  return addRegistered("ScatterElements", "2",
+                       {{"reduction", name.data(), nvinfer1::PluginFieldType::kCHAR, static_cast<int32_t>(name.size())},
+                        {"axis", &at, nvinfer1::PluginFieldType::kINT32, 1}},
+                       {data, indices, updates});
+}
+
+}  // namespace
+
 Term scatterElementsReduced(const Term& data, const Term& indices, const Term& updates, int64_t axis,
                             ScatterReduction reduction) {
+  if (const auto made = scattered(data, indices, updates, axis, reduction)) {
+    return *made;
+  }
   const Combination combination = combinationOf(reduction, data.type());
   const int64_t rank = data.rank();
   // The axis of the indices to the end, behind it the places of the data.
@@ -103,6 +126,12 @@ Term scatterNdReduced(const Term& data, const Term& indices, const Term& updates
     }
   }
   const int64_t count = elementCount(flat->shape());
+  const Term list = flat->reshape(extentsOf({count, 1}));
+  const Term wide{writer, writer.expand(list, extentsOf({count, inner}))};
+  if (const auto made = scattered(data.reshape(extentsOf({rows, inner})), wide,
+                                  updates.reshape(extentsOf({count, inner})), 0, reduction)) {
+    return made->reshape(data.dims());
+  }
   const Term places = iota(writer, ParsedExtent::of(rows), indices.type()).unsqueeze({0, 2});
   const Term found = gathered(flat->reshape(extentsOf({count, 1, 1})), updates.reshape(extentsOf({count, 1, inner})),
                               places, 0, combination);

@@ -255,8 +255,9 @@ TEST(NonMaxSuppression, InTheBranchOfAnIf) {
   maker.input("all", {5, 4});
   maker.input("wanted", {5}, 9);
   ModelMaker::set(maker.node("Compress", {"all", "wanted"}, {"kept"}), "axis", int64_t{0});
-  maker.ints("last", {1}, {-1});
-  ModelMaker::set(maker.node("ReduceMax", {"kept", "last"}, {"areas"}), "keepdims", int64_t{0});
+  auto& areas = maker.node("ReduceMax", {"kept"}, {"areas"});
+  ModelMaker::set(areas, "axes", std::vector<int64_t>{1});
+  ModelMaker::set(areas, "keepdims", int64_t{0});
   maker.node("Shape", {"kept"}, {"shape"});
   ModelMaker::set(maker.node("ReduceProd", {"shape"}, {"elements"}), "keepdims", int64_t{0});
   maker.ints("zero", {}, {0});

@@ -166,5 +166,45 @@ TEST_F(StandardPluginNodes, OnnxRoiAlignIsThePlugin) {
   EXPECT_EQ(run(bench, {{"x", {1, 2, 3, 4}}, {"regions", {0, 0, 4, 4}}})["y"], (std::vector<float>{2, 3}));
 }
 
+// Scatters that combine: nothing is compared with all places.
+TEST_F(StandardPluginNodes, ScattersWithAReduction) {
+  for (const char* reduction : {"add", "mul", "max", "min"}) {
+    SCOPED_TRACE(reduction);
+    ModelMaker maker(18);
+    maker.input("x", {2, 3});
+    maker.input("values", {2, 2});
+    maker.ints("places", {2, 2}, {2, -1, 0, 1});
+    auto& node = maker.node("ScatterElements", {"x", "places", "values"}, {"y"});
+    ModelMaker::set(node, "axis", int64_t{1});
+    ModelMaker::set(node, "reduction", std::string(reduction));
+    maker.ints("rows", {2, 1}, {1, 1});
+    auto& nd = maker.node("ScatterND", {"x", "rows", "wide"}, {"z"});
+    ModelMaker::set(nd, "reduction", std::string(reduction));
+    maker.input("wide", {2, 3});
+    maker.output("y");
+    maker.output("z");
+    NetworkBench bench;
+    ASSERT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+    const std::vector<float> x{1, 2, 3, 4, 5, 6}, values{7, 0.5F, -2, 10}, wide{2, 9, 4, 3, -1, 8};
+    const auto combined = [&](float a, float b) {
+      const std::string_view kind = reduction;
+      return kind == "add" ? a + b : kind == "mul" ? a * b : kind == "max" ? std::max(a, b) : std::min(a, b);
+    };
+    auto out = run(bench, {{"x", x}, {"values", values}, {"wide", wide}});
+    auto y = x;
+    y[2] = combined(combined(y[2], values[0]), values[1]);
+    y[3] = combined(y[3], values[2]);
+    y[4] = combined(y[4], values[3]);
+    EXPECT_EQ(out["y"], y);
+    auto z = x;
+    for (size_t i = 0; i < 3; ++i) z[3 + i] = combined(combined(z[3 + i], wide[i]), wide[3 + i]);
+    EXPECT_EQ(out["z"], z);
+    bool isPlugin = false;
+    for (int i = 0; i < bench.network->getNbLayers(); ++i)
+      isPlugin = isPlugin || bench.network->getLayer(i)->getType() == nvinfer1::LayerType::kPLUGIN_V3;
+    EXPECT_TRUE(isPlugin);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

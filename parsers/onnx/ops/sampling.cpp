@@ -1,10 +1,9 @@
 // Operators that read images between their pixels: RoiAlign and DeformConv, by gathers of the four pixels around.
 #include <algorithm>
 #include <functional>
-#include <memory>
-#include <string_view>
 
 #include "operator_table.h"
+#include "registered_plugin.h"
 #include "spatial_attributes.h"
 
 namespace tenon::parsers::onnx {
@@ -31,12 +30,7 @@ void forEachCorner(const Term& y, const Term& x, int64_t height, int64_t width, 
 }
 
 // By the plugin of the standard library, where its creator is registered: any number of samples, images of any size.
-std::optional<ParsedValues> roiAlignPlugin(OnnxNode& node) {
-  NetworkWriter& writer = node.writer();
-  auto* const creator = writer.network().getBuilder().getPluginRegistry().getCreator("ROIAlign_TRT", "2", "");
-  if (creator == nullptr || std::string_view(creator->getInterfaceInfo().kind) != "PLUGIN CREATOR_V3ONE") {
-    return std::nullopt;
-  }
+std::optional<Term> roiAlignPlugin(OnnxNode& node) {
   const bool half = node.opset() >= 16 && node.choice("coordinate_transformation_mode", "half_pixel",
                                                       {"half_pixel", "output_half_pixel"}) == "half_pixel";
   const auto whole = [&](const char* name, int64_t otherwise) {
@@ -51,24 +45,15 @@ std::optional<ParsedValues> roiAlignPlugin(OnnxNode& node) {
   for (size_t i = 0; i < std::size(numbers); ++i) {
     fields.emplace_back(names[i], &numbers[i], nvinfer1::PluginFieldType::kINT32, 1);
   }
-  const nvinfer1::PluginFieldCollection collection{static_cast<int32_t>(fields.size()), fields.data()};
-  const std::unique_ptr<nvinfer1::IPluginV3> plugin(static_cast<nvinfer1::IPluginCreatorV3One*>(creator)->createPlugin(
-      node.proto().name().c_str(), &collection, nvinfer1::TensorRTPhase::kBUILD));
-  if (plugin == nullptr) {
-    fail(FaultKind::kInvalidNode, "plugin 'ROIAlign_TRT' was not created from the node's attributes; the log says why");
-  }
   const Term image = node.term(0);
-  const Term regions = node.term(1).cast(image.type());
-  const Term indices = node.term(2).cast(DataType::kINT32);
-  nvinfer1::ITensor* inputs[] = {&writer.tensor(image), &writer.tensor(regions), &writer.tensor(indices)};
-  auto& layer = writer.added(writer.network().addPluginV3(inputs, 3, nullptr, 0, *plugin), "addPluginV3");
-  return ParsedValues{writer.output(layer)};
+  return addRegistered("ROIAlign_TRT", "2", fields,
+                       {image, node.term(1).cast(image.type()), node.term(2).cast(DataType::kINT32)});
 }
 
 // X [N, C, H, W], regions [R, 4] of x1, y1, x2, y2, batch indices [R]: [R, C, height, width]
 ParsedValues importRoiAlign(OnnxNode& node) {
-  if (auto made = roiAlignPlugin(node)) {
-    return std::move(*made);
+  if (const auto made = roiAlignPlugin(node)) {
+    return {*made};
   }
   NetworkWriter& writer = node.writer();
   const Term image = node.term(0);

@@ -89,8 +89,6 @@ TEST_F(NetworkFacts, UnsupportedLayersSaySo) {
   auto& x = input("x", {2});
   EXPECT_EQ(network->addDistCollective(x, {}, {}, 0, nullptr, 0), nullptr);
   expectError("INetworkDefinition::addDistCollective is not supported yet");
-  EXPECT_EQ(network->addNonZero(x), nullptr);
-  expectError("layers of type NonZero are not supported yet");
 }
 
 TEST_F(NetworkFacts, NamedDimensionsAreOneSymbol) {
@@ -267,7 +265,7 @@ TEST_F(NetworkFacts, ErrorsGoToTheRecorderWhenOneIsSet) {
   network->setErrorRecorder(&recorder);
   EXPECT_EQ(recorder.references, 1);
   EXPECT_EQ(network->addInput("", DataType::kFLOAT, dims({1})), nullptr);
-  EXPECT_EQ(network->addNonZero(input("x", {2})), nullptr);
+  EXPECT_EQ(network->addDistCollective(input("x", {2}), {}, {}, 0, nullptr, 0), nullptr);
   ASSERT_EQ(recorder.getNbErrors(), 2);
   EXPECT_EQ(recorder.getErrorCode(0), nv::ErrorCode::kINVALID_ARGUMENT);
   EXPECT_EQ(recorder.getErrorCode(1), nv::ErrorCode::kUNSUPPORTED_STATE);

@@ -110,9 +110,8 @@ ExpansionFinder& expansionFinder() noexcept {
 
 const PluginExpansion* expansionOf(PluginAdapter& adapter) {
   if (expansionFinder() == nullptr) return nullptr;
-  const void* const object = adapter.identity().interfaceName == "IPluginV3"
-                                 ? static_cast<const void*>(&pluginV3(adapter))
-                                 : static_cast<const void*>(&pluginV2(adapter));
+  const nv::IPluginV3* const v3 = adapter.object();
+  const void* const object = v3 != nullptr ? static_cast<const void*>(v3) : &pluginV2(adapter);
   return expansionFinder()(object);
 }
 
