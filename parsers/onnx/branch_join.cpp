@@ -40,6 +40,21 @@ bool differ(const pb::ValueInfoProto& a, const pb::ValueInfoProto& b) {
   return false;
 }
 
+// Whether the graph has one node of this type, and constants.
+bool isOneNode(const pb::GraphProto& graph, const char* type) {
+  int nodes = 0;
+  for (const pb::NodeProto& node : graph.node()) {
+    if (node.op_type() == "Constant") {
+      continue;
+    }
+    ++nodes;
+    if (node.op_type() != type) {
+      return false;
+    }
+  }
+  return nodes == 1;
+}
+
 }  // namespace
 
 bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranch) {
@@ -52,6 +67,10 @@ bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranc
     }
   }
   return false;
+}
+
+bool isOptionalSqueeze(const OnnxNode& node) {
+  return isOneNode(node.graph("then_branch"), "Squeeze") && isOneNode(node.graph("else_branch"), "Identity");
 }
 
 ParsedValue joinBranches(NetworkWriter& writer, const ParsedValue& condition, const ParsedValue& a,
@@ -115,6 +134,14 @@ ParsedValues NodeImport::importJoined(const OnnxNode& node, Scope& scope) {
     outputs.push_back(joinBranches(writer_, node.input(0), results[0][i], results[1][i]));
   }
   return outputs;
+}
+
+ParsedValues NodeImport::importWithoutSqueeze(const OnnxNode& node, Scope& scope) {
+  nvinfer1::ITensor& holds = writer_.tensor(writer_.unary(node.input(0), nvinfer1::UnaryOperation::kNOT));
+  const auto message = fmt::format("node '{}' squeezes an axis where its extent is 1; it was imported for others",
+                                   scope.prefix + node.proto().name());
+  writer_.added(writer_.network().addAssertion(holds, message.c_str()), "addAssertion");
+  return importGraph(node.graph("else_branch"), {}, "else_branch", node, scope);
 }
 
 }  // namespace tenon::parsers::onnx

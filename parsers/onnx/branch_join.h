@@ -4,12 +4,16 @@
 
 #include "../common/network_writer.h"
 #include "model.h"
+#include "onnx_node.h"
 
 namespace tenon::parsers::onnx {
 
 // Whether results of the graph may have another shape than those of its sibling: an operator in it, at any depth,
 // counts its results, or the shapes that the two graphs declare differ.
 bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranch);
+
+// What exporters make of a squeeze of an axis whose extent they do not know: a result of one rank or another.
+bool isOptionalSqueeze(const OnnxNode& node);
 
 // `a` where the condition holds, else `b`: of the same type and rank. The condition has to be computed from shapes.
 ParsedValue joinBranches(NetworkWriter& writer, const ParsedValue& condition, const ParsedValue& a,

@@ -82,26 +82,6 @@ void checkCount(const char* what, size_t got, size_t expected) {
   }
 }
 
-// Whether the graph has one node of this type, and constants.
-bool isOneNode(const pb::GraphProto& graph, const char* type) {
-  int nodes = 0;
-  for (const pb::NodeProto& node : graph.node()) {
-    if (node.op_type() == "Constant") {
-      continue;
-    }
-    ++nodes;
-    if (node.op_type() != type) {
-      return false;
-    }
-  }
-  return nodes == 1;
-}
-
-// What exporters make of a squeeze of an axis whose extent they do not know: a result of one rank or another.
-bool isOptionalSqueeze(const OnnxNode& node) {
-  return isOneNode(node.graph("then_branch"), "Squeeze") && isOneNode(node.graph("else_branch"), "Identity");
-}
-
 int32_t listed(const std::vector<int64_t>& list, size_t index, int64_t rank) {
   return index < list.size() ? normalizeAxis(list[index], rank) : 0;
 }
@@ -219,15 +199,10 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
   if (needsJoin(node.graph(names[0]), node.graph(names[1]))) {
     return importJoined(node, scope);
   }
-  ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
   if (isOptionalSqueeze(node)) {
-    // An extent that is known at run time only is taken as other than 1, and that is asserted.
-    ITensor& holds = writer_.tensor(writer_.unary(node.input(0), nvinfer1::UnaryOperation::kNOT));
-    const auto message = fmt::format("node '{}' squeezes an axis where its extent is 1; it was imported for others",
-                                     scope.prefix + node.proto().name());
-    writer_.added(writer_.network().addAssertion(holds, message.c_str()), "addAssertion");
-    return importGraph(node.graph("else_branch"), {}, "else_branch", node, scope);
+    return importWithoutSqueeze(node, scope);
   }
+  ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
   nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();
   if (conditional == nullptr) {
     fail(FaultKind::kUnsupportedNode, "the network refused addIfConditional" + writer_.networkReason());

@@ -1,15 +1,15 @@
-// Steps in the graph's order; results take the memory of what dies; lifetimes become offsets.
+// Steps in the graph's order.
 #include "compile/schedule/steps.h"
 
 #include <algorithm>
 #include <set>
 
 #include "compile/proposals.h"
+#include "compile/schedule/lifetimes.h"
 #include "compile/schedule/streams.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "graph/phases.h"
-#include "memory/layout.h"
 #include "runtime/kernel.h"
 
 namespace tenon::compile {
@@ -19,8 +19,6 @@ using graph::Graph;
 using graph::NodeId;
 using graph::ValueId;
 using plan::Storage;
-
-constexpr uint64_t kAlignment = 256;
 
 class Scheduler {
  public:
@@ -44,11 +42,11 @@ class Scheduler {
     computeConstants();
     makeTensors();
     makeSteps();
-    noteLifetimes();
+    noteLifetimes(program_);
     keepSizes();
-    shareInPlace();
+    shareInPlace(graph_, assignment_, step_, tensor_, program_);
     workspaceUntil_ = spreadOverStreams(program_, phases_.count == 1 ? mostStreams_ : 0);
-    layOut();
+    layOut(program_, workspaceUntil_, log_);
     return std::move(program_);
   }
   const std::vector<int32_t>& steps() const { return step_; }
@@ -304,118 +302,16 @@ class Scheduler {
     }
   }
 
-  void noteLifetimes() {
-    for (size_t s = 0; s < program_.steps.size(); ++s) {
-      const auto at = static_cast<int32_t>(s);
-      const auto touch = [&](int32_t tensor) {
-        auto& t = program_.tensors[static_cast<size_t>(tensor)];
-        auto& owner = t.storage == Storage::kView ? program_.tensors[static_cast<size_t>(t.index)] : t;
-        for (auto* record : {&t, &owner}) {
-          if (record->firstStep < 0) record->firstStep = at;
-          record->lastStep = at;
-        }
-      };
-      for (const int32_t t : program_.steps[s].inputs) touch(t);
-      for (const int32_t t : program_.steps[s].outputs) touch(t);
-    }
-  }
-
   // Numbers stay until they are read.
   void keepSizes() {
     for (size_t i = 0; i < program_.sizeTensors.size(); ++i) {
       const int32_t phase = phases_.ofNode[phases_.sizes[i]];
       const int32_t last = program_.cuts[static_cast<size_t>(phase)] - 1;
       auto& tensor = program_.tensors[static_cast<size_t>(program_.sizeTensors[i])];
-      for (auto* record : {&tensor, &owner(program_.sizeTensors[i])}) {
+      for (auto* record : {&tensor, &ownerOf(program_, program_.sizeTensors[i])}) {
         if (record->firstStep >= 0) record->lastStep = std::max(record->lastStep, last);
       }
     }
-  }
-
-  // A result takes the memory of an input that dies in the same step where the operator's facts allow it.
-  void shareInPlace() {
-    views_.resize(program_.tensors.size());
-    for (size_t t = 0; t < program_.tensors.size(); ++t) {
-      const auto& tensor = program_.tensors[t];
-      if (tensor.storage == Storage::kView)
-        views_[static_cast<size_t>(tensor.index)].push_back(static_cast<int32_t>(t));
-    }
-    for (const NodeId id : graph_.order()) {
-      if (step_[id] < 0) continue;
-      const auto& node = graph_.node(id);
-      const auto facts = node.op.facts();
-      for (const auto& alias : facts.aliases) {
-        // What else reads the input in the same step may read it after it is overwritten, unless element by element.
-        const auto input = static_cast<size_t>(alias.input);
-        const bool isAlone =
-            input < node.inputs.size() && std::count(node.inputs.begin(), node.inputs.end(), node.inputs[input]) == 1;
-        if (!alias.view && (isAlone || facts.pointwise))
-          tryInPlace(node, step_[id], static_cast<size_t>(alias.input), static_cast<size_t>(alias.output));
-      }
-      const uint64_t overwritten = assignment_.choice[id].candidate.overwritten;
-      for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
-        const bool isAlone = std::count(node.inputs.begin(), node.inputs.end(), node.inputs[i]) == 1;
-        if (isAlone && ((overwritten >> i) & 1) != 0) tryInPlace(node, step_[id], i, 0);
-      }
-    }
-  }
-
-  plan::TensorRecord& owner(int32_t tensor) {
-    auto* t = &program_.tensors[static_cast<size_t>(tensor)];
-    while (t->storage == Storage::kView) t = &program_.tensors[static_cast<size_t>(t->index)];
-    return *t;
-  }
-
-  void tryInPlace(const graph::Node& node, int32_t step, size_t inputIndex, size_t outputIndex) {
-    if (inputIndex >= node.inputs.size()) return;
-    const ValueId inputId = node.inputs[inputIndex];
-    const int32_t inputTensor = tensor_[inputId];
-    const int32_t outputTensor = tensor_[node.outputs[outputIndex]];
-    auto& in = owner(inputTensor);
-    auto& out = program_.tensors[static_cast<size_t>(outputTensor)];
-    const auto& place = program_.tensors[static_cast<size_t>(inputTensor)];
-    if (!place.viewOffset.isConstant(0) || !place.pitch.isConstant(0)) return;
-    const auto& input = graph_.value(inputId);
-    const auto& output = graph_.value(node.outputs[outputIndex]);
-    if (out.storage != Storage::kArena || in.storage != Storage::kArena || in.lastStep != step) return;
-    if (input.constraints.debug || input.type.shape != output.type.shape || place.layout != out.layout) return;
-    if (bits(input.type.dtype) != bits(output.type.dtype) || in.bytes != out.bytes) return;
-    for (const ValueId other : node.inputs) {
-      if (other != inputId && &owner(tensor_[other]) == &in) return;
-    }
-    const auto ownerIndex = static_cast<int32_t>(&in - program_.tensors.data());
-    in.lastStep = std::max(in.lastStep, out.lastStep);
-    auto& followers = views_[static_cast<size_t>(outputTensor)];
-    for (const int32_t view : followers) program_.tensors[static_cast<size_t>(view)].index = ownerIndex;
-    followers.push_back(outputTensor);
-    auto& views = views_[static_cast<size_t>(ownerIndex)];
-    views.insert(views.end(), followers.begin(), followers.end());
-    followers.clear();
-    out.storage = Storage::kView;
-    out.index = ownerIndex;
-  }
-
-  void layOut() {
-    std::vector<memory::Block> blocks;
-    std::vector<uint64_t*> places;
-    for (auto& tensor : program_.tensors) {
-      if (tensor.storage != Storage::kArena || tensor.firstStep < 0) continue;
-      blocks.push_back({tensor.firstStep, tensor.lastStep, tensor.bytes, kAlignment});
-      places.push_back(&tensor.offset);
-    }
-    for (size_t s = 0; s < program_.steps.size(); ++s) {
-      auto& step = program_.steps[s];
-      if (step.workspaceBytes == 0) continue;
-      blocks.push_back({static_cast<int32_t>(s), workspaceUntil_[s], step.workspaceBytes, kAlignment});
-      places.push_back(&step.workspaceOffset);
-    }
-    const auto layout = memory::layout(blocks);
-    for (size_t i = 0; i < places.size(); ++i) *places[i] = layout.offsets[i];
-    program_.arenaBytes = layout.bytes;
-    uint64_t sum = 0;
-    for (const auto& block : blocks) sum += block.bytes;
-    log_.info("Total Activation Memory: {} bytes ({} without reuse; at least {} live at once)", layout.bytes, sum,
-              memory::lowerBound(blocks));
   }
 
   const Graph& graph_;
@@ -434,7 +330,6 @@ class Scheduler {
   std::vector<int32_t> tensor_;                       // by value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // of results to outputs
   std::vector<std::pair<int32_t, int32_t>> uploads_;  // of shape tensors to the device
-  std::vector<std::vector<int32_t>> views_;           // by tensor
   std::vector<int32_t> workspaceUntil_;               // by step: the last one during which its workspace is in use
   bool onHost_ = true;                                // whether the device computes in host memory
 };
