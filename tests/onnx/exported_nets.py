@@ -140,10 +140,10 @@ def settled(module):
     return module.eval()
 
 
-def vision(name, size=224, key=None, **more):
+def vision(name, size=224, key=None, batch=1, **more):
     import torchvision
     module = settled(torchvision.models.get_model(name, weights=None, **more))
-    return (Picked(module, [], [key]).eval() if key else module), (torch.randn(1, 3, size, size),)
+    return (Picked(module, [], [key]).eval() if key else module), (torch.randn(batch, 3, size, size),)
 
 
 def detector(name, size, spread=1.0, **more):
@@ -232,7 +232,8 @@ def networks():
     aux = {"googlenet": {"aux_logits": False, "init_weights": False}, "inception_v3": {"aux_logits": False, "init_weights": False}}
     table = {name: (lambda name=name: vision(name, 299 if name == "inception_v3" else 224, **aux.get(name, {})),
                     [BATCH if name == "inception_v3" else IMAGE]) for name in CLASSIFIERS}
-    table |= {name: (lambda name=name: vision(name), [BATCH]) for name in FIXED_CLASSIFIERS}
+    # Two images: the newer exporter takes an extent of 1 for one that stays.
+    table |= {name: (lambda name=name: vision(name, batch=2), [BATCH]) for name in FIXED_CLASSIFIERS}
     table |= {f"timm_{name}": (lambda name=name: timm_model(name), [IMAGE]) for name in TIMM_CLASSIFIERS}
     table |= {f"timm_{name}": (lambda name=name: timm_model(name), [BATCH]) for name in TIMM_FIXED}
     segmenter = {"weights_backbone": None, "key": "out"}

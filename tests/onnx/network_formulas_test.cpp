@@ -340,5 +340,38 @@ TEST(Sparse, InitializersAreWrittenOut) {
   EXPECT_NE(refusal(model({1, 2, 3}, {3})).find("sparse tensor 's'"), std::string::npos);
 }
 
+// Ones and pairs of a pool, skips between the items of a pair, places of the output that no n-gram has.
+TEST(TfIdfVectorizer, CountsAndWeights) {
+  const auto model = [](const char* mode, bool weighted, const Ints& starts = {0, 2}) {
+    ModelMaker maker(17);
+    maker.input("x", {2, 6});
+    ModelMaker::set(maker.node("Cast", {"x"}, {"items"}), "to", int64_t{6});
+    auto& node = maker.node("TfIdfVectorizer", {"items"}, {"y"});
+    ModelMaker::set(node, "mode", std::string(mode));
+    ModelMaker::set(node, "min_gram_length", int64_t{1});
+    ModelMaker::set(node, "max_gram_length", int64_t{2});
+    ModelMaker::set(node, "max_skip_count", int64_t{1});
+    ModelMaker::set(node, "ngram_counts", starts);
+    ModelMaker::set(node, "ngram_indexes", Ints{4, 0, 2});
+    ModelMaker::set(node, "pool_int64s", Ints{7, 3, 3, 7});
+    if (weighted) {
+      auto* attribute = node.add_attribute();
+      attribute->set_name("weights");
+      attribute->set_type(6);
+      for (const float weight : {0.5F, 2.0F, -1.0F}) attribute->add_floats(weight);
+    }
+    maker.output("y");
+    return maker;
+  };
+  const Reals x{3, 7, 7, 3, 1, 7, 1, 1, 1, 1, 1, 3};
+  // Sevens at 4, threes at 0, pairs (3, 7) with nothing or one item between at 2: places 0-1, 0-2 and 3-5.
+  expectNear(runModel(model("TF", true), {x}).at(0), {2, 0, 3, 0, 3, 1, 0, 0, 0, 0});
+  expectNear(runModel(model("IDF", true), {x}).at(0), {2, 0, -1, 0, 0.5, 2, 0, 0, 0, 0});
+  expectNear(runModel(model("TFIDF", true), {x}).at(0), {4, 0, -3, 0, 1.5, 2, 0, 0, 0, 0});
+  expectNear(runModel(model("IDF", false), {x}).at(0), {1, 0, 1, 0, 1, 1, 0, 0, 0, 0});
+  const auto said = refusal(model("TF", false, {3, 2}));
+  EXPECT_NE(said.find("ngram_counts has 2 behind 3"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx
