@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "graph/graph.h"
 #include "ops/infer_util.h"
+#include "ops/op/gather.h"
 #include "ops/op/shape.h"
 #include "ops/shape_binder.h"
 
@@ -82,7 +83,65 @@ class ShapeFollower {
         return;
       }
     }
+    auto moved = throughMovement(id);
+    if (!moved.empty()) {
+      graph_.value(id).type.contents = std::move(moved);
+      return;
+    }
     cut(id);
+  }
+
+  // Elements that come from other lists by movement alone, through tensors of any rank: the lists' own. So an element
+  // that is known stays known beside those that are not. None where something else takes part, or where the value is
+  // no list.
+  std::vector<Extent> throughMovement(ValueId target) {
+    if (!isMovement(producer(target)) || !mayHaveSymbols(graph_.value(target).type)) return {};
+    std::vector<ValueId> moved{target};
+    std::vector<ValueId> lists;
+    std::set<ValueId> seen{target};
+    for (size_t i = 0; i < moved.size(); ++i) {
+      for (const ValueId input : producer(moved[i])->inputs) {
+        if (!seen.insert(input).second) continue;
+        const auto& type = graph_.value(input).type;
+        if (known(type) || (mayHaveSymbols(type) && producer(input) != nullptr)) {
+          lists.push_back(input);
+        } else if (isMovement(producer(input))) {
+          moved.push_back(input);
+        } else {
+          return {};
+        }
+      }
+    }
+    sortByPlace(moved);
+    std::vector<Extent> elements;
+    for (const ValueId list : lists) follow(list);
+    // The operators' references move the numbers of the elements; 0 is what a slice fills in.
+    ShapeProgram program;
+    std::map<ValueId, int32_t> places;
+    int32_t count = 0;
+    for (const ValueId list : lists) {
+      ShapeStep step;
+      step.layer = graph_.value(list).name;
+      step.dims = evaluate(graph_.value(list).type.shape, {});
+      for (const auto& element : *graph_.value(list).type.contents) {
+        elements.push_back(element);
+        step.extents.emplace_back(static_cast<int64_t>(elements.size()));
+      }
+      program.steps.push_back(std::move(step));
+      places.emplace(list, count++);
+    }
+    append(moved, program, places, count);
+    std::vector<Extent> result;
+    for (const int64_t number : elementsOf(program, places.at(target), target)) {
+      if (number == 0) return {};
+      result.push_back(elements.at(static_cast<size_t>(number - 1)));
+    }
+    return result;
+  }
+
+  bool isMovement(const Node* node) const {
+    return node != nullptr && node->op.facts().movement && node->outputs.size() == 1 && !hasSymbols(node->op) &&
+           ops::ShapeBinder::accepts(node->op) && node->op.as<ops::Gather>() == nullptr;
   }
 
   void cut(ValueId id) {
@@ -192,14 +251,19 @@ class ShapeFollower {
       if (!isLeaf(id) && hasSymbols(producer(id)->op)) return {};
     }
     append(needed, program, places, count);
-    const auto& shape = graph_.value(target).type.shape;
-    const int64_t elements = shape.empty() ? 1 : shape[0].constant();
-    for (int64_t i = 0; i < elements; ++i)
-      program.symbols.push_back({std::to_string(i), places.at(target), static_cast<int32_t>(i)});
+    const auto numbers = elementsOf(program, places.at(target), target);
+    return {numbers.begin(), numbers.end()};
+  }
+
+  // What a program without symbols computes for a list.
+  std::vector<int64_t> elementsOf(ShapeProgram& program, int32_t place, ValueId list) const {
+    const auto& shape = graph_.value(list).type.shape;
+    const int64_t count = shape.empty() ? 1 : shape[0].constant();
+    for (int64_t i = 0; i < count; ++i) program.symbols.push_back({std::to_string(i), place, static_cast<int32_t>(i)});
     SymbolValues values;
     ops::ShapeBinder(program).bind(values);
-    std::vector<Extent> result;
-    for (const auto& symbol : program.symbols) result.emplace_back(values.at(symbol.name));
+    std::vector<int64_t> result;
+    for (const auto& symbol : program.symbols) result.push_back(values.at(symbol.name));
     return result;
   }
 

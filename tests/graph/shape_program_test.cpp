@@ -10,8 +10,10 @@
 #include "ops/op/gather.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
+#include "ops/op/reshape.h"
 #include "ops/op/shape.h"
 #include "ops/op/slice.h"
+#include "ops/op/transpose.h"
 
 namespace tenon::graph {
 namespace {
@@ -87,6 +89,28 @@ TEST(ShapeElements, TheAlgebraGoesOnBehindTheCut) {
   EXPECT_EQ(elements[1], Extent(2) * Extent::symbol("picked[0]"));
   EXPECT_EQ(base.at(elements, 4, 9), (Ints{-2, 8}));
   EXPECT_EQ(base.at(elements, 5, 9), (Ints{-2, 18}));
+}
+
+// Paddings as exporters write them: pairs from the last axis to the first, turned around in a matrix. The zeros of the
+// axes that are not padded stay zeros.
+TEST(ShapeElements, ListsThatMoveThroughMatricesKeepTheirElements) {
+  Base base;
+  auto& graph = base.graph;
+  const auto real = graph.add(pointwise("cast.f32(x0);mul(t0,0.3);floor(t1)"), "real", {base.shape});
+  const auto computed = graph.add(pointwise("cast.i64(x0)"), "computed", {real});
+  const auto list = graph.add(ops::Concat{}, "list", {computed, graph.addConstant(Constant::ofInts({0, 0}))});
+  const auto pairs = graph.add(ops::Reshape{{2, 2}}, "pairs", {list});
+  const auto turned = graph.add(ops::Slice{{1, 0}, {2, 2}, {-1, 1}}, "turned", {pairs});
+  const auto columns = graph.add(ops::Transpose{{1, 0}}, "columns", {turned});
+  const auto flat = graph.add(ops::Reshape{{4}}, "flat", {columns});
+  const auto& elements = graph.shapeElements(flat);
+  ASSERT_EQ(elements.size(), 4U);
+  EXPECT_EQ(elements[0], Extent(0));
+  EXPECT_EQ(elements[1], Extent::symbol("computed[0]"));
+  EXPECT_EQ(elements[2], Extent(0));
+  EXPECT_EQ(elements[3], Extent::symbol("computed[1]"));
+  EXPECT_EQ(base.at(elements, 10, 7), (Ints{0, 3, 0, 2}));
+  EXPECT_EQ(graph.shapes().symbols.size(), 2U);
 }
 
 TEST(ShapeElements, ConstantsNeedNoSymbols) {
