@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-IMAGE, BATCH, WORDS, SOUND = {0: "n", 2: "h", 3: "w"}, {0: "n"}, {0: "n", 1: "s"}, {0: "n", 1: "t"}
+IMAGE, BATCH, WORDS, SOUND = {0: "n", 2: "h", 3: "w"}, {0: "n"}, {0: "n", 1: "s"}, {0: "n", 1: "l"}
 PAST = {0: "n", 2: "p"}
 
 CLASSIFIERS = """resnet18 mobilenet_v2 mobilenet_v3_small shufflenet_v2_x0_5 mnasnet0_5 squeezenet1_1 efficientnet_b0
@@ -133,8 +133,10 @@ def ones(*shape):
 
 
 def settled(module):
-    """For inference, with statistics of batch normalization that are not those of the beginning."""
+    """For inference, with statistics of batch normalization that are not those of the beginning, and no weights that are all zero."""
     for part in module.modules():
+        if isinstance(part, nn.Linear) and not bool(part.weight.any()):
+            nn.init.normal_(part.weight, std=0.05)
         if isinstance(part, nn.modules.batchnorm._BatchNorm):
             part.running_mean.uniform_(-0.1, 0.1)
             part.running_var.uniform_(0.8, 1.2)
@@ -206,14 +208,6 @@ def pictures(kind, family, results, size, **more):
     return language(kind, getattr(transformers, family)(**more), results, pixel_values=torch.randn(1, 3, size, size))
 
 
-def vits():
-    import transformers
-    config = transformers.VitsConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, ffn_dim=64,
-                                     flow_size=32, spectrogram_bins=65, upsample_initial_channel=64, noise_scale=0.0,
-                                     noise_scale_duration=0.0)
-    return language("VitsModel", config, ["waveform"], input_ids=ids(1, 13))
-
-
 def step():
     import transformers
     module = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL, num_key_value_heads=2)).eval()
@@ -264,7 +258,6 @@ def networks():
                                    intermediate_size=128, image_size=[64, 64], num_detection_tokens=10), [BATCH]),
         "dinov2": (lambda: pictures("Dinov2Model", "Dinov2Config", ["last_hidden_state"], 56, **blocks, image_size=56, patch_size=14),
                    [BATCH]),
-        "vits": (vits, [{}]),
         "tagger": (lambda: (Tagger().eval(), (ids(2, 33),)), [WORDS]),
         "vocoder": (lambda: (Vocoder().eval(), (torch.randn(1, 20, 50),)), [{0: "n", 2: "t"}]),
         "denoiser": (lambda: (Denoiser().eval(), (torch.randn(1, 3, 64, 64),)), [IMAGE]),
@@ -275,11 +268,11 @@ def networks():
 
 
 # Min, opt and max of an open extent, and what is tried besides the extents of the export.
-RANGES = {"n": (1, 2, 4), "m": (1, 2, 3), "h": (64, 128, 256), "w": (64, 128, 256), "s": (1, 17, 40), "d": (1, 5, 12), "p": (1, 7, 20),
-          "t": (50, 8000, 16000)}
-TRIALS = [{"n": 1, "m": 3, "h": 64, "w": 96, "s": 9, "d": 1, "p": 1, "t": 4000},
-          {"n": 3, "m": 1, "h": 160, "w": 128, "s": 40, "d": 12, "p": 20, "t": 12345},
-          {"n": 4, "m": 2, "h": 256, "w": 224, "s": 1, "d": 7, "p": 13, "t": 8001}]
+RANGES = {"n": (1, 2, 4), "m": (1, 2, 3), "h": (64, 128, 256), "w": (64, 128, 256), "s": (1, 17, 40), "d": (1, 5, 12),
+          "p": (1, 7, 20), "l": (4000, 8000, 16000), "t": (1, 50, 100)}
+TRIALS = [{"n": 1, "m": 3, "h": 64, "w": 96, "s": 9, "d": 1, "p": 1, "l": 4000, "t": 1},
+          {"n": 3, "m": 1, "h": 160, "w": 128, "s": 40, "d": 12, "p": 20, "l": 12345, "t": 99},
+          {"n": 4, "m": 2, "h": 256, "w": 224, "s": 1, "d": 7, "p": 13, "l": 8001, "t": 7}]
 
 
 def inputs_like(inputs, open_extents, trial, random):
