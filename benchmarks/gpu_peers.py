@@ -3,7 +3,8 @@
 """Tenon's trtexec against PyTorch on an NVIDIA GPU: the same networks, weights and inputs, in one run.
 
     gpu_peers.py [--compile] [--fp32] [--jobs N] [--precision float16|bfloat16] [--trtexec FILE] [--folder DIR]
-                 [--json FILE] [--seconds S] [--build-flag=FLAG ...] [--profile] [MODEL[:BATCH] ... | others]
+                 [--json FILE] [--seconds S] [--build-flag=FLAG ...] [--beside NAME=VALUE] [--profile]
+                 [MODEL[:BATCH] ... | others]
 
 Needs a GPU and the Python packages torch, torchvision, onnx and, for the language models, transformers. Each network
 has random weights of a fixed seed; batch normalization has the statistics that PyTorch begins with, or where these let
@@ -14,9 +15,10 @@ the median of many inferences, in milliseconds. With --jobs, so many networks ar
 Tenon's builds and every timing still have the GPU alone, PyTorch's tuning shares it with its own kind. "error" is the
 norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm of the latter, and "theirs"
 the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A ratio is PyTorch's best over
-Tenon. --profile leaves MODEL_bBATCH/MODEL_bBATCH.profile in the folder, the time of each layer, and adds "bound": the
-operations of the network at --tflops, or the bytes of its weights in the half type at --tbs where that is longer, and
-1.1 us for each layer of the engine; and the fraction of it that Tenon reaches.
+Tenon. --beside builds and times each network once more with this environment variable: column "beside". --profile
+leaves MODEL_bBATCH/MODEL_bBATCH.profile in the folder, the time of each layer, and adds "bound": the operations of the
+network at --tflops, or the bytes of its weights in the half type at --tbs where that is longer, and 1.1 us for each
+layer of the engine; and the fraction of it that Tenon reaches.
 """
 import argparse
 import concurrent.futures
@@ -232,7 +234,7 @@ class Network:
         return row
 
 
-def tenon(network, options, flags, profile=False):
+def tenon(network, options, flags, profile=False, environment=()):
     """Builds and runs; the median time, seconds of the build and the error."""
     output, times, engine = (network.folder / name for name in ("output.json", "times.json", "engine"))
     common = [str(options.trtexec), f"--loadInputs={','.join(network.files)}", f"--duration={options.seconds:.2f}"]
@@ -240,7 +242,7 @@ def tenon(network, options, flags, profile=False):
 
     def run(*arguments):
         done = subprocess.run([*common, *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=options.timeout)
+                              timeout=options.timeout, env={**os.environ, **dict(environment)})
         (network.folder / "trtexec.log").write_text(done.stdout)
         if done.returncode != 0:
             errors = [line for line in done.stdout.splitlines() if "[E]" in line] or done.stdout.splitlines()[-1:]
@@ -284,6 +286,9 @@ def measure(spec, options):
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
         with turns.alone():
             row["tenon"], row["build_seconds"], row["error"] = tenon(network, options, flags, options.profile)
+            if options.beside:
+                row["beside"], row["beside_seconds"], row["beside_error"] = tenon(network, options, flags,
+                                                                                  environment=[options.beside])
         if options.profile:
             row["operations"], row["weights"] = network.count()
             row["layers"] = network.layers
@@ -305,6 +310,8 @@ def line(row):
     text = (f"{row['model']:20} {row['batch']:5} {row.get('tenon', math.nan):9.3f} {row['eager']:9.3f} "
             f"{row.get('compile', math.nan):9.3f} {ratio:6.2f} {row.get('build_seconds', math.nan):8.1f} "
             f"{row.get('error', math.nan):9.1e} {row['their_error']:9.1e}")
+    if "beside" in row:
+        text += f" {row['beside']:9.3f} {row['beside_seconds']:8.1f} {row['beside_error']:9.1e}"
     if "error_fp32" in row:
         text += f" {row['tenon_fp32']:9.3f} {row['error_fp32']:9.1e}"
     if "bound" in row:
@@ -325,6 +332,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="measuring time per system")
     parser.add_argument("--timeout", type=float, default=240, help="seconds that one call of trtexec may take")
     parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
+    parser.add_argument("--beside", metavar="NAME=VALUE", type=lambda text: tuple(text.split("=", 1)),
+                        help="an environment variable for one more engine of each network")
     parser.add_argument("--profile", action="store_true", help="write the time of each layer to the folder")
     parser.add_argument("--tflops", type=float, default=739, help="of half matrix products; the default was measured on an H200")
     parser.add_argument("--tbs", type=float, default=4.22, help="TB/s of copies; likewise")
@@ -336,6 +345,7 @@ def main():
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
           f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
     print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9} {'theirs':>9}" +
+          (f" {'beside':>9} {'build s':>8} {'error':>9}" if options.beside else "") +
           (f" {'fp32':>9} {'error':>9}" if options.fp32 else "") +
           (f" {'GFLOP':>9} {'layers':>6} {'bound':>9} {'of it':>6}" if options.profile else ""), flush=True)
     rows = []

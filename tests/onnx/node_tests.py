@@ -3,7 +3,7 @@
 """ONNX's own node tests through the libraries of a build, and the list of those that do not pass.
 
     pip install numpy onnx && pip install --no-deps tensorrt-cu13-bindings==10.16.1.11
-    LD_LIBRARY_PATH=build/release/lib python tests/onnx/node_tests.py [--only PART] [--every N] [--write]
+    LD_LIBRARY_PATH=build/release/lib python tests/onnx/node_tests.py [--only PART] [--every N] [--jobs N] [--write]
 
 The onnx package generates the tests. Tests whose tensors have types that the interface cannot carry (double, strings,
 sequences, 16-bit integers, ...) are left out. Networks are strongly typed, as models of today are built. Where all inputs as
@@ -12,6 +12,7 @@ that fails without standing there, or stands there and passes, is an error.
 """
 import argparse
 import collections
+import concurrent.futures
 import pathlib
 import subprocess
 import sys
@@ -142,13 +143,23 @@ def run_all(cases, numbers):
             answer = f"crashed with {process.wait()}"
             process = start()
         results[cases[number].name] = answer
+    process.stdin.close()
+    process.wait()
     return results
+
+
+def run_side_by_side(cases, numbers, jobs):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        parts = pool.map(lambda k: run_all(cases, numbers[k::jobs]), range(jobs))
+    results = {name: answer for part in parts for name, answer in part.items()}
+    return {cases[number].name: results[cases[number].name] for number in numbers}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a part of the names")
     parser.add_argument("--every", type=int, default=1, help="each Nth test")
+    parser.add_argument("--jobs", type=int, default=1, help="tests at a time")
     parser.add_argument("--write", action="store_true", help="write left.txt anew")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -156,7 +167,7 @@ def main():
         return worker()
     cases = node_cases()
     numbers = [i for i, c in enumerate(cases) if options.only in c.name][::options.every]
-    results = run_all(cases, numbers)
+    results = run_side_by_side(cases, numbers, options.jobs)
     failed = {name: answer for name, answer in results.items() if answer != "passed"}
     if options.write:
         LEFT.write_text("".join(f"{name}: {answer}\n" for name, answer in failed.items()))
