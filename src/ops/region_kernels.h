@@ -1,9 +1,12 @@
 // Which kernels compute the operators of the regions of a loop or conditional: parameters of a plan's record.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/fields.h"
 
 namespace tenon::ops {
@@ -14,6 +17,9 @@ struct RegionKernel {
   std::string name;                                            // of the backend's kernel, or one of these
   int32_t version = 0;
   std::string params;
+  // Machine code of its own, within that of the loop or conditional: where it begins, and how long it is.
+  int64_t codeAt = 0;
+  int64_t codeBytes = 0;
   bool operator==(const RegionKernel&) const = default;
 };
 
@@ -22,19 +28,31 @@ struct RegionKernel {
 struct RegionKernels {
   std::vector<RegionKernel> first;
   std::vector<RegionKernel> second;
-  static constexpr auto fields =
-      std::tuple{field("first", &RegionKernels::first), field("second", &RegionKernels::second)};
+  RegionKernel own;  // what the loop or conditional itself runs, if it is code of a device
+  static constexpr auto fields = std::tuple{field("first", &RegionKernels::first),
+                                            field("second", &RegionKernels::second), field("own", &RegionKernels::own)};
 };
+
+// Empty where there is none, or where that of the owner was left out.
+inline std::span<const std::byte> codeOf(const RegionKernel& kernel, std::span<const std::byte> code) {
+  if (kernel.codeBytes == 0 || code.empty()) return {};
+  const auto bytes = static_cast<int64_t>(code.size());
+  if (kernel.codeAt < 0 || kernel.codeBytes < 0 || kernel.codeAt > bytes || kernel.codeBytes > bytes - kernel.codeAt)
+    throw UserError("plan: the code of kernel '{}' has {} bytes from {}, the loop or conditional has {}", kernel.name,
+                    kernel.codeBytes, kernel.codeAt, bytes);
+  return code.subspan(static_cast<size_t>(kernel.codeAt), static_cast<size_t>(kernel.codeBytes));
+}
 
 }  // namespace tenon::ops
 
 namespace tenon {
 
-// {"gemm" 2 "params"}
+// {"gemm" 2 "params" 0 0}
 template <>
 struct FieldText<ops::RegionKernel> {
   static std::string write(const ops::RegionKernel& value) {
-    return fmt::format("{{{} {} {}}}", quote(value.name), value.version, quote(value.params));
+    return fmt::format("{{{} {} {} {} {}}}", quote(value.name), value.version, quote(value.params), value.codeAt,
+                       value.codeBytes);
   }
   static ops::RegionKernel read(TextReader& in) {
     ops::RegionKernel value;
@@ -42,6 +60,8 @@ struct FieldText<ops::RegionKernel> {
     value.name = in.quoted();
     value.version = FieldText<int32_t>::read(in);
     value.params = in.quoted();
+    value.codeAt = in.integer();
+    value.codeBytes = in.integer();
     in.expect("}");
     return value;
   }

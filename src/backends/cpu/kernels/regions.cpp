@@ -1,15 +1,17 @@
 // Loops and conditionals: the kernels of their regions, again and again, or those of one of two.
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "backends/cpu/kernels/common/region_steps.h"
 #include "core/error.h"
+#include "core/storage.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 #include "ops/slice_copy.h"
+#include "runtime/region_constants.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-using runtime::PackedForm;
+using runtime::RegionRun;
+using runtime::RegionsKernel;
 using runtime::TensorShape;
 
 size_t bytesOfShape(const TensorShape& shape) { return bytesOf(shape.dtype, shape.dims.count()); }
@@ -19,70 +21,18 @@ void checkSame(const TensorShape& got, const TensorShape& expected, std::string_
             name(got.dtype), got.dims.text(), name(expected.dtype), expected.dims.text());
 }
 
-// Two regions with the same inputs; `first`: operands of the node that are no inputs of the regions.
-class RegionsKernel : public runtime::Kernel, public runtime::Packer {
- public:
-  RegionsKernel(std::span<const ops::Region> regions, size_t first, const runtime::KernelLoad& load) : first_(first) {
-    TextReader in(load.record.params, "kernels of regions");
-    const auto kernels = readFields<ops::RegionKernels>(in);
-    const auto constants = load.constants.subspan(std::min(first, load.constants.size()));
-    for (size_t i = 0; i < regions.size(); ++i) {
-      steps_.push_back(
-          std::make_unique<RegionSteps>(regions[i], i == 0 ? kernels.first : kernels.second, constants, load.log));
-    }
-    // A constant that is read in one form only is packed by who loads the engine; others here.
-    for (auto& steps : steps_) {
-      for (auto& packed : steps->packed()) {
-        if (!isOnlyForm(packed)) steps->packHere(packed);
-      }
-    }
+std::unique_ptr<runtime::Kernel> loadKernel(const runtime::KernelLoad& load) {
+  for (const auto& row : kernelTable()) {
+    if (row.name == load.record.name && row.version == load.record.version) return row.load(load);
   }
+  throw Unsupported("cpu.regions: there is no kernel '{}' of version {} for {}", load.record.name, load.record.version,
+                    load.record.op);
+}
 
-  std::vector<PackedForm> packedForms(Layout) const override {
-    std::vector<PackedForm> forms;
-    for (const auto& [steps, packed] : loaderPacked()) {
-      auto form = packed->form;
-      for (auto& input : form.inputs) input += first_;
-      form.isRestorable = false;
-      forms.push_back(std::move(form));
-    }
-    return forms;
-  }
-  void pack(const PackedForm& form, std::span<const void* const> sources, void* to) const override {
-    for (const auto& [steps, packed] : loaderPacked()) {
-      if (packed->form.recipe == form.recipe && packed->form.inputs[0] + first_ == form.inputs[0])
-        return steps->pack(*packed, sources, to);
-    }
-    throw InternalError("cpu.regions has no packed layout '{}'", form.recipe);
-  }
-  const RegionSteps& steps(size_t region) const { return *steps_[region]; }
-
- private:
-  using Found = std::pair<const RegionSteps*, const RegionSteps::Packed*>;
-  std::vector<Found> loaderPacked() const {
-    std::vector<Found> found;
-    for (const auto& steps : steps_) {
-      for (const auto& packed : steps->packed()) {
-        if (packed.held.empty()) found.emplace_back(steps.get(), &packed);
-      }
-    }
-    return found;
-  }
-  bool isOnlyForm(const RegionSteps::Packed& packed) const {
-    for (const size_t input : packed.form.inputs) {
-      for (const auto& steps : steps_) {
-        if (steps->readsRowMajor(input)) return false;
-        for (const auto& other : steps->packed()) {
-          const auto& of = other.form.inputs;
-          if (&other != &packed && std::find(of.begin(), of.end(), input) != of.end()) return false;
-        }
-      }
-    }
-    return true;
-  }
-  size_t first_;
-  std::vector<std::unique_ptr<RegionSteps>> steps_;
-};
+runtime::RegionLoad regionLoad(const runtime::KernelLoad& load) {
+  constexpr size_t kAlignment = 64;
+  return {"cpu", &loadKernel, kAlignment, load.constants, load};
+}
 
 class IfInstance final : public runtime::KernelInstance {
  public:
@@ -125,7 +75,7 @@ class LoopInstance final : public runtime::KernelInstance {
     size_t bytes = 0;
     const auto take = [&](const TensorShape& shape) {
       const size_t at = bytes;
-      bytes += aligned(bytesOfShape(shape));
+      bytes += alignBytes(bytesOfShape(shape), 64);
       return at;
     };
     heldAt_.clear();
@@ -235,14 +185,15 @@ class LoopInstance final : public runtime::KernelInstance {
 class IfKernel final : public RegionsKernel {
  public:
   IfKernel(const ops::If& choice, const runtime::KernelLoad& load)
-      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, load) {}
+      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, regionLoad(load)) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<IfInstance>(*this); }
 };
 
 class LoopKernel final : public RegionsKernel {
  public:
   LoopKernel(const ops::Loop& loop, const runtime::KernelLoad& load)
-      : RegionsKernel(std::vector{loop.next, loop.tested() ? loop.test : unasked(loop)}, loop.counted ? 1 : 0, load),
+      : RegionsKernel(std::vector{loop.next, loop.tested() ? loop.test : unasked(loop)}, loop.counted ? 1 : 0,
+                      regionLoad(load)),
         loop_(loop) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<LoopInstance>(*this, loop_);

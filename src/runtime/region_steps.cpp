@@ -1,51 +1,43 @@
 // Regions as kernels: loading, memory of their values, runs.
-#include "backends/cpu/kernels/common/region_steps.h"
+#include "runtime/region_steps.h"
 
 #include <algorithm>
 
-#include "backends/cpu/kernels/common/kernel_row.h"
 #include "core/error.h"
+#include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/check.h"
+#include "runtime/configure.h"
 
-namespace tenon::backends::cpu {
-namespace {
-
-std::unique_ptr<runtime::Kernel> loadOne(const ops::RegionNode& node, const ops::RegionKernel& kernel,
-                                         std::span<const TensorView> constants, Log& log) {
-  for (const auto& row : kernelTable()) {
-    if (row.name != kernel.name || row.version != kernel.version) continue;
-    const plan::KernelRecord record{"cpu", kernel.name, kernel.version, node.op.text(), kernel.params, -1};
-    return row.load({record, constants, {}, log});
-  }
-  throw Unsupported("cpu.regions: there is no kernel '{}' of version {} for layer '{}'", kernel.name, kernel.version,
-                    node.name);
-}
-
-}  // namespace
+namespace tenon::runtime {
 
 RegionSteps::RegionSteps(const ops::Region& region, const std::vector<ops::RegionKernel>& kernels,
-                         std::span<const TensorView> constants, Log& log)
-    : region_(region), constants_(constants.begin(), constants.end()) {
+                         const RegionLoad& load)
+    : region_(region), alignment_(load.alignment) {
   const auto& nodes = region_->nodes;
+  const auto& constants = load.constants;
   if (kernels.size() != nodes.size() || constants.size() != static_cast<size_t>(region_->inputs))
-    throw Unsupported("cpu.regions: {} kernels and {} operands for a region of {} operators and {} inputs",
+    throw Unsupported("{}.regions: {} kernels and {} operands for a region of {} operators and {} inputs", load.backend,
                       kernels.size(), constants.size(), nodes.size(), region_->inputs);
   size_t value = constants.size();
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::vector<TensorView> own;
     for (const auto input : nodes[i].inputs) {
       if (input < 0 || static_cast<size_t>(input) >= value)
-        throw Unsupported("cpu.regions: layer '{}' reads value {} of {}", nodes[i].name, input, value);
+        throw Unsupported("{}.regions: layer '{}' reads value {} of {}", load.backend, nodes[i].name, input, value);
       own.push_back(static_cast<size_t>(input) < constants.size() ? constants[static_cast<size_t>(input)]
                                                                   : TensorView{});
     }
-    Step step{&nodes[i], value, kernels[i].name == ops::RegionKernel::kView, nullptr};
+    const auto& kernel = kernels[i];
+    Step step{&nodes[i], value, kernel.name == ops::RegionKernel::kView, nullptr};
     if (step.isView && (own.empty() || nodes[i].outputs != 1))
-      throw Unsupported("cpu.regions: layer '{}' is no view", nodes[i].name);
-    if (!step.isView && kernels[i].name != ops::RegionKernel::kReference) {
-      step.kernel = loadOne(nodes[i], kernels[i], own, log);
-      for (const auto& form : runtime::packedForms(*step.kernel, own, Layout::kLinear)) {
+      throw Unsupported("{}.regions: layer '{}' is no view", load.backend, nodes[i].name);
+    if (!step.isView && kernel.name != ops::RegionKernel::kReference) {
+      const plan::KernelRecord record{std::string(load.backend), kernel.name,   kernel.version,
+                                      nodes[i].op.text(),        kernel.params, -1};
+      const auto code = ops::codeOf(kernel, load.owner.nativeCode);
+      step.kernel = load.load({record, own, code, load.owner.log, load.owner.sizesOnly, load.owner.trial});
+      for (const auto& form : packedForms(*step.kernel, own, Layout::kLinear)) {
         packed_.push_back({i, form, form, {}});
         for (auto& input : packed_.back().form.inputs) input = static_cast<size_t>(nodes[i].inputs[input]);
       }
@@ -55,19 +47,12 @@ RegionSteps::RegionSteps(const ops::Region& region, const std::vector<ops::Regio
   }
   for (const auto output : region_->outputs) {
     if (output < 0 || static_cast<size_t>(output) >= value)
-      throw Unsupported("cpu.regions: the region gives value {} of {}", output, value);
+      throw Unsupported("{}.regions: the region gives value {} of {}", load.backend, output, value);
   }
 }
 
 void RegionSteps::pack(const Packed& packed, std::span<const void* const> sources, void* to) const {
-  dynamic_cast<const runtime::Packer&>(*steps_[packed.step].kernel).pack(packed.own, sources, to);
-}
-
-void RegionSteps::packHere(Packed& packed) {
-  std::vector<const void*> sources;
-  for (const size_t input : packed.form.inputs) sources.push_back(constants_[input].data);
-  packed.held.resize(packed.form.bytes + kRegionAlignment);
-  pack(packed, sources, aligned(packed.held.data()));
+  dynamic_cast<const Packer&>(*steps_[packed.step].kernel).pack(packed.own, sources, to);
 }
 
 bool RegionSteps::readsRowMajor(size_t input) const {
@@ -88,21 +73,14 @@ bool RegionSteps::readsRowMajor(size_t input) const {
 }
 
 RegionRun::RegionRun(const RegionSteps& steps) : steps_(steps) {
-  for (size_t i = 0; i < steps.steps_.size(); ++i) {
-    const auto& step = steps.steps_[i];
-    Own own{
-        step.kernel != nullptr ? step.kernel->instantiate() : nullptr, step.node->op, false, {}, {}, {}, {}, {}, {}};
+  for (const auto& step : steps.steps_) {
+    Own own{step.kernel != nullptr ? step.kernel->instantiate() : nullptr, step.node->op, false, {}, {}, {}, {}, {}};
     for (const auto input : step.node->inputs) own.inputs.push_back(static_cast<size_t>(input));
-    for (const auto& packed : steps.packed()) {
-      if (packed.step != i || packed.held.empty()) continue;
-      for (const size_t k : packed.own.inputs)
-        own.held.emplace_back(k, k == packed.own.inputs[0] ? aligned(packed.held.data()) : nullptr);
-    }
     own_.push_back(std::move(own));
   }
 }
 
-size_t RegionRun::configure(std::span<const runtime::TensorShape> inputs, const SymbolValues& symbols) {
+size_t RegionRun::configure(std::span<const TensorShape> inputs, const SymbolValues& symbols, bool placed) {
   symbols_ = symbols;
   shapes_.assign(inputs.begin(), inputs.end());
   size_t workspace = 0;
@@ -111,7 +89,7 @@ size_t RegionRun::configure(std::span<const runtime::TensorShape> inputs, const 
     const auto& node = *steps_.steps_[i].node;
     own.op = node.op.bind(symbols_);
     std::vector<ops::TensorType> types;
-    std::vector<runtime::TensorShape> in, out;
+    std::vector<TensorShape> in, out;
     own.in.clear();
     own.out.clear();
     for (const size_t value : own.inputs) {
@@ -128,7 +106,7 @@ size_t RegionRun::configure(std::span<const runtime::TensorShape> inputs, const 
     checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
               out.size(), node.outputs);
     if (own.instance != nullptr && !own.isEmpty) {
-      workspace = std::max(workspace, own.instance->configure({in, out, &symbols_}));
+      workspace = std::max(workspace, runtime::configure(*own.instance, {in, out, &symbols_}));
     }
     own.inputAddresses.assign(in.size(), nullptr);
     own.outputAddresses.assign(out.size(), nullptr);
@@ -138,14 +116,15 @@ size_t RegionRun::configure(std::span<const runtime::TensorShape> inputs, const 
   for (const auto output : steps_.region_->outputs) outputs_.push_back(shapes_[static_cast<size_t>(output)]);
   outputAddresses_.assign(outputs_.size(), nullptr);
   addresses_.assign(shapes_.size(), nullptr);
-  place();
+  placed_.assign(shapes_.size(), nullptr);
+  layOut(placed);
   workspaceAt_ = bytes_;
-  bytes_ += aligned(workspace);
+  bytes_ += alignBytes(workspace, steps_.alignment_);
   return bytes_;
 }
 
 // A value lives from its step to the last one that reads it; outputs to the end.
-void RegionRun::place() {
+void RegionRun::layOut(bool placed) {
   const size_t inputs = static_cast<size_t>(steps_.region_->inputs);
   const auto end = static_cast<int32_t>(own_.size());
   roots_.resize(shapes_.size());
@@ -157,30 +136,54 @@ void RegionRun::place() {
     for (size_t k = 0; k < own_[i].out.size(); ++k) {
       auto& block = blocks[step.firstResult + k];
       block.firstStep = block.lastStep = static_cast<int32_t>(i);
-      if (!step.isView) block.bytes = aligned(own_[i].out[k].bytes());
+      if (!step.isView) block.bytes = alignBytes(own_[i].out[k].bytes(), steps_.alignment_);
+      block.alignment = steps_.alignment_;
     }
     for (const size_t value : own_[i].inputs) blocks[roots_[value]].lastStep = static_cast<int32_t>(i);
   }
-  for (const auto output : steps_.region_->outputs) blocks[roots_[static_cast<size_t>(output)]].lastStep = end;
+  for (const auto output : steps_.region_->outputs) {
+    auto& block = blocks[roots_[static_cast<size_t>(output)]];
+    block.lastStep = end;
+    if (placed) block.bytes = 0;
+  }
   for (size_t value = 0; value < inputs; ++value) blocks[value].bytes = 0;
   const auto layout = memory::layout(blocks, memory::Effort::kQuick);
   offsets_.assign(layout.offsets.begin(), layout.offsets.end());
-  bytes_ = aligned(static_cast<size_t>(layout.bytes));
+  bytes_ = alignBytes(layout.bytes, steps_.alignment_);
 }
 
-std::span<void* const> RegionRun::run(std::span<void* const> inputs, void* memory, runtime::StreamHandle stream) {
-  auto* const base = static_cast<char*>(memory);
-  for (size_t value = 0; value < addresses_.size(); ++value) {
+void RegionRun::findAddresses(std::span<void* const> inputs, char* base) {
+  const auto at = [&](const RegionSteps::Place& place) {
+    return static_cast<char*>(inputs[place.input]) + place.offset;
+  };
+  for (size_t value = 0; value < inputs.size(); ++value) addresses_[value] = inputs[value];
+  for (const auto& [input, place] : steps_.rowMajor_) addresses_[input] = at(place);
+  for (size_t value = inputs.size(); value < addresses_.size(); ++value) {
     const size_t root = roots_[value];
-    addresses_[value] = root < inputs.size() ? inputs[root] : base + offsets_[root];
+    addresses_[value] = root < inputs.size()       ? addresses_[root]
+                        : placed_[root] != nullptr ? placed_[root]
+                                                   : base + offsets_[root];
   }
+  for (size_t i = 0; i < own_.size(); ++i) {
+    Own& own = own_[i];
+    const size_t first = steps_.steps_[i].firstResult;
+    for (size_t k = 0; k < own.inputs.size(); ++k) own.inputAddresses[k] = addresses_[own.inputs[k]];
+    for (size_t k = 0; k < own.out.size(); ++k) own.outputAddresses[k] = addresses_[first + k];
+  }
+  for (const auto& packed : steps_.packed_) {
+    auto& addresses = own_[packed.step].inputAddresses;
+    for (const size_t input : packed.own.inputs) addresses[input] = nullptr;
+    addresses[packed.own.inputs[0]] = at(packed.place);
+  }
+}
+
+std::span<void* const> RegionRun::run(std::span<void* const> inputs, void* memory, StreamHandle stream) {
+  auto* const base = static_cast<char*>(memory);
+  findAddresses(inputs, base);
   for (size_t i = 0; i < own_.size(); ++i) {
     Own& own = own_[i];
     const auto& step = steps_.steps_[i];
     if (step.isView || own.isEmpty) continue;
-    for (size_t k = 0; k < own.inputs.size(); ++k) own.inputAddresses[k] = addresses_[own.inputs[k]];
-    for (const auto& [k, address] : own.held) own.inputAddresses[k] = const_cast<void*>(address);
-    for (size_t k = 0; k < own.out.size(); ++k) own.outputAddresses[k] = addresses_[step.firstResult + k];
     if (own.instance != nullptr) {
       own.instance->launch({own.inputAddresses.data(), own.outputAddresses.data(), base + workspaceAt_, stream});
       continue;
@@ -194,4 +197,4 @@ std::span<void* const> RegionRun::run(std::span<void* const> inputs, void* memor
   return outputAddresses_;
 }
 
-}  // namespace tenon::backends::cpu
+}  // namespace tenon::runtime

@@ -1,0 +1,130 @@
+// The operators of regions as problems, and the choice for each.
+#include "compile/tactics/region_choice.h"
+
+#include <algorithm>
+
+#include "ops/op/if.h"
+#include "ops/op/loop.h"
+
+namespace tenon::compile {
+namespace {
+
+bool isView(const ops::Operator& op) {
+  const auto facts = op.facts();
+  return std::any_of(facts.aliases.begin(), facts.aliases.end(), [](const auto& alias) { return alias.view; });
+}
+
+bool isRowMajor(const Candidate& candidate) {
+  const auto linear = [](Layout layout) { return layout == Layout::kLinear; };
+  return std::all_of(candidate.inputs.begin(), candidate.inputs.end(), linear) &&
+         std::all_of(candidate.outputs.begin(), candidate.outputs.end(), linear);
+}
+
+std::vector<TensorDesc> regionInputs(const Problem& problem, const ops::Loop& loop) {
+  const auto states = static_cast<size_t>(loop.states);
+  std::vector<TensorDesc> inputs(problem.inputs.begin() + (loop.counted ? 1 : 0), problem.inputs.end());
+  for (size_t i = 0; i < states + loop.slices.size(); ++i) {
+    inputs[i].constant = nullptr;
+    if (i < states) continue;
+    Dims dims;
+    for (int axis = 0; axis < inputs[i].dims.rank; ++axis) {
+      if (axis != loop.slices[i - states].axis) dims.push(inputs[i].dims[axis]);
+    }
+    inputs[i].dims = dims;
+  }
+  return inputs;
+}
+
+class Chooser {
+ public:
+  Chooser(const Problem& whole, const RegionSource& source) : whole_(whole), source_(source) {}
+
+  RegionChoice choose() {
+    RegionChoice choice;
+    addCode(source_.ownCode, choice.kernels.own);
+    if (const auto* loop = whole_.op.as<ops::Loop>()) {
+      const auto inputs = regionInputs(whole_, *loop);
+      choice.kernels.first = kernelsOf(loop->next, inputs);
+      choice.kernels.second = kernelsOf(loop->test, inputs);
+    } else if (const auto* branches = whole_.op.as<ops::If>()) {
+      const std::vector<TensorDesc> inputs(whole_.inputs.begin() + 1, whole_.inputs.end());
+      choice.kernels.first = kernelsOf(branches->then, inputs);
+      choice.kernels.second = kernelsOf(branches->otherwise, inputs);
+    }
+    choice.code = std::move(code_);
+    return choice;
+  }
+
+ private:
+  // `values`: at first the inputs of the region.
+  std::vector<ops::RegionKernel> kernelsOf(const ops::Region& region, std::vector<TensorDesc> values) {
+    std::vector<ops::RegionKernel> kernels;
+    for (const auto& node : region->nodes) {
+      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32};
+      std::vector<ops::TensorType> types;
+      for (const auto input : node.inputs) {
+        problem.inputs.push_back(values[static_cast<size_t>(input)]);
+        types.push_back({problem.inputs.back().dtype, toShape(problem.inputs.back().dims), std::nullopt});
+      }
+      for (const auto& type : node.op.bind(whole_.symbols).infer(node.name, types))
+        problem.outputs.push_back({type.dtype, evaluate(type.shape, whole_.symbols), nullptr});
+      kernels.push_back(kernelFor(problem));
+      values.insert(values.end(), problem.outputs.begin(), problem.outputs.end());
+    }
+    return kernels;
+  }
+
+  ops::RegionKernel kernelFor(const Problem& problem) {
+    if (isView(problem.op)) return {std::string(ops::RegionKernel::kView), 0, {}, 0, 0};
+    const Tactic* best = nullptr;
+    Candidate chosen;
+    int least = kLastResortRank + 1;
+    for (const auto* tactic : tacticsOf(source_.device, source_.backend)) {
+      if (!tactic->supports(problem)) continue;
+      auto candidates = tactic->candidates(problem);
+      if (source_.more != nullptr) {
+        auto more = source_.more(*tactic, problem);
+        std::move(more.begin(), more.end(), std::back_inserter(candidates));
+      }
+      for (auto& candidate : candidates) {
+        const int rank = tactic->rank(problem, candidate);
+        if (!isRowMajor(candidate) || rank >= least) continue;
+        best = tactic;
+        chosen = std::move(candidate);
+        least = rank;
+      }
+    }
+    if (best == nullptr) return {std::string(ops::RegionKernel::kReference), 0, {}, 0, 0};
+    const auto record = best->build(problem, chosen);
+    ops::RegionKernel kernel{record.name, record.version, record.params, 0, 0};
+    addCode(best->nativeCode(problem, chosen, record), kernel);
+    return kernel;
+  }
+
+  // Equal code once.
+  void addCode(const std::vector<std::byte>& code, ops::RegionKernel& kernel) {
+    constexpr size_t kAlignment = 64;
+    if (code.empty()) return;
+    const auto known = std::search(code_.begin(), code_.end(), code.begin(), code.end());
+    if (known == code_.end()) {
+      code_.resize((code_.size() + kAlignment - 1) / kAlignment * kAlignment);
+      kernel.codeAt = static_cast<int64_t>(code_.size());
+      code_.insert(code_.end(), code.begin(), code.end());
+    } else {
+      kernel.codeAt = known - code_.begin();
+    }
+    kernel.codeBytes = static_cast<int64_t>(code.size());
+  }
+
+  const Problem& whole_;
+  const RegionSource& source_;
+  std::vector<std::byte> code_;
+};
+
+}  // namespace
+
+RegionChoice chooseRegionKernels(const Problem& problem, const RegionSource& source) {
+  return Chooser(problem, source).choose();
+}
+
+}  // namespace tenon::compile
