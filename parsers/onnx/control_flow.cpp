@@ -109,7 +109,7 @@ bool NodeImport::isUnrolled(const OnnxNode& node, const Scope& scope) const {
     const int64_t sliced = node.integer("num_scan_inputs", 0);
     const auto first = static_cast<int64_t>(node.inputCount()) - sliced;
     if (node.opset() < 9 || sliced < 1 || first < 0) {
-      return true;  // its importer says what is wrong
+      return true;  // that of opset 8 always; else its importer says what is wrong
     }
     const Dimensions shape = node.shape(static_cast<size_t>(first));
     const auto axes = node.integers("scan_input_axes");
@@ -327,10 +327,6 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
 }
 
 ParsedValues NodeImport::importScan(const OnnxNode& node, Scope& scope) {
-  if (node.opset() < 9) {
-    fail(FaultKind::kUnsupportedNode,
-         "Scan of opset 8 has a batch axis of its own; convert the model to opset 9 or newer");
-  }
   const pb::GraphProto& body = node.graph("body");
   const int64_t sliced = node.integer("num_scan_inputs", 0);
   if (sliced < 1 || sliced > static_cast<int64_t>(node.inputCount())) {

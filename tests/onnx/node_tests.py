@@ -7,8 +7,10 @@
 
 The onnx package generates the tests. Tests whose tensors have types that the interface cannot carry (double, strings,
 sequences, 16-bit integers, ...) are left out. Networks are strongly typed, as models of today are built. Where all inputs as
-inputs fail, integers are frozen, as models have them; where that fails, all inputs but the first. `left.txt` beside this file lists what fails, with the reason; a test
-that fails without standing there, or stands there and passes, is an error.
+inputs fail, integers are frozen, as models have them; where that fails, all inputs but the first. Results that are drawn at
+random (Bernoulli, Dropout that trains) are compared with their distribution over many executions, since ONNX leaves the
+generator open. `left.txt` beside this file lists what fails, with the reason; a test that fails without standing there, or
+stands there and passes, is an error.
 """
 import argparse
 import collections
@@ -20,6 +22,8 @@ import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEFT = HERE / "left.txt"
+DRAWN = ("test_bernoulli", "test_training_dropout")
+EXECUTIONS = 400  # of networks that draw
 CARRIED = {"float32", "float16", "int32", "int64", "int8", "uint8", "bool"}
 
 
@@ -77,9 +81,17 @@ def attempt(case, model, feeds, wanted):
     plan = builder.build_serialized_network(network, config)
     if plan is None:
         raise RuntimeError(" ".join(support.LOGGER.errors()[-1:]) or "no engine")
-    outputs = support.execute(support.loaded(plan), {n: v for n, v in feeds.items()
-                                                     if n in {i.name for i in model.graph.input}})
-    for value, want in zip(model.graph.output, wanted):
+    engine = support.loaded(plan)
+    given = {n: v for n, v in feeds.items() if n in {i.name for i in model.graph.input}}
+    if case.name.startswith(DRAWN):
+        compare_drawn(case, engine, feeds, given)
+    else:
+        compare(case, support.execute(engine, given), wanted)
+
+
+def compare(case, outputs, wanted):
+    import numpy as np
+    for value, want in zip(case.model.graph.output, wanted):
         got = np.asarray(outputs[value.name])
         want = as_array(want)
         if got.shape != want.shape:
@@ -89,6 +101,32 @@ def attempt(case, model, feeds, wanted):
                                        atol=max(case.atol, 1e-5), err_msg="values")
         elif not np.array_equal(got.astype(want.dtype), want):
             raise RuntimeError("values differ")
+
+
+def distributions(case, feeds):
+    """For each output the other value besides 0 that an element may have, and its mean."""
+    import numpy as np
+    x, *more = (np.asarray(v, np.float64) for v in feeds.values())
+    if case.name.startswith("test_bernoulli"):
+        return [(np.ones_like(x), x)]
+    kept = 1 - (float(more[0]) if more else 0.5)
+    return [(x / kept, x), (np.ones_like(x), np.full_like(x, kept))]
+
+
+def compare_drawn(case, engine, feeds, given):
+    import numpy as np
+    import support
+    context = engine.create_execution_context()
+    runs = [support.execute(engine, given, context) for _ in range(EXECUTIONS)]
+    for value, (other, mean) in zip(case.model.graph.output, distributions(case, feeds)):
+        got = np.stack([np.asarray(run[value.name], np.float64) for run in runs])
+        if got.shape[1:] != mean.shape:
+            raise RuntimeError(f"shape {got.shape[1:]}, expected {mean.shape}")
+        if not np.all((got == 0) | np.isclose(got, other, rtol=1e-5)):
+            raise RuntimeError("values other than those that can be drawn")
+        deviation = np.sqrt(np.abs(mean * (other - mean)) / EXECUTIONS)
+        if not np.all(np.abs(got.mean(0) - mean) <= 5 * deviation + 1e-5 * np.abs(mean)):
+            raise RuntimeError("means differ from those of the distribution")
 
 
 def as_array(value):

@@ -83,23 +83,37 @@ ParsedValues importLoop(OnnxNode& node) {
 
 int64_t direction(const std::vector<int64_t>& list, size_t index) { return index < list.size() ? list[index] : 0; }
 
-// States, then sequences that are taken apart along their axes; opset 8 had a batch in front of all.
-ParsedValues importScan(OnnxNode& node) {
-  NetworkWriter& writer = node.writer();
-  const pb::GraphProto& body = node.graph("body");
+// What a Scan runs over: states, sequences, and the axis and direction of each sequence and of each scanned result.
+struct ScanPlan {
+  ParsedValues states;
+  ParsedValues sequences;
+  std::vector<int64_t> axes;
+  std::vector<int64_t> turns;
+  std::vector<int64_t> resultAxes;
+  std::vector<int64_t> resultTurns;
+};
+
+// The inputs from `first` on.
+ScanPlan readScan(const OnnxNode& node, int64_t first) {
   const int64_t sequences = node.integer("num_scan_inputs", 0);
-  const auto states = static_cast<int64_t>(node.inputCount()) - sequences;
-  if (sequences < 1 || states < 0 || body.output_size() < states) {
+  const auto states = static_cast<int64_t>(node.inputCount()) - first - sequences;
+  const int outputs = node.graph("body").output_size();
+  if (sequences < 1 || states < 0 || outputs < states) {
     fail(FaultKind::kInvalidNode, fmt::format("num_scan_inputs = {} of {} inputs, and the body has {} outputs",
-                                              sequences, node.inputCount(), body.output_size()));
+                                              sequences, node.inputCount(), outputs));
   }
-  const std::vector<int64_t> axes = node.integers("scan_input_axes");
-  const std::vector<int64_t> turns = node.integers("scan_input_directions");
+  const auto begin = node.inputs().begin() + first;
+  ScanPlan plan;
+  plan.states.assign(begin, begin + states);
+  plan.sequences.assign(begin + states, node.inputs().end());
+  return plan;
+}
+
+int64_t stepsOf(NetworkWriter& writer, const ScanPlan& plan) {
   int64_t steps = -1;
-  for (int64_t k = 0; k < sequences; ++k) {
-    const Term sequence = node.term(static_cast<size_t>(states + k));
+  for (size_t k = 0; k < plan.sequences.size(); ++k) {
     const int64_t length =
-        sequence.fixedDim(direction(axes, static_cast<size_t>(k)), "the length of a scanned sequence");
+        Term(writer, plan.sequences[k]).fixedDim(direction(plan.axes, k), "the length of a scanned sequence");
     if (steps >= 0 && length != steps) {
       fail(FaultKind::kInvalidNode, fmt::format("scanned sequences have lengths {} and {}", steps, length));
     }
@@ -110,32 +124,83 @@ ParsedValues importScan(OnnxNode& node) {
                                                    "of its own",
                                                    steps, kMostIterations));
   }
-  ParsedValues carried(node.inputs().begin(), node.inputs().begin() + states);
-  std::vector<ParsedValues> scanned(static_cast<size_t>(body.output_size() - states));
+  return steps;
+}
+
+ParsedValues scanned(OnnxNode& node, const ScanPlan& plan, const std::string& label) {
+  NetworkWriter& writer = node.writer();
+  const int64_t steps = stepsOf(writer, plan);
+  ParsedValues carried = plan.states;
+  std::vector<ParsedValues> parts(static_cast<size_t>(node.graph("body").output_size()) - carried.size());
   for (int64_t i = 0; i < steps; ++i) {
     ParsedValues inputs = carried;
-    for (int64_t k = 0; k < sequences; ++k) {
-      const Term sequence = node.term(static_cast<size_t>(states + k));
-      const int32_t axis = normalizeAxis(direction(axes, static_cast<size_t>(k)), sequence.rank());
-      inputs.push_back(sequence.at(axis, direction(turns, static_cast<size_t>(k)) != 0 ? steps - 1 - i : i));
+    for (size_t k = 0; k < plan.sequences.size(); ++k) {
+      const Term sequence(writer, plan.sequences[k]);
+      const int32_t axis = normalizeAxis(direction(plan.axes, k), sequence.rank());
+      inputs.push_back(sequence.at(axis, direction(plan.turns, k) != 0 ? steps - 1 - i : i));
     }
-    const ParsedValues outputs = node.importGraph("body", inputs, fmt::format("body {}", i));
-    carried.assign(outputs.begin(), outputs.begin() + states);
-    for (size_t k = 0; k < scanned.size(); ++k) {
-      scanned[k].push_back(outputs[static_cast<size_t>(states) + k]);
+    const ParsedValues outputs = node.importGraph("body", inputs, fmt::format("{} {}", label, i));
+    const auto behind = outputs.begin() + static_cast<std::ptrdiff_t>(carried.size());
+    carried.assign(outputs.begin(), behind);
+    for (size_t k = 0; k < parts.size(); ++k) {
+      parts[k].push_back(behind[static_cast<std::ptrdiff_t>(k)]);
     }
   }
-  const std::vector<int64_t> outAxes = node.integers("scan_output_axes");
-  const std::vector<int64_t> outTurns = node.integers("scan_output_directions");
   ParsedValues results = carried;
-  for (size_t k = 0; k < scanned.size(); ++k) {
-    if (direction(outTurns, k) != 0) {
-      std::reverse(scanned[k].begin(), scanned[k].end());
+  for (size_t k = 0; k < parts.size(); ++k) {
+    if (direction(plan.resultTurns, k) != 0) {
+      std::reverse(parts[k].begin(), parts[k].end());
     }
-    const int64_t rank = writer.rankOf(scanned[k][0]) + 1;
-    results.push_back(stacked(writer, scanned[k], normalizeAxis(direction(outAxes, k), rank)));
+    const int64_t rank = writer.rankOf(parts[k][0]) + 1;
+    results.push_back(stacked(writer, parts[k], normalizeAxis(direction(plan.resultAxes, k), rank)));
   }
   return results;
+}
+
+ParsedValues importScan(OnnxNode& node) {
+  ScanPlan plan = readScan(node, 0);
+  plan.axes = node.integers("scan_input_axes");
+  plan.turns = node.integers("scan_input_directions");
+  plan.resultAxes = node.integers("scan_output_axes");
+  plan.resultTurns = node.integers("scan_output_directions");
+  return scanned(node, plan, "body");
+}
+
+// Opset 8: all inputs and results have a batch in front, whose samples are scanned one by one; the optional first input
+// has their lengths.
+ParsedValues importBatchedScan(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  if (node.hasInput(0)) {
+    fail(FaultKind::kUnsupportedInput, "sequence_lens is given; expected sequences of one length, without that input");
+  }
+  const ScanPlan whole = readScan(node, 1);
+  const int64_t batch = Term(writer, whole.sequences.front()).fixedDim(0, "the batch of a scan");
+  const int64_t steps = Term(writer, whole.sequences.front()).fixedDim(1, "the length of a scanned sequence");
+  if (batch < 1 || batch * steps > kMostIterations) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("a batch of {} scans of {} steps; expected 1 to {} in all", batch, steps, kMostIterations));
+  }
+  std::vector<ParsedValues> results;
+  for (int64_t sample = 0; sample < batch; ++sample) {
+    const auto pick = [&](const ParsedValues& values) {
+      ParsedValues picked;
+      for (const ParsedValue& value : values) {
+        picked.push_back(Term(writer, value).at(0, sample));
+      }
+      return picked;
+    };
+    ScanPlan plan{pick(whole.states), pick(whole.sequences), {}, node.integers("directions"), {}, {}};
+    const ParsedValues found = scanned(node, plan, fmt::format("body {}", sample));
+    results.resize(found.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      results[i].push_back(found[i]);
+    }
+  }
+  ParsedValues joined;
+  for (const ParsedValues& samples : results) {
+    joined.push_back(stacked(writer, samples, 0));
+  }
+  return joined;
 }
 
 // softmax(score_mod(scale * q k^T)) through prob_mod, times v
@@ -166,6 +231,7 @@ ParsedValues importFlexAttention(OnnxNode& node) {
 const OperatorImporter kRows[] = {
     {"If", 1, kNewestOpset, importIf, "addIfConditional; the layers of one branch where the condition is constant"},
     {"Loop", 1, kNewestOpset, importLoop, "addLoop; the layers of each iteration where these are few and known"},
+    {"Scan", 8, 8, importBatchedScan, "the layers of each step of each sample; no sequence_lens"},
     {"Scan", 9, kNewestOpset, importScan, "addLoop; the layers of each step where these are few and known"},
     {"FlexAttention", 1, kNewestOpset, importFlexAttention,
      "addMatrixMultiply, addSoftMax, and the layers of its graphs", "ai.onnx.preview"},

@@ -191,45 +191,56 @@ ParsedValues importCenterCropPad(OnnxNode& node) {
                        nvinfer1::SampleMode::kFILL, {})};
 }
 
-// The elements of x at their places in a tensor of zeros; places count through the whole tensor.
+// (extent - 1) * stride - padding + kernel
+ParsedExtent unpooled(NetworkWriter& writer, const ParsedExtent& extent, int64_t stride, int64_t padding,
+                      int64_t kernel) {
+  const ParsedExtent steps = writer.combine(extent, ParsedExtent::of(stride), ElementWiseOperation::kPROD);
+  return writer.combine(steps, ParsedExtent::of(kernel - stride - padding), ElementWiseOperation::kSUM);
+}
+
+// The elements of x at their places in a tensor of zeros; places count through the whole tensor. What output_shape says
+// beyond the extents that follow from strides and kernel is filled with zeros.
 ParsedValues importMaxUnpool(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const Term x = node.term(0);
   const Dimensions kernel = node.integers("kernel_shape");
-  const Dimensions shape = x.shape();
-  if (shape.size() != kernel.size() + 2) {
+  if (x.rank() != static_cast<int64_t>(kernel.size()) + 2) {
     fail(FaultKind::kInvalidNode, fmt::format("input {} with kernel_shape {}; expected one entry for each axis after "
                                               "the second",
-                                              toString(shape), toString(kernel)));
+                                              toString(x.shape()), toString(kernel)));
   }
   Dimensions strides = node.integers("strides");
   Dimensions pads = node.integers("pads");
   strides.resize(kernel.size(), 1);
   pads.resize(2 * kernel.size(), 0);
-  Dimensions target;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const int64_t extent = x.fixedDim(static_cast<int64_t>(i), "an extent of the input");
-    target.push_back(i < 2 ? extent
-                           : (extent - 1) * strides[i - 2] - pads[i - 2] - pads[i - 2 + kernel.size()] + kernel[i - 2]);
+  ParsedExtents target = x.dims();
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    target[i + 2] = unpooled(writer, target[i + 2], strides[i], pads[i] + pads[i + kernel.size()], kernel[i]);
   }
-  if (node.hasInput(2)) {
-    target = fixedList(node, 2, "output_shape");
-  }
-  const int64_t total = elementCount(target);
-  const Term zeros = Term(writer, writer.scalar(x.type(), 0, 1)).expand({ParsedExtent::of(total)});
-  const ParsedExtents flat{ParsedExtent::of(elementCount(shape))};
+  const ParsedExtents flat{ParsedExtent::of(-1)};
+  const Term zeros = Term(writer, writer.scalar(x.type(), 0, 1)).expand({writer.product(target, 0, target.size())});
   auto* made = writer.network().addScatter(writer.tensor(zeros), writer.tensor(node.term(1).reshape(flat)),
                                            writer.tensor(x.reshape(flat)), nvinfer1::ScatterMode::kELEMENT);
   auto& layer = writer.added(made, "addScatter");
   layer.setAxis(0);
-  return {Term(writer, writer.output(layer)).reshape(extentsOf(target))};
+  const ParsedValue result = Term(writer, writer.output(layer)).reshape(target);
+  if (!node.hasInput(2)) {
+    return {result};
+  }
+  const ParsedExtents wanted = writer.elements(node.input(2));
+  if (wanted.size() != target.size()) {
+    fail(FaultKind::kInvalidNode,
+         fmt::format("output_shape has {} entries; expected {}", wanted.size(), target.size()));
+  }
+  return {writer.slice(result, ParsedExtents(target.size(), ParsedExtent::of(0)), wanted,
+                       ParsedExtents(target.size(), ParsedExtent::of(1)), nvinfer1::SampleMode::kFILL, {})};
 }
 
 const OperatorImporter kRows[] = {
     {"AffineGrid", 20, kNewestOpset, importAffineGrid, "addMatrixMultiply with constant places; size constant"},
     {"Col2Im", 18, kNewestOpset, importCol2Im, "addDeconvolutionNd with a kernel of zeros and ones; 1 to 3 axes"},
     {"CenterCropPad", 18, kNewestOpset, importCenterCropPad, "addSlice kFILL"},
-    {"MaxUnpool", 9, kNewestOpset, importMaxUnpool, "addScatter kELEMENT; static extents"},
+    {"MaxUnpool", 9, kNewestOpset, importMaxUnpool, "addScatter kELEMENT; output_shape: addSlice kFILL"},
 };
 
 }  // namespace

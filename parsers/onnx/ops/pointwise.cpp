@@ -163,22 +163,6 @@ ParsedValues importIdentity(OnnxNode& node) {
   return {writer.output(writer.added(writer.network().addIdentity(node.tensor(0)), "addIdentity"))};
 }
 
-ParsedValues importDropout(OnnxNode& node) {
-  const bool trains = node.hasInput(2) && toInts(node.constant(2, "training_mode")).at(0) != 0;
-  const bool dropsNothing =
-      node.hasInput(1) && node.input(1).isConstant() && toReals(node.input(1).constant()).at(0) == 0;
-  if (trains && !dropsNothing) {
-    fail(FaultKind::kUnsupportedInput, "training_mode is true; export the model for inference");
-  }
-  ParsedValues outputs = importIdentity(node);
-  if (node.usesOutput(1)) {
-    NetworkWriter& writer = node.writer();
-    const ParsedValue yes = writer.scalar(DataType::kBOOL, 1, node.rank(0));
-    outputs.push_back(writer.expand(yes, writer.dims(node.input(0))));
-  }
-  return outputs;
-}
-
 // Whether an optional input is there is known while parsing; what is no tensor does not get here.
 ParsedValues importOptionalHasElement(OnnxNode& node) {
   return {node.writer().scalar(DataType::kBOOL, node.hasInput(0) ? 1 : 0)};
@@ -236,7 +220,6 @@ const OperatorImporter kRows[] = {
     {"Identity", 1, kNewestOpset, importIdentity, "addIdentity"},
     {"OptionalHasElement", 15, kNewestOpset, importOptionalHasElement, "a constant; tensors only"},
     {"OptionalGetElement", 15, kNewestOpset, importIdentity, "addIdentity; tensors only"},
-    {"Dropout", 1, kNewestOpset, importDropout, "addIdentity; training_mode must be a constant false, or ratio 0"},
 };
 
 }  // namespace

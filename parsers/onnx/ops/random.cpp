@@ -24,6 +24,12 @@ DataType typeOfNumbers(const OnnxNode& node, DataType fallback) {
   return *type;
 }
 
+// A real number, but of Dropout an integer.
+uint32_t seedOf(const OnnxNode& node) {
+  return node.type() == "Dropout" ? static_cast<uint32_t>(node.integer("seed", 0))
+                                  : std::bit_cast<uint32_t>(node.real("seed", 0.0f));
+}
+
 Term draw(const OnnxNode& node, FillOperation operation, const ParsedExtents& shape, DataType type, double alpha,
           double beta) {
   NetworkWriter& writer = node.writer();
@@ -45,8 +51,7 @@ Term draw(const OnnxNode& node, FillOperation operation, const ParsedExtents& sh
   layer.setBeta(beta);
   if (node.has("seed")) {
     const std::string metadata = layer.getMetadata();
-    const auto seed = std::bit_cast<uint32_t>(node.real("seed", 0.0f));
-    layer.setMetadata(fmt::format("{}{}tenon.seed={}", metadata, metadata.empty() ? "" : " ", seed).c_str());
+    layer.setMetadata(fmt::format("{}{}tenon.seed={}", metadata, metadata.empty() ? "" : " ", seedOf(node)).c_str());
   }
   return {writer, writer.output(layer)};
 }
@@ -89,6 +94,39 @@ ParsedValues importBernoulli(OnnxNode& node) {
   return {(numbers < chances).cast(typeOfNumbers(node, node.dataType(0)))};
 }
 
+bool isConstantZero(const ParsedValue& value) { return value.isConstant() && toReals(value.constant()).at(0) == 0; }
+
+// What is left while training: each element with the probability 1 - ratio, and larger by as much.
+ParsedValues thinned(const OnnxNode& node) {
+  const Term x = node.term(0);
+  NetworkWriter& writer = node.writer();
+  const Term ratio(writer, node.hasInput(1) ? writer.cast(writer.reshape(node.input(1), {}), DataType::kFLOAT)
+                                            : writer.scalar(DataType::kFLOAT, 0.5));
+  const Term trains = node.term(2).reshape({});
+  const Term numbers = draw(node, FillOperation::kRANDOM_UNIFORM, x.dims(), DataType::kFLOAT, 0, 1);
+  const Term kept = either(negation(trains), negation(numbers < ratio));
+  const Term scale = where(trains, 1.0 - ratio, ratio.number(1)).cast(x.type());
+  return {where(kept, x / scale, x.number(0)), kept};
+}
+
+// For inference the input; training_mode (from opset 12) may say otherwise when the engine runs.
+ParsedValues importDropout(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const bool mayTrain = node.hasInput(2) && !isConstantZero(node.input(2));
+  if (mayTrain && !(node.hasInput(1) && isConstantZero(node.input(1)))) {
+    return thinned(node);
+  }
+  // A tensor keeps a layer, so that tensor and layer carry the model's names.
+  ParsedValues outputs{node.input(0).isTensor()
+                           ? writer.output(writer.added(writer.network().addIdentity(node.tensor(0)), "addIdentity"))
+                           : node.input(0)};
+  if (node.usesOutput(1)) {
+    const ParsedValue yes = writer.scalar(DataType::kBOOL, 1, node.rank(0));
+    outputs.push_back(writer.expand(yes, writer.dims(node.input(0))));
+  }
+  return outputs;
+}
+
 // Logarithms of weights [batch, classes]: `sample_size` classes for each row, by the sums of the weights up to each.
 ParsedValues importMultinomial(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
@@ -117,6 +155,8 @@ const OperatorImporter kRows[] = {
     {"RandomUniform", 1, kNewestOpset, importRandomUniform, "addFill kRANDOM_UNIFORM"},
     {"RandomUniformLike", 1, kNewestOpset, importRandomUniformLike, "addFill kRANDOM_UNIFORM"},
     {"Bernoulli", 15, kNewestOpset, importBernoulli, "addFill kRANDOM_UNIFORM, addElementWise"},
+    {"Dropout", 1, kNewestOpset, importDropout,
+     "addIdentity; training_mode: addFill kRANDOM_UNIFORM, addElementWise, addSelect"},
     {"Multinomial", 7, kNewestOpset, importMultinomial,
      "addSoftMax, addCumulative, addFill kRANDOM_UNIFORM, addReduce"},
 };

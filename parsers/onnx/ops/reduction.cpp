@@ -49,7 +49,8 @@ ParsedValues importReduce(OnnxNode& node) {
   const bool logic = node.dataType(0) == DataType::kBOOL;  // ReduceMax and ReduceMin of opset 20
   const ParsedValue input = logic ? writer.cast(node.input(0), DataType::kINT32) : node.input(0);
   const ParsedValue result = reduced(node, input, kOperation, axes, axes.keep);
-  return {logic ? writer.cast(result, DataType::kBOOL) : result};
+  // Of no elements the result is the least or greatest integer.
+  return {logic ? writer.binary(result, writer.scalar(DataType::kINT32, 0), ElementWiseOperation::kGREATER) : result};
 }
 
 ParsedValues importReduceL1(OnnxNode& node) {

@@ -145,26 +145,90 @@ Term runningSum(const Term& x) {
   return {writer, writer.output(layer)};
 }
 
-// The elements once each: those that differ from the one before them when all are sorted.
+// What ranks the elements of a type: the network sorts no BOOL and no 8-bit integers.
+Term keysOf(const Term& x) {
+  const bool isRanked = isFloating(x.type()) || isInteger(x.type());
+  return isRanked ? x : x.cast(DataType::kINT32);
+}
+
+// Where the rows [n, width] stand in their order, which the first column decides first: a stable sort by each column,
+// the last one first.
+Term orderOf(const Term& rows, int64_t width) {
+  const Term keys = keysOf(rows);
+  std::optional<Term> order;
+  for (int64_t column = width - 1; column >= 0; --column) {
+    const Term list = keys.at(1, column);
+    const Term found = sorted(order ? list.gather(*order, 0) : list).second;
+    order = order ? order->gather(found, 0) : found;
+  }
+  return order ? *order : iota(rows.writer(), rows.dim(0), DataType::kINT64);
+}
+
+// The elements, or slices along an axis, as rows [n, width].
+struct Rows {
+  Term matrix;
+  int64_t width;
+  std::vector<int32_t> order;  // of axes, the one of the rows first; empty where the elements are the rows
+  ParsedExtents others;        // extents of the other axes
+};
+
+Rows readRows(const OnnxNode& node) {
+  constexpr int64_t kMostColumns = 512;  // each is sorted by layers of its own
+  const Term x = node.term(0);
+  if (!node.has("axis")) {
+    return {x.reshape({ParsedExtent::of(-1), ParsedExtent::of(1)}), 1, {}, {}};
+  }
+  const int32_t axis = node.axis(0, x.rank());
+  std::vector<int32_t> order{axis};
+  ParsedExtents others;
+  int64_t width = 1;
+  for (int32_t i = 0; i < x.rank(); ++i) {
+    if (i != axis) {
+      order.push_back(i);
+      others.push_back(ParsedExtent::of(x.fixedDim(i, "an axis of the slices that are compared")));
+      width *= others.back().value;
+    }
+  }
+  if (width > kMostColumns) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("slices of {} elements are compared; expected {} at most", width, kMostColumns));
+  }
+  return {x.transpose(order).reshape({x.dim(axis), ParsedExtent::of(width)}), width, order, others};
+}
+
+// Rows in the shape of the input again.
+Term fromRows(const Rows& rows, const Term& matrix) {
+  if (rows.order.empty()) {
+    return matrix.reshape({ParsedExtent::of(-1)});
+  }
+  ParsedExtents shape{matrix.dim(0)};
+  shape.insert(shape.end(), rows.others.begin(), rows.others.end());
+  std::vector<int32_t> back(rows.order.size());
+  for (size_t i = 0; i < back.size(); ++i) {
+    back[static_cast<size_t>(rows.order[i])] = static_cast<int32_t>(i);
+  }
+  return matrix.reshape(shape).transpose(back);
+}
+
+// The rows once each: those that differ from the one before them when all are sorted.
 ParsedValues importUnique(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  if (node.has("axis") && node.rank(0) != 1) {
-    fail(FaultKind::kUnsupportedAttribute, fmt::format("axis of an input of rank {}; expected none", node.rank(0)));
-  }
-  const Term x = node.term(0).reshape({ParsedExtent::of(-1)});
+  const Rows rows = readRows(node);
   const ParsedExtent one = ParsedExtent::of(1);
-  const ParsedExtent total = x.dim(0);
-  const auto [values, order] = sorted(x);
+  const ParsedExtent total = rows.matrix.dim(0);
+  const Term order = orderOf(rows.matrix, rows.width);
+  const Term all = rows.matrix.gather(order, 0);
+  const Term keys = keysOf(all);
   const ParsedExtent others = writer.combine(total, one, ElementWiseOperation::kSUB);
-  const Term differs = negation(equal(values.slice(0, one, others), values.slice(0, ParsedExtent::of(0), others)));
+  const Term differs = negation(equal(keys.slice(0, one, others), keys.slice(0, ParsedExtent::of(0), others)));
   const Term first = integers(writer, DataType::kINT64, {1}, {1});
-  const Term begins = concat({first, differs.cast(DataType::kINT64)}, 0);
+  const Term begins = concat({first, (differs.cast(DataType::kINT32).sum({1}, false) > 0.0).cast(DataType::kINT64)}, 0);
   const Term starts = placesOf(begins);
   const ParsedExtent groups = starts.dim(0);
   const Term ends = concat({starts.slice(0, one, writer.combine(groups, one, ElementWiseOperation::kSUB)),
                             Term(writer, writer.fromExtents({total}))},
                            0);
-  Term unique = values.gather(starts, 0);
+  Term unique = all.gather(starts, 0);
   Term places = order.gather(starts, 0);
   Term counts = ends - starts;
   Term inverse = scatter(zeros(writer, total), order, runningSum(begins) - 1.0);
@@ -176,7 +240,7 @@ ParsedValues importUnique(OnnxNode& node) {
     counts = counts.gather(appearance, 0);
     inverse = rank.gather(inverse, 0);
   }
-  return {unique, places, inverse, counts};
+  return {fromRows(rows, unique), places, inverse, counts};
 }
 
 const OperatorImporter kRows[] = {
@@ -185,7 +249,8 @@ const OperatorImporter kRows[] = {
     {"NonMaxSuppression", 10, kNewestOpset, importNonMaxSuppression,
      "addNMS, addCast; several classes: addTopK, addGather for the order"},
     {"Unique", 11, kNewestOpset, importUnique,
-     "addTopK, addSlice, addElementWise, addNonZero, addGather, addScatter, addCumulative; axis of lists only"},
+     "addTopK, addSlice, addElementWise, addNonZero, addGather, addScatter, addCumulative; along an axis, slices of "
+     "a static shape"},
 };
 
 }  // namespace

@@ -212,8 +212,46 @@ ParsedValues importWindow(OnnxNode& node) {
   return {reals(node.writer(), outputType(node), {size}, numbers)};
 }
 
+// The same from numbers that are known only at run time, in single precision.
+Term melWeightsAtRunTime(const OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  const auto extent = [&](size_t index) {
+    const ParsedExtents list = writer.elements(node.input(index));
+    if (list.size() != 1) {
+      fail(FaultKind::kInvalidNode, fmt::format("input {} has {} elements; expected 1", index, list.size()));
+    }
+    return list[0];
+  };
+  const auto number = [&](size_t index) { return node.term(index).reshape({}).cast(DataType::kFLOAT); };
+  const auto mel = [](const Term& hertz) { return logOf(hertz / 700.0 + 1.0) * (2595.0 / std::log(10.0)); };
+  const ParsedExtent bands = extent(0);
+  const ParsedExtent edges = writer.combine(bands, ParsedExtent::of(2), ElementWiseOperation::kSUM);
+  const ParsedExtent half = writer.combine(extent(1), ParsedExtent::of(2), ElementWiseOperation::kFLOOR_DIV);
+  const ParsedExtent bins = writer.combine(half, ParsedExtent::of(1), ElementWiseOperation::kSUM);
+  const Term low = mel(number(3));
+  const Term step = (mel(number(4)) - low) / (number(0) + 2.0);
+  const Term hertz =
+      (expOf((iota(writer, edges, DataType::kFLOAT) * step + low) * (std::log(10.0) / 2595.0)) - 1.0) * 700.0;
+  const Term edge = floorOf((number(1) + 1.0) * hertz / number(2)).unsqueeze({0});
+  const auto from = [&](int64_t begin) { return edge.slice(1, ParsedExtent::of(begin), bands); };
+  const Term left = from(0);
+  const Term middle = from(1);
+  const Term right = from(2);
+  const Term bin = iota(writer, bins, DataType::kFLOAT).unsqueeze({1});
+  const Term zero = bin.number(0);
+  const Term one = bin.number(1);
+  const Term rising = ((bin - left) / (middle - left).atLeast(one)).atLeast(zero);
+  const Term falling = ((right - bin) / (right - middle).atLeast(one)).atLeast(zero);
+  return where(equal(bin, middle), one, where(bin < middle, rising, falling)).cast(outputType(node));
+}
+
 // Triangles between neighbours of equally spaced mel frequencies, in whole bins of the spectrum.
 ParsedValues importMelWeights(OnnxNode& node) {
+  for (size_t i = 0; i < 5; ++i) {
+    if (!node.input(i).isConstant()) {
+      return {melWeightsAtRunTime(node)};
+    }
+  }
   const int64_t bands = constantNumber(node, 0, "num_mel_bins");
   const int64_t length = constantNumber(node, 1, "dft_length");
   const int64_t rate = constantNumber(node, 2, "sample_rate");
@@ -266,7 +304,8 @@ const OperatorImporter kRows[] = {
      "addConstant; size known only at run time: addFill, addUnary"},
     {"BlackmanWindow", 17, kNewestOpset, importWindow<kBlackman>,
      "addConstant; size known only at run time: addFill, addUnary"},
-    {"MelWeightMatrix", 17, kNewestOpset, importMelWeights, "addConstant; inputs constant"},
+    {"MelWeightMatrix", 17, kNewestOpset, importMelWeights,
+     "addConstant; inputs known only at run time: addFill, addElementWise"},
 };
 
 }  // namespace
