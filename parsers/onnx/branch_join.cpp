@@ -55,7 +55,56 @@ bool isOneNode(const pb::GraphProto& graph, const char* type) {
   return nodes == 1;
 }
 
+const pb::GraphProto* branchOf(const pb::NodeProto& node, const char* name) {
+  for (const pb::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name && attribute.has_g()) {
+      return &attribute.g();
+    }
+  }
+  return nullptr;
+}
+
+template <typename Nodes>
+bool haveOptionalSqueeze(const Nodes& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const pb::NodeProto& node) {
+    const pb::GraphProto* then = branchOf(node, "then_branch");
+    const pb::GraphProto* otherwise = branchOf(node, "else_branch");
+    if (then != nullptr && otherwise != nullptr && isOneNode(*then, "Squeeze") && isOneNode(*otherwise, "Identity")) {
+      return true;
+    }
+    return std::any_of(node.attribute().begin(), node.attribute().end(), [](const pb::AttributeProto& attribute) {
+      return attribute.has_g() && haveOptionalSqueeze(attribute.g().node());
+    });
+  });
+}
+
 }  // namespace
+
+bool hasOptionalSqueeze(const pb::ModelProto& model) {
+  return haveOptionalSqueeze(model.graph().node()) ||
+         std::any_of(model.functions().begin(), model.functions().end(),
+                     [](const pb::FunctionProto& function) { return haveOptionalSqueeze(function.node()); });
+}
+
+bool SqueezeChoices::next() {
+  if (at_ == squeezes_.size()) {
+    squeezes_.push_back(false);
+  }
+  return squeezes_[at_++];
+}
+
+bool SqueezeChoices::advance() {
+  squeezes_.resize(at_);
+  while (!squeezes_.empty() && squeezes_.back()) {
+    squeezes_.pop_back();
+  }
+  rewind();
+  if (squeezes_.empty()) {
+    return false;
+  }
+  squeezes_.back() = true;
+  return true;
+}
 
 bool needsJoin(const pb::GraphProto& thenBranch, const pb::GraphProto& elseBranch) {
   if (counts(thenBranch) || counts(elseBranch)) {
@@ -136,7 +185,10 @@ ParsedValues NodeImport::importJoined(const OnnxNode& node, Scope& scope) {
   return outputs;
 }
 
-ParsedValues NodeImport::importWithoutSqueeze(const OnnxNode& node, Scope& scope) {
+ParsedValues NodeImport::importOptionalSqueeze(const OnnxNode& node, Scope& scope) {
+  if (environment_.squeezes != nullptr && environment_.squeezes->next()) {
+    return importGraph(node.graph("then_branch"), {}, "then_branch", node, scope);  // a reshape, which checks the count
+  }
   nvinfer1::ITensor& holds = writer_.tensor(writer_.unary(node.input(0), nvinfer1::UnaryOperation::kNOT));
   const auto message = fmt::format("node '{}' squeezes an axis where its extent is 1; it was imported for others",
                                    scope.prefix + node.proto().name());

@@ -200,7 +200,7 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
     return importJoined(node, scope);
   }
   if (isOptionalSqueeze(node)) {
-    return importWithoutSqueeze(node, scope);
+    return importOptionalSqueeze(node, scope);
   }
   ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
   nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();

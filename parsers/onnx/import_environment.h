@@ -10,6 +10,8 @@
 
 namespace tenon::parsers::onnx {
 
+class SqueezeChoices;  // branch_join.h
+
 // What an import needs from its parser.
 struct ImportEnvironment {
   nvinfer1::INetworkDefinition& network;
@@ -23,6 +25,8 @@ struct ImportEnvironment {
   bool probe = false;
   // What the network said last, where that does not go to the log.
   std::string* networkMessage = nullptr;
+  // None: no If squeezes whose extent is known at run time only.
+  SqueezeChoices* squeezes = nullptr;
 };
 
 }  // namespace tenon::parsers::onnx

@@ -71,8 +71,8 @@ class NodeImport {
   ParsedValues importControlFlow(const OnnxNode& node, Scope& scope);
   ParsedValues importIf(const OnnxNode& node, Scope& scope);
   ParsedValues importJoined(const OnnxNode& node, Scope& scope);  // an If: both branches, see branch_join.h
-  // An If of a squeeze: its extent, known at run time only, is taken as other than 1, and that is asserted.
-  ParsedValues importWithoutSqueeze(const OnnxNode& node, Scope& scope);
+  // An If of a squeeze whose extent is known at run time only: taken as 1 or as another one, and that is checked then.
+  ParsedValues importOptionalSqueeze(const OnnxNode& node, Scope& scope);
   ParsedValues importLoop(const OnnxNode& node, Scope& scope);
   ParsedValues importScan(const OnnxNode& node, Scope& scope);
   nvinfer1::ILoop& addLoop(const OnnxNode& node, const Scope& scope);

@@ -7,7 +7,9 @@ namespace tenon::parsers::onnx {
 
 bool Parser::import(const pb::ModelProto& model, const char* path) {
   const ExternalFiles files(path);
-  const ImportEnvironment environment{network_, store_, files, &source_.supplied(), errors_, logger_, flags_};
+  SqueezeChoices squeezes = chooseSqueezes(model, files);
+  const ImportEnvironment environment{network_, store_,  files,    &source_.supplied(), errors_, logger_, flags_,
+                                      false,    nullptr, &squeezes};
   GraphImport graph(model, environment);
   const bool complete = graph.run();
   nodeOutputs_ = graph.outputs();

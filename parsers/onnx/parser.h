@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "branch_join.h"
 #include "model_source.h"
+#include "node_import.h"
 
 namespace tenon::parsers::onnx {
 
@@ -60,6 +62,14 @@ class Parser final : public nvonnxparser::IParser {
   };
 
   bool import(const pb::ModelProto& model, const char* path);
+  // An import into a network of its own, so that the caller's stays as it is; errors are in the list, not in the log.
+  struct Trial {
+    bool complete = false;
+    std::vector<NodeStatus> status;
+  };
+  Trial tryImport(const pb::ModelProto& model, const ExternalFiles& files, bool probes, SqueezeChoices& squeezes);
+  // With which choices the model can be imported; the first ones where it cannot.
+  SqueezeChoices chooseSqueezes(const pb::ModelProto& model, const ExternalFiles& files);
   bool probe(const void* data, size_t size, const char* path);
   Subgraph* subgraph(const char* caller, int64_t index) noexcept;  // nullptr, with an error, where there is none
 

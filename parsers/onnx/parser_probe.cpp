@@ -48,33 +48,61 @@ class Quietly {
 
 }  // namespace
 
-// Clients build each subgraph as a model of its own and ask again, until the answer is that a model is supported as a
-// whole. So a node that cannot be imported stands in no subgraph: asking again must get somewhere.
-bool Parser::probe(const void* data, size_t size, const char* path) {
-  errors_.clear();
-  subgraphs_.clear();
-  const auto model = loadModel(data, size);
-  // A network of its own, so that the caller's stays as it is. Weights and messages are declared first: they outlive
-  // it.
+Parser::Trial Parser::tryImport(const pb::ModelProto& model, const ExternalFiles& files, bool probes,
+                                SqueezeChoices& squeezes) {
+  // Weights and messages are declared first: they outlive the network.
   WeightStore store;
   NetworkMessages messages;
-  const ExternalFiles files(path);
   const std::unique_ptr<nvinfer1::INetworkDefinition> scratch(
       network_.getBuilder().createNetworkV2(network_.getFlags()));
   if (scratch == nullptr) {
     fail(FaultKind::kInternal, "the builder made no network to try the model on");
   }
   scratch->setErrorRecorder(&messages);
-  const ImportEnvironment environment{*scratch, store, files, nullptr, errors_, logger_, flags_, true, &messages.last};
-  GraphImport graph(*model, environment);
-  bool complete = false;
-  {
-    const Quietly quietly(errors_);
-    complete = graph.run();
+  const ImportEnvironment environment{*scratch,       store,    files,  probes ? nullptr : &source_.supplied(),
+                                      errors_,        logger_,  flags_, probes,
+                                      &messages.last, &squeezes};
+  GraphImport graph(model, environment);
+  const Quietly quietly(errors_);
+  Trial trial;
+  trial.complete = graph.run();
+  trial.status = graph.status();
+  return trial;
+}
+
+SqueezeChoices Parser::chooseSqueezes(const pb::ModelProto& model, const ExternalFiles& files) {
+  constexpr int kMostTrials = 16;
+  if (!hasOptionalSqueeze(model)) {
+    return {};
   }
+  SqueezeChoices choices;
+  for (int trial = 0; trial < kMostTrials; ++trial) {
+    const bool complete = tryImport(model, files, false, choices).complete;
+    errors_.clear();
+    if (complete) {
+      choices.rewind();
+      return choices;
+    }
+    if (!choices.advance()) {
+      break;
+    }
+  }
+  return {};
+}
+
+// Clients build each subgraph as a model of its own and ask again, until the answer is that a model is supported as a
+// whole. So a node that cannot be imported stands in no subgraph: asking again must get somewhere.
+bool Parser::probe(const void* data, size_t size, const char* path) {
+  errors_.clear();
+  subgraphs_.clear();
+  const auto model = loadModel(data, size);
+  const ExternalFiles files(path);
+  SqueezeChoices squeezes = chooseSqueezes(*model, files);
+  const Trial trial = tryImport(*model, files, true, squeezes);
+  const bool complete = trial.complete;
   std::vector<bool> supported;
   bool anyRefused = false;
-  for (const NodeStatus status : graph.status()) {
+  for (const NodeStatus status : trial.status) {
     supported.push_back(status != NodeStatus::kFAILED);
     anyRefused = anyRefused || !supported.back();
   }

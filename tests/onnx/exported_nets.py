@@ -264,7 +264,8 @@ def networks():
         "transformer2d": (lambda: (Transformer2d().eval(), (torch.randn(2, 3, 32, 32),)), [BATCH]),
         "operators": (lambda: (Operators().eval(), (torch.randn(4, 4, 64),)), [{}]),
     }
-    return table
+    from exported_more import more_networks  # which uses what stands here
+    return table | more_networks()
 
 
 # Min, opt and max of an open extent, and what is tried besides the extents of the export.

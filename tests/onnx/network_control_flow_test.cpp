@@ -7,6 +7,7 @@ namespace tenon::parsers::onnx {
 namespace {
 
 using Floats = std::vector<float>;
+using Ints64 = std::vector<int64_t>;
 
 constexpr int32_t kInt64 = 7, kBool = 9;
 
@@ -18,8 +19,9 @@ void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
 }
 
 // Runs with `inputs` (addresses in the order of the model's inputs), one float output of the given size. Open extents
-// of inputs are `extent`.
-Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size_t size, int64_t extent = 0) {
+// of inputs are `extent`, of 1 to `most`.
+Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size_t size, int64_t extent = 0,
+           int64_t most = 16) {
   NetworkBench bench;
   EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
   const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
@@ -33,7 +35,7 @@ Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size
       isOpen = true;
       for (const auto which : {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT,
                                nvinfer1::OptProfileSelector::kMAX}) {
-        dims.d[axis] = which == nvinfer1::OptProfileSelector::kMIN ? 1 : 16;
+        dims.d[axis] = which == nvinfer1::OptProfileSelector::kMIN ? 1 : most;
         profile->setDimensions(bench.network->getInput(i)->getName(), which, dims);
       }
     }
@@ -316,6 +318,76 @@ TEST(ControlFlow, ASqueezeThatMayBeIsImportedForOtherExtentsThanOne) {
               std::string::npos);
   }
   EXPECT_TRUE(isAsserted);
+}
+
+// What stands behind may need the other rank: here a transposition of two axes.
+TEST(ControlFlow, ASqueezeIsDoneWhereTheRestNeedsIt) {
+  ModelMaker then, otherwise, maker;
+  then.ints("axes", {1}, {2});
+  then.node("Squeeze", {"x", "axes"}, {"r"});
+  then.output("r");
+  otherwise.node("Identity", {"x"}, {"r2"});
+  otherwise.output("r2");
+  maker.input("x", {2, 3, -1});
+  maker.ints("one", {}, {1});
+  maker.ints("two", {}, {2});
+  maker.node("Shape", {"x"}, {"shape"});
+  maker.node("Gather", {"shape", "two"}, {"extent"});
+  maker.node("Equal", {"extent", "one"}, {"isOne"});
+  auto& node = maker.node("If", {"isOne"}, {"z"}, "squeeze");
+  setGraph(node, "then_branch", then);
+  setGraph(node, "else_branch", otherwise);
+  ModelMaker::set(maker.node("Transpose", {"z"}, {"y"}), "perm", Ints64{1, 0});
+  maker.output("y");
+  NetworkBench bench;
+  ASSERT_TRUE(bench.parse(maker)) << bench.errors();
+  EXPECT_EQ(bench.outputShape(), (Dimensions{3, 2}));
+  EXPECT_EQ(bench.errors(), "");
+  const std::string bytes = maker.bytes();
+  EXPECT_TRUE(bench.parser->supportsModelV2(bytes.data(), bytes.size(), nullptr)) << bench.errors();
+  const Floats x{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(run(maker, {x.data()}, 6, 1, 1), (Floats{1, 4, 2, 5, 3, 6}));
+}
+
+// Opset 8 had the batch in front of states and sequences: sums of the steps, of two samples, the second input reversed.
+TEST(ControlFlow, ScanOfOpset8HasABatch) {
+  ModelMaker body, maker(8);
+  body.input("sum", {2});
+  body.input("a", {2});
+  body.input("b", {2});
+  body.node("Mul", {"a", "b"}, {"product"});
+  body.node("Add", {"sum", "product"}, {"next"});
+  body.node("Identity", {"next"}, {"scanned"});
+  for (const char* name : {"next", "scanned"}) body.output(name, {2});
+  maker.input("sum", {2, 2});
+  maker.input("a", {2, 3, 2});
+  maker.input("b", {2, 3, 2});
+  auto& node = maker.node("Scan", {"", "sum", "a", "b"}, {"last", "y"}, "scan");
+  ModelMaker::set(node, "num_scan_inputs", int64_t{2});
+  ModelMaker::set(node, "directions", Ints64{0, 1});
+  setGraph(node, "body", body);
+  maker.output("y");
+  Floats sum{1, 2, 3, 4}, a(12), b(12), expected(12);
+  for (size_t i = 0; i < 12; ++i) {
+    a[i] = static_cast<float>(i) - 3;
+    b[i] = static_cast<float>(i * i % 7);
+  }
+  for (size_t sample = 0; sample < 2; ++sample) {
+    for (size_t k = 0; k < 2; ++k) {
+      float total = sum[sample * 2 + k];
+      for (size_t step = 0; step < 3; ++step) {
+        total += a[(sample * 3 + step) * 2 + k] * b[(sample * 3 + 2 - step) * 2 + k];
+        expected[(sample * 3 + step) * 2 + k] = total;
+      }
+    }
+  }
+  EXPECT_EQ(run(maker, {sum.data(), a.data(), b.data()}, 12), expected);
+
+  maker.ints("lengths", {2}, {3, 3});
+  maker.graph().mutable_node(0)->set_input(0, "lengths");
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  EXPECT_NE(bench.errors().find("sequence_lens is given; expected sequences of one length"), std::string::npos);
 }
 
 }  // namespace

@@ -68,6 +68,40 @@ TEST(Integers, ProductsAreExact) {
   }
 }
 
+// 520 channels of 3 x 3 places: more products than a float counts exactly, so that channels are added up in parts.
+TEST(Integers, LongConvolutionsAreExact) {
+  constexpr int64_t kChannels = 520, kSize = 4;
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> bytes(150, 255);
+  Reals x(static_cast<size_t>(kChannels * kSize * kSize)), w(static_cast<size_t>(kChannels * 9));
+  for (Reals* list : {&x, &w})
+    for (float& value : *list) value = static_cast<float>(bytes(random));
+  ModelMaker maker(17);
+  castInput(maker, "x", {1, kChannels, kSize, kSize}, 2);
+  castInput(maker, "w", {1, kChannels, 3, 3}, 2);
+  maker.node("ConvInteger", {"x", "w"}, {"y"});
+  maker.output("y", {}, kInt32);
+  const auto y = runModel<int32_t>(maker, {x, w}).at(0);
+  for (int64_t place = 0; place < 4; ++place) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < kChannels * 9; ++i) {
+      const int64_t row = place / 2 + i % 9 / 3, column = place % 2 + i % 3;
+      sum += static_cast<int64_t>(x[static_cast<size_t>((i / 9 * kSize + row) * kSize + column)]) *
+             static_cast<int64_t>(w[static_cast<size_t>(i)]);
+    }
+    EXPECT_EQ(y[static_cast<size_t>(place)], sum) << place;
+  }
+  auto& node = *maker.graph().mutable_node(2);
+  maker.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(
+      2 * kChannels);
+  maker.graph().mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(
+      2);
+  ModelMaker::set(node, "group", int64_t{2});
+  EXPECT_NE(refusal(maker).find("the sum of 4680 products of integers, in 2 groups of channels; expected 4096 at most"),
+            std::string::npos)
+      << refusal(maker);
+}
+
 TEST(Quantization, ZeroPointsAndBlocks) {
   ModelMaker maker(21);
   maker.input("x", {2, 4});

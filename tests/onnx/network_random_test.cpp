@@ -69,6 +69,28 @@ TEST(Random, LikeTakesShapeAndType) {
   }
 }
 
+// training_mode is computed from a second input, so that it is known only at run time.
+TEST(Random, DropoutKeepsAsManyAsItSaysWhereItTrains) {
+  ModelMaker maker(17);
+  maker.input("x", {3, 5000});
+  maker.input("mode", {});
+  maker.floats("ratio", {}, {0.25F});
+  maker.floats("half", {}, {0.5F});
+  maker.node("Greater", {"mode", "half"}, {"trains"});
+  ModelMaker::set(maker.node("Dropout", {"x", "ratio", "trains"}, {"y", "mask"}), "seed", int64_t{11});
+  ModelMaker::set(maker.node("Cast", {"mask"}, {"kept"}), "to", int64_t{1});
+  maker.output("y");
+  maker.output("kept");
+  const Reals x = randomReals(15000, 3, 1, 2);
+  const auto trained = runModel(maker, {x, {1}});
+  ASSERT_EQ(trained.size(), 2U);
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(trained[0][i], trained[1][i] == 0 ? 0 : x[i] / 0.75F, 1e-6F) << i;
+  EXPECT_NEAR(momentsOf(trained[1]).mean, 0.75, 5 * std::sqrt(0.75 * 0.25 / 15000));
+  const auto inferred = runModel(maker, {x, {0}});
+  EXPECT_EQ(inferred.at(0), x);
+  EXPECT_EQ(inferred.at(1), Reals(15000, 1.0F));
+}
+
 TEST(Random, BernoulliIsOneAsOftenAsItSays) {
   ModelMaker maker(17);
   maker.input("p", {4, 5000});

@@ -152,12 +152,59 @@ TEST(Unique, SortedAndAsTheyAppear) {
   }
 }
 
-TEST(Unique, AlongAnAxisOfMoreThanAListIsRefused) {
-  ModelMaker maker;
-  maker.input("x", {2, 4});
-  ModelMaker::set(maker.node("Unique", {"x"}, {"y"}), "axis", int64_t{0});
-  maker.output("y");
-  EXPECT_NE(refusal(maker).find("axis of an input of rank 2"), std::string::npos);
+// Slices [2, 2] of the middle axis of [2, 7, 2]: lexicographic order, the first of equal ones.
+TEST(Unique, SlicesAlongAnAxis) {
+  constexpr size_t kCount = 7;
+  for (const int64_t sorted : {1, 0}) {
+    ModelMaker maker;
+    maker.input("x", {2, kCount, 2});
+    auto& node = maker.node("Unique", {"x"}, {"y", "first", "inverse", "counts"});
+    ModelMaker::set(node, "axis", int64_t{-2});
+    ModelMaker::set(node, "sorted", sorted);
+    maker.output("y");
+    for (const char* name : {"first", "inverse", "counts"}) maker.output(name, {}, 7);
+    Runner runner(maker);
+    std::mt19937 random(4);
+    for (int round = 0; round < 20; ++round) {
+      Reals x(2 * kCount * 2);
+      for (auto& value : x) value = static_cast<float>(random() % (round == 0 ? 1 : 2));
+      std::map<Reals, Ints> places;
+      for (size_t i = 0; i < kCount; ++i) {
+        const size_t second = kCount * 2 + i * 2;
+        places[{x[i * 2], x[i * 2 + 1], x[second], x[second + 1]}].push_back(static_cast<int64_t>(i));
+      }
+      std::vector<std::pair<Reals, Ints>> groups(places.begin(), places.end());
+      if (sorted == 0)
+        std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      Reals y(groups.size() * 4);
+      Ints first, inverse(kCount), counts;
+      for (size_t g = 0; g < groups.size(); ++g) {
+        for (size_t k = 0; k < 4; ++k) y[(k / 2 * groups.size() + g) * 2 + k % 2] = groups[g].first[k];
+        first.push_back(groups[g].second[0]);
+        counts.push_back(static_cast<int64_t>(groups[g].second.size()));
+        for (const int64_t place : groups[g].second) inverse[static_cast<size_t>(place)] = static_cast<int64_t>(g);
+      }
+      const auto got = runner.run({x.data()});
+      EXPECT_EQ(got[0].values<float>(), y);
+      EXPECT_EQ(got[0].shape, (Dimensions{2, static_cast<int64_t>(groups.size()), 2}));
+      EXPECT_EQ(got[1].values<int64_t>(), first);
+      EXPECT_EQ(got[2].values<int64_t>(), inverse);
+      EXPECT_EQ(got[3].values<int64_t>(), counts);
+    }
+  }
+}
+
+TEST(Unique, SlicesThatCannotBeCompared) {
+  for (const auto& [shape, message] :
+       {std::pair{Ints{2, -1},
+                  "an axis of the slices that are compared (axis 1 of shape [2,-1]) is known only at run time"},
+        std::pair{Ints{2, 513}, "slices of 513 elements are compared; expected 512 at most"}}) {
+    ModelMaker maker;
+    maker.input("x", shape);
+    ModelMaker::set(maker.node("Unique", {"x"}, {"y"}), "axis", int64_t{0});
+    maker.output("y");
+    EXPECT_NE(refusal(maker).find(message), std::string::npos) << refusal(maker);
+  }
 }
 
 // Two batch items and two classes: ONNX has the rows by batch item, class and descending score.

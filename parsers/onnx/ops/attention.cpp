@@ -220,10 +220,12 @@ ParsedValues importCausalConv(OnnxNode& node) {
 ParsedValues importLinearAttention(OnnxNode& node) {
   const int64_t heads = node.integer("q_num_heads", 0);
   const int64_t keyHeads = node.integer("kv_num_heads", 0);
-  const DataType compute = node.hasInput(3) ? node.dataType(3) : node.dataType(0);
-  const Term q = splitHeads(node.term(0), heads).cast(compute);
-  const Term k = splitHeads(node.term(1), keyHeads).cast(compute);
-  const Term v = splitHeads(node.term(2), keyHeads).cast(compute);
+  // States are sums of many steps: they are added up in single precision, whatever their type.
+  constexpr DataType kCompute = DataType::kFLOAT;
+  const DataType stateType = node.hasInput(3) ? node.dataType(3) : node.dataType(0);
+  const Term q = splitHeads(node.term(0), heads).cast(kCompute);
+  const Term k = splitHeads(node.term(1), keyHeads).cast(kCompute);
+  const Term v = splitHeads(node.term(2), keyHeads).cast(kCompute);
   if (heads % keyHeads != 0) {
     fail(FaultKind::kInvalidNode,
          fmt::format("q_num_heads = {} is not a multiple of kv_num_heads = {}", heads, keyHeads));
@@ -244,15 +246,15 @@ ParsedValues importLinearAttention(OnnxNode& node) {
   std::optional<Term> decay;
   std::optional<Term> rate;
   if (gated) {
-    decay = expOf(splitHeads(node.term(4), keyHeads).cast(compute));
+    decay = expOf(splitHeads(node.term(4), keyHeads).cast(kCompute));
   }
   if (delta) {
     const Term packed = node.term(5);
-    rate = splitHeads(packed, packed.fixedDim(2, "the columns of beta")).cast(compute);
+    rate = splitHeads(packed, packed.fixedDim(2, "the columns of beta")).cast(kCompute);
   }
   std::optional<Term> state;
   if (node.hasInput(3)) {
-    state = node.term(3);
+    state = node.term(3).cast(kCompute);
   }
   std::vector<Term> rows;
   for (int64_t t = 0; t < steps; ++t) {
@@ -273,7 +275,7 @@ ParsedValues importLinearAttention(OnnxNode& node) {
     const Term row = q.slice(2, t, 1) * scale;  // [B, H, 1, K]
     rows.push_back(row.multiply(repeatHeads(*state, heads / keyHeads)));
   }
-  return {joinHeads(concat(rows, 2)).cast(node.dataType(0)), *state};
+  return {joinHeads(concat(rows, 2)).cast(node.dataType(0)), state->cast(stateType)};
 }
 
 const OperatorImporter kRows[] = {

@@ -182,24 +182,43 @@ ParsedValues importConvTranspose(OnnxNode& node) {
   return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
 }
 
-// Whole numbers in FLOAT. The kernel is split into 16 * high + low, so that sums of up to 4096 products are exact.
-Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
-  const Dimensions shape = kernel.shape();
-  int64_t terms = 1;
-  for (size_t i = 1; i < shape.size(); ++i) {
-    terms *= std::max<int64_t>(shape[i], 1);
-  }
-  if (terms > 4096) {
-    fail(FaultKind::kUnsupportedShape,
-         fmt::format("each result is the sum of {} products of integers; expected 4096 at most, which are exact in "
-                     "floating point",
-                     terms));
-  }
+// Whole numbers in FLOAT. The kernel is split into 16 * high + low, so that sums of up to kExactTerms products are
+// exact.
+Term sumOfFewProducts(OnnxNode& node, const Term& x, const Term& kernel) {
   const Term high = floorOf(kernel * (1.0 / 16));
   const auto part = [&](const Term& digits) {
     return Term(node.writer(), convolved(node, readOperands(node, x, digits, {}))).cast(DataType::kINT32);
   };
   return part(high) * 16 + part(kernel - high * 16);
+}
+
+// Longer sums are added up over some of the channels at a time.
+Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
+  constexpr int64_t kExactTerms = 4096;
+  const Dimensions shape = kernel.shape();
+  int64_t window = 1;
+  for (size_t i = 2; i < shape.size(); ++i) {
+    window *= std::max<int64_t>(shape[i], 1);
+  }
+  const int64_t channels = shape.size() > 1 ? std::max<int64_t>(shape[1], 1) : 1;
+  if (channels <= kExactTerms / window) {
+    return sumOfFewProducts(node, x, kernel);
+  }
+  const int64_t groups = node.integer("group", 1);
+  if (window > kExactTerms || groups != 1) {
+    fail(
+        FaultKind::kUnsupportedShape,
+        fmt::format("each result is the sum of {} products of integers, in {} groups of channels; expected {} at most, "
+                    "which are exact in floating point, or one group whose windows have no more than these",
+                    channels * window, groups, kExactTerms));
+  }
+  std::optional<Term> sum;
+  for (int64_t begin = 0; begin < channels; begin += kExactTerms / window) {
+    const int64_t count = std::min(kExactTerms / window, channels - begin);
+    const Term part = sumOfFewProducts(node, x.slice(1, begin, count), kernel.slice(1, begin, count));
+    sum = sum ? *sum + part : part;
+  }
+  return *sum;
 }
 
 std::optional<Term> ofKernel(OnnxNode& node, size_t index, const Term& kernel) {
@@ -245,9 +264,9 @@ const OperatorImporter kRows[] = {
      "addDeconvolutionNd; output_padding beyond the padding: addSlice; output_shape needs static extents"},
     {"NhwcConv", 1, kNewestOpset, importNhwcConv, "addShuffle, addConvolutionNd", "com.microsoft"},
     {"ConvInteger", 10, kNewestOpset, importConvInteger,
-     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact; up to 4096 products a sum"},
+     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact"},
     {"QLinearConv", 10, kNewestOpset, importQLinearConv,
-     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact; up to 4096 products a sum"},
+     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact"},
 };
 
 }  // namespace
