@@ -65,5 +65,7 @@ for _name in ("ILogger", "ICudaEngine", "IExecutionContext", "Runtime", "IHostMe
     setattr(getattr(_module, _name), "__exit__", _exit)
 Logger.Severity = ILogger.Severity
 
-from . import _older  # noqa: E402,F401  pylint: disable=wrong-import-position
-from ._runner import Runner  # noqa: E402,F401  pylint: disable=wrong-import-position
+from . import _cuda_python, _older  # noqa: E402,F401  pylint: disable=wrong-import-position
+from ._runner import Runner, open_cudart as _open_cudart  # noqa: E402,F401  pylint: disable=wrong-import-position
+
+_cuda_python.watch(_open_cudart)

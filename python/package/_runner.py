@@ -17,19 +17,24 @@ def libraries():
     return sorted({pathlib.Path(line[line.index("/"):]).parent for line in lines if "/libnvinfer.so" in line})[:1]
 
 
+def open_cudart(*releases):
+    """The CUDA runtime library beside libnvinfer, or the system's. OSError where there is none."""
+    names = [f"libcudart.so.{release}" for release in releases or (13, 12)]
+    beside = [str(folder / name) for folder in libraries() for name in names if (folder / name).exists()]
+    errors = []
+    for name in [*beside, *names]:
+        try:
+            return ctypes.CDLL(name)
+        except OSError as error:
+            errors.append(str(error))
+    raise OSError(f"no CUDA runtime library: {'; '.join(errors)}")
+
+
 class _Cuda:
     """The few functions of the CUDA runtime that a run needs. Without a GPU they are those of hostcuda."""
 
     def __init__(self):
-        names = [str(folder / f"libcudart.so.{n}") for folder in libraries() for n in (13, 12)]
-        errors = []
-        for name in [*(n for n in names if pathlib.Path(n).exists()), "libcudart.so.13", "libcudart.so.12"]:
-            try:
-                self._library = ctypes.CDLL(name)
-                return
-            except OSError as error:
-                errors.append(str(error))
-        raise OSError(f"no CUDA runtime library: {'; '.join(errors)}")
+        self._library = open_cudart()
 
     def call(self, name, *arguments):
         status = getattr(self._library, name)(*arguments)

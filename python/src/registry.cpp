@@ -99,7 +99,11 @@ void defineNetworkFunctions(py::handle scope) {
       .def(
           "add_plugin",
           [](INetworkDefinition& self, const py::function& function) {
-            return addTuple(self, function(QuickPluginCreationRequest::kUNKNOWN).cast<py::tuple>());
+            using enum NetworkDefinitionCreationFlag;
+            const auto request = self.getFlag(kPREFER_AOT_PYTHON_PLUGINS)   ? QuickPluginCreationRequest::kPREFER_AOT
+                                 : self.getFlag(kPREFER_JIT_PYTHON_PLUGINS) ? QuickPluginCreationRequest::kPREFER_JIT
+                                                                            : QuickPluginCreationRequest::kUNKNOWN;
+            return addTuple(self, function(request).cast<py::tuple>());
           },
           py::arg("func"), kInternal)
       .def(

@@ -1,6 +1,7 @@
 // A plugin of a network while that is built, as the tactics see it. The facade implements it over the caller's object.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ class PluginObject {
   // From which the kernel of a choice is made as long as the object lives.
   virtual std::string parameters(const PluginChoice& choice, std::span<const DataType> inputs,
                                  std::span<const DataType> outputs, const SymbolValues& symbols) = 0;
+  // Whether it is a kernel that somebody compiled for a GPU: parameters() then tells of its launch
+  // (ops/compiled_launch.h), and code() is the code of the kernel with these parameters.
+  virtual bool isCompiled() const = 0;
+  virtual std::vector<std::byte> code(const std::string& parameters) const = 0;
 };
 
 }  // namespace tenon::ops

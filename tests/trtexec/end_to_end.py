@@ -17,7 +17,8 @@ import tempfile
 
 sys.dont_write_bytecode = True  # the harness beside this file, in the source folder
 
-import file_cases  # noqa: E402,F401: its cases enter the table
+import debug_cases  # noqa: E402,F401: its cases enter the table
+import file_cases  # noqa: E402,F401
 import memory_cases  # noqa: E402,F401
 import process_cases  # noqa: E402,F401
 from harness import BATCHES, CASES, MODEL, SHORT, Run, case, check, given, run_samples  # noqa: E402

@@ -19,10 +19,8 @@ from ._autotune import AutoTuneCombination
 from ._expressions import (ShapeExpr, ShapeExprs, SizeTensorShapeExpr, SymExprs, SymInt8, SymInt16, SymInt32, SymIntExprs, cdiv,
                            max, min)  # pylint: disable=redefined-builtin
 from ._functions import aot_impl, autotune, impl, op, register
+from ._launch import KernelLaunchParams
 from ._tensors import Shape, SizeTensorDesc, Tensor, TensorDesc, from_shape_expr, size_tensor
-from .. import tensorrt as _module
-
-KernelLaunchParams = _module.KernelLaunchParams
 
 __all__ = ["AutoTuneCombination", "KernelLaunchParams", "Shape", "ShapeExpr", "ShapeExprs", "SizeTensorDesc",
            "SizeTensorShapeExpr", "SymExprs", "SymInt16", "SymInt32", "SymInt8", "SymIntExprs", "Tensor", "TensorDesc", "aot_impl",

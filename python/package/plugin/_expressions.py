@@ -23,6 +23,7 @@ class SymIntExpr:
 
     __slots__ = ("_number", "_native", "_builder")
     __hash__ = None
+    _width = trt.PluginArgDataType.INT32
 
     def __init__(self, value=None, builder=None):
         self._number, self._native, self._builder = None, None, builder
@@ -48,6 +49,12 @@ class SymIntExpr:
         if self._number is None:
             raise RuntimeError("the expression is unknown outside of questions about shapes")
         return builder.constant(self._number)
+
+    def _symbol(self, builder):
+        """The library's number for a launch."""
+        symbol = trt.ISymExpr()
+        symbol.type, symbol.dtype, symbol.expr = trt.PluginArgType.INT, self._width, self._in(builder)
+        return symbol
 
     def _op(self, operation, other):
         if not isinstance(other, SymIntExpr):
@@ -132,11 +139,13 @@ class SymInt32(SymIntExpr):
 class SymInt16(SymIntExpr):
     """An argument of a kernel with 16 bits."""
     __slots__ = ()
+    _width = trt.PluginArgDataType.INT16
 
 
 class SymInt8(SymIntExpr):
     """An argument of a kernel with 8 bits."""
     __slots__ = ()
+    _width = trt.PluginArgDataType.INT8
 
 
 class ShapeExpr(SymInt32):

@@ -6,7 +6,7 @@ import typing
 
 from .. import tensorrt as trt
 from ._attributes import Attribute
-from ._plugin import QuickPlugin
+from ._plugin import CompiledPlugin, QuickPlugin
 from ._tensors import Tensor, TensorDesc
 
 _DEFINITIONS = {}
@@ -39,6 +39,17 @@ class Definition:
         if "outputs" not in names:
             raise ValueError(f"{self.id}: {function.__name__}() does not take 'outputs'")
         return rest
+
+    def make(self, values, request):
+        """A plugin that computes (impl) or that gives code (aot_impl): the one that is there, or that is asked for."""
+        if self.impl is None and self.aot_impl is None:
+            raise NotImplementedError(f"{self.id}: no impl is defined; define one with tensorrt.plugin.impl or tensorrt.plugin.aot_impl")
+        for strict, there, name, aot in ((_REQUEST.STRICT_JIT, self.impl, "impl", "True"), (_REQUEST.STRICT_AOT, self.aot_impl, "aot_impl", "False")):
+            if request == strict and there is None:
+                raise ValueError(f"{self.id}: no {name} is defined; define one with tensorrt.plugin.{name}, or add the plugin with aot={aot}")
+        preferred = (_REQUEST.STRICT_AOT, _REQUEST.PREFER_AOT)
+        compiled = self.impl is None or self.aot_impl is not None and request in preferred
+        return (CompiledPlugin if compiled else QuickPlugin)(self, values)
 
     def register(self):
         if self.creator is None:
@@ -73,14 +84,8 @@ class Addition:
         self._definition, self._inputs, self._values = definition, inputs, values
 
     def __call__(self, request=_REQUEST.UNKNOWN):
-        definition = self._definition
-        if request == _REQUEST.STRICT_AOT or definition.impl is None:
-            why = "only an aot_impl" if definition.aot_impl else "no impl"
-            raise NotImplementedError(
-                f"{definition.id}: code that is compiled ahead of time (aot=True, aot_impl) is not supported yet; "
-                + ("add the plugin with aot=False" if definition.impl else f"the plugin has {why}: define one with tensorrt.plugin.impl"))
+        plugin = self._definition.make(self._values, request)
         descs = [TensorDesc([None] * max(len(tensor.shape), 0), tensor.dtype) for tensor in self._inputs]
-        plugin = QuickPlugin(definition, self._values)
         plugin.count = len(plugin.described(descs))
         return self._inputs, [], plugin
 
@@ -102,13 +107,12 @@ class QuickCreator(trt.IPluginCreatorV3Quick):
         given = {field.name: field for field in fc}
         values = {key: attribute.read(definition.id, given[key]) if key in given else attribute.default
                   for key, attribute in definition.attributes.items() if key in given or attribute.has_default}
-        if definition.impl is None:
-            raise NotImplementedError(f"{definition.id}: no impl is defined; define one with tensorrt.plugin.impl")
+        plugin = definition.make(values, request)
+        # An engine holds what impl takes; code compiled ahead needs no plugin there.
         wanted = definition.attributes if phase == trt.TensorRTPhase.BUILD else definition.arguments_of(definition.impl)
         missing = [key for key in wanted if key not in values]
         if missing:
             raise ValueError(f"{definition.id}: missing attributes {missing}")
-        plugin = QuickPlugin(definition, values)
         plugin.count = definition.outputs
         return plugin
 
@@ -201,7 +205,12 @@ def impl(plugin_id):
 
 
 def aot_impl(plugin_id):
-    """Decorates the function that gives compiled code and how it is launched. Adding the plugin so is not supported yet."""
+    """Decorates the function that gives compiled code and how it is launched.
+
+    It takes inputs, attributes, outputs (a tuple), and tactic where there are any, and returns the name of the kernel, its code (PTX
+    or a cubin), KernelLaunchParams, and SymIntExprs with further arguments. The kernel takes the addresses of the inputs, these
+    arguments, and the addresses of the outputs. It runs on a GPU only.
+    """
     return _implementation(plugin_id, "aot_impl", "an aot_impl", TensorDesc)
 
 

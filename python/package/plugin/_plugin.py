@@ -3,7 +3,8 @@
 import inspect
 
 from .. import tensorrt as trt
-from ._expressions import ShapeExpr, ShapeExprs
+from ._expressions import ShapeExpr, ShapeExprs, SymExprs
+from ._launch import KernelLaunchParams
 from ._tensors import Tensor, TensorDesc
 
 
@@ -11,11 +12,13 @@ def _listed(outputs):
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
-class QuickPlugin(trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime):
-    """One layer's plugin, or the one of an engine or a context."""
+class _Described:
+    """What both kinds of plugins are asked while an engine is built."""
+
+    bases = ()
 
     def __init__(self, definition, values):
-        for base in (trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime):
+        for base in self.bases:
             base.__init__(self)
         self.plugin_name, self.plugin_version, self.plugin_namespace = definition.name, "1", definition.space
         self.definition, self.values = definition, values
@@ -29,7 +32,7 @@ class QuickPlugin(trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild
         return self
 
     def clone(self):
-        other = QuickPlugin(self.definition, self.values)
+        other = type(self)(self.definition, self.values)
         other.count, other.rows, other.configured, other.tactic = self.count, self.rows, self.configured, self.tactic
         other.alias_places = self.alias_places
         return other
@@ -99,6 +102,12 @@ class QuickPlugin(trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild
     def set_tactic(self, tactic):
         self.tactic = tactic
 
+
+class QuickPlugin(_Described, trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime):
+    """One layer's plugin, or the one of an engine or a context, whose function computes."""
+
+    bases = (trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild, trt.IPluginV3QuickRuntime)
+
     def get_fields_to_serialize(self):
         kept = self.definition.arguments_of(self.definition.impl)
         return trt.PluginFieldCollection([self.definition.attributes[name].field(self.values[name]) for name in kept])
@@ -109,3 +118,47 @@ class QuickPlugin(trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickBuild
 
         self._call_with(self.definition.impl, tensors(input_desc, inputs, in_strides),
                         outputs=tuple(tensors(output_desc, outputs, out_strides)), stream=stream, tactic=self.tactic)
+
+
+class CompiledPlugin(_Described, trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickAOTBuild):
+    """One layer's plugin whose function gives compiled code. The engine keeps the code, and needs no plugin."""
+
+    bases = (trt.IPluginV3, trt.IPluginV3QuickCore, trt.IPluginV3QuickAOTBuild)
+
+    def __init__(self, definition, values):
+        super().__init__(definition, values)
+        self.kernel = None  # (types and layouts of all operands, name, code)
+
+    def get_launch_params(self, inputs, in_out, num_inputs, launch_params, extra_args, expr_builder):
+        def filled(desc, operand):
+            desc._take(operand)  # pylint: disable=protected-access
+            return desc
+
+        given = [TensorDesc(ShapeExprs.from_tuple([ShapeExpr(extent, expr_builder) for extent in shape])) for shape in inputs]
+        given = [filled(desc, operand) for desc, operand in zip(given, in_out)]
+        outputs = tuple(filled(desc, operand) for desc, operand in zip(self.described(given), in_out[num_inputs:]))
+        name, code, launch, extra = self._answer(self._call_with(self.definition.aot_impl, given, outputs=outputs, tactic=self.tactic))
+        launch._write(launch_params, expr_builder)  # pylint: disable=protected-access
+        extra_args.nbSymExprs = len(extra)
+        for place, number in enumerate(extra):
+            extra_args[place] = number._symbol(expr_builder)  # pylint: disable=protected-access
+        self.kernel = ([(operand.desc.type, operand.desc.format) for operand in in_out], name, code)
+
+    def _answer(self, answer):
+        """Name, code, launch and extra arguments, as the function shall return them."""
+        kinds = ((str, bytes), (str, bytes), KernelLaunchParams, SymExprs)
+        expected = "expected (name, PTX or cubin, KernelLaunchParams, SymIntExprs)"
+        if not isinstance(answer, (tuple, list)) or len(answer) != len(kinds):
+            raise TypeError(f"{self.definition.id}: {self.definition.aot_impl.__name__}() returned {type(answer).__name__}; {expected}")
+        for place, (part, kind) in enumerate(zip(answer, kinds)):
+            if not isinstance(part, kind):
+                raise TypeError(f"{self.definition.id}: item {place} of what {self.definition.aot_impl.__name__}() returned is a "
+                                f"{type(part).__name__}; {expected}")
+        name, code, launch, extra = answer
+        return (name.decode() if isinstance(name, bytes) else name, code.encode() if isinstance(code, str) else code, launch, extra)
+
+    def get_kernel(self, inputs, outputs):
+        wanted = [(desc.type, desc.format) for desc in [*inputs, *outputs]]
+        if self.kernel is None or self.kernel[0] != wanted:
+            raise RuntimeError(f"{self.definition.id}: the kernel is asked for before its launch")
+        return self.kernel[1:]

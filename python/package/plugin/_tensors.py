@@ -100,14 +100,20 @@ class TensorDesc:
     @classmethod
     def _described(cls, desc):
         """From a (dynamic) description of the library's."""
-        static = desc.desc if isinstance(desc, trt.DynamicPluginTensorDesc) else desc
-        made = cls(None, static.type, static.format, static.scale)
-        made._shape = Shape(desc)
+        made = cls()
+        made._take(desc)
         return made
 
+    def _take(self, desc):
+        """Type, format and extents that the library gave."""
+        static = desc.desc if isinstance(desc, trt.DynamicPluginTensorDesc) else desc
+        self._dtype, self._format, self._scale, self._shape = static.type, static.format, static.scale, Shape(desc)
+
     def numel(self):
-        """The number of elements, as an expression or a number."""
-        return self._shape.numel() if self._shape is not None else self.shape_expr.numel()
+        """The number of elements, as a number where that is known, else as an expression."""
+        if self._shape is not None and not (self._shape_expr is not None and self._shape.is_dynamic):
+            return self._shape.numel()
+        return self.shape_expr.numel()
 
     @property
     def ndim(self):

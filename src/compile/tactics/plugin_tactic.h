@@ -12,7 +12,9 @@ namespace tenon::compile {
 
 class PluginTactic final : public Tactic {
  public:
-  PluginTactic(std::string_view backend, std::string_view name) : backend_(backend), name_(name) {}
+  // `runsCompiled`: the backend launches kernels that the user compiled.
+  PluginTactic(std::string_view backend, std::string_view name, bool runsCompiled = false)
+      : backend_(backend), name_(name), runsCompiled_(runsCompiled) {}
   std::string_view name() const override { return name_; }
   int version() const override { return 1; }
 
@@ -20,6 +22,13 @@ class PluginTactic final : public Tactic {
     const auto* plugin = problem.op.as<ops::Plugin>();
     if (plugin == nullptr) return no("it is no plugin");
     if (plugin->object == nullptr) return no("the plugin object is not part of this program");
+    if (plugin->object->isCompiled() && !runsCompiled_) {
+      return no(
+          "plugin '{}' is a kernel that was compiled for a GPU (IPluginV3QuickAOTBuild, tensorrt.plugin.aot_impl), and "
+          "this engine is for the processor; give it an implementation that runs there too (tensorrt.plugin.impl, "
+          "aot=False)",
+          plugin->type);
+    }
     try {
       (void)choicesOf(problem);
       return yes();
@@ -45,7 +54,14 @@ class PluginTactic final : public Tactic {
     const int32_t tactic = candidate.variant.empty() ? 0 : std::stoi(candidate.variant);
     const ops::PluginChoice choice{candidate.inputs, candidate.outputs, tactic};
     auto parameters = plugin.object->parameters(choice, types(problem.inputs), types(problem.outputs), problem.symbols);
-    return {std::string(backend_), "plugin", 1, problem.op.text(), std::move(parameters), -1};
+    const char* kernel = plugin.object->isCompiled() ? "compiled_plugin" : "plugin";
+    return {std::string(backend_), kernel, 1, problem.op.text(), std::move(parameters), -1};
+  }
+
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate&,
+                                    const plan::KernelRecord& record) const override {
+    const auto& object = *problem.op.as<ops::Plugin>()->object;
+    return object.isCompiled() ? object.code(record.params) : std::vector<std::byte>();
   }
 
   int rank(const Problem&, const Candidate&) const override { return 0; }
@@ -63,6 +79,7 @@ class PluginTactic final : public Tactic {
 
   std::string_view backend_;
   std::string_view name_;
+  bool runsCompiled_;
 };
 
 }  // namespace tenon::compile

@@ -14,6 +14,12 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
+// What a kernel with arguments of its own takes; its module says so in a variable <name>_arguments. All other kernels
+// take one struct.
+struct EmulatedArguments {
+  unsigned count;
+  unsigned bytes[16];
+};
 struct CUmod_st {
   void* library;
   EmulatedState* state;
@@ -21,6 +27,7 @@ struct CUmod_st {
 struct CUfunc_st {
   EmulatedKernel kernel;
   EmulatedState* state;
+  const EmulatedArguments* arguments;  // null: one struct
 };
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
@@ -109,6 +116,7 @@ EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to
 }
 
 EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  if (std::memcmp(image, "\177ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
   // The length of a shared library: the section headers come last.
   const auto* bytes = static_cast<const unsigned char*>(image);
   unsigned long offset = 0;
@@ -128,6 +136,14 @@ EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = new CUmod_st{library, static_cast<EmulatedState*>(dlsym(library, "tenon_emulator"))};
   return CUDA_SUCCESS;
 }
+EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                                   void** values) {
+  const CUresult result = cuModuleLoadData(module, image);
+  for (unsigned i = 0; result != CUDA_SUCCESS && i < count; ++i) {
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) std::strcpy(static_cast<char*>(values[i]), "no shared library");
+  }
+  return result;
+}
 EXPORT CUresult cuModuleUnload(CUmodule module) {
   dlclose(module->library);
   delete module;
@@ -136,7 +152,15 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
 EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const auto kernel = reinterpret_cast<EmulatedKernel>(dlsym(module->library, name));
   if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
-  *function = new CUfunc_st{kernel, module->state};  // as long as the process: tests are short
+  const auto arguments = std::string(name) + "_arguments";
+  *function = new CUfunc_st{kernel, module->state,  // as long as the process: tests are short
+                            static_cast<const EmulatedArguments*>(dlsym(module->library, arguments.c_str()))};
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
+  if (function->arguments == nullptr || index >= function->arguments->count) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 0;
+  *bytes = function->arguments->bytes[index];
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
@@ -155,7 +179,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
     return CUDA_ERROR_INVALID_VALUE;
   ++launches;
   runGrid(function->kernel, *function->state, {c.gridDimX, c.gridDimY, c.gridDimZ},
-          {c.blockDimX, c.blockDimY, c.blockDimZ}, arguments[0], cluster);
+          {c.blockDimX, c.blockDimY, c.blockDimZ}, function->arguments != nullptr ? arguments : arguments[0], cluster);
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -86,6 +86,9 @@ EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* code) {
   program->code.copy(code, program->code.size());
   return NVRTC_SUCCESS;
 }
+// The same stands for PTX.
+EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t* size) { return nvrtcGetCUBINSize(program, size); }
+EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char* code) { return nvrtcGetCUBIN(program, code); }
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
   *size = program->log.size();
   return NVRTC_SUCCESS;

@@ -266,6 +266,13 @@ std::vector<Flag> buildFlags() {
        [](Context& c, Text v) { c.options.build.maxAuxStreams = readInt(v, -1, kMost); }},
       {"--markDebug", "=<tensor>[,...]", kBuild, kOn, "mark tensors of the network as debug tensors",
        [](Context& c, Text v) { c.options.build.debugTensors = splitList(v, ','); }},
+      {"--markUnfusedTensorsAsDebugTensors", "", kBuild, kOn, "mark all tensors that fusion keeps as debug tensors",
+       [](Context& c, Text) { c.options.build.debugUnfusedTensors = true; }},
+      {"--enablePluginOverride", "", kBuild, kOn, "plugins go before the parser's own operators of the same name",
+       [](Context& c, Text) { c.options.build.pluginOverride = true; }},
+      {"--decomposableAttentions", "=<name>[,...]", kBuild, kOn,
+       "these attentions may be computed in steps where no kernel does them whole",
+       [](Context& c, Text v) { c.options.build.decomposableAttentions = splitList(v, ','); }},
       {"--skipInference", "", kBuild, kOn, "stop once the engine is there",
        [](Context& c, Text) { c.options.build.skipInference = true; }},
   };

@@ -31,6 +31,13 @@ void setFiles(std::map<std::string, std::string>& files, Text text) {
   }
 }
 
+void setDebugFormats(Context& context, Text text) {
+  for (const std::string& format : splitList(text, ',')) {
+    const size_t choice = readChoice(format, {"summary", "numpy", "string", "raw"});
+    context.options.inference.debugFormats.push_back(static_cast<DebugFormat>(choice));
+  }
+}
+
 void setStreams(Context& context, Text text) { context.options.inference.streams = readInt(text, 1, 1024); }
 
 }  // namespace
@@ -83,6 +90,9 @@ std::vector<Flag> inferenceFlags() {
       {"--saveDebugTensors", "=<tensor>:<file>[,...]", kInference, kOn,
        "write these debug tensors (see --markDebug) to files, as JSON",
        [](Context& c, Text v) { setFiles(c.options.inference.debugTensorFiles, v); }},
+      {"--saveAllDebugTensors", "=<format>[,...]", kInference, kOn,
+       "show all debug tensors: summary in the log, numpy, string and raw in a file <tensor>.npy, .txt or .raw each",
+       setDebugFormats},
   };
 }
 

@@ -59,6 +59,9 @@ std::vector<Flag> reportingFlags() {
       {"--plugins", "=<file>", kSystem, FlagStatus::kDeprecated, "--staticPlugins", addStaticPlugin},
       {"--dynamicPlugins", "=<file>", kSystem, kOn, "plugin library to load through the plugin registry; repeatable",
        [](Context& c, Text v) { c.options.system.dynamicPlugins.push_back(expandHome(v)); }},
+      {"--setPluginsToSerialize", "=<file>", kSystem, kOn,
+       "plugin library to load as --dynamicPlugins does, and to put into the engine; repeatable",
+       [](Context& c, Text v) { c.options.system.serializedPlugins.push_back(expandHome(v)); }},
 
       {"--help", "=markdown|man|bash|zsh|fish", FlagGroup::kHelp, kOn,
        "print this text; with a value the table of all flags, the manual page or the completions of a shell"},

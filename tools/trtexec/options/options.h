@@ -37,6 +37,9 @@ struct ModelOptions {
   std::string onnx;
 };
 
+//! How --saveAllDebugTensors shows a tensor.
+enum class DebugFormat { kSummary, kNumpy, kString, kRaw };
+
 struct BuildOptions {
   //! By profile index. Filled up by completeShapes() once all flags are read.
   std::map<int32_t, ProfileShapes> profiles;
@@ -73,6 +76,9 @@ struct BuildOptions {
   bool directIo = false;
   std::string timingCacheFile;
   std::vector<std::string> debugTensors;
+  bool debugUnfusedTensors = false;
+  bool pluginOverride = false;
+  std::vector<std::string> decomposableAttentions;
   std::string saveEngine;
   std::string loadEngine;
   bool asyncFileReader = false;
@@ -103,6 +109,7 @@ struct InferenceOptions {
   int32_t profile = 0;
   AllocationStrategy allocation = AllocationStrategy::kStatic;
   std::map<std::string, std::string> debugTensorFiles;
+  std::vector<DebugFormat> debugFormats;
 };
 
 struct ReportOptions {
@@ -128,6 +135,7 @@ struct SystemOptions {
   int32_t device = 0;
   std::vector<std::string> staticPlugins;
   std::vector<std::string> dynamicPlugins;
+  std::vector<std::string> serializedPlugins;
 };
 
 struct Options {

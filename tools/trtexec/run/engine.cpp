@@ -97,6 +97,14 @@ void saveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions&
   info("Saved {} bytes of timing cache to {}", data->size(), options.timingCacheFile);
 }
 
+void setPluginsToSerialize(nvinfer1::IBuilderConfig& config, const SystemOptions& options) {
+  std::vector<const char*> paths;
+  for (const std::string& path : options.serializedPlugins) {
+    paths.push_back(path.c_str());
+  }
+  config.setPluginsToSerialize(paths.data(), static_cast<int32_t>(paths.size()));
+}
+
 //! What was measured is kept however the build ends, and an engine is written even where its timings cannot be.
 bool tryToSaveTimingCache(const nvinfer1::IBuilderConfig& config, const BuildOptions& options) {
   try {
@@ -128,6 +136,9 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
   if (parser == nullptr) {
     throw Failure("the ONNX parser could not be made; the messages above say why");
   }
+  if (options.build.pluginOverride) {
+    parser->setFlag(nvonnxparser::OnnxParserFlag::kENABLE_PLUGIN_OVERRIDE);
+  }
   parseModel(*parser, options.model.onnx);
   if (tools::wasInterrupted()) {
     throw Failure("the build was cancelled by {} before it began; nothing was written", tools::interruptName());
@@ -136,6 +147,7 @@ std::unique_ptr<nvinfer1::IHostMemory> buildPlan(const Options& options) {
 
   const std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
   setUpConfig(*config, options.build);
+  setPluginsToSerialize(*config, options.system);
   setUpProfiles(*builder, *config, *network, options.build);
   const auto cache = loadTimingCache(*config, options.build);
 

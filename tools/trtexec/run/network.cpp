@@ -179,6 +179,25 @@ void checkNames(const ProfileShapes& shapes, const nvinfer1::INetworkDefinition&
   }
 }
 
+//! Attentions are no layers; the layers at their ends know them.
+void setDecomposable(nvinfer1::INetworkDefinition& network, const std::string& name) {
+  std::string known;
+  for (int32_t i = 0; i < network.getNbLayers(); ++i) {
+    auto* layer = network.getLayer(i);
+    if (layer->getType() != nvinfer1::LayerType::kATTENTION_OUTPUT) {
+      continue;
+    }
+    nvinfer1::IAttention& attention = *static_cast<nvinfer1::IAttentionOutputLayer*>(layer)->getAttention();
+    if (attention.getName() == name) {
+      attention.setDecomposable(true);
+      return;
+    }
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", attention.getName());
+  }
+  throw Failure("--decomposableAttentions: the network has no attention '{}'; it has {}", name,
+                known.empty() ? "none" : known);
+}
+
 }  // namespace
 
 nvinfer1::Dims toDims(const Shape& shape) {
@@ -212,6 +231,12 @@ void setUpNetwork(nvinfer1::INetworkDefinition& network, const BuildOptions& opt
     if (!network.markDebug(*tensor)) {
       throw Failure("--markDebug: tensor '{}' cannot be marked; the messages above say why", name);
     }
+  }
+  if (options.debugUnfusedTensors && !network.markUnfusedTensorsAsDebugTensors()) {
+    throw Failure("--markUnfusedTensorsAsDebugTensors: the tensors cannot be marked; the messages above say why");
+  }
+  for (const std::string& name : options.decomposableAttentions) {
+    setDecomposable(network, name);
   }
 }
 

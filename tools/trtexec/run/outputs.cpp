@@ -60,45 +60,6 @@ std::string layerText(const nvinfer1::ICudaEngine& engine, const nvinfer1::IExec
   return text;
 }
 
-//! Writes the tensors it is asked for, once each.
-class DebugWriter final : public nvinfer1::IDebugListener {
- public:
-  explicit DebugWriter(const std::map<std::string, std::string>& files) : files_(files) {}
-
-  bool processDebugTensor(const void* addr, nvinfer1::TensorLocation location, nvinfer1::DataType type,
-                          const nvinfer1::Dims& shape, const char* name, cudaStream_t stream) override {
-    const auto file = files_.find(name);
-    if (file == files_.end()) {
-      return true;
-    }
-    try {
-      TensorView view;
-      view.name = name;
-      view.type = type;
-      view.shape.assign(shape.d, shape.d + shape.nbDims);
-      const size_t bytes = bytesOf(type, static_cast<size_t>(view.volume()));
-      const Memory host(MemoryKind::kHost, bytes);
-      const auto kind = location == nvinfer1::TensorLocation::kHOST ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost;
-      checkCuda(cudaMemcpyAsync(host.get(), addr, bytes, kind, stream), "copying a debug tensor to the host");
-      checkCuda(cudaStreamSynchronize(stream), "waiting for a debug tensor");
-      view.data = host.get();
-      writeFile(file->second, tensorsJson({view}), fmt::format("debug tensor '{}'", name));
-      info("Wrote debug tensor {} to {}", name, file->second);
-      ++written_;
-      return true;
-    } catch (const std::exception& problem) {
-      error("{}", problem.what());
-      return false;
-    }
-  }
-
-  size_t written() const { return written_; }
-
- private:
-  const std::map<std::string, std::string>& files_;
-  size_t written_ = 0;
-};
-
 }  // namespace
 
 void reportLayers(const nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
@@ -145,26 +106,6 @@ void reportOutputs(Bindings& bindings, const ReportOptions& options) {
     for (const BoundTensor& tensor : bindings.tensors()) {
       writeRaw(tensor);
     }
-  }
-}
-
-void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stream, const InferenceOptions& options) {
-  DebugWriter writer(options.debugTensorFiles);
-  nvinfer1::IExecutionContext& context = stream.context();
-  for (const auto& [name, file] : options.debugTensorFiles) {
-    if (!engine.isDebugTensor(name.c_str()) || !context.setTensorDebugState(name.c_str(), true)) {
-      throw Failure("--saveDebugTensors: '{}' is not a debug tensor of the engine; build it with --markDebug={}", name,
-                    name);
-    }
-  }
-  if (!context.setDebugListener(&writer) || !context.enqueueV3(stream.computeStream())) {
-    throw Failure("--saveDebugTensors: the inference could not be started; the messages above say why");
-  }
-  checkCuda(cudaStreamSynchronize(stream.computeStream()), "waiting for the debug tensors");
-  context.setDebugListener(nullptr);
-  if (writer.written() != options.debugTensorFiles.size()) {
-    throw Failure("--saveDebugTensors: {} of {} tensors were written", writer.written(),
-                  options.debugTensorFiles.size());
   }
 }
 

@@ -18,7 +18,4 @@ void reportOptimizationProfiles(const nvinfer1::ICudaEngine& engine);
 //! --dumpOutput, --exportOutput, --dumpRawBindingsToFile.
 void reportOutputs(Bindings& bindings, const ReportOptions& options);
 
-//! --saveDebugTensors: runs one more inference, in which each of these tensors is written to its file.
-void saveDebugTensors(const nvinfer1::ICudaEngine& engine, InferenceStream& stream, const InferenceOptions& options);
-
 }  // namespace tenon::trtexec

@@ -7,6 +7,8 @@
 #include <NvInferPlugin.h>
 #include <dlfcn.h>
 
+#include <utility>
+
 namespace tenon::trtexec {
 
 void loadStaticPlugins(const SystemOptions& options) {
@@ -24,10 +26,14 @@ void loadStaticPlugins(const SystemOptions& options) {
 }
 
 void loadDynamicPlugins(nvinfer1::IPluginRegistry& registry, const SystemOptions& options) {
-  for (const std::string& path : options.dynamicPlugins) {
-    info("Loading supplied plugin library: {}", path);
-    if (registry.loadLibrary(path.c_str()) == nullptr) {
-      throw Failure("--dynamicPlugins: the library '{}' could not be loaded; the messages above say why", path);
+  const std::pair<const std::vector<std::string>&, const char*> lists[] = {
+      {options.dynamicPlugins, "--dynamicPlugins"}, {options.serializedPlugins, "--setPluginsToSerialize"}};
+  for (const auto& [paths, flag] : lists) {
+    for (const std::string& path : paths) {
+      info("Loading supplied plugin library: {}", path);
+      if (registry.loadLibrary(path.c_str()) == nullptr) {
+        throw Failure("{}: the library '{}' could not be loaded; the messages above say why", flag, path);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "../report/exports.h"
 #include "../report/performance.h"
 #include "cuda.h"
+#include "debug_tensors.h"
 #include "engine.h"
 #include "failure.h"
 #include "files.h"
@@ -104,7 +105,7 @@ void measure(nvinfer1::ICudaEngine& engine, const Options& options) {
     } else if (options.report.wantsOutput()) {
       reportOutputs(inference.stream(0).finish(), options.report);
     }
-    if (!options.inference.debugTensorFiles.empty()) {
+    if (!options.inference.debugTensorFiles.empty() || !options.inference.debugFormats.empty()) {
       saveDebugTensors(engine, inference.stream(0), options.inference);
     }
   }

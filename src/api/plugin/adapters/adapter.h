@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/extent.h"
+#include "ops/compiled_launch.h"
 
 namespace tenon::api {
 
@@ -33,6 +34,12 @@ struct PluginExecution {
   void* const* outputAddresses = nullptr;
   void* workspace = nullptr;
   void* stream = nullptr;
+};
+
+// A kernel of the plugin's own, for operands of certain types and formats.
+struct CompiledPlugin {
+  ops::CompiledLaunch launch;
+  std::vector<std::byte> code;  // PTX or a cubin
 };
 
 // Owns one plugin object. Not thread-safe. What the object reports as an error is thrown as UserError with its identity
@@ -70,6 +77,9 @@ class PluginAdapter {
   virtual std::string timingId() { return {}; }
   virtual std::string metadata() { return {}; }
   virtual std::string state() = 0;
+  // Of plugins whose kernel is compiled while the engine is built: the plan holds its code, and nothing below is asked.
+  virtual bool isCompiled() const { return false; }
+  virtual CompiledPlugin compile(const PluginDescs& inputs, const PluginDescs& outputs, std::span<const Shape> shapes);
 
   // What execution asks.
   virtual void initialize() {}

@@ -1,9 +1,8 @@
 // IPluginV3 with its three capabilities.
 #include <impl/NvInferPythonPlugin.h>
 
-#include "api/plugin/adapters/capability.h"
-#include "api/plugin/adapters/expressions.h"
 #include "api/plugin/adapters/state.h"
+#include "api/plugin/adapters/v3_questions.h"
 
 namespace tenon::api {
 namespace {
@@ -20,45 +19,26 @@ std::vector<nv::PluginTensorDesc> fixedDescs(const PluginDescs& descs) {
   return result;
 }
 
-class V3Adapter final : public PluginAdapter {
+class V3Adapter final : public V3Questions<nv::IPluginV3OneBuild> {
  public:
-  explicit V3Adapter(std::unique_ptr<nv::IPluginV3> plugin) : plugin_(std::move(plugin)) {
-    core_ = capability<nv::IPluginV3OneCore>(*plugin_, nv::PluginCapabilityType::kCORE, kCoreKind);
-    checkUser(core_ != nullptr, "getCapabilityInterface(kCORE) returned null; expected an IPluginV3OneCore");
-    identity_ = {"IPluginV3", orEmpty(core_->getPluginName()), orEmpty(core_->getPluginVersion()),
-                 orEmpty(core_->getPluginNamespace())};
-    build_ = capability<nv::IPluginV3OneBuild>(*plugin_, nv::PluginCapabilityType::kBUILD, kBuildKind);
+  explicit V3Adapter(std::unique_ptr<nv::IPluginV3> plugin)
+      : V3Questions(std::move(plugin), "IPluginV3OneBuild", kBuildKind) {
+    const auto* core = capability<nv::IPluginV3OneCore>(*plugin_, nv::PluginCapabilityType::kCORE, kCoreKind);
+    checkUser(core != nullptr, "getCapabilityInterface(kCORE) returned null; expected an IPluginV3OneCore");
+    identity_ = {"IPluginV3", orEmpty(core->getPluginName()), orEmpty(core->getPluginVersion()),
+                 orEmpty(core->getPluginNamespace())};
     runtime_ = capability<nv::IPluginV3OneRuntime>(*plugin_, nv::PluginCapabilityType::kRUNTIME, kRuntimeKind);
   }
-
-  nv::IPluginV3* object() const noexcept override { return plugin_.get(); }
 
   std::unique_ptr<PluginAdapter> clone() override {
     return std::make_unique<V3Adapter>(cloned(*plugin_, identity_.text()));
   }
-
-  int outputCount() override { return build().getNbOutputs(); }
 
   std::vector<nv::DataType> outputTypes(std::span<const nv::DataType> inputs) override {
     std::vector<nv::DataType> types(static_cast<size_t>(outputCount()), nv::DataType::kFLOAT);
     succeeds(build().getOutputDataTypes(types.data(), sizeOf(types), inputs.data(), sizeOf(inputs)),
              "getOutputDataTypes");
     return types;
-  }
-
-  std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) override {
-    Expressions expressions;
-    std::vector<nv::DimsExprs> given, shapes(static_cast<size_t>(outputCount()));
-    std::vector<nv::DimsExprs> contents;
-    for (const auto& shape : inputs) given.push_back(expressions.shape(shape));
-    for (const auto& value : values) contents.push_back(expressions.shape(value));
-    const int32_t result = build().getOutputShapes(given.data(), sizeOf(given), contents.data(), sizeOf(contents),
-                                                   shapes.data(), sizeOf(shapes), expressions);
-    expressions.rethrow();
-    succeeds(result, "getOutputShapes");
-    std::vector<Shape> outputs;
-    for (const auto& shape : shapes) outputs.push_back(expressions.read(shape, static_cast<int>(outputs.size())));
-    return outputs;
   }
 
   bool supports(int position, const PluginDescs& operands, int inputs) override {
@@ -70,24 +50,9 @@ class V3Adapter final : public PluginAdapter {
   }
   int combinationLimit() override { return build().getFormatCombinationLimit(); }
 
-  void configure(const PluginDescs& inputs, const PluginDescs& outputs) override {
-    succeeds(build().configurePlugin(inputs.data(), sizeOf(inputs), outputs.data(), sizeOf(outputs)),
-             "configurePlugin");
-  }
-
-  std::vector<int32_t> tactics() override {
-    return readTactics(
-        identity_, [&] { return build().getNbTactics(); },
-        [&](std::vector<int32_t>& list) {
-          succeeds(build().getValidTactics(list.data(), sizeOf(list)), "getValidTactics");
-        });
-  }
-
   size_t workspaceBytes(const PluginDescs& inputs, const PluginDescs& outputs) override {
     return build().getWorkspaceSize(inputs.data(), sizeOf(inputs), outputs.data(), sizeOf(outputs));
   }
-  std::string timingId() override { return orEmpty(build().getTimingCacheID()); }
-  std::string metadata() override { return orEmpty(build().getMetadataString()); }
   std::string state() override { return packFields(runtime().getFieldsToSerialize()); }
 
   void setTactic(int32_t tactic) override { succeeds(runtime().setTactic(tactic), "setTactic"); }
@@ -116,13 +81,6 @@ class V3Adapter final : public PluginAdapter {
   }
 
  private:
-  nv::IPluginV3OneBuild& build() const {
-    checkUser(build_ != nullptr,
-              "{}: getCapabilityInterface(kBUILD) returned null; a plugin that is added to a "
-              "network needs an IPluginV3OneBuild",
-              identity_.text());
-    return *build_;
-  }
   nv::IPluginV3OneRuntime& runtime() const {
     checkUser(runtime_ != nullptr,
               "{}: getCapabilityInterface(kRUNTIME) returned null; expected an "
@@ -131,9 +89,6 @@ class V3Adapter final : public PluginAdapter {
     return *runtime_;
   }
 
-  std::unique_ptr<nv::IPluginV3> plugin_;
-  nv::IPluginV3OneCore* core_ = nullptr;
-  nv::IPluginV3OneBuild* build_ = nullptr;
   nv::IPluginV3OneRuntime* runtime_ = nullptr;
 };
 
@@ -145,6 +100,10 @@ std::string PluginIdentity::text() const {
 
 void PluginAdapter::succeeds(int32_t result, const char* function) const {
   checkUser(result == 0, "{}: {}() returned {}; expected 0", identity_.text(), function, result);
+}
+
+CompiledPlugin PluginAdapter::compile(const PluginDescs&, const PluginDescs&, std::span<const Shape>) {
+  throw InternalError("{} has no compiled kernel", identity_.text());
 }
 
 std::unique_ptr<PluginAdapter> adaptOwned(std::unique_ptr<nv::IPluginV3> plugin) {

@@ -58,6 +58,8 @@ std::vector<int32_t> readTactics(const PluginIdentity& identity, Count&& count, 
 constexpr const char* kQuickCoreKind = "PLUGIN_V3QUICK_CORE";
 constexpr const char* kQuickCreatorKind = "PLUGIN CREATOR_V3QUICK";
 constexpr const char* kQuickInterface = "IPluginV3Quick";
+constexpr const char* kCompiledBuildKind = "PLUGIN_V3QUICKAOT_BUILD";
 std::unique_ptr<PluginAdapter> adaptQuick(std::unique_ptr<nv::IPluginV3> plugin);
+std::unique_ptr<PluginAdapter> adaptCompiled(std::unique_ptr<nv::IPluginV3> plugin);  // with that build capability
 
 }  // namespace tenon::api

@@ -96,6 +96,17 @@ nv::DimsExprs Expressions::shape(const Shape& shape) {
   return result;
 }
 
+std::vector<nv::DimsExprs> Expressions::shapes(std::span<const Shape> shapes) {
+  std::vector<nv::DimsExprs> result;
+  for (const Shape& one : shapes) result.push_back(shape(one));
+  return result;
+}
+
+const Extent* Expressions::extentOf(const void* expression) const {
+  const Expression* found = find(static_cast<const nv::IDimensionExpr*>(expression));
+  return found != nullptr ? &found->extent() : nullptr;
+}
+
 void Expressions::rethrow() const {
   if (!unsupported_.empty()) throw Unsupported("{}", unsupported_);
   if (!failure_.empty()) throw UserError("{}", failure_);

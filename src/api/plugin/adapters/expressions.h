@@ -4,6 +4,7 @@
 #include <NvInferRuntime.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,12 @@ class Expressions final : public nv::IExprBuilder, public nv::apiv::VExprBuilder
                                               const nv::IDimensionExpr& upper) override;
 
   nv::DimsExprs shape(const Shape& shape);
+  std::vector<nv::DimsExprs> shapes(std::span<const Shape> shapes);
   // The shape that the plugin gave. Throws Unsupported for what it asked of the builder in vain, UserError for
   // expressions that are not of this builder.
   Shape read(const nv::DimsExprs& shape, int output) const;
+  // What an expression of this builder stands for; null for others.
+  const Extent* extentOf(const void* expression) const;
   // Throws what went wrong in a call of the plugin, whose functions may not throw.
   void rethrow() const;
 

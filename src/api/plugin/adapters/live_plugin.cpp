@@ -218,9 +218,27 @@ std::string LivePlugin::parameters(const ops::PluginChoice& choice, std::span<co
     const auto copy = plugin_->adapter->clone();
     copy->configure(descs.inputs, descs.outputs);
     copy->setTactic(choice.tactic);
+    if (copy->isCompiled()) return compiled(*copy, descs);
     parameters.workspace = copy->workspaceBytes(descs.inputs, descs.outputs);
     return writeFields(parameters);
   });
+}
+
+// Called with the lock held.
+std::string LivePlugin::compiled(PluginAdapter& plugin, const OperandDescs& operands) {
+  auto made = plugin.compile(operands.inputs, operands.outputs, split(op_.inputRanks, op_.inputExtents));
+  made.launch.layer = op_.layer;
+  made.launch.aliases = op_.aliases;
+  auto parameters = writeFields(made.launch);
+  code_[parameters] = std::move(made.code);
+  return parameters;
+}
+
+std::vector<std::byte> LivePlugin::code(const std::string& parameters) const {
+  const std::lock_guard lock(plugin_->mutex);
+  const auto found = code_.find(parameters);
+  checkInternal(found != code_.end(), "layer '{}': the plugin was not asked for the code of {}", op_.layer, parameters);
+  return found->second;
 }
 
 std::unique_ptr<PluginAdapter> LivePlugin::configured(const ops::Plugin& op, const PluginParameters& parameters) {

@@ -73,6 +73,8 @@ class LivePlugin final : public ops::PluginObject {
                                                 const SymbolValues& symbols) override;
   std::string parameters(const ops::PluginChoice& choice, std::span<const DataType> inputs,
                          std::span<const DataType> outputs, const SymbolValues& symbols) override;
+  bool isCompiled() const override { return plugin_->adapter->isCompiled(); }
+  std::vector<std::byte> code(const std::string& parameters) const override;
 
   const std::string& layer() const noexcept { return op_.layer; }
   std::string metadata() const;  // for the inspector; empty for none
@@ -95,7 +97,9 @@ class LivePlugin final : public ops::PluginObject {
   const ops::Plugin op_;
   const int64_t id_;
   std::vector<compile::ProfileSymbols> profiles_;
+  std::string compiled(PluginAdapter& plugin, const OperandDescs& operands);
   std::map<std::string, std::vector<ops::PluginChoice>> choices_;  // by types and symbols
+  std::map<std::string, std::vector<std::byte>> code_;             // by parameters
 };
 
 // Puts the state of the live plugins into the records of a plan that was just built.

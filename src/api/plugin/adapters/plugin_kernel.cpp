@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "api/common/convert.h"
-#include "core/storage.h"
+#include "runtime/aliased_inputs.h"
 
 namespace tenon::api {
 namespace {
@@ -79,19 +79,13 @@ class Instance final : public runtime::KernelInstance {
       for (const auto& desc : descs) result.push_back({desc, desc.dims, desc.dims, desc.dims});
       return result;
     };
-    inputAddresses_.resize(inputs_.size());
-    const auto& aliases = shared_.op.aliases;
-    aliasedBytes_.assign(aliases.size(), 0);
-    for (size_t i = 0; i < aliases.size(); ++i) {
-      const auto& output = shapes.outputs[i];
-      if (aliases[i] >= 0) aliasedBytes_[i] = storageBytes(output.dtype, output.dims, output.layout);
-    }
+    aliased_.configure(shapes, shared_.op.aliases);
     ofLayer(shared_, [&] { adapter_->changeShapes(fixed(inputs_), fixed(outputs_)); });
     return shared_.parameters.workspace;
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
-    const auto* inputs = shared_.op.aliases.empty() ? arguments.inputs : shareInputs(arguments);
+    const auto* inputs = aliased_.share(arguments, device_);
     try {
       adapter_->enqueue(
           {inputs_.data(), outputs_.data(), inputs, arguments.outputs, arguments.workspace, arguments.stream});
@@ -102,22 +96,6 @@ class Instance final : public runtime::KernelInstance {
   }
 
  private:
-  // Outputs that share an input's memory begin with its contents. Where the plan could not give both one place, since
-  // the input is read again or is the caller's, the plugin works on a copy.
-  void* const* shareInputs(const runtime::LaunchArguments& arguments) {
-    std::copy_n(arguments.inputs, inputAddresses_.size(), inputAddresses_.begin());
-    for (size_t i = 0; i < aliasedBytes_.size(); ++i) {
-      const int64_t input = shared_.op.aliases[i];
-      if (input < 0) continue;
-      void*& address = inputAddresses_[static_cast<size_t>(input)];
-      if (address == arguments.outputs[i]) continue;
-      device_.copy(arguments.outputs[i], address, aliasedBytes_[i], runtime::CopyKind::kDeviceToDevice,
-                   arguments.stream);
-      address = arguments.outputs[i];
-    }
-    return inputAddresses_.data();
-  }
-
   static std::vector<nv::PluginTensorDesc> descsOf(std::span<const runtime::TensorShape> shapes) {
     std::vector<nv::PluginTensorDesc> result;
     for (const auto& shape : shapes) result.push_back(describe(shape.dtype, shape.layout, toApi(shape.dims)));
@@ -131,8 +109,7 @@ class Instance final : public runtime::KernelInstance {
   std::unique_ptr<PluginAdapter> adapter_;
   std::vector<nv::PluginTensorDesc> inputs_;
   std::vector<nv::PluginTensorDesc> outputs_;
-  std::vector<void*> inputAddresses_;
-  std::vector<uint64_t> aliasedBytes_;  // per output; 0 where it shares nothing
+  runtime::AliasedInputs aliased_;
 };
 
 // Answers for the plugin without its object.

@@ -129,11 +129,35 @@ Module::Module(std::span<const std::byte> code, const Code& source) {
   check(driver().moduleLoadData(&module_, code.data()), "cuModuleLoadData");
 }
 
+Module::Module(std::span<const std::byte> code) {
+  makeCurrent();
+  std::string text(reinterpret_cast<const char*>(code.data()), code.size());  // PTX ends with a zero
+  std::array<char, 4096> log{};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  const CUresult result = driver().moduleLoadDataEx(&module_, text.c_str(), 2, options, values);
+  if (result == CUDA_SUCCESS) return;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "cuModuleLoadDataEx");
+  const char* reason = nullptr;
+  driver().getErrorString(result, &reason);
+  throw Unsupported("the driver refuses the code of {} bytes: CUDA error {} ({}){}{}", code.size(),
+                    static_cast<int>(result), reason != nullptr ? reason : "unknown", log[0] != '\0' ? ": " : "",
+                    log.data());
+}
+
 Module::~Module() { driver().moduleUnload(module_); }
 
 CUfunction Module::function(const std::string& name) const {
   CUfunction result = nullptr;
   check(driver().moduleGetFunction(&result, module_, name.c_str()), name.c_str());
+  return result;
+}
+
+CUfunction Module::find(const std::string& name) const {
+  CUfunction result = nullptr;
+  const CUresult status = driver().moduleGetFunction(&result, module_, name.c_str());
+  if (status == CUDA_ERROR_NOT_FOUND) return nullptr;
+  check(status, "cuModuleGetFunction");
   return result;
 }
 

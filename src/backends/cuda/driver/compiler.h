@@ -40,10 +40,13 @@ std::string codeKey(const std::string& source, int capability);
 class Module {
  public:
   Module(std::span<const std::byte> code, const Code& source);
+  // Of somebody else: PTX or a cubin. Throws Unsupported with what the driver says of it.
+  explicit Module(std::span<const std::byte> code);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
   CUfunction function(const std::string& name) const;  // throws InternalError when there is none
+  CUfunction find(const std::string& name) const;      // null when there is none
 
  private:
   CUmodule module_ = nullptr;

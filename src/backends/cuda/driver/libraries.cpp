@@ -94,6 +94,7 @@ const Driver& driver() {
     get("cuEventSynchronize", d->eventSynchronize);
     get("cuEventElapsedTime", d->eventElapsedTime);
     get("cuModuleLoadData", d->moduleLoadData);
+    get("cuModuleLoadDataEx", d->moduleLoadDataEx);
     get("cuModuleUnload", d->moduleUnload);
     get("cuModuleGetFunction", d->moduleGetFunction);
     get("cuLaunchKernel", d->launchKernel);
@@ -108,6 +109,7 @@ const Driver& driver() {
     findFunction(library, "cuTensorMapEncodeTiled", d->tensorMapEncodeTiled, absent);
     findFunction(library, "cuTensorMapEncodeIm2col", d->tensorMapEncodeIm2col, absent);
     findFunction(library, "cuMemGetAddressRange_v2", d->memGetAddressRange, absent);
+    findFunction(library, "cuFuncGetParamInfo", d->functionParameter, absent);
     return d;
   }();
   return *kDriver;

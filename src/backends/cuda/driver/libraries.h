@@ -43,6 +43,7 @@ struct Driver {
   decltype(&::cuEventSynchronize) eventSynchronize;
   decltype(&::cuEventElapsedTime) eventElapsedTime;
   decltype(&::cuModuleLoadData) moduleLoadData;
+  decltype(&::cuModuleLoadDataEx) moduleLoadDataEx;
   decltype(&::cuModuleUnload) moduleUnload;
   decltype(&::cuModuleGetFunction) moduleGetFunction;
   decltype(&::cuLaunchKernel) launchKernel;
@@ -56,6 +57,8 @@ struct Driver {
   decltype(&::cuLaunchHostFunc) launchHostFunction;
   decltype(&::cuFuncSetAttribute) functionSetAttribute;
   decltype(&::cuMemGetAddressRange) memGetAddressRange;  // null where the driver lacks it
+  // Size of a kernel's parameter; declared here, since older toolkits lack it. Null where the driver lacks it.
+  CUresult (*functionParameter)(CUfunction function, size_t index, size_t* offset, size_t* bytes);
 };
 
 struct Nvrtc {

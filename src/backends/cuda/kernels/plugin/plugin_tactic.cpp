@@ -4,7 +4,7 @@
 namespace tenon::backends::cuda {
 
 const compile::Tactic& tactic_plugin() {
-  static const compile::PluginTactic kTactic("cuda", "cuda.plugin");
+  static const compile::PluginTactic kTactic("cuda", "cuda.plugin", true);
   return kTactic;
 }
 
