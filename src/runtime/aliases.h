@@ -12,4 +12,8 @@ namespace tenon::runtime {
 // cache updates whose cache is an input.
 std::vector<std::pair<int, int>> aliasedIo(const plan::Program& program);
 
+// The same of plugins' outputs: the plugin works in the input's memory where the caller gives both one address, and on
+// a copy elsewhere. Inputs that something else reads are left out.
+std::vector<std::pair<int, int>> sharedIo(const plan::Program& program);
+
 }  // namespace tenon::runtime

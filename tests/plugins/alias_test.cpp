@@ -42,6 +42,36 @@ TEST_F(Aliases, OfTheCallersMemory) {
   }
 }
 
+// The engine says which memory may be one, and leaves the copy out where it is.
+TEST_F(Aliases, AreToldAndTakenInPlace) {
+  for (const bool isReadElsewhere : {false, true}) {
+    const auto plan = build(
+        [&](auto& network) {
+          nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({-1, 3}));
+          mark(network, increase(network, x), "y");
+          if (isReadElsewhere) mark(network, network.addUnary(*x, nv::UnaryOperation::kNEG)->getOutput(0), "minus");
+          return true;
+        },
+        {{"x", {dims({1, 3}), dims({5, 3}), dims({9, 3})}}}, 3, 0, nullptr, true);
+    ASSERT_NE(plan, nullptr);
+    const auto engine = load(*plan);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(engine->getAliasedInputTensor("x"), nullptr);
+    if (isReadElsewhere) {
+      EXPECT_EQ(engine->getAliasedInputTensor("y"), nullptr);
+      continue;
+    }
+    EXPECT_STREQ(engine->getAliasedInputTensor("y"), "x");
+    const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
+    const auto x = eighths(dims({7, 3}));
+    auto memory = x.values;
+    ASSERT_TRUE(context->setInputShape("x", dims({7, 3})));
+    void* bindings[] = {memory.data(), memory.data()};
+    ASSERT_TRUE(context->executeV2(bindings));
+    for (size_t i = 0; i < memory.size(); ++i) EXPECT_EQ(memory[i], x.values[i] + 1) << i;
+  }
+}
+
 // The input of the plugin is read before and after it, and is an output itself; the last plugin's input dies with it.
 TEST_F(Aliases, OfTensorsThatOthersRead) {
   const auto plan = build(

@@ -297,8 +297,11 @@ bool Engine::isDebugTensor(const char* name) const noexcept {
 const char* Engine::getAliasedInputTensor(const char* tensorName) const noexcept {
   return ask("ICudaEngine::getAliasedInputTensor", static_cast<const char*>(nullptr), [&]() -> const char* {
     const int index = find(tensorName);
-    for (const auto& [output, input] : runtime::aliasedIo(engine().program(0))) {
-      if (output == index) return engine().io()[static_cast<size_t>(input)].name.c_str();
+    const auto& program = engine().program(0);
+    for (const auto& pairs : {runtime::aliasedIo(program), runtime::sharedIo(program)}) {
+      for (const auto& [output, input] : pairs) {
+        if (output == index) return engine().io()[static_cast<size_t>(input)].name.c_str();
+      }
     }
     return nullptr;
   });
