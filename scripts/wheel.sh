@@ -11,7 +11,8 @@ Usage: scripts/wheel.sh [--preset NAME] [--out FOLDER] [--jobs N] [--python INTE
 Builds into build/NAME (release by default) and writes the wheel into FOLDER (build/wheel by default).
   --no-build   only packs what is built already
   --python     an interpreter with headers to make a wheel for; once per release of Python. Its own pybind11 is taken where it
-               has the package (pip install pybind11), else the system's. The build folder ends as it was.
+               has the package; else the system's for releases that this one knows, and for newer ones that of PyPI, which is
+               fetched into build/pybind11. The build folder ends as it was.
 Without --python the wheel is for the Python that the module is built for, which the cache variable TENON_PYTHON_EXECUTABLE
 names.
 END
@@ -41,10 +42,24 @@ readOptions() {
   [ -z "$no_build" ] || [ ${#pythons[@]} = 0 ] || die "--no-build packs what is built; it cannot be for --python ${pythons[*]}"
 }
 
+pybind11=pybind11==3.0.1  # of PyPI: the first release that knows Python 3.14
+
+# The folder with pybind11's headers for an interpreter: its own, or PyPI's where the system's is too old for it; nothing where the
+# system's will do. pybind11 2.10 and older know Python up to 3.11.
+headersFor() {
+  "$1" -c 'import pybind11; print(pybind11.get_include())' 2>/dev/null && return
+  local minor
+  minor=$("$1" -c 'import sys; print(sys.version_info[1])')
+  [ "$minor" -ge 12 ] || return 0
+  [ -d "$root/build/pybind11/pybind11/include" ] ||
+    "$1" -m pip install --quiet --disable-pip-version-check --no-deps --target "$root/build/pybind11" "$pybind11" >&2
+  echo "$root/build/pybind11/pybind11/include"
+}
+
 # The module for another interpreter, or for the one that CMake finds (""), in a configured build folder.
 choosePython() {
   local interpreter=$1 headers='' options=(-DTENON_PYTHON_EXECUTABLE="$1" -UTENON_PYBIND11)
-  [ -z "$interpreter" ] || headers=$("$interpreter" -c 'import pybind11; print(pybind11.get_include())' 2>/dev/null || true)
+  [ -z "$interpreter" ] || headers=$(headersFor "$interpreter")
   [ -z "$headers" ] || options+=(-DTENON_PYBIND11="$headers")
   cmake -S "$root" -B "$root/build/$preset" "${options[@]}" >/dev/null
 }

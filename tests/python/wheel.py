@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel, made of what is built, installed into an empty environment: module and programs run from there alone."""
+"""The wheel, made of what is built, installed into an empty environment: module and programs run from there alone. So are the wheels
+in build/wheel that scripts/wheel.sh made for other Pythons, where these are found in PATH or among pyenv's."""
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
+import packages
 import support
 
 BUILD = pathlib.Path(os.environ["TENON_BUILD"])
@@ -28,6 +32,70 @@ def run(*command, environment):
     return done.stdout
 
 
+def plain_environment():
+    plain = {name: value for name, value in os.environ.items()
+             if not name.startswith(("PYTHON", "LD_", "TENON_")) and name not in ("VIRTUAL_ENV",)}
+    plain["TENON_DEVICE"] = "cpu"
+    return plain
+
+
+def check_tag(wheel):
+    """auditwheel finds that the wheel runs wherever its tag says so."""
+    python, reason = packages.python_with("auditwheel")
+    if python is None:
+        print(f"the tag is not checked: {reason}")
+        return
+    said = " ".join(run(python, "-m", "auditwheel", "show", wheel, environment=plain_environment()).split())
+    needed = re.search(r'platform tag: "manylinux_(\d+)_(\d+)_', said)
+    told = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
+    if not needed or tuple(map(int, needed.groups())) > tuple(map(int, told.groups())):
+        sys.exit(f"{wheel.name}: its tag is not true: {said[:400]}")
+    print(f"auditwheel: {needed[0]}")
+
+
+def check_wheel(wheel, interpreter, work):
+    """Installed where nothing else is but numpy: from the system, or of PyPI; without it what needs no arrays is tested."""
+    plain = plain_environment()
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
+    if wheel.stat().st_size > LARGEST:
+        sys.exit(f"expected at most {LARGEST / 1e6:.0f} MB")
+    check_tag(wheel)
+    run(interpreter, "-m", "venv", "--system-site-packages", work, environment=plain)
+    python = work / "bin/python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "--no-index", "--no-deps", wheel, environment=plain)
+    run(python, "-c", PROGRAM, environment=plain)
+
+    def has_numpy():
+        return subprocess.run([str(python), "-c", "import numpy"], capture_output=True, check=False).returncode == 0
+
+    if not has_numpy():
+        subprocess.run([str(word) for word in [*pip, "--only-binary=:all:", "numpy"]], capture_output=True, check=False, env=plain)
+    said = run(python, "-m", "tensorrt", *(["--check"] if has_numpy() else []), environment=plain)
+    print(said)
+    model = support.DIGITS / "digits.onnx"
+    answer = run(work / "bin/trtexec", f"--onnx={model}", "--shapes=input:1x1x28x28", "--builderOptimizationLevel=0",
+                 "--duration=0", "--iterations=1", "--warmUp=0", environment=plain)
+    if "PASSED" not in answer:
+        sys.exit(answer)
+    for program in ("tensorrt_player", "tenon_check_plugins"):
+        run(work / "bin" / program, "--help", environment=plain)
+    if has_numpy():
+        run(python, "-c", "import tensorrt.plugin as plugin; plugin.register", environment=plain)
+        lines = ("import numpy, tensorrt\n"
+                 f"runner = tensorrt.Runner({str(model)!r}, shapes={{'input': (1, 1, 28, 28)}})\n"
+                 "assert abs(runner(input=numpy.zeros((1, 1, 28, 28), 'float32'))['probabilities'].sum() - 1) < 1e-4")
+        run(python, "-c", lines, environment=plain)
+
+
+def interpreter_of(wheel):
+    """The Python that a wheel is for; None where it is not here."""
+    major, minor = re.search(r"-cp(\d)(\d+)-", wheel.name).groups()
+    candidates = [shutil.which(f"python{major}.{minor}"),
+                  *(pathlib.Path.home() / ".pyenv/versions").glob(f"{major}.{minor}.*/bin/python")]
+    return next((str(candidate) for candidate in candidates if candidate), None)
+
+
 def main():
     missing = [name for name in NEEDED if not (BUILD / name).exists()]
     if missing:
@@ -36,35 +104,17 @@ def main():
     if subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True, check=False).returncode:
         print(f"skipped: {sys.executable} cannot make environments (Debian: python3-venv)")
         return support.SKIPPED
-    plain = {name: value for name, value in os.environ.items()
-             if not name.startswith(("PYTHON", "LD_", "TENON_")) and name not in ("VIRTUAL_ENV",)}
-    plain["TENON_DEVICE"] = "cpu"
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         run(support.ROOT / "scripts/wheel.sh", "--no-build", "--preset", BUILD.name, "--out", work, environment=os.environ)
         (wheel,) = work.glob("*.whl")
-        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        if wheel.stat().st_size > LARGEST:
-            print(f"expected at most {LARGEST / 1e6:.0f} MB")
-            return 1
-        # numpy is the only requirement, and comes from the system here: nothing is fetched.
-        run(sys.executable, "-m", "venv", "--system-site-packages", work / "venv", environment=plain)
-        python = work / "venv/bin/python"
-        run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", wheel, environment=plain)
-        run(python, "-c", PROGRAM, environment=plain)
-        has_numpy = subprocess.run([str(python), "-c", "import numpy"], capture_output=True, check=False).returncode == 0
-        said = run(python, "-m", "tensorrt", *(["--check"] if has_numpy else []), environment=plain)
-        print(said)
-        model = support.DIGITS / "digits.onnx"
-        answer = run(work / "venv/bin/trtexec", f"--onnx={model}", "--shapes=input:1x1x28x28", "--builderOptimizationLevel=0",
-                     "--duration=0", "--iterations=1", "--warmUp=0", environment=plain)
-        if "PASSED" not in answer:
-            print(answer)
-            return 1
-        for program in ("tensorrt_player", "tenon_check_plugins"):
-            run(work / "venv/bin" / program, "--help", environment=plain)
-        if has_numpy:
-            run(python, "-c", "import tensorrt.plugin as plugin; plugin.register", environment=plain)
+        check_wheel(wheel, sys.executable, work / "venv")
+        for other in sorted((support.ROOT / "build/wheel").glob("*.whl")):
+            python = interpreter_of(other)
+            if python is None:
+                print(f"{other.name} is not tested: there is no Python of its release")
+            else:
+                check_wheel(other, python, work / other.stem)
     return 0
 
 
