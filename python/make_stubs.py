@@ -36,6 +36,9 @@ class NodeIndices(list[_b.int]): ...
 
 class SubGraphCollection(list[_Any]): ...
 
+class ProgressBar(IProgressMonitor):
+    def __init__(self, stream: _Any = ...) -> None: ...
+
 class Runner:
     engine: ICudaEngine
     context: IExecutionContext

@@ -66,6 +66,7 @@ for _name in ("ILogger", "ICudaEngine", "IExecutionContext", "Runtime", "IHostMe
 Logger.Severity = ILogger.Severity
 
 from . import _cuda_python, _older  # noqa: E402,F401  pylint: disable=wrong-import-position
+from ._progress import ProgressBar  # noqa: E402,F401  pylint: disable=wrong-import-position
 from ._runner import Runner, open_cudart as _open_cudart  # noqa: E402,F401  pylint: disable=wrong-import-position
 
 _cuda_python.watch(_open_cudart)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module's own behaviour: values, weights, who keeps whom, older names, the runner, threads and forks."""
 import gc
+import io
 import itertools
 import os
 import resource
@@ -402,6 +403,26 @@ def test_docstrings():
                for member, value in vars(owner).items()
                if not member.startswith("_") and type(value) is property and member != "value" and not value.__doc__]
     assert not without, without
+
+
+def test_progress_bar():
+    """Lines that write over each other, wide enough to hide the one before, and nothing left at the end."""
+    stream = io.StringIO()
+    bar = trt.ProgressBar(stream)
+    bar.phase_start("outer", None, 4)
+    for step in range(4):
+        bar._drawn = 0  # pylint: disable=protected-access
+        bar.step_complete("outer", step)
+    bar.phase_start("a name with é", "outer", 0)
+    bar.phase_finish("a name with é")
+    bar.phase_finish("outer")
+    lines = stream.getvalue().split("\r")
+    assert any("outer [========        ] 2/4" in line for line in lines), lines
+    assert lines[-1] == "" and lines[-2].strip() == "" and len(lines[-2]) >= len(lines[-3].rstrip()), lines
+    stream = io.StringIO()
+    builder, network = support.small_network(trt, trt.Logger(trt.Logger.ERROR))
+    plan = support.plan_of(trt, builder, network, lambda config: setattr(config, "progress_monitor", trt.ProgressBar(stream)))
+    assert plan is not None and "/" in stream.getvalue() and stream.getvalue().endswith("\r"), repr(stream.getvalue())
 
 
 def test_messages_of_the_logger():
