@@ -185,7 +185,8 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
       refusals += fmt::format("\n  {}: needs {} bytes of workspace, the limit is {}", option.candidate.text(),
                               option.workspaceBytes, options_.workspaceLimit);
     } else if (!(option.seconds < kNever)) {
-      refusals += fmt::format("\n  {}: failed when it was measured", option.candidate.text());
+      refusals += fmt::format("\n  {}: failed when it was measured{}{}", option.candidate.text(),
+                              proposal.complaint.empty() ? "" : ": ", proposal.complaint);
     } else {
       usable.push_back(&option);
     }
@@ -338,6 +339,7 @@ bool OptionSource::remember(Proposal& proposal, const Measurement& measurement) 
   auto& option = proposal.option;
   ++measured_;
   if (!measurement.failure.empty()) {
+    proposal.complaint = measurement.failure;
     // A refusal is one candidate less; anything else is worth knowing.
     const auto message = fmt::format("tactic {}: {}", option.candidate.text(), measurement.failure);
     measurement.refused ? options_.log->verbose("{}", message) : options_.log->warning("{}", message);
