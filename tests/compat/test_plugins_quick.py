@@ -2,14 +2,14 @@
 """Plugins that are functions. NVIDIA's package of them runs on these libraries, and ours has the same names."""
 import importlib
 import sys
-from typing import List, Tuple
+from typing import List, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 import tensorrt_bindings as trt
 
 import support
-from support import close, compiled, cuda, execute, loaded, random
+from support import LOGGER, close, compiled, cuda, define, execute, loaded, profile_for, random
 
 sys.modules.setdefault("tensorrt", trt)  # as NVIDIA's package of functions names it
 trtp = importlib.import_module("tensorrt.plugin")
@@ -100,3 +100,37 @@ def test_tactics_attributes_and_two_outputs():
     close([found["output0"], found["output1"]], [x[:4] * 2.5, x[4:] * 2.5])
     factor, label, tactic = SEEN[-1]
     assert factor == 2.5 and label == "name" and tactic in (1, 2), SEEN[-1]
+
+
+@trtp.register("tests::compiled")
+def describe_compiled(x: trtp.TensorDesc, factor: npt.NDArray[np.int32]) -> trtp.TensorDesc:
+    return x.like()
+
+
+@trtp.autotune("tests::compiled")
+def tune_compiled(x: trtp.TensorDesc, outputs: Tuple[trtp.TensorDesc]) -> List[trtp.AutoTuneCombination]:
+    return [trtp.AutoTuneCombination("FP32, FP32", "LINEAR", [4])]
+
+
+@trtp.aot_impl("tests::compiled")
+def compiled_kernel(x: trtp.TensorDesc, factor: npt.NDArray[np.int32], outputs: Tuple[trtp.TensorDesc], tactic: int) -> Tuple[
+        Union[str, bytes], Union[str, bytes], trtp.KernelLaunchParams, trtp.SymExprs]:
+    launch = trtp.KernelLaunchParams()
+    launch.grid_x = trtp.cdiv(x.shape_expr.numel(), 256 * tactic)
+    launch.block_x = 256
+    extra = trtp.SymIntExprs(2)
+    extra[0], extra[1] = trtp.SymInt32(x.shape_expr.numel()), trtp.SymInt32(int(factor[0]))
+    return "kernel", "no code", launch, extra
+
+
+def test_compiled_kernels_are_for_gpus():
+    """What becomes of the code is seen on a GPU, also an emulated one, whose driver refuses this text."""
+    def build(network, tensor):
+        return network.add_plugin(trtp.op.tests.compiled(tensor, factor=np.array([3], np.int32)), aot=True).get_output(0)
+
+    builder, network = define(build, {"x": random(6, 5)}, dynamic=["x"])
+    config = builder.create_builder_config()
+    profile_for(builder, config, {"x": random(6, 5)}, ["x"])
+    assert builder.build_serialized_network(network, config) is None
+    wanted = "the driver refuses the code of 7 bytes" if builder.platform_has_fast_fp16 else "is a kernel that was compiled for a GPU"
+    assert wanted in LOGGER.errors()[-1], LOGGER.errors()[-1]
