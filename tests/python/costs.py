@@ -59,7 +59,8 @@ class Monitor(trt.IProgressMonitor):
         self.raises = raises
 
     def phase_start(self, phase_name, parent_phase, num_steps):
-        if self.raises:
+        raises, self.raises = self.raises, False  # later ones would only be printed
+        if raises:
             raise KeyError("in a callback")
 
     def step_complete(self, phase_name, step):
