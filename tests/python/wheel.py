@@ -19,7 +19,7 @@ NEEDED = ("bin/trtexec", "bin/tensorrt_player", "bin/tenon_check_plugins", "lib/
 PROGRAM = """
 import sys, tensorrt
 assert tensorrt.__file__.startswith(sys.prefix), tensorrt.__file__
-assert all("venv" in line for line in open("/proc/self/maps") if "libnvinfer" in line or "libcudart" in line)
+assert all(sys.prefix in line for line in open("/proc/self/maps") if "libnvinfer" in line or "libcudart" in line)
 """
 
 
@@ -50,7 +50,7 @@ def check_tag(wheel):
     told = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
     if not needed or tuple(map(int, needed.groups())) > tuple(map(int, told.groups())):
         sys.exit(f"{wheel.name}: its tag is not true: {said[:400]}")
-    print(f"auditwheel: {needed[0]}")
+    print(f"auditwheel: the wheel needs glibc {needed[1]}.{needed[2]}")
 
 
 def check_wheel(wheel, interpreter, work):
