@@ -33,7 +33,9 @@ std::map<std::string, std::vector<std::string>> allSources() {
         sources[std::string(row.name)].insert(row.code(tactic.build(problem, candidate)).source());
     }
   };
-  for (const auto& group : operatorCases()) {
+  auto groups = operatorCases();
+  groups.push_back(drawingCases());
+  for (const auto& group : groups) {
     for (const auto& c : group.cases) {
       const auto graph = graph::parse(graphOf(c));
       const auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {});
@@ -69,6 +71,29 @@ TEST(Code, EveryKernelCompilesForEveryChip) {
           ADD_FAILURE() << name << " for " << chip << ": " << error.what() << "\n" << sources[i].substr(0, 400);
         }
       }
+    }
+  }
+}
+
+// Nothing of the list is left to the host: each case has a tactic of its own besides the last resort.
+TEST(Code, EveryOperatorHasAKernel) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  auto groups = operatorCases();
+  groups.push_back(drawingCases());
+  for (const auto& group : groups) {
+    for (const auto& c : group.cases) {
+      const auto graph = graph::parse(graphOf(c));
+      const auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {});
+      std::string refusals;
+      bool found = false;
+      for (const auto* tactic : compile::tacticsOf("cuda")) {
+        if (tactic->name().starts_with("cuda.cudnn") || tactic->name() == "cuda.host_evaluate") continue;
+        const auto support = tactic->supports(problem);
+        found = found || support;
+        if (!support && support.reason.find("it computes") == std::string::npos)
+          refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
+      }
+      EXPECT_TRUE(found) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << refusals;
     }
   }
 }

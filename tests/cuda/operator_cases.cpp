@@ -313,7 +313,6 @@ OperatorCases gather() {
   one("cache_update", {"f32[2,3,9,5]", "f32[2,3,2,5]", "i32[2]"}, 9);
   one("cache_update", {"f16[1,4,64,16]", "f16[1,4,1,16]", "i64[1]"}, 64);
   one("cache_update", {"i8[3,1,4,3]", "i8[3,1,4,3]", "i32[3]"}, 4);
-  one("expert_matmul", {"f32[5,1,8]", "i32[5,2]", "f32[3,8,6]"}, 3);
   return all;
 }
 
@@ -436,7 +435,7 @@ void add(OperatorCases& to, const std::string& op, const std::vector<std::vector
   for (const auto& list : inputs) to.cases.push_back({op, list});
 }
 
-// Samples at computed places; suppression and pillars compute on the host.
+// Samples at computed places.
 OperatorCases sampling() {
   OperatorCases all{"Sampling", {}};
   for (const std::string type : {"f32", "f16"}) {
@@ -462,15 +461,13 @@ OperatorCases sampling() {
            true});
     }
   }
-  add(all, "padded_nms{keep=5 overlapThreshold=0.3}",
-      {{"f32[2,33,1,4]", "f32[2,33,3]"}, {"f32[1,0,1,4]", "f32[1,0,3]"}});
-  add(all, "scatter_reduce{op=max}", {{"f32[4,3]", "i64[0,3]", "f32[0,3]"}});
   return all;
 }
 
 std::vector<OperatorCases> operatorCases() {
   std::vector<OperatorCases> all{movement(), concatenation(), pointwise(), reduction(), softmax(), normalization(),
-                                 gather(),   windows(),       resize(),    lines(),     narrow(),  sampling()};
+                                 gather(),   windows(),       resize(),    lines(),     narrow(),  sampling(),
+                                 selectionCases()};
   for (auto& group : contractionCases()) all.push_back(std::move(group));
   return all;
 }

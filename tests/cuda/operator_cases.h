@@ -15,6 +15,7 @@ struct OperatorCase {
   bool positive = false;            // floating inputs but the first are in [0.5, 1)
   double tolerance = 0;             // 0: by the type of the output
   bool constantWeights = false;     // input 1 is a constant
+  std::vector<double> scalars;      // the values of inputs of rank 0, in their order
 };
 
 ops::TensorType parseType(const std::string& text);
@@ -27,6 +28,8 @@ struct OperatorCases {
 
 std::vector<OperatorCases> operatorCases();
 std::vector<OperatorCases> contractionCases();  // some of those
+OperatorCases selectionCases();                 // likewise
+OperatorCases drawingCases();                   // results that differ each time: for what only looks at their code
 
 inline const std::vector<std::string> kFloats{"f32", "f16", "bf16"};
 

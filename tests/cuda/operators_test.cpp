@@ -35,11 +35,13 @@ HostTensor valuesFor(const ops::TensorType& type, uint64_t seed) {
 
 std::vector<HostTensor> inputsOf(const OperatorCase& c) {
   std::vector<HostTensor> inputs;
+  size_t scalar = 0;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     if (c.constantWeights && i == 1) continue;
     const auto type = parseType(c.inputs[i]);
     inputs.push_back(valuesFor(type, i + 1));
     const auto& view = inputs.back().view();
+    if (type.shape.empty() && scalar < c.scalars.size()) view.storeDouble(0, c.scalars[scalar++]);
     for (int64_t k = 0; k < view.count(); ++k) {
       if (i == 1 && c.indexLimit > 0) view.storeInt(k, (k * 7919 + 3) % (2 * c.indexLimit) - c.indexLimit);
       if (i > 0 && c.positive && isFloating(type.dtype)) view.storeDouble(k, 0.75 + view.loadDouble(k) / 4);
@@ -115,7 +117,8 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
                                                     {Layout::kLinear, Layout::kChannelsLast}};
   for (const auto& [from, to] : kFormats) {
     const auto graph = inFormats(graph::parse(graphOf(c)), from, to);
-    if (to != Layout::kLinear && graph.value(graph.inputs()[0]).type.shape.size() < 4) continue;
+    const bool isFlat = graph.inputs().empty() || graph.value(graph.inputs()[0]).type.shape.size() < 4;
+    if (to != Layout::kLinear && isFlat) continue;
     const bool narrow = graph.value(graph.outputs()[0]).type.shape.size() < 4;
     for (size_t turn = 0, turns = 1; turn < turns; ++turn) {
       Turn choice{turn, 0, {}};
@@ -125,7 +128,8 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
         if (node.op.as<ops::Reformat>() != nullptr) return candidates;
         std::erase_if(candidates, [&](const auto& candidate) {
           const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";
-          return takesMinutes || isLeftOut(candidate) || candidate.inputs[0] != from ||
+          return takesMinutes || isLeftOut(candidate) ||
+                 (!candidate.inputs.empty() && candidate.inputs[0] != from) ||
                  candidate.outputs[0] != (narrow ? Layout::kLinear : to);
         });
         return choice(std::move(candidates));

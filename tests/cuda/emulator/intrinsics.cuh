@@ -125,3 +125,18 @@ inline unsigned addShared(unsigned* to, unsigned value) {
   *to += value;
   return before;
 }
+inline unsigned addGlobal(unsigned* to, unsigned value) { return addShared(to, value); }
+inline void setShared(unsigned* to, unsigned bits) { *to |= bits; }
+inline unsigned ballot(bool holds) {
+  const unsigned char mine = holds;
+  unsigned char all[32];
+  tenon_emulator.collect(&mine, all, sizeof mine);
+  unsigned bits = 0;
+  for (int lane = 0; lane < 32; ++lane) bits |= (unsigned)all[lane] << lane;
+  return bits;
+}
+inline int countBits(unsigned bits) { return __builtin_popcount(bits); }
+inline int countBits(unsigned long long bits) { return __builtin_popcountll(bits); }
+inline int countBits(unsigned long bits) { return __builtin_popcountl(bits); }
+inline int lowestBit(unsigned long long bits) { return __builtin_ctzll(bits); }
+inline double product(double a, double b) { return a * b; }

@@ -99,3 +99,15 @@ __device__ inline T shuffleUp(T value, int delta) {
 __device__ __forceinline__ void syncWarp() { __syncwarp(); }
 // Adds to a number in shared memory, whatever other threads of the block add; returns what was there.
 __device__ inline unsigned addShared(unsigned* to, unsigned value) { return atomicAdd(to, value); }
+// The same in global memory, whatever other blocks add.
+__device__ inline unsigned addGlobal(unsigned* to, unsigned value) { return atomicAdd(to, value); }
+// Sets bits in shared memory, whatever other threads of the block set.
+__device__ inline void setShared(unsigned* to, unsigned bits) { atomicOr(to, bits); }
+// A bit for each lane of the warp: whether it holds there. All 32 lanes take part.
+__device__ inline unsigned ballot(bool holds) { return __ballot_sync(0xffffffffu, holds); }
+__device__ inline int countBits(unsigned bits) { return __popc(bits); }
+__device__ inline int countBits(unsigned long long bits) { return __popcll(bits); }
+// The lowest bit that is set; there is one.
+__device__ inline int lowestBit(unsigned long long bits) { return __ffsll((long long)bits) - 1; }
+// A product that is rounded by itself: never part of a fused multiplication and addition.
+__device__ inline double product(double a, double b) { return __dmul_rn(a, b); }

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/pinned_memory.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "ops/random_draws.h"
 
@@ -11,31 +12,6 @@ namespace tenon::backends::cuda {
 namespace {
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
-// Pinned memory, so that copies run in stream order without waiting.
-class HostMemory {
- public:
-  HostMemory() = default;
-  ~HostMemory() { release(); }
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
-  std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
-  void reserve(size_t bytes) {
-    if (bytes <= bytes_) return;
-    release();
-    check(driver().memHostAlloc(&data_, bytes, 0), "cuMemHostAlloc");
-    bytes_ = bytes;
-  }
-
- private:
-  void release() {
-    if (data_ != nullptr) driver().memFreeHost(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-  }
-  void* data_ = nullptr;
-  size_t bytes_ = 0;
-};
 
 class HostInstance final : public runtime::KernelInstance {
  public:
@@ -125,7 +101,7 @@ class HostInstance final : public runtime::KernelInstance {
   SymbolValues symbols_;
   std::vector<TensorView> inputs_;
   std::vector<TensorView> outputs_;
-  HostMemory memory_;
+  PinnedMemory memory_;
   ops::Draws draws_;
   bool launched_ = false;
   std::mutex mutex_;

@@ -52,4 +52,16 @@ struct IndexedElementParameters {
   Space<2> space;  // elements (and indices), data with the axis standing still
 };
 
+// Elements of the data combined with updates: keys bring the updates of one element together, in their order.
+struct ScatterReduceParameters {
+  const void* data = nullptr;
+  const void* indices = nullptr;
+  const void* updates = nullptr;
+  void* y = nullptr;
+  uint64_t* keys = nullptr;  // by update: the element of the data, then the update
+  int64_t count = 0;         // updates
+  int64_t extent = 1, axisStride = 1;
+  Space<1> space;  // of the indices: data with the axis standing still
+};
+
 }  // namespace tenon::backends::cuda
