@@ -75,7 +75,7 @@ TEST(Code, EveryKernelCompilesForEveryChip) {
   }
 }
 
-// Nothing of the list is left to the host: each case has a tactic of its own besides the last resort.
+// Of the list only what has elements of four bits is left to the host.
 TEST(Code, EveryOperatorHasAKernel) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
   auto groups = operatorCases();
@@ -93,7 +93,9 @@ TEST(Code, EveryOperatorHasAKernel) {
         if (!support && support.reason.find("it computes") == std::string::npos)
           refusals += fmt::format("\n  {}: {}", tactic->name(), support.reason);
       }
-      EXPECT_TRUE(found) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << refusals;
+      const bool isNarrow = std::any_of(problem.outputs.begin(), problem.outputs.end(),
+                                        [](const auto& output) { return bits(output.dtype) < 8; });
+      EXPECT_NE(found, isNarrow) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << refusals;
     }
   }
 }

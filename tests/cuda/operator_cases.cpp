@@ -465,9 +465,9 @@ OperatorCases sampling() {
 }
 
 std::vector<OperatorCases> operatorCases() {
-  std::vector<OperatorCases> all{movement(), concatenation(), pointwise(), reduction(), softmax(), normalization(),
-                                 gather(),   windows(),       resize(),    lines(),     narrow(),  sampling(),
-                                 selectionCases()};
+  std::vector<OperatorCases> all{movement(),      concatenation(), pointwise(),     reduction(), softmax(),
+                                 normalization(), gather(),        windows(),       resize(),    lines(),
+                                 narrow(),        sampling(),      selectionCases()};
   for (auto& group : contractionCases()) all.push_back(std::move(group));
   return all;
 }

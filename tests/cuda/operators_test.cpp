@@ -128,8 +128,7 @@ void timeCandidates(const OperatorCase& c, Visit visit) {
         if (node.op.as<ops::Reformat>() != nullptr) return candidates;
         std::erase_if(candidates, [&](const auto& candidate) {
           const bool takesMinutes = candidate.tactic == "cuda.host_evaluate" || candidate.tactic == "cuda.attention";
-          return takesMinutes || isLeftOut(candidate) ||
-                 (!candidate.inputs.empty() && candidate.inputs[0] != from) ||
+          return takesMinutes || isLeftOut(candidate) || (!candidate.inputs.empty() && candidate.inputs[0] != from) ||
                  candidate.outputs[0] != (narrow ? Layout::kLinear : to);
         });
         return choice(std::move(candidates));

@@ -18,19 +18,22 @@ TEST_F(OnGpu, ScatteredAndCombined) {
     Dims data, indices;
     int axis;
   };
-  const std::vector<Shapes> all{{{1}, {1}, 0},          {{5, 3}, {9, 3}, 0},   {{5, 3}, {4, 7}, 1},
-                                {{4, 3}, {0, 3}, 0},    {{31, 7}, {301, 5}, 0}, {{2, 3, 17}, {2, 2, 40}, -1},
-                                {{3, 1031}, {3, 2063}, 1}, {{7}, {9001}, 0},    {{0, 3}, {0, 3}, 0}};
+  const std::vector<Shapes> all{
+      {{1}, {1}, 0},          {{5, 3}, {9, 3}, 0},          {{5, 3}, {4, 7}, 1},       {{4, 3}, {0, 3}, 0},
+      {{31, 7}, {301, 5}, 0}, {{2, 3, 17}, {2, 2, 40}, -1}, {{3, 1031}, {3, 2063}, 1}, {{7}, {9001}, 0},
+      {{0, 3}, {0, 3}, 0}};
   for (const std::string op : {"sum", "prod", "max", "min"}) {
     for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kI64, DataType::kI32,
                             DataType::kI8, DataType::kU8}) {
       for (const auto& shapes : all) {
         const bool isLarge = shapes.indices.count() > 1000;
         if (isLarge && type != DataType::kF32 && type != DataType::kI64) continue;
+        if (op != "sum" && type != DataType::kF32 && type != DataType::kI64)
+          continue;  // each form takes its compilation
         std::vector<HostTensor> inputs;
         inputs.push_back(randomTensor(type, shapes.data, ++seed));
         const int64_t extent = shapes.data[shapes.axis < 0 ? shapes.axis + shapes.data.rank : shapes.axis];
-        inputs.push_back(integersBelow(seed % 2 == 0 ? DataType::kI32 : DataType::kI64, shapes.indices, -extent,
+        inputs.push_back(integersBelow(op == "sum" ? DataType::kI32 : DataType::kI64, shapes.indices, -extent,
                                        std::max<int64_t>(extent, 1), seed + 1000));
         inputs.push_back(randomTensor(type, shapes.indices, ++seed));
         const auto& updates = inputs[2].view();
@@ -48,11 +51,16 @@ TEST_F(OnGpu, ExpertsMultiply) {
     bool shared;
   };
   uint64_t seed = 0;
-  for (const auto& problem : std::vector<Problem>{{1, 1, 1, 1, 1, true},    {1, 2, 4, 33, 70, true},
-                                                  {5, 2, 3, 8, 6, false},   {37, 3, 5, 65, 131, true},
-                                                  {300, 2, 3, 40, 64, true}, {130, 1, 1, 17, 65, false},
-                                                  {9, 2, 600, 5, 7, true},  {0, 2, 3, 4, 5, true},
-                                                  {3, 2, 3, 0, 5, true},    {3, 2, 3, 4, 0, true}}) {
+  for (const auto& problem : std::vector<Problem>{{1, 1, 1, 1, 1, true},
+                                                  {1, 2, 4, 33, 70, true},
+                                                  {5, 2, 3, 8, 6, false},
+                                                  {37, 3, 5, 65, 131, true},
+                                                  {300, 2, 3, 40, 64, true},
+                                                  {130, 1, 1, 17, 65, false},
+                                                  {9, 2, 600, 5, 7, true},
+                                                  {0, 2, 3, 4, 5, true},
+                                                  {3, 2, 3, 0, 5, true},
+                                                  {3, 2, 3, 4, 0, true}}) {
     for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
       std::vector<HostTensor> inputs;
       inputs.push_back(
@@ -71,9 +79,12 @@ TEST_F(OnGpu, PillarsOfPoints) {
   struct Problem {
     int64_t clouds, most, numbers, pillars, points, extra;
   };
-  for (const auto& problem : std::vector<Problem>{{1, 1, 3, 1, 1, 5},     {2, 700, 4, 300, 5, 6},
-                                                  {3, 333, 5, 20, 3, 5},  {1, 5003, 4, 2000, 32, 6},
-                                                  {2, 0, 4, 3, 2, 6},     {0, 5, 4, 3, 2, 6}}) {
+  for (const auto& problem : std::vector<Problem>{{1, 1, 3, 1, 1, 5},
+                                                  {2, 700, 4, 300, 5, 6},
+                                                  {3, 333, 5, 20, 3, 5},
+                                                  {1, 5003, 4, 2000, 32, 6},
+                                                  {2, 0, 4, 3, 2, 6},
+                                                  {0, 5, 4, 3, 2, 6}}) {
     std::vector<HostTensor> inputs;
     inputs.push_back(randomTensor(DataType::kF32, {problem.clouds, problem.most, problem.numbers}, ++seed));
     const auto& points = inputs[0].view();

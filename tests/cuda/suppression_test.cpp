@@ -99,8 +99,8 @@ TEST_F(OnGpu, SuppressionInEachForm) {
       Scene scene{3, 97, 5, 5, type, Scores::kRandom, 6, centers};
       checkNms(scene, {}, ++seed);
       scene.sets = 0;
-      checkNms(scene, {5000, 7, 4, 0.7, 0}, ++seed);   // fewer rows than are selected
-      checkNms(scene, {60, 1500, 1000, 0, -1}, ++seed);  // nothing may overlap
+      checkNms(scene, {5000, 7, 4, 0.7, 0}, ++seed);       // fewer rows than are selected
+      checkNms(scene, {60, 1500, 1000, 0, -1}, ++seed);    // nothing may overlap
       checkNms(scene, {5000, 1500, 1000, 1, -1}, ++seed);  // all are kept
       checkNms(scene, {5000, 20, 0, 0.5, -1}, ++seed);
       checkNms(scene, {5000, 20, -3, 0.5, -1}, ++seed);

@@ -19,8 +19,9 @@ KERNEL(tenon_attention, AttentionParameters) {
   const i64 k = batch * p.kStride[0] + head / p.sharing * p.kStride[1];
   const i64 v = batch * p.vStride[0] + head / p.sharing * p.vStride[1];
   const i64 y = batch * p.yStride[0] + head * p.yStride[1] + query * p.yStride[2];
-  const i64 mask =
-      (p.mask != nullptr ? batch % p.masks : 0) * p.maskStride[0] + head * p.maskStride[1] + query * p.maskStride[2];
+  i64 masks[2] = {};
+  if (p.mask != nullptr) locate(p.maskBatches, (unsigned)batch, masks);
+  const i64 mask = masks[1] + head * p.maskStride[0] + query * p.maskStride[1];
   for (int c = thread; c < p.width; c += kThreads) row[c] = load<X>(p.q, q + c);
   for (int c = thread; c < p.valueWidth; c += kThreads) result[c] = 0.f;
   __syncthreads();
@@ -34,7 +35,7 @@ KERNEL(tenon_attention, AttentionParameters) {
       score = 0.f;
       for (int c = 0; c < p.width; ++c) score += row[c] * load<X>(p.k, k + key * p.kStride[2] + c);
       score *= p.scale;
-      if (p.mask != nullptr) score += load<X>(p.mask, mask + key * p.maskStride[3]);
+      if (p.mask != nullptr) score += load<X>(p.mask, mask + key * p.maskStride[2]);
     }
     const float highest = fmaxf(greatest, blockReduce(score, Max{}, joined));
     const bool open = highest > -infinity();

@@ -1,6 +1,7 @@
 // Attention of any floating type, width and mask: a block per row, for what the tensor cores' kernel refuses.
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/attention_problem.h"
+#include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 
 namespace tenon::backends::cuda {
@@ -38,9 +39,9 @@ class AttentionInstance final : public runtime::KernelInstance {
     set(parameters_.yStride, p.output);
     if (p.hasMask) {
       const auto strides = p.mask.strides();
-      parameters_.masks = p.mask[0];
-      for (int axis = 0; axis < 4; ++axis)
-        parameters_.maskStride[axis] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
+      for (int axis = 1; axis < 4; ++axis)
+        parameters_.maskStride[axis - 1] = p.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
+      setSpace(parameters_.maskBatches, collapse(p.batches, {stridesOf(p.batches, Layout::kLinear), p.maskBatches}));
     }
     blocks_ = p.batch * p.heads * p.queries;
     checkUser(blocks_ < int64_t{1} << 31, "attention: {} rows exceed the grid", blocks_);

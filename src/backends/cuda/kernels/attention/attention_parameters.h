@@ -26,9 +26,9 @@ struct AttentionParameters {
   int64_t kStride[3] = {};
   int64_t vStride[3] = {};
   int64_t yStride[3] = {};
-  int64_t maskStride[4] = {};  // batch, head, query, key; 0 where it broadcasts
+  int64_t maskStride[3] = {};  // head, query, key; 0 where it broadcasts
+  Space<2> maskBatches;        // the batch, the mask
   int64_t sharing = 1;         // heads that have the same keys
-  int64_t masks = 1;           // how many batches the mask has: one, or a divisor of theirs
 };
 constexpr int kAttentionThreads = 128;
 

@@ -16,6 +16,12 @@ void setMask(AttentionProblem& p, const Dims& mask, const Dims& q, int batchAxes
     batches *= mask[axis];
   }
   p.mask.push(batches);
+  const auto strides = mask.strides();
+  for (int axis = 0; axis < batchAxes; ++axis) {
+    p.batches.push(q[axis]);
+    const int own = axis - batchAxes + mask.rank - 3;
+    if (own >= 0 && mask[own] != 1) p.maskBatches[static_cast<size_t>(axis)] = strides[static_cast<size_t>(own)];
+  }
   for (int axis = 3; axis > 0; --axis) p.mask.push(axis > mask.rank ? 1 : mask[mask.rank - axis]);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/cudnn/cudnn_program.h"
+#include "core/strided.h"
 #include "ops/op/attention.h"
 
 namespace tenon::backends::cuda::dnn {
@@ -22,8 +23,10 @@ struct AttentionProblem {
   bool causal = false;
   Dims mask;  // four extents, each one or that of the scores [batch, heads, queries, keys]; the first may be a divisor
               // of the batch: batch b has the mask b modulo it
-  bool maskInOrder =
-      true;  // false: the mask broadcasts over an axis behind one over which it does not; then `mask` says nothing
+  bool maskInOrder = true;  // false: the mask broadcasts over an axis behind one over which it does not; then the first
+                            // extent of `mask` says nothing
+  Dims batches;             // the axes that make up the batch,
+  Strides maskBatches{};    // and the mask's strides along them in elements
   Source maskSource;
 };
 

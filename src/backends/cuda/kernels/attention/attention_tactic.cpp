@@ -1,6 +1,5 @@
 // The plain attention kernel, for what flash attention does not support: odd head sizes, keys and values of different
-// widths.
-#include "backends/cuda/kernels/attention/attention_problem.h"
+// widths, masks that broadcast over a leading axis but not over the one before it.
 #include "backends/cuda/tactics/own_tactic.h"
 #include "ops/op/attention.h"
 
@@ -21,9 +20,6 @@ class AttentionTactic final : public OwnTacticOf<ops::Attention> {
     const int64_t width = op.packed ? y[y.rank - 1] / heads : q[q.rank - 1] / heads;
     if (std::max(width, y[y.rank - 1] / heads) > kWidest)
       return compile::no("heads have more than {} columns", kWidest);
-    const LinearOperands operands(problem);
-    if (op.hasMask && !dnn::attentionProblem(op, operands.shapes).maskInOrder)
-      return compile::no("{}", dnn::kMaskRefusal);
     return compile::yes();
   }
 };

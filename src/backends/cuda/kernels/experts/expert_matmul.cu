@@ -75,7 +75,8 @@ __device__ void multiplyTile(const ExpertParameters& p) {
   const i64 expert = expertOfTile(p, tile);
   const i64 begin = (i64)(tile - p.tiles[expert]) * kRows;
   const i64 there = p.counts[expert] - begin;
-  if (threadIdx.x < kRows) rows[threadIdx.x] = threadIdx.x < there ? (i64)p.order[p.starts[expert] + begin + threadIdx.x] : -1;
+  if (threadIdx.x < kRows)
+    rows[threadIdx.x] = threadIdx.x < there ? (i64)p.order[p.starts[expert] + begin + threadIdx.x] : -1;
   __syncthreads();
   float sum[kOwn][4] = {};
   const int row = threadIdx.x / 16;

@@ -16,9 +16,9 @@ struct ExpertParameters {
   const void* chosen = nullptr;  // experts, by row
   const void* weights = nullptr;
   void* y = nullptr;
-  int64_t rows = 0;              // of the result
-  int64_t perToken = 1;          // rows of a token
-  int64_t sources = 1;           // rows of x for each token: 1, or as many
+  int64_t rows = 0;      // of the result
+  int64_t perToken = 1;  // rows of a token
+  int64_t sources = 1;   // rows of x for each token: 1, or as many
   int64_t experts = 0, depth = 0, columns = 0;
   int64_t tileRows = 1;
   int64_t columnTiles = 1;

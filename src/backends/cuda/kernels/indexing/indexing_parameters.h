@@ -61,7 +61,7 @@ struct ScatterReduceParameters {
   uint64_t* keys = nullptr;  // by update: the element of the data, then the update
   int64_t count = 0;         // updates
   int64_t extent = 1, axisStride = 1;
-  Space<1> space;  // of the indices: data with the axis standing still
+  Space<2> space;  // updates (and indices), data with the axis standing still
 };
 
 }  // namespace tenon::backends::cuda

@@ -28,10 +28,10 @@ struct SumOf<float> {
 KERNEL(tenon_scatter_reduce_keys, ScatterReduceParameters) {
   const i64 i = globalIndex();
   if (i >= p.count) return;
-  i64 at[1];
+  i64 at[2];
   locate(p.space, (unsigned)i, at);
-  i64 index = load<I>(p.indices, i);
-  p.keys[i] = inside(index, p.extent) ? (Key)(at[0] + index * p.axisStride) << 32 | (Key)i : kNoKey;
+  i64 index = load<I>(p.indices, at[0]);
+  p.keys[i] = inside(index, p.extent) ? (Key)(at[1] + index * p.axisStride) << 32 | (Key)at[0] : kNoKey;
 }
 
 KERNEL(tenon_scatter_reduce, ScatterReduceParameters) {

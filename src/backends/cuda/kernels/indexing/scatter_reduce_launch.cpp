@@ -48,7 +48,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     parameters_.axisStride = strides[axis];
     bytes_ = static_cast<size_t>(data.count() * elementBytes_);
     if (parameters_.count == 0) return 0;
-    setSpace(parameters_.space, collapse(indices, {still}));
+    setSpace(parameters_.space, collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     checkUser(!isWide(parameters_.space) && data.count() < std::numeric_limits<uint32_t>::max(),
               "scatter_reduce: {} elements and {} updates are too many; it takes 2^32 - 2 and 2^31 - 1", data.count(),
               parameters_.count);

@@ -1,5 +1,5 @@
-// The points of a cloud grouped by the cells of a grid: sorted by cell, then by their order; cells in the order of their
-// first points. In double, as the reference.
+// The points of a cloud grouped by the cells of a grid: sorted by cell, then by their order; cells in the order of
+// their first points. In double, as the reference.
 #include "backends/cuda/kernels/points/pillars_parameters.h"
 #include "key_sort.cuh"
 #include "ordered.cuh"

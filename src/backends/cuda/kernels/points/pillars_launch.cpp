@@ -56,10 +56,10 @@ class PillarsInstance final : public runtime::KernelInstance {
     p.starts = p.heads + p.clouds * p.most;
     const int64_t points = p.clouds * p.most;
     if (points != 0) {
-      check(driver().memsetAsync(reinterpret_cast<CUdeviceptr>(p.heads), 0xff,
-                                 static_cast<size_t>(points) * sizeof(uint32_t),
-                                 static_cast<CUstream>(arguments.stream)),
-            "cuMemsetD8Async");
+      check(
+          driver().memsetAsync(reinterpret_cast<CUdeviceptr>(p.heads), 0xff,
+                               static_cast<size_t>(points) * sizeof(uint32_t), static_cast<CUstream>(arguments.stream)),
+          "cuMemsetD8Async");
       launchThreads(keys_, points, &p, arguments.stream);
       sort_.launch(p.keys, nullptr, arguments.stream);
       launchThreads(heads_, points, &p, arguments.stream);

@@ -1,5 +1,5 @@
-// Random numbers: when an execution comes there, the host takes the next place in the context's sequence, also in graphs
-// that are launched again and again; the numbers are made on the device.
+// Random numbers: when an execution comes there, the host takes the next place in the context's sequence, also in
+// graphs that are launched again and again; the numbers are made on the device.
 #include "ops/op/random.h"
 
 #include "backends/cuda/driver/cuda_device.h"

@@ -23,7 +23,8 @@ inline size_t configureNonZero(NonZeroParameters& parameters, const Dims& x) {
   return static_cast<size_t>(parameters.blocks) * sizeof(int64_t);
 }
 
-inline void countNonZero(CUfunction function, NonZeroParameters& parameters, const runtime::LaunchArguments& arguments) {
+inline void countNonZero(CUfunction function, NonZeroParameters& parameters,
+                         const runtime::LaunchArguments& arguments) {
   parameters.x = arguments.inputs[0];
   parameters.y = arguments.outputs[0];
   parameters.counts = static_cast<int64_t*>(arguments.workspace);

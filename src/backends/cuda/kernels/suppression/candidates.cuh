@@ -3,8 +3,8 @@
 // (isCandidate) and what their places are (placeOf). X: type of boxes and scores.
 #pragma once
 
-#include "key_sort.cuh"
 #include "backends/cuda/kernels/suppression/suppression_parameters.h"
+#include "key_sort.cuh"
 #include "prelude.cuh"
 
 // Pairs stand as in the scores: box by box.

@@ -33,8 +33,8 @@ __device__ unsigned placeAt(const SuppressionParameters& p, i64 item, i64 positi
 
 struct GreedyShared {
   Box boxes[kBoxesAtOnce];
-  unsigned short rows[kBoxesAtOnce][4];  // bit b of rows[i][part]: i would suppress 16 * part + b
-  unsigned hits[2];                      // bits of those that a kept one suppresses
+  unsigned short rows[kBoxesAtOnce][4];                  // bit b of rows[i][part]: i would suppress 16 * part + b
+  unsigned hits[2];                                      // bits of those that a kept one suppresses
   unsigned waiting[kBoxesAtOnce + kSuppressionThreads];  // positions of candidates
   unsigned ofWarps[32];
   Key keep, write;
@@ -105,9 +105,8 @@ KERNEL(tenon_suppression_greedy, SuppressionParameters) {
   while (keptCount < most && writtenCount < p.keep) {
     while (have < kBoxesAtOnce && next < count) {
       const i64 position = next + threadIdx.x;
-      const bool mine =
-          position < count && (p.groups == 1 || classOf(p, placeAt(p, item, position)) == group) &&
-          (p.alive == nullptr || p.alive[item * p.limit + position] != 0);
+      const bool mine = position < count && (p.groups == 1 || classOf(p, placeAt(p, item, position)) == group) &&
+                        (p.alive == nullptr || p.alive[item * p.limit + position] != 0);
       unsigned total = 0;
       const unsigned place = placeAmong(mine, s.ofWarps, total);
       if (mine) s.waiting[have + place] = (unsigned)position;

@@ -12,11 +12,11 @@ namespace {
 class NmsInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::Nms& op, const Types& types) {
-    return {"nms.cu",
-            {typeDefine("X", types.inputs.at(0)), typeDefine("M", types.inputs.at(2)),
-             typeDefine("I", types.outputs.at(0)),
-             fmt::format("CENTERS={}", op.format == ops::BoxFormat::kCenters ? 1 : 0)},
-            {}};
+    return {
+        "nms.cu",
+        {typeDefine("X", types.inputs.at(0)), typeDefine("M", types.inputs.at(2)), typeDefine("I", types.outputs.at(0)),
+         fmt::format("CENTERS={}", op.format == ops::BoxFormat::kCenters ? 1 : 0)},
+        {}};
   }
   NmsInstance(const ops::Nms& op, const Types&, const Module& module)
       : op_(op), suppression_(module), write_(module.function("tenon_nms_write")) {}

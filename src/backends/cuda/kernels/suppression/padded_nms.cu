@@ -19,8 +19,8 @@ __device__ i64 mostKept(const SuppressionParameters& p) { return p.keptRoom; }
 __device__ Box boxOf(const SuppressionParameters& p, i64 item, unsigned place) {
   const i64 set = p.sets == 1 ? 0 : classOf(p, place);
   const i64 at = 4 * ((item * p.boxCount + boxNumber(p, place)) * p.sets + set);
-  Box box = boxOfCorners(load<X>(p.boxes, at), load<X>(p.boxes, at + 1), load<X>(p.boxes, at + 2),
-                         load<X>(p.boxes, at + 3));
+  Box box =
+      boxOfCorners(load<X>(p.boxes, at), load<X>(p.boxes, at + 1), load<X>(p.boxes, at + 2), load<X>(p.boxes, at + 3));
   box.area = product(box.high[0] - box.low[0] + p.longerArea, box.high[1] - box.low[1] + p.longerArea);
   return box;
 }

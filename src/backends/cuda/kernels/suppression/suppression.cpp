@@ -1,4 +1,5 @@
-// Sizes and launches: passes over all scores where more may be candidates than are looked at, a sort, a block per group.
+// Sizes and launches: passes over all scores where more may be candidates than are looked at, a sort, a block per
+// group.
 #include "backends/cuda/kernels/suppression/suppression.h"
 
 #include <algorithm>
@@ -60,9 +61,9 @@ void Suppression::launchCandidates(const runtime::LaunchArguments& arguments) {
   p.boxes = arguments.inputs[0];
   p.scores = arguments.inputs[1];
   if (p.items == 0) return;
-  check(driver().memsetAsync(reinterpret_cast<CUdeviceptr>(memory), 0, zeroed_,
-                             static_cast<CUstream>(arguments.stream)),
-        "cuMemsetD8Async");
+  check(
+      driver().memsetAsync(reinterpret_cast<CUdeviceptr>(memory), 0, zeroed_, static_cast<CUstream>(arguments.stream)),
+      "cuMemsetD8Async");
   if (p.limit == 0) return;
   const unsigned grid = gridOf(p.items * p.blocks);
   if (selects()) {

@@ -1,4 +1,5 @@
-// What both operators that leave overlapping boxes out launch: candidates, the best of them, their order, the kept ones.
+// What both operators that leave overlapping boxes out launch: candidates, the best of them, their order, the kept
+// ones.
 #pragma once
 
 #include "backends/cuda/kernels/common/key_sort.h"
