@@ -60,7 +60,11 @@ TEST_F(OnGpu, ExpertsMultiply) {
                                                   {9, 2, 600, 5, 7, true},
                                                   {0, 2, 3, 4, 5, true},
                                                   {3, 2, 3, 0, 5, true},
-                                                  {3, 2, 3, 4, 0, true}}) {
+                                                  {3, 2, 3, 4, 0, true},
+                                                  {37, 3, 5, 64, 136, true},
+                                                  {301, 2, 3, 200, 72, true},
+                                                  {150, 2, 2, 8, 8, false},
+                                                  {2, 2, 8, 136, 264, true}}) {
     for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
       std::vector<HostTensor> inputs;
       inputs.push_back(

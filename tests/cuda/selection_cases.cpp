@@ -30,6 +30,7 @@ OperatorCases selectionCases() {
   add(all, "scatter_reduce{op=max}", {{"f32[4,3]", "i64[0,3]", "f32[0,3]"}});
   all.cases.push_back({"expert_matmul", {"f32[5,1,8]", "i32[5,2]", "f32[3,8,6]"}, 3});
   all.cases.push_back({"expert_matmul", {"f16[70,2,40]", "i64[70,2]", "f16[4,40,67]"}, 4});
+  all.cases.push_back({"expert_matmul", {"bf16[3,1,40]", "i32[3,2]", "bf16[4,40,72]"}, 4});
   add(all, "pillars{pillars=20 points=3 features=9 range=[-0.9,-0.9,-0.9,0.9,0.9,0.9] size=[0.3,0.3,1.8]}",
       {{"f32[2,100,4]", "i32[2]"}});
   return all;

@@ -14,14 +14,20 @@ namespace {
 class ExpertMatMulInstance final : public runtime::KernelInstance {
  public:
   static Code code(const ops::ExpertMatMul&, const Types& types) {
-    return {"expert_matmul.cu", {typeDefine("X", types.inputs.at(0)), typeDefine("I", types.inputs.at(1))}, {}};
+    return {isHalf(types) ? "expert_halves.cu" : "expert_matmul.cu",
+            {typeDefine("X", types.inputs.at(0)), typeDefine("I", types.inputs.at(1))},
+            {}};
   }
-  ExpertMatMulInstance(const ops::ExpertMatMul&, const Types&, const Module& module)
+  ExpertMatMulInstance(const ops::ExpertMatMul&, const Types& types, const Module& module)
       : count_(module.function("tenon_expert_count")),
         starts_(module.function("tenon_expert_starts")),
         order_(module.function("tenon_expert_order")),
         few_(module.function("tenon_expert_few")),
-        many_(module.function("tenon_expert_many")) {}
+        many_(module.function("tenon_expert_many")) {
+    if (!isHalf(types)) return;
+    fewHalves_ = module.function("tenon_expert_few_halves");
+    manyHalves_ = module.function("tenon_expert_many_halves");
+  }
 
   size_t configure(const runtime::Shapes& shapes) override {
     auto& p = parameters_;
@@ -34,10 +40,9 @@ class ExpertMatMulInstance final : public runtime::KernelInstance {
     p.rows = y[0] * y[1];
     checkUser(p.rows < int64_t{1} << 31, "expert_matmul: {} rows exceed the limit of 2^31 - 1", p.rows);
     p.tileRows = p.rows <= 2 * kFewExpertRows * (p.experts + 1) ? kFewExpertRows : kManyExpertRows;
-    p.columnTiles = (p.columns + kExpertColumns - 1) / kExpertColumns;
     tiles_ = p.rows / p.tileRows + std::min(p.rows, p.experts + 1);
-    checkUser(tiles_ * p.columnTiles < int64_t{1} << 31, "expert_matmul: {} tiles exceed a grid",
-              tiles_ * p.columnTiles);
+    const int64_t most = tiles_ * tilesOf(kExpertColumns);
+    checkUser(most < int64_t{1} << 31, "expert_matmul: {} tiles exceed a grid", most);
     return static_cast<size_t>(3 * (p.experts + 2) + 2 * p.rows) * sizeof(uint32_t);
   }
 
@@ -60,16 +65,27 @@ class ExpertMatMulInstance final : public runtime::KernelInstance {
     launchThreads(count_, p.rows, &p, arguments.stream);
     launchGrid(starts_, 1, 1, 1, kExpertThreads, &p, arguments.stream);
     launchThreads(order_, p.rows, &p, arguments.stream);
-    launchThreads(p.tileRows == kFewExpertRows ? few_ : many_, tiles_ * p.columnTiles * kExpertThreads, &p,
-                  arguments.stream, kExpertThreads);
+    const bool isFew = p.tileRows == kFewExpertRows;
+    const bool inPacks = fewHalves_ != nullptr && p.depth % 8 == 0 && p.columns % 8 == 0 && isAligned(p.x, 16) &&
+                         isAligned(p.weights, 16) && isAligned(p.y, 16);
+    p.columnTiles = tilesOf(inPacks && isFew ? kFewExpertColumns : kExpertColumns);
+    const auto function = inPacks ? (isFew ? fewHalves_ : manyHalves_) : (isFew ? few_ : many_);
+    launchThreads(function, tiles_ * p.columnTiles * kExpertThreads, &p, arguments.stream, kExpertThreads);
   }
 
  private:
+  static bool isHalf(const Types& types) {
+    return types.inputs.at(0) == DataType::kF16 || types.inputs.at(0) == DataType::kBF16;
+  }
+  int64_t tilesOf(int64_t columns) const { return (parameters_.columns + columns - 1) / columns; }
+
   CUfunction count_;
   CUfunction starts_;
   CUfunction order_;
   CUfunction few_;
   CUfunction many_;
+  CUfunction fewHalves_ = nullptr;  // on tensor cores
+  CUfunction manyHalves_ = nullptr;
   int64_t tiles_ = 0;
   ExpertParameters parameters_;
 };

@@ -10,6 +10,8 @@ constexpr int kExpertColumns = 64;  // of a tile
 constexpr int kExpertDepth = 16;    // of a stage
 constexpr int kFewExpertRows = 16;  // of a tile
 constexpr int kManyExpertRows = 64;
+constexpr int kHalvesDepth = 64;        // of a stage on tensor cores
+constexpr int kFewExpertColumns = 128;  // of a tile of few rows there
 
 struct ExpertParameters {
   const void* x = nullptr;
