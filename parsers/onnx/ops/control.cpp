@@ -176,7 +176,7 @@ ParsedValues importBatchedScan(OnnxNode& node) {
   const ScanPlan whole = readScan(node, 1);
   const int64_t batch = Term(writer, whole.sequences.front()).fixedDim(0, "the batch of a scan");
   const int64_t steps = Term(writer, whole.sequences.front()).fixedDim(1, "the length of a scanned sequence");
-  if (batch < 1 || batch * steps > kMostIterations) {
+  if (batch < 1 || batch > kMostIterations || steps > kMostIterations / batch) {
     fail(FaultKind::kUnsupportedShape,
          fmt::format("a batch of {} scans of {} steps; expected 1 to {} in all", batch, steps, kMostIterations));
   }

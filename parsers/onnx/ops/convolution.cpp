@@ -195,22 +195,23 @@ Term sumOfFewProducts(OnnxNode& node, const Term& x, const Term& kernel) {
 // Longer sums are added up over some of the channels at a time.
 Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
   constexpr int64_t kExactTerms = 4096;
+  constexpr int64_t kMostChannels = 1 << 16;
   const Dimensions shape = kernel.shape();
   int64_t window = 1;
   for (size_t i = 2; i < shape.size(); ++i) {
-    window *= std::max<int64_t>(shape[i], 1);
+    window = std::min(window * std::clamp<int64_t>(shape[i], 1, kExactTerms + 1), kExactTerms + 1);
   }
   const int64_t channels = shape.size() > 1 ? std::max<int64_t>(shape[1], 1) : 1;
   if (channels <= kExactTerms / window) {
     return sumOfFewProducts(node, x, kernel);
   }
   const int64_t groups = node.integer("group", 1);
-  if (window > kExactTerms || groups != 1) {
-    fail(
-        FaultKind::kUnsupportedShape,
-        fmt::format("each result is the sum of {} products of integers, in {} groups of channels; expected {} at most, "
-                    "which are exact in floating point, or one group whose windows have no more than these",
-                    channels * window, groups, kExactTerms));
+  if (window > kExactTerms || groups != 1 || channels > kMostChannels) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("each result is the sum over {} channels of {} products of integers, in {} groups; expected {} "
+                     "products at most, which are exact in floating point, or one group of {} channels at most, whose "
+                     "windows have no more",
+                     channels, window, groups, kExactTerms, kMostChannels));
   }
   std::optional<Term> sum;
   for (int64_t begin = 0; begin < channels; begin += kExactTerms / window) {

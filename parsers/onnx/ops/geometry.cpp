@@ -1,4 +1,5 @@
 // Operators on images: grids of affine maps, blocks back to images, crops, pools undone, regions and deformed windows.
+#include <algorithm>
 #include <cmath>
 
 #include "operator_table.h"
@@ -213,6 +214,12 @@ ParsedValues importMaxUnpool(OnnxNode& node) {
   Dimensions pads = node.integers("pads");
   strides.resize(kernel.size(), 1);
   pads.resize(2 * kernel.size(), 0);
+  for (const Dimensions* list : std::initializer_list<const Dimensions*>{&kernel, &strides, &pads}) {
+    if (std::any_of(list->begin(), list->end(), [](int64_t number) { return number < 0 || number > INT32_MAX; })) {
+      fail(FaultKind::kInvalidNode, fmt::format("kernel_shape {}, strides {} and pads {}; expected numbers of 0 to {}",
+                                                toString(kernel), toString(strides), toString(pads), INT32_MAX));
+    }
+  }
   ParsedExtents target = x.dims();
   for (size_t i = 0; i < kernel.size(); ++i) {
     target[i + 2] = unpooled(writer, target[i + 2], strides[i], pads[i] + pads[i + kernel.size()], kernel[i]);

@@ -180,20 +180,19 @@ Rows readRows(const OnnxNode& node) {
   }
   const int32_t axis = node.axis(0, x.rank());
   std::vector<int32_t> order{axis};
-  ParsedExtents others;
-  int64_t width = 1;
+  Dimensions others;
   for (int32_t i = 0; i < x.rank(); ++i) {
     if (i != axis) {
       order.push_back(i);
-      others.push_back(ParsedExtent::of(x.fixedDim(i, "an axis of the slices that are compared")));
-      width *= others.back().value;
+      others.push_back(x.fixedDim(i, "an axis of the slices that are compared"));
     }
   }
+  const int64_t width = elementCount(others);
   if (width > kMostColumns) {
     fail(FaultKind::kUnsupportedShape,
          fmt::format("slices of {} elements are compared; expected {} at most", width, kMostColumns));
   }
-  return {x.transpose(order).reshape({x.dim(axis), ParsedExtent::of(width)}), width, order, others};
+  return {x.transpose(order).reshape({x.dim(axis), ParsedExtent::of(width)}), width, order, extentsOf(others)};
 }
 
 // Rows in the shape of the input again.

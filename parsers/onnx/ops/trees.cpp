@@ -154,7 +154,7 @@ Term transformed(const Term& y, const std::string& name) {
 Term aggregated(const Ensemble& ensemble, const Term& leaves, DataType type) {
   NetworkWriter& writer = leaves.writer();
   const auto count = static_cast<int64_t>(ensemble.nodes.count()) - ensemble.inner;
-  if (ensemble.targets < 1 || count * ensemble.targets > kMovementLimit) {
+  if (ensemble.targets < 1 || ensemble.targets > kMovementLimit / std::max<int64_t>(count, 1)) {
     fail(FaultKind::kUnsupportedShape, fmt::format("{} leaves vote for {} targets; expected 1 target or more, and {} "
                                                    "numbers at most",
                                                    count, ensemble.targets, kMovementLimit));
