@@ -40,7 +40,9 @@ struct Assignment {
 
 // The problem of a node at the given symbols.
 Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols);
-// With what the build allows and asks for.
+// Adds what the build allows and asks for.
+void allow(Problem& problem, const BuildOptions& options);
+// With that.
 Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols,
                     const BuildOptions& options);
 
@@ -73,6 +75,9 @@ class OptionSource {
   std::vector<Option> selected(const graph::Node& node, const Problem& problem);
   // Writes what a node takes into the log and an editable timing cache.
   void report(const graph::Node& node, const Problem& problem, const Option& choice);
+  // Whether problems with a single candidate are timed as well: there is nothing to choose among its kernels, but its
+  // time counts beside that of another problem.
+  void timeSingleCandidates(bool wanted) noexcept { timesSingles_ = wanted; }
   // Whether it makes sense to ask for blocks: kernels are measured, all of them, on a device that has some.
   bool triesBlocks() const;
   // Measures what this build measured for a problem once more; the smaller time counts.
@@ -118,6 +123,7 @@ class OptionSource {
   std::map<std::string, std::map<std::string, std::string>> excluded_;  // by problem: candidates with the reason
   std::set<std::string> fresh_;                                         // keys of candidates that this build measured
   bool again_ = false;
+  bool timesSingles_ = false;
   std::string trusted_;  // key of the candidate whose results others are compared with, while one problem is timed
   double trustedSeconds_ = 0;  // of its first run
   int measured_ = 0;

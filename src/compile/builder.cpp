@@ -7,16 +7,17 @@
 #include "compile/computes.h"
 #include "compile/extents.h"
 #include "compile/joins.h"
-#include "compile/libraries.h"
 #include "compile/memory_monitor.h"
 #include "compile/phase.h"
 #include "compile/profiles.h"
 #include "compile/refine.h"
+#include "compile/requirements.h"
 #include "compile/schedule/kernel_needs.h"
 #include "compile/schedule/steps.h"
 #include "compile/stages.h"
 #include "compile/tune/self_check.h"
 #include "compile/tune/timing_cache.h"
+#include "compile/types/choose.h"
 #include "compile/unfused_taps.h"
 #include "core/error.h"
 #include "core/version.h"
@@ -47,29 +48,6 @@ passes::Options passOptions(const BuildOptions& options, const runtime::Device& 
                                                                    std::span<const ops::TensorType> inputs) {
             return computes(device, op, inputs, symbols, excluded);
           }};
-}
-
-// Half precision where the device has it; the casts then join their neighbours.
-graph::Graph inHalf(const graph::Graph& graph, const BuildOptions& options, const runtime::Device& device,
-                    const SymbolValues& opt) {
-  auto precision = options.precision;
-  precision.keepRecipes = options.refittable;
-  precision.log = options.log;
-  const auto supported = [&](const graph::Node& node, const Problem& problem) {
-    if (isView(node)) return true;
-    for (const auto* tactic : tacticsOf(device.kind(), node.device)) {
-      if (!isAllowed(*tactic, options.excludedLibraries)) continue;
-      // The last resort computes on the host: on another device it is no reason to change the type.
-      const auto rows = rowMajor(tactic->name(), problem);
-      if (tactic->supports(problem) && (device.isHost() || !tactic->isLastResort(problem, rows))) return true;
-    }
-    options.log->verbose("{} stays in f32: the device has no tactic for {}", node.name, name(*precision.half));
-    return false;
-  };
-  auto lowered = lowerPrecision(graph, precision, opt, supported);
-  graph::verify(lowered);
-  passes::run(lowered, passOptions(options, device, opt));
-  return lowered;
 }
 
 // Every symbol that an input's extent or content stands for, with the place it is read from.
@@ -246,11 +224,19 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   const MemoryMonitor memory(options.monitorMemory, log);
   const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
   Stages stages;
+  TimingCache own;
+  TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
+  OptionSource source(device, options, cache, stages);
   {
     const Phase phase(options.progress, "Graph optimization", &whole, 1);
     const auto running = stages.run("graph optimization");
     passes::run(graph, passOptions(options, device, bound[0].opt));
-    if (options.precision.half) graph = inHalf(graph, options, device, bound[0].opt);
+    if (!options.types.halves.empty() || !options.types.tensors.empty()) {
+      source.watch(&phase);
+      graph = inChosenTypes(graph, options, device, bound[0].opt, source);
+      source.watch(nullptr);
+      passes::run(graph, passOptions(options, device, bound[0].opt));  // casts join their neighbours
+    }
     checkMemory(graph, bound, device);
     phase.step(0);
   }
@@ -269,9 +255,6 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   plan.profilingVerbosity = options.profilingVerbosity;
   plan.refittable = options.refittable;
 
-  TimingCache own;
-  TimingCache& cache = options.timingCache != nullptr ? *options.timingCache : own;
-  OptionSource source(device, options, cache, stages);
   const int32_t mostStreams = dynamic_cast<runtime::Branching*>(&device) != nullptr ? options.auxStreams : 0;
   ConstantPool constants(plan);
   NativeCodePool native(plan);
@@ -299,6 +282,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     memory.report(fmt::format("optimization profile {}", p));
     whole.step(static_cast<int>(2 + p));
   }
+  plan.target.requirements = requirementsOf(plan);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   constexpr double kLong = 3;  // seconds after which anybody wants to know where they went
   log.info("Detected {} inputs and {} output network tensors.", graph.inputs().size(), graph.outputs().size());

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compile/precision.h"
 #include "compile/tactics/tactic.h"
+#include "compile/types/options.h"
 #include "core/log.h"
 #include "graph/graph.h"
 #include "plan/program.h"
@@ -46,7 +46,7 @@ struct BuildOptions {
   bool editableTimingCache = false;            // nodes' choices are logged, stand in the cache, and are taken from it
   bool monitorMemory = false;                  // the log says what memory the process has after each stage
   std::vector<std::string> excludedLibraries;  // "cudnn", "cublaslt": no tactic of theirs is asked
-  PrecisionOptions precision;                  // what of a weakly typed network may be in half precision
+  TypeOptions types;                           // what of a weakly typed network is left to the builder
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
   // Keeps only some candidates of a node; null keeps all. (Algorithm selectors.)
   std::function<std::vector<Candidate>(const graph::Node& node, std::vector<Candidate> candidates)> filter;

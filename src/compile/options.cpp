@@ -10,7 +10,6 @@
 #include "compile/tune/selections.h"
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
-#include "ops/op/matmul.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 #include "runtime/configure.h"
@@ -50,30 +49,6 @@ uint64_t workspaceOf(const Problem& problem, const Option& option, Log& log) {
 
 }  // namespace
 
-Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols) {
-  Problem problem{node.op, {}, {}, symbols};
-  const auto desc = [&](graph::ValueId id) {
-    const auto& value = graph.value(id);
-    return TensorDesc{value.type.dtype, evaluate(value.type.shape, symbols), value.constant};
-  };
-  for (const auto id : node.inputs) problem.inputs.push_back(desc(id));
-  for (const auto id : node.outputs) problem.outputs.push_back(desc(id));
-  return problem;
-}
-
-Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const SymbolValues& symbols,
-                    const BuildOptions& options) {
-  // By level. A network has few different products and many convolutions, whose trials would double the time of a
-  // build.
-  constexpr size_t kMoreProducts[] = {0, 0, 0, 32, 96, 256};
-  constexpr size_t kMoreOthers[] = {0, 0, 0, 0, 96, 256};
-  auto problem = makeProblem(graph, node, symbols);
-  problem.tf32 = options.tf32;
-  const auto& more = node.op.as<ops::MatMul>() != nullptr ? kMoreProducts : kMoreOthers;
-  if (options.maxTactics < 0) problem.more = more[std::clamp(options.optimizationLevel, 0, 5)];
-  return problem;
-}
-
 OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages)
     : device_(device), options_(options), cache_(cache), stages_(stages) {
   profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, stages, *options.log);
@@ -83,7 +58,7 @@ OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options,
 OptionSource::~OptionSource() = default;
 
 bool OptionSource::measures(const Proposals& proposals) const {
-  return options_.optimizationLevel > 0 && proposals.list.size() > 1;
+  return options_.optimizationLevel > 0 && (proposals.list.size() > 1 || (timesSingles_ && !proposals.list.empty()));
 }
 
 bool OptionSource::triesBlocks() const {
@@ -175,7 +150,7 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
   if (runs(problem) && device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
     for (auto& proposal : proposals.list) {
       auto& option = proposal.option;
-      option.workspaceBytes = std::max(option.workspaceBytes, workspaceOf(problem, option, *options_.log));
+      if (!proposal.knowsWorkspace) option.workspaceBytes = workspaceOf(problem, option, *options_.log);
     }
   }
   std::vector<const Option*> usable;
@@ -345,6 +320,7 @@ bool OptionSource::remember(Proposal& proposal, const Measurement& measurement) 
     measurement.refused ? options_.log->verbose("{}", message) : options_.log->warning("{}", message);
   }
   option.workspaceBytes = measurement.workspaceBytes;
+  proposal.knowsWorkspace = measurement.failure.empty();
   option.seconds = measurement.lasting ? kNever : measurement.seconds;
   const bool isTime = option.seconds < std::numeric_limits<double>::infinity();
   if (isTime && proposal.remembered) {

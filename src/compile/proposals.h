@@ -15,10 +15,11 @@ class TimingCache;
 struct Proposal {
   Option option;  // without machine code until that is wanted
   const Tactic* tactic = nullptr;
-  std::string key;          // in timing caches
-  std::string failure;      // why its machine code could not be made
-  bool remembered = true;   // in timing caches; plugins without an identity there are timed in each build
-  std::string complaint{};  // why it did not run when it was measured
+  std::string key;              // in timing caches
+  std::string failure;          // why its machine code could not be made
+  bool remembered = true;       // in timing caches; plugins without an identity there are timed in each build
+  std::string complaint{};      // why it did not run when it was measured
+  bool knowsWorkspace = false;  // the option's workspace is what its kernel asked for
 };
 
 struct Proposals {

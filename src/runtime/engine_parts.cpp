@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "ops/check.h"
+#include "plan/requirement.h"
 #include "plan/verify.h"
 #include "runtime/keeper.h"
 #include "runtime/plugin_host.h"
@@ -36,8 +37,24 @@ plan::Machine machineOf(Device& device) {
 // what it packs.
 class KernelLoader {
  public:
-  KernelLoader(const plan::Plan& plan, Constants& constants, DeviceConstants& onDevice, bool hostCodeAllowed, Log& log)
-      : plan_(plan), constants_(constants), onDevice_(onDevice), hostCodeAllowed_(hostCodeAllowed), log_(log) {}
+  KernelLoader(const plan::Plan& plan, Constants& constants, DeviceConstants& onDevice, const Device& device,
+               bool hostCodeAllowed, Log& log)
+      : plan_(plan), constants_(constants), onDevice_(onDevice), hostCodeAllowed_(hostCodeAllowed), log_(log) {
+    for (const auto& requirement : plan.target.requirements) {
+      if (!requirement.starts_with(plan::kCodeRequirement)) continue;
+      const auto needed = requirement.substr(plan::kCodeRequirement.size());
+      if (device.meets(needed)) continue;
+      otherCode_ = needed;
+      const auto offered = device.properties();
+      log.warning(
+          "The native code of engine '{}', built on '{}', is for {}; this device ({}) has {}: kernels are compiled again. "
+          "Using an engine plan file across different models of devices is not recommended and is likely to affect "
+          "performance or even cause errors.",
+          plan.name, plan.target.deviceName, needed, device.name(),
+          offered.empty() ? "none" : fmt::format("{}", fmt::join(offered, ", ")));
+    }
+    here_ = device.properties().empty() ? "" : device.properties().front();
+  }
 
   LoadedProgram load(const plan::Program& program, const SymbolValues& measured) {
     LoadedProgram loaded;
@@ -137,12 +154,17 @@ class KernelLoader {
     auto& kernel = known_[key];
     if (kernel != nullptr) return kernel;
     std::span<const std::byte> code;
-    if (record.nativeCode >= 0 && (hostCodeAllowed_ || plan_.target.device != "cpu"))
+    if (record.nativeCode >= 0 && otherCode_.empty() && (hostCodeAllowed_ || plan_.target.device != "cpu"))
       code = plan_.nativeCode[static_cast<size_t>(record.nativeCode)];
     Backend& owner = backend(record.backend);
     const auto reason = owner.unavailable();
     if (!reason.empty()) throw Unsupported("step '{}' needs the backend '{}': {}", step.name, record.backend, reason);
-    kernel = owner.load({record, constants, code, log_});
+    try {
+      kernel = owner.load({record, constants, code, log_});
+    } catch (const Unsupported& error) {
+      if (otherCode_.empty()) throw;
+      throw Unsupported("{} (step '{}': {})", plan::incompatibleChip(otherCode_, here_), step.name, error.what());
+    }
     checkInternal(kernel != nullptr, "backend '{}' gave no kernel for step '{}'", record.backend, step.name);
     return kernel;
   }
@@ -165,6 +187,8 @@ class KernelLoader {
   DeviceConstants& onDevice_;
   bool hostCodeAllowed_;
   Log& log_;
+  std::string otherCode_;  // what the native code is for, where that is not this device; else empty
+  std::string here_;       // what the device is in its place
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
@@ -208,7 +232,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   preparePlugins(parts->plan, hostCodeAllowed);
   parts->constants = std::make_unique<DeviceConstants>(parts->plan, *parts->device, allocator);
   Constants constants(parts->plan, source, parts->device->isHost());
-  KernelLoader loader(parts->plan, constants, *parts->constants, hostCodeAllowed, log);
+  KernelLoader loader(parts->plan, constants, *parts->constants, *parts->device, hostCodeAllowed, log);
   const auto& programs = parts->plan.programs;
   for (size_t i = 0; i < programs.size(); ++i)
     parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, parts->shapes, i)));

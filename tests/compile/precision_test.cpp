@@ -1,5 +1,5 @@
 // Networks that leave their types to the builder, in half precision: right within its accuracy, and only where allowed.
-#include "compile/precision.h"
+#include "compile/types/lower.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -24,13 +24,23 @@ constexpr const char* kNetwork = R"g(graph "net" {
   output %s
 })g";
 
-const auto kEverything = [](const graph::Node&, const compile::Problem&) { return true; };
+const compile::KernelExists kEverything = [](const graph::Node&, const compile::Problem&) { return true; };
 
-graph::Graph lowered(const graph::Graph& graph, const compile::PrecisionOptions& options) {
-  auto result = compile::lowerPrecision(graph, options, {{"N", 2}}, kEverything);
+// By the rule.
+graph::Graph lowered(const graph::Graph& graph, const compile::TypeOptions& options,
+                     const compile::KernelExists& kernels = kEverything, Log* log = nullptr) {
+  const SymbolValues symbols{{"N", 2}};
+  const compile::TypeSets sets(graph, options, symbols, kernels);
+  const auto types = compile::typesByRule(sets, false);
+  if (log != nullptr) sets.reportUnmet(types, *log);
+  auto result = compile::lowerPrecision(graph, options, types, false);
   graph::verify(result);
   return result;
 }
+
+const compile::KernelExists kNoMatMul = [](const graph::Node& node, const compile::Problem&) {
+  return node.op.name() != "matmul";
+};
 
 // Type of the first output of the node that computes a layer.
 DataType typeOf(const graph::Graph& graph, std::string_view layer) {
@@ -52,7 +62,7 @@ std::vector<HostTensor> inputsOf(int64_t batch) {
 TEST(Precision, HalvesAreWithinTheirAccuracy) {
   const auto graph = graph::parse(kNetwork);
   for (const auto half : {DataType::kF16, DataType::kBF16}) {
-    const auto changed = lowered(graph, {half, {}, false});
+    const auto changed = lowered(graph, {{half}, {}, {}});
     for (const int64_t batch : {1, 3}) {
       const auto inputs = inputsOf(batch);
       const auto expected = graph::evaluate(graph, views(inputs));
@@ -65,7 +75,7 @@ TEST(Precision, HalvesAreWithinTheirAccuracy) {
 }
 
 TEST(Precision, WhatIsHalfAndWhatIsNot) {
-  const auto changed = lowered(graph::parse(kNetwork), {DataType::kF16, {}, false});
+  const auto changed = lowered(graph::parse(kNetwork), {{DataType::kF16}, {}, {}});
   for (const char* layer : {"conv", "pool", "flat", "fc", "embedding"})
     EXPECT_EQ(typeOf(changed, layer), DataType::kF16) << layer;
   EXPECT_EQ(typeOf(changed, "exp"), DataType::kF32);
@@ -75,7 +85,7 @@ TEST(Precision, WhatIsHalfAndWhatIsNot) {
 
 TEST(Precision, DemandsOfLayersCount) {
   const auto graph = graph::parse(kNetwork);
-  const auto changed = lowered(graph, {DataType::kF16, {{"conv", DataType::kF32}, {"exp", DataType::kF16}}, false});
+  const auto changed = lowered(graph, {{DataType::kF16}, {{"conv", DataType::kF32}, {"exp", DataType::kF16}}, {}});
   EXPECT_EQ(typeOf(changed, "conv"), DataType::kF32);
   EXPECT_EQ(typeOf(changed, "pool"), DataType::kF32) << "it follows the convolution";
   EXPECT_EQ(typeOf(changed, "fc"), DataType::kF16);
@@ -83,35 +93,101 @@ TEST(Precision, DemandsOfLayersCount) {
 }
 
 TEST(Precision, WhatTheDeviceLacksStays) {
-  const auto noMatMul = [](const graph::Node& node, const compile::Problem&) { return node.op.name() != "matmul"; };
-  const auto changed =
-      compile::lowerPrecision(graph::parse(kNetwork), {DataType::kF16, {}, false}, {{"N", 2}}, noMatMul);
-  graph::verify(changed);
+  const auto changed = lowered(graph::parse(kNetwork), {{DataType::kF16}, {}, {}}, kNoMatMul);
   EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
   EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);
 }
 
 TEST(Precision, DemandsThatTheDeviceCannotMeetAreSaid) {
-  const auto noMatMul = [](const graph::Node& node, const compile::Problem&) { return node.op.name() != "matmul"; };
   const auto graph = graph::parse(kNetwork);
   RecordingLog log;
-  compile::PrecisionOptions options{DataType::kF16, {{"conv", DataType::kF16}, {"fc", DataType::kF16}}};
-  options.log = &log;
-  const auto changed = compile::lowerPrecision(graph, options, {{"N", 2}}, noMatMul);
+  compile::TypeOptions options{{DataType::kF16}, {{"conv", DataType::kF16}, {"fc", DataType::kF16}}, {}};
+  const auto changed = lowered(graph, options, kNoMatMul, &log);
   EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
   EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);
   ASSERT_EQ(log.lines.size(), 1U);
   EXPECT_EQ(log.lines[0].first, Severity::kWarning);
-  EXPECT_EQ(log.lines[0].second, "layer 'fc': its precision f16 cannot be met: fc (matmul) stays in f32");
+  EXPECT_EQ(log.lines[0].second,
+            "No implementation of layer fc obeys the requested constraints: the requested precision f16 is ignored, fc "
+            "(matmul) computes in f32: the device has no kernel for it in f16");
   options.obey = true;
   try {
-    compile::lowerPrecision(graph, options, {{"N", 2}}, noMatMul);
+    lowered(graph, options, kNoMatMul, &log);
     ADD_FAILURE() << "a demand was left out";
   } catch (const Unsupported& error) {
     EXPECT_EQ(std::string(error.what()),
-              log.lines[0].second + ": clear BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, or the precision of the layer");
+              "Could not find any implementation for node fc (matmul) that obeys the requested constraints: layer 'fc' "
+              "shall compute in f16, and the device has no kernel for it in f16. Clear "
+              "BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, or the precision of the layer");
   }
   EXPECT_EQ(log.lines.size(), 1U);
+}
+
+// One network may have both halves, where layers demand them.
+TEST(Precision, LayersMayHaveDifferentHalves) {
+  const auto graph = graph::parse(kNetwork);
+  RecordingLog log;
+  const compile::TypeOptions options{
+      {DataType::kF16, DataType::kBF16}, {{"fc", DataType::kBF16}, {"exp", DataType::kF16}}, {}};
+  const auto changed = lowered(graph, options, kEverything, &log);
+  EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
+  EXPECT_EQ(typeOf(changed, "fc"), DataType::kBF16);
+  EXPECT_EQ(typeOf(changed, "exp"), DataType::kF16);
+  EXPECT_TRUE(log.lines.empty());
+  const auto inputs = inputsOf(2);
+  const auto expected = graph::evaluate(graph, views(inputs));
+  const auto got = graph::evaluate(changed, views(inputs));
+  EXPECT_LE(relativeError(got[0].view(), expected[0].view()), 4e-2);
+}
+
+// A device that gains nothing by halves takes them where they are demanded, and nowhere else.
+TEST(Precision, WithoutGainOnlyDemandsCount) {
+  const auto graph = graph::parse(kNetwork);
+  const SymbolValues symbols{{"N", 2}};
+  const compile::TypeOptions options{{DataType::kF16}, {{"fc", DataType::kF16}}, {}};
+  const compile::TypeSets sets(graph, options, symbols, kEverything);
+  const auto changed = compile::lowerPrecision(graph, options, compile::typesByRule(sets, true), false);
+  EXPECT_EQ(typeOf(changed, "conv"), DataType::kF32);
+  EXPECT_EQ(typeOf(changed, "fc"), DataType::kF16);
+  EXPECT_EQ(typeOf(changed, "embedding"), DataType::kF32);
+}
+
+// What reads a tensor gets the type that is demanded of it, however it was computed.
+TEST(Precision, OutputTypesAreWhatIsRead) {
+  const auto graph = graph::parse(kNetwork);
+  const compile::TypeOptions options{{DataType::kF16}, {{"fc", DataType::kF32}}, {{"m", DataType::kF16}}};
+  const auto changed = lowered(graph, options);
+  EXPECT_EQ(typeOf(changed, "fc"), DataType::kF32);
+  bool isRounded = false;
+  for (const auto id : changed.order()) {
+    const auto& node = changed.node(id);
+    if (node.name == "Cast m to f16") isRounded = true;
+    if (node.name == "exp") {
+      EXPECT_EQ(changed.node(changed.value(node.inputs[0]).producer).name, "Cast m to f32");
+    }
+  }
+  EXPECT_TRUE(isRounded);
+  const auto untouched = lowered(graph, {{}, {}, {{"nothing", DataType::kF16}}});
+  EXPECT_EQ(graph::text(untouched).find("f16"), std::string::npos);
+}
+
+// A half at the border goes into what computes in that half without a way over f32.
+TEST(Precision, HalvesAtTheBorderStayHalves) {
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f16[2,8]
+    const %w : f32[8,8] = random(1)
+    %f : f32[2,8] = pointwise{expr="cast.f32(x0)"}(%x) "f" from("f")
+    %y : f32[2,8] = matmul(%f, %w) "y" from("y")
+    output %y
+  })g");
+  const auto changed = lowered(graph, {{DataType::kF16}, {}, {}});
+  for (const auto id : changed.order()) {
+    const auto& node = changed.node(id);
+    if (node.name == "y") {
+      EXPECT_TRUE(changed.value(node.inputs[0]).isInput);
+    }
+  }
+  EXPECT_EQ(typeOf(changed, "y"), DataType::kF16);
 }
 
 TEST(Precision, NothingIsAskedNothingChanges) {
@@ -129,7 +205,7 @@ TEST(Precision, BeyondTheRangeIsTheGreatestValue) {
     %z : f32[2,2] = softmax{axis=1}(%y) "softmax" from("softmax")
     output %z
   })g");
-  const auto changed = lowered(graph, {DataType::kF16, {}, false});
+  const auto changed = lowered(graph, {{DataType::kF16}, {}, {}});
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(DataType::kF32, {2, 2}, 1));
   const auto got = graph::evaluate(changed, views(inputs));
@@ -140,13 +216,15 @@ TEST(Precision, BeyondTheRangeIsTheGreatestValue) {
 }
 
 // The whole way on the CPU, whose kernels of halves are the references.
-TEST(Precision, EnginesRunInHalves) {
+TEST(Precision, EnginesRunInHalvesWhereLayersDemandIt) {
   const auto graph = graph::parse(kNetwork);
   RecordingLog log;
   compile::BuildOptions options;
   options.device = "cpu";
   options.optimizationLevel = 0;
-  options.precision.half = DataType::kF16;
+  options.types.halves = {DataType::kF16};
+  for (const char* layer : {"conv", "pool", "fc", "embedding"}) options.types.layers[layer] = DataType::kF16;
+  options.types.obey = true;
   options.log = &log;
   plan::InputRange range;
   range.min = {1, 3, 9, 9};
@@ -184,7 +262,7 @@ TEST(Precision, MasksKeepTheirInfinities) {
   inputs.push_back(HostTensor(DataType::kBool, Dims{1, 1, 1, 2}));
   for (int64_t i = 0; i < 2; ++i) inputs[1].view().storeInt(i, 0);
   for (const auto half : {DataType::kF16, DataType::kBF16}) {
-    const auto changed = lowered(graph, {half, {}, false});
+    const auto changed = lowered(graph, {{half}, {}, {}});
     EXPECT_EQ(typeOf(changed, "y"), half);
     const auto expected = graph::evaluate(graph, views(inputs));
     const auto got = graph::evaluate(changed, views(inputs));
@@ -207,7 +285,7 @@ TEST(Precision, CachesKeepTheirType) {
   %y : f32[1,2,8,6] = cache_update(%cache, %u, %start) "update" from("update")
   output %y
 })g");
-  const auto changed = lowered(graph, {DataType::kF16, {}, false});
+  const auto changed = lowered(graph, {{DataType::kF16}, {}, {}});
   EXPECT_EQ(typeOf(changed, "product"), DataType::kF16);
   for (const auto id : changed.order()) {
     const auto& node = changed.node(id);

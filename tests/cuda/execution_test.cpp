@@ -315,7 +315,7 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
   for (const auto half : {DataType::kF16, DataType::kBF16}) {
     for (const int level : {0, 3}) {
       compile::BuildOptions options;
-      options.precision.half = half;
+      options.types.halves = {half};
       options.optimizationLevel = level;
       const auto run = runOnGpu(graph, inputs, options);
       const double error = relativeError(run.outputs[0].view(), expected[0].view());
@@ -352,7 +352,7 @@ TEST_F(Execution, NormalizationsAddResiduals) {
     options.device = "cuda";
     options.log = &log;
     options.optimizationLevel = 0;
-    if (halves) options.precision.half = DataType::kF16;
+    if (halves) options.types.halves = {DataType::kF16};
     std::set<std::string> found;
     const auto plan = compile::build(graph, options);
     for (const auto& step : plan.programs[0].steps) {

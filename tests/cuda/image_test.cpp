@@ -90,7 +90,7 @@ compile::BuildOptions inHalves(Log& log) {
   options.device = "cuda";
   options.log = &log;
   options.optimizationLevel = 0;  // by rank: a measurement might prefer the nodes apart
-  options.precision.half = DataType::kF16;
+  options.types.halves = {DataType::kF16};
   options.profiles = {{{"x", {{1, 3, 37, 50}, {3, 3, 37, 50}, {5, 3, 37, 50}, {}, {}, {}}}}};
   return options;
 }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "api/builder/type_constraints.h"
+#include "core/half_types.h"
+
 namespace tenon::api {
 namespace {
 
@@ -65,9 +68,14 @@ bool isPreviewed(const BuildFacts& build) {
   return build.config.getPreviewFeature(kFeature);
 }
 
-bool constrainsPrecision(const BuildFacts& build) {
-  return isOn<BuilderFlag::kOBEY_PRECISION_CONSTRAINTS>(build) ||
-         isOn<BuilderFlag::kPREFER_PRECISION_CONSTRAINTS>(build);
+bool constrainsPrecision(const BuildFacts& build) { return constrainsTypes(build.config); }
+
+// On the CPU, which takes a half only where a layer demands it.
+bool computesFull(const BuildFacts& build) {
+  const auto& layers = build.network.layers();
+  return build.onHost && !(constrainsPrecision(build) && std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+                             return asksForHalves(*layer);
+                           }));
 }
 
 bool ignoresPrecisionFlags(const BuildFacts& build) {
@@ -107,6 +115,14 @@ bool ignoresLayerPrecisions(const BuildFacts& build) {
          std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return layer->precisionIsSet(); });
 }
 
+bool ignoresOutputTypes(const BuildFacts& build) {
+  return !build.network.stronglyTyped() && !constrainsPrecision(build) &&
+         anyTensor(build.network, [](const Tensor& tensor) {
+           return tensor.outputType() && tensor.type() && tensor.type()->dtype == DataType::kF32 &&
+                  isHalf(*tensor.outputType());
+         });
+}
+
 struct IdleOption {
   const char* option;
   const char* text;
@@ -116,12 +132,13 @@ struct IdleOption {
 
 constexpr IdleOption kIdleOptions[] = {
     {"BuilderFlag::kFP16", "FP16 is allowed; the CPU computes in FP32",
-     [](const BuildFacts& b) { return b.onHost && isPermitted<BuilderFlag::kFP16>(b); }},
+     [](const BuildFacts& b) { return computesFull(b) && isPermitted<BuilderFlag::kFP16>(b); }},
     {"BuilderFlag::kBF16", "BF16 is allowed; the CPU computes in FP32",
-     [](const BuildFacts& b) { return b.onHost && isPermitted<BuilderFlag::kBF16>(b); }},
-    {"BuilderFlag::kBF16", "BF16 is allowed; with kFP16 the GPU computes in FP16",
+     [](const BuildFacts& b) { return computesFull(b) && isPermitted<BuilderFlag::kBF16>(b); }},
+    {"BuilderFlag::kBF16", "BF16 is allowed; with kFP16 the GPU computes in FP16 below optimization level 4, where types are measured",
      [](const BuildFacts& b) {
-       return !b.onHost && isPermitted<BuilderFlag::kBF16>(b) && isOn<BuilderFlag::kFP16>(b);
+       return !b.onHost && isPermitted<BuilderFlag::kBF16>(b) && isOn<BuilderFlag::kFP16>(b) &&
+              b.config.getBuilderOptimizationLevel() < 4;
      }},
     {"BuilderFlag::kINT8", "INT8 is allowed; the CPU computes in FP32",
      [](const BuildFacts& b) { return b.onHost && isPermitted<BuilderFlag::kINT8>(b); }},
@@ -201,6 +218,10 @@ constexpr IdleOption kIdleOptions[] = {
     {"ILayer::setPrecision",
      "precisions of layers count only with BuilderFlag::kOBEY_PRECISION_CONSTRAINTS or kPREFER_PRECISION_CONSTRAINTS",
      ignoresLayerPrecisions},
+    {"ILayer::setOutputType",
+     "floating output types of layers count only with BuilderFlag::kOBEY_PRECISION_CONSTRAINTS or "
+     "kPREFER_PRECISION_CONSTRAINTS; ITensor::setType gives outputs of the network their type",
+     ignoresOutputTypes},
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 // IBuilder: checks network and configuration, hands the graph to the build stage, returns the plan.
 #include "api/builder/builder.h"
 
-#include <fmt/ranges.h>
-
 #include "api/builder/build_options.h"
 #include "api/builder/device_choice.h"
 #include "api/builder/timing_cache.h"
+#include "api/builder/type_constraints.h"
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
 #include "api/plugin/adapters/live_plugin.h"
@@ -72,58 +71,6 @@ std::vector<std::map<std::string, plan::InputRange>> resolveProfiles(const Netwo
         "addOptimizationProfile()",
         input->name(), text(input->getDimensions()));
   }
-  return result;
-}
-
-// What the flags permit on this device. On the CPU halves would only be slower, and the flags only permit.
-std::optional<DataType> permittedHalf(const BuilderConfig& config) {
-  if (chosenDevice() != "cuda") return std::nullopt;
-  if (config.getFlag(BuilderFlag::kFP16)) return DataType::kF16;
-  if (config.getFlag(BuilderFlag::kBF16)) return DataType::kBF16;
-  return std::nullopt;
-}
-
-// Says which preferences of precision the build cannot meet: a line for each type, with the first of its layers.
-void warnOfUnmet(const std::map<DataType, std::vector<std::string>>& unmet, Log& log) {
-  constexpr size_t kMostNames = 8;
-  for (const auto& [type, layers] : unmet) {
-    const bool all = layers.size() <= kMostNames;
-    const std::vector<std::string> named(layers.begin(), all ? layers.end() : layers.begin() + kMostNames);
-    log.warning(
-        "BuilderFlag::kPREFER_PRECISION_CONSTRAINTS: the precision {} of layer{} '{}'{} cannot be met, since the device or the "
-        "flags of types do not allow it; the build chooses their precision",
-        name(type), layers.size() == 1 ? "" : "s", fmt::join(named, "', '"),
-        all ? "" : fmt::format(" and {} more", layers.size() - kMostNames));
-  }
-}
-
-// Types of weakly typed networks. Precisions of layers count where a flag says so, as in TensorRT: where both are set,
-// the demand does.
-compile::PrecisionOptions resolvePrecision(const Network& network, const BuilderConfig& config, Log& log) {
-  compile::PrecisionOptions result;
-  if (network.stronglyTyped()) return result;
-  result.half = permittedHalf(config);
-  result.obey = config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
-  if (!result.obey && !config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS)) return result;
-  std::map<DataType, std::vector<std::string>> unmet;
-  for (const auto& layer : network.layers()) {
-    if (!layer->precisionIsSet()) continue;
-    const auto precision = fromApi(layer->getPrecision());
-    if (precision == DataType::kF32 || precision == result.half) {
-      result.layers[layer->name()] = precision;
-      continue;
-    }
-    if (!result.obey) {
-      unmet[precision].push_back(layer->name());
-      continue;
-    }
-    throw Unsupported(
-        "layer '{}': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision {}, which no tactic of this build "
-        "supports; set the "
-        "builder flag of that type and build for a GPU, or use a strongly typed network with cast layers",
-        layer->name(), name(precision));
-  }
-  warnOfUnmet(unmet, log);
   return result;
 }
 
@@ -230,7 +177,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   compile::BuildOptions build;
   build.device = chosenDevice();
   for (const auto& line : idleOptions({options, ours, build.device != "cuda"})) reporter_.warning("{}", line);
-  auto precision = resolvePrecision(ours, options, reporter_);
+  build.types = typeOptions(ours, options, reporter_);
   build.profiles = resolveProfiles(ours, options);
   graph::Graph graph = ours.assemble(fixSymbols(ours, build.profiles));
   build.optimizationLevel = options.getBuilderOptimizationLevel();
@@ -243,7 +190,6 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   build.errorOnTimingCacheMiss = options.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
   build.editableTimingCache = options.getFlag(BuilderFlag::kEDITABLE_TIMING_CACHE);
   if (options.getProfilingVerbosity() == nv::ProfilingVerbosity::kDETAILED) build.layerMetadata = metadataOf(ours);
-  build.precision = std::move(precision);
   build.excludedLibraries = excludedLibraries(options);
   if (ours.debugsUnfused()) {
     for (const auto& layer : ours.layers()) {
@@ -286,7 +232,7 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network,
     const BuilderConfig& options = ourConfig(config);
     options.check();
     NullLog silent;
-    resolvePrecision(ours, options, silent);
+    typeOptions(ours, options, silent);
     auto profiles = resolveProfiles(ours, options);
     ours.assemble(fixSymbols(ours, profiles));
     return true;

@@ -90,24 +90,27 @@ void LayerBase::setOutputType(int32_t index, nv::DataType dataType) noexcept {
                 name_, index, inferred ? tenon::name(inferred->dtype) : "invalid", tenon::name(wanted));
       return;
     }
-    tensor->wantType(wanted);
+    tensor->setOutputType(wanted);
     changed();
   });
 }
 
 nv::DataType LayerBase::getOutputType(int32_t index) const noexcept {
   return guarded(reporter(), "ILayer::getOutputType", nv::DataType::kFLOAT,
-                 [&] { return output(index, "getOutputType")->getType(); });
+                 [&] {
+                   const Tensor* tensor = output(index, "getOutputType");
+                   return tensor->outputType() ? toApi(*tensor->outputType()) : tensor->getType();
+                 });
 }
 
 bool LayerBase::outputTypeIsSet(int32_t index) const noexcept {
   return guarded(reporter(), "ILayer::outputTypeIsSet", false,
-                 [&] { return output(index, "outputTypeIsSet")->wantedType().has_value(); });
+                 [&] { return output(index, "outputTypeIsSet")->outputType().has_value(); });
 }
 
 void LayerBase::resetOutputType(int32_t index) noexcept {
   guarded(reporter(), "ILayer::resetOutputType", [&] {
-    output(index, "resetOutputType")->wantType(std::nullopt);
+    output(index, "resetOutputType")->setOutputType(std::nullopt);
     changed();
   });
 }

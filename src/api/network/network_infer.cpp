@@ -19,7 +19,7 @@ std::vector<graph::ValueId> lowerLayer(const LayerBase& layer, graph::Graph& gra
   checkInternal(values.size() == layer.outputs().size(), "layer '{}' has {} outputs and gave {} values", layer.name(),
                 layer.outputs().size(), values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    if (const auto wanted = layer.outputs()[i]->wantedType()) values[i] = context.cast(values[i], *wanted);
+    values[i] = context.cast(values[i], layer.outputs()[i]->storedType(context.type(values[i]).dtype));
   }
   return values;
 }

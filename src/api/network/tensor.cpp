@@ -6,6 +6,7 @@
 #include "api/common/tensor_formats.h"
 #include "api/network/layer.h"
 #include "api/network/network.h"
+#include "core/half_types.h"
 
 namespace tenon::api {
 namespace {
@@ -64,6 +65,14 @@ void Tensor::setType(nv::DataType type) noexcept {
     wantedType_ = ours;
     network_.invalidate(*producer_);
   });
+}
+
+DataType Tensor::storedType(DataType computed) const {
+  if (wantedType_) return *wantedType_;
+  if (!outputType_) return computed;
+  const bool isConstraint = producer_->getType() != nv::LayerType::kIDENTITY && computed == DataType::kF32 &&
+                            (*outputType_ == DataType::kF32 || isHalf(*outputType_));
+  return isConstraint ? computed : *outputType_;
 }
 
 nv::DataType Tensor::getType() const noexcept {

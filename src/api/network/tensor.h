@@ -51,7 +51,12 @@ class Tensor final : public nv::ITensor, public nv::apiv::VTensor {
   const std::optional<ops::TensorType>& type() const;
   void setInferred(std::optional<ops::TensorType> type) { type_ = std::move(type); }
   std::optional<DataType> wantedType() const noexcept { return wantedType_; }
-  void wantType(std::optional<DataType> type) { wantedType_ = type; }
+  // What setOutputType() of the layer asked for.
+  std::optional<DataType> outputType() const noexcept { return outputType_; }
+  void setOutputType(std::optional<DataType> type) { outputType_ = type; }
+  // The type that the tensor is cast to behind its layer, which computes `computed`: that of setType(); of
+  // setOutputType() only where it converts, because among floating types it is a constraint that the builder meets.
+  DataType storedType(DataType computed) const;
   std::optional<nv::TensorLocation> location() const noexcept { return location_; }
 
   // What the build needs to know of a network input: extents where -1 is a symbol, and (for shape tensors) symbols for
@@ -75,7 +80,8 @@ class Tensor final : public nv::ITensor, public nv::apiv::VTensor {
   nv::Dims dims_{0, {}};                       // of inputs
   nv::DataType dtype_ = nv::DataType::kFLOAT;  // of inputs
   std::vector<std::string> dimensionNames_;    // of inputs
-  std::optional<DataType> wantedType_;         // of outputs: demanded by setType or setOutputType
+  std::optional<DataType> wantedType_;         // of outputs: demanded by setType
+  std::optional<DataType> outputType_;         // of outputs: asked for by setOutputType
   std::optional<std::pair<float, float>> dynamicRange_;
   std::optional<nv::TensorLocation> location_;
   nv::TensorFormats formats_ = (1U << nv::EnumMax<nv::TensorFormat>()) - 1;

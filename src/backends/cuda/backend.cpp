@@ -1,12 +1,22 @@
 // The CUDA backend's kernels: finds kernels by name in the generated table.
+#include "backends/cuda/cudnn/cudnn_requirement.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "core/error.h"
+#include "runtime/requirements.h"
 
 namespace tenon::backends {
 namespace {
 
-class CudaBackend final : public runtime::Backend {
+// What kernels whose names begin so are bound to. Choices of libraries (engines, algorithms) are numbers of one chip,
+// and warpgroups are there on one; all other code is CUDA C++ that is compiled for any.
+struct Bound {
+  std::string_view prefix;
+  bool toCudnn;
+};
+constexpr Bound kBound[] = {{"cudnn_", true}, {"cublaslt_", false}, {"mma90_", false}};
+
+class CudaBackend final : public runtime::Backend, public runtime::Requirements {
  public:
   std::string_view name() const override { return "cuda"; }
   runtime::Device& device() override { return cuda::cudaDevice(); }
@@ -18,6 +28,18 @@ class CudaBackend final : public runtime::Backend {
     }
     throw Unsupported("backend cuda has no kernel '{}' of version {}; build the engine again with this library",
                       load.record.name, load.record.version);
+  }
+
+  std::vector<std::string> requirementsOf(const plan::KernelRecord& record) const override {
+    const auto chip = fmt::format("sm:{}", cuda::computeCapability());
+    std::vector<std::string> result;
+    if (record.nativeCode >= 0) result.push_back("code:" + chip);
+    for (const auto& bound : kBound) {
+      if (!record.name.starts_with(bound.prefix)) continue;
+      result.push_back(chip);
+      if (bound.toCudnn) result.push_back(cuda::cudnnRequirement());
+    }
+    return result;
   }
 };
 

@@ -6,21 +6,19 @@
 #include <optional>
 #include <set>
 
-#include "ops/op/gather.h"
 #include "ops/op/loop.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
-#include "ops/op/scatter.h"
 #include "ops/op/transpose.h"
 
 namespace tenon::passes {
 namespace {
 
-// A loop that may run no iteration computes nothing then, so what may refuse its operands' values stays inside.
+// A loop that may run no iteration computes nothing then, so what may refuse its operands' values stays inside: what
+// takes indices refuses those beyond the axis.
 bool mayMove(const ops::Operator& op) {
   const auto facts = op.facts();
-  return facts.deterministic && !facts.sideEffects && op.as<ops::Gather>() == nullptr &&
-         op.as<ops::Scatter>() == nullptr;
+  return facts.deterministic && !facts.sideEffects && !facts.indices;
 }
 
 // One loop that is written anew. Values of its body keep their numbers while this goes on; those that come in from

@@ -173,14 +173,34 @@ TEST_F(NetworkFacts, AConstantMayBeAnOutput) {
   EXPECT_EQ(operators(constant->getOutput(0)), "pointwise");
 }
 
+// Among floating types setOutputType() is a constraint for the builder; the tensor's type is that of setType().
 TEST_F(NetworkFacts, WeaklyTypedNetworksCastAtOutputs) {
   auto* layer = network->addUnary(input("x", {2}), nv::UnaryOperation::kEXP);
   layer->setOutputType(0, DataType::kHALF);
   EXPECT_TRUE(layer->outputTypeIsSet(0));
+  EXPECT_EQ(layer->getOutputType(0), DataType::kHALF);
+  EXPECT_EQ(layer->getOutput(0)->getType(), DataType::kFLOAT);
+  EXPECT_EQ(operators(layer->getOutput(0)), "pointwise{expr=\"exp(x0)\"}");
+  layer->getOutput(0)->setType(DataType::kHALF);
   EXPECT_EQ(layer->getOutput(0)->getType(), DataType::kHALF);
   EXPECT_EQ(operators(layer->getOutput(0)), "pointwise{expr=\"exp(x0)\"}\npointwise{expr=\"cast.f16(x0)\"}");
   layer->resetOutputType(0);
-  EXPECT_EQ(layer->getOutput(0)->getType(), DataType::kFLOAT);
+  EXPECT_FALSE(layer->outputTypeIsSet(0));
+  EXPECT_EQ(layer->getOutputType(0), DataType::kHALF);
+}
+
+// Where the type is of another kind, or the layer is there to convert, it is part of the network.
+TEST_F(NetworkFacts, OutputTypesOfWeaklyTypedNetworksConvert) {
+  auto* identity = network->addIdentity(input("x", {2}));
+  identity->setOutputType(0, DataType::kHALF);
+  EXPECT_EQ(identity->getOutput(0)->getType(), DataType::kHALF);
+  auto* rounded = network->addUnary(input("y", {2}), nv::UnaryOperation::kROUND);
+  rounded->setOutputType(0, DataType::kINT32);
+  EXPECT_EQ(rounded->getOutput(0)->getType(), DataType::kINT32);
+  auto* widened = network->addUnary(input("z", {2}, DataType::kHALF), nv::UnaryOperation::kABS);
+  EXPECT_EQ(widened->getOutput(0)->getType(), DataType::kHALF);
+  widened->setOutputType(0, DataType::kFLOAT);
+  EXPECT_EQ(widened->getOutput(0)->getType(), DataType::kFLOAT);
 }
 
 TEST_F(NetworkFacts, WeaklyTypedNetworksComputeMixedOperandsInFull) {

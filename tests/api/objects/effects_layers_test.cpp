@@ -86,9 +86,13 @@ nv::ILayer* layerWithPrecision(Scene& s) {
 TEST(Effects, OfAnyLayer) {
   CHANGES(ILayer, setName, anyLayer, "another");
   CHANGES(ILayer, setMetadata, anyLayer, "from somewhere");
-  CHANGES(ILayer, setOutputType, anyLayer, 0, nv::DataType::kHALF);
+  CHANGES(ILayer, setOutputType, anyLayer, 0, nv::DataType::kINT32);
   REFUSED(ILayer, setNbRanks, anyLayer, "ILayer::setNbRanks is not supported yet", 2);
-  IDLE(ILayer, setPrecision, anyLayer, "ILayer::setPrecision", nv::DataType::kHALF);
+  IDLE(ILayer, setPrecision, anyLayer, "ILayer::setPrecision", nv::DataType::kFLOAT);
+  REFUSED(ILayer, setPrecision, anyLayer, "fp16 precision has been set for a layer or layer output, but fp16 is not",
+          nv::DataType::kHALF);
+  REFUSED(ILayer, setOutputType, anyLayer, "bf16 precision has been set for a layer or layer output, but bf16 is not",
+          0, nv::DataType::kBF16);
   SEEN(ILayer, resetPrecision);
   EXPECT_EQ(after(&nv::ILayer::resetPrecision, &layerWithPrecision).warnings, std::vector<std::string>{});
   SEEN(ILayer, resetOutputType);

@@ -111,31 +111,71 @@ TEST(Effects, OfSettingFlags) {
 }
 
 TEST(Effects, OfPrecisionFlags) {
-  const auto build = [](BuilderFlag flag, nv::DataType precision, bool stronglyTyped = false) {
+  struct Wanted {
+    std::vector<BuilderFlag> flags;
+    nv::DataType precision = nv::DataType::kHALF;
+    bool stronglyTyped = false;
+    bool ofOutput = false;
+  };
+  const auto build = [](const Wanted& wanted) {
     Scene s;
-    if (stronglyTyped) {
+    if (wanted.stronglyTyped) {
       constexpr auto kFlag = nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED;
       s.network.reset(s.builder->createNetworkV2(1U << static_cast<uint32_t>(kFlag)));
     }
     auto* layer = s.network->addUnary(s.input("x", {2}), nv::UnaryOperation::kABS);
     layer->setName("absolute");
-    if (!stronglyTyped) layer->setPrecision(precision);
+    if (!wanted.stronglyTyped && !wanted.ofOutput) layer->setPrecision(wanted.precision);
+    if (wanted.ofOutput) layer->setOutputType(0, wanted.precision);
     s.output(*layer);
-    s.config->setFlag(flag);
+    for (const auto flag : wanted.flags) s.config->setFlag(flag);
     return outcomeOf(s);
   };
-  const auto obeyed = build(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, nv::DataType::kHALF);
+  constexpr auto kObey = BuilderFlag::kOBEY_PRECISION_CONSTRAINTS;
+  constexpr auto kPrefer = BuilderFlag::kPREFER_PRECISION_CONSTRAINTS;
+  // A type that no flag allows is an error, demanded or not.
+  for (const auto flag : {kObey, kPrefer, BuilderFlag::kBF16}) {
+    for (const bool ofOutput : {false, true}) {
+      const auto refused = build({{flag}, nv::DataType::kHALF, false, ofOutput});
+      EXPECT_TRUE(refused.plan.empty());
+      ASSERT_EQ(refused.errors.size(), 1U);
+      EXPECT_NE(refused.errors[0].find("fp16 precision has been set for a layer or layer output, but fp16 is not "
+                                       "configured in the builder: layer 'absolute'; set BuilderFlag::kFP16"),
+                std::string::npos)
+          << refused.errors[0];
+    }
+  }
+  // With the flag the CPU computes in it where a layer wants it, and there alone.
+  const auto full = build({{BuilderFlag::kFP16}, nv::DataType::kFLOAT});
+  EXPECT_EQ(full.plan.find("f16"), std::string::npos);
+  EXPECT_TRUE(anyStarts(full.warnings, "BuilderFlag::kFP16: "));
+  for (const auto flag : {kObey, kPrefer}) {
+    for (const bool ofOutput : {false, true}) {
+      const auto half = build({{BuilderFlag::kFP16, flag}, nv::DataType::kHALF, false, ofOutput});
+      EXPECT_EQ(half.warnings, std::vector<std::string>{});
+      EXPECT_NE(half.plan.find("f16"), std::string::npos);
+    }
+  }
+  const auto ignored = build({{BuilderFlag::kFP16}, nv::DataType::kHALF, false, true});
+  EXPECT_EQ(ignored.plan.find("f16"), std::string::npos);
+  EXPECT_TRUE(anyStarts(ignored.warnings, "ILayer::setOutputType: "));
+  EXPECT_TRUE(isOnThePage("ILayer::setOutputType"));
+  // A type that a flag allows and nothing computes in.
+  const auto unmet = build({{BuilderFlag::kINT8, kPrefer}, nv::DataType::kINT8});
+  EXPECT_FALSE(unmet.plan.empty());
+  EXPECT_TRUE(anyStarts(unmet.warnings,
+                        "No implementation of layer 'absolute' obeys the requested constraints: the requested precision "
+                        "i8 is ignored, since no kernel computes in it; the build chooses"));
+  const auto obeyed = build({{BuilderFlag::kINT8, kObey}, nv::DataType::kINT8});
   EXPECT_TRUE(obeyed.plan.empty());
   ASSERT_EQ(obeyed.errors.size(), 1U);
-  EXPECT_NE(obeyed.errors[0].find("layer 'absolute'"), std::string::npos);
-  const auto preferred = build(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS, nv::DataType::kHALF);
-  EXPECT_FALSE(preferred.plan.empty());
-  EXPECT_EQ(preferred.warnings, std::vector<std::string>{
-                                    "BuilderFlag::kPREFER_PRECISION_CONSTRAINTS: the precision f16 of layer 'absolute' "
-                                    "cannot be met, since the device or the flags of types do not allow it; the build "
-                                    "chooses their precision"});
-  EXPECT_TRUE(build(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS, nv::DataType::kFLOAT).warnings.empty());
-  const auto typed = build(BuilderFlag::kFP16, nv::DataType::kFLOAT, true);
+  EXPECT_NE(obeyed.errors[0].find("Could not find any implementation for node absolute that obeys the requested "
+                                  "constraints: no kernel computes a layer in i8"),
+            std::string::npos)
+      << obeyed.errors[0];
+  EXPECT_TRUE(build({{kPrefer}, nv::DataType::kFLOAT}).warnings.empty());
+  EXPECT_TRUE(build({{kObey}, nv::DataType::kINT32}).errors.empty());
+  const auto typed = build({{BuilderFlag::kFP16}, nv::DataType::kFLOAT, true});
   ASSERT_EQ(typed.warnings.size(), 1U);
   EXPECT_TRUE(anyStarts(typed.warnings, "NetworkDefinitionCreationFlag::kSTRONGLY_TYPED: "));
   EXPECT_TRUE(isOnThePage("NetworkDefinitionCreationFlag::kSTRONGLY_TYPED"));
@@ -148,15 +188,18 @@ TEST(Effects, OfManyPreferencesInOneLine) {
   for (int i = 0; i < 20; ++i) {
     auto* layer = s.network->addUnary(*last, nv::UnaryOperation::kNEG);
     layer->setName(fmt::format("n{}", i).c_str());
-    layer->setPrecision(nv::DataType::kHALF);
+    layer->setPrecision(nv::DataType::kINT8);
     last = layer->getOutput(0);
   }
   s.network->markOutput(*last);
   s.config->setFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS);
+  s.config->setFlag(BuilderFlag::kINT8);
   const auto now = outcomeOf(s);
-  ASSERT_EQ(now.warnings.size(), 1U);
-  EXPECT_NE(now.warnings[0].find("layers 'n0', 'n1'"), std::string::npos) << now.warnings[0];
-  EXPECT_NE(now.warnings[0].find("and 12 more cannot be met"), std::string::npos) << now.warnings[0];
+  const auto found = std::find_if(now.warnings.begin(), now.warnings.end(),
+                                  [](const auto& line) { return line.find("No implementation") == 0; });
+  ASSERT_NE(found, now.warnings.end());
+  EXPECT_NE(found->find("layers 'n0', 'n1'"), std::string::npos) << *found;
+  EXPECT_NE(found->find("and 12 more obeys"), std::string::npos) << *found;
 }
 
 TEST(Effects, OfDevices) {

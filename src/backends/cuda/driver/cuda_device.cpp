@@ -6,11 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/cuda/cudnn/cudnn_requirement.h"
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/driver/libraries.h"
 #include "core/error.h"
 #include "runtime/branching.h"
 #include "runtime/device_cache.h"
+#include "runtime/half_precision.h"
 #include "runtime/recording.h"
 #include "runtime/stream_facts.h"
 #include "runtime/trial.h"
@@ -159,6 +161,7 @@ struct RecordingScope {
 };
 
 class CudaDevice final : public runtime::Device,
+                         public runtime::HalfPrecision,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
                          public runtime::Branching,
@@ -168,6 +171,8 @@ class CudaDevice final : public runtime::Device,
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
   bool meets(const std::string& requirement) const override {
+    // The library is opened where somebody asks for it only.
+    if (requirement.starts_with("cudnn:")) return requirement == cudnnRequirement();
     const auto offered = properties();
     return std::find(offered.begin(), offered.end(), requirement) != offered.end();
   }

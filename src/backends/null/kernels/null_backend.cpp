@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/fields.h"
 #include "core/storage.h"
+#include "runtime/half_precision.h"
 #include "runtime/kernel.h"
 
 namespace tenon::backends {
@@ -29,7 +30,7 @@ class NullTimer final : public runtime::StepTimer {
   std::vector<double> seconds_;
 };
 
-class NullDevice final : public runtime::Device {
+class NullDevice final : public runtime::Device, public runtime::HalfPrecision {
  public:
   std::string kind() const override { return "null"; }
   std::string name() const override { return "no hardware"; }
@@ -111,6 +112,7 @@ class NullBackend final : public runtime::Backend {
   std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& load) override {
     const auto& record = load.record;
     if (record.name != "nothing") throw Unsupported("backend null has no kernel '{}', it has 'nothing'", record.name);
+    load.log.verbose("null: loaded '{}' of {}", record.params, record.op);
     return std::make_unique<NullKernel>(hashBytes(record.op + "\n" + record.params), hashBytes(record.params));
   }
 
