@@ -313,7 +313,7 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
   inputs.push_back(randomTensor(DataType::kF32, {2, 8, 12, 12}, 1));
   const auto expected = graph::evaluate(graph, views(inputs));
   for (const auto half : {DataType::kF16, DataType::kBF16}) {
-    for (const int level : {0, 3}) {
+    for (const int level : {0, 3, 4}) {
       compile::BuildOptions options;
       options.types.halves = {half};
       options.optimizationLevel = level;
@@ -321,7 +321,9 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
       const double error = relativeError(run.outputs[0].view(), expected[0].view());
       std::cout << name(half) << " at level " << level << ": error " << error << "\n";
       EXPECT_LE(error, half == DataType::kF16 ? 5e-3 : 4e-2);
-      EXPECT_GT(error, 0);
+      if (level < 4) {  // above, times decide
+        EXPECT_GT(error, 0);
+      }
     }
   }
 }

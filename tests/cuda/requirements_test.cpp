@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kNetwork = R"g(graph "net" {
   input %x : f32[3,7]
   %s : f32[3,7] = softmax{axis=1}(%x) "s"
-  %y : f32[3,7] = pointwise{expr="mul(exp(x0),2)"}(%s) "y"
+  %y : f32[3,7] = pointwise{expr="exp(x0);mul(t0,2)"}(%s) "y"
   output %y
 })g";
 
