@@ -34,11 +34,10 @@ void checkCompatible(const Plan& plan, const Machine& machine) {
       plan.name, target.device, target.deviceName, machine.device, machine.deviceName);
   for (const auto& requirement : target.requirements) {
     if (requirement.starts_with(kCodeRequirement) || machine.meets(requirement)) continue;
-    std::string text =
-        fmt::format("engine '{}' was built on '{}' and needs {}, this machine ({}) has {}; build it again here",
-                    plan.name, target.deviceName, requirement, machine.deviceName,
-                    machine.properties.empty() ? "none of these"
-                                               : fmt::format("{}", fmt::join(machine.properties, ", ")));
+    std::string text = fmt::format(
+        "engine '{}' was built on '{}' and needs {}, this machine ({}) has {}; build it again here", plan.name,
+        target.deviceName, requirement, machine.deviceName,
+        machine.properties.empty() ? "none of these" : fmt::format("{}", fmt::join(machine.properties, ", ")));
     if (requirement.starts_with(kChipRequirement)) {
       const auto chip = std::find_if(machine.properties.begin(), machine.properties.end(),
                                      [](const auto& property) { return property.starts_with(kChipRequirement); });

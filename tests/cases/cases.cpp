@@ -85,9 +85,9 @@ class Reader {
     c.op = op_;
     for (const auto& word : words(line.substr(0, semicolon))) addOperands(c, word);
     if (semicolon != std::string_view::npos) readFacts(c, line.substr(semicolon + 1));
-    const bool isMany =
-        std::any_of(c.operands.begin(), c.operands.end(),
-                    [](const std::string& operand) { return operand.find(kAnyFloat) != std::string::npos; });
+    const bool isMany = std::any_of(c.operands.begin(), c.operands.end(), [](const std::string& operand) {
+      return operand.find(kAnyFloat) != std::string::npos;
+    });
     if (!isMany) return add(std::move(c));
     for (const auto type : kFloats) {
       Case one = c;

@@ -24,12 +24,13 @@ std::string randomGraph(std::mt19937_64& random, int nodes) {
         text += fmt::format("  %v{0} : f32[4,4] = matmul(%v{1}, %w) \"n{0}\" from(\"n{0}\")\n", i + 1, pick());
         break;
       case 1:
-        text += fmt::format("  %v{0} : f32[4,4] = pointwise{{expr=\"add(x0,x1)\"}}(%v{1}, %v{2}) \"n{0}\" from(\"n{0}\")\n",
-                            i + 1, pick(), pick());
+        text +=
+            fmt::format("  %v{0} : f32[4,4] = pointwise{{expr=\"add(x0,x1)\"}}(%v{1}, %v{2}) \"n{0}\" from(\"n{0}\")\n",
+                        i + 1, pick(), pick());
         break;
       default:  // sensitive: stays in f32
-        text += fmt::format("  %v{0} : f32[4,4] = pointwise{{expr=\"exp(x0)\"}}(%v{1}) \"n{0}\" from(\"n{0}\")\n", i + 1,
-                            pick());
+        text += fmt::format("  %v{0} : f32[4,4] = pointwise{{expr=\"exp(x0)\"}}(%v{1}) \"n{0}\" from(\"n{0}\")\n",
+                            i + 1, pick());
     }
   }
   return text + fmt::format("  output %v{}\n  output %v{}\n}}", nodes, nodes / 2 + 1);
@@ -60,8 +61,7 @@ double leastByTrial(const compile::TypeSets& sets, compile::TypeTimes times) {
   }
   double least = std::numeric_limits<double>::infinity();
   for (uint64_t mask = 0; mask < uint64_t{1} << free.size(); ++mask) {
-    for (size_t i = 0; i < free.size(); ++i)
-      types[free[i]] = (mask >> i & 1) != 0 ? DataType::kF16 : DataType::kF32;
+    for (size_t i = 0; i < free.size(); ++i) types[free[i]] = (mask >> i & 1) != 0 ? DataType::kF16 : DataType::kF32;
     least = std::min(least, totalSeconds(sets, DataType::kF16, times, types));
   }
   return least;

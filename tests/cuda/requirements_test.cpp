@@ -1,6 +1,6 @@
 // What plans say of the GPU and the libraries they need, and plans that another GPU made.
-#include "backends/cuda/driver/cuda_device.h"
 #include "compile/requirements.h"
+#include "backends/cuda/driver/cuda_device.h"
 #include "cuda/on_gpu.h"
 #include "runtime/kernel.h"
 #include "runtime/requirements.h"

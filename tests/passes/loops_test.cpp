@@ -70,16 +70,20 @@ TEST(HoistLoops, WhatTakesIndicesStays) {
   for (const char* reading : {"gather{axis=0} [4,3]", "scatter{axis=0} [4,3,2]", "scatter_reduce{axis=0} [4,3,2]"}) {
     SCOPED_TRACE(reading);
     const bool scatters = reading[0] == 's';
-    const auto after = expectPass("hoist_loops", std::string(R"g(const %n : i64[] = {2}
+    const auto after =
+        expectPass("hoist_loops",
+                   std::string(R"g(const %n : i64[] = {2}
       input %a : f32[5,3]
       input %b : f32[5,3]
       input %c : f32[5,3]
-      input %i : i64[5)g") + (scatters ? ",3" : "") + R"g(]
-      %x : f32[5,3] = loop{states=1 counted=true next={4 [{pointwise{expr="exp(x0)"} [1] 1 "e"},{)g" + reading +
-                                                     R"g( 1 "r"},{pointwise{expr="add(x0,x1)"} [0,5] 1 "s"}] [6]}}(%n, %a, %b, %c, %i) "loop"
+      input %i : i64[5)g") +
+                       (scatters ? ",3" : "") + R"g(]
+      %x : f32[5,3] = loop{states=1 counted=true next={4 [{pointwise{expr="exp(x0)"} [1] 1 "e"},{)g" +
+                       reading +
+                       R"g( 1 "r"},{pointwise{expr="add(x0,x1)"} [0,5] 1 "s"}] [6]}}(%n, %a, %b, %c, %i) "loop"
       output %x
 )g",
-                                  "pointwise loop");
+                   "pointwise loop");
     EXPECT_EQ(loopOf(after).next->nodes.size(), 2U);
   }
 }

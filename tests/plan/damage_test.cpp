@@ -263,17 +263,20 @@ TEST(PlanCompatibility, NamesWhatIsNeededAndWhatIsThere) {
 TEST(PlanCompatibility, OtherChipsAreRefusedInTensorRTsWords) {
   Plan plan = test::smallPlan(false);
   plan.target = {"cuda", "big GPU", {"code:sm:90", "cudnn:9"}};
-  const Machine machine{"cuda", "small GPU", {"sm:86"}, [](const std::string& r) { return r == "sm:86" || r == "cudnn:9"; }};
+  const Machine machine{
+      "cuda", "small GPU", {"sm:86"}, [](const std::string& r) { return r == "sm:86" || r == "cudnn:9"; }};
   EXPECT_NO_THROW(checkCompatible(plan, machine));
   plan.target.requirements.insert(plan.target.requirements.begin(), "sm:100");
   try {
     checkCompatible(plan, machine);
     FAIL() << "expected an error";
   } catch (const Unsupported& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute 10.0, "
-              "please rebuild. (engine '" + plan.name +
-                  "' was built on 'big GPU' and needs sm:100, this machine (small GPU) has sm:86; build it again here)");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute 10.0, "
+        "please rebuild. (engine '" +
+            plan.name +
+            "' was built on 'big GPU' and needs sm:100, this machine (small GPU) has sm:86; build it again here)");
   }
   plan.target.requirements = {"cudnn:8"};
   EXPECT_THROW(checkCompatible(plan, machine), Unsupported);

@@ -73,9 +73,9 @@ bool constrainsPrecision(const BuildFacts& build) { return constrainsTypes(build
 // On the CPU, which takes a half only where a layer demands it.
 bool computesFull(const BuildFacts& build) {
   const auto& layers = build.network.layers();
-  return build.onHost && !(constrainsPrecision(build) && std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
-                             return asksForHalves(*layer);
-                           }));
+  return build.onHost &&
+         !(constrainsPrecision(build) &&
+           std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return asksForHalves(*layer); }));
 }
 
 bool ignoresPrecisionFlags(const BuildFacts& build) {
@@ -135,7 +135,8 @@ constexpr IdleOption kIdleOptions[] = {
      [](const BuildFacts& b) { return computesFull(b) && isPermitted<BuilderFlag::kFP16>(b); }},
     {"BuilderFlag::kBF16", "BF16 is allowed; the CPU computes in FP32",
      [](const BuildFacts& b) { return computesFull(b) && isPermitted<BuilderFlag::kBF16>(b); }},
-    {"BuilderFlag::kBF16", "BF16 is allowed; with kFP16 the GPU computes in FP16 below optimization level 4, where types are measured",
+    {"BuilderFlag::kBF16",
+     "BF16 is allowed; with kFP16 the GPU computes in FP16 below optimization level 4, where types are measured",
      [](const BuildFacts& b) {
        return !b.onHost && isPermitted<BuilderFlag::kBF16>(b) && isOn<BuilderFlag::kFP16>(b) &&
               b.config.getBuilderOptimizationLevel() < 4;

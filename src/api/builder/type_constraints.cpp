@@ -39,10 +39,11 @@ void checkAllowed(const LayerBase& layer, const BuilderConfig& config) {
   for (const DataType type : typesOf(layer)) {
     for (const auto& row : kTypeFlags) {
       if (row.type != type || config.getFlag(row.flag)) continue;
-      throw CodedError(nv::ErrorCode::kINVALID_CONFIG,
-                       "{0} precision has been set for a layer or layer output, but {0} is not configured in the "
-                       "builder: layer '{1}'; set BuilderFlag::{2}, or reset the precision and output types of the layer",
-                       row.text, layer.name(), row.flagText);
+      throw CodedError(
+          nv::ErrorCode::kINVALID_CONFIG,
+          "{0} precision has been set for a layer or layer output, but {0} is not configured in the "
+          "builder: layer '{1}'; set BuilderFlag::{2}, or reset the precision and output types of the layer",
+          row.text, layer.name(), row.flagText);
     }
   }
 }

@@ -96,11 +96,10 @@ void LayerBase::setOutputType(int32_t index, nv::DataType dataType) noexcept {
 }
 
 nv::DataType LayerBase::getOutputType(int32_t index) const noexcept {
-  return guarded(reporter(), "ILayer::getOutputType", nv::DataType::kFLOAT,
-                 [&] {
-                   const Tensor* tensor = output(index, "getOutputType");
-                   return tensor->outputType() ? toApi(*tensor->outputType()) : tensor->getType();
-                 });
+  return guarded(reporter(), "ILayer::getOutputType", nv::DataType::kFLOAT, [&] {
+    const Tensor* tensor = output(index, "getOutputType");
+    return tensor->outputType() ? toApi(*tensor->outputType()) : tensor->getType();
+  });
 }
 
 bool LayerBase::outputTypeIsSet(int32_t index) const noexcept {

@@ -8,6 +8,7 @@
 
 #include "compile/types/casts.h"
 #include "core/error.h"
+#include "core/half_types.h"
 #include "ops/op/attention.h"
 #include "ops/op/pointwise.h"
 
@@ -170,8 +171,9 @@ ops::ScalarExpr castExpression(DataType to, bool keepInfinities) {
 
 graph::Graph lowerPrecision(const graph::Graph& graph, const TypeOptions& options, const NodeTypes& types,
                             bool keepRecipes) {
-  const bool changes = !options.tensors.empty() ||
-                       std::any_of(types.begin(), types.end(), [](DataType type) { return type != DataType::kF32; });
+  const bool changes = std::any_of(types.begin(), types.end(), isHalf) ||
+                       std::any_of(options.tensors.begin(), options.tensors.end(),
+                                   [](const auto& demand) { return isHalf(demand.second); });
   return changes ? Lowering(graph, options, types, keepRecipes).run() : graph;
 }
 

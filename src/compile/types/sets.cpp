@@ -163,8 +163,8 @@ std::string TypeSets::whyNot(const Node& node, DataType half) const {
   const auto found = std::find_if(node.origins.begin(), node.origins.end(),
                                   [&](const auto& layer) { return demandOf(layer) == DataType::kF32; });
   if (found != node.origins.end()) return fmt::format("layer '{}', which it computes too, shall be in f32", *found);
-  const bool isDemanded = std::any_of(node.origins.begin(), node.origins.end(),
-                                      [&](const auto& layer) { return demandOf(layer) == half; });
+  const bool isDemanded =
+      std::any_of(node.origins.begin(), node.origins.end(), [&](const auto& layer) { return demandOf(layer) == half; });
   if (!isDemanded && isSensitive(node.op)) return "its results may leave the range or the accuracy of a half";
   const auto typed = inHalf(graph_, node, half);
   if (!typed) return fmt::format("the operator does not take {}", name(half));

@@ -26,7 +26,8 @@ struct TypedNode {
 // None where the operator does not take the type.
 std::optional<TypedNode> inHalf(const graph::Graph& graph, const graph::Node& node, DataType half);
 
-// The same bytes of values as a half, beyond the range its greatest value; infinities stay. With `keepRecipes` a recipe.
+// The same bytes of values as a half, beyond the range its greatest value; infinities stay. With `keepRecipes` a
+// recipe.
 graph::ConstantPtr halfConstant(const graph::ConstantPtr& constant, DataType half, bool keepRecipes);
 
 // Whether the device has a kernel for a node as it would be.

@@ -1,5 +1,5 @@
-// An IGpuAllocator that refuses its n-th call, for n = 1, 2, 3, ...: the call of the interface fails and says so, nothing
-// stays behind, and the next try works.
+// An IGpuAllocator that refuses its n-th call, for n = 1, 2, 3, ...: the call of the interface fails and says so,
+// nothing stays behind, and the next try works.
 #include <cuda_runtime_api.h>
 
 #include <cmath>
@@ -46,7 +46,8 @@ class AllocatorFailures : public ObjectTest {
     // data decide.
     auto* product = network->addMatrixMultiply(
         input("x", {-1, 24}), nv::MatrixOperation::kNONE,
-        *network->addConstant(dims({24, kColumns}), {nv::DataType::kFLOAT, weights_.data(), 24 * kColumns})->getOutput(0),
+        *network->addConstant(dims({24, kColumns}), {nv::DataType::kFLOAT, weights_.data(), 24 * kColumns})
+             ->getOutput(0),
         nv::MatrixOperation::kNONE);
     auto* soft = network->addSoftMax(*product->getOutput(0));
     soft->setAxes(2);
@@ -167,7 +168,8 @@ TEST_F(AllocatorFailures, OfContextsAndExecutions) {
   ASSERT_TRUE(runs(*context, 2));
   for (int n = 1; n < 100; ++n) {
     allocator.refuse(n);
-    const bool went = context->setOptimizationProfileAsync(n % 2, nullptr) && runs(*context, n % 2 == 1 ? kMostRows : 2);
+    const bool went =
+        context->setOptimizationProfileAsync(n % 2, nullptr) && runs(*context, n % 2 == 1 ? kMostRows : 2);
     const bool wasAsked = allocator.wasAsked();
     allocator.refuse(0);
     EXPECT_EQ(went, !wasAsked) << n;

@@ -133,13 +133,16 @@ TEST_F(BuilderFacts, PrecisionsOfLayersAreObeyedPreferredOrIgnored) {
   layer->setName("absolute");
   output(layer->getOutput(0), "y");
   layer->setPrecision(nv::DataType::kBF16);  // that no flag permits
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("bf16 precision has been set for a layer or layer output, but bf16 is not configured in the builder");
+  config->setFlag(BuilderFlag::kBF16);
   EXPECT_NE(engine(), nullptr);
   config->setFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS);
   EXPECT_NE(engine(), nullptr);
   config->clearFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS);
   config->setFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
-  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
-  expectError("layer 'absolute': BuilderFlag::kOBEY_PRECISION_CONSTRAINTS with the precision bf16");
+  EXPECT_NE(engine(), nullptr);
+  config->clearFlag(BuilderFlag::kBF16);
   layer->setPrecision(nv::DataType::kFLOAT);
   EXPECT_NE(engine(), nullptr);
   layer->setPrecision(nv::DataType::kBF16);

@@ -163,9 +163,10 @@ TEST(Effects, OfPrecisionFlags) {
   // A type that a flag allows and nothing computes in.
   const auto unmet = build({{BuilderFlag::kINT8, kPrefer}, nv::DataType::kINT8});
   EXPECT_FALSE(unmet.plan.empty());
-  EXPECT_TRUE(anyStarts(unmet.warnings,
-                        "No implementation of layer 'absolute' obeys the requested constraints: the requested precision "
-                        "i8 is ignored, since no kernel computes in it; the build chooses"));
+  EXPECT_TRUE(
+      anyStarts(unmet.warnings,
+                "No implementation of layer 'absolute' obeys the requested constraints: the requested precision "
+                "i8 is ignored, since no kernel computes in it; the build chooses"));
   const auto obeyed = build({{BuilderFlag::kINT8, kObey}, nv::DataType::kINT8});
   EXPECT_TRUE(obeyed.plan.empty());
   ASSERT_EQ(obeyed.errors.size(), 1U);
