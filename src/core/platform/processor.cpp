@@ -24,8 +24,13 @@ Isa detect() {
   if (__builtin_cpu_supports("sse4.1")) return Isa::kSse4;
   return Isa::kBaseline;
 }
+bool detectVnni() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni") != 0;
+}
 #else
 Isa detect() { return Isa::kBaseline; }
+bool detectVnni() { return false; }
 #endif
 
 Isa limit() {
@@ -52,6 +57,11 @@ std::string_view name(Isa isa) {
 Isa bestIsa() {
   static const Isa kBest = std::min(detect(), limit());
   return kBest;
+}
+
+bool hasVnni() {
+  static const bool kHas = bestIsa() == Isa::kAvx512 && detectVnni();
+  return kHas;
 }
 
 std::string processorName() {

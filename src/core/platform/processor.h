@@ -16,6 +16,9 @@ std::string_view name(Isa isa);
 // The best set that the processor has and TENON_MAX_ISA (sse4, avx2 or avx512, read once) allows.
 Isa bestIsa();
 
+// Whether it multiplies and adds four pairs of bytes at once in vectors of 512 bits (AVX512-VNNI), and may.
+bool hasVnni();
+
 // As the system names it, for messages and plans; "unknown processor" where it does not.
 std::string processorName();
 

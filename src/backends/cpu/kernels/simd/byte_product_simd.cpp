@@ -1,0 +1,221 @@
+// Tiles of products of bytes. With AVX512-VNNI one instruction multiplies and adds four pairs of bytes per column; else
+// bytes are widened to 16 bits, of which pairs are multiplied and added. Both are exact. The left matrix is unsigned
+// for the sake of the first; 128 times the sums of the columns are taken away again. Highway wants its headers in this
+// order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/byte_product_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <cstring>
+
+#include "backends/cpu/kernels/simd/byte_product_simd.h"
+#include "core/platform/processor.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace byte_product {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kQuadBytes = kBytePanel * kByteQuad;  // of a panel
+
+HWY_INLINE uint32_t quadOf(const uint8_t* a) {
+  uint32_t quad;
+  std::memcpy(&quad, a, sizeof(quad));
+  return quad;
+}
+
+HWY_INLINE void store(const int32_t* sums, const int8_t* panel, int64_t quads, int64_t width, int32_t* out) {
+  const auto* const columns = reinterpret_cast<const int32_t*>(panel + quads * kQuadBytes);
+  for (int64_t c = 0; c < width; ++c) out[c] = sums[c] - columns[c];
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+
+// Up to four rows by one panel.
+template <int kRows>
+void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
+             int64_t outStep) {
+  const hn::ScalableTag<int32_t> d;
+  const hn::Repartition<int16_t, decltype(d)> d16;
+  constexpr int kVectors = static_cast<int>(kBytePanel / HWY_LANES(int32_t));
+  hn::Vec<decltype(d)> sums[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  auto rest = hn::Zero(d);  // stays zero: this architecture adds neighbours into the first sum
+  for (int64_t q = 0; q < quads; ++q) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const auto* const from = reinterpret_cast<const int16_t*>(panel + q * kQuadBytes) + 2 * v * HWY_LANES(int32_t);
+      const auto pairs = hn::LoadU(d16, from);
+      const auto even = hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs));
+      const auto odd = hn::ShiftRight<8>(pairs);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const uint32_t quad = quadOf(a + r * aStep + q * kByteQuad);
+        const auto evenA = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quad & 0x00ff00ffU)));
+        const auto oddA = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quad >> 8 & 0x00ff00ffU)));
+        sums[r][v] = hn::ReorderWidenMulAccumulate(d, evenA, even, sums[r][v], rest);
+        sums[r][v] = hn::ReorderWidenMulAccumulate(d, oddA, odd, sums[r][v], rest);
+      }
+    }
+  }
+  alignas(64) int32_t line[kBytePanel];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, line + v * HWY_LANES(int32_t));
+    store(line, panel, quads, width, out + r * outStep);
+  }
+}
+
+#else
+
+template <int kRows>
+void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
+             int64_t outStep) {
+  for (int r = 0; r < kRows; ++r) {
+    int32_t sums[kBytePanel] = {};
+    const uint8_t* const row = a + r * aStep;
+    for (int64_t q = 0; q < quads; ++q) {
+      const int8_t* const b = panel + q * kQuadBytes;
+      for (int64_t c = 0; c < kBytePanel; ++c) {
+        for (int64_t k = 0; k < kByteQuad; ++k)
+          sums[c] += static_cast<int32_t>(row[q * kByteQuad + k]) * b[c * kByteQuad + k];
+      }
+    }
+    store(sums, panel, quads, width, out + r * outStep);
+  }
+}
+
+#endif
+
+void tile(const ByteTile& t) {
+  const int64_t quads = byteQuads(t.depth);
+  for (int p = 0; p < t.panelCount; ++p) {
+    const int8_t* const panel = t.panels + p * bytePanelBytes(t.depth);
+    const int64_t width = t.width - p * kBytePanel < kBytePanel ? t.width - p * kBytePanel : kBytePanel;
+    int r = 0;
+    for (; r + 4 <= t.rows; r += 4) {
+      widened<4>(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
+    }
+    for (; r < t.rows; ++r) {
+      widened<1>(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
+    }
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
+
+#define TENON_VNNI __attribute__((target("avx512vnni")))
+
+TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panel, int64_t quads, int64_t width, int32_t* out) {
+  const auto mask = static_cast<__mmask16>(width >= kBytePanel ? 0xffffU : (1U << width) - 1);
+  _mm512_mask_storeu_epi32(out, mask, _mm512_sub_epi32(sums, _mm512_loadu_si512(panel + quads * kQuadBytes)));
+}
+
+template <int kRows, int kPanels>
+TENON_VNNI void quadTile(const ByteTile& t) {
+  const int64_t quads = byteQuads(t.depth);
+  const int64_t step = bytePanelBytes(t.depth);
+  __m512i sums[kRows][kPanels];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_setzero_si512();
+  }
+  for (int64_t q = 0; q < quads; ++q) {
+    __m512i b[kPanels];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(t.panels + p * step + q * kQuadBytes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(t.a + r * t.aStep + q * kByteQuad)));
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], a, b[p]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) {
+      storeVnni(sums[r][p], t.panels + p * step, quads, t.width - p * kBytePanel,
+                t.out + r * t.outStep + p * kBytePanel);
+    }
+  }
+}
+
+template <int kPanels>
+TENON_VNNI void quadRows(const ByteTile& t) {
+  switch (t.rows) {
+    case 1: return quadTile<1, kPanels>(t);
+    case 2: return quadTile<2, kPanels>(t);
+    case 3: return quadTile<3, kPanels>(t);
+    case 4: return quadTile<4, kPanels>(t);
+    case 5: return quadTile<5, kPanels>(t);
+    case 6: return quadTile<6, kPanels>(t);
+    case 7: return quadTile<7, kPanels>(t);
+    default: return quadTile<8, kPanels>(t);
+  }
+}
+
+TENON_VNNI void vnniTile(const ByteTile& t) { t.panelCount == 2 ? quadRows<2>(t) : quadRows<1>(t); }
+#undef TENON_VNNI
+
+ByteTileFunction best() { return platform::hasVnni() ? vnniTile : tile; }
+
+#else
+
+ByteTileFunction best() { return tile; }
+
+#endif
+
+}  // namespace byte_product
+
+ByteTileFunction findByteTile() { return byte_product::best(); }
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(findByteTile);
+
+}  // namespace
+
+ByteTileFunction byteTileFunction() { return TENON_SIMD_BEST(findByteTile)(); }
+
+void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
+                   int8_t* to) {
+  int32_t sums[kBytePanel] = {};
+  const int64_t quads = byteQuads(depth);
+  for (int64_t q = 0; q < quads; ++q) {
+    for (int64_t c = 0; c < kBytePanel; ++c) {
+      for (int64_t j = 0; j < kByteQuad; ++j) {
+        const int64_t k = q * kByteQuad + j;
+        const int8_t value = k < depth && c < columns ? from[k * depthStep + c * columnStep] : static_cast<int8_t>(0);
+        sums[c] += value;
+        *to++ = value;
+      }
+    }
+  }
+  for (int32_t& sum : sums) sum *= 128;
+  std::memcpy(to, sums, sizeof(sums));
+}
+
+void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {
+  if (step == 1) {
+    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k]) ^ 0x80U;
+  } else {
+    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k * step]) ^ 0x80U;
+  }
+  for (int64_t k = depth; k < byteQuads(depth) * kByteQuad; ++k) to[k] = 0;
+}
+
+}  // namespace tenon::backends::cpu
+#endif

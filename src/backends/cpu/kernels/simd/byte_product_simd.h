@@ -1,0 +1,43 @@
+// Products of matrices of 8-bit integers with exact 32-bit sums: tiles of rows times packed panels of columns, compiled
+// for every SIMD width and for the instructions that multiply and add four bytes at once (AVX512-VNNI).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::backends::cpu {
+
+constexpr int64_t kBytePanel = 16;  // columns of a panel
+constexpr int64_t kByteQuad = 4;    // neighbours along the depth that lie together
+constexpr int64_t kByteRows = 8;    // of a tile, at most
+
+inline int64_t byteQuads(int64_t depth) { return (depth + kByteQuad - 1) / kByteQuad; }
+inline int64_t bytePanels(int64_t columns) { return (columns + kBytePanel - 1) / kBytePanel; }
+// [quads][16 columns][4], zeros where there is nothing, then for each column 128 times the sum of its bytes in i32.
+inline int64_t bytePanelBytes(int64_t depth) {
+  return byteQuads(depth) * kBytePanel * kByteQuad + kBytePanel * static_cast<int64_t>(sizeof(int32_t));
+}
+
+struct ByteTile {
+  const uint8_t* a = nullptr;  // rows of the left matrix, each byte plus 128, to whole quads
+  int64_t aStep = 0;           // bytes from row to row
+  const int8_t* panels = nullptr;
+  int64_t depth = 0;
+  int rows = 0;        // 1 to kByteRows
+  int panelCount = 0;  // 1 or 2, behind each other
+  int64_t width = 0;   // columns to store
+  int32_t* out = nullptr;
+  int64_t outStep = 0;  // elements
+};
+using ByteTileFunction = void (*)(const ByteTile&);
+
+// The best one for this processor.
+ByteTileFunction byteTileFunction();
+
+// Packs up to 16 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
+void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
+                   int8_t* to);
+// A row of `depth` bytes, `step` apart, plus 128 each; to whole quads.
+void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to);
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,122 @@
+// Products of 8-bit integers: the tiles against plain sums, the kernel against the reference; all of it is exact.
+#include "backends/cpu/kernels/simd/byte_product_simd.h"
+
+#include "typed_kernels.h"
+
+namespace tenon::test {
+namespace {
+
+using namespace backends::cpu;  // NOLINT: what is tested
+
+std::vector<int8_t> bytes(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int8_t> result(static_cast<size_t>(count));
+  for (auto& value : result) {
+    const uint64_t bits = random();  // a quarter of them extreme, so that sums of pairs leave 16 bits
+    value = bits % 8 == 0 ? int8_t{-128} : bits % 8 == 1 ? int8_t{127} : static_cast<int8_t>(bits >> 8);
+  }
+  return result;
+}
+
+TEST(ByteProduct, Tiles) {
+  for (const int64_t depth : {0, 1, 3, 4, 5, 63, 64, 131, 1031}) {
+    for (const int64_t columns : {1, 7, 15, 16, 17, 31, 32}) {
+      for (int rows = 1; rows <= kByteRows; ++rows) {
+        SCOPED_TRACE(fmt::format("{} x {} x {}", rows, depth, columns));
+        const auto a = bytes(rows * depth, 1);
+        const auto b = bytes(depth * columns, 2);
+        const int64_t aStep = byteQuads(depth) * kByteQuad;
+        std::vector<uint8_t> shifted(static_cast<size_t>(rows * aStep));
+        for (int r = 0; r < rows; ++r) shiftBytes(a.data() + r * depth, depth, 1, shifted.data() + r * aStep);
+        std::vector<int8_t> panels(static_cast<size_t>(bytePanels(columns) * bytePanelBytes(depth)));
+        for (int64_t p = 0; p < bytePanels(columns); ++p) {
+          packBytePanel(b.data() + p * kBytePanel, depth, std::min(kBytePanel, columns - p * kBytePanel), columns, 1,
+                        panels.data() + p * bytePanelBytes(depth));
+        }
+        constexpr int32_t kUntouched = 123456789;
+        const int64_t outStep = columns + 3;
+        std::vector<int32_t> out(static_cast<size_t>(rows * outStep), kUntouched);
+        ByteTile tile;
+        tile.a = shifted.data();
+        tile.aStep = aStep;
+        tile.panels = panels.data();
+        tile.depth = depth;
+        tile.rows = rows;
+        tile.panelCount = static_cast<int>(bytePanels(columns));
+        tile.width = columns;
+        tile.out = out.data();
+        tile.outStep = outStep;
+        byteTileFunction()(tile);
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < outStep; ++c) {
+            int32_t sum = 0;
+            for (int64_t k = 0; k < depth && c < columns; ++k)
+              sum += a[static_cast<size_t>(r * depth + k)] * b[static_cast<size_t>(k * columns + c)];
+            ASSERT_EQ(out[static_cast<size_t>(r * outStep + c)], c < columns ? sum : kUntouched) << r << ", " << c;
+          }
+        }
+      }
+    }
+  }
+}
+
+HostTensor byteTensor(const Dims& dims, uint64_t seed) {
+  HostTensor tensor(DataType::kI8, dims);
+  const auto values = bytes(dims.count(), seed);
+  std::copy(values.begin(), values.end(), static_cast<int8_t*>(tensor.view().data));
+  return tensor;
+}
+
+void expectProduct(const Dims& a, const Dims& b, const Dims& y, const std::string& fields,
+                   const std::string& type = "i32") {
+  expectKernelMatches(fmt::format("  %y : {}{} = matmul{}(%a, %b) \"n\"\n", type, shapeText(y), fields),
+                      listOf(byteTensor(a, 1), byteTensor(b, 2)), "matmul", "cpu.byte_matmul", type == "f32" ? 1e-6 : 0);
+}
+
+TEST(ByteProduct, Matrices) {
+  for (const int64_t rows : {1, 2, 7, 8, 9, 67}) {
+    for (const int64_t depth : {1, 4, 130}) {
+      for (const int64_t columns : {1, 16, 33, 97}) {
+        expectProduct({rows, depth}, {depth, columns}, {rows, columns}, "");
+        expectProduct({depth, rows}, {columns, depth}, {rows, columns}, "{transposeA=true transposeB=true}");
+      }
+    }
+  }
+  expectProduct({300, 256}, {256, 200}, {300, 200}, "");
+}
+
+TEST(ByteProduct, Batches) {
+  expectProduct({3, 5, 70}, {3, 70, 33}, {3, 5, 33}, "");
+  expectProduct({2, 3, 20, 31}, {2, 1, 17, 31}, {2, 3, 20, 17}, "{transposeB=true}");
+  expectProduct({4, 9, 6}, {6, 5}, {4, 9, 5}, "");
+  expectProduct({6, 9}, {3, 6, 5}, {3, 9, 5}, "{transposeA=true}");
+}
+
+TEST(ByteProduct, WithoutElements) {
+  expectProduct({0, 4}, {4, 5}, {0, 5}, "");
+  expectProduct({3, 0}, {0, 5}, {3, 5}, "");
+  expectProduct({3, 4}, {4, 0}, {3, 0}, "");
+}
+
+TEST(ByteProduct, Epilogues) {
+  expectProduct({9, 40}, {40, 21}, {9, 21}, "{epilogue=\"cast.f32(x0);mul(t0,0.001)\"}", "f32");
+  expectProduct({9, 40}, {40, 21}, {9, 21}, "{epilogue=\"floor_div(x0,100);clip(t0,-128,127);cast.i8(t1)\"}", "i8");
+  expectKernelMatches(
+      "  %y : f32[9,21] = matmul{epilogue=\"add(x0,x1);cast.f32(t0);mul(t1,x2)\"}(%a, %b, %c, %d) \"n\"\n",
+      listOf(byteTensor({9, 40}, 1), byteTensor({40, 21}, 2), variedTensor(DataType::kI32, {21}, 3),
+             variedTensor(DataType::kF32, {9, 1}, 4)),
+      "matmul", "cpu.byte_matmul", 2e-6);
+}
+
+// A matrix that is packed when the engine is loaded.
+TEST(ByteProduct, ConstantMatrices) {
+  for (const bool transposed : {false, true}) {
+    expectKernelMatches(fmt::format("  const %w : i8[{}] = random(7)\n  %y : i32[19,37] = "
+                                    "matmul{{transposeB={}}}(%a, %w) \"n\"\n",
+                                    transposed ? "37,50" : "50,37", transposed),
+                        listOf(byteTensor({19, 50}, 1)), "matmul", "cpu.byte_matmul", 0);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
