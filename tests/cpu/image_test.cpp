@@ -205,6 +205,40 @@ std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, i
                      extra.empty() ? "" : ", %e");
 }
 
+// Windows that overlap or leave gaps, along 1 to 3 axes, in groups, cropped and padded.
+TEST(Deconvolution, ByChannels) {
+  struct Case {
+    std::string x, w, y, fields;
+  };
+  for (const auto& [x, w, y, fields] :
+       {Case{"1,6,50", "6,3,16", "1,3,400", "strides=[8] prePadding=[4] postPadding=[4]"},
+        Case{"2,5,7,9", "5,4,3,3", "2,4,7,9", "prePadding=[1,1] postPadding=[1,1]"},
+        Case{"2,5,7,9", "5,4,4,3", "2,4,13,18", "strides=[2,2] prePadding=[1,1] postPadding=[2,0]"},
+        Case{"1,6,5,11", "6,2,3,2", "1,6,13,24",
+             "strides=[3,2] dilations=[2,3] groups=3 prePadding=[2,0] postPadding=[2,0]"},
+        Case{"1,4,3,8", "4,1,5,5", "1,4,5,10", "groups=4 prePadding=[1,1] postPadding=[1,1]"},
+        Case{"2,18,9,70", "18,1,3,3", "2,2,9,70", "groups=2 prePadding=[1,1] postPadding=[1,1]"},
+        Case{"1,3,4,5,6", "3,4,2,3,2", "1,4,8,11,12", "strides=[2,2,2]"},
+        Case{"1,3,200,33", "3,2,3,3", "1,2,202,35", ""},
+        Case{"1,2,4,4", "2,3,2,2", "1,3,7,8", "strides=[2,2] prePadding=[-1,1] postPadding=[2,-1]"},
+        Case{"1,1,1,1", "1,1,1,1", "1,1,1,1", ""}}) {
+    const std::string text = fmt::format(R"g(graph "g" {{
+  input %x : f32[{}]
+  const %w : f32[{}] = random(1)
+  %y : f32[{}] = deconvolution{{{}}}(%x, %w) "up"
+  output %y
+}})g",
+                                         x, w, y, fields);
+    EXPECT_EQ(runEach(text, "deconvolution", {"cpu.column_deconvolution"}), 1) << text;
+  }
+  for (const auto& [epilogue, extra] : {std::pair<std::string, std::string>{"", ""},
+                                        {"sigmoid(x0)", ""},
+                                        {"mul(x0,x1);tanh(t0)", "1,9,1,1"},
+                                        {"add(x0,x1);relu(t0)", "2,9,10,18"}}) {
+    EXPECT_EQ(runEach(deconvolution(7, 9, 2, 2, epilogue, extra), "deconvolution", {"cpu.column_deconvolution"}), 1);
+  }
+}
+
 TEST(Deconvolution, WithoutOverlap) {
   const std::vector<std::string> tactics{"cpu.upsample", "cpu.dnnl_deconvolution"};
   EXPECT_EQ(runEach(deconvolution(24, 24, 2, 2, "", ""), "deconvolution", tactics), 2);
