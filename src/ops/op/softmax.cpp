@@ -32,10 +32,13 @@ void Softmax::evaluate(const EvalContext& context) const {
       for (int64_t k = 0; k < x.dims[at]; ++k) highest = std::max(highest, x.loadDouble(first + k * inner));
       double sum = 0;
       for (size_t k = 0; k < line.size(); ++k) {
-        line[k] = std::exp(x.loadDouble(first + static_cast<int64_t>(k) * inner) - highest);
-        sum += line[k];
+        line[k] = x.loadDouble(first + static_cast<int64_t>(k) * inner) - highest;
+        sum += std::exp(line[k]);
       }
-      for (size_t k = 0; k < line.size(); ++k) out.storeDouble(first + static_cast<int64_t>(k) * inner, line[k] / sum);
+      for (size_t k = 0; k < line.size(); ++k) {
+        const double value = logarithm ? line[k] - std::log(sum) : std::exp(line[k]) / sum;
+        out.storeDouble(first + static_cast<int64_t>(k) * inner, value);
+      }
     }
   }
 }

@@ -68,7 +68,7 @@ bool isNonNegative(const graph::Graph& graph, graph::ValueId value, int depth) {
   }
   if (const auto* op = node.op.as<ops::Slice>())
     return (op->mode != ops::SliceMode::kFill || node.inputs.size() == 1) && input();
-  if (node.op.as<ops::Softmax>() != nullptr) return true;
+  if (const auto* op = node.op.as<ops::Softmax>()) return !op->logarithm;
   if (node.op.as<ops::Reshape>() != nullptr || node.op.as<ops::Transpose>() != nullptr) return input();
   if (node.op.as<ops::Concat>() == nullptr) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(),

@@ -123,8 +123,9 @@ std::optional<ValueId> matchSoftmax(const Graph& graph, const Terms& terms, Term
   if (term.kind != Term::Kind::kValue) return std::nullopt;
   const auto* softmax = producerOp<ops::Softmax>(graph, term.value);
   const int rank = graph.value(term.value).type.rank();
-  return softmax != nullptr && (softmax->axis == -1 || softmax->axis == rank - 1) ? std::optional(term.value)
-                                                                                  : std::nullopt;
+  return softmax != nullptr && !softmax->logarithm && (softmax->axis == -1 || softmax->axis == rank - 1)
+             ? std::optional(term.value)
+             : std::nullopt;
 }
 
 struct Found {

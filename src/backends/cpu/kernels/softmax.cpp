@@ -18,7 +18,10 @@ constexpr int64_t kGrain = 2048;  // elements that a thread is worth waking for
 
 class SoftmaxInstance final : public runtime::KernelInstance {
  public:
-  explicit SoftmaxInstance(const ops::Softmax& op) : op_(op) {}
+  explicit SoftmaxInstance(const ops::Softmax& op)
+      : op_(op),
+        rows_(op.logarithm ? softmaxFunctions().logRows : softmaxFunctions().rows),
+        columns_(op.logarithm ? softmaxFunctions().logColumns : softmaxFunctions().columns) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -80,7 +83,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = offsetOf(i);
         widen(in + at, nullptr, nullptr, row, static_cast<size_t>(extent_));
-        functions_.rows(row, row, 1, static_cast<size_t>(extent_));
+        rows_(row, row, 1, static_cast<size_t>(extent_));
         narrow(row, nullptr, nullptr, out + at, static_cast<size_t>(extent_));
       }
     });
@@ -94,7 +97,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
         const int64_t run = rowsJoin_ ? std::min(end - i, inner - i % inner) : 1;
         const int64_t at = offsetOf(i);
         if (step_ == 1) {
-          functions_.rows(in + at, out + at, static_cast<size_t>(run), static_cast<size_t>(extent_));
+          rows_(in + at, out + at, static_cast<size_t>(run), static_cast<size_t>(extent_));
         } else {
           one(in + at, out + at);
         }
@@ -115,9 +118,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
                               axes_.kept.offsets(i / blocks, offsets);
                               const int64_t first = inner * (i % blocks) / blocks;
                               const int64_t last = inner * (i % blocks + 1) / blocks;
-                              functions_.columns(in + offsets[1] + first, out + offsets[1] + first,
-                                                 static_cast<size_t>(extent_), static_cast<size_t>(step_),
-                                                 static_cast<size_t>(last - first));
+                              columns_(in + offsets[1] + first, out + offsets[1] + first, static_cast<size_t>(extent_),
+                                       static_cast<size_t>(step_), static_cast<size_t>(last - first));
                             }
                           });
   }
@@ -127,16 +129,23 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     for (int64_t i = 1; i < extent_; ++i) most = std::max(most, in[i * step_]);
     double sum = 0;
     for (int64_t i = 0; i < extent_; ++i) {
-      const float e = std::exp(in[i * step_] - most);
-      out[i * step_] = e;
+      out[i * step_] = in[i * step_] - most;
+      const float e = std::exp(out[i * step_]);
+      if (!op_.logarithm) out[i * step_] = e;
       sum += static_cast<double>(e);
+    }
+    if (op_.logarithm) {
+      const auto logarithm = static_cast<float>(std::log(sum));
+      for (int64_t i = 0; i < extent_; ++i) out[i * step_] -= logarithm;
+      return;
     }
     const auto scale = static_cast<float>(1 / sum);
     for (int64_t i = 0; i < extent_; ++i) out[i * step_] *= scale;
   }
 
   ops::Softmax op_;
-  const SoftmaxFunctions& functions_ = softmaxFunctions();
+  decltype(SoftmaxFunctions::rows) rows_;
+  decltype(SoftmaxFunctions::columns) columns_;
   AxisLoops axes_;
   DataType type_ = DataType::kF32;
   int64_t count_ = 0;

@@ -182,9 +182,72 @@ void columns(const float* x, float* y, size_t rowCount, size_t step, size_t coun
   if (first < count) columnsOf<1>(x + count - lanes, y + count - lanes, rowCount, step);
 }
 
+// The sum of exp(x - shift) over whole vectors.
+HWY_INLINE double sumOfExponentials(const float* x, size_t count, V shift) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  constexpr size_t kChunk = 4096;  // as above
+  double total = 0;
+  for (size_t begin = 0; begin < count; begin += kChunk) {
+    const size_t end = std::min(count, begin + kChunk);
+    V sum = hn::Zero(d);
+    for (size_t i = begin; i < end; i += lanes)
+      sum = hn::Add(sum, exponential::ofNegative(hn::Sub(hn::LoadU(d, x + i), shift)));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  }
+  return total;
+}
+
+void logRow(const float* x, float* y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t whole = count - count % lanes;
+  Tail tail(x + whole, count - whole);
+  V most = hn::Load(d, tail.values);
+  for (size_t i = 0; i < whole; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
+  const V shift = hn::MaxOfLanes(d, most);
+  const V rest = hn::Sub(hn::Load(d, tail.values), shift);
+  const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), exponential::ofNegative(rest));
+  const double total =
+      sumOfExponentials(x, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
+  const V logarithm = hn::Set(d, static_cast<float>(std::log(total)));
+  for (size_t i = 0; i < whole; i += lanes)
+    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i), shift), logarithm), d, y + i);
+  hn::Store(hn::Sub(rest, logarithm), d, tail.values);
+  std::memcpy(y + whole, tail.values, tail.count * sizeof(float));
+}
+
+void logRows(const float* x, float* y, size_t rowCount, size_t count) {
+  for (size_t r = 0; r < rowCount; ++r) logRow(x + r * count, y + r * count, count);
+}
+
+void logColumnsOf(const float* x, float* y, size_t rowCount, size_t step) {
+  const D d;
+  V most = hn::LoadU(d, x);
+  for (size_t r = 1; r < rowCount; ++r) most = hn::Max(most, hn::LoadU(d, x + r * step));
+  V sum = hn::Zero(d);
+  for (size_t r = 0; r < rowCount; ++r)
+    sum = hn::Add(sum, exponential::ofNegative(hn::Sub(hn::LoadU(d, x + r * step), most)));
+  HWY_ALIGN float sums[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(sum, d, sums);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) sums[i] = std::log(sums[i]);
+  const V logarithm = hn::Load(d, sums);
+  for (size_t r = 0; r < rowCount; ++r)
+    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + r * step), most), logarithm), d, y + r * step);
+}
+
+void logColumns(const float* x, float* y, size_t rowCount, size_t step, size_t count) {
+  const size_t lanes = hn::Lanes(D());
+  size_t first = 0;
+  for (; first + lanes <= count; first += lanes) logColumnsOf(x + first, y + first, rowCount, step);
+  if (first < count) logColumnsOf(x + count - lanes, y + count - lanes, rowCount, step);
+}
+
 }  // namespace softmax
 
-SoftmaxFunctions allSoftmaxFunctions() { return {softmax::rows, softmax::columns}; }
+SoftmaxFunctions allSoftmaxFunctions() {
+  return {softmax::rows, softmax::columns, softmax::logRows, softmax::logColumns};
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -10,6 +10,9 @@ struct SoftmaxFunctions {
   void (*rows)(const float* x, float* y, size_t rows, size_t count);
   // Each of `count` columns of `rows` elements, `step` apart. y is not x. At least kSoftmaxColumns columns.
   void (*columns)(const float* x, float* y, size_t rows, size_t step, size_t count);
+  // The same with logarithms of the results.
+  void (*logRows)(const float* x, float* y, size_t rows, size_t count);
+  void (*logColumns)(const float* x, float* y, size_t rows, size_t step, size_t count);
 };
 
 constexpr size_t kSoftmaxColumns = 16;  // the widest vector
