@@ -146,6 +146,39 @@ TEST(ReverseSequence, TurnsTheFirstElements) {
   expectNear(outputs[0], expected);
 }
 
+// Batch before steps, and axes behind others.
+TEST(ReverseSequence, OtherAxes) {
+  struct Case {
+    int64_t batch, time;
+  };
+  for (const auto& [batch, time] : {Case{0, 1}, Case{1, 0}, Case{2, 0}, Case{1, 2}}) {
+    const Ints shape{4, 3, 4, 2};
+    const Ints lengths{4, 1, 3, 2};
+    const auto rows = shape[static_cast<size_t>(batch)];
+    const Ints given(lengths.begin(), lengths.begin() + rows);
+    Ints fitting;  // no length beyond its axis
+    for (const int64_t length : given) fitting.push_back(std::min(length, shape[static_cast<size_t>(time)]));
+    ModelMaker maker(17);
+    maker.input("x", shape);
+    maker.ints("lengths", {rows}, fitting);
+    auto& node = maker.node("ReverseSequence", {"x", "lengths"}, {"y"});
+    ModelMaker::set(node, "batch_axis", batch);
+    ModelMaker::set(node, "time_axis", time);
+    maker.output("y");
+    const Reals x = randomReals(96, 3);
+    std::vector<double> expected;
+    for (int64_t i = 0; i < 96; ++i) {
+      Ints at{i / 24, i / 8 % 3, i / 2 % 4, i % 2};
+      const int64_t length = fitting[static_cast<size_t>(at[static_cast<size_t>(batch)])];
+      int64_t& step = at[static_cast<size_t>(time)];
+      step = step < length ? length - 1 - step : step;
+      expected.push_back(x[static_cast<size_t>(((at[0] * 3 + at[1]) * 4 + at[2]) * 2 + at[3])]);
+    }
+    SCOPED_TRACE(fmt::format("batch {}, time {}", batch, time));
+    expectNear(runModel(maker, {x}).at(0), expected);
+  }
+}
+
 double pixelAt(const Reals& image, int64_t height, int64_t width, int64_t row, int64_t column, bool border) {
   if (border) {
     row = std::min(std::max<int64_t>(row, 0), height - 1);

@@ -27,6 +27,7 @@ class ReverseSequenceLayer final
                   text(lengths.shape()));
     context.check(lengths.type() == DataType::kI32 || lengths.type() == DataType::kI64,
                   "the sequence lengths are {}; expected i32 or i64", tenon::name(lengths.type()));
+    if (batchAxis_ + sequenceAxis_ == 1) return {withoutTransposes(context, x, lengths).id()};
     // Batch and sequence to the front, where the gather takes them as pairs.
     std::vector<int64_t> forth{batchAxis_, sequenceAxis_};
     for (int i = 0; i < rank; ++i) {
@@ -35,13 +36,28 @@ class ReverseSequenceLayer final
     std::vector<int64_t> back(forth.size());
     for (size_t i = 0; i < forth.size(); ++i) back[static_cast<size_t>(forth[i])] = static_cast<int64_t>(i);
     const Formula rows = x.transpose(forth);
-    const Formula place = iota(context, rows.dim(1), lengths.type()).unsqueeze(0);  // [1, steps]
-    const Formula length = lengths.unsqueeze(1);                                    // [batch, 1]
-    const Formula from = where(place < length, length - place - 1.0, place);
+    const Formula from = sources(context, x, lengths.unsqueeze(1), 0);  // [batch, steps]
     return {rows.gather(from, 1, 1).transpose(back).id()};
   }
 
  private:
+  // For each step, that whose elements come there; `other`: the axis of the lengths.
+  Formula sources(LowerContext& context, const Formula& x, const Formula& lengths, int other) const {
+    const Formula place = iota(context, x.dim(sequenceAxis_), lengths.type()).unsqueeze(other);
+    return where(place < lengths, lengths - place - 1.0, place);
+  }
+
+  // The two axes are the first ones: whole rows of the others are picked from a list of all.
+  Formula withoutTransposes(LowerContext& context, const Formula& x, const Formula& lengths) const {
+    const Formula from = sources(context, x, lengths.unsqueeze(sequenceAxis_), batchAxis_).cast(DataType::kI64);
+    const Formula batch = iota(context, x.dim(batchAxis_), DataType::kI64).unsqueeze(sequenceAxis_);
+    const Formula index =
+        batchAxis_ == 0 ? batch * extentOf(x, 1, DataType::kI64) + from : from * extentOf(x, 1, DataType::kI64) + batch;
+    Shape rows{x.dim(0) * x.dim(1)};
+    for (int i = 2; i < x.rank(); ++i) rows.push_back(x.dim(i));
+    return x.reshape(std::move(rows)).gather(index, 0, 0);
+  }
+
   int32_t batchAxis_ = 1;
   int32_t sequenceAxis_ = 0;
 };

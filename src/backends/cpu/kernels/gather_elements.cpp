@@ -145,7 +145,47 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     });
   }
 
+  // Single elements: a row of indices serves every row of data that it belongs to.
+  template <typename T, typename Index>
+  void pickRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
+    const int64_t outer = data_.count(static_cast<int>(op_.batchDims), axis);
+    const int64_t picks = indices_.count(static_cast<int>(op_.batchDims), indices_.rank);
+    const int64_t extent = data_[axis];
+    constexpr int64_t kPicks = 16384;  // of a job
+    const int64_t pieces = (picks + kPicks - 1) / kPicks;
+    runJobs(data_.count(0, axis) * pieces, count_, [&](int64_t job) {
+      const int64_t row = job / pieces;
+      const int64_t first = job % pieces * kPicks;
+      const Index* const places = static_cast<const Index*>(indices) + row / outer * picks + first;
+      if (pickRow<0>(reinterpret_cast<const T*>(data) + row * extent, places,
+                     reinterpret_cast<T*>(out) + row * picks + first, std::min(kPicks, picks - first), 1, extent))
+        outside.store(true, std::memory_order_relaxed);
+    });
+  }
+
+  template <typename T>
+  void pickRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    if (indexType_ == DataType::kI32) return pickRows<T, int32_t>(data, indices, out, outside);
+    pickRows<T, int64_t>(data, indices, out, outside);
+  }
+
   void alongAxis(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+    const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
+    if (data_.count() == 0) {  // whatever the indices say, there is nothing
+      outside = true;
+      return;
+    }
+    switch (data_.count(axis + 1, data_.rank) * bytes_) {
+      case 1: return pickRows<uint8_t>(data, indices, out, outside);
+      case 2: return pickRows<uint16_t>(data, indices, out, outside);
+      case 4: return pickRows<uint32_t>(data, indices, out, outside);
+      case 8: return pickRows<uint64_t>(data, indices, out, outside);
+      default: return copyRows(data, indices, out, outside);
+    }
+  }
+
+  void copyRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
     const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
     const auto batch = static_cast<int>(op_.batchDims);
     const int64_t outer = data_.count(batch, axis);

@@ -48,17 +48,37 @@ HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* 
   const auto inverse = hn::Set(d, 1.f / static_cast<float>(scale));
   const auto offset = hn::Set(di, static_cast<int32_t>(zero));
   const auto clear = hn::Set(d, 0.5f - 0x1p-13f);
-  size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  const auto one = [&](size_t i) HWY_ATTR {
     const auto scaled = hn::Mul(hn::LoadU(d, x + i), inverse);
     const auto whole = hn::NearestInt(scaled);
     const auto rest = hn::Abs(hn::Sub(scaled, hn::ConvertTo(d, whole)));
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(rest, clear)))) {
       for (size_t k = i; k < i + lanes; ++k) out[k] = quantized<T>(static_cast<double>(x[k]), scale, zero);
+    } else {
+      hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole, offset)), narrow, out + i);
+    }
+  };
+  // Four vectors share the question whether all of them are clear.
+  constexpr size_t kTogether = 4;
+  size_t i = 0;
+  for (; i + kTogether * lanes <= count; i += kTogether * lanes) {
+    hn::Vec<decltype(di)> whole[kTogether];
+    auto isClear = hn::Lt(hn::Zero(d), clear);
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kTogether; ++v) {
+      const auto scaled = hn::Mul(hn::LoadU(d, x + i + v * lanes), inverse);
+      whole[v] = hn::NearestInt(scaled);
+      isClear = hn::And(isClear, hn::Lt(hn::Abs(hn::Sub(scaled, hn::ConvertTo(d, whole[v]))), clear));
+    }
+    if (HWY_UNLIKELY(!hn::AllTrue(d, isClear))) {
+      for (size_t v = 0; v < kTogether; ++v) one(i + v * lanes);
       continue;
     }
-    hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole, offset)), narrow, out + i);
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kTogether; ++v)
+      hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole[v], offset)), narrow, out + i + v * lanes);
   }
+  for (; i + lanes <= count; i += lanes) one(i);
   return i;
 }
 
