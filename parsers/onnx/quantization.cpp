@@ -1,13 +1,12 @@
-// Affine quantization and exact integer products in floating point.
+// Affine quantization in floating point, and products of bytes.
 #include "quantization.h"
 
+#include <algorithm>
+
+#include "common/fold.h"
+#include "operator_plugin.h"
+
 namespace tenon::parsers::onnx {
-namespace {
-
-// Sums of this many products of whole numbers to 255 and to 16 stay below 2^24, where floats are exact.
-constexpr int64_t kExactTerms = 4096;
-
-}  // namespace
 
 IntegerRange rangeOf(DataType type) {
   switch (type) {
@@ -75,25 +74,60 @@ Term dequantized(const Term& x, const Term& scale, const std::optional<Term>& ze
   return centered(x, zero).cast(scale.type()) * scale;
 }
 
-Term exactProduct(const Term& a, const Term& b) {
-  const int64_t inner = a.fixedDim(-1, "the inner extent of an integer product");
-  // b = 16 * high + low, so that every sum is exact in floating point.
-  const Term high = floorOf(b * (1.0 / 16));
-  const Term low = b - high * 16;
-  std::optional<Term> sum;
-  for (int64_t begin = 0; begin < inner; begin += kExactTerms) {
-    const int64_t size = std::min(kExactTerms, inner - begin);
-    const auto part = [&](const Term& digits) {
-      const Term rows = digits.slice(std::max<int64_t>(digits.rank() - 2, 0), begin, size);
-      return a.slice(a.rank() - 1, begin, size).multiply(rows).cast(DataType::kINT32);
-    };
-    const Term both = part(high) * 16 + part(low);
-    sum = sum ? *sum + both : both;
+namespace {
+
+// x less `zero`, as bytes with a sign less another zero; nothing where that is 0.
+struct SignedBytes {
+  Term bytes;
+  std::optional<Term> zero;  // INT32
+};
+
+bool isZero(const Term& term) {
+  if (!term.isConstant()) {
+    return false;
   }
-  if (!sum) {
-    return a.multiply(b).cast(DataType::kINT32);
+  const std::vector<int64_t> numbers = toInts(term.value().constant());
+  return std::all_of(numbers.begin(), numbers.end(), [](int64_t number) { return number == 0; });
+}
+
+SignedBytes signedBytes(const Term& x, const std::optional<Term>& zero) {
+  if (x.type() != DataType::kINT8 && x.type() != DataType::kUINT8) {
+    fail(FaultKind::kUnsupportedType,
+         fmt::format("an operand of an integer product has type {}; expected INT8 or UINT8", typeName(x.type())));
   }
-  return *sum;
+  constexpr double kShift = 128;
+  const bool isSigned = x.type() == DataType::kINT8;
+  SignedBytes result{isSigned ? x : (x.cast(DataType::kINT32) - kShift).cast(DataType::kINT8), std::nullopt};
+  if (zero) {
+    result.zero = zero->cast(DataType::kINT32);
+  }
+  if (!isSigned) {
+    result.zero = result.zero ? *result.zero - kShift : Term(x.writer(), x.writer().scalar(DataType::kINT32, -kShift));
+  }
+  if (result.zero && isZero(*result.zero)) {
+    result.zero = std::nullopt;
+  }
+  return result;
+}
+
+}  // namespace
+
+// sum (a - za) (b - zb) = sum ab - za sum b - zb sum a + K za zb
+Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB) {
+  const SignedBytes left = signedBytes(a, zeroA);
+  const SignedBytes right = signedBytes(b, zeroB);
+  Term sum = addOperator("matmul", {left.bytes, right.bytes});
+  if (left.zero) {
+    sum = sum - *left.zero * right.bytes.cast(DataType::kINT32).sum({b.rank() - 2}, true);
+  }
+  if (right.zero) {
+    sum = sum - *right.zero * left.bytes.cast(DataType::kINT32).sum({a.rank() - 1}, true);
+  }
+  if (left.zero && right.zero) {
+    const auto inner = static_cast<double>(a.fixedDim(-1, "the inner extent of an integer product"));
+    sum = sum + *left.zero * *right.zero * inner;
+  }
+  return sum;
 }
 
 }  // namespace tenon::parsers::onnx

@@ -25,7 +25,8 @@ Term dequantized(const Term& x, const Term& scale, const std::optional<Term>& ze
 // x less its zero point as FLOAT, which holds both exactly for 8-bit types.
 Term centered(const Term& x, const std::optional<Term>& zero);
 
-// The product of matrices of whole numbers of magnitude 255 at most in FLOAT, as exact INT32.
-Term exactProduct(const Term& a, const Term& b);
+// The product of matrices of INT8 or UINT8 less their zero points, exact in INT32. Zero points broadcast to their
+// matrices: one for all, for each row of a, for each column of b.
+Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB);
 
 }  // namespace tenon::parsers::onnx

@@ -103,6 +103,86 @@ TEST(Integers, LongConvolutionsAreExact) {
       << refusal(maker);
 }
 
+// Bytes of either sign, with zero points for all, for rows and for columns.
+TEST(Integers, ProductsOfEitherSign) {
+  const int64_t rows = 5, inner = 37, columns = 6;
+  std::mt19937 random(5);
+  for (const bool signedA : {false, true}) {
+    for (const bool signedB : {false, true}) {
+      const auto draw = [&](bool isSigned, int64_t count) {
+        std::uniform_int_distribution<int> bytes(isSigned ? -128 : 0, isSigned ? 127 : 255);
+        Reals values(static_cast<size_t>(count));
+        for (float& value : values) value = static_cast<float>(bytes(random));
+        return values;
+      };
+      const Reals a = draw(signedA, rows * inner), b = draw(signedB, inner * columns);
+      const Reals za = draw(signedA, rows), zb = draw(signedB, columns);
+      const auto raw = [](const Reals& values) {
+        std::string text;
+        for (const float value : values) text.push_back(static_cast<char>(static_cast<int>(value)));
+        return text;
+      };
+      const auto type = [](bool isSigned) { return isSigned ? 3 : 2; };
+      ModelMaker maker(17);
+      castInput(maker, "a", {rows, inner}, type(signedA));
+      maker.initializer("b", {inner, columns}, type(signedB)).set_raw_data(raw(b));
+      maker.initializer("za", {rows, 1}, type(signedA)).set_raw_data(raw(za));
+      maker.initializer("zb", {columns}, type(signedB)).set_raw_data(raw(zb));
+      maker.node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
+      maker.node("MatMulInteger", {"a", "b"}, {"z"});
+      maker.output("y", {}, kInt32);
+      maker.output("z", {}, kInt32);
+      const auto outputs = runModel<int32_t>(maker, {a});
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          double with = 0, without = 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            const double x = a[static_cast<size_t>(i * inner + k)], w = b[static_cast<size_t>(k * columns + j)];
+            without += x * w;
+            with += (x - za[static_cast<size_t>(i)]) * (w - zb[static_cast<size_t>(j)]);
+          }
+          const auto at = static_cast<size_t>(i * columns + j);
+          EXPECT_EQ(outputs.at(0)[at], with) << signedA << signedB << " " << i << "," << j;
+          EXPECT_EQ(outputs.at(1)[at], without) << signedA << signedB << " " << i << "," << j;
+        }
+      }
+    }
+  }
+}
+
+// One scale and zero point for the tensor, and one for each slice of an axis.
+TEST(Quantization, UnsignedBytes) {
+  for (const bool perAxis : {false, true}) {
+    ModelMaker maker(17);
+    maker.input("x", {2, 3, 5});
+    const Reals scales = perAxis ? Reals{0.5f, 0.03f, 2.0f} : Reals{0.25f};
+    const std::string zeros = perAxis ? std::string("\x03\x80\xc8", 3) : std::string("\x11", 1);
+    const Ints shape = perAxis ? Ints{3} : Ints{};
+    maker.floats("scale", shape, scales);
+    maker.initializer("zero", shape, 2).set_raw_data(zeros);
+    for (auto* node :
+         {&maker.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"}), &maker.node("Identity", {"q"}, {"kept"}),
+          &maker.node("DequantizeLinear", {"kept", "scale", "zero"}, {"y"})}) {
+      if (node->op_type() != "Identity") ModelMaker::set(*node, "axis", int64_t{1});
+    }
+    ModelMaker::set(maker.node("Cast", {"q"}, {"bytes"}), "to", int64_t{1});
+    maker.output("y");
+    maker.output("bytes");
+    const Reals x = randomReals(30, 7, -40.0f, 90.0f);
+    std::vector<double> bytes, expected;
+    for (size_t i = 0; i < 30; ++i) {
+      const size_t k = perAxis ? i / 5 % 3 : 0;
+      const double zero = static_cast<unsigned char>(zeros[k]);
+      const double scaled = static_cast<double>(x[i]) / static_cast<double>(scales[k]);
+      bytes.push_back(std::clamp(std::nearbyint(scaled) + zero, 0.0, 255.0));
+      expected.push_back((bytes.back() - zero) * static_cast<double>(scales[k]));
+    }
+    const auto outputs = runModel(maker, {x});
+    expectNear(outputs.at(0), expected);
+    expectNear(outputs.at(1), bytes);
+  }
+}
+
 TEST(Quantization, ZeroPointsAndBlocks) {
   ModelMaker maker(21);
   maker.input("x", {2, 4});

@@ -23,12 +23,12 @@ std::optional<Term> ofMatrix(const std::optional<Term>& parameter, bool rows) {
 }
 
 // Vectors are matrices of one row or column, whose axis the result drops.
-Term product(Term a, Term b) {
+Term product(Term a, const std::optional<Term>& zeroA, Term b, const std::optional<Term>& zeroB) {
   const bool row = a.rank() == 1;
   const bool column = b.rank() == 1;
   a = row ? a.unsqueeze({0}) : a;
   b = column ? b.unsqueeze({1}) : b;
-  Term result = exactProduct(a, b);
+  Term result = integerProduct(a, zeroA, b, zeroB);
   std::vector<int64_t> dropped;
   if (row) {
     dropped.push_back(result.rank() - 2);
@@ -40,27 +40,24 @@ Term product(Term a, Term b) {
 }
 
 ParsedValues importMatMulInteger(OnnxNode& node) {
-  const Term a = centered(node.term(0), ofMatrix(optionalTerm(node, 2), true));
-  const Term b = centered(node.term(1), ofMatrix(optionalTerm(node, 3), false));
-  return {product(a, b)};
+  return {product(node.term(0), ofMatrix(optionalTerm(node, 2), true), node.term(1),
+                  ofMatrix(optionalTerm(node, 3), false))};
 }
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
 ParsedValues importQLinearMatMul(OnnxNode& node) {
-  const Term a = centered(node.term(0), ofMatrix(node.term(2), true));
-  const Term b = centered(node.term(3), ofMatrix(node.term(5), false));
+  const Term sum = product(node.term(0), ofMatrix(node.term(2), true), node.term(3), ofMatrix(node.term(5), false));
   const Term scale = ofMatrix(node.term(1), true).cast(DataType::kFLOAT) *
                      ofMatrix(node.term(4), false).cast(DataType::kFLOAT) /
                      ofMatrix(node.term(6), true).cast(DataType::kFLOAT);
-  const Term real = product(a, b).cast(DataType::kFLOAT) * scale;
+  const Term real = sum.cast(DataType::kFLOAT) * scale;
   return {quantized(real, real.number(1), ofMatrix(node.term(7), true), node.dataType(7))};
 }
 
 const OperatorImporter kRows[] = {
     {"MatMulInteger", 10, kNewestOpset, importMatMulInteger,
-     "addMatrixMultiply of whole numbers in FLOAT, in parts that are exact, addCast"},
-    {"QLinearMatMul", 10, kNewestOpset, importQLinearMatMul,
-     "addMatrixMultiply of whole numbers in FLOAT, in parts that are exact, addElementWise, addCast"},
+     "addPluginV3 of the operator matmul, addReduce and addElementWise for zero points"},
+    {"QLinearMatMul", 10, kNewestOpset, importQLinearMatMul, "as MatMulInteger, addElementWise, addCast"},
 };
 
 }  // namespace

@@ -93,9 +93,9 @@ std::optional<Term> ofColumns(const std::optional<Term>& parameter) {
 
 // a, a_scale, a_zero, b, b_scale, b_zero, c of INT32, y_scale, y_zero; without y_scale the result is real
 ParsedValues importQGemm(OnnxNode& node) {
-  const Term a = centered(node.term(0), oneNumber(node.term(2)));
+  const Term a = node.integer("transA", 0) != 0 ? node.term(0).swapLast() : node.term(0);
   const Term b = node.integer("transB", 0) != 0 ? node.term(3).swapLast() : node.term(3);
-  Term sum = exactProduct(node.integer("transA", 0) != 0 ? a.swapLast() : a, centered(b, ofColumns(node.term(5))));
+  Term sum = integerProduct(a, oneNumber(node.term(2)), b, ofColumns(node.term(5)));
   if (node.hasInput(6)) {
     sum = sum + node.term(6);
   }
@@ -106,9 +106,9 @@ ParsedValues importQGemm(OnnxNode& node) {
 
 // a, b, a_scale, b_scale, a_zero, b_zero, bias
 ParsedValues importMatMulIntegerToFloat(OnnxNode& node) {
-  const Term a = centered(node.term(0), ofColumns(optionalTerm(node, 4)));
-  const Term b = centered(node.term(1), ofColumns(optionalTerm(node, 5)));
-  Term result = exactProduct(a, b).cast(DataType::kFLOAT) * (ofColumns(node.term(2)) * ofColumns(node.term(3)));
+  const Term sum =
+      integerProduct(node.term(0), ofColumns(optionalTerm(node, 4)), node.term(1), ofColumns(optionalTerm(node, 5)));
+  Term result = sum.cast(DataType::kFLOAT) * (ofColumns(node.term(2)) * ofColumns(node.term(3)));
   if (node.hasInput(6)) {
     result = result + node.term(6);
   }
@@ -126,9 +126,9 @@ ParsedValues importDynamicQuantizeMatMul(OnnxNode& node) {
   const Term most = x.reduce(nvinfer1::ReduceOperation::kMAX, axes, false).atLeast(x.number(0));
   const Term scale = (most - least) / 255;
   const Term zero = roundOf((0.0 - least / scale).clamp(0, 255));
-  const Term a = roundOf(x / scale + zero).clamp(0, 255) - zero;
-  const Term b = centered(node.term(1), ofColumns(optionalTerm(node, 3)));
-  Term result = exactProduct(a, b).cast(DataType::kFLOAT) * (scale * ofColumns(node.term(2)));
+  const Term a = roundOf(x / scale + zero).clamp(0, 255).cast(DataType::kUINT8);
+  const Term sum = integerProduct(a, zero.cast(DataType::kINT32), node.term(1), ofColumns(optionalTerm(node, 3)));
+  Term result = sum.cast(DataType::kFLOAT) * (scale * ofColumns(node.term(2)));
   if (node.hasInput(4)) {
     result = result + node.term(4);
   }

@@ -1,6 +1,7 @@
 // Quantization: symmetric scales become quantize and dequantize layers, others arithmetic.
 #include <algorithm>
 
+#include "operator_plugin.h"
 #include "operator_table.h"
 #include "quantization.h"
 
@@ -20,6 +21,23 @@ bool isZero(const WeightBytes& constant) {
 bool fitsLayer(const OnnxNode& node, DataType type) {
   return isLayerType(type) && node.integer("block_size", 0) == 0 && node.rank(1) <= 1 &&
          (!node.hasInput(2) || (node.input(2).isConstant() && isZero(node.input(2).constant())));
+}
+
+// Whether Tenon's operators can: bytes of either sign with any zero point, one scale for the tensor or for each slice.
+bool fitsOperator(const OnnxNode& node, DataType type) {
+  return (type == DataType::kINT8 || type == DataType::kUINT8) && node.integer("block_size", 0) == 0 &&
+         node.rank(1) <= 1;
+}
+const char* operatorType(DataType type) { return type == DataType::kINT8 ? "i8" : "u8"; }
+int64_t axisOf(const OnnxNode& node) {
+  return node.rank(1) == 0 || node.term(1).dim(0).is(1) ? -1 : node.axis(1, node.rank(0));
+}
+std::vector<Term> operands(const OnnxNode& node) {
+  std::vector<Term> result{node.term(0), node.term(1)};
+  if (node.hasInput(2)) {
+    result.push_back(node.term(2));
+  }
+  return result;
 }
 
 void refuseWide(const OnnxNode& node, DataType type) {
@@ -70,6 +88,10 @@ ParsedValues importQuantize(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const DataType type = quantizedType(node);
   if (!fitsLayer(node, type)) {
+    if (fitsOperator(node, type) && isFloating(node.dataType(0))) {
+      return {
+          addOperator(fmt::format("quantize{{axis={} type={}}}", axisOf(node), operatorType(type)), operands(node))};
+    }
     refuseWide(node, type);
     const Term x = node.term(0);
     const Term scale = alongAxis(node.term(1), x, node.integer("axis", 1), node.integer("block_size", 0));
@@ -86,6 +108,10 @@ ParsedValues importDequantize(OnnxNode& node) {
   const DataType type = node.dataType(0);
   const auto wanted = toDataType(static_cast<int32_t>(node.integer("output_dtype", 0)));
   if (!fitsLayer(node, type)) {
+    const DataType real = wanted.value_or(node.dataType(1));
+    if (fitsOperator(node, type) && real == DataType::kFLOAT && node.dataType(1) == DataType::kFLOAT) {
+      return {addOperator(fmt::format("dequantize{{axis={}}}", axisOf(node)), operands(node))};
+    }
     refuseWide(node, type);
     const Term x = node.term(0);
     const Term scale = alongAxis(node.term(1), x, node.integer("axis", 1), node.integer("block_size", 0));
@@ -112,17 +138,19 @@ ParsedValues importDynamicQuantize(OnnxNode& node) {
   const Term range = most - least;
   const Term scale = where(range > 0.0, range / 255, range.number(1));
   const Term zero = roundOf((0.0 - least / scale).clamp(0, 255)).cast(DataType::kUINT8);
-  return {quantized(x, scale, zero, DataType::kUINT8), scale, zero};
+  return {addOperator("quantize{type=u8}", {x, scale, zero}), scale, zero};
 }
 
 const OperatorImporter kRows[] = {
     {"QuantizeLinear", 10, kNewestOpset, importQuantize,
-     "addQuantize; other zero points, blocks and UINT8: addElementWise, addUnary, addCast"},
+     "addQuantize; other zero points and UINT8: addPluginV3 of the operator quantize; blocks: addElementWise, addCast"},
     {"DequantizeLinear", 10, kNewestOpset, importDequantize,
-     "addDequantize; other zero points, blocks, UINT8 and INT32: addElementWise, addCast"},
+     "addDequantize; other zero points and UINT8: addPluginV3 of the operator dequantize; blocks and INT32: "
+     "addElementWise, addCast"},
     {"QuantizeLinear", 1, kNewestOpset, importQuantize, "as that of the standard domain", "com.microsoft"},
     {"DequantizeLinear", 1, kNewestOpset, importDequantize, "as that of the standard domain", "com.microsoft"},
-    {"DynamicQuantizeLinear", 11, kNewestOpset, importDynamicQuantize, "addReduce, addElementWise, addCast"},
+    {"DynamicQuantizeLinear", 11, kNewestOpset, importDynamicQuantize,
+     "addReduce, addElementWise, addPluginV3 of the operator quantize"},
 };
 
 }  // namespace
