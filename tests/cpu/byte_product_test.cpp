@@ -70,7 +70,8 @@ HostTensor byteTensor(const Dims& dims, uint64_t seed) {
 void expectProduct(const Dims& a, const Dims& b, const Dims& y, const std::string& fields,
                    const std::string& type = "i32") {
   expectKernelMatches(fmt::format("  %y : {}{} = matmul{}(%a, %b) \"n\"\n", type, shapeText(y), fields),
-                      listOf(byteTensor(a, 1), byteTensor(b, 2)), "matmul", "cpu.byte_matmul", type == "f32" ? 1e-6 : 0);
+                      listOf(byteTensor(a, 1), byteTensor(b, 2)), "matmul", "cpu.byte_matmul",
+                      type == "f32" ? 1e-6 : 0);
 }
 
 TEST(ByteProduct, Matrices) {

@@ -212,6 +212,7 @@ TEST(Deconvolution, ByChannels) {
   };
   for (const auto& [x, w, y, fields] :
        {Case{"1,6,50", "6,3,16", "1,3,400", "strides=[8] prePadding=[4] postPadding=[4]"},
+        Case{"1,6,50,1", "6,3,16,1", "1,3,400,1", "strides=[8,1] prePadding=[4,0] postPadding=[4,0]"},
         Case{"2,5,7,9", "5,4,3,3", "2,4,7,9", "prePadding=[1,1] postPadding=[1,1]"},
         Case{"2,5,7,9", "5,4,4,3", "2,4,13,18", "strides=[2,2] prePadding=[1,1] postPadding=[2,0]"},
         Case{"1,6,5,11", "6,2,3,2", "1,6,13,24",

@@ -85,6 +85,11 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
       const auto& before = op.prePadding[at];
       axis.before = before.isConstant() ? before.constant() : before.evaluate(*shapes.symbols);
     }
+    // Signals come with an axis of one element behind them, which would leave runs of one pixel.
+    const auto isOne = [](const Axis& axis) {
+      return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0;
+    };
+    for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
     images_ = x[0] * op.groups;
     pixels_ = x.count(2, x.rank);
     outPixels_ = y.dims.count(2, y.dims.rank);
