@@ -37,7 +37,7 @@ TEST(WidenBytes, Parts) {
 }
 
 TEST(WidenBytes, OthersStay) {
-  for (const std::string text :
+  for (const std::string& text :
        {product("2,7", "7,3", "2,3", "{epilogue=\"neg(x0)\"}"), product("2,0", "0,3", "2,3", ""),
         std::string("input %x : f32[5,7]\ninput %w : f32[7,4]\n%y : f32[5,4] = matmul(%x, %w) \"m\"\noutput %y\n")}) {
     auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
