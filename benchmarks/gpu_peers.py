@@ -245,7 +245,8 @@ def tenon(network, options, flags, profile=False, environment=()):
                               timeout=options.timeout, env={**os.environ, **dict(environment)})
         (network.folder / "trtexec.log").write_text(done.stdout)
         if done.returncode != 0:
-            errors = [line for line in done.stdout.splitlines() if "[E]" in line] or done.stdout.splitlines()[-1:]
+            lines = done.stdout.splitlines()
+            errors = [line for line in lines if "[E]" in line or "[F]" in line] or lines[-1:]
             raise Failed(f"trtexec: {' '.join(errors)[:600] if errors else 'no message'}")
 
     try:

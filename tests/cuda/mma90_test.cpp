@@ -61,21 +61,29 @@ double errorOf(const Product& p, const std::string& shape) {
   return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
 }
 
+constexpr size_t kLastLayers = 8;  // tests, which can run side by side
+
 std::string missing() { return backends::cuda::mma90Missing(); }
 
 TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   const std::string sum = "add(x0,x1);add(t0,x2);relu(t1)";
   const Product odd{37, 200, 584, "f16", false, sum};  // ten stages, the last one of eight
-  for (const char* shape : {"8x1x1,1,10", "16x1x2,2,3", "40x1x4,1,5", "40x2x1,4,3", "24x2x2,3,3", "48x1x1,8,2",
+  for (const char* shape : {"8x1x1,1,10", "16x1x2,1,4", "40x1x4,1,8", "40x2x1,4,3", "24x2x2,3,4", "48x1x1,8,2",
                             "64x4x1,1,2", "40x1x1,1,2", "32x1x2,6,2", "256x1x1,1,3", "128x2x1,2,2"})
     EXPECT_LE(errorOf(odd, shape), 1.5e-3) << shape;
+  const Product whole{37, 200, 768, "f16", false, sum};  // twelve steps, several in a stage
+  for (const char* shape : {"40x1x4,1,3x4", "40x1x1,1,2x4", "16x1x2,2,2x2", "40x2x1,1,2x4", "24x1x4,1,6x2",
+                            "16x2x2,3,1x4", "40x1x2,1,2x4", "64x1x1,2,2x2", "8x1x4,1,3x4"})
+    EXPECT_LE(errorOf(whole, shape), 1.5e-3) << shape;
   const Product narrow{19, 67, 520, "bf16", true, "cast.f32(x0)", "f32"};  // rows of y that are no whole packs
   for (const char* shape : {"24x1x1,1,9", "8x2x2,4,3", "16x1x4,2,5"}) EXPECT_LE(errorOf(narrow, shape), 2e-5) << shape;
   const Product one{1, 136, 72, "bf16", true, "add(x0,x1);add(t0,x2);tanh(t1)"};
   EXPECT_LE(errorOf(one, "8x1x1,2,1"), 1e-2);
   const Product rounded{37, 72, 196, "f32", false, sum};  // seven stages of 32
   for (const char* shape : {"40x1x1,1,7", "16x2x2,3,3"}) EXPECT_LE(errorOf(rounded, shape), 1e-3) << shape;
+  const Product roundedWhole{37, 72, 256, "f32", false, sum};  // eight steps of 32
+  for (const char* shape : {"40x1x2,1,2x4", "16x1x1,2,2x2"}) EXPECT_LE(errorOf(roundedWhole, shape), 1e-3) << shape;
   const Product long_{197, 64, 64, "f16", true};
   for (const char* shape : {"200x1x1,1,1", "104x1x1,1,1", "72x1x1,1,1"})
     EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
@@ -155,16 +163,31 @@ TEST_F(OnGpu, ProductsByWarpgroupsAsProposed) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   for (const auto& p :
        {Product{197, 136, 192, "f16", false, "add(x0,x1);add(t0,x2)"}, Product{49, 131, 1032, "bf16", true}}) {
-    for (const auto& shape : backends::cuda::mma90Shapes(p.rows, p.columns, (p.inner + 63) / 64, 3))
+    for (const auto& shape : backends::cuda::mma90Shapes(p.rows, p.columns, (p.inner + 63) / 64, p.inner % 64 == 0, 3))
       EXPECT_LE(errorOf(p, shape.text()), p.type == "f16" ? 1.5e-3 : 1e-2) << shape.text();
   }
 }
+
+// The last layer of a classifier, in every shape that a search may take.
+class LastLayers : public OnGpu, public ::testing::WithParamInterface<size_t> {};
+TEST_P(LastLayers, ProductsByWarpgroups) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  if (emulated()) GTEST_SKIP() << "hundreds of kernels, which the emulated GPU takes minutes for";
+  const Product p{32, 1000, 2048, "f16", true, "add(x0,x1);add(t0,x2);cast.f32(t1)", "f32"};
+  const auto shapes = backends::cuda::mma90Shapes(p.rows, p.columns, p.inner / 64, true, 96);
+  for (size_t i = GetParam(); i < shapes.size(); i += kLastLayers) {
+    EXPECT_LE(errorOf(p, shapes[i].text()), 1e-3) << shapes[i].text();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Mma90, LastLayers, ::testing::Range(size_t{0}, kLastLayers));
 
 TEST(Mma90, ProposesShapesThatExist) {
   for (const int64_t rows : {1, 7, 49, 128, 197, 256, 3136, 100352, 16000000}) {
     for (const int64_t columns : {1, 16, 67, 768, 50257}) {
       for (const int64_t steps : {1, 2, 12, 64}) {
-        const auto shapes = backends::cuda::mma90Shapes(rows, columns, steps, 8);
+        for (const auto& shape : backends::cuda::mma90Shapes(rows, columns, steps, false, 48))
+          EXPECT_EQ(shape.depth, 1) << shape.text();
+        const auto shapes = backends::cuda::mma90Shapes(rows, columns, steps, true, 8);
         EXPECT_FALSE(shapes.empty()) << rows << "," << columns << "," << steps;
         for (const auto& shape : shapes) {
           EXPECT_EQ(shape.refusal(steps), "") << rows << "," << columns << "," << steps;
@@ -179,10 +202,13 @@ TEST(Mma90, ProposesShapesThatExist) {
 // Stages that would wait for each other for ever, and what is no tile.
 TEST(Mma90, RefusesShapesThatCannotRun) {
   for (const char* shape : {"64x1x4,1,4", "12x1x1,1,1", "264x1x1,1,1", "64x4x2,1,2", "64x1x1,9,2", "64x1x1,1,0",
-                            "64x1x1,1,25", "256x4x1,1,8", "64x1x2,1,2"})
+                            "64x1x1,1,25", "256x4x1,1,8", "64x1x2,1,2", "64x1x1,1,2x9", "64x1x1,1,2x0", "16x1x1,3,2x2", "64x1x2,1,5", "64x1x2,4,5", "64x1x4,1,6x2"})
     EXPECT_NE(Mma90Shape::parse(shape).refusal(64), "") << shape;
   EXPECT_NE(Mma90Shape::parse("64x1x1,2,1").refusal(1), "");
   EXPECT_EQ(Mma90Shape::parse("64x1x4,1,4").refusal(4), "");
+  EXPECT_EQ(Mma90Shape::parse("64x1x4,1,2x4").refusal(64), "");
+  EXPECT_EQ(Mma90Shape::parse("64x1x2,1,6").refusal(64), "");
+  EXPECT_EQ(Mma90Shape::parse("64x1x2,1,5").refusal(5), "");
 }
 
 template <typename T>

@@ -72,8 +72,17 @@ inline void fetchPiece(const void* global, unsigned bytes) {
 inline void copyTile(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier) {
   const auto& m = *(const EmulatedMap*)map.bytes;
   emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
-  emulatedCheck(!m.isWindows, "a map of windows for a matrix");
+  emulatedCheck(!m.isWindows && m.boxPieces == 0, "no map of a matrix");
   emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, column, row});
+}
+inline void copyTiles(void* shared, const TileMap& map, int row, int piece, ByteBarrier* barrier) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
+  emulatedCheck(m.boxPieces > 0 && m.boxRows % 8 == 0, "no map of pieces");
+  for (unsigned i = 0; i < m.boxPieces; ++i) {
+    emulatedPiece({barrier, (unsigned char*)shared + i * 128 * m.boxRows, nullptr, 128 * m.boxRows, &m,
+                   (piece + (int)i) * (int)(128 / m.elementBytes), row});
+  }
 }
 inline void copyWindows(void* shared, const TileMap& map, int channel, int x, int y, int image, int xTap, int yTap,
                         ByteBarrier* barrier) {

@@ -218,18 +218,24 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType typ
                                        const cuuint32_t* steps, CUtensorMapInterleave interleave,
                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                        CUtensorMapFloatOOBfill fill) {
-  if (!isMapped(type, base, interleave, swizzle, fill) || rank != 2 || extents[0] == 0 || extents[1] == 0 ||
-      pitches[0] % 16 != 0 || box[0] * mappedBytes(type) != 128 || box[1] == 0 || box[1] > 256 || steps[0] != 1 ||
-      steps[1] != 1)
+  // Rank 3: pieces of 128 bytes of each row as an axis of their own.
+  const bool hasPieces = rank == 3;
+  if (!isMapped(type, base, interleave, swizzle, fill) || (rank != 2 && !hasPieces) || extents[0] == 0 ||
+      extents[1] == 0 || pitches[0] % 16 != 0 || box[0] * mappedBytes(type) != 128 || box[1] == 0 || box[1] > 256 ||
+      steps[0] != 1 || steps[1] != 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (hasPieces && (extents[0] != box[0] || extents[2] == 0 || pitches[1] != 128 || extents[2] * 128 > pitches[0] ||
+                    box[2] == 0 || box[2] > 256 || steps[2] != 1))
     return CUDA_ERROR_INVALID_VALUE;
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
   made.elementBytes = mappedBytes(type);
-  made.columns = static_cast<long long>(extents[0]);
+  made.columns = static_cast<long long>(extents[0] * (hasPieces ? extents[2] : 1));
   made.width = static_cast<long long>(extents[1]);
   made.height = made.images = 1;
   made.pitch = static_cast<long long>(pitches[0]);
   made.boxRows = box[1];
+  made.boxPieces = hasPieces ? box[2] : 0;
   return writeMap(map, made);
 }
 EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,

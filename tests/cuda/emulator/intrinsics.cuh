@@ -119,6 +119,11 @@ inline T shuffleUp(T value, int delta) {
   tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() < delta ? emulatedLane() : emulatedLane() - delta);
   return other;
 }
+inline int ofFirstLane(int value) {
+  int first;
+  tenon_emulator.exchange(&value, &first, sizeof(int), 0);
+  return first;
+}
 inline void syncWarp() { shuffleXor(0, 1); }
 inline unsigned addShared(unsigned* to, unsigned value) {
   const unsigned before = *to;  // one thread runs at a time

@@ -60,6 +60,15 @@ __device__ __forceinline__ void copyTile(void* shared, const TileMap& map, int c
       "l"(&map), "r"(column), "r"(row), "r"(sharedAddress(barrier))
       : "memory");
 }
+// The same of as many neighbouring pieces of 128 bytes of each row as the box holds, one piece of all rows after the
+// other; the map's axes are elements of a piece, rows and pieces.
+__device__ __forceinline__ void copyTiles(void* shared, const TileMap& map, int row, int piece, ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {0, %2, %3}], [%4];" ::
+          "r"(sharedAddress(shared)),
+      "l"(&map), "r"(row), "r"(piece), "r"(sharedAddress(barrier))
+      : "memory");
+}
 // The map's windows of an image [N][H][W][channels], as many as it says and 64 channels of each, at the tap (xTap,
 // yTap); the first window begins at (x, y), which may lie before the image, and the others follow along its rows.
 __device__ __forceinline__ void copyWindows(void* shared, const TileMap& map, int channel, int x, int y, int image,
@@ -121,6 +130,7 @@ __device__ inline void waitAt(ByteBarrier*, unsigned) { __trap(); }
 __device__ inline void copyPiece(void*, const void*, unsigned, ByteBarrier*) {}
 __device__ inline void fetchPiece(const void*, unsigned) {}
 __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {}
+__device__ inline void copyTiles(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void fetchMap(const TileMap&) {}
 __device__ inline void showToCopies() {}

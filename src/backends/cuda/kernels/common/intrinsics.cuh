@@ -95,6 +95,8 @@ template <typename T>
 __device__ inline T shuffleUp(T value, int delta) {
   return __shfl_up_sync(0xffffffffu, value, delta);
 }
+// The value of the first lane, which the compiler then knows to be the same in all of them.
+__device__ __forceinline__ int ofFirstLane(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // All lanes have come here, and what they wrote to shared memory is seen by all.
 __device__ __forceinline__ void syncWarp() { __syncwarp(); }
 // Adds to a number in shared memory, whatever other threads of the block add; returns what was there.

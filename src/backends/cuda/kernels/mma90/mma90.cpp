@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kMostRows = 256;  // of a tile, as wgmma has it
 constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
+constexpr int64_t kMostDepth = 8;
 constexpr int64_t kPackBytes = 16;
 constexpr int64_t kAtOnce = 8;  // columns that a thread finishes
 
@@ -28,10 +29,10 @@ int64_t receivedBytes(const Mma90Shape& shape) {
   return shape.parts == 1 ? 0 : shape.rows * shape.columnGroups * kMma90Columns * 4 + 256;
 }
 
-// Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, a warpgroup's
-// products one after another, joins.
+// Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, the time of each
+// copy and of its rows, a warpgroup's products one after another, joins.
 double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t steps) {
-  constexpr double kStart = 1500, kLatency = 700, kBytesAClock = 42, kBytesBetweenBlocks = 24;
+  constexpr double kStart = 2200, kLatency = 500, kBytesAClock = 50, kCopy = 125, kRow = 1.2, kBlocksJoin = 1200;
   const auto real = [](int64_t v) { return static_cast<double>(v); };
   const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
   const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
@@ -40,15 +41,20 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   const int64_t beside = std::min(resident, divided(blocks, multiprocessors()));
   const double waves = real(divided(blocks, multiprocessors() * beside));
   const int64_t own = divided(steps, shape.parts);
+  const int64_t stages = divided(own, shape.depth);
   const double products = real(own) * 4;
-  // Weights that have a place come while the launch in front runs, if both fit.
-  const double ahead = resident > 1 ? 0.5 * real(shape.columnGroups * kMma90TileBytes) : 0;
-  const double load = real(beside * own) * (real(shape.stageBytes()) - ahead) / kBytesAClock;
+  // Weights that have a place come while the launch in front runs, if both fit: two blocks of a multiprocessor, or
+  // blocks of different ones.
+  const bool fits = resident > 1 || 2 * blocks <= multiprocessors();
+  const double late = real(stages - (fits ? std::min(stages, shape.stages) : 0)) * real(shape.columnGroups);
+  const double bytes = late * real(shape.depth * kMma90TileBytes) + real(own * shape.rows * kMma90Bytes);
+  const double copies = kCopy * (late + real(stages)) + kRow * real(own * shape.rows);
+  const double load = real(beside) * std::max(bytes / kBytesAClock, copies);
   const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
-  const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + 50);
+  const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + 20);
   const double sums = real(shape.rows * shape.columnGroups * kMma90Columns);
-  const double join = shape.parts == 1 ? 0 : 500 + real(beside) * sums * 4 / kBytesBetweenBlocks;
-  const double epilogue = 300 + real(beside) * sums * real(shape.innerGroups) / 32;
+  const double join = shape.parts == 1 ? 0 : kBlocksJoin + real(beside) * sums * 4 / 24;
+  const double epilogue = 600 + real(beside) * sums * real(shape.innerGroups) / 32;
   return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
 }
 
@@ -75,7 +81,8 @@ std::string productText(int64_t rows, DataType type) {
 }  // namespace
 
 std::string Mma90Shape::text() const {
-  return fmt::format("{}x{}x{},{},{}", rows, columnGroups, innerGroups, parts, stages);
+  return fmt::format("{}x{}x{},{},{}{}", rows, columnGroups, innerGroups, parts, stages,
+                     depth == 1 ? "" : fmt::format("x{}", depth));
 }
 
 Mma90Shape Mma90Shape::parse(std::string_view text) {
@@ -90,6 +97,7 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   shape.parts = in.integer();
   in.expect(",");
   shape.stages = in.integer();
+  if (in.accept("x")) shape.depth = in.integer();
   return shape;
 }
 
@@ -104,13 +112,19 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   const bool inRange = rows >= 8 && rows <= kMostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
                        columnGroups <= kMostGroups && innerGroups <= kMostGroups &&
                        columnGroups * innerGroups <= kMostGroups && parts >= 1 && parts <= kMostParts && stages >= 1 &&
-                       stages <= kMma90MostStages && sharedBytes() <= kMma90MostShared && parts <= steps;
-  // A group gives a stage back when it has its next one.
-  const bool goesOn = inRange && (stages > innerGroups || stages >= divided(steps, parts));
+                       stages <= kMma90MostStages && depth >= 1 && depth <= kMostDepth &&
+                       sharedBytes() <= kMma90MostShared && parts <= steps;
+  // A group gives a place back when it has its next stage. Where groups take turns and places are used again, each
+  // place belongs to one group: a barrier tells only one phase from the next, so that another group, which has not
+  // waited for the phase before, could take data for its own that has not come.
+  const int64_t apart = inRange && depth % innerGroups != 0 ? innerGroups : 1;
+  const bool isWhole = inRange && (depth == 1 || steps % (parts * depth) == 0);
+  const bool goesOn =
+      isWhole && ((stages > apart && stages % apart == 0) || stages >= divided(divided(steps, parts), depth));
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
 }
 
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, size_t most) {
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most) {
   std::set<int64_t> heights;
   for (int64_t tiles = 1; tiles <= 64; ++tiles) {
     const int64_t height = divided(divided(rows, tiles), 8) * 8;
@@ -124,7 +138,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
     double cycles;
     Mma90Shape shape;
   };
-  std::vector<Rated> all;
+  std::vector<Rated> rated;
   for (const int64_t height : heights) {
     if (divided(rows, height) > kMma90MostTiles) continue;
     for (const int64_t columnGroups : {1, 2}) {
@@ -134,28 +148,34 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
           if (parts > steps) continue;
           const int64_t own = divided(steps, parts);
           if (innerGroups > own) continue;
-          for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
-            Mma90Shape shape{height, columnGroups, innerGroups, parts, 1};
-            const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
-            shape.stages = std::min<int64_t>({own, left / shape.stageBytes(), kMma90MostStages});
-            if (shape.stages < own && shape.stages < std::max<int64_t>(2 * innerGroups, 3)) continue;
-            if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
-            if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
-            if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.shape == shape; })) continue;
-            all.push_back({cyclesOf(shape, rows, columns, steps), shape});
+          for (const int64_t depth : {1, 2, 4}) {
+            if (depth > 1 && (!isWhole || steps % (parts * depth) != 0)) continue;
+            for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
+              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth};
+              const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
+              const int64_t all = divided(own, depth);
+              shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});
+              const int64_t apart = depth % innerGroups == 0 ? 1 : innerGroups;
+              if (shape.stages < all) shape.stages -= shape.stages % apart;
+              if (shape.stages < all && shape.stages < std::max<int64_t>(2 * apart, depth == 1 ? 3 : 2)) continue;
+              if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
+              if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
+              if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; })) continue;
+              rated.push_back({cyclesOf(shape, rows, columns, steps), shape});
+            }
           }
         }
       }
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  std::stable_sort(rated.begin(), rated.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
   // Few of one code, which differ least.
   constexpr int64_t kMostOfCode = 3;
   std::vector<Mma90Shape> result;
-  for (const auto& one : all) {
+  for (const auto& one : rated) {
     const auto alike = std::count_if(result.begin(), result.end(), [&](const auto& other) {
       return other.rows == one.shape.rows && other.columnGroups == one.shape.columnGroups &&
-             other.innerGroups == one.shape.innerGroups;
+             other.innerGroups == one.shape.innerGroups && other.depth == one.shape.depth;
     });
     if (result.size() < most && alike < kMostOfCode) result.push_back(one.shape);
   }
@@ -224,8 +244,10 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   weights.bytes = bits(types.inputs[0]) / 8;
   if (weights.bytes != 2 && weights.bytes != 4)
     throw Unsupported("product by warpgroups: operands of {}", name(types.inputs[0]));
-  if (const auto refusal = shape.refusal(weights.steps()); !refusal.empty())
-    throw Unsupported("product by warpgroups: {}", refusal);
+  auto refusal = shape.refusal(weights.steps());
+  if (refusal.empty() && shape.depth > 1 && !weights.isWhole())
+    refusal = fmt::format("stages of {} steps; rows of {} elements are no whole steps", shape.depth, weights.inner);
+  if (!refusal.empty()) throw Unsupported("product by warpgroups: {}", refusal);
 }
 
 std::string Mma90Record::params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape) {
@@ -265,8 +287,8 @@ Code Mma90Record::code() const {
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
   const int64_t threads = shape.threads();
   const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
-  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows, shape.columnGroups,
-                      shape.innerGroups, weights.columns % kAtOnce == 0 ? kAtOnce : 1, weights.taps != 0);
+  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows, shape.columnGroups,
+                      shape.innerGroups, shape.depth, weights.columns % kAtOnce == 0 ? kAtOnce : 1, weights.taps != 0);
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};

@@ -1,7 +1,7 @@
 // y = x w by warpgroups (sm_90a), w constant and packed. The operands of wgmma are exchanged: its 64 rows are columns
-// of w, its columns are rows of x, so that few rows cost little. One warp asks for stages of 64 of the inner extent, a
-// bulk copy for each tile of w and one for the rows of x, those of w before the launch in front has ended; warpgroups
-// multiply what has come. Groups and the blocks of a cluster may share the inner extent: their sums are joined in
+// of w, its columns are rows of x, so that few rows cost little. One warp asks for stages of one or more steps of 128
+// bytes of the inner extent, a bulk copy for the tiles of w of each 64 columns and one for the rows of x, those of w
+// before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come. Groups and the blocks of a cluster may share the inner extent: their sums are joined in
 // shared memory in the order of the extent, each block finishes its share of the tile. The including text defines X, A,
 // Products<rows> where the chip has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the
 // epilogue.
@@ -34,17 +34,22 @@ struct Products {
 
 // kWindows: rows of x are windows of an image.
 // kRows: of x in a tile, a multiple of 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that
-// share the stages of their columns. kWidth: columns that one thread finishes at once, 8 where rows of y are whole
-// packs.
-template <int kRows, int kColumnGroups, int kInnerGroups, int kWidth, bool kWindows, typename Y, typename Finish>
+// share the inner extent: the steps of each stage, or else its stages. kSteps: of a stage. kWidth: columns that one
+// thread finishes at once, 8 where rows of y are whole packs.
+template <int kRows, int kColumnGroups, int kInnerGroups, int kSteps, int kWidth, bool kWindows, typename Y,
+          typename Finish>
 struct Mma90 {
   static const int kGroups = kColumnGroups * kInnerGroups;
   static const int kConsumers = 128 * kGroups;
   static const int kThreads = kConsumers + 32;
   static const int kColumns = kMma90Columns * kColumnGroups;
-  static const int kInner = kMma90Bytes / sizeof(X);  // of a stage
-  static const int kRowBytes = kMma90Bytes * kRows;
-  static const int kStageBytes = kMma90TileBytes * kColumnGroups + kRowBytes;
+  static const int kInner = kMma90Bytes / sizeof(X);           // of a step
+  static const int kGroupBytes = kMma90TileBytes * kSteps;     // of a stage: the tiles of one group of columns,
+  static const int kRowBytes = kMma90Bytes * kRows;            // the rows of one step
+  static const int kRowsAt = kGroupBytes * kColumnGroups;      // and where they begin
+  static const int kStageBytes = kRowsAt + kRowBytes * kSteps;
+  static const bool kShareStages = kSteps % kInnerGroups == 0;  // each group has steps of every stage
+  static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;  // of sums in shared memory
   static const int kUnits = kRows * kColumns / kWidth;
   static const int kMost = (kUnits + kConsumers - 1) / kConsumers;  // units of a thread
@@ -59,6 +64,7 @@ struct Mma90 {
   struct Place {
     int block, blocks;  // of the cluster
     int first, count;   // steps of the inner extent
+    int stages;         // that they make
     int tileOfColumns, firstRow, firstColumn;
     int share;  // units that a block finishes
     ByteBarrier *full, *empty;
@@ -70,6 +76,7 @@ struct Mma90 {
       blocks = blocksOfCluster();
       first = p.steps * block / blocks;
       count = p.steps * (block + 1) / blocks - first;
+      stages = count / kSteps;  // what a part has are whole stages
       tileOfColumns = blockIdx.y;
       firstRow = blockIdx.z * kRows;
       firstColumn = tileOfColumns * kColumns;
@@ -81,12 +88,12 @@ struct Mma90 {
     }
   };
 
-  __device__ __forceinline__ static void copyWeights(const Mma90Parameters& p, const Place& at, int step, int slot) {
+  __device__ __forceinline__ static void copyWeights(const Mma90Parameters& p, const Place& at, int stage, int slot) {
     unsigned char* const to = at.ring + slot * kStageBytes;
 #pragma unroll
     for (int group = 0; group < kColumnGroups; ++group) {
       if (!hasTile(p, at, group)) break;
-      copyPiece(to + group * kMma90TileBytes, weightsOf(p, at, group, step), kMma90TileBytes, at.full + slot);
+      copyPiece(to + group * kGroupBytes, weightsOf(p, at, group, stage * kSteps), kGroupBytes, at.full + slot);
     }
   }
   __device__ __forceinline__ static bool hasTile(const Mma90Parameters& p, const Place& at, int group) {
@@ -111,50 +118,57 @@ struct Mma90 {
       y = (int)row * window.stride[0] - window.before[0];
       x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
     }
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, void* to, int step, ByteBarrier* barrier) const {
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int first,
+                                         ByteBarrier* barrier) const {
       const auto& window = p.window;
-      const int tap = step / window.chunks;
-      const int row = tap / window.width;
-      copyWindows(to, p.x, (step - tap * window.chunks) * kInner, x, y, image,
-                  (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
+#pragma unroll
+      for (int i = 0; i < kSteps; ++i) {
+        const int tap = (first + i) / window.chunks;
+        const int row = tap / window.width;
+        copyWindows(to + i * kRowBytes, p.x, (first + i - tap * window.chunks) * kInner, x, y, image,
+                    (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
+      }
     }
   };
   struct Matrix {
     int row;
 
     __device__ __forceinline__ Matrix(const Mma90Parameters&, const Place& at) : row(at.firstRow) {}
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, void* to, int step, ByteBarrier* barrier) const {
-      copyTile(to, p.x, step * kInner, row, barrier);
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int first,
+                                         ByteBarrier* barrier) const {
+      if (kSteps == 1) copyTile(to, p.x, first * kInner, row, barrier);
+      else copyTiles(to, p.x, row, first, barrier);
     }
   };
   template <typename Rows>
-  __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows, int step,
-                                                  int slot) {
-    rows.copy(p, at.ring + slot * kStageBytes + kColumnGroups * kMma90TileBytes, at.first + step, at.full + slot);
+  __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows,
+                                                  int stage, int slot) {
+    rows.copy(p, at.ring + slot * kStageBytes + kRowsAt, at.first + stage * kSteps, at.full + slot);
   }
 
   // One thread: opens the barriers and asks for the weights that have a place.
   __device__ __forceinline__ static void begin(const Mma90Parameters& p, const Place& at) {
     for (int slot = 0; slot < p.stages; ++slot) {
       openBarrier(at.full + slot, 1);
-      openBarrier(at.empty + slot, 4 * kColumnGroups);
+      openBarrier(at.empty + slot, 4 * kReaders);
     }
     showBarriers();
-    for (int step = 0; step < at.count && step < p.stages; ++step) {
-      arriveExpecting(at.full + step, stageBytes(p, at));
-      copyWeights(p, at, step, step);
+    for (int stage = 0; stage < at.stages && stage < p.stages; ++stage) {
+      arriveExpecting(at.full + stage, stageBytes(p, at));
+      copyWeights(p, at, stage, stage);
     }
     fetchMap(p.x);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
     constexpr int kMostFetched = 96;
-    if (at.count <= p.stages || at.firstRow != 0) return;
+    const int fetched = p.stages * kSteps;
+    if (at.count <= fetched || at.firstRow != 0) return;
     for (int group = 0; group < kColumnGroups && hasTile(p, at, group); ++group) {
-      fetchPiece(weightsOf(p, at, group, p.stages), min(at.count - p.stages, kMostFetched) * kMma90TileBytes);
+      fetchPiece(weightsOf(p, at, group, fetched), min(at.count - fetched, kMostFetched) * kMma90TileBytes);
     }
   }
   __device__ __forceinline__ static unsigned stageBytes(const Mma90Parameters& p, const Place& at) {
     const int tiles = min(kColumnGroups, (p.columns - at.firstColumn + kMma90Columns - 1) / kMma90Columns);
-    return tiles * kMma90TileBytes + kRowBytes;
+    return tiles * kGroupBytes + kSteps * kRowBytes;
   }
   // The same thread: the rows, and what had no place at first.
   template <typename Rows>
@@ -162,14 +176,14 @@ struct Mma90 {
     const Rows rows(p, at);
     afterPredecessor();
     showToCopies();
-    int step = 0;
-    for (; step < at.count && step < p.stages; ++step) copyRows(p, at, rows, step, step);
+    int stage = 0;
+    for (; stage < at.stages && stage < p.stages; ++stage) copyRows(p, at, rows, stage, stage);
     unsigned parity = 0;
-    for (int slot = 0; step < at.count; ++step) {
+    for (int slot = 0; stage < at.stages; ++stage) {
       waitAt(at.empty + slot, parity);
       arriveExpecting(at.full + slot, stageBytes(p, at));
-      copyWeights(p, at, step, slot);
-      copyRows(p, at, rows, step, slot);
+      copyWeights(p, at, stage, slot);
+      copyRows(p, at, rows, stage, slot);
       if (++slot == p.stages) {
         slot = 0;
         parity ^= 1;
@@ -177,33 +191,41 @@ struct Mma90 {
     }
   }
 
-  // The group's stages. Registers as those of wgmma: of each 8 rows two neighbours, of two columns.
+  // The group's steps. Registers as those of wgmma: of each 8 rows two neighbours, of two columns.
   __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at) {
-    const int group = threadIdx.x / 128;
+    const int group = ofFirstLane(threadIdx.x / 128);
     const int columnGroup = group % kColumnGroups;
+    const int own = kInnerGroups == 1 ? 0 : group / kColumnGroups;
+    constexpr int kApart = kShareStages ? 1 : kInnerGroups;
 #pragma unroll
     for (int n = 0; n < kRows / 8; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
-    int slot = group / kColumnGroups;
+    int slot = kShareStages ? 0 : own;
     unsigned parity = 0;
     int before = -1;
 #pragma unroll 1
-    for (int step = slot; step < at.count; step += kInnerGroups) {
+    for (int stage = slot; stage < at.stages; stage += kApart) {
       while (slot >= p.stages) {
         slot -= p.stages;
         parity ^= 1;
       }
       waitAt(at.full + slot, parity);
-      const unsigned char* const a = at.ring + slot * kStageBytes + columnGroup * kMma90TileBytes;
-      const unsigned char* const b = at.ring + slot * kStageBytes + kColumnGroups * kMma90TileBytes;
+      const unsigned char* const a = at.ring + slot * kStageBytes + columnGroup * kGroupBytes;
+      const unsigned char* const b = at.ring + slot * kStageBytes + kRowsAt;
       openProducts();
 #pragma unroll
-      for (int i = 0; i < kMma90Bytes; i += 32) Products<kRows>::add(c, a + i, b + i);
+      for (int i = 0; i < kSteps; i += kShareStages ? kInnerGroups : 1) {
+        const int step = kShareStages ? i + own : i;
+#pragma unroll
+        for (int byte = 0; byte < kMma90Bytes; byte += 32) {
+          Products<kRows>::add(c, a + step * kMma90TileBytes + byte, b + step * kRowBytes + byte);
+        }
+      }
       closeProducts();
       waitForProducts<1>();
       syncWarp();
       if (before >= 0 && threadIdx.x % 32 == 0) arriveAt(at.empty + before);
       before = slot;
-      slot += kInnerGroups;
+      slot += kApart;
     }
     waitForProducts<0>();
   }
@@ -321,6 +343,7 @@ struct Mma90 {
     if (at.blocks > 1) {
       waitForCluster();  // the others are there
       send(at, sums);
+      syncWarp();
       arriveAtCluster();
       waitForCluster();
     }

@@ -11,27 +11,29 @@
 
 namespace tenon::backends::cuda {
 
-// How a product is divided; text "64x1x2,4,6".
+// How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage.
 struct Mma90Shape {
   int64_t rows = 64;         // of x in a tile
   int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
   int64_t innerGroups = 1;   // that share the inner extent
   int64_t parts = 1;         // blocks of a cluster, which share it too
-  int64_t stages = 1;        // of 128 bytes of the inner extent, in shared memory
+  int64_t stages = 1;        // in shared memory
+  int64_t depth = 1;         // steps of 128 bytes of the inner extent in a stage; each part has whole stages
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
   unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
-  int64_t stageBytes() const { return columnGroups * kMma90TileBytes + rows * kMma90Bytes; }
+  int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t ringBytes() const;
   int64_t sharedBytes() const;
-  std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many stages, or empty
+  std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
 };
 
-// The shapes that promise most for y[rows, columns], best first.
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, size_t most);
+// The shapes that promise most for y[rows, columns], best first. Stages have one step each where rows of x are no
+// whole steps (`isWhole` false).
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most);
 
 // Why the product is none of these, or empty: constant weights of halves or f32 (as TF32) in whole packs along the
 // inner extent, an epilogue whose operands are single numbers, rows or as large as the result.
@@ -46,13 +48,14 @@ struct Mma90Weights {
   bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
   int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
 
-  int64_t ofStage() const { return kMma90Bytes / bytes; }                 // of the inner extent
-  int64_t chunks() const { return (inner + ofStage() - 1) / ofStage(); }  // stages of a tap
+  int64_t ofStep() const { return kMma90Bytes / bytes; }                // of the inner extent
+  int64_t chunks() const { return (inner + ofStep() - 1) / ofStep(); }  // steps of a tap
+  bool isWhole() const { return taps != 0 || inner % ofStep() == 0; }
   int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
   int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
   std::string recipe() const;
   size_t packedBytes() const;
-  // In the order of tiles: for each 64 columns, for each tap each stage of the inner extent, columns as rows of 128
+  // In the order of tiles: for each 64 columns, for each tap each step of the inner extent, columns as rows of 128
   // bytes whose pieces of 16 lie as products want them; zeros behind the ends.
   void pack(const void* w, void* to) const;
 };

@@ -121,7 +121,7 @@ void Mma90Launcher::map(void* x) {
   const auto type = mappedType(record_.types.inputs[0]);
   const auto inner = static_cast<cuuint64_t>(record_.weights.inner);
   const auto rowBytes = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.bytes);
-  const auto ofStage = narrow(record_.weights.ofStage());
+  const auto ofStep = narrow(record_.weights.ofStep());
   const auto rows = narrow(record_.shape.rows);
   if (image_) {
     const auto& image = *image_;
@@ -136,18 +136,20 @@ void Mma90Launcher::map(void* x) {
       lower[i] = static_cast<int>(-image.before[1 - i]);
       upper[i] = static_cast<int>(image.after[1 - i] - (image.taps[1 - i] - 1) * image.dilation[1 - i]);
     }
-    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, ofStage, rows, steps,
+    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, ofStep, rows, steps,
                                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeIm2col");
   } else {
-    const cuuint64_t extents[] = {inner, static_cast<cuuint64_t>(parameters_.rows)};
-    const cuuint64_t pitch[] = {rowBytes};
-    const cuuint32_t box[] = {ofStage, rows};
-    const cuuint32_t steps[] = {1, 1};
-    check(driver().tensorMapEncodeTiled(&made, type, 2, x, extents, pitch, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+    const bool hasPieces = record_.shape.depth > 1;  // steps as an axis of their own
+    const auto all = static_cast<cuuint64_t>(parameters_.rows);
+    const cuuint64_t extents[] = {hasPieces ? ofStep : inner, all, static_cast<cuuint64_t>(record_.weights.steps())};
+    const cuuint64_t pitches[] = {rowBytes, kMma90Bytes};
+    const cuuint32_t box[] = {ofStep, rows, narrow(record_.shape.depth)};
+    const cuuint32_t steps[] = {1, 1, 1};
+    check(driver().tensorMapEncodeTiled(&made, type, hasPieces ? 3 : 2, x, extents, pitches, box, steps,
+                                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeTiled");
   }
   static_assert(sizeof(made) == sizeof(TileMap));

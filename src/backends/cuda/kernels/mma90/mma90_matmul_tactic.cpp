@@ -8,8 +8,7 @@
 namespace tenon::backends::cuda {
 
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem) {
-  // They have run on an emulated GPU only.
-  if (!switchedOn("TENON_CUDA_WARPGROUPS", false)) return compile::no("TENON_CUDA_WARPGROUPS is not 1");
+  if (!switchedOn("TENON_CUDA_WARPGROUPS", true)) return compile::no("TENON_CUDA_WARPGROUPS is 0");
   if (problem.inputs[1].constant == nullptr) return compile::no("the weights are not constant");
   if (const auto missing = mma90Missing(); !missing.empty()) return compile::no("{}", missing);
   if (const auto refusal = mma90Refusal(op, shapes); !refusal.empty()) return compile::no("{}", refusal);
@@ -36,7 +35,7 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t t
   const int64_t rows = y.count() / columns;
   const Mma90Weights weights{columns, x[x.rank - 1], taps, false, bits(shapes.inputs[0].dtype) / 8};
   const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
-  return mma90Shapes(rows, columns, weights.steps(), most);
+  return mma90Shapes(rows, columns, weights.steps(), weights.isWhole(), most);
 }
 
 namespace {

@@ -8,7 +8,7 @@
 
 namespace tenon::backends::cuda {
 
-constexpr int kMma90Bytes = 128;   // of the inner extent in a stage
+constexpr int kMma90Bytes = 128;   // of the inner extent in a step
 constexpr int kMma90Columns = 64;  // of a tile of weights
 constexpr int kMma90TileBytes = kMma90Columns * kMma90Bytes;
 constexpr int kMma90MostExtent = 1 << 20;  // columns, inner extent and taps are fewer
@@ -17,20 +17,20 @@ constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
 
-// Windows of an image [N][H][W][inner] as rows of x: the stages of one tap after those of the other.
+// Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {
-  int32_t chunks = 1;                                        // stages of a tap
+  int32_t chunks = 1;                                        // steps of a tap
   int32_t width = 1;                                         // taps side by side
   int32_t stride[2] = {}, before[2] = {}, dilation[2] = {};  // along H and W; before: zeros in front
   Divider row, image;                                        // rows of x in a row and in an image of the result
 };
 
 struct Mma90Parameters {
-  TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or of windows
+  TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or steps of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
   const void* w = nullptr;              // as packMma90() lays them out
   int32_t rows = 0, columns = 0;
-  int32_t steps = 0;      // stages of the whole inner extent
+  int32_t steps = 0;      // of the whole inner extent
   int32_t stages = 0;     // in shared memory
   int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
   Mma90Window window;

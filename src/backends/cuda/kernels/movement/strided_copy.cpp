@@ -31,7 +31,8 @@ void StridedCopy::configure(const Module& module, const Dims& space, const Strid
     configurePackedTiles();
     return;
   }
-  mostPack_ = packWidth(space_, 16 / bytes_);
+  // A source that stands still along the innermost axis has no packs there.
+  mostPack_ = space_.strides[1].back() == 1 ? packWidth(space_, 16 / bytes_) : 1;
   while (mostPack_ > 1 && (fromOffset_ % mostPack_ != 0 || toOffset_ % mostPack_ != 0)) mostPack_ /= 2;
   configureElements(mostPack_);
 }
