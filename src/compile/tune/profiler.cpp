@@ -16,7 +16,6 @@
 #include "graph/bad_constant.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
-#include "runtime/trial.h"
 
 namespace tenon::compile {
 namespace {
@@ -102,7 +101,6 @@ class DeviceProfiler final : public Profiler {
         log_(log),
         packed_(device) {
     if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
-    order_ = dynamic_cast<runtime::LaunchOrder*>(&device);
   }
 
   double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
@@ -156,7 +154,6 @@ class DeviceProfiler final : public Profiler {
     runtime::LaunchArguments arguments;
     int repeats;
     const Trial* trial;
-    runtime::LaunchOrder* order;
     size_t turn = 0;
   };
 
@@ -166,17 +163,13 @@ class DeviceProfiler final : public Profiler {
     const auto& turns = call->trial->turns;
     for (int i = 0; i < call->repeats; ++i, ++call->turn) {
       if (!turns.empty()) call->arguments.inputs = turns[call->turn % turns.size()].data();
-      if (call->order != nullptr) call->order->launchNextInOrder();
       call->instance->launch(call->arguments);
     }
   }
 
   Call callOf(const Trial& trial) const {
-    return {trial.instance.get(),
-            {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr},
-            1,
-            &trial,
-            order_};
+    return {
+        trial.instance.get(), {trial.inputs.data(), trial.outputs.data(), trial.workspace->data(), nullptr}, 1, &trial};
   }
 
   void runOnce(const Trial& trial) {
@@ -326,6 +319,8 @@ class DeviceProfiler final : public Profiler {
       }
     }
     const auto running = stages_.run("tuning: measuring");
+    // Launches overlap where they do in an engine: a kernel that asks for its weights ahead of the one in front gains
+    // from it behind most others, too. Where not, the search over the whole engine finds out.
     auto call = callOf(trial);
     double single = device_.measure(&launch, &call);
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
@@ -333,7 +328,6 @@ class DeviceProfiler final : public Profiler {
       single = std::min(single, device_.measure(&launch, &call));
     if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
-    if (std::getenv("TENON_X_CHAIN") != nullptr) call.order = nullptr;
     call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
     double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
     double spent = single;
@@ -362,7 +356,6 @@ class DeviceProfiler final : public Profiler {
   PackedOperands packed_;
   std::map<const void*, std::unique_ptr<Rotation>> rotations_;  // by what they are copies of
   size_t cacheBytes_ = 0;                                       // 0: nobody says, and nothing is rotated
-  runtime::LaunchOrder* order_ = nullptr;                       // null: launches always wait for each other
 };
 
 }  // namespace

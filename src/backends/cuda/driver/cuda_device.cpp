@@ -15,7 +15,6 @@
 #include "runtime/half_precision.h"
 #include "runtime/recording.h"
 #include "runtime/stream_facts.h"
-#include "runtime/trial.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -165,7 +164,6 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
                          public runtime::Branching,
-                         public runtime::LaunchOrder,
                          public runtime::StreamFacts {
  public:
   std::string kind() const override { return "cuda"; }
@@ -179,7 +177,6 @@ class CudaDevice final : public runtime::Device,
   std::vector<std::string> properties() const override { return {fmt::format("sm:{}", gpu().capability)}; }
   bool isHost() const override { return false; }
   size_t cacheBytes() const override { return gpu().cacheBytes; }
-  void launchNextInOrder() noexcept override { cuda::launchNextInOrder(); }
 
   void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
     makeCurrent();
