@@ -202,7 +202,8 @@ TEST(Mma90, ProposesShapesThatExist) {
 // Stages that would wait for each other for ever, and what is no tile.
 TEST(Mma90, RefusesShapesThatCannotRun) {
   for (const char* shape : {"64x1x4,1,4", "12x1x1,1,1", "264x1x1,1,1", "64x4x2,1,2", "64x1x1,9,2", "64x1x1,1,0",
-                            "64x1x1,1,25", "256x4x1,1,8", "64x1x2,1,2", "64x1x1,1,2x9", "64x1x1,1,2x0", "16x1x1,3,2x2", "64x1x2,1,5", "64x1x2,4,5", "64x1x4,1,6x2"})
+                            "64x1x1,1,25", "256x4x1,1,8", "64x1x2,1,2", "64x1x1,1,2x9", "64x1x1,1,2x0", "16x1x1,3,2x2",
+                            "64x1x2,1,5", "64x1x2,4,5", "64x1x4,1,6x2"})
     EXPECT_NE(Mma90Shape::parse(shape).refusal(64), "") << shape;
   EXPECT_NE(Mma90Shape::parse("64x1x1,2,1").refusal(1), "");
   EXPECT_EQ(Mma90Shape::parse("64x1x4,1,4").refusal(4), "");

@@ -160,7 +160,8 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
               if (shape.stages < all && shape.stages < std::max<int64_t>(2 * apart, depth == 1 ? 3 : 2)) continue;
               if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
               if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
-              if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; })) continue;
+              if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))
+                continue;
               rated.push_back({cyclesOf(shape, rows, columns, steps), shape});
             }
           }

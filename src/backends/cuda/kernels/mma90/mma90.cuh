@@ -1,10 +1,10 @@
 // y = x w by warpgroups (sm_90a), w constant and packed. The operands of wgmma are exchanged: its 64 rows are columns
 // of w, its columns are rows of x, so that few rows cost little. One warp asks for stages of one or more steps of 128
 // bytes of the inner extent, a bulk copy for the tiles of w of each 64 columns and one for the rows of x, those of w
-// before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come. Groups and the blocks of a cluster may share the inner extent: their sums are joined in
-// shared memory in the order of the extent, each block finishes its share of the tile. The including text defines X, A,
-// Products<rows> where the chip has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the
-// epilogue.
+// before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
+// Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
+// the extent, each block finishes its share of the tile. The including text defines X, A, Products<rows> where the chip
+// has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -43,14 +43,14 @@ struct Mma90 {
   static const int kConsumers = 128 * kGroups;
   static const int kThreads = kConsumers + 32;
   static const int kColumns = kMma90Columns * kColumnGroups;
-  static const int kInner = kMma90Bytes / sizeof(X);           // of a step
-  static const int kGroupBytes = kMma90TileBytes * kSteps;     // of a stage: the tiles of one group of columns,
-  static const int kRowBytes = kMma90Bytes * kRows;            // the rows of one step
-  static const int kRowsAt = kGroupBytes * kColumnGroups;      // and where they begin
+  static const int kInner = kMma90Bytes / sizeof(X);        // of a step
+  static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
+  static const int kRowBytes = kMma90Bytes * kRows;         // the rows of one step
+  static const int kRowsAt = kGroupBytes * kColumnGroups;   // and where they begin
   static const int kStageBytes = kRowsAt + kRowBytes * kSteps;
-  static const bool kShareStages = kSteps % kInnerGroups == 0;  // each group has steps of every stage
+  static const bool kShareStages = kSteps % kInnerGroups == 0;                    // each group has steps of every stage
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
-  static const int kPitch = kColumns + 4;  // of sums in shared memory
+  static const int kPitch = kColumns + 4;                                         // of sums in shared memory
   static const int kUnits = kRows * kColumns / kWidth;
   static const int kMost = (kUnits + kConsumers - 1) / kConsumers;  // units of a thread
   static const bool kEarly = kWidth == 8 && kMost <= 4;             // the epilogue's inputs come ahead of the products
