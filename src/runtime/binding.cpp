@@ -8,6 +8,7 @@
 #include "memory/layout.h"
 #include "plan/branch_steps.h"
 #include "runtime/configure.h"
+#include "runtime/control.h"
 #include "runtime/engine_parts.h"
 #include "runtime/host_device.h"
 #include "runtime/preparation.h"
@@ -87,6 +88,17 @@ void Binding::configurePhase(int32_t phase) {
     extraWorkspace_ = DeviceMemory(engine_->device(), engine_->allocator(), extra, "workspace of the context");
   }
   readyPhases_ = phase + 1;
+  findWaitingStep(last);
+}
+
+void Binding::findWaitingStep(size_t end) {
+  const auto waits = [&](size_t step) {
+    const auto* const control = skipped(step) ? nullptr : dynamic_cast<const Control*>(instance(step));
+    return control != nullptr && control->waits();
+  };
+  size_t step = 0;
+  while (step < end && !waits(step)) ++step;
+  waitingStep_ = step < end ? static_cast<int32_t>(step) : -1;
 }
 
 void Binding::measureTensors(int32_t phase) {

@@ -47,6 +47,8 @@ class Binding {
   };
   StepShapes shapesOf(const plan::Step& step) const;
   bool skipped(size_t step) const { return skipped_[step] != 0; }
+  // The first step of those that are ready whose kernel waits for the stream (control.h); -1: none.
+  int32_t waitingStep() const noexcept { return waitingStep_; }
   int32_t base(int32_t tensor) const;
   uint64_t viewOffset(int32_t tensor) const { return viewOffsets_[static_cast<size_t>(tensor)]; }  // within its base
   // Where a tensor stands; null where the user has given no address. `addresses`: by io.
@@ -81,6 +83,7 @@ class Binding {
   void checkCapacity(size_t tensor) const;
   void prepareSteps(size_t first, size_t last);
   void configureStep(size_t step);
+  void findWaitingStep(size_t end);
   void layHostArena();
   memory::Branches findBranches(const ArenaLayout& layout) const;
 
@@ -91,6 +94,7 @@ class Binding {
   SymbolValues symbols_;  // given by the inputs
   SymbolValues values_;   // these and the sizes of the phases that are ready
   int32_t readyPhases_ = 0;
+  int32_t waitingStep_ = -1;
   std::vector<TensorShape> shapes_;  // by tensor
   std::vector<uint64_t> bytes_;
   std::vector<uint64_t> viewOffsets_;

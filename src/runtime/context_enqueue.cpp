@@ -5,6 +5,7 @@
 #include "core/storage.h"
 #include "runtime/context_state.h"
 #include "runtime/implementations.h"
+#include "runtime/stream_facts.h"
 
 namespace tenon::runtime {
 namespace {
@@ -101,13 +102,15 @@ void Context::enqueue(StreamHandle stream) {
             fmt::join(missing, "', '"));
   s.bind();
   if (phased) s.checkPhased(stream);
+  s.checkWaits(stream);
   s.allocateOutputs(stream, 0);
   s.checkReady(0);
   const auto& layout = s.chooseLayout();
   const bool own = s.strategy != MemoryStrategy::kUserManaged;
   void* const arena = own ? s.arena->data() : s.userArena;
   const bool watched = s.profiler != nullptr || s.debugHook != nullptr || s.ranges != nullptr;
-  if (!phased && !watched && s.replay(arena, layout, stream)) {
+  const bool isRecordable = !phased && !watched && s.binding->waitingStep() < 0;
+  if (isRecordable && s.replay(arena, layout, stream)) {
     if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
     return;
   }
@@ -123,6 +126,16 @@ void Context::enqueue(StreamHandle stream) {
   s.timedStream = stream;
   s.timedBinding = s.binding;
   if (s.profilerSynchronous) s.reportTimes();
+}
+
+void Context::State::checkWaits(StreamHandle stream) const {
+  const int32_t step = binding->waitingStep();
+  auto* const facts = step < 0 ? nullptr : dynamic_cast<StreamFacts*>(&engine->device());
+  if (facts == nullptr || !facts->isCapturing(stream)) return;
+  throw Unsupported(
+      "the stream is being captured, and what layer '{}' runs is decided by values that the device computes, for which "
+      "the host has to wait; enqueue it outside of the capture, or decide by constants",
+      binding->program().steps[static_cast<size_t>(step)].name);
 }
 
 void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream) {

@@ -32,6 +32,7 @@ struct Context::State {
   void launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream);
   // Programs with sizes that the device computes.
   bool isPhased() const;
+  void checkWaits(StreamHandle stream) const;
   void checkPhased(StreamHandle stream) const;
   void enqueuePhases(void* arenaData, const ArenaLayout& layout, StreamHandle stream);
   void readSizes(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream);

@@ -1,16 +1,224 @@
-// Loops and conditionals in engines of a GPU: computed on the host, between copies.
+// Loops and conditionals in engines of a GPU, by the kernels of their operators: answers, launches, and when the host
+// waits.
+#include <dlfcn.h>
+
+#include "core/error.h"
 #include "on_gpu.h"
+#include "support/random_regions.h"
 
 namespace tenon::test {
 namespace {
+
+compile::BuildOptions unmeasured() {
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  return options;
+}
+
+void expectRight(const graph::Graph& graph, const std::vector<HostTensor>& inputs, double tolerance = 1e-5) {
+  const auto got = runOnGpu(graph, inputs, unmeasured()).outputs;
+  const auto expected = graph::evaluate(graph, views(inputs));
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (tolerance == 0) {
+      ASSERT_EQ(got[i].view().bytes(), expected[i].view().bytes());
+      EXPECT_EQ(std::memcmp(got[i].view().data, expected[i].view().data, got[i].view().bytes()), 0)
+          << "output " << i << "\n"
+          << graph::text(graph);
+    } else {
+      EXPECT_LE(relativeError(got[i].view(), expected[i].view()), tolerance) << "output " << i << "\n"
+                                                                             << graph::text(graph);
+    }
+  }
+}
+
+void expectRight(const std::string& text, const std::vector<HostTensor>& inputs, double tolerance = 1e-5) {
+  SCOPED_TRACE(text);
+  expectRight(graph::parse(text), inputs, tolerance);
+}
+
+std::vector<HostTensor> list(const std::vector<Dims>& dims, DataType type = DataType::kF32) {
+  std::vector<HostTensor> inputs;
+  for (size_t i = 0; i < dims.size(); ++i) inputs.push_back(randomTensor(type, dims[i], i + 3));
+  return inputs;
+}
+
+HostTensor scalar(DataType type, int64_t value) {
+  HostTensor tensor(type, Dims{});
+  tensor.view().storeInt(0, value);
+  return tensor;
+}
+
+// A number that the emulated driver keeps; none on a GPU.
+std::optional<unsigned long> emulated(const char* what) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  auto* const function = driver == nullptr ? nullptr : reinterpret_cast<unsigned long (*)()>(dlsym(driver, what));
+  if (driver != nullptr) dlclose(driver);
+  if (function == nullptr) return std::nullopt;
+  return function();
+}
+
+struct Effort {
+  unsigned long launches = 0;
+  unsigned long waits = 0;
+};
+
+// Of one enqueue; none on a GPU, which does not count.
+std::optional<Effort> effortOf(const std::string& text, const std::vector<HostTensor>& inputs) {
+  RecordingLog log;
+  auto options = unmeasured();
+  options.device = "cuda";
+  options.log = &log;
+  const auto engine = runtime::Engine::make(compile::build(graph::parse(text), options), {}, log);
+  runtime::Context context(engine, {}, log);
+  std::vector<std::unique_ptr<DeviceTensor>> buffers;
+  std::deque<HostTensor> outputs;
+  const auto& io = engine->io();
+  for (size_t i = 0; i < io.size(); ++i) {
+    if (!io[i].isInput) outputs.emplace_back(io[i].dtype, context.shape(static_cast<int>(i)));
+    const auto& view = io[i].isInput ? inputs.at(i).view() : outputs.back().view();
+    buffers.push_back(std::make_unique<DeviceTensor>(engine->device(), view));
+    context.setAddress(static_cast<int>(i), buffers.back()->data());
+  }
+  context.enqueue(nullptr);
+  const auto launches = emulated("emulatedLaunches");
+  const auto waits = emulated("emulatedWaits");
+  if (!launches || !waits) return std::nullopt;
+  context.enqueue(nullptr);
+  return Effort{*emulated("emulatedLaunches") - *launches, *emulated("emulatedWaits") - *waits};
+}
+
+// h = tanh(h * W + x[k]), all h and the last one.
+std::string recurrent(int64_t steps, int64_t batch, int64_t width, const std::string& count, bool reverse = false) {
+  return fmt::format(R"g(graph "g" {{
+  input %x : f32[{0},{1},{2}]
+  const %w : f32[{2},{2}] = random(7)
+  {3}
+  const %h : f32[{1},{2}] = random(5)
+  %last : f32[{1},{2}], %all : f32[{0},{1},{2}] = loop{{states=1 counted=true next={{3 [{{matmul [0,2] 1 "m"}},{{pointwise{{expr="add(x0,x1);tanh(t0)"}} [3,1] 1 "a"}}] [4,4]}} slices=[{{0 {4} -1}}] stacks=[{{0 {4} {0}}}]}}(%n, %h, %x, %w) "loop"
+  output %last
+  output %all
+}})g",
+                     steps, batch, width, count, reverse);
+}
+std::string constantCount(int64_t count) { return fmt::format("const %n : i64[] = {{{}}}", count); }
+
+TEST_F(OnGpu, LoopsOfSeveralLengths) {
+  // Rows of 64 lie where kernels take them; those of 33 and 1 do not.
+  for (const auto& [steps, batch, width] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {7, 1, 64}, {6, 1, 64}, {5, 3, 33}}) {
+    for (const int64_t count : {int64_t{0}, int64_t{1}, steps / 2, steps}) {
+      for (const bool reverse : {false, true})
+        expectRight(recurrent(steps, batch, width, constantCount(count), reverse), list({{steps, batch, width}}));
+    }
+  }
+}
+
+TEST_F(OnGpu, LoopsCountedByTheDevice) {
+  for (const auto type : {DataType::kI64, DataType::kI32}) {
+    for (const int64_t count : {-2, 0, 1, 4}) {
+      auto inputs = list({{5, 2, 8}});
+      inputs.push_back(scalar(type, count));
+      for (const bool reverse : {false, true})
+        expectRight(recurrent(5, 2, 8, fmt::format("input %n : {}[]", name(type)), reverse), inputs);
+    }
+  }
+}
+
+// Slices and parts along an axis that is not the first one, of one element, and of halves.
+TEST_F(OnGpu, LoopsAlongOtherAxes) {
+  for (const int64_t width : {1, 5, 64}) {
+    expectRight(fmt::format(R"g(graph "g" {{
+  input %x : f32[3,4,{0}]
+  const %n : i64[] = {{4}}
+  const %h : f32[3,{0}] = random(5)
+  %last : f32[3,{0}], %all : f32[3,{0},5], %back : f32[3,6,{0}] = loop{{states=1 counted=true next={{2 [{{pointwise{{expr="add(x0,x1)"}} [0,1] 1 "a"}},{{pointwise{{expr="abs(x0)"}} [1] 1 "b"}}] [2,2,3]}} slices=[{{1 true -1}}] stacks=[{{2 false 5}},{{1 true 6}}]}}(%n, %h, %x) "loop"
+  output %last
+  output %all
+  output %back
+}})g",
+                            width),
+                list({{3, 4, width}}), 0);
+  }
+  expectRight(R"g(graph "g" {
+  input %x : f16[7]
+  const %n : i64[] = {7}
+  const %h : f16[] = {0.25}
+  %last : f16[], %all : f16[7] = loop{states=1 counted=true next={2 [{pointwise{expr="max(x0,x1)"} [0,1] 1 "a"}] [2,2]} slices=[{0 false -1}] stacks=[{0 true 7}]}(%n, %h, %x) "loop"
+  output %last
+  output %all
+})g",
+              list({{7}}, DataType::kF16), 0);
+}
+
+TEST_F(OnGpu, LoopsWhoseStatesChangePlaces) {
+  for (const int count : {0, 1, 2, 5}) {
+    expectRight(fmt::format(R"g(graph "g" {{
+  input %a : f32[5]
+  input %b : f32[5]
+  const %n : i64[] = {{{}}}
+  const %c : f32[5] = random(4)
+  const %k : f32[5] = random(8)
+  %x : f32[5], %y : f32[5], %z : f32[5], %u : f32[5], %v : f32[5], %w : f32[5] = loop{{states=6 counted=true next={{7 [{{reshape{{shape=[5]}} [2] 1 "v"}},{{pointwise{{expr="neg(x0)"}} [3] 1 "g"}},{{reshape{{shape=[5]}} [8] 1 "r"}}] [1,7,0,8,9,6]}}}}(%n, %a, %b, %c, %a, %b, %c, %k) "loop"
+  output %x
+  output %y
+  output %z
+  output %u
+  output %v
+  output %w
+}})g",
+                            count),
+                list({{5}, {5}}), 0);
+  }
+}
+
+// Grows until its sum passes a limit; the branch is chosen anew in each iteration.
+std::string untilLarge(const std::string& more = "") {
+  const std::string branch =
+      R"g(if{then={2 [{pointwise{expr="mul(x0,1.5)"} [0] 1 "t"}] [2]} otherwise={2 [{pointwise{expr="add(x0,x1)"} [0,1] 1 "e"}] [2]}})g";
+  return fmt::format(
+      R"g(graph "g" {{
+  input %x : f32[4]
+  const %step : f32[4] = {{1,2,3,4}}
+  const %limit : f32[] = {{150}}
+  %y : f32[4], %all : f32[40,4] = loop{{states=1 test={} next={} stacks=[{{0 {} 40}}]}}(%x, %step, %limit) "until"
+  output %y
+  output %all
+}})g",
+      R"g({3 [{reduce{op=sum axes=[0]} [0] 1 "s"},{pointwise{expr="less(x0,x1)"} [3,2] 1 "l"}] [4]})g",
+      R"g({3 [{reduce{op=sum axes=[0]} [0] 1 "s"},{pointwise{expr="greater(x0,30)"} [3] 1 "g"},{)g" + branch +
+          R"g( [4,0,1] 1 "i"}] [5,5]})g",
+      more.empty() ? "false" : more);
+}
+
+TEST_F(OnGpu, LoopsUntilTheDeviceSaysStop) {
+  expectRight(untilLarge(), list({{4}}));
+  expectRight(untilLarge("true"), list({{4}}));
+}
+
+TEST_F(OnGpu, ConditionalsBothWays) {
+  for (const int holds : {0, 1}) {
+    std::vector<HostTensor> inputs = list({{9, 17}});
+    inputs.push_back(scalar(DataType::kBool, holds));
+    expectRight(R"g(graph "g" {
+  input %x : f32[9,17]
+  input %c : bool[]
+  const %w : f32[17,17] = random(3)
+  %y : f32[9,17], %z : f32[9,17], %k : f32[17,17] = if{then={2 [{matmul [0,1] 1 "m"}] [2,2,1]} otherwise={2 [{pointwise{expr="neg(x0)"} [1] 1 "n"}] [0,0,2]}}(%c, %x, %w) "choice"
+  output %y
+  output %z
+  output %k
+})g",
+                inputs);
+  }
+}
 
 TEST_F(OnGpu, LoopsAndConditionals) {
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(DataType::kF32, {3, 2, 5}, 1));
   for (const int holds : {0, 1}) {
-    inputs.emplace_back(DataType::kBool, Dims{});
-    inputs.back().view().storeInt(0, holds);
-    const auto graph = graph::parse(R"g(graph "g" {
+    inputs.push_back(scalar(DataType::kBool, holds));
+    expectRight(R"g(graph "g" {
       input %x : f32[3,2,5]
       input %c : bool[]
       const %n : i64[] = {3}
@@ -21,14 +229,165 @@ TEST_F(OnGpu, LoopsAndConditionals) {
       %z : f32[2,5] = pointwise{expr="mul(x0,2)"}(%y) "double"
       output %z
       output %all
-    })g");
-    compile::BuildOptions options;
-    options.optimizationLevel = 0;
-    const auto got = runOnGpu(graph, inputs, options).outputs;
-    const auto expected = graph::evaluate(graph, views(inputs));
-    for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_LT(relativeError(got[i].view(), expected[i].view()), 1e-5) << "output " << i << ", condition " << holds;
+    })g",
+                inputs);
     inputs.pop_back();
+  }
+}
+
+// An operator that has no kernel of the GPU runs on the host, the others do not.
+TEST_F(OnGpu, LoopsWithAnOperatorOfTheHost) {
+  auto inputs = list({{3, 4}});
+  inputs.push_back(randomTensor(DataType::kI64, {3, 4}, 4));
+  for (int64_t i = 0; i < 12; ++i) inputs[1].view().storeInt(i, i % 3);
+  expectRight(R"g(graph "g" {
+  input %x : f32[3,4]
+  input %i : i64[3,4]
+  const %n : i64[] = {3}
+  %y : f32[3,4] = loop{states=1 counted=true next={2 [{pointwise{expr="mul(x0,0.5)"} [0] 1 "p"},{scatter_reduce{op=max axis=0} [0,1,2] 1 "u"}] [3]}}(%n, %x, %i) "loop"
+  output %y
+})g",
+              inputs, 0);
+}
+
+// A weight that one kernel reads packed and another as it is.
+TEST_F(OnGpu, LoopsWithAWeightThatIsReadInTwoWays) {
+  for (const char* type : {"f32", "f16"}) {
+    const auto text = fmt::format(R"g(graph "g" {{
+  input %x : {0}[16,16]
+  const %n : i64[] = {{3}}
+  const %w : {0}[16,16] = random(9)
+  %y : {0}[16,16] = loop{{states=1 counted=true next={{2 [{{matmul [0,1] 1 "m"}},{{pointwise{{expr="add(x0,x1);tanh(t0)"}} [2,1] 1 "a"}}] [3]}}}}(%n, %x, %w) "loop"
+  output %y
+}})g",
+                                  type);
+    const bool half = std::string(type) == "f16";
+    expectRight(text, list({{16, 16}}, half ? DataType::kF16 : DataType::kF32), half ? 5e-3 : 1e-5);
+  }
+}
+
+TEST_F(OnGpu, LoopsOfTooManyIterationsAreAnError) {
+  RecordingLog log;
+  auto options = unmeasured();
+  options.device = "cuda";
+  options.log = &log;
+  const auto engine =
+      runtime::Engine::make(compile::build(graph::parse(recurrent(3, 1, 4, constantCount(4))), options), {}, log);
+  runtime::Context context(engine, {}, log);
+  HostTensor memory(DataType::kF32, {64});
+  const DeviceTensor buffer(engine->device(), memory.view());
+  for (int i = 0; i < 3; ++i) context.setAddress(i, buffer.data());
+  try {
+    context.enqueue(nullptr);
+    FAIL() << "four iterations over three slices were run";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("iteration 3 reads beyond the 3 slices of a tensor 3x1x4"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(OnGpu, LoopsOfKnownLengthWaitForNothing) {
+  if (!emulated("emulatedWaits")) GTEST_SKIP() << "only the emulated GPU counts launches and waits";
+  const auto inputs = list({{20, 1, 64}});
+  const auto short_ = effortOf(recurrent(20, 1, 64, constantCount(10)), inputs);
+  const auto long_ = effortOf(recurrent(20, 1, 64, constantCount(20)), inputs);
+  EXPECT_EQ(short_->waits, 0u);
+  EXPECT_EQ(long_->waits, 0u);
+  // A product and a sum in each iteration, and nothing that only copies.
+  EXPECT_EQ(long_->launches - short_->launches, 20u);
+  // One more for what is copied at the end, and for zeros.
+  EXPECT_LE(short_->launches, 22u);
+
+  auto counted = list({{20, 1, 64}});
+  counted.push_back(scalar(DataType::kI64, 10));
+  const auto byDevice = effortOf(recurrent(20, 1, 64, "input %n : i64[]"), counted);
+  EXPECT_EQ(byDevice->waits, 1u) << "for the count";
+  EXPECT_EQ(byDevice->launches, short_->launches);
+}
+
+TEST_F(OnGpu, ConditionsAreReadOncePerIteration) {
+  if (!emulated("emulatedWaits")) GTEST_SKIP() << "only the emulated GPU counts launches and waits";
+  const auto inputs = list({{4}});
+  const auto expected = graph::evaluate(graph::parse(untilLarge()), views(inputs));
+  unsigned long iterations = 0;  // rows that are not zero
+  for (int64_t row = 0; row < 40; ++row) iterations += expected[1].view().loadDouble(row * 4 + 3) != 0;
+  ASSERT_GT(iterations, 4u);
+  EXPECT_EQ(effortOf(untilLarge(), inputs)->waits, 2 * iterations + 1) << "a condition of the loop and one of a branch";
+}
+
+// One of 70 iterations, as networks that are exported have it: four gates from one product, states in and out.
+std::string lstm(int64_t steps, int64_t batch, int64_t hidden, const char* type) {
+  std::string gates;
+  for (int64_t i = 0; i < 4; ++i)
+    gates += fmt::format(R"({{slice{{start=[0,{}] size=[{},{}]}} [6] 1 "g"}},)", i * hidden, batch, hidden);
+  return fmt::format(R"g(graph "g" {{
+  input %x : {3}[{0},{1},{4}]
+  const %n : i64[] = {{{0}}}
+  const %r : {3}[{2},{4}] = random(7)
+  const %h : {3}[{1},{2}] = random(5)
+  const %c : {3}[{1},{2}] = random(6)
+  %hl : {3}[{1},{2}], %cl : {3}[{1},{2}], %all : {3}[{0},{1},{2}] = loop{{states=2 counted=true next={{4 [{{matmul [0,3] 1 "m"}},{{pointwise{{expr="add(x0,x1)"}} [4,2] 1 "a"}},{{reshape{{shape=[{1},{4}]}} [5] 1 "v"}},{5}{{pointwise{{expr="sigmoid(x0);mul(t0,x1)"}} [7,1] 1 "f"}},{{pointwise{{expr="sigmoid(x0);tanh(x1);mul(t0,t1);add(t2,x2)"}} [8,9,11] 1 "c"}},{{pointwise{{expr="sigmoid(x0);tanh(x1);mul(t0,t1)"}} [10,12] 1 "h"}}] [13,12,13]}} slices=[{{0 false -1}}] stacks=[{{0 false {0}}}]}}(%n, %h, %c, %x, %r) "lstm"
+  output %hl
+  output %cl
+  output %all
+}})g",
+                     steps, batch, hidden, type, 4 * hidden, gates);
+}
+
+TEST_F(OnGpu, LoopsOfSeventyIterations) {
+  expectRight(lstm(70, 1, 64, "f32"), list({{70, 1, 256}}), 1e-4);
+  expectRight(lstm(70, 2, 10, "f32"), list({{70, 2, 40}}), 1e-4);
+  expectRight(lstm(70, 1, 32, "f16"), list({{70, 1, 128}}, DataType::kF16), 2e-2);
+}
+
+// As detectors of voices are: a rate chooses between two networks, each of a convolution, a loop and a head.
+TEST_F(OnGpu, LoopsWithinConditionals) {
+  const auto branch = [](int64_t hidden, int64_t kernel) {
+    return fmt::format(
+        R"g({{6 [{{convolution{{prePadding=[{1}] postPadding=[{1}] epilogue="relu(x0)"}} [0,{2}] 1 "conv"}},{{transpose{{permutation=[2,0,1]}} [6] 1 "t"}},{{loop{{states=1 counted=true next={{3 [{{matmul [0,2] 1 "m"}},{{pointwise{{expr="add(x0,x1);tanh(t0)"}} [3,1] 1 "a"}}] [4,4]}} slices=[{{0 false -1}}] stacks=[{{0 false 12}}]}} [5,1,7,4] 2 "lstm"}},{{reduce{{op=max axes=[0]}} [9] 1 "head"}}] [10,8]}})g",
+        hidden, kernel / 2, kernel == 3 ? 2 : 3);
+  };
+  for (const int rate : {0, 1}) {
+    auto inputs = list({{1, 6, 12}, {1, 8}});
+    inputs.push_back(scalar(DataType::kBool, rate));
+    inputs.push_back(scalar(DataType::kI64, 9));
+    expectRight(fmt::format(R"g(graph "g" {{
+  input %x : f32[1,6,12]
+  input %h : f32[1,8]
+  input %c : bool[]
+  input %n : i64[]
+  const %w3 : f32[8,6,3] = random(3)
+  const %w5 : f32[8,6,5] = random(4)
+  const %r : f32[8,8] = random(5)
+  %y : f32[1,8], %next : f32[1,8] = if{{then={} otherwise={}}}(%c, %x, %h, %w3, %w5, %r, %n) "rate"
+  output %y
+  output %next
+}})g",
+                            branch(8, 3), branch(8, 5)),
+                inputs);
+  }
+}
+
+int regionCount() {
+  const char* const wanted = std::getenv("TENON_RANDOM_REGIONS");
+  return wanted != nullptr ? std::atoi(wanted) : 40;
+}
+
+TEST_F(OnGpu, LoopsAndConditionalsAtRandom) {
+  for (int seed = 1; seed <= regionCount() && !HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const bool exact = seed % 3 != 0;
+    const auto graph = RandomRegions(static_cast<uint64_t>(seed), exact).make();
+    if (graph.outputs().empty()) continue;
+    std::vector<HostTensor> inputs;
+    for (const auto id : graph.inputs()) {
+      const auto& type = graph.value(id).type;
+      inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), static_cast<uint64_t>(seed) + id));
+    }
+    const int64_t length = inputs[2].view().dims[0];
+    inputs[5].view().storeInt(0, seed % (length + 1));
+    expectRight(graph, inputs, exact ? 0 : 1e-4);
   }
 }
 

@@ -43,6 +43,8 @@ struct Whole::State {
         packed(device),
         timer(device.makeTimer(kMost + 2)) {
     binding.configure(symbols);
+    if (binding.waitingStep() >= 0)
+      throw Unsupported("what a step runs is decided while it runs, by values that measurements do not have");
     arena = own(std::max(engine->arenaBytes(0), uint64_t{1}));
     const auto& program = binding.program();
     for (size_t i = 0; i < program.tensors.size(); ++i) addresses.push_back(place(static_cast<int32_t>(i)));

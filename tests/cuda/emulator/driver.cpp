@@ -86,7 +86,10 @@ EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent event, unsigned) {
   return event->time == std::chrono::steady_clock::time_point() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
-EXPORT CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+// How often the host has waited for a stream; no function of a driver.
+unsigned long waits = 0;
+EXPORT unsigned long emulatedWaits() { return waits; }
+EXPORT CUresult cuStreamSynchronize(CUstream) { return ++waits, CUDA_SUCCESS; }
 // Graphs: a stream is never captured, and asking for it is refused.
 EXPORT CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;

@@ -1,5 +1,8 @@
 // The fallback for every problem: the operator's reference on the host, between copies.
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/tactics/tactic_util.h"
+#include "ops/op/if.h"
+#include "ops/op/loop.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 
@@ -12,6 +15,9 @@ class HostTactic final : public compile::Tactic {
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::Plugin>() != nullptr) return compile::no("a plugin has no reference");
+    const bool hasRegions = problem.op.as<ops::Loop>() != nullptr || problem.op.as<ops::If>() != nullptr;
+    if (hasRegions && nvrtc().missing.empty())
+      return compile::no("loops and conditionals run by the kernels of their operators");
     return problem.op.as<ops::Reformat>() != nullptr
                ? compile::no("the reference implementation supports only linear layouts")
                : compile::yes();

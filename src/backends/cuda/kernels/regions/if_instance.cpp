@@ -1,0 +1,65 @@
+// Conditionals: the condition is read, or known; a branch writes to the results.
+#include "backends/cuda/kernels/regions/if_instance.h"
+
+#include <algorithm>
+
+#include "backends/cuda/driver/cuda_device.h"
+#include "core/error.h"
+
+namespace tenon::backends::cuda {
+
+IfKernel::IfKernel(const ops::If& choice, const runtime::KernelLoad& load)
+    : RegionKernel(std::vector{choice.then, choice.otherwise}, 1, load), op_(choice) {
+  if (!load.constants.empty()) condition_ = constantInteger(load.constants[0]);
+}
+
+std::unique_ptr<runtime::KernelInstance> IfKernel::instantiate() const {
+  return std::make_unique<IfInstance>(*this, op_, condition_);
+}
+
+IfInstance::IfInstance(const RegionKernel& kernel, const ops::Operator& op, std::optional<int64_t> condition)
+    : op_(op),
+      condition_(condition),
+      branches_{runtime::RegionRun(kernel.steps(0)), runtime::RegionRun(kernel.steps(1))},
+      moves_(kernel.module()) {}
+
+size_t IfInstance::configure(const runtime::Shapes& shapes) {
+  makeCurrent();
+  checkOperands(op_, shapes);
+  size_t bytes = 0;
+  for (auto& branch : branches_) {
+    bytes = std::max(bytes, branch.configure(shapes.inputs.subspan(1), *shapes.symbols, true));
+    for (size_t i = 0; i < shapes.outputs.size(); ++i) {
+      const auto& got = branch.outputs()[i];
+      const auto& expected = shapes.outputs[i];
+      checkUser(got.dims == expected.dims && got.dtype == expected.dtype, "if: result {} is {} {}, expected {} {}", i,
+                name(got.dtype), got.dims.text(), name(expected.dtype), expected.dims.text());
+    }
+  }
+  inputs_ = shapes.inputs.size() - 1;
+  return bytes;
+}
+
+void IfInstance::launch(const runtime::LaunchArguments& arguments) {
+  if (isRecording() && waits()) throw Unsupported("a conditional that waits for the device is not recorded");
+  const int64_t condition =
+      condition_ ? *condition_ : readBack_.integer(DataType::kBool, arguments.inputs[0], arguments.stream);
+  auto& branch = branches_[condition != 0 ? 0 : 1];
+  const size_t count = branch.outputs().size();
+  for (size_t i = count; i-- > 0;) {  // of several with one root the first has the memory
+    if (branch.isComputed(i)) branch.place(branch.rootOf(i), arguments.outputs[i]);
+  }
+  const auto results = branch.run({arguments.inputs + 1, inputs_}, arguments.workspace, arguments.stream);
+  for (size_t i = 0; i < count; ++i)
+    moves_.add(results[i], arguments.outputs[i], bytesOfShape(branch.outputs()[i]), arguments.stream);
+  moves_.launch(arguments.stream);
+}
+
+bool IfInstance::waits() const {
+  if (condition_) return cuda::waits(branches_[*condition_ != 0 ? 0 : 1]);
+  return true;
+}
+
+size_t IfInstance::launches() const { return std::max(cuda::launches(branches_[0]), cuda::launches(branches_[1])) + 1; }
+
+}  // namespace tenon::backends::cuda

@@ -1,0 +1,77 @@
+// Loading, checks, and reading back.
+#include "backends/cuda/kernels/regions/region_kernel.h"
+
+#include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/kernels/common/kernel_row.h"
+#include "backends/cuda/kernels/regions/moves.h"
+#include "ops/check.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+std::unique_ptr<runtime::Kernel> loadKernel(const runtime::KernelLoad& load) {
+  for (const auto& row : kernelTable()) {
+    if (row.name == load.record.name && row.version == load.record.version) return row.load(load);
+  }
+  throw Unsupported("cuda.regions: there is no kernel '{}' of version {} for {}", load.record.name, load.record.version,
+                    load.record.op);
+}
+
+std::span<const std::byte> ownCodeOf(const runtime::KernelLoad& load) {
+  TextReader in(load.record.params, "kernels of regions");
+  return ops::codeOf(readFields<ops::RegionKernels>(in).own, load.nativeCode);
+}
+
+}  // namespace
+
+RegionKernel::RegionKernel(std::span<const ops::Region> regions, size_t first, const runtime::KernelLoad& load)
+    : RegionsKernel(regions, first, {"cuda", &loadKernel, kRegionAlignment, load.constants, load}),
+      module_(ownCodeOf(load), moveCode()) {}
+
+int64_t ReadBack::integer(DataType type, const void* element, void* stream) {
+  auto* const on = static_cast<CUstream>(stream);
+  const auto at = [](const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); };
+  check(driver().memcpyAsync(at(memory_.data()), at(element), bytesOf(type, 1), on), "cuMemcpyAsync");
+  check(driver().streamSynchronize(on), "cuStreamSynchronize");
+  return loadInt(type, memory_.data(), 0);
+}
+
+std::optional<int64_t> constantInteger(const TensorView& constant) {
+  if (constant.data == nullptr || constant.count() != 1) return std::nullopt;
+  return loadInt(constant.dtype, constant.data, 0);
+}
+
+void checkOperands(const ops::Operator& op, const runtime::Shapes& shapes) {
+  const auto views = [](std::span<const runtime::TensorShape> operands) {
+    std::vector<TensorView> result;
+    for (const auto& operand : operands) {
+      if (operand.layout != Layout::kLinear)
+        throw Unsupported("cuda.regions: an operand is {}, expected linear", name(operand.layout));
+      result.push_back({nullptr, operand.dtype, operand.dims});
+    }
+    return result;
+  };
+  const auto in = views(shapes.inputs);
+  const auto out = views(shapes.outputs);
+  ops::checkShapes(op.bind(*shapes.symbols), op.name(), {in, out, nullptr});
+}
+
+bool waits(const runtime::RegionRun& run) {
+  for (size_t i = 0; i < run.stepCount(); ++i) {
+    const auto* control = dynamic_cast<const runtime::Control*>(run.instance(i));
+    if (control != nullptr && control->waits()) return true;
+  }
+  return false;
+}
+
+size_t launches(const runtime::RegionRun& run) {
+  size_t count = 0;
+  for (size_t i = 0; i < run.stepCount(); ++i) {
+    const auto* const instance = run.instance(i);
+    const auto* const control = dynamic_cast<const runtime::Control*>(instance);
+    count += control != nullptr ? control->launches() : (instance != nullptr ? 1 : 0);
+  }
+  return count;
+}
+
+}  // namespace tenon::backends::cuda
