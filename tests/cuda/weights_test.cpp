@@ -137,6 +137,31 @@ TEST_F(OnGpu, WeightsAndArenaAreAllThatTheAllocatorIsAskedFor) {
   EXPECT_EQ(allocator.strangers, 0);
 }
 
+// A loop reads its weights as what stands beside it does, or also as they are.
+TEST_F(OnGpu, WeightsOfLoopsAreThereOnce) {
+  Made made(R"g(graph "weights" {
+  input %x : f16[5,16,64]
+  const %w : f16[64,64] = random(1)
+  const %v : f16[64,64] = random(2)
+  const %h : f16[16,64] = random(3)
+  const %n : i64[] = {5}
+  %l : f16[16,64] = loop{states=1 counted=true next={4 [{matmul [0,2] 1 "m"},{pointwise{expr="add(x0,x1);tanh(t0)"} [4,1] 1 "a"},{matmul [5,3] 1 "k"}] [6]} slices=[{0 false -1}]}(%n, %h, %x, %w, %v) "loop"
+  %p : f16[16,64] = matmul(%l, %w) "product"
+  output %p
+})g");
+  CountingAllocator allocator;
+  {
+    const auto engine = runtime::Engine::load(made.bytes, {false, "", &allocator}, made.log);
+    EXPECT_EQ(allocator.requests, 1) << "weights are one allocation";
+    EXPECT_EQ(allocator.all, engine->constantBytes());
+    EXPECT_LE(engine->constantBytes(), 2 * 64 * 64 * 2 + 16 * 64 * 2 + 8 + 5 * 256) << "a weight is there twice";
+    runtime::Context context(engine, {}, made.log);
+    made.expectRight(engine, context);
+    EXPECT_EQ(allocator.all, engine->constantBytes() + engine->arenaBytes()) << "running asks for nothing";
+  }
+  EXPECT_TRUE(allocator.live.empty());
+}
+
 // The n-th request fails, for every n.
 TEST_F(OnGpu, WeightsThatFindNoMemoryLeaveNothing) {
   Made made(kNetwork);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compile/libraries.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 
@@ -60,7 +61,7 @@ class Chooser {
   std::vector<ops::RegionKernel> kernelsOf(const ops::Region& region, std::vector<TensorDesc> values) {
     std::vector<ops::RegionKernel> kernels;
     for (const auto& node : region->nodes) {
-      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32};
+      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32, 0, whole_.excludedLibraries};
       std::vector<ops::TensorType> types;
       for (const auto input : node.inputs) {
         problem.inputs.push_back(values[static_cast<size_t>(input)]);
@@ -80,7 +81,7 @@ class Chooser {
     Candidate chosen;
     int least = kLastResortRank + 1;
     for (const auto* tactic : tacticsOf(source_.device, source_.backend)) {
-      if (!tactic->supports(problem)) continue;
+      if (!isAllowed(*tactic, whole_.excludedLibraries) || !tactic->supports(problem)) continue;
       auto candidates = tactic->candidates(problem);
       if (source_.more != nullptr) {
         auto more = source_.more(*tactic, problem);

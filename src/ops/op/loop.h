@@ -28,9 +28,11 @@ struct Loop {
   Region next;
   std::vector<LoopAxis> slices;
   std::vector<LoopAxis> stacks;
+  Extent trips = -1;  // what the number of iterations comes to, where shapes say it; -1: its operand alone does
   static constexpr auto fields =
       std::tuple{field("states", &Loop::states), field("counted", &Loop::counted), field("test", &Loop::test),
-                 field("next", &Loop::next),     field("slices", &Loop::slices),   field("stacks", &Loop::stacks)};
+                 field("next", &Loop::next),     field("slices", &Loop::slices),   field("stacks", &Loop::stacks),
+                 field("trips", &Loop::trips)};
 
   bool tested() const { return !test->outputs.empty(); }
   Facts facts() const;

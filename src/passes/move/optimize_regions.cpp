@@ -158,6 +158,12 @@ bool optimizeLoop(Graph& graph, NodeId id, const ops::Loop& loop, const Options&
   ops::Loop changed = loop;
   changed.next = body.close(0);
   if (loop.tested()) changed.test = body.close(1);
+  // Known when shapes are bound, without asking the device. Kernels see by themselves what is constant.
+  if (loop.counted) {
+    const auto& count = graph.value(node.inputs[0]);
+    if (count.constant == nullptr && count.type.contents && count.type.contents->size() == 1)
+      changed.trips = count.type.contents->front();
+  }
   return exchange(graph, id, patch, changed, first + varying, operands);
 }
 

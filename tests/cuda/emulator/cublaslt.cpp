@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/dtype.h"
+#include "graphs.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -169,11 +170,50 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t*
   return CUBLAS_STATUS_SUCCESS;
 }
 
+namespace {
+
+// What is computed when the stream comes to it: descriptors and factors as they were.
+struct Product {
+  Operation o;
+  Layout la, lb, lc, ld;
+  double scale, keep;
+  const void *a, *b, *c;
+  void *d, *workspace;
+  size_t workspaceBytes;
+};
+
+void multiply(void* argument) {
+  const auto& p = *static_cast<Product*>(argument);
+  const bool ta = p.o.transposeA != CUBLAS_OP_N;
+  const bool tb = p.o.transposeB != CUBLAS_OP_N;
+  const uint64_t inner = ta ? p.la.rows : p.la.columns;
+  if (p.workspaceBytes > 0) std::memset(p.workspace, 0x5a, p.workspaceBytes);
+  for (int32_t batch = 0; batch < p.ld.batch; ++batch) {
+    for (uint64_t column = 0; column < p.ld.columns; ++column) {
+      for (uint64_t row = 0; row < p.ld.rows; ++row) {
+        double sum = 0;
+        for (uint64_t k = 0; k < inner; ++k) {
+          sum += element(p.la, p.a, batch, ta ? k : row, ta ? row : k) *
+                 element(p.lb, p.b, batch, tb ? column : k, tb ? k : column);
+        }
+        sum *= p.scale;
+        if (p.keep != 0) sum += p.keep * element(p.lc, p.c, batch, row, column);
+        if (hasBias(p.o.epilogue)) sum += tenon::loadDouble(typeOf(p.ld.type), p.o.bias, static_cast<int64_t>(row));
+        const auto at =
+            batch * p.ld.batchStride + static_cast<int64_t>(column) * p.ld.pitch + static_cast<int64_t>(row);
+        tenon::storeDouble(typeOf(p.ld.type), p.d, at, activate(p.o.epilogue, sum));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
                                      cublasLtMatrixLayout_t aLayout, const void* b, cublasLtMatrixLayout_t bLayout,
                                      const void* beta, const void* c, cublasLtMatrixLayout_t cLayout, void* d,
                                      cublasLtMatrixLayout_t dLayout, const cublasLtMatmulAlgo_t*, void* workspace,
-                                     size_t workspaceBytes, cudaStream_t) {
+                                     size_t workspaceBytes, cudaStream_t stream) {
   const auto& o = of(operation);
   const auto& la = of(aLayout);
   const auto& lb = of(bLayout);
@@ -185,24 +225,19 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t oper
       (tb ? lb.columns : lb.rows) != inner) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (workspaceBytes > 0) std::memset(workspace, 0x5a, workspaceBytes);
-  const double scale = *static_cast<const float*>(alpha);
-  const double keep = *static_cast<const float*>(beta);
-  for (int32_t batch = 0; batch < ld.batch; ++batch) {
-    for (uint64_t column = 0; column < ld.columns; ++column) {
-      for (uint64_t row = 0; row < ld.rows; ++row) {
-        double sum = 0;
-        for (uint64_t k = 0; k < inner; ++k) {
-          sum += element(la, a, batch, ta ? k : row, ta ? row : k) *
-                 element(lb, b, batch, tb ? column : k, tb ? k : column);
-        }
-        sum *= scale;
-        if (keep != 0) sum += keep * element(of(cLayout), c, batch, row, column);
-        if (hasBias(o.epilogue)) sum += tenon::loadDouble(typeOf(ld.type), o.bias, static_cast<int64_t>(row));
-        const auto at = batch * ld.batchStride + static_cast<int64_t>(column) * ld.pitch + static_cast<int64_t>(row);
-        tenon::storeDouble(typeOf(ld.type), d, at, activate(o.epilogue, sum));
-      }
-    }
-  }
+  const Product product{o,
+                        la,
+                        lb,
+                        cLayout != nullptr ? of(cLayout) : ld,
+                        ld,
+                        *static_cast<const float*>(alpha),
+                        *static_cast<const float*>(beta),
+                        a,
+                        b,
+                        c,
+                        d,
+                        workspace,
+                        workspaceBytes};
+  emulatedEnqueue(reinterpret_cast<CUstream>(stream), &multiply, std::make_shared<Product>(product));
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -3,14 +3,16 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "block.h"
 #include "emulated_map.h"
+#include "graphs.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -27,10 +29,8 @@ struct CUmod_st {
 struct CUfunc_st {
   EmulatedKernel kernel;
   EmulatedState* state;
-  const EmulatedArguments* arguments;  // null: one struct
-};
-struct CUevent_st {
-  std::chrono::steady_clock::time_point time;
+  size_t parameterBytes;               // of its one struct
+  const EmulatedArguments* arguments;  // null: it has one struct
 };
 
 EXPORT CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
@@ -67,55 +67,14 @@ EXPORT CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   return *pointer = std::malloc(bytes), CUDA_SUCCESS;
 }
 EXPORT CUresult cuMemFreeHost(void* pointer) { return std::free(pointer), CUDA_SUCCESS; }
-EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
-  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
-  return CUDA_SUCCESS;
+EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return enqueue(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
 }
-EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
-  std::memset(reinterpret_cast<void*>(to), value, bytes);
-  return CUDA_SUCCESS;
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+  return enqueue(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
 }
-EXPORT CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) {
-  return function(argument), CUDA_SUCCESS;
-}
-EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
-  return *stream = reinterpret_cast<CUstream>(32), CUDA_SUCCESS;
-}
-// All work before is done; what waits for an event that nobody has recorded would not wait for anything.
-EXPORT CUresult cuStreamWaitEvent(CUstream, CUevent event, unsigned) {
-  return event->time == std::chrono::steady_clock::time_point() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-EXPORT CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
-// How often the host has waited for a stream; no function of a driver.
-unsigned long waits = 0;
-EXPORT unsigned long emulatedWaits() { return waits; }
-EXPORT CUresult cuStreamSynchronize(CUstream) { return ++waits, CUDA_SUCCESS; }
-// Graphs: a stream is never captured, and asking for it is refused.
-EXPORT CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
-}
-EXPORT CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult cuStreamEndCapture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-EXPORT CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
-EXPORT CUresult cuGraphDestroy(CUgraph) { return CUDA_SUCCESS; }
-
-EXPORT CUresult cuEventCreate(CUevent* event, unsigned) { return *event = new CUevent_st, CUDA_SUCCESS; }
-EXPORT CUresult cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
-EXPORT CUresult cuEventRecord(CUevent event, CUstream) {
-  return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
-}
-EXPORT CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
-#undef cuEventElapsedTime  // the header renames it to its second version
-EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
-  *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
-  return CUDA_SUCCESS;
+EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  return enqueue(stream, [=] { function(argument); });
 }
 
 EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -154,10 +113,11 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
 }
 EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const auto kernel = reinterpret_cast<EmulatedKernel>(dlsym(module->library, name));
-  if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
-  const auto arguments = std::string(name) + "_arguments";
-  *function = new CUfunc_st{kernel, module->state,  // as long as the process: tests are short
-                            static_cast<const EmulatedArguments*>(dlsym(module->library, arguments.c_str()))};
+  const auto* bytes = static_cast<unsigned long*>(dlsym(module->library, (std::string(name) + "_bytes").c_str()));
+  const auto* arguments =
+      static_cast<const EmulatedArguments*>(dlsym(module->library, (std::string(name) + "_arguments").c_str()));
+  if (kernel == nullptr || (bytes == nullptr && arguments == nullptr)) return CUDA_ERROR_NOT_FOUND;
+  *function = new CUfunc_st{kernel, module->state, bytes != nullptr ? *bytes : 0, arguments};  // until the process ends
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
@@ -170,6 +130,34 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { retu
 // Kernels launched so far; no function of a driver.
 unsigned long launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }
+// Copies, because the caller's may change before a recorded launch runs.
+class Parameters {
+ public:
+  void add(const void* bytes, size_t count) {
+    constexpr size_t kAlignment = 64;
+    copies_.emplace_back(std::aligned_alloc(kAlignment, (count + kAlignment - 1) / kAlignment * kAlignment),
+                         &std::free);
+    std::memcpy(copies_.back().get(), bytes, count);
+    pointers_.push_back(copies_.back().get());
+  }
+  void makeList() { isList_ = true; }
+  const void* get() const { return isList_ ? static_cast<const void*>(pointers_.data()) : pointers_[0]; }
+
+ private:
+  std::vector<std::shared_ptr<void>> copies_;
+  std::vector<void*> pointers_;
+  bool isList_ = false;
+};
+std::shared_ptr<Parameters> parametersOf(const CUfunc_st& function, void** arguments) {
+  auto parameters = std::make_shared<Parameters>();
+  if (function.arguments == nullptr) {
+    parameters->add(arguments[0], function.parameterBytes);
+    return parameters;
+  }
+  for (unsigned i = 0; i < function.arguments->count; ++i) parameters->add(arguments[i], function.arguments->bytes[i]);
+  parameters->makeList();
+  return parameters;
+}
 EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void**) {
   const auto& c = *config;
   unsigned cluster = 1;
@@ -180,14 +168,17 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
   if (c.gridDimX == 0 || c.gridDimY == 0 || c.gridDimZ == 0 || c.gridDimY > 65535 || c.gridDimZ > 65535 ||
       threads == 0 || threads > 1024 || cluster == 0 || cluster > 8 || c.gridDimX % cluster != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  ++launches;
-  runGrid(function->kernel, *function->state, {c.gridDimX, c.gridDimY, c.gridDimZ},
-          {c.blockDimX, c.blockDimY, c.blockDimZ}, function->arguments != nullptr ? arguments : arguments[0], cluster);
-  return CUDA_SUCCESS;
+  const EmulatedSize grid{c.gridDimX, c.gridDimY, c.gridDimZ};
+  const EmulatedSize block{c.blockDimX, c.blockDimY, c.blockDimZ};
+  return enqueue(c.hStream, [=, parameters = parametersOf(*function, arguments)] {
+    ++launches;
+    runGrid(function->kernel, *function->state, grid, block, parameters->get(), cluster);
+  });
 }
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                               unsigned bz, unsigned, CUstream, void** arguments, void** extra) {
+                               unsigned bz, unsigned, CUstream stream, void** arguments, void** extra) {
   CUlaunchConfig config{};
+  config.hStream = stream;
   config.gridDimX = gx;
   config.gridDimY = gy;
   config.gridDimZ = gz;

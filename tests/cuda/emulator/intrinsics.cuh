@@ -33,7 +33,12 @@ inline Emulator tenon_emulator __attribute__((visibility("default"), used));
 #define __shared__ static
 #define __restrict__
 #define __launch_bounds__(...)
-#define KERNEL(name, Parameters) extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
+// The driver copies the parameters of launches that it records.
+#define KERNEL(name, Parameters)                                                                \
+  extern "C" {                                                                                  \
+  __attribute__((visibility("default"), used)) unsigned long name##_bytes = sizeof(Parameters); \
+  }                                                                                             \
+  extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
 #define KERNEL_WITHOUT_WAIT(bounds, name, Parameters) KERNEL(name, Parameters)
 inline void afterPredecessor() {}

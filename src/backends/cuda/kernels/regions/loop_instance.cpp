@@ -90,6 +90,9 @@ size_t LoopInstance::configure(const runtime::Shapes& shapes) {
   findStates(inputs);
   regionsAt_ = bytes_;
   addresses_.assign(inputs.size(), nullptr);
+  known_ = constantCount_;
+  if (const int64_t trips = loop_.trips.evaluate(*shapes.symbols); loop_.counted && !known_ && trips >= 0)
+    known_ = trips;
   count();
   return bytes_ + std::max(body, test);
 }
@@ -119,12 +122,12 @@ void LoopInstance::addHome(size_t output, std::optional<size_t> part) {
 
 void LoopInstance::count() {
   constexpr size_t kMost = 1000000000;
-  const bool isKnown = loop_.counted ? constantCount_.has_value() : true;
+  const bool isKnown = loop_.counted ? known_.has_value() : true;
   waits_ = !isKnown || loop_.tested() || cuda::waits(body_) || cuda::waits(test_);
   launches_ = cuda::launches(body_) + 1;
   if (loop_.tested()) launches_ += cuda::launches(test_) + 1;
-  if (constantCount_ && !loop_.tested()) {
-    const auto trips = static_cast<size_t>(std::clamp<int64_t>(*constantCount_, 1, static_cast<int64_t>(kMost)));
+  if (known_ && !loop_.tested()) {
+    const auto trips = static_cast<size_t>(std::clamp<int64_t>(*known_, 1, static_cast<int64_t>(kMost)));
     launches_ = std::min(kMost, launches_) * trips + 2;
   }
   launches_ = std::min(kMost, launches_);
@@ -182,8 +185,8 @@ void LoopInstance::launch(const runtime::LaunchArguments& arguments) {
 void LoopInstance::begin(const runtime::LaunchArguments& arguments) {
   limit_ = INT64_MAX;
   if (loop_.counted) {
-    limit_ = std::max<int64_t>(
-        0, constantCount_ ? *constantCount_ : readBack_.integer(countType_, arguments.inputs[0], arguments.stream));
+    limit_ =
+        std::max<int64_t>(0, known_ ? *known_ : readBack_.integer(countType_, arguments.inputs[0], arguments.stream));
   }
   if (!loop_.tested()) {
     // Before any work: the first iteration that there is no slice for.

@@ -77,7 +77,8 @@ class LoopInstance final : public runtime::KernelInstance, public runtime::Contr
   Moves moves_;
   ReadBack readBack_;
   DataType countType_ = DataType::kI64;
-  int64_t limit_ = 0;  // of iterations; their number, where there is no condition
+  std::optional<int64_t> known_;  // number of iterations, for these shapes
+  int64_t limit_ = 0;             // of iterations; their number, where there is no condition
   bool waits_ = false;
   size_t launches_ = 0;
   std::vector<State> states_;

@@ -1,0 +1,118 @@
+// Streams, events and graphs: what is captured is kept, and runs in its order when the graph is launched.
+#include "graphs.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+using Work = std::vector<std::function<void()>>;
+
+struct CUgraph_st {
+  Work work;
+};
+struct CUgraphExec_st {
+  Work work;
+};
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
+  CUgraph graph = nullptr;  // recorded on a stream that was being captured
+};
+
+namespace {
+
+std::mutex mutex;
+std::map<CUstream, CUgraph> captured;  // streams by whom they are captured
+unsigned long waits = 0;
+
+CUgraph graphOf(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  const auto found = captured.find(stream);
+  return found == captured.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+CUresult enqueue(CUstream stream, std::function<void()> work) {
+  if (auto* const graph = graphOf(stream); graph != nullptr) {
+    graph->work.push_back(std::move(work));
+  } else {
+    work();
+  }
+  return CUDA_SUCCESS;
+}
+void emulatedEnqueue(CUstream stream, void (*work)(void*), std::shared_ptr<void> argument) {
+  enqueue(stream, [work, argument = std::move(argument)] { work(argument.get()); });
+}
+
+// How often the host has waited for a stream; no function of a driver.
+EXPORT unsigned long emulatedWaits() { return waits; }
+EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  ++waits;
+  return graphOf(stream) != nullptr ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  return *stream = reinterpret_cast<CUstream>(new char), CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  captured.erase(stream);
+  delete reinterpret_cast<char*>(stream);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = graphOf(stream) != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  if (stream == nullptr || graphOf(stream) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  const std::lock_guard lock(mutex);
+  captured[stream] = new CUgraph_st;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  *graph = graphOf(stream);
+  if (*graph == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  const std::lock_guard lock(mutex);
+  std::erase_if(captured, [&](const auto& one) { return one.second == *graph; });
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+  return *executable = new CUgraphExec_st{graph->work}, CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo*) {
+  if (executable->work.size() != graph->work.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  return executable->work = graph->work, CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  for (const auto& work : executable->work) enqueue(stream, work);
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) { return delete executable, CUDA_SUCCESS; }
+EXPORT CUresult cuGraphDestroy(CUgraph graph) { return delete graph, CUDA_SUCCESS; }
+
+EXPORT CUresult cuEventCreate(CUevent* event, unsigned) { return *event = new CUevent_st, CUDA_SUCCESS; }
+EXPORT CUresult cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
+  event->graph = graphOf(stream);
+  event->time = std::chrono::steady_clock::now();
+  return CUDA_SUCCESS;
+}
+// All work before is done; what waits for an event that nobody has recorded would not wait for anything. A stream that
+// waits for work in a graph goes on in that graph.
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  if (event->time == std::chrono::steady_clock::time_point()) return CUDA_ERROR_INVALID_VALUE;
+  if (event->graph == nullptr) return CUDA_SUCCESS;
+  const std::lock_guard lock(mutex);
+  captured[stream] = event->graph;
+  return CUDA_SUCCESS;
+}
+EXPORT CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
+#undef cuEventElapsedTime  // the header renames it to its second version
+EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
+  *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  return CUDA_SUCCESS;
+}
