@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "compile/libraries.h"
+#include "compile/tactics/region_choice.h"
 #include "compile/tune/policy.h"
 #include "core/error.h"
 #include "ops/op/plugin.h"
@@ -59,6 +60,10 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
     Proposal proposal;
     proposal.tactic = tactics.at(candidate.tactic);
     proposal.option.record = proposal.tactic->build(problem, candidate);
+    if (const auto reason = excludedWithin(proposal.option.record, options.excludedLibraries); !reason.empty()) {
+      result.refusals += fmt::format("\n  {}: {}", candidate.text(), reason);
+      continue;
+    }
     proposal.option.rank = proposal.tactic->rank(problem, candidate);
     proposal.option.seconds = kUnmeasured * (1 + proposal.option.rank) * (1 + kPlace * places[candidate.tactic]++);
     proposal.key = fmt::format("{} | {} v{} | {}", name, candidate.text(), proposal.tactic->version(), text);

@@ -14,6 +14,7 @@ namespace tenon::ops {
 struct RegionKernel {
   static constexpr std::string_view kView = "view";            // nothing is computed: the result is the first operand
   static constexpr std::string_view kReference = "reference";  // the operator's own evaluation
+  static constexpr std::string_view kRegions = "regions";      // loops and conditionals within
   std::string name;                                            // of the backend's kernel, or one of these
   int32_t version = 0;
   std::string params;

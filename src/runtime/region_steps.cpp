@@ -105,6 +105,8 @@ size_t RegionRun::configure(std::span<const TensorShape> inputs, const SymbolVal
     }
     checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
               out.size(), node.outputs);
+    const bool isTooLarge = steps_.steps_[i].isView && own.out[0].bytes() > own.in[0].bytes();
+    checkUser(!isTooLarge, "{}: a view has {} bytes of {}", node.name, own.out[0].bytes(), own.in[0].bytes());
     if (own.instance != nullptr && !own.isEmpty) {
       workspace = std::max(workspace, runtime::configure(*own.instance, {in, out, &symbols_}));
     }

@@ -10,6 +10,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
+#include "support/build_and_run.h"
 
 namespace tenon::test {
 
@@ -54,6 +55,18 @@ class RandomRegions {
       if (value >= inputs) graph.addOutput(ids[value]);
     }
     return graph;
+  }
+
+  // The count is at most the length of the sequences.
+  static std::vector<HostTensor> inputsOf(const graph::Graph& graph, uint64_t seed) {
+    std::vector<HostTensor> inputs;
+    for (const auto id : graph.inputs()) {
+      const auto& type = graph.value(id).type;
+      inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), seed + id));
+    }
+    const int64_t length = inputs[kS].view().dims[0];
+    inputs[kN].view().storeInt(0, static_cast<int64_t>(seed % static_cast<uint64_t>(length + 1)));
+    return inputs;
   }
 
  private:

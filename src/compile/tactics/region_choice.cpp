@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "compile/libraries.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 
@@ -61,7 +60,7 @@ class Chooser {
   std::vector<ops::RegionKernel> kernelsOf(const ops::Region& region, std::vector<TensorDesc> values) {
     std::vector<ops::RegionKernel> kernels;
     for (const auto& node : region->nodes) {
-      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32, 0, whole_.excludedLibraries};
+      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32};
       std::vector<ops::TensorType> types;
       for (const auto input : node.inputs) {
         problem.inputs.push_back(values[static_cast<size_t>(input)]);
@@ -81,7 +80,7 @@ class Chooser {
     Candidate chosen;
     int least = kLastResortRank + 1;
     for (const auto* tactic : tacticsOf(source_.device, source_.backend)) {
-      if (!isAllowed(*tactic, whole_.excludedLibraries) || !tactic->supports(problem)) continue;
+      if (!tactic->supports(problem)) continue;
       auto candidates = tactic->candidates(problem);
       if (source_.more != nullptr) {
         auto more = source_.more(*tactic, problem);
@@ -122,7 +121,32 @@ class Chooser {
   std::vector<std::byte> code_;
 };
 
+// Names of kernels, those within loops and conditionals of regions too.
+void addNames(const std::string& params, std::vector<std::string>& names) {
+  TextReader in(params, "kernels of regions");
+  const auto kernels = readFields<ops::RegionKernels>(in);
+  for (const auto* list : {&kernels.first, &kernels.second}) {
+    for (const auto& kernel : *list) {
+      names.push_back(kernel.name);
+      if (kernel.name == ops::RegionKernel::kRegions) addNames(kernel.params, names);
+    }
+  }
+}
+
 }  // namespace
+
+std::string excludedWithin(const plan::KernelRecord& record, std::span<const std::string> excludedLibraries) {
+  if (excludedLibraries.empty() || record.name != ops::RegionKernel::kRegions) return {};
+  std::vector<std::string> names;
+  addNames(record.params, names);
+  for (const auto& name : names) {
+    for (const auto& library : excludedLibraries) {
+      if (name.starts_with(library + "_"))
+        return fmt::format("a body runs the kernel '{}'; the tactic sources of the build leave its library out", name);
+    }
+  }
+  return {};
+}
 
 RegionChoice chooseRegionKernels(const Problem& problem, const RegionSource& source) {
   return Chooser(problem, source).choose();

@@ -23,4 +23,7 @@ struct RegionChoice {
 // `problem`: of a loop or conditional.
 RegionChoice chooseRegionKernels(const Problem& problem, const RegionSource& source);
 
+// Why a record may not be used where libraries ("cudnn") are left out: its regions have a kernel of one. Empty: it may.
+std::string excludedWithin(const plan::KernelRecord& record, std::span<const std::string> excludedLibraries);
+
 }  // namespace tenon::compile

@@ -31,7 +31,6 @@ struct Problem {
   SymbolValues symbols;
   bool tf32 = false;  // f32 operands of contractions may be rounded to TF32
   size_t more = 0;    // candidates that a tactic may propose beside those that it or its library holds for good ones
-  std::span<const std::string> excludedLibraries = {};  // for tactics that ask others; see libraries.h
   std::string text() const;  // operator, types and extents: the key of timing caches (constants' values do not count)
 };
 
