@@ -4,7 +4,9 @@
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/regions/moves.h"
+#include "backends/cuda/kernels/regions/region_facts.h"
 #include "ops/check.h"
+#include "ops/op/size.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -17,6 +19,21 @@ std::unique_ptr<runtime::Kernel> loadKernel(const runtime::KernelLoad& load) {
                     load.record.op);
 }
 
+// Before any of its kernels: what would look at memory of the device from the host.
+runtime::RegionLoad checkedLoad(const runtime::KernelLoad& load) {
+  TextReader in(load.record.params, "kernels of regions");
+  const auto kernels = readFields<ops::RegionKernels>(in);
+  for (const auto* list : {&kernels.first, &kernels.second}) {
+    for (const auto& kernel : *list) {
+      if (kernel.name == ops::RegionKernel::kReference)
+        throw Unsupported("cuda.regions: an operator has no kernel of the GPU");
+    }
+  }
+  if (holds<ops::Size>(ops::Operator::parse(load.record.op)))
+    throw Unsupported("cuda.regions: sizes that the data decide within a loop or conditional");
+  return {"cuda", &loadKernel, kRegionAlignment, load.constants, load};
+}
+
 std::span<const std::byte> ownCodeOf(const runtime::KernelLoad& load) {
   TextReader in(load.record.params, "kernels of regions");
   return ops::codeOf(readFields<ops::RegionKernels>(in).own, load.nativeCode);
@@ -25,8 +42,7 @@ std::span<const std::byte> ownCodeOf(const runtime::KernelLoad& load) {
 }  // namespace
 
 RegionKernel::RegionKernel(std::span<const ops::Region> regions, size_t first, const runtime::KernelLoad& load)
-    : RegionsKernel(regions, first, {"cuda", &loadKernel, kRegionAlignment, load.constants, load}),
-      module_(ownCodeOf(load), moveCode()) {}
+    : RegionsKernel(regions, first, checkedLoad(load)), module_(ownCodeOf(load), moveCode()) {}
 
 int64_t ReadBack::integer(DataType type, const void* element, void* stream) {
   auto* const on = static_cast<CUstream>(stream);

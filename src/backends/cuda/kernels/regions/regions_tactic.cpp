@@ -1,10 +1,12 @@
 // When loops and conditionals run by the kernels of their operators, and which.
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/regions/moves.h"
+#include "backends/cuda/kernels/regions/region_facts.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "compile/tactics/region_choice.h"
-#include "ops/op/if.h"
-#include "ops/op/loop.h"
+#include "core/error.h"
+#include "ops/op/plugin.h"
+#include "ops/op/size.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -14,10 +16,16 @@ class RegionsTactic final : public compile::Tactic {
   std::string_view name() const override { return "cuda.regions"; }
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
-    if (problem.op.as<ops::Loop>() == nullptr && problem.op.as<ops::If>() == nullptr)
-      return compile::no("it runs loops and conditionals");
+    if (!hasRegions(problem.op)) return compile::no("it runs loops and conditionals");
     if (!nvrtc().missing.empty()) return compile::no("{}", nvrtc().missing);
-    return compile::yes();
+    if (holds<ops::Size>(problem.op)) return compile::no("sizes that the data decide within a loop or conditional");
+    if (!holds<ops::Plugin>(problem.op)) return compile::yes();
+    try {
+      (void)choose(problem);  // plugins take what they take, and have no reference
+      return compile::yes();
+    } catch (const Error& error) {
+      return {error.what()};
+    }
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     return {compile::rowMajor(name(), problem)};
@@ -33,8 +41,15 @@ class RegionsTactic final : public compile::Tactic {
 
  private:
   static compile::RegionChoice choose(const compile::Problem& problem) {
-    return compile::chooseRegionKernels(
+    auto choice = compile::chooseRegionKernels(
         problem, {"cuda", "cuda", nullptr, cuda::compile(moveCode().source(), computeCapability())});
+    for (const auto* kernels : {&choice.kernels.first, &choice.kernels.second}) {
+      for (const auto& kernel : *kernels) {
+        if (kernel.name == ops::RegionKernel::kReference)
+          throw Unsupported("no kernel of the GPU takes row-major tensors for an operator of a body");
+      }
+    }
+    return choice;
   }
 };
 
