@@ -47,7 +47,7 @@ echo "libraries: ${TENON_CUDA_LIBS:-the loader's path and the toolkit}"
 status=0
 if [ -n "$tests" ]; then
   timeout 240 "$bin/test_cuda" --gtest_brief=1 >"$out/test_cuda.log" 2>&1 || status=1
-  grep -E "^[a-zA-Z_0-9]+: .*candidates|refused|GB/s|FAILED|Failure|PASSED|error" "$out/test_cuda.log" | cut -c1-220 | tail -150 || true
+  grep -E "^[a-zA-Z_0-9]+: .*candidates|refused|GB/s|us per iteration|FAILED|Failure|PASSED|error" "$out/test_cuda.log" | cut -c1-220 | tail -150 || true
 fi
 if [ -n "$peers" ]; then
   timeout 330 python3 "$root/benchmarks/gpu_peers.py" --trtexec "$bin/trtexec" --json "$out/peers.json" "$@" 2>&1 |
