@@ -79,7 +79,7 @@ TEST_F(Refusals, PluginsWithinLoops) {
 TEST_F(Refusals, AreSaidByName) {
   const auto sizes = failing("declareSizeTensor");
   EXPECT_EQ(build([&](auto& network) { return aroundV3(network, *sizes, dims({4})); }), nullptr);
-  expectReported({"the layer", "declareSizeTensor", "not supported yet"});
+  expectReported({"the layer", "output 0 is declared a size tensor", "expected a scalar"});
   const auto foreign = failing("foreign expression");
   EXPECT_EQ(build([&](auto& network) { return aroundV3(network, *foreign, dims({4})); }), nullptr);
   expectReported({"the layer", "output 0, dimension 0"});

@@ -35,6 +35,12 @@ bool isHalfOf(const InferContext& context, const std::vector<DataType>& types, D
 
 }  // namespace
 
+bool Plugin::isComputed(size_t output, size_t axis) const {
+  size_t at = axis;
+  for (size_t i = 0; i < output; ++i) at += static_cast<size_t>(outputRanks[i]);
+  return isComputed(at);
+}
+
 Facts Plugin::facts() const {
   Facts facts;
   for (size_t i = 0; i < aliases.size(); ++i) {
@@ -69,6 +75,11 @@ void Plugin::infer(InferContext& context) const {
     floating = *found;
   }
   const auto outputs = shapesOf(context, outputRanks, outputExtents, "output");
+  for (const auto* extents : {&leastExtents, &likelyExtents}) {
+    context.check(leastExtents.empty() ? extents->empty() : extents->size() == outputExtents.size(),
+                  "plugin '{}' has {} extents of outputs that it computes, expected {}", type, extents->size(),
+                  leastExtents.empty() ? 0 : outputExtents.size());
+  }
   for (size_t i = 0; i < outputs.size(); ++i)
     context.output(outputTypes[i] == DataType::kF32 ? floating : outputTypes[i], outputs[i]);
 }

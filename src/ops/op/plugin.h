@@ -11,6 +11,8 @@ namespace tenon::ops {
 // Any inputs to any outputs. The shapes of the results are the plugin's answer when the layer was lowered, as
 // expressions over the symbols of the network, so that nothing below asks the plugin for them again. Types are the
 // ones that the layer was lowered for, or all of its f32 ones replaced by one of `halves`.
+// Extents of outputs that depend on a number which the plugin computes are here as large as they can be. The elements
+// stand in the front of that memory; who reads the number takes them.
 // What computes it is the plugin alone: there is no reference.
 struct Plugin {
   static constexpr std::string_view kName = "plugin";
@@ -29,6 +31,8 @@ struct Plugin {
   std::vector<Extent> outputExtents;
   std::vector<DataType> halves;  // in which the plugin takes and gives what is f32 here
   std::vector<int64_t> aliases;  // per output, the input whose memory it shall have, -1 for none; empty: none at all
+  std::vector<Extent> leastExtents;  // of all outputs where the numbers that the plugin computes are 0; empty: none are
+  std::vector<Extent> likelyExtents;  // where they are what the plugin expects
 
   static constexpr auto fields = std::tuple{field("layer", &Plugin::layer),
                                             field("index", &Plugin::index),
@@ -44,11 +48,18 @@ struct Plugin {
                                             field("output_ranks", &Plugin::outputRanks),
                                             field("output_extents", &Plugin::outputExtents),
                                             field("halves", &Plugin::halves),
-                                            field("aliases", &Plugin::aliases)};
+                                            field("aliases", &Plugin::aliases),
+                                            field("least_extents", &Plugin::leastExtents),
+                                            field("likely_extents", &Plugin::likelyExtents)};
 
   // While the network is built; null for an operator that was read from text.
   std::shared_ptr<PluginObject> object;
 
+  // Whether an extent, of those of all outputs, depends on a number that the plugin computes.
+  bool isComputed(size_t extent) const {
+    return !leastExtents.empty() && leastExtents[extent] != outputExtents[extent];
+  }
+  bool isComputed(size_t output, size_t axis) const;
   Facts facts() const;
   void infer(InferContext& context) const;
   void evaluate(const EvalContext& context) const;

@@ -310,6 +310,81 @@ class Never final : public Plugin<Never> {
   }
 };
 
+// Places of the elements of a matrix that are not 0, and their number as a size tensor: [2, n], or [n, 2] with the
+// field "rows"; with "wide" the number is INT64. "fault" is what it does wrong, 1 to 6.
+class Places final : public Plugin<Places> {
+ public:
+  static constexpr const char* kName = "Places";
+  using Plugin::Plugin;
+  Places(const Places&) = default;
+  int32_t getNbOutputs() const noexcept override { return 2; }
+  int32_t getOutputDataTypes(DataType* outputs, int32_t, const DataType*, int32_t) const noexcept override {
+    outputs[0] = DataType::kINT32;
+    outputs[1] = number("fault") == 1 ? DataType::kFLOAT : number("wide") != 0 ? DataType::kINT64 : DataType::kINT32;
+    return 0;
+  }
+  int32_t getOutputShapes(const DimsExprs* in, int32_t, const DimsExprs*, int32_t, DimsExprs* out, int32_t,
+                          IExprBuilder& build) noexcept override {
+    const auto* upper = build.operation(DimensionOperation::kPROD, *in[0].d[0], *in[0].d[1]);
+    const auto* opt = build.operation(DimensionOperation::kCEIL_DIV, *upper, *build.constant(2));
+    const auto* size = build.declareSizeTensor(number("fault") == 2 ? 2 : 1, *opt, *upper);
+    if (size == nullptr) return 0;
+    if (!size->isSizeTensor() || upper->isSizeTensor()) return 5;
+    out[0].nbDims = 2;
+    out[0].d[number("rows") != 0 ? 0 : 1] = size;
+    out[0].d[number("rows") != 0 ? 1 : 0] = build.constant(2);
+    out[1].nbDims = number("fault") == 3 ? 1 : 0;
+    out[1].d[0] = build.constant(1);
+    if (number("fault") == 4) build.declareSizeTensor(1, *upper, *upper);
+    return 0;
+  }
+  bool supportsFormatCombination(int32_t at, const DynamicPluginTensorDesc* all, int32_t, int32_t) noexcept override {
+    DataType types[2];
+    getOutputDataTypes(types, 2, nullptr, 1);
+    return all[at].desc.type == (at == 0 ? DataType::kFLOAT : types[at - 1]) &&
+           (at == 1 || all[at].desc.format == TensorFormat::kLINEAR);
+  }
+  int32_t configurePlugin(const DynamicPluginTensorDesc* in, int32_t, const DynamicPluginTensorDesc* out,
+                          int32_t) noexcept override {
+    const int axis = number("rows") != 0 ? 0 : 1;
+    const int64_t most = volume(in[0].max);
+    const bool isRight = out[0].desc.dims.d[axis] == -1 && out[0].min.d[axis] == 0 && out[0].max.d[axis] == most &&
+                         out[0].opt.d[axis] == (volume(in[0].opt) + 1) / 2 && out[1].desc.dims.nbDims == 0;
+    return isRight ? 0 : 6;
+  }
+  int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc* out, const void* const* inputs,
+                  void* const* outputs, void*, cudaStream_t) noexcept override {
+    const bool rows = number("rows") != 0;
+    if (out[0].dims.d[rows ? 0 : 1] != -1 || out[0].format != TensorFormat::kLINEAR) return 8;
+    const auto* x = static_cast<const float*>(inputs[0]);
+    auto* places = static_cast<int32_t*>(outputs[0]);
+    const int64_t count = volume(in[0].dims);
+    const int64_t width = in[0].dims.d[1];
+    const int64_t found = count - std::count(x, x + count, 0.0F);
+    for (int64_t i = 0, next = 0; i < count; ++i) {
+      if (x[i] == 0) continue;
+      places[rows ? 2 * next : next] = static_cast<int32_t>(i / width);
+      places[rows ? 2 * next + 1 : next + found] = static_cast<int32_t>(i % width);
+      ++next;
+    }
+    const int64_t said = number("fault") == 5 ? count + 1 : number("fault") == 6 ? -1 : found;
+    if (number("wide") != 0) {
+      *static_cast<int64_t*>(outputs[1]) = said;
+    } else {
+      *static_cast<int32_t*>(outputs[1]) = static_cast<int32_t>(said);
+    }
+    return 0;
+  }
+
+ private:
+  int32_t number(std::string_view name) const noexcept {
+    for (const auto& field : kept()) {
+      if (field->name == name) return static_cast<int32_t>(field->bytes.at(0));
+    }
+    return 0;
+  }
+};
+
 // Reports an error in the call that its field "where" names.
 class Fails final : public Plugin<Fails> {
  public:
@@ -433,8 +508,9 @@ const std::vector<IPluginCreatorInterface*>& creatorsV3() {
   static Creator<Fails> fails;
   static Creator<Aliasing> aliasing;
   static Creator<Sharing> sharing;
-  static const std::vector<IPluginCreatorInterface*> kAll{&scale,  &pair,  &repeat, &numbers,  &vectors,
-                                                          &fields, &never, &fails,  &aliasing, &sharing};
+  static Creator<Places> places;
+  static const std::vector<IPluginCreatorInterface*> kAll{&scale, &pair,  &repeat,   &numbers, &vectors, &fields,
+                                                          &never, &fails, &aliasing, &sharing, &places};
   return kAll;
 }
 

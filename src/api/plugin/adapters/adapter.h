@@ -26,6 +26,19 @@ struct PluginIdentity {
   std::string text() const;  // plugin 'Shift', version '1', namespace ''
 };
 
+// A number that a plugin computes and on which extents of its outputs depend.
+struct PluginSize {
+  int32_t output = 0;  // that holds it
+  std::string symbol;  // by which the shapes call it
+  Extent opt = 0;      // what the plugin expects
+  Extent upper = 0;    // the largest one
+};
+
+struct PluginShapes {
+  std::vector<Shape> outputs;
+  std::vector<PluginSize> sizes;
+};
+
 // Operands of one execution. Descriptors have the extents of the execution in desc, min, max and opt.
 struct PluginExecution {
   const nv::PluginTensorDesc* inputs = nullptr;
@@ -64,7 +77,7 @@ class PluginAdapter {
   virtual void prepare(std::span<const nv::DataType>, std::span<const Shape>) {}
   virtual std::vector<nv::DataType> outputTypes(std::span<const nv::DataType> inputs) = 0;
   // `values`: contents of the shape inputs.
-  virtual std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) = 0;
+  virtual PluginShapes outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) = 0;
   // Whether the operand at `position`, inputs first, may be as described, given those before it.
   virtual bool supports(int position, const PluginDescs& operands, int inputs) = 0;
   // The input whose memory an output shares; -1 for none.

@@ -24,9 +24,14 @@ class CompiledAdapter final : public QuickQuestions<nv::IPluginV3QuickAOTBuild> 
     return adapter;
   }
 
-  std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) override {
+  PluginShapes outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) override {
     values_.assign(values.begin(), values.end());
-    return QuickQuestions::outputShapes(inputs, values);
+    auto shapes = QuickQuestions::outputShapes(inputs, values);
+    if (!shapes.sizes.empty()) {
+      throw Unsupported("{}: output {} is a size tensor, which compiled plugins cannot have", identity_.text(),
+                        shapes.sizes[0].output);
+    }
+    return shapes;
   }
 
   void setTactic(int32_t tactic) override { succeeds(build().setTactic(tactic), "setTactic"); }
@@ -36,7 +41,7 @@ class CompiledAdapter final : public QuickQuestions<nv::IPluginV3QuickAOTBuild> 
   // it is asked for them once more, so that they are this builder's.
   CompiledPlugin compile(const PluginDescs& inputs, const PluginDescs& outputs,
                          std::span<const Shape> shapes) override {
-    Expressions expressions;
+    Expressions expressions(outputCount());
     std::vector<nv::DataType> types;
     for (const auto& input : inputs) types.push_back(input.desc.type);
     prepare(types, shapes);

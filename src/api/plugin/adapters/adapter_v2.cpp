@@ -59,7 +59,7 @@ class V2Adapter : public PluginAdapter {
                                      inputs.empty() ? nv::DataType::kFLOAT : inputs[0]);
   }
 
-  std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape>) override {
+  PluginShapes outputShapes(std::span<const Shape> inputs, std::span<const Shape>) override {
     std::vector<nv::Dims> dims;
     for (const auto& shape : inputs) {
       checkUser(isConstant(shape),
@@ -68,10 +68,11 @@ class V2Adapter : public PluginAdapter {
                 identity_.text(), dims.size(), text(shape), identity_.interfaceName);
       dims.push_back(toApi(shape));
     }
-    std::vector<Shape> result;
+    PluginShapes result;
     for (int32_t i = 0; i < outputCount(); ++i) {
       const auto output = plugin_->getOutputDimensions(i, dims.data(), sizeOf(dims));
-      result.push_back(toShape(fromApi(output, fmt::format("{}: getOutputDimensions({})", identity_.text(), i), 0)));
+      result.outputs.push_back(
+          toShape(fromApi(output, fmt::format("{}: getOutputDimensions({})", identity_.text(), i), 0)));
     }
     return result;
   }
@@ -204,16 +205,14 @@ class V2DynamicExtAdapter final : public V2ExtAdapter {
   using V2ExtAdapter::V2ExtAdapter;
   bool needsConstantShapes() const override { return false; }
 
-  std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape>) override {
-    Expressions expressions;
+  PluginShapes outputShapes(std::span<const Shape> inputs, std::span<const Shape>) override {
+    Expressions expressions(Expressions::kNoSizes);
     std::vector<nv::DimsExprs> given;
     for (const auto& shape : inputs) given.push_back(expressions.shape(shape));
-    std::vector<Shape> outputs;
-    for (int32_t i = 0; i < outputCount(); ++i) {
-      const auto shape = dynamic().getOutputDimensions(i, given.data(), sizeOf(given), expressions);
-      outputs.push_back(expressions.read(shape, i));
-    }
-    return outputs;
+    std::vector<nv::DimsExprs> shapes;
+    for (int32_t i = 0; i < outputCount(); ++i)
+      shapes.push_back(dynamic().getOutputDimensions(i, given.data(), sizeOf(given), expressions));
+    return expressions.read(shapes);
   }
 
   bool supports(int position, const PluginDescs& operands, int inputs) override {

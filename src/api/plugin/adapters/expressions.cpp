@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "core/dims.h"
 #include "core/error.h"
@@ -11,24 +12,25 @@ namespace tenon::api {
 
 class Expressions::Expression final : public nv::IDimensionExpr, public nv::apiv::VDimensionExpr {
  public:
-  explicit Expression(Extent extent) : extent_(std::move(extent)) { mImpl = this; }
+  Expression(Extent extent, bool isSize) : extent_(std::move(extent)), isSize_(isSize) { mImpl = this; }
   ~Expression() noexcept override = default;
   bool isConstant() const override { return extent_.isConstant(); }
   int64_t getConstantValue() const override {
     return extent_.isConstant() ? extent_.constant() : std::numeric_limits<int64_t>::min();
   }
-  bool isSizeTensor() const override { return false; }
+  bool isSizeTensor() const override { return isSize_; }
   const Extent& extent() const noexcept { return extent_; }
 
  private:
   Extent extent_;
+  bool isSize_;
 };
 
-Expressions::Expressions() { mImpl = this; }
+Expressions::Expressions(int32_t outputs) : outputs_(outputs) { mImpl = this; }
 Expressions::~Expressions() noexcept = default;
 
-const nv::IDimensionExpr* Expressions::add(Extent extent) {
-  expressions_.push_back(std::make_unique<Expression>(std::move(extent)));
+const nv::IDimensionExpr* Expressions::add(Extent extent, bool isSize) {
+  expressions_.push_back(std::make_unique<Expression>(std::move(extent), isSize));
   return expressions_.back().get();
 }
 
@@ -74,19 +76,36 @@ const nv::IDimensionExpr* Expressions::operation(nv::DimensionOperation op, cons
   }
 }
 
-// The plugin goes on with the upper bound; read() then refuses what it made of it.
-const nv::IDimensionExpr* Expressions::declareSizeTensor(int32_t outputIndex, const nv::IDimensionExpr&,
+const nv::IDimensionExpr* Expressions::declareSizeTensor(int32_t outputIndex, const nv::IDimensionExpr& opt,
                                                          const nv::IDimensionExpr& upper) {
   try {
-    unsupported_ = fmt::format(
-        "IExprBuilder::declareSizeTensor(): output {} would hold an extent that only its execution knows, which is not "
-        "supported yet",
-        outputIndex);
-  } catch (const std::exception&) {
-    // Without memory for the message the null below is one.
+    constexpr const char* kCall = "IExprBuilder::declareSizeTensor";
+    checkUser(outputs_ != kNoSizes, "{}: output {} would be a size tensor, which only plugins of IPluginV3 have", kCall,
+              outputIndex);
+    checkUser(outputIndex >= 0 && outputIndex < outputs_, "{}: output {} is out of range; expected 0 to {}", kCall,
+              outputIndex, outputs_ - 1);
+    const Expression* expected = find(&opt);
+    const Expression* most = find(&upper);
+    checkUser(expected != nullptr && most != nullptr, "{}: output {}: opt or upper is no expression of this builder",
+              kCall, outputIndex);
+    for (const auto& size : sizes_) {
+      if (size.output == outputIndex) {
+        checkUser(size.opt == expected->extent() && size.upper == most->extent(),
+                  "{}: output {} is declared twice, with other expressions", kCall, outputIndex);
+        return add(Extent::symbol(size.symbol), true);
+      }
+      std::set<std::string> names;
+      expected->extent().collectSymbols(names);
+      most->extent().collectSymbols(names);
+      checkUser(!names.contains(size.symbol), "{}: output {}: opt or upper depends on the size tensor of output {}",
+                kCall, outputIndex, size.output);
+    }
+    sizes_.push_back({outputIndex, fmt::format("size tensor {}", outputIndex), expected->extent(), most->extent()});
+    return add(Extent::symbol(sizes_.back().symbol), true);
+  } catch (const std::exception& error) {
+    failure_ = error.what();
     return nullptr;
   }
-  return &upper;
 }
 
 nv::DimsExprs Expressions::shape(const Shape& shape) {
@@ -108,12 +127,23 @@ const Extent* Expressions::extentOf(const void* expression) const {
 }
 
 void Expressions::rethrow() const {
-  if (!unsupported_.empty()) throw Unsupported("{}", unsupported_);
   if (!failure_.empty()) throw UserError("{}", failure_);
 }
 
-Shape Expressions::read(const nv::DimsExprs& shape, int output) const {
+PluginShapes Expressions::read(std::span<const nv::DimsExprs> shapes) const {
   rethrow();
+  PluginShapes result;
+  for (const auto& shape : shapes) result.outputs.push_back(read(shape, static_cast<int>(result.outputs.size())));
+  result.sizes = sizes_;
+  for (const auto& size : sizes_) {
+    const auto& shape = result.outputs.at(static_cast<size_t>(size.output));
+    checkUser(shape.empty(), "output {} is declared a size tensor and has the shape {}; expected a scalar", size.output,
+              text(shape));
+  }
+  return result;
+}
+
+Shape Expressions::read(const nv::DimsExprs& shape, int output) const {
   checkUser(shape.nbDims >= 0 && shape.nbDims <= kMaxRank, "output {} has {} dimensions; expected 0 to {}", output,
             shape.nbDims, kMaxRank);
   Shape result;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/extent.h"
+#include "api/plugin/adapters/adapter.h"
 
 namespace tenon::api {
 
@@ -17,7 +17,9 @@ namespace nv = nvinfer1;
 // For one question to a plugin. Expressions live as long as the builder.
 class Expressions final : public nv::IExprBuilder, public nv::apiv::VExprBuilder {
  public:
-  Expressions();
+  static constexpr int32_t kNoSizes = -1;
+  // Of a plugin with so many outputs; kNoSizes: of an interface that knows no size tensors.
+  explicit Expressions(int32_t outputs);
   ~Expressions() noexcept override;
 
   const nv::IDimensionExpr* constant(int64_t value) override;
@@ -28,9 +30,9 @@ class Expressions final : public nv::IExprBuilder, public nv::apiv::VExprBuilder
 
   nv::DimsExprs shape(const Shape& shape);
   std::vector<nv::DimsExprs> shapes(std::span<const Shape> shapes);
-  // The shape that the plugin gave. Throws Unsupported for what it asked of the builder in vain, UserError for
-  // expressions that are not of this builder.
-  Shape read(const nv::DimsExprs& shape, int output) const;
+  // The shapes that the plugin gave, by output. Throws UserError for expressions that are not of this builder, and for
+  // what it asked of the builder in vain.
+  PluginShapes read(std::span<const nv::DimsExprs> shapes) const;
   // What an expression of this builder stands for; null for others.
   const Extent* extentOf(const void* expression) const;
   // Throws what went wrong in a call of the plugin, whose functions may not throw.
@@ -38,10 +40,12 @@ class Expressions final : public nv::IExprBuilder, public nv::apiv::VExprBuilder
 
  private:
   class Expression;
-  const nv::IDimensionExpr* add(Extent extent);
+  const nv::IDimensionExpr* add(Extent extent, bool isSize = false);
+  Shape read(const nv::DimsExprs& shape, int output) const;
   const Expression* find(const nv::IDimensionExpr* expression) const;
+  const int32_t outputs_;
   std::vector<std::unique_ptr<Expression>> expressions_;
-  std::string unsupported_;
+  std::vector<PluginSize> sizes_;
   std::string failure_;
 };
 

@@ -15,12 +15,13 @@ struct Format {
 };
 
 // The formats that a tensor can be given to a plugin in, kLINEAR first.
-std::vector<Format> formatsOf(DataType type, const Shape& shape) {
+std::vector<Format> formatsOf(DataType type, const Shape& shape, bool linearOnly) {
   using enum nv::TensorFormat;
   std::vector<Format> result;
   const bool hasDepth = shape.size() >= 5;
-  const auto wanted = hasDepth ? std::vector{kLINEAR, kDHWC8, kCDHW32, kDHWC}
-                               : std::vector{kLINEAR, kCHW2, kHWC8, kCHW4, kCHW16, kCHW32, kHWC, kHWC16};
+  const auto wanted = linearOnly ? std::vector{kLINEAR}
+                      : hasDepth ? std::vector{kLINEAR, kDHWC8, kCDHW32, kDHWC}
+                                 : std::vector{kLINEAR, kCHW2, kHWC8, kCHW4, kCHW16, kCHW32, kHWC, kHWC16};
   for (const auto format : wanted) {
     try {
       result.push_back({format, layoutOf(format, type, shape)});
@@ -34,10 +35,11 @@ std::vector<Format> formatsOf(DataType type, const Shape& shape) {
 // Finds the combinations that the plugin takes.
 class Search {
  public:
-  Search(PluginAdapter& plugin, PluginDescs operands, const std::vector<Shape>& shapes, int inputs, size_t limit)
+  Search(PluginAdapter& plugin, PluginDescs operands, const std::vector<Shape>& shapes, int inputs, size_t limit,
+         const std::vector<bool>& linearOnly)
       : plugin_(plugin), operands_(std::move(operands)), inputs_(inputs), limit_(limit) {
     for (size_t i = 0; i < operands_.size(); ++i)
-      formats_.push_back(formatsOf(fromApi(operands_[i].desc.type), shapes[i]));
+      formats_.push_back(formatsOf(fromApi(operands_[i].desc.type), shapes[i], !linearOnly.empty() && linearOnly[i]));
   }
 
   Combinations run() {
@@ -101,8 +103,8 @@ class Search {
 }  // namespace
 
 Combinations findCombinations(PluginAdapter& plugin, PluginDescs operands, const std::vector<Shape>& shapes, int inputs,
-                              size_t limit) {
-  return Search(plugin, std::move(operands), shapes, inputs, limit).run();
+                              size_t limit, const std::vector<bool>& linearOnly) {
+  return Search(plugin, std::move(operands), shapes, inputs, limit, linearOnly).run();
 }
 
 }  // namespace tenon::api

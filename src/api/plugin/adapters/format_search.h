@@ -15,7 +15,8 @@ struct Combinations {
 };
 
 // `operands` in the types that they have, whatever their formats; inputs first. At most `limit` combinations.
+// `linearOnly`: per operand, whether other formats than kLINEAR are left out; empty: none is.
 Combinations findCombinations(PluginAdapter& plugin, PluginDescs operands, const std::vector<Shape>& shapes, int inputs,
-                              size_t limit);
+                              size_t limit, const std::vector<bool>& linearOnly = {});
 
 }  // namespace tenon::api

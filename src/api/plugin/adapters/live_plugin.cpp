@@ -98,6 +98,7 @@ OperandDescs describe(const ops::Plugin& plugin, const PluginParameters& paramet
     const auto rank = static_cast<int32_t>(shapes[i].size());
     nv::DynamicPluginTensorDesc desc{};
     desc.desc = describe(type, layout, toApi(shapes[i]));
+    if (!isInput) hideComputed(plugin, i - inputs, desc.desc.dims);
     desc.min.nbDims = desc.max.nbDims = desc.opt.nbDims = rank;
     for (int32_t axis = 0; axis < rank; ++axis, ++at) {
       desc.min.d[axis] = parameters.least[at];
@@ -107,6 +108,23 @@ OperandDescs describe(const ops::Plugin& plugin, const PluginParameters& paramet
     (isInput ? result.inputs : result.outputs).push_back(desc);
   }
   return result;
+}
+
+std::vector<bool> linearOnly(const ops::Plugin& plugin) {
+  std::vector<bool> result(plugin.inputRanks.size(), false);
+  for (size_t output = 0; output < plugin.outputRanks.size(); ++output) {
+    bool isComputed = false;
+    for (size_t axis = 0; axis < static_cast<size_t>(plugin.outputRanks[output]); ++axis)
+      isComputed = isComputed || plugin.isComputed(output, axis);
+    result.push_back(isComputed);
+  }
+  return result;
+}
+
+void hideComputed(const ops::Plugin& plugin, size_t output, nv::Dims& dims) {
+  for (int32_t axis = 0; axis < dims.nbDims; ++axis) {
+    if (plugin.isComputed(output, static_cast<size_t>(axis))) dims.d[axis] = -1;
+  }
 }
 
 LivePlugin::LivePlugin(std::shared_ptr<SharedPlugin> plugin, ops::Plugin op)
@@ -140,13 +158,16 @@ const compile::ProfileSymbols& LivePlugin::profileOf(const SymbolValues& symbols
 
 PluginParameters LivePlugin::rangesOf(const compile::ProfileSymbols& profile) const {
   PluginParameters result;
-  for (const auto& shape : operandsOf(op_)) {
-    for (const Extent& extent : shape) {
-      const auto bounds = extent.bounds(profile.bounds);
-      result.least.push_back(bounds.low);
-      result.best.push_back(extent.evaluate(profile.opt));
-      result.most.push_back(bounds.high);
-    }
+  const auto add = [&](const Extent& least, const Extent& likely, const Extent& most) {
+    result.least.push_back(least.bounds(profile.bounds).low);
+    result.best.push_back(likely.evaluate(profile.opt));
+    result.most.push_back(most.bounds(profile.bounds).high);
+  };
+  for (const auto& extent : op_.inputExtents) add(extent, extent, extent);
+  for (size_t i = 0; i < op_.outputExtents.size(); ++i) {
+    const bool isComputed = op_.isComputed(i);
+    const auto& extent = op_.outputExtents[i];
+    add(isComputed ? op_.leastExtents[i] : extent, isComputed ? op_.likelyExtents[i] : extent, extent);
   }
   return result;
 }
@@ -179,7 +200,7 @@ std::vector<ops::PluginChoice> LivePlugin::ask(std::span<const DataType> inputs,
   const auto shapes = operandsOf(op_);
   const auto copy = plugin_->adapter->clone();
   const auto search = findCombinations(*copy, operands, shapes, static_cast<int>(inputs.size()),
-                                       static_cast<size_t>(std::max(1, copy->combinationLimit())));
+                                       static_cast<size_t>(std::max(1, copy->combinationLimit())), linearOnly(op_));
   std::vector<ops::PluginChoice> result;
   for (const auto& combination : search.found) {
     ops::PluginChoice choice;

@@ -59,6 +59,10 @@ struct OperandDescs {
   PluginDescs outputs;
 };
 OperandDescs describe(const ops::Plugin& plugin, const PluginParameters& parameters);
+// Per operand, inputs first, whether only kLINEAR will do: what a plugin writes of a size that it computes is dense.
+std::vector<bool> linearOnly(const ops::Plugin& plugin);
+// An extent that the plugin computes is -1, as in TensorRT.
+void hideComputed(const ops::Plugin& plugin, size_t output, nv::Dims& dims);
 
 class LivePlugin final : public ops::PluginObject {
  public:

@@ -1,5 +1,6 @@
 // A plugin layer as one node of the graph.
 #include <algorithm>
+#include <functional>
 
 #include "api/network/lower_context.h"
 #include "api/network/network.h"
@@ -7,6 +8,7 @@
 #include "api/plugin/adapters/expansion.h"
 #include "api/plugin/adapters/format_search.h"
 #include "api/plugin/adapters/live_plugin.h"
+#include "ops/op/slice.h"
 
 namespace tenon::api {
 namespace {
@@ -33,10 +35,27 @@ class Lowering {
            std::vector<Shape> values)
       : plugin_(plugin), inputs_(std::move(inputs)) {
     plugin.prepare(toApi(types), inputs_);
-    outputs_ = plugin.outputShapes(inputs_, values);
+    auto shapes = plugin.outputShapes(inputs_, values);
+    outputs_ = std::move(shapes.outputs);
+    sizes_ = std::move(shapes.sizes);
   }
 
-  const std::vector<Shape>& outputs() const noexcept { return outputs_; }
+  const std::vector<PluginSize>& sizes() const noexcept { return sizes_; }
+  // Shapes of the outputs where the numbers that the plugin computes are what `value` says.
+  template <typename Value>
+  std::vector<Shape> outputs(Value&& value) const {
+    std::map<std::string, Extent, std::less<>> values;
+    for (const auto& size : sizes_) values.emplace(size.symbol, value(size));
+    auto shapes = outputs_;
+    for (auto& shape : shapes) {
+      for (Extent& extent : shape) extent = extent.substitute(values);
+    }
+    return shapes;
+  }
+  // As large as they can be.
+  std::vector<Shape> outputs() const {
+    return outputs([](const PluginSize& size) { return size.upper; });
+  }
 
   std::vector<DataType> outputTypes(const std::vector<DataType>& inputs) const {
     std::vector<DataType> result;
@@ -48,7 +67,8 @@ class Lowering {
   bool takes(const std::vector<DataType>& inputs) const {
     PluginDescs operands;
     std::vector<Shape> shapes = inputs_;
-    shapes.insert(shapes.end(), outputs_.begin(), outputs_.end());
+    const auto outputs = this->outputs();
+    shapes.insert(shapes.end(), outputs.begin(), outputs.end());
     auto types = inputs;
     for (const DataType type : outputTypes(inputs)) types.push_back(type);
     for (size_t i = 0; i < types.size(); ++i) {
@@ -62,6 +82,7 @@ class Lowering {
   PluginAdapter& plugin_;
   const std::vector<Shape> inputs_;
   std::vector<Shape> outputs_;
+  std::vector<PluginSize> sizes_;
 };
 
 // Per output, the input whose memory it shares; empty where none does.
@@ -117,6 +138,25 @@ std::vector<DataType> halvesOf(const Lowering& lowering, const std::vector<DataT
   return result;
 }
 
+// The elements in the front of a value's memory, as a tensor of that shape.
+graph::ValueId front(LowerContext& context, graph::ValueId value, const Shape& shape) {
+  ops::Slice slice;
+  slice.start = {0};
+  slice.size = {product(shape)};
+  slice.stride = {1};
+  const auto flat = context.reshape(value, {product(context.shape(value))});
+  return context.reshape(context.add(std::move(slice), {flat}), shape);
+}
+
+void checkSizes(const PluginAdapter& plugin, const ops::Plugin& op, const std::vector<PluginSize>& sizes) {
+  for (const auto& size : sizes) {
+    const DataType type = op.outputTypes[static_cast<size_t>(size.output)];
+    checkUser(type == DataType::kI32 || type == DataType::kI64,
+              "{}: output {} is declared a size tensor and has the type {}; expected i32 or i64",
+              plugin.identity().text(), size.output, name(type));
+  }
+}
+
 int64_t indexOf(const LayerBase& layer) {
   const auto& layers = layer.network().layers();
   const auto found =
@@ -142,6 +182,8 @@ std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& co
   }
   std::vector<graph::ValueId> operands;
   std::vector<Shape> shapes, values;
+  std::vector<PluginSize> sizes;
+  std::function<std::vector<Shape>(const std::vector<Extent>&)> shapesFor;  // of the outputs, for these sizes
   ops::Plugin op;
   for (size_t i = 0; i < context.inputCount(); ++i) {
     if (i < static_cast<size_t>(inputs)) {
@@ -162,9 +204,21 @@ std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& co
     }
     op.outputTypes = lowering.outputTypes(op.inputTypes);
     if (!context.stronglyTyped()) op.halves = halvesOf(lowering, op.inputTypes, op.outputTypes);
-    op.aliases = aliasesOf(adapter, shapes, op, lowering.outputs());
+    const auto most = lowering.outputs();
+    op.aliases = aliasesOf(adapter, shapes, op, most);
     putShapes(shapes, op.inputRanks, op.inputExtents);
-    putShapes(lowering.outputs(), op.outputRanks, op.outputExtents);
+    putShapes(most, op.outputRanks, op.outputExtents);
+    sizes = lowering.sizes();
+    if (!sizes.empty()) {
+      checkSizes(adapter, op, sizes);
+      std::vector<int64_t> ranks;
+      putShapes(lowering.outputs([](const PluginSize&) { return Extent(0); }), ranks, op.leastExtents);
+      putShapes(lowering.outputs([](const PluginSize& size) { return size.opt; }), ranks, op.likelyExtents);
+    }
+    shapesFor = [lowering](const std::vector<Extent>& numbers) {
+      size_t next = 0;
+      return lowering.outputs([&](const PluginSize&) { return numbers[next++]; });
+    };
     const auto& identity = adapter.identity();
     op.interfaceName = identity.interfaceName;
     op.type = identity.type;
@@ -179,7 +233,15 @@ std::vector<graph::ValueId> lowerPlugin(const LayerBase& layer, LowerContext& co
   op.layer = layer.name();
   op.index = indexOf(layer);
   op.object = LivePlugin::make(plugin, op);
-  return context.addMany(std::move(op), std::move(operands));
+  auto results = context.addMany(std::move(op), std::move(operands));
+  std::vector<Extent> numbers;
+  for (const auto& size : sizes)
+    numbers.push_back(context.size(results[static_cast<size_t>(size.output)], size.opt, size.upper));
+  const auto real = shapesFor(numbers);
+  for (size_t i = 0; i < real.size(); ++i) {
+    if (real[i] != context.shape(results[i])) results[i] = front(context, results[i], real[i]);
+  }
+  return results;
 }
 
 }  // namespace tenon::api

@@ -71,6 +71,8 @@ class Instance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     inputs_ = descsOf(shapes.inputs);
     outputs_ = descsOf(shapes.outputs);
+    for (size_t i = 0; i < std::min(outputs_.size(), shared_.op.outputRanks.size()); ++i)
+      hideComputed(shared_.op, i, outputs_[i].dims);
     checkUser(inputs_.size() == shared_.op.inputTypes.size() && outputs_.size() == shared_.op.outputTypes.size(),
               "layer '{}': the plugin has {} inputs and {} outputs, got {} and {}", shared_.op.layer,
               shared_.op.inputTypes.size(), shared_.op.outputTypes.size(), inputs_.size(), outputs_.size());

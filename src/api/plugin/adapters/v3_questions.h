@@ -13,8 +13,8 @@ class V3Questions : public PluginAdapter {
   nv::IPluginV3* object() const noexcept override { return plugin_.get(); }
   int outputCount() override { return build().getNbOutputs(); }
 
-  std::vector<Shape> outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) override {
-    Expressions expressions;
+  PluginShapes outputShapes(std::span<const Shape> inputs, std::span<const Shape> values) override {
+    Expressions expressions(outputCount());
     return outputShapes(expressions, inputs, values);
   }
 
@@ -40,8 +40,7 @@ class V3Questions : public PluginAdapter {
     build_ = capability<Build>(*plugin_, nv::PluginCapabilityType::kBUILD, buildKind);
   }
 
-  std::vector<Shape> outputShapes(Expressions& expressions, std::span<const Shape> inputs,
-                                  std::span<const Shape> values) {
+  PluginShapes outputShapes(Expressions& expressions, std::span<const Shape> inputs, std::span<const Shape> values) {
     std::vector<nv::DimsExprs> shapes(static_cast<size_t>(outputCount()));
     const auto given = expressions.shapes(inputs);
     const auto contents = expressions.shapes(values);
@@ -49,9 +48,7 @@ class V3Questions : public PluginAdapter {
                                                    shapes.data(), sizeOf(shapes), expressions);
     expressions.rethrow();
     succeeds(result, "getOutputShapes");
-    std::vector<Shape> outputs;
-    for (const auto& shape : shapes) outputs.push_back(expressions.read(shape, sizeOf(outputs)));
-    return outputs;
+    return expressions.read(shapes);
   }
 
   Build& build() const {
