@@ -5,7 +5,8 @@
     fuzz_passes.py [--what all] [--graphs 100000] [--jobs N] [--chunk 100] [--minutes 10] [--state FOLDER]
 
 --what passes: the pipeline of passes; builds0, builds1: a whole build at that optimization level, loaded again and run on
-the CPU; any: as builds0, each node by one of its candidates at random; all: these in turn, the minutes shared among them.
+the CPU; any: as builds0, each node by one of its candidates at random; regions: passes and builds of loops and conditionals whose
+bodies are random graphs; all: these in turn, the minutes shared among them.
 Seeds go up from 1 and are what a graph is made of. A file in the folder of states keeps which seeds are done and which failed,
 so that a run that was stopped, or that ran out of its minutes, goes on where it was; `--graphs` counts all of them
 together. A seed that failed, or that ended the program, is named with the command that repeats it, and tried again by the
@@ -24,7 +25,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = {"passes": "RandomGraphs.PassesKeepValues", "builds0": "RandomGraphs.BuildsAtLevelZeroMatch", "builds1": "RandomGraphs.BuildsAtLevelOneMatch",
-         "any": "RandomGraphs.BuildsOfAnyCandidatesMatch"}
+         "any": "RandomGraphs.BuildsOfAnyCandidatesMatch", "regions": "RandomGraphs.RegionsMatch"}
 OFFSET = {"builds1": 30}  # its seeds begin so far behind the first one
 
 

@@ -88,6 +88,50 @@ int32_t listed(const std::vector<int64_t>& list, size_t index, int64_t rank) {
 
 bool isListed(const std::vector<int64_t>& list, size_t index) { return index < list.size() && list[index] != 0; }
 
+// Exporters of lists let a tensor grow: a carried value that the body only reads to append to it. The axis along which
+// it does so; none where it does something else.
+std::optional<int64_t> appendedAxis(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
+  const pb::NodeProto* concat = nullptr;
+  int reads = 0;
+  for (const pb::NodeProto& node : body.node()) {
+    reads += static_cast<int>(std::count(node.input().begin(), node.input().end(), carried));
+    for (const pb::AttributeProto& attribute : node.attribute()) {
+      std::set<std::string> names;
+      if (attribute.has_g()) {
+        collectNames(attribute.g(), names);
+      }
+      reads += static_cast<int>(names.count(carried));
+    }
+    if (node.output_size() == 1 && node.output(0) == next) {
+      concat = &node;
+    }
+  }
+  const bool isGiven = std::any_of(body.output().begin(), body.output().end(),
+                                   [&](const pb::ValueInfoProto& output) { return output.name() == carried; });
+  if (concat == nullptr || reads != 1 || isGiven || concat->op_type() != "Concat" ||
+      !isStandardDomain(concat->domain()) || concat->input_size() != 2 || concat->input(0) != carried) {
+    return std::nullopt;
+  }
+  for (const pb::AttributeProto& attribute : concat->attribute()) {
+    if (attribute.name() == "axis") {
+      return attribute.i();
+    }
+  }
+  return std::nullopt;
+}
+
+// Nothing of a value, along one axis.
+ParsedValue noneOf(NetworkWriter& writer, const ParsedValue& value, size_t axis) {
+  ParsedExtents size = writer.dims(value);
+  const ParsedExtents start(size.size(), ParsedExtent::of(0));
+  const ParsedExtents stride(size.size(), ParsedExtent::of(1));
+  if (size.at(axis).known() && size[axis].value == 0) {
+    return value;
+  }
+  size[axis] = ParsedExtent::of(0);
+  return writer.slice(value, start, size, stride);
+}
+
 }  // namespace
 
 bool isControlFlow(const pb::NodeProto& proto) {
@@ -276,7 +320,16 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
   inner.values[body.input(0).name()] = current;
   inner.values[body.input(1).name()] = writer_.scalar(DataType::kBOOL, 1);  // else the body would not run
   std::vector<nvinfer1::IRecurrenceLayer*> carried;
+  std::map<size_t, size_t> appended;  // states that grow, with their axes
   for (size_t i = 0; i < states; ++i) {
+    const std::string& name = body.input(static_cast<int>(i) + 2).name();
+    if (const auto axis = appendedAxis(body, name, body.output(static_cast<int>(i) + 1).name())) {
+      const auto at = static_cast<size_t>(normalizeAxis(*axis, writer_.rankOf(node.input(i + 2))));
+      appended.emplace(i, at);
+      inner.values[name] = noneOf(writer_, node.input(i + 2), at);  // the body then gives what it appends
+      carried.push_back(nullptr);
+      continue;
+    }
     carried.push_back(&writer_.added(loop.addRecurrence(node.tensor(i + 2)), "addRecurrence"));
     inner.values[body.input(static_cast<int>(i) + 2).name()] = writer_.output(*carried.back());
   }
@@ -287,7 +340,9 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
   }
   resume(node, scope);
   for (size_t i = 0; i < states; ++i) {
-    carried[i]->setInput(1, writer_.tensor(results[i + 1]));
+    if (carried[i] != nullptr) {
+      carried[i]->setInput(1, writer_.tensor(results[i + 1]));
+    }
   }
 
   const ParsedValue begins = node.hasInput(1) ? node.input(1) : writer_.scalar(DataType::kBOOL, 1);
@@ -302,8 +357,36 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
   } else if (!conditional) {
     fail(FaultKind::kInvalidNode, "the loop never ends: it has no trip count, and its condition is always true");
   }
+  // The parts of all iterations behind each other along a new axis. Without a length there are as many as iterations.
+  const auto stack = [&](const ParsedValue& part, size_t axis) {
+    auto& layer = writer_.added(
+        loop.addLoopOutput(writer_.tensor(part), nvinfer1::LoopOutput::kCONCATENATE, static_cast<int32_t>(axis)),
+        "addLoopOutput");
+    if (counted && !conditional) {
+      layer.setInput(1, *count);
+    }
+    return ParsedValue(writer_.output(layer));
+  };
+  // Extents of what is appended are those of the value that it is appended to, but for the axis.
+  const auto append = [&](const ParsedValue& begins, const ParsedValue& part, size_t axis) {
+    ParsedExtents shape = writer_.dims(begins);
+    const ParsedExtent own = writer_.dims(part).at(axis);
+    if (!own.known()) {
+      fail(FaultKind::kUnsupportedNode, "each iteration appends a number of elements that is not known while parsing");
+    }
+    shape[axis] = own;
+    ParsedValue whole = stack(writer_.reshape(part, shape), axis);
+    shape[axis] = writer_.combine(writer_.dims(whole).at(axis), own, nvinfer1::ElementWiseOperation::kPROD);
+    whole = writer_.reshape(whole, shape);
+    const ParsedExtent before = writer_.dims(begins).at(axis);
+    return before.known() && before.value == 0 ? whole : writer_.concat({begins, whole}, static_cast<int32_t>(axis));
+  };
   ParsedValues outputs;
   for (size_t i = 0; i < states; ++i) {
+    if (const auto axis = appended.find(i); axis != appended.end()) {
+      outputs.push_back(append(node.input(i + 2), results[i + 1], axis->second));
+      continue;
+    }
     outputs.emplace_back(writer_.output(writer_.added(
         loop.addLoopOutput(writer_.output(*carried[i]), nvinfer1::LoopOutput::kLAST_VALUE), "addLoopOutput")));
   }
@@ -312,16 +395,7 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
       outputs.emplace_back();
       continue;
     }
-    if (conditional || !counted) {
-      fail(FaultKind::kUnsupportedNode,
-           fmt::format("scan output {} has one part for each iteration, and their number depends on a condition; a "
-                       "result of such a size is not supported. Export the loop with a fixed number of iterations",
-                       i - 1 - states));
-    }
-    auto& layer = writer_.added(loop.addLoopOutput(writer_.tensor(results[i]), nvinfer1::LoopOutput::kCONCATENATE),
-                                "addLoopOutput");
-    layer.setInput(1, *count);
-    outputs.emplace_back(writer_.output(layer));
+    outputs.push_back(stack(results[i], 0));
   }
   return outputs;
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <random>
 #include <set>
 
 #include "core/error.h"
 #include "graph/phases.h"
+#include "ops/shape_arithmetic.h"
 #include "ops/shape_binder.h"
 
 namespace tenon::compile {
@@ -176,25 +178,97 @@ void bindShapes(const graph::Graph& graph, ProfileSymbols& symbols) {
 
 bool isBound(const ops::Size& size, const SymbolValues& values) {
   std::set<std::string> names;
-  size.opt.collectSymbols(names);
-  size.upper.collectSymbols(names);
+  for (const auto* extent : {&size.opt, &size.upper}) extent->collectSymbols(names);
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return values.contains(name); });
+}
+
+// Whether every node takes these extents.
+bool fits(const graph::Graph& graph, const SymbolValues& values) {
+  try {
+    for (const auto id : graph.order()) {
+      const auto& node = graph.node(id);
+      std::vector<ops::TensorType> types;
+      for (const auto input : node.inputs) {
+        const auto& type = graph.value(input).type;
+        types.push_back({type.dtype, toShape(evaluate(type.shape, values)), std::nullopt});
+      }
+      const auto results = node.op.bind(values).infer(node.name, types);
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (results[i].shape != toShape(evaluate(graph.value(node.outputs[i]).type.shape, values))) return false;
+      }
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
 }
 
 // Sizes that the device will compute: anything up to their bounds. No shapes of inputs say which are possible together,
 // so that the smallest that kernels are asked for is what is expected at the smallest inputs.
-void bindSizes(const graph::Graph& graph, ProfileSymbols& symbols) {
-  const auto phases = graph::phasesOf(graph);
+// `guess`: what sizes without a bound are taken for, where it is not what their nodes say.
+void bindSizes(const graph::Graph& graph, const graph::Phases& phases, std::optional<int64_t> guess,
+               ProfileSymbols& symbols) {
   for (const auto id : phases.sizes) {
     const auto& size = graph::sizeOf(graph, id);
     if (!isBound(size, symbols.opt)) bindShapes(graph, symbols);
+    const bool isGuessed = !size.isBounded() && guess.has_value();
+    const Extent opt = isGuessed ? Extent(*guess) : size.opt;
+    const Extent upper = isGuessed ? Extent(*guess) : ops::Size::planned(size.opt, size.upper);
+    const bool mayBeNegative = ops::mayBeNegative(size.symbol);
     const auto bindAt = [&](SymbolValues& values, const Extent& extent) {
-      values[size.symbol] = std::max<int64_t>(0, extent.evaluate(values));
+      const int64_t value = extent.evaluate(values);
+      values[size.symbol] = mayBeNegative ? value : std::max<int64_t>(0, value);
     };
-    bindAt(symbols.min, size.opt);
-    bindAt(symbols.opt, size.opt);
-    bindAt(symbols.max, size.upper);
-    symbols.bounds[size.symbol] = {0, std::max<int64_t>(0, size.upper.bounds(symbols.bounds).high)};
+    bindAt(symbols.min, opt);
+    bindAt(symbols.opt, opt);
+    bindAt(symbols.max, upper);
+    const int64_t high = std::max<int64_t>(0, upper.bounds(symbols.bounds).high);
+    symbols.bounds[size.symbol] = {mayBeNegative ? -high : 0, high};
+  }
+  bindShapes(graph, symbols);
+}
+
+// Sizes without a bound may be anything; what the network does with them may allow for some values only, say because a
+// reshape keeps the number of elements. The first guess that it takes is tuned and planned for.
+ProfileSymbols withSizes(const graph::Graph& graph, const ProfileSymbols& inputs) {
+  const auto phases = graph::phasesOf(graph);
+  const auto bound = [&](std::optional<int64_t> guess) {
+    auto symbols = inputs;
+    bindSizes(graph, phases, guess, symbols);
+    return symbols;
+  };
+  const bool anyOpen = std::any_of(phases.sizes.begin(), phases.sizes.end(),
+                                   [&](auto id) { return !graph::sizeOf(graph, id).isBounded(); });
+  if (!anyOpen) return bound({});
+  std::vector<std::optional<int64_t>> guesses{std::nullopt, 1};
+  for (const auto& [name, value] : inputs.opt) guesses.emplace_back(value);
+  for (const auto id : graph.inputs()) {
+    for (const int64_t extent : evaluate(graph.value(id).type.shape, inputs.opt)) guesses.emplace_back(extent);
+  }
+  guesses.emplace_back(0);
+  for (const auto& guess : guesses) {
+    try {
+      auto symbols = bound(guess);
+      if (fits(graph, symbols.opt) && fits(graph, symbols.max)) return symbols;
+    } catch (const UserError&) {
+      continue;  // shape arithmetic that cannot be done with it
+    }
+  }
+  return bound({});
+}
+
+// Elements of shapes that depend on a size without a bound have none.
+void openBounds(const graph::Graph& graph, ProfileSymbols& symbols) {
+  ops::SymbolPhases known;
+  for (const auto id : graph.order()) {
+    const auto* size = graph.node(id).op.as<ops::Size>();
+    if (size != nullptr && !size->isBounded()) known[size->symbol] = ops::kNoPhase;
+  }
+  if (known.empty() || symbols.shapeBounds.empty()) return;
+  ops::ShapeBinder(graph.shapes()).placeSymbols(known);
+  for (size_t i = 0; i < symbols.shapeBounds.size(); ++i) {
+    const auto found = known.find(graph.shapes().symbols[i].name);
+    if (found != known.end() && found->second == ops::kNoPhase) symbols.shapeBounds[i] = {INT64_MIN, INT64_MAX};
   }
 }
 
@@ -236,8 +310,8 @@ ProfileSymbols bindProfile(const graph::Graph& graph, const std::map<std::string
       }
     }
   }
-  bindSizes(graph, symbols);
-  bindShapes(graph, symbols);
+  symbols = withSizes(graph, symbols);
+  openBounds(graph, symbols);
   return symbols;
 }
 

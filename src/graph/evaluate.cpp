@@ -39,8 +39,7 @@ SymbolValues bindSymbols(const Graph& graph, std::span<const TensorView> inputs)
 void bindSize(const Graph& graph, const Node& node, const TensorView& number, SymbolValues& symbols) {
   const auto& size = *node.op.as<ops::Size>();
   const int64_t value = number.loadInt(0);
-  const int64_t upper = size.upper.evaluate(symbols);
-  checkUser(value >= 0 && value <= upper, "{}: the size is {}, expected 0 to {}", node.name, value, upper);
+  ops::Size::check(value, size.symbol, size.upper, symbols, node.name);
   symbols.insert_or_assign(size.symbol, value);
   ops::ShapeBinder(graph.shapes()).bindKnown(symbols);
 }

@@ -1,11 +1,31 @@
 // Graphs become regions: values are numbered anew.
 #include "graph/region.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "core/error.h"
+#include "graph/phases.h"
+#include "ops/op/size.h"
 
 namespace tenon::graph {
 
+namespace {
+
+// The numbers that become symbols, by symbol.
+std::map<std::string, ValueId> sizesOf(const Graph& graph) {
+  std::map<std::string, ValueId> sizes;
+  for (const NodeId id : graph.order()) {
+    if (const auto* size = graph.node(id).op.as<ops::Size>()) sizes.emplace(size->symbol, graph.node(id).outputs[0]);
+  }
+  return sizes;
+}
+
+}  // namespace
+
 std::vector<bool> neededValues(const Graph& graph, std::span<const ValueId> outputs) {
+  const auto sizes = sizesOf(graph);
   std::vector<bool> needed(graph.valueCount());
   std::vector<ValueId> open(outputs.begin(), outputs.end());
   while (!open.empty()) {
@@ -14,8 +34,17 @@ std::vector<bool> neededValues(const Graph& graph, std::span<const ValueId> outp
     if (needed[id]) continue;
     needed[id] = true;
     if (const NodeId producer = graph.value(id).producer; producer != kNone) {
-      const auto& inputs = graph.node(producer).inputs;
-      open.insert(open.end(), inputs.begin(), inputs.end());
+      const auto& node = graph.node(producer);
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+      if (sizes.empty()) continue;
+      std::set<std::string> symbols;
+      node.op.collectSymbols(symbols);
+      for (const ValueId output : node.outputs) {
+        for (const auto& extent : graph.value(output).type.shape) extent.collectSymbols(symbols);
+      }
+      for (const auto& symbol : symbols) {
+        if (const auto size = sizes.find(symbol); size != sizes.end()) open.push_back(size->second);
+      }
     }
   }
   return needed;
@@ -56,7 +85,11 @@ ops::Region closeRegion(const Graph& graph, std::span<const ValueId> inputs, std
                   graph.value(id).name);
     return number[id];
   };
-  for (const NodeId id : graph.order()) {
+  // Sizes stand in front of what needs them.
+  const auto phases = phasesOf(graph);
+  auto order = graph.order();
+  std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return phases.ofNode[a] < phases.ofNode[b]; });
+  for (const NodeId id : order) {
     const auto& node = graph.node(id);
     const bool isNeeded = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return needed[v]; });
     if (!isNeeded) continue;

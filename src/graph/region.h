@@ -12,6 +12,9 @@ namespace tenon::graph {
 // constants of the graph, all that the outputs need. Nodes that the outputs do not need are left out.
 ops::Region closeRegion(const Graph& graph, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
 
+// A region has no shape program: sizes (ops/op/size.h) under the names of its symbols take its place.
+void replaceShapeProgram(Graph& graph);
+
 // Adds the region's nodes to a graph, with `inputs` of it as the inputs of the region; the values of its outputs.
 std::vector<ValueId> openRegion(Graph& graph, const ops::Region& region, std::span<const ValueId> inputs);
 

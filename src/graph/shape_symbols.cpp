@@ -1,13 +1,19 @@
 // Elements of shape tensors: followed by the algebra of extents as far as that goes, else symbols that the graph's
-// shape program computes. A cut is made as early as possible on the way, so that the algebra goes on behind it.
+// shape program computes, or sizes where only the device can. A cut is made as early as possible on the way, so that
+// the algebra goes on behind it.
 #include <algorithm>
 #include <set>
 
 #include "core/error.h"
 #include "graph/graph.h"
+#include "graph/number_range.h"
+#include "graph/region.h"
 #include "ops/infer_util.h"
 #include "ops/op/gather.h"
+#include "ops/op/pointwise.h"
 #include "ops/op/shape.h"
+#include "ops/op/size.h"
+#include "ops/op/slice.h"
 #include "ops/shape_binder.h"
 
 namespace tenon::graph {
@@ -29,6 +35,23 @@ class ShapeFollower {
     }
     sortByPlace(marked);
     for (const ValueId id : marked) settle(id);
+  }
+
+  // What the shape program computes is computed by the graph's own nodes, and read there.
+  void replaceProgram() {
+    std::map<int32_t, ValueId> values;
+    for (const auto& [id, place] : graph_.shapeValues_) values.emplace(place, id);
+    const auto symbols = graph_.shapes_.symbols;
+    for (const auto& symbol : symbols) {
+      ValueId list = values.at(symbol.value);
+      const auto range = numberRange(graph_, list);
+      const auto type = graph_.value(list).type.dtype;
+      if (type != DataType::kI32 && type != DataType::kI64)
+        list = graph_.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)}, symbol.name, {list});
+      addSize(list, symbol.element, symbol.name, range);
+    }
+    graph_.shapes_ = {};
+    graph_.shapeValues_.clear();
   }
 
  private:
@@ -149,8 +172,9 @@ class ShapeFollower {
     checkUser(mayHaveSymbols(type), "tensor '{}' is {} {}; expected integers of at most {} elements in one dimension",
               graph_.value(id).name, name(type.dtype), text(type.shape), ops::kMaxContents);
     const auto needed = slice(id);
-    auto contents = constants(id, needed);
-    if (contents.empty()) contents = symbols(id, needed);
+    std::vector<Extent> contents;
+    if (needed) contents = constants(id, *needed);
+    if (contents.empty()) contents = needed ? symbols(id, *needed) : sizes(id);
     graph_.value(id).type.contents = std::move(contents);
   }
 
@@ -162,8 +186,8 @@ class ShapeFollower {
     return value.constant != nullptr || hasElements || (node != nullptr && node->op.as<ops::ShapeOf>() != nullptr);
   }
 
-  // What has to be computed for the value, itself included, in order.
-  std::vector<ValueId> slice(ValueId target) const {
+  // What has to be computed for the value, itself included, in order; nothing where that is not for the host.
+  std::optional<std::vector<ValueId>> slice(ValueId target) const {
     std::vector<ValueId> open{target};
     std::vector<ValueId> result;
     std::set<ValueId> seen;
@@ -175,16 +199,11 @@ class ShapeFollower {
       if (graph_.shapeValues_.contains(id)) continue;
       const auto& value = graph_.value(id);
       if (isLeaf(id)) {
-        checkUser(value.constant == nullptr || value.constant->count() <= ops::kMaxShapeValueElements,
-                  "it depends on the constant '{}' of {} elements, at most {} can be read", value.name,
-                  product(value.type.shape).text(), ops::kMaxShapeValueElements);
+        if (value.constant != nullptr && value.constant->count() > ops::kMaxShapeValueElements) return std::nullopt;
         continue;
       }
       const Node* node = producer(id);
-      checkUser(node != nullptr, "it depends on the values of tensor '{}' ({} {}), which are on the device", value.name,
-                name(value.type.dtype), text(value.type.shape));
-      checkUser(ops::ShapeBinder::accepts(node->op), "it depends on what '{}' ({}) computes, which runs on the device",
-                node->name, node->op.name());
+      if (node == nullptr || !ops::ShapeBinder::accepts(node->op)) return std::nullopt;
       open.insert(open.end(), node->inputs.begin(), node->inputs.end());
     }
     sortByPlace(result);
@@ -291,11 +310,68 @@ class ShapeFollower {
     return result;
   }
 
+  // The device computes the elements; each is read, and is a size from then on.
+  std::vector<Extent> sizes(ValueId target) {
+    for (const auto& use : graph_.uses(target)) {
+      if (const auto* known = graph_.node(use.node).op.as<ops::Size>()) return {Extent::symbol(known->symbol)};
+    }
+    const auto type = graph_.value(target).type;
+    const int64_t count = type.shape.empty() ? 1 : type.shape[0].constant();
+    constexpr int64_t kMostSizes = 64;
+    checkUser(count <= kMostSizes,
+              "tensor '{}' of {} elements is computed by the device, from where at most {} can become extents",
+              graph_.value(target).name, count, kMostSizes);
+    const Node* from = producer(target);
+    const std::string name = from != nullptr ? from->name : graph_.value(target).name;
+    const std::vector<std::string> origins = from != nullptr ? from->origins : std::vector<std::string>{};
+    const auto range = numberRange(graph_, target);
+    // Symbols that end in ] may be negative, others count as extents.
+    const bool isExtent = range.low && range.low->isConstant() && range.low->constant() >= 0;
+    ValueId list = target;
+    if (type.dtype != DataType::kI32 && type.dtype != DataType::kI64)
+      list = graph_.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)}, name, {list}, origins);
+    const auto stem = freeName(name + ".value");
+    std::vector<Extent> result;
+    for (int64_t i = 0; i < count; ++i) {
+      const auto symbol = isExtent ? fmt::format("{}[{}].size", stem, i) : fmt::format("{}[{}]", stem, i);
+      addSize(list, i, symbol, range);
+      result.push_back(Extent::symbol(symbol));
+    }
+    return result;
+  }
+
+  // An element of a list of i32 or i64.
+  void addSize(ValueId list, int64_t element, std::string symbol, const NumberRange& range) {
+    const Node* from = producer(list);
+    const std::string name = from != nullptr ? from->name : graph_.value(list).name;
+    const std::vector<std::string> origins = from != nullptr ? from->origins : std::vector<std::string>{};
+    ValueId number = list;
+    if (graph_.value(list).type.rank() == 1)
+      number = graph_.add(ops::Slice{{element}, {1}, {1}}, name, {list}, origins);
+    auto size = sizeWithin(range);
+    size.symbol = std::move(symbol);
+    graph_.addNode(std::move(size), name, {number}, origins);
+  }
+
+  // Memory is planned for the known bound, else for a guess.
+  static ops::Size sizeWithin(NumberRange range) {
+    constexpr int64_t kLikely = 64;
+    constexpr int64_t kFar = 1 << 16;  // a bound that would plan too much memory
+    if (range.high && range.high->isConstant() && range.high->constant() > kFar) range.high.reset();
+    ops::Size size;
+    size.upper = range.high.value_or(ops::Size::kNoBound);
+    size.opt = range.high ? ceilDiv(*range.high, 2) : max(range.low.value_or(0), kLikely);
+    return size;
+  }
+
   // A name whose elements are no symbols yet. Symbols that end in ] may be negative, others count as extents.
   std::string freeName(const std::string& wanted) const {
     std::set<std::string> taken;
     for (const auto& [symbol, source] : graph_.symbols_) taken.insert(symbol);
     for (const auto& symbol : graph_.shapes_.symbols) taken.insert(symbol.name);
+    for (const NodeId id : graph_.order()) {
+      if (const auto* size = graph_.node(id).op.as<ops::Size>()) taken.insert(size->symbol);
+    }
     for (const ValueId input : graph_.inputs_) {
       for (const auto& extent : graph_.value(input).type.shape) extent.collectSymbols(taken);
       if (!graph_.value(input).type.contents) continue;
@@ -304,7 +380,8 @@ class ShapeFollower {
     std::string name = wanted;
     std::replace(name.begin(), name.end(), '\'', '_');
     const std::string stem = name;
-    for (int suffix = 1; taken.contains(name + "[0]"); ++suffix) name = fmt::format("{}_{}", stem, suffix);
+    for (int suffix = 1; taken.contains(name + "[0]") || taken.contains(name + "[0].size"); ++suffix)
+      name = fmt::format("{}_{}", stem, suffix);
     return name;
   }
 
@@ -318,5 +395,7 @@ const std::vector<Extent>& Graph::shapeElements(ValueId id) {
   if (!type.contents) ShapeFollower(*this).follow(id);
   return *values_[id].type.contents;
 }
+
+void replaceShapeProgram(Graph& graph) { ShapeFollower(graph).replaceProgram(); }
 
 }  // namespace tenon::graph

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "ops/check.h"
+#include "ops/op/size.h"
 
 namespace tenon::ops {
 namespace {
@@ -39,6 +40,7 @@ std::vector<TensorType> Region::infer(std::span<const TensorType> inputs) const 
 Facts Region::facts() const {
   Facts facts;
   for (const auto& node : body_->nodes) {
+    if (node.op.as<Size>() != nullptr) continue;  // it concerns the region alone
     const auto own = node.op.facts();
     facts.deterministic = facts.deterministic && own.deterministic;
     facts.sideEffects = facts.sideEffects || own.sideEffects;
@@ -46,8 +48,46 @@ Facts Region::facts() const {
   return facts;
 }
 
+std::set<std::string> Region::ownSymbols() const {
+  std::set<std::string> names;
+  for (const auto& node : body_->nodes) {
+    if (const auto* size = node.op.as<Size>()) names.insert(size->symbol);
+  }
+  return names;
+}
+
+bool needsAny(const Operator& op, const std::set<std::string>& symbols) {
+  if (symbols.empty()) return false;
+  std::set<std::string> names;
+  op.collectSymbols(names);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return symbols.contains(name); });
+}
+
+void bindField(Region& region, const SymbolValues& symbols) {
+  const auto own = region.ownSymbols();
+  RegionBody bound = region.body();
+  for (auto& node : bound.nodes) {
+    if (!needsAny(node.op, own)) node.op = node.op.bind(symbols);
+  }
+  region = Region(std::move(bound));
+}
+
+void fieldSymbols(const Region& region, std::set<std::string>& names) {
+  std::set<std::string> inner;
+  for (const auto& node : region->nodes) node.op.collectSymbols(inner);
+  for (const auto& name : region.ownSymbols()) inner.erase(name);
+  names.merge(inner);
+}
+
+void bindSize(const Size& size, const TensorView& number, std::string_view node, SymbolValues& symbols) {
+  const int64_t value = number.loadInt(0);
+  Size::check(value, size.symbol, size.upper, symbols, node);
+  symbols.insert_or_assign(size.symbol, value);
+}
+
 RegionRunner::RegionRunner(const Region& region, std::span<const TensorView> inputs, const SymbolValues* symbols)
-    : region_(region), symbols_(symbols) {
+    : region_(region), symbols_(symbols), computesSizes_(!region.ownSymbols().empty()) {
+  if (computesSizes_) return;
   if (symbols != nullptr) bindField(region_, *symbols);
   std::vector<TensorType> types;
   for (const auto& input : inputs) types.push_back(typeOf(input));
@@ -60,7 +100,43 @@ RegionRunner::RegionRunner(const Region& region, std::span<const TensorView> inp
   }
 }
 
+std::vector<TensorView> RegionRunner::outputs() const {
+  std::vector<TensorView> result;
+  for (const auto output : region_->outputs) result.push_back(views_[static_cast<size_t>(output)]);
+  return result;
+}
+
+// Node by node: types follow from what the nodes before have computed.
+std::vector<TensorView> RegionRunner::runSized(std::span<const TensorView> inputs) {
+  SymbolValues symbols = symbols_ != nullptr ? *symbols_ : SymbolValues{};
+  views_.assign(inputs.begin(), inputs.end());
+  size_t count = 0;
+  for (const auto& node : region_->nodes) count += static_cast<size_t>(node.outputs);
+  memory_.clear();
+  memory_.reserve(count);
+  for (const auto& node : region_->nodes) {
+    std::vector<TensorView> operands, results;
+    std::vector<TensorType> types;
+    for (const auto input : node.inputs) {
+      operands.push_back(views_[placeOf(input, views_.size(), node.name)]);
+      types.push_back(typeOf(operands.back()));
+    }
+    const auto op = node.op.bind(symbols);
+    for (const auto& type : op.infer(node.name, types)) {
+      memory_.emplace_back(type.dtype, tenon::evaluate(type.shape, symbols));
+      results.push_back(memory_.back().view());
+    }
+    checkUser(results.size() == static_cast<size_t>(node.outputs), "{}: {} has {} results, its region says {}",
+              node.name, node.op.name(), results.size(), node.outputs);
+    evaluateWhatIsThere(op, {operands, results, &symbols});
+    if (const auto* size = op.as<Size>()) bindSize(*size, results[0], node.name, symbols);
+    views_.insert(views_.end(), results.begin(), results.end());
+  }
+  return outputs();
+}
+
 std::vector<TensorView> RegionRunner::run(std::span<const TensorView> inputs) {
+  if (computesSizes_) return runSized(inputs);
   std::copy(inputs.begin(), inputs.end(), views_.begin());
   size_t next = inputs.size();
   for (const auto& node : region_->nodes) {
@@ -70,9 +146,7 @@ std::vector<TensorView> RegionRunner::run(std::span<const TensorView> inputs) {
     evaluateWhatIsThere(node.op, {operands, results, symbols_});
     next += results.size();
   }
-  std::vector<TensorView> outputs;
-  for (const auto output : region_->outputs) outputs.push_back(views_[static_cast<size_t>(output)]);
-  return outputs;
+  return outputs();
 }
 
 }  // namespace tenon::ops

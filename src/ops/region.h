@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "ops/operator.h"
 
@@ -39,21 +40,24 @@ class Region {
   // comes later.
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const;
   Facts facts() const;  // deterministic where every node is, side effects where one has them
+  // Sizes that its nodes compute (ops/op/size.h): bound in each run, by who runs it. Nothing outside knows them.
+  std::set<std::string> ownSymbols() const;
 
  private:
   std::shared_ptr<const RegionBody> body_;
 };
 
-inline void bindField(Region& region, const SymbolValues& symbols) {
-  RegionBody bound = region.body();
-  for (auto& node : bound.nodes) node.op = node.op.bind(symbols);
-  region = Region(std::move(bound));
-}
-inline void fieldSymbols(const Region& region, std::set<std::string>& names) {
-  for (const auto& node : region->nodes) node.op.collectSymbols(names);
-}
+// Operators that need a size of the region itself stay as they are.
+void bindField(Region& region, const SymbolValues& symbols);
+void fieldSymbols(const Region& region, std::set<std::string>& names);
+bool needsAny(const Operator& op, const std::set<std::string>& symbols);
 
-// Runs a region by the references of its operators: types and memory are made once, for any number of runs.
+struct Size;
+// The number of a size becomes the value of its symbol. UserError when it is outside of its bounds.
+void bindSize(const Size& size, const TensorView& number, std::string_view node, SymbolValues& symbols);
+
+// Runs a region by the references of its operators: types and memory are made once, for any number of runs; in each run
+// where the region computes sizes.
 class RegionRunner {
  public:
   // Symbols must be bound: `inputs` says the extents.
@@ -62,8 +66,11 @@ class RegionRunner {
   std::vector<TensorView> run(std::span<const TensorView> inputs);
 
  private:
+  std::vector<TensorView> runSized(std::span<const TensorView> inputs);
+  std::vector<TensorView> outputs() const;
   Region region_;
   const SymbolValues* symbols_;
+  bool computesSizes_;
   std::vector<HostTensor> memory_;  // of results, by value less the inputs
   std::vector<TensorView> views_;   // by value
 };

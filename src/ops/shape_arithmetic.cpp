@@ -21,7 +21,7 @@ Interval boundsOf(const Extent& extent) {
   std::set<std::string> symbols;
   extent.collectSymbols(symbols);
   SymbolIntervals intervals;
-  for (const auto& symbol : symbols) intervals[symbol] = {symbol.ends_with(']') ? kLowest : 0, kHighest};
+  for (const auto& symbol : symbols) intervals[symbol] = {mayBeNegative(symbol) ? kLowest : 0, kHighest};
   return extent.bounds(intervals);
 }
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
+#include "ops/op/size.h"
 #include "plan/branch_steps.h"
 #include "runtime/configure.h"
 #include "runtime/control.h"
@@ -26,6 +27,11 @@ Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
   viewOffsets_.resize(program_.tensors.size());
   skipped_.resize(program_.steps.size());
   workspaceBytes_.resize(program_.steps.size());
+  outgrown_.resize(program_.tensors.size());
+  outgrownBytes_.resize(program_.tensors.size());
+  outgrownMemory_.resize(program_.cuts.size() + 1);
+  const auto& sizes = engine_->plan().sizes;
+  isOpen_ = std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return !ops::Size::isBounded(size.upper); });
   planned_.bytes = program_.arenaBytes;
   for (const auto& tensor : program_.tensors) planned_.tensors.push_back(tensor.offset);
   for (const auto& step : program_.steps) planned_.workspaces.push_back(step.workspaceOffset);
@@ -77,6 +83,7 @@ bool Binding::configureNext(int32_t phase, const SymbolValues& symbols) {
 void Binding::configurePhase(int32_t phase) {
   readyPhases_ = phase;
   measureTensors(phase);
+  layOutgrown(phase);
   const auto [first, last] = plan::stepsOf(program_, phase);
   prepareSteps(first, last);
   uint64_t extra = 0;
@@ -105,6 +112,41 @@ void Binding::measureTensors(int32_t phase) {
   const auto& known = phases().ofTensor;
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     if (known[i] == phase) measureTensor(i);
+  }
+}
+
+// Where sizes have no bound, tensors of later phases may need more memory than was planned: theirs then stands in
+// memory of the context, laid out when the sizes are known.
+void Binding::layOutgrown(int32_t phase) {
+  const auto& known = phases().ofTensor;
+  std::vector<uint64_t> needed(program_.tensors.size(), 0);
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    const auto owner = static_cast<size_t>(base(static_cast<int32_t>(i)));
+    if (known[owner] == phase && known[i] <= phase) needed[owner] = std::max(needed[owner], reach(i));
+  }
+  std::vector<memory::Block> blocks;
+  std::vector<size_t> tensors;
+  for (size_t i = 0; i < needed.size() && phase > 0 && isOpen_; ++i) {
+    const auto& record = program_.tensors[i];
+    if (known[i] != phase || record.storage != Storage::kArena || inHostArena(static_cast<int32_t>(i))) continue;
+    outgrown_[i] = nullptr;
+    if (needed[i] <= record.bytes) continue;
+    checkUser(needed[i] <= kMostBytes, "tensor '{}' of shape {} exceeds the address space", record.name,
+              shapes_[i].dims.text());
+    blocks.push_back({record.firstStep, record.lastStep, needed[i], kMemoryAlignment});
+    tensors.push_back(i);
+  }
+  if (!blocks.empty()) {
+    const auto layout = memory::layout(blocks, memory::Effort::kQuick);
+    auto& memory = outgrownMemory_[static_cast<size_t>(phase)];
+    if (layout.bytes > memory.bytes()) {
+      memory = {};
+      memory = DeviceMemory(engine_->device(), engine_->allocator(), layout.bytes, "tensors of computed size");
+    }
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      outgrown_[tensors[k]] = static_cast<std::byte*>(memory.data()) + layout.offsets[k];
+      outgrownBytes_[tensors[k]] = needed[tensors[k]];
+    }
   }
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     const auto owner = static_cast<size_t>(base(static_cast<int32_t>(i)));
@@ -135,8 +177,10 @@ void* Binding::addressOf(int32_t tensor, void* arena, const ArenaLayout& layout,
   if (record.storage == Storage::kInput || record.storage == Storage::kOutput)
     address = addresses[static_cast<size_t>(record.index)];
   if (record.storage == Storage::kArena) {
-    address = inHostArena(owner) ? hostAddress(owner)
-                                 : static_cast<std::byte*>(arena) + layout.tensors[static_cast<size_t>(owner)];
+    void* const outgrown = outgrown_[static_cast<size_t>(owner)];
+    address = inHostArena(owner)    ? hostAddress(owner)
+              : outgrown != nullptr ? outgrown
+                                    : static_cast<std::byte*>(arena) + layout.tensors[static_cast<size_t>(owner)];
   }
   return address == nullptr ? nullptr : static_cast<std::byte*>(address) + viewOffset(tensor);
 }
@@ -186,7 +230,7 @@ void Binding::checkCapacity(size_t tensor) const {
   const auto owner = static_cast<size_t>(base(static_cast<int32_t>(tensor)));
   const auto& record = program_.tensors[owner];
   uint64_t capacity = bytes_[owner];
-  if (record.storage == Storage::kArena) capacity = record.bytes;
+  if (record.storage == Storage::kArena) capacity = outgrown_[owner] != nullptr ? outgrownBytes_[owner] : record.bytes;
   if (record.storage == Storage::kConstant)
     capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
   checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}",

@@ -77,6 +77,7 @@ class Binding {
   void configurePhase(int32_t phase);
   void measureTensors(int32_t phase);
   void measureTensor(size_t tensor);
+  void layOutgrown(int32_t phase);
   std::string inputShapes() const;  // for messages
   void placeView(size_t tensor);
   uint64_t reach(size_t tensor) const;
@@ -102,6 +103,10 @@ class Binding {
   std::vector<uint8_t> skipped_;
   std::vector<uint64_t> workspaceBytes_;
   DeviceMemory extraWorkspace_;
+  std::vector<void*> outgrown_;  // by tensor: where it stands instead of the arena; null elsewhere
+  std::vector<uint64_t> outgrownBytes_;
+  std::vector<DeviceMemory> outgrownMemory_;  // by phase
+  bool isOpen_ = false;                       // whether a size has no bound
   DeviceMemory hostArena_;
   std::vector<uint64_t> hostOffsets_;
   ArenaLayout planned_;

@@ -7,6 +7,7 @@
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/check.h"
+#include "ops/op/size.h"
 #include "runtime/configure.h"
 
 namespace tenon::runtime {
@@ -72,57 +73,124 @@ bool RegionSteps::readsRowMajor(size_t input) const {
   return std::find(outputs.begin(), outputs.end(), static_cast<int32_t>(input)) != outputs.end();
 }
 
-RegionRun::RegionRun(const RegionSteps& steps) : steps_(steps) {
+RegionRun::RegionRun(const RegionSteps& steps) : steps_(steps), sizes_(steps.region_.ownSymbols()) {
   for (const auto& step : steps.steps_) {
-    Own own{step.kernel != nullptr ? step.kernel->instantiate() : nullptr, step.node->op, false, {}, {}, {}, {}, {}};
+    Own own(step.node->op);
+    if (step.kernel != nullptr) own.instance = step.kernel->instantiate();
     for (const auto input : step.node->inputs) own.inputs.push_back(static_cast<size_t>(input));
     own_.push_back(std::move(own));
   }
 }
 
+void* RegionRun::Buffer::atLeast(size_t bytes, size_t alignment) {
+  if (data_ == nullptr || bytes_.size() < bytes + alignment) bytes_.resize(bytes + bytes / 4 + alignment);
+  data_ = reinterpret_cast<void*>(alignBytes(reinterpret_cast<uintptr_t>(bytes_.data()), alignment));
+  return data_;
+}
+
 size_t RegionRun::configure(std::span<const TensorShape> inputs, const SymbolValues& symbols, bool placed) {
   symbols_ = symbols;
+  ++sizesVersion_;
   shapes_.assign(inputs.begin(), inputs.end());
+  isLate_.assign(inputs.size(), false);
   size_t workspace = 0;
   for (size_t i = 0; i < own_.size(); ++i) {
     Own& own = own_[i];
     const auto& node = *steps_.steps_[i].node;
-    own.op = node.op.bind(symbols_);
-    std::vector<ops::TensorType> types;
-    std::vector<TensorShape> in, out;
-    own.in.clear();
-    own.out.clear();
-    for (const size_t value : own.inputs) {
-      in.push_back(shapes_[value]);
-      types.push_back({in.back().dtype, toShape(in.back().dims), std::nullopt});
-      own.in.push_back({nullptr, in.back().dtype, in.back().dims});
+    own.isLate = ops::needsAny(node.op, sizes_) ||
+                 std::any_of(own.inputs.begin(), own.inputs.end(), [&](size_t value) { return isLate_[value]; });
+    shapes_.resize(shapes_.size() + static_cast<size_t>(node.outputs));
+    isLate_.resize(shapes_.size(), own.isLate);
+    if (own.isLate) {
+      own.out.clear();
+      own.inputAddresses.assign(own.inputs.size(), nullptr);
+    } else {
+      workspace = std::max(workspace, configureStep(i));
     }
-    own.isEmpty = true;
-    for (const auto& type : own.op.infer(node.name, types)) {
-      out.push_back({type.dtype, evaluate(type.shape, symbols_), Layout::kLinear});
-      own.out.push_back({nullptr, out.back().dtype, out.back().dims});
-      own.isEmpty = own.isEmpty && out.back().dims.count() == 0;
-    }
-    checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
-              out.size(), node.outputs);
-    const bool isTooLarge = steps_.steps_[i].isView && own.out[0].bytes() > own.in[0].bytes();
-    checkUser(!isTooLarge, "{}: a view has {} bytes of {}", node.name, own.out[0].bytes(), own.in[0].bytes());
-    if (own.instance != nullptr && !own.isEmpty) {
-      workspace = std::max(workspace, runtime::configure(*own.instance, {in, out, &symbols_}));
-    }
-    own.inputAddresses.assign(in.size(), nullptr);
-    own.outputAddresses.assign(out.size(), nullptr);
-    shapes_.insert(shapes_.end(), out.begin(), out.end());
   }
   outputs_.clear();
   for (const auto output : steps_.region_->outputs) outputs_.push_back(shapes_[static_cast<size_t>(output)]);
   outputAddresses_.assign(outputs_.size(), nullptr);
   addresses_.assign(shapes_.size(), nullptr);
   placed_.assign(shapes_.size(), nullptr);
+  if (!sizes_.empty()) lateMemory_.resize(shapes_.size());
   layOut(placed);
   workspaceAt_ = bytes_;
   bytes_ += alignBytes(workspace, steps_.alignment_);
   return bytes_;
+}
+
+// The shapes of its operands are known. Bytes of workspace.
+size_t RegionRun::configureStep(size_t step) {
+  Own& own = own_[step];
+  const auto& node = *steps_.steps_[step].node;
+  own.op = node.op.bind(symbols_);
+  std::vector<ops::TensorType> types;
+  std::vector<TensorShape> in, out;
+  own.in.clear();
+  own.out.clear();
+  for (const size_t value : own.inputs) {
+    in.push_back(shapes_[value]);
+    types.push_back({in.back().dtype, toShape(in.back().dims), std::nullopt});
+    own.in.push_back({nullptr, in.back().dtype, in.back().dims});
+  }
+  own.isEmpty = true;
+  for (const auto& type : own.op.infer(node.name, types)) {
+    out.push_back({type.dtype, evaluate(type.shape, symbols_), Layout::kLinear});
+    own.out.push_back({nullptr, out.back().dtype, out.back().dims});
+    own.isEmpty = own.isEmpty && out.back().dims.count() == 0;
+    const auto& dims = out.back().dims;
+    checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
+              "layer '{}': a result would have the shape {}", node.name, dims.text());
+  }
+  checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
+            out.size(), node.outputs);
+  const bool isTooLarge = steps_.steps_[step].isView && own.out[0].bytes() > own.in[0].bytes();
+  checkUser(!isTooLarge, "{}: a view has {} bytes of {}", node.name, own.out[0].bytes(), own.in[0].bytes());
+  own.inputAddresses.assign(in.size(), nullptr);
+  own.outputAddresses.assign(out.size(), nullptr);
+  std::copy(out.begin(), out.end(), shapes_.begin() + static_cast<std::ptrdiff_t>(steps_.steps_[step].firstResult));
+  own.isByReference = false;
+  if (own.instance == nullptr || own.isEmpty) return 0;
+  try {
+    return runtime::configure(*own.instance, {in, out, &symbols_});
+  } catch (const Unsupported&) {
+    if (!own.isLate) throw;
+    own.isByReference = true;  // the kernel was chosen for a guess
+    return 0;
+  }
+}
+
+// The sizes that it needs are known. Nothing is made ready again when they are what they were.
+void RegionRun::configureLate(size_t step) {
+  Own& own = own_[step];
+  if (own.configured != sizesVersion_) {
+    const auto packed = own.inputAddresses;
+    lateWorkspace_.atLeast(configureStep(step), steps_.alignment_);
+    own.inputAddresses = packed;
+    own.configured = sizesVersion_;
+  }
+  const auto& at = steps_.steps_[step];
+  for (size_t k = 0; k < own.inputs.size(); ++k) {
+    if (isLate_[own.inputs[k]]) own.inputAddresses[k] = addresses_[own.inputs[k]];
+  }
+  for (size_t k = 0; k < own.out.size(); ++k) {
+    const size_t value = at.firstResult + k;
+    addresses_[value] =
+        at.isView ? addresses_[own.inputs[0]] : lateMemory_[value].atLeast(own.out[k].bytes(), steps_.alignment_);
+    own.outputAddresses[k] = addresses_[value];
+  }
+}
+
+void RegionRun::readSize(size_t step) {
+  const auto* size = own_[step].op.as<ops::Size>();
+  if (size == nullptr) return;
+  const auto& at = steps_.steps_[step];
+  const auto known = symbols_.find(size->symbol);
+  const int64_t before = known == symbols_.end() ? INT64_MIN : known->second;
+  const auto& shape = shapes_[at.firstResult];
+  ops::bindSize(*size, {addresses_[at.firstResult], shape.dtype, shape.dims}, at.node->name, symbols_);
+  if (symbols_.at(size->symbol) != before) ++sizesVersion_;
 }
 
 // A value lives from its step to the last one that reads it; outputs to the end.
@@ -146,7 +214,7 @@ void RegionRun::layOut(bool placed) {
   for (const auto output : steps_.region_->outputs) {
     auto& block = blocks[roots_[static_cast<size_t>(output)]];
     block.lastStep = end;
-    if (placed) block.bytes = 0;
+    if (placed && !isLate_[static_cast<size_t>(output)]) block.bytes = 0;
   }
   for (size_t value = 0; value < inputs; ++value) blocks[value].bytes = 0;
   const auto layout = memory::layout(blocks, memory::Effort::kQuick);
@@ -170,7 +238,7 @@ void RegionRun::findAddresses(std::span<void* const> inputs, char* base) {
     Own& own = own_[i];
     const size_t first = steps_.steps_[i].firstResult;
     for (size_t k = 0; k < own.inputs.size(); ++k) own.inputAddresses[k] = addresses_[own.inputs[k]];
-    for (size_t k = 0; k < own.out.size(); ++k) own.outputAddresses[k] = addresses_[first + k];
+    for (size_t k = 0; k < own.out.size() && !own.isLate; ++k) own.outputAddresses[k] = addresses_[first + k];
   }
   for (const auto& packed : steps_.packed_) {
     auto& addresses = own_[packed.step].inputAddresses;
@@ -185,17 +253,23 @@ std::span<void* const> RegionRun::run(std::span<void* const> inputs, void* memor
   for (size_t i = 0; i < own_.size(); ++i) {
     Own& own = own_[i];
     const auto& step = steps_.steps_[i];
+    if (own.isLate) configureLate(i);
+    if (!sizes_.empty()) readSize(i);
     if (step.isView || own.isEmpty) continue;
-    if (own.instance != nullptr) {
-      own.instance->launch({own.inputAddresses.data(), own.outputAddresses.data(), base + workspaceAt_, stream});
+    if (own.instance != nullptr && !own.isByReference) {
+      void* const workspace = own.isLate ? lateWorkspace_.data() : base + workspaceAt_;
+      own.instance->launch({own.inputAddresses.data(), own.outputAddresses.data(), workspace, stream});
       continue;
     }
     for (size_t k = 0; k < own.in.size(); ++k) own.in[k].data = own.inputAddresses[k];
     for (size_t k = 0; k < own.out.size(); ++k) own.out[k].data = own.outputAddresses[k];
     ops::evaluateWhatIsThere(own.op, {own.in, own.out, &symbols_});
   }
-  for (size_t i = 0; i < outputAddresses_.size(); ++i)
-    outputAddresses_[i] = addresses_[static_cast<size_t>(steps_.region_->outputs[i])];
+  for (size_t i = 0; i < outputAddresses_.size(); ++i) {
+    const auto value = static_cast<size_t>(steps_.region_->outputs[i]);
+    outputAddresses_[i] = addresses_[value];
+    if (isLate_[value]) outputs_[i] = shapes_[value];
+  }
   return outputAddresses_;
 }
 

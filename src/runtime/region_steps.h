@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ops/region.h"
@@ -64,13 +66,19 @@ class RegionSteps {
 class RegionRun {
  public:
   explicit RegionRun(const RegionSteps& steps);
-  // Bytes of memory that run() needs. No extent changes from run to run. With `placed`, results that a step computes
-  // have no memory of their own: place() says where they go.
+  // Bytes of memory that run() needs. No extent changes from run to run but those that follow from sizes which the
+  // region computes, on the host alone: what depends on them is made ready, and has memory of its own, as it runs. With
+  // `placed`, results that a step computes have no memory of their own: place() says where they go.
   size_t configure(std::span<const TensorShape> inputs, const SymbolValues& symbols, bool placed = false);
   const std::vector<TensorShape>& outputs() const { return outputs_; }
   // The value whose memory an output has: an input of the region, where that is less than their number, or a result.
   size_t rootOf(size_t output) const { return roots_[static_cast<size_t>(steps_.region_->outputs[output])]; }
-  bool isComputed(size_t output) const { return rootOf(output) >= static_cast<size_t>(steps_.region_->inputs); }
+  // Whether place() counts for it.
+  bool isComputed(size_t output) const {
+    return rootOf(output) >= static_cast<size_t>(steps_.region_->inputs) && !isLate(output) && !isLate_[rootOf(output)];
+  }
+  // Whether its extents are known behind a run only.
+  bool isLate(size_t output) const { return isLate_[static_cast<size_t>(steps_.region_->outputs[output])]; }
   void place(size_t root, void* address) { placed_[root] = address; }
   // The addresses of the outputs: within `memory`, those of inputs, or as placed. They hold until the next run.
   std::span<void* const> run(std::span<void* const> inputs, void* memory, StreamHandle stream);
@@ -80,13 +88,30 @@ class RegionRun {
 
  private:
   struct Own {
+    explicit Own(ops::Operator itsOp) : op(std::move(itsOp)) {}
     std::unique_ptr<KernelInstance> instance;
     ops::Operator op;  // with the values of symbols, for the reference
     bool isEmpty = false;
+    bool isLate = false;         // needs a size of the region
+    bool isByReference = false;  // of these extents, because the kernel does not support them
+    uint64_t configured = 0;     // late ones: the version of the sizes that it is ready for
     std::vector<size_t> inputs;  // values
     std::vector<TensorView> in, out;
     std::vector<void*> inputAddresses, outputAddresses;
   };
+  // Memory that grows.
+  class Buffer {
+   public:
+    void* atLeast(size_t bytes, size_t alignment);
+    void* data() const { return data_; }
+
+   private:
+    std::vector<std::byte> bytes_;
+    void* data_ = nullptr;
+  };
+  size_t configureStep(size_t step);
+  void configureLate(size_t step);
+  void readSize(size_t step);
   void layOut(bool placed);
   void findAddresses(std::span<void* const> inputs, char* base);
   const RegionSteps& steps_;
@@ -101,6 +126,11 @@ class RegionRun {
   size_t bytes_ = 0;
   std::vector<void*> addresses_;        // by value
   std::vector<void*> outputAddresses_;  // of the region
+  const std::set<std::string> sizes_;   // that the region computes
+  uint64_t sizesVersion_ = 1;           // changes with their values
+  std::vector<bool> isLate_;            // by value
+  std::vector<Buffer> lateMemory_;      // by value
+  Buffer lateWorkspace_;
 };
 
 }  // namespace tenon::runtime

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "core/error.h"
+#include "ops/op/size.h"
+#include "ops/shape_arithmetic.h"
 #include "runtime/engine_parts.h"
 
 namespace tenon::runtime {
@@ -171,9 +173,7 @@ void ShapeState::bindSizes(std::span<const std::pair<int32_t, int64_t>> sizes) {
   sizesKnown_ = true;
   for (const auto& [index, value] : sizes) {
     const auto& size = engine_.plan().sizes[static_cast<size_t>(index)];
-    const int64_t upper = size.upper.evaluate(symbols_);
-    checkUser(value >= 0 && value <= upper, "layer '{}': the size that it computes is {}, expected 0 to {} = {}",
-              size.layer, value, upper, size.upper.text());
+    ops::Size::check(value, size.name, size.upper, symbols_, size.layer);
     symbols_.insert_or_assign(size.name, value);
   }
   bindComputed();
@@ -192,8 +192,10 @@ Dims ShapeState::most(const Shape& shape) const {
   const auto& program = engine_.plan().shapes;
   const auto& bounds = engine_.program(profile_).shapeBounds;
   for (size_t i = 0; i < bounds.size(); ++i) intervals.try_emplace(program.symbols[i].name, bounds[i]);
-  for (const auto& size : engine_.plan().sizes)
-    intervals[size.name] = {0, std::max<int64_t>(0, size.upper.bounds(intervals).high)};
+  for (const auto& size : engine_.plan().sizes) {
+    intervals[size.name] = {ops::mayBeNegative(size.name) ? INT64_MIN : 0,
+                            std::max<int64_t>(0, size.upper.bounds(intervals).high)};
+  }
   Dims dims;
   for (const auto& extent : shape) dims.push(std::max<int64_t>(0, extent.bounds(intervals).high));
   return dims;

@@ -45,7 +45,7 @@ class Detector(nn.Module):
     def forward(self, picture):
         found = self.module([picture])
         found = found[0] if isinstance(found, list) else found[1][0]
-        return tuple(found[name] for name in ("boxes", "scores", "labels"))
+        return tuple(found[name] for name in ("boxes", "scores", "labels", "masks") if name in found)
 
 
 class Step(nn.Module):
@@ -74,6 +74,24 @@ class Tagger(nn.Module):
 
     def forward(self, ids):
         return self.tags(self.rows(self.words(ids))[0])
+
+
+class Stretched(nn.Module):
+    """As networks of speech do: predicted durations say how long each sound is, and with that the length of the result."""
+
+    def __init__(self):
+        super().__init__()
+        self.durations, self.last = nn.Conv1d(16, 1, 3, padding=1), nn.Conv1d(16, 4, 3, padding=1)
+
+    def forward(self, x):
+        durations = torch.ceil(torch.exp(self.durations(x)) * 2).squeeze(1)
+        lengths = torch.clamp_min(durations.sum(1), 1).long()
+        frames = torch.arange(int(lengths.max()) if not torch.jit.is_tracing() else lengths.max(), dtype=torch.float32)
+        ends = torch.cumsum(durations, 1).unsqueeze(2)
+        begins = ends - durations.unsqueeze(2)
+        path = ((frames >= begins) & (frames < ends)).float()
+        mask = (frames < lengths.unsqueeze(1)).float().unsqueeze(1)
+        return torch.tanh(self.last(x @ path)) * mask, lengths
 
 
 class Vocoder(nn.Module):
@@ -152,6 +170,18 @@ def vision(name, size=224, key=None, batch=1, **more):
 def detector(name, size, **more):
     import torchvision
     module = torchvision.models.get_model(name, weights=None, weights_backbone=None, **more)
+    return Detector(settled(module)).eval(), (torch.rand(3, size, size),)
+
+
+def mask_rcnn(size):
+    """Of the least size that its parts allow; its masks are pasted in a loop, by extents that the boxes give."""
+    from torchvision.models.detection import MaskRCNN
+    from torchvision.models.detection.backbone_utils import mobilenet_backbone
+    from torchvision.models.detection.rpn import AnchorGenerator
+    backbone = mobilenet_backbone(backbone_name="mobilenet_v3_large", weights=None, fpn=True, trainable_layers=6)
+    anchors = AnchorGenerator(((32, 64, 128, 256, 512),) * 3, ((0.5, 1.0, 2.0),) * 3)
+    module = MaskRCNN(backbone, 5, rpn_anchor_generator=anchors, min_size=size, max_size=size, box_score_thresh=0.0,
+                      box_detections_per_img=20, rpn_pre_nms_top_n_test=100, rpn_post_nms_top_n_test=50)
     return Detector(settled(module)).eval(), (torch.rand(3, size, size),)
 
 
@@ -235,6 +265,7 @@ def networks():
         "retinanet": (lambda: detector("retinanet_resnet50_fpn", 160, min_size=160, max_size=160), [{}]),
         "fasterrcnn": (lambda: detector("fasterrcnn_mobilenet_v3_large_320_fpn", 160, min_size=160, max_size=160,
                                         box_score_thresh=0.005), [{}]),
+        "maskrcnn": (lambda: mask_rcnn(128), [{}]),
         "video_r3d": (lambda: (settled(vision("r3d_18")[0]), (torch.randn(1, 3, 8, 64, 64),)), [{0: "n", 3: "h", 4: "w"}]),
         "bert": (lambda: text("BertModel", ["last_hidden_state", "pooler_output"], "BertConfig"), [WORDS] * 2),
         "roberta": (lambda: text("RobertaForSequenceClassification", ["logits"], "RobertaConfig"), [WORDS] * 2),
@@ -259,6 +290,7 @@ def networks():
         "dinov2": (lambda: pictures("Dinov2Model", "Dinov2Config", ["last_hidden_state"], 56, **blocks, image_size=56, patch_size=14),
                    [BATCH]),
         "tagger": (lambda: (Tagger().eval(), (ids(2, 33),)), [WORDS]),
+        "stretched": (lambda: (Stretched().eval(), (torch.randn(2, 16, 21),)), [{0: "n", 2: "t"}]),
         "vocoder": (lambda: (Vocoder().eval(), (torch.randn(1, 20, 50),)), [{0: "n", 2: "t"}]),
         "denoiser": (lambda: (Denoiser().eval(), (torch.randn(1, 3, 64, 64),)), [IMAGE]),
         "transformer2d": (lambda: (Transformer2d().eval(), (torch.randn(2, 3, 32, 32),)), [BATCH]),

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@ class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed), graph_("random") {}
   graph::Graph make();
+  graph::Graph makeRegions();
 
  private:
   // --- what the steps are made of (random_graph.cpp) ---
@@ -112,6 +114,16 @@ class Generator {
   Extent sizeOf(const std::string& name, ValueId number, const Extent& upper);
   void sumInto(const std::string& name, ValueId x, ValueId values, ValueId rows);
 
+  // --- bodies of loops and branches that are random graphs (random_regions.cpp) ---
+  void bodies(ValueId x);
+  void randomLoop(ValueId x);
+  void randomConditional(ValueId x);
+  Generator inside();
+  ValueId enter(Generator& inner, ValueId value, std::optional<size_t> slicedAxis, bool varies);
+  void fillBody();
+  ValueId like(ValueId wanted);
+  std::vector<ValueId> constantsOf(const Generator& inner, const std::vector<ValueId>& constants);
+
   std::mt19937_64 random_;
   graph::Graph graph_;
   std::vector<ValueId> pool_;      // f32 values that steps may read
@@ -119,6 +131,8 @@ class Generator {
   std::set<ValueId> exact_;        // the same to the bit however they are computed: may be rounded and compared
   ValueId last_ = 0;
   int count_ = 0;
+  std::string prefix_;  // of the names of sizes, which are those of no other graph
+  int depth_ = 0;       // of bodies within bodies
 };
 
 }  // namespace tenon::passes

@@ -8,4 +8,7 @@ namespace tenon::passes {
 // The same graph for the same seed, for ever within one revision. Inputs: x (f32, of four axes), and k (i32) in some.
 graph::Graph randomGraph(uint64_t seed);
 
+// The same of loops and conditionals, whose bodies are random graphs.
+graph::Graph randomRegions(uint64_t seed);
+
 }  // namespace tenon::passes

@@ -38,10 +38,12 @@ void count(Counts& counts, const Graph& graph) {
   }
 }
 
-void checkPasses(uint64_t seed, Counts* counts = nullptr, const Options& options = {}) {
+using Maker = Graph (*)(uint64_t seed);
+
+void checkPasses(uint64_t seed, Counts* counts = nullptr, const Options& options = {}, Maker make = randomGraph) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   if (isTraced()) fmt::print("begin {}\n", seed), std::fflush(stdout);
-  const Graph before = randomGraph(seed);
+  const Graph before = make(seed);
   if (counts != nullptr) count(*counts, before);
   Graph after = before;
   try {
@@ -159,10 +161,10 @@ void allowNumbersForNaN(const std::vector<HostTensor>& expected, std::vector<Hos
   }
 }
 
-void checkBuild(int level, bool anyOf, uint64_t seed) {
+void checkBuild(int level, bool anyOf, uint64_t seed, Maker make = randomGraph) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   if (isTraced()) fmt::print("begin {}\n", seed), std::fflush(stdout);
-  const Graph graph = randomGraph(seed);
+  const Graph graph = make(seed);
   compile::BuildOptions options;
   options.optimizationLevel = level;
   if (anyOf) options.filter = anyCandidate(seed);
@@ -206,6 +208,19 @@ TEST(RandomGraphs, BuildsAtLevelOneMatch) { checkBuilds(1, firstSeed() + 30, var
 
 TEST(RandomGraphs, BuildsOfAnyCandidatesMatch) {
   checkBuilds(0, firstSeed(), variable("TENON_RANDOM_GRAPHS", 60), true);
+}
+
+// Bodies that are random graphs, nested: passes and builds, by the kernels of each body's operators.
+TEST(RandomGraphs, RegionsMatch) {
+  Failures failures;
+  Options options;
+  for (uint64_t seed = firstSeed(); seed < firstSeed() + variable("TENON_RANDOM_GRAPHS", 60) && !failures.tooMany();
+       ++seed) {
+    options.device = seed % 2 == 0 ? "cuda" : "cpu";
+    checkPasses(seed, nullptr, options, randomRegions);
+    checkBuild(static_cast<int>(seed / 2 % 2), false, seed, randomRegions);
+    failures.note(seed);
+  }
 }
 
 // Kept from runs of many more.

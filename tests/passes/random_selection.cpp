@@ -20,8 +20,8 @@ ValueId Generator::plain(const std::string& name, ops::Operator op, std::vector<
 
 // The number as an extent; elements of `values` at the places that `rows` gives are summed and join x.
 Extent Generator::sizeOf(const std::string& name, ValueId number, const Extent& upper) {
-  plain(name, ops::Size{name + ".size", ceilDiv(upper, 2), upper}, {number});
-  return Extent::symbol(name + ".size");
+  plain(name, ops::Size{prefix_ + name + ".size", ceilDiv(upper, 2), upper}, {number});
+  return Extent::symbol(prefix_ + name + ".size");
 }
 
 void Generator::sumInto(const std::string& name, ValueId x, ValueId values, ValueId rows) {

@@ -67,12 +67,44 @@ ParsedValues importConstantOfShape(OnnxNode& node) {
   return {writer.store().uniform(type, shape, toReals(element.constant())[0])};
 }
 
-// start, start + delta, ... below limit. Integers may come from shapes; reals must be constants.
+// start, start + delta, ... below limit, all of them numbers that the network computes.
+ParsedValue computedRange(OnnxNode& node, DataType type) {
+  NetworkWriter& writer = node.writer();
+  const DataType inner = isInteger(type) ? DataType::kINT64 : DataType::kFLOAT;
+  const auto operand = [&](size_t i) {
+    for (const int64_t extent : node.shape(i)) {
+      if (extent != 1) {
+        fail(FaultKind::kInvalidNode,
+             fmt::format("input {} has shape {}; expected one number", i, toString(node.shape(i))));
+      }
+    }
+    return Term(writer, writer.cast(writer.reshape(node.input(i), {}), inner));
+  };
+  const Term start = operand(0), limit = operand(1), delta = operand(2);
+  // ceil((limit - start) / delta), as the negative of a floor.
+  const Term whole = isInteger(type) ? start.binary(limit, ElementWiseOperation::kSUB).floorDivide(delta)
+                                     : limit.binary(start, ElementWiseOperation::kSUB)
+                                           .binary(delta, ElementWiseOperation::kDIV)
+                                           .unary(nvinfer1::UnaryOperation::kCEIL)
+                                           .cast(DataType::kINT64);
+  const Term ceiled = isInteger(type) ? whole.unary(nvinfer1::UnaryOperation::kNEG) : whole;
+  const Term count = ceiled.atLeast(ceiled.number(0)).reshape({ParsedExtent::of(1)});
+  auto& layer = writer.added(
+      writer.network().addFill(toDims({1}), nvinfer1::FillOperation::kLINSPACE, DataType::kINT64), "addFill");
+  layer.setInput(0, writer.tensor(count));
+  layer.setAlphaInt64(0);
+  layer.setBetaInt64(1);
+  const Term numbers = Term(writer, writer.output(layer)).cast(inner);
+  return writer.cast(numbers.binary(delta, ElementWiseOperation::kPROD).binary(start, ElementWiseOperation::kSUM),
+                     type);
+}
+
+// start, start + delta, ... below limit, of integers that are known or come from shapes.
 ParsedValue rangeOf(OnnxNode& node, const ParsedExtent& start, const ParsedExtent& limit, const ParsedExtent& delta,
                     DataType type) {
   NetworkWriter& writer = node.writer();
-  if (!delta.known() || delta.value == 0) {
-    fail(FaultKind::kUnsupportedInput, "delta is 0 or computed at run time; expected a constant");
+  if (delta.value == 0) {
+    fail(FaultKind::kInvalidNode, "delta is 0");
   }
   const int64_t step = delta.value;
   const ParsedExtent span = step > 0 ? writer.combine(limit, start, ElementWiseOperation::kSUB)
@@ -109,8 +141,14 @@ ParsedValues importRange(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const DataType type = node.dataType(0);
   if (isInteger(type)) {
-    return {rangeOf(node, writer.elements(node.input(0)).at(0), writer.elements(node.input(1)).at(0),
-                    writer.elements(node.input(2)).at(0), type)};
+    const ParsedExtent delta = writer.elements(node.input(2)).at(0);
+    if (!delta.known()) {
+      return {computedRange(node, type)};
+    }
+    return {rangeOf(node, writer.elements(node.input(0)).at(0), writer.elements(node.input(1)).at(0), delta, type)};
+  }
+  if (!node.input(0).isConstant() || !node.input(1).isConstant() || !node.input(2).isConstant()) {
+    return {computedRange(node, type)};
   }
   const double start = toReals(node.constant(0, "start")).at(0);
   const double limit = toReals(node.constant(1, "limit")).at(0);
@@ -186,7 +224,7 @@ ParsedValues importEyeLike(OnnxNode& node) {
 const OperatorImporter kRows[] = {
     {"Constant", 1, kNewestOpset, importConstant, "addConstant where used; no strings"},
     {"ConstantOfShape", 9, kNewestOpset, importConstantOfShape, "addConstant; dynamic shape: addSlice with stride 0"},
-    {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE; reals and delta constant"},
+    {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},
     {"Trilu", 14, kNewestOpset, importTrilu, "addSelect; dynamic extents: addFill, addElementWise; k constant"},
     {"EyeLike", 9, kNewestOpset, importEyeLike, "addConstant; static extents"},

@@ -57,12 +57,6 @@ void Assembly::addInputs(Scope& scope) const {
       for (Extent& value : *type.contents) value = value.substitute(fixed_);
     }
     const bool shapeTensor = network_.isShapeTensor(*input);
-    if (shapeTensor && !type.contents) {
-      throw Unsupported(
-          "input '{}' is a shape tensor; shape tensors must have an integer type and a fixed shape of at most 64 "
-          "elements, got {} {}",
-          input->name(), tenon::name(type.dtype), text(type.shape));
-    }
     if (!shapeTensor) type.contents.reset();
     const auto dims = type.shape;
     const auto contents = type.contents.value_or(std::vector<Extent>{});
@@ -149,7 +143,7 @@ void Assembly::lowerLayers(Scope& scope, const std::unordered_set<const LayerBas
 }
 
 // What cannot stand within a loop or conditional: marks, which would show what runs more than once or perhaps not at
-// all, plugins, assertions, which are about shapes, and what computes a size.
+// all, plugins, and assertions, which are about shapes.
 void Assembly::checkWithin() const {
   for (const LayerBase* layer : order_) {
     const Construct* inside = membership_.innermost(*layer);
@@ -163,12 +157,6 @@ void Assembly::checkWithin() const {
     if (layer->getType() == nv::LayerType::kASSERTION) {
       throw Unsupported("assertion layer '{}' is within '{}'; assert what is known of shapes outside of it",
                         layer->name(), inside->name());
-    }
-    if (layer->getType() == nv::LayerType::kNON_ZERO || layer->getType() == nv::LayerType::kNMS) {
-      throw Unsupported(
-          "layer '{}' is within '{}'; layers whose output has a size that they compute run outside of loops and "
-          "conditionals only",
-          layer->name(), inside->name());
     }
     for (const auto& tensor : layer->outputs()) {
       checkUser(!network_.isOutput(*tensor),

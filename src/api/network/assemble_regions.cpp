@@ -1,11 +1,14 @@
 // Loops and conditionals as nodes: what runs within them is lowered into a graph of its own, which becomes a region.
 #include <algorithm>
+#include <set>
 
 #include "api/network/assembly.h"
 #include "api/network/lower_context.h"
 #include "graph/region.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
+#include "ops/op/pointwise.h"
+#include "ops/op/size.h"
 
 namespace tenon::api {
 
@@ -23,6 +26,13 @@ std::string describe(const ops::TensorType& type) {
   return fmt::format("{} {}", tenon::name(type.dtype), text(type.shape));
 }
 
+Extent countOf(graph::Graph& graph, ValueId value, const Construct& construct) {
+  const auto& elements = graph.shapeElements(value);
+  checkUser(elements.size() == 1, "the trip count of loop '{}' has {} elements; expected 1", construct.name(),
+            elements.size());
+  return elements[0];
+}
+
 Extent lengthOf(graph::Graph& graph, ValueId value, const LayerBase& sink, const Construct& construct) {
   try {
     const auto& elements = graph.shapeElements(value);
@@ -35,11 +45,58 @@ Extent lengthOf(graph::Graph& graph, ValueId value, const LayerBase& sink, const
   }
 }
 
-// Extents within a region are those that its network knows.
-void checkExtents(const graph::Graph& graph, const Construct& construct) {
-  checkUser(graph.shapes().steps.empty(),
-            "within '{}' an extent is computed by '{}', which only the network itself can follow; compute it outside",
-            construct.name(), graph.shapes().steps.empty() ? "" : graph.shapes().steps[0].op);
+// What decides how often a loop runs: the states on which its condition depends, with how they begin and go on.
+struct Deciding {
+  std::vector<ValueId> states, initials, nexts;
+};
+
+Deciding decidingStates(const graph::Graph& body, const std::vector<ValueId>& tests, const Deciding& all) {
+  std::vector<ValueId> wanted = tests;
+  std::vector<bool> taken(all.states.size(), false);
+  for (bool grows = true; grows;) {
+    grows = false;
+    const auto needed = graph::neededValues(body, wanted);
+    for (size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i] || !needed[all.states[i]]) continue;
+      taken[i] = grows = true;
+      wanted.push_back(all.nexts[i]);
+    }
+  }
+  Deciding result;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (!taken[i]) continue;
+    result.states.push_back(all.states[i]);
+    result.initials.push_back(all.initials[i]);
+    result.nexts.push_back(all.nexts[i]);
+  }
+  return result;
+}
+
+// The symbols of sizes that the body computes.
+std::set<std::string> sizesOf(const graph::Graph& body) {
+  std::set<std::string> names;
+  for (const auto id : body.order()) {
+    if (const auto* size = body.node(id).op.as<ops::Size>()) names.insert(size->symbol);
+  }
+  return names;
+}
+
+// What leaves a loop or conditional must not depend on what only its inside knows.
+void checkLeaves(const graph::Graph& body, ValueId value, const LayerBase& sink, const Construct& construct) {
+  const auto inside = sizesOf(body);
+  if (inside.empty()) return;
+  const auto& shape = body.value(value).type.shape;
+  for (const auto& extent : shape) {
+    std::set<std::string> names;
+    extent.collectSymbols(names);
+    for (const auto& name : names) {
+      checkUser(
+          !inside.contains(name),
+          "output '{}' of '{}' has the shape {}, which depends on a size that is computed within; give it an extent "
+          "that is known outside, say by a slice or a padding to one size",
+          sink.name(), construct.name(), text(shape));
+    }
+  }
 }
 
 bool canBeOneShape(const Shape& a, const Shape& b) {
@@ -71,6 +128,65 @@ std::vector<std::string> Assembly::originsOf(const Construct& construct) const {
 
 void Assembly::lowerConstruct(Scope& scope, const Construct& construct) {
   construct.isLoop() ? lowerLoop(scope, construct) : lowerConditional(scope, construct);
+}
+
+// Sizes are known by their names within a region as outside: no two may have one.
+void Assembly::settleSizes(Scope& region) {
+  graph::replaceShapeProgram(region.graph);
+  const auto inside = sizesOf(region.graph);
+  if (inside.empty()) return;
+  for (const Scope* scope = region.outer; scope != nullptr; scope = scope->outer) {
+    auto outside = sizesOf(scope->graph);
+    for (const auto& symbol : scope->graph.shapes().symbols) outside.insert(symbol.name);
+    for (const auto& [symbol, source] : scope->graph.symbols()) outside.insert(symbol);
+    for (const auto& name : inside) {
+      checkUser(
+          !outside.contains(name),
+          "'{}' computes an extent under the name '{}', which another layer outside of it has; give layers within "
+          "loops and conditionals names of their own",
+          region.construct->name(), name);
+    }
+  }
+}
+
+// A loop that does nothing but run as often as the given one, and counts.
+Assembly::Trips Assembly::countTrips(Scope& scope, const Construct& construct, const LoopParts& parts) {
+  graph::Graph& body = parts.body.graph;
+  const auto deciding = decidingStates(body, parts.tests, {parts.states, parts.initials, parts.nexts});
+  ops::Loop loop;
+  loop.counted = !parts.counts.empty();
+  loop.slices = parts.axes;
+  loop.states = static_cast<int32_t>(deciding.states.size()) + 1;
+  const ValueId number = addOperand(body, {DataType::kI64, {}, std::nullopt});
+  const ValueId next =
+      body.add(ops::Pointwise{ops::ScalarExpr::of(ops::ScalarOp::k_add,
+                                                  {ops::ScalarArgument::input(0), ops::ScalarArgument::constant(1)})},
+               construct.name(), {number}, {construct.name()});
+  auto states = deciding.states;
+  states.push_back(number);
+  auto nexts = deciding.nexts;
+  nexts.push_back(next);
+  HostTensor zero(DataType::kI64, Dims{});
+  zero.view().storeInt(0, 0);
+  auto initials = deciding.initials;
+  initials.push_back(scope.graph.addConstant(graph::Constant::own(std::move(zero))));
+  const auto constants = graph::neededConstants(body, join({nexts, parts.tests}));
+  auto outer = parts.outer;
+  for (const ValueId id : constants)
+    outer.push_back(scope.graph.addConstant(body.value(id).constant, body.value(id).name));
+  const auto inputs = join({states, parts.slices, parts.inner, constants});
+  loop.next = graph::closeRegion(body, inputs, nexts);
+  loop.test = graph::closeRegion(body, inputs, parts.tests);
+  if (!loop.next.facts().deterministic || !loop.test.facts().deterministic) {
+    throw Unsupported(
+        "the number of iterations of loop '{}' depends on random numbers and is the length of a result; set "
+        "the length (input 1 of the loop's output)",
+        construct.name());
+  }
+  const auto node = scope.graph.addNode(loop, construct.name(), join({parts.counts, initials, parts.sliced, outer}),
+                                        originsOf(construct));
+  const ValueId trips = scope.graph.node(node).outputs.back();
+  return {trips, scope.graph.shapeElements(trips).at(0)};
 }
 
 void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
@@ -105,10 +221,11 @@ void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
   }
   loop.states = static_cast<int32_t>(states.size());
   lowerLayers(body);
-  checkExtents(body.graph, construct);
+  settleSizes(body);
 
   // What leaves.
   std::vector<ValueId> nexts, parts, tests, counts;
+  bool wantsTrips = false;  // as the length of a result
   for (size_t i = 0; i < recurrences.size(); ++i) {
     const LayerBase& recurrence = *recurrences[i];
     nexts.push_back(valueOf(body, recurrence, recurrence.inputs()[1]));
@@ -123,11 +240,13 @@ void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
   for (const LayerBase* sink : sinks) {
     if (givesLastValue(*sink)) continue;
     parts.push_back(valueOf(body, *sink, sink->inputs()[0]));
-    checkUser(sink->inputs().size() > 1 && sink->inputs()[1] != nullptr,
-              "output '{}' of loop '{}' has no length; call setInput(1, ...)", sink->name(), construct.name());
-    const Extent length = lengthOf(scope.graph, valueOf(scope, *sink, sink->inputs()[1]), *sink, construct);
+    checkLeaves(body.graph, parts.back(), *sink, construct);
     const auto [axis, reverse] = stacksOf(*sink);
-    loop.stacks.push_back({axis, reverse, length});
+    const bool isGiven = sink->inputs().size() > 1 && sink->inputs()[1] != nullptr;
+    wantsTrips = wantsTrips || !isGiven;
+    loop.stacks.push_back(
+        {axis, reverse,
+         isGiven ? lengthOf(scope.graph, valueOf(scope, *sink, sink->inputs()[1]), *sink, construct) : Extent(-1)});
   }
   for (const LayerBase* limit : boundary(construct, BoundaryRole::kLimit)) {
     if (countsIterations(*limit)) {
@@ -143,6 +262,23 @@ void Assembly::lowerLoop(Scope& scope, const Construct& construct) {
   for (const auto& [inside, outside] : body.captured) {
     inner.push_back(inside);
     outer.push_back(outside);
+  }
+  if (wantsTrips) {
+    Extent trips;
+    if (tests.empty()) {
+      trips = max(countOf(scope.graph, counts[0], construct), 0);
+    } else {
+      // A loop of its own counts them; then their number is known in front of the loop itself.
+      const auto counted = countTrips(
+          scope, construct, {body, states, initials, nexts, slices, sliced, loop.slices, inner, outer, tests, counts});
+      counts = {counted.number};
+      tests.clear();
+      loop.counted = true;
+      trips = counted.trips;
+    }
+    for (auto& stack : loop.stacks) {
+      if (stack.length.isConstant(-1)) stack.length = trips;
+    }
   }
   const auto results = join({nexts, parts});
   const auto constants = graph::neededConstants(body.graph, join({results, tests}));
@@ -193,9 +329,11 @@ void Assembly::lowerBranch(Scope& branch, int input, std::vector<ValueId>& resul
     }
   }
   lowerLayers(branch, &wanted);
-  checkExtents(branch.graph, construct);
-  for (const LayerBase* sink : sinks)
+  settleSizes(branch);
+  for (const LayerBase* sink : sinks) {
     results.push_back(valueOf(branch, *sink, sink->inputs()[static_cast<size_t>(input)]));
+    checkLeaves(branch.graph, results.back(), *sink, construct);
+  }
 }
 
 void Assembly::lowerConditional(Scope& scope, const Construct& construct) {

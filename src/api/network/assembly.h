@@ -7,7 +7,7 @@
 
 #include "api/network/membership.h"
 #include "api/network/network.h"
-#include "ops/region.h"
+#include "ops/op/loop.h"
 
 namespace tenon::api {
 
@@ -28,11 +28,24 @@ class Assembly {
     std::vector<std::pair<graph::ValueId, graph::ValueId>> captured;
   };
 
+  // A loop on its way to a node: values of its body, and of the graph around it.
+  struct LoopParts {
+    Scope& body;
+    const std::vector<graph::ValueId>&states, &initials, &nexts, &slices, &sliced;
+    const std::vector<ops::LoopAxis>& axes;
+    const std::vector<graph::ValueId>&inner, &outer, &tests, &counts;
+  };
+
   void addInputs(Scope& scope) const;
   // The layers that run directly in the scope; of those only `wanted`, where that is given.
   void lowerLayers(Scope& scope, const std::unordered_set<const LayerBase*>* wanted = nullptr);
   void lowerConstruct(Scope& scope, const Construct& construct);
   void lowerLoop(Scope& scope, const Construct& construct);
+  struct Trips {
+    graph::ValueId number;
+    Extent trips;
+  };
+  Trips countTrips(Scope& scope, const Construct& construct, const LoopParts& parts);
   void lowerConditional(Scope& scope, const Construct& construct);
   void lowerBranch(Scope& branch, int input, std::vector<graph::ValueId>& results);
   // An input of the graph of a region.
@@ -41,6 +54,7 @@ class Assembly {
   }
   // The tensor in the scope: taken in from outside where it is computed there.
   graph::ValueId valueOf(Scope& scope, const LayerBase& reader, const Tensor* tensor);
+  static void settleSizes(Scope& region);
   std::vector<const LayerBase*> boundary(const Construct& construct, BoundaryRole role) const;
   std::vector<std::string> originsOf(const Construct& construct) const;
   // The layer's results under the names, marks and types that the user gave.

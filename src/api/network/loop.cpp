@@ -106,10 +106,12 @@ class LoopOutput final : public LoopLayer<nv::ILoopOutputLayer, nv::apiv::VLoopO
   std::vector<graph::ValueId> lower(LowerContext& context) const override {
     const graph::ValueId x = context.input(0);
     if (kind_ == nv::LoopOutput::kLAST_VALUE) return {context.pointwise(ops::ScalarOp::k_identity, {x})};
-    context.check(context.has(1), "input 1, the length of the result along axis {}, is not set; call setInput(1, ...)",
-                  axis_);
-    const auto& length = context.contents(1, "length");
-    context.check(length.size() == 1, "the length (input 1) has {} elements; expected 1", length.size());
+    Extent length = Extent::symbol("iterations");  // as many as there are
+    if (context.has(1)) {
+      const auto& given = context.contents(1, "length");
+      context.check(given.size() == 1, "the length (input 1) has {} elements; expected 1", given.size());
+      length = given[0];
+    }
     const int rank = context.rank(x);
     context.check(axis_ >= 0 && axis_ <= rank, "axis {} is outside [0, {}] of the result", axis_, rank);
     // A value of the result's type, for whoever asks for it: x repeated.
@@ -120,7 +122,7 @@ class LoopOutput final : public LoopLayer<nv::ILoopOutputLayer, nv::apiv::VLoopO
     repeat.stride.assign(shape.size(), 1);
     repeat.stride[static_cast<size_t>(axis_)] = 0;
     repeat.size = shape;
-    repeat.size[static_cast<size_t>(axis_)] = length[0];
+    repeat.size[static_cast<size_t>(axis_)] = length;
     return {context.add(std::move(repeat), {context.reshape(x, shape)})};
   }
 

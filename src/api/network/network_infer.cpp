@@ -175,7 +175,9 @@ void Network::inferOne(LayerBase& layer) {
   });
 }
 
+// An input whose elements no host value can be is data of the device, whatever reads it.
 bool Network::isShapeTensor(const Tensor& tensor) const {
+  if (tensor.producer() == nullptr && !tensor.inputType().contents) return false;
   TensorFacts known;
   return feedsShapes(tensor, known);
 }

@@ -2,9 +2,12 @@
 #include "compile/tactics/region_choice.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "core/error.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
+#include "ops/op/size.h"
 
 namespace tenon::compile {
 namespace {
@@ -56,22 +59,52 @@ class Chooser {
   }
 
  private:
-  // `values`: at first the inputs of the region.
-  std::vector<ops::RegionKernel> kernelsOf(const ops::Region& region, std::vector<TensorDesc> values) {
+  using Values = std::vector<std::optional<TensorDesc>>;
+
+  std::vector<ops::RegionKernel> kernelsOf(const ops::Region& region, const std::vector<TensorDesc>& inputs) {
     std::vector<ops::RegionKernel> kernels;
+    Values values(inputs.begin(), inputs.end());
+    SymbolValues symbols = whole_.symbols;
+    const bool isGuessed = !region.ownSymbols().empty();
     for (const auto& node : region->nodes) {
-      Problem problem{node.op, {}, {}, whole_.symbols, whole_.tf32};
-      std::vector<ops::TensorType> types;
-      for (const auto input : node.inputs) {
-        problem.inputs.push_back(values[static_cast<size_t>(input)]);
-        types.push_back({problem.inputs.back().dtype, toShape(problem.inputs.back().dims), std::nullopt});
+      const auto problem = problemOf(node, values, symbols, isGuessed);
+      if (const auto* size = node.op.as<ops::Size>()) symbols[size->symbol] = size->opt.evaluate(symbols);
+      if (problem) {
+        kernels.push_back(kernelFor(*problem));
+        values.insert(values.end(), problem->outputs.begin(), problem->outputs.end());
+      } else {
+        const auto name = isView(node.op) ? ops::RegionKernel::kView : ops::RegionKernel::kReference;
+        kernels.push_back({std::string(name), 0, {}, 0, 0});
+        values.resize(values.size() + static_cast<size_t>(node.outputs));
       }
-      for (const auto& type : node.op.bind(whole_.symbols).infer(node.name, types))
-        problem.outputs.push_back({type.dtype, evaluate(type.shape, whole_.symbols), nullptr});
-      kernels.push_back(kernelFor(problem));
-      values.insert(values.end(), problem.outputs.begin(), problem.outputs.end());
     }
     return kernels;
+  }
+
+  // Operands at the extents that are expected. Sizes that the region computes are what their nodes say, which need not
+  // go together: nothing then.
+  std::optional<Problem> problemOf(const ops::RegionNode& node, const Values& values, const SymbolValues& symbols,
+                                   bool isGuessed) const {
+    Problem problem{node.op, {}, {}, symbols, whole_.tf32};
+    std::vector<ops::TensorType> types;
+    for (const auto input : node.inputs) {
+      const auto& value = values[static_cast<size_t>(input)];
+      if (!value) return std::nullopt;
+      problem.inputs.push_back(*value);
+      types.push_back({value->dtype, toShape(value->dims), std::nullopt});
+    }
+    try {
+      for (const auto& type : node.op.bind(symbols).infer(node.name, types))
+        problem.outputs.push_back({type.dtype, evaluate(type.shape, symbols), nullptr});
+    } catch (const UserError&) {
+      if (!isGuessed) throw;
+      return std::nullopt;
+    }
+    const auto isNegative = [](const TensorDesc& x) {
+      return std::any_of(x.dims.begin(), x.dims.end(), [](int64_t extent) { return extent < 0; });
+    };
+    if (std::any_of(problem.outputs.begin(), problem.outputs.end(), isNegative)) return std::nullopt;
+    return problem;
   }
 
   ops::RegionKernel kernelFor(const Problem& problem) {

@@ -23,6 +23,12 @@ void If::infer(InferContext& context) const {
   context.check(isScalar, "the condition has shape {}, expected one element", tenon::text(condition.shape));
   std::vector<TensorType> inputs;
   for (size_t i = 1; i < context.inputCount(); ++i) inputs.push_back(context.input(i));
+  const auto isOwn = [](const Extent& extent, const Region& region) {
+    const auto own = region.ownSymbols();
+    std::set<std::string> names;
+    extent.collectSymbols(names);
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return own.contains(name); });
+  };
   context.check(then->outputs.size() == otherwise->outputs.size(), "the branches have {} and {} results",
                 then->outputs.size(), otherwise->outputs.size());
   const auto values = then.infer(inputs);
@@ -42,7 +48,8 @@ void If::infer(InferContext& context) const {
                     "result {} is {} in one branch and {} in the other; a shape that depends on the condition is not "
                     "supported: pad both to one size, or choose the sizes by shape tensors",
                     i, tenon::text(a.shape), tenon::text(b.shape));
-      shape.push_back(context.merge(x, y, "the two branches"));
+      // What one branch computes is held against the other when it runs.
+      shape.push_back(isOwn(x, then) ? y : isOwn(y, otherwise) ? x : context.merge(x, y, "the two branches"));
     }
     context.output(a.dtype, std::move(shape));
   }

@@ -78,7 +78,8 @@ void Loop::infer(InferContext& context) const {
       context.check(x == y || !x.isConstant() || !y.isConstant(),
                     "state {} begins as {} and goes on as {}; expected the same shape in all iterations", i,
                     tenon::text(begins.shape), tenon::text(goesOn.shape));
-      shape.push_back(context.merge(x, y, "a state and its next value"));
+      // What the body computes is held against it when it runs.
+      shape.push_back(y.isConstant() ? y : x);
     }
     context.output(begins.dtype, std::move(shape));
   }
@@ -91,6 +92,15 @@ void Loop::infer(InferContext& context) const {
     Shape shape = part.shape;
     shape.insert(shape.begin() + stacks[i].axis, stacks[i].length);
     context.output(part.dtype, std::move(shape));
+  }
+}
+
+void Loop::checkResults(std::span<const TensorView> results, std::span<const TensorView> outputs) const {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto state = static_cast<size_t>(states);
+    const Dims expected = i < state ? outputs[i].dims : withoutAxis(outputs[i].dims, stacks[i - state].axis);
+    checkUser(results[i].dims == expected, "loop: the body gives result {} as {}, expected {}", i,
+              results[i].dims.text(), expected.text());
   }
 }
 
@@ -137,6 +147,7 @@ void Loop::evaluate(const EvalContext& context) const {
       checkUser(k < part.extent, "loop: iteration {} gives more than the {} parts of a result {}", k, part.extent,
                 part.whole.dims.text());
     const auto results = body.run(inputs);
+    checkResults(results, context.outputs);
     for (size_t i = 0; i < parts.size(); ++i) parts[i].write(k, results[stateCount + i].data);
     done = k + 1;
     // A state may pass another one on: nothing is overwritten before all are read.

@@ -38,6 +38,9 @@ struct Loop {
   Facts facts() const;
   void infer(InferContext& context) const;
   void evaluate(const EvalContext& context) const;
+
+ private:
+  void checkResults(std::span<const TensorView> results, std::span<const TensorView> outputs) const;
 };
 
 inline void bindField(std::vector<LoopAxis>& axes, const SymbolValues& symbols) {

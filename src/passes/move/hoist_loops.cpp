@@ -48,9 +48,10 @@ class Hoist {
     auto result = static_cast<size_t>(loop_.next->inputs);
     bool moves = std::any_of(origins_.begin(), origins_.begin() + static_cast<ptrdiff_t>(states()),
                              [](const Origin& origin) { return origin.outside.has_value(); });
+    const auto sizes = loop_.next.ownSymbols();
     moved_.assign(nodes.size(), false);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      moved_[i] = mayMove(nodes[i].op) &&
+      moved_[i] = mayMove(nodes[i].op) && !ops::needsAny(nodes[i].op, sizes) &&
                   (moveOut(nodes[i], result) || moveProduct(nodes[i], result) || moveBehindProduct(nodes[i], result));
       moves = moves || moved_[i];
       result += static_cast<size_t>(nodes[i].outputs);

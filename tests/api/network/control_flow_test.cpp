@@ -1,5 +1,7 @@
 // Loops and conditionals of the interface: what their layers come to, by evaluating the assembled graph, and what is
 // refused.
+#include <algorithm>
+
 #include "core/error.h"
 #include "fixture.h"
 
@@ -147,6 +149,54 @@ TEST_F(ControlFlow, WhileLoop) {
   }
 }
 
+// Without a length there are as many parts as iterations, whatever decides their number.
+TEST_F(ControlFlow, WhileLoopsStackWhatTheyCompute) {
+  auto& limit = input("limit", {});
+  auto* loop = network->addLoop();
+  auto* x = loop->addRecurrence(real(3, {}));
+  auto* unused = loop->addRecurrence(real(0, {1}));
+  unused->setInput(1, sum(*unused->getOutput(0), real(1, {1})));
+  x->setInput(1, product(*x->getOutput(0), real(2, {})));
+  loop->addTripLimit(binary(*x->getOutput(0), limit, ElementWiseOperation::kLESS), TripLimit::kWHILE);
+  mark(loop->addLoopOutput(*x->getOutput(0), LoopOutput::kCONCATENATE)->getOutput(0), "all");
+  mark(loop->addLoopOutput(*x->getOutput(0), LoopOutput::kREVERSE)->getOutput(0), "reversed");
+  mark(loop->addLoopOutput(*unused->getOutput(0), LoopOutput::kLAST_VALUE)->getOutput(0), "count");
+  for (const double bound : {100.0, 3.0, 3.5, 1e6}) {
+    std::vector<HostTensor> inputs;
+    inputs.push_back(host({}, {bound}));
+    Numbers expected;
+    for (double value = 3; value < bound; value *= 2) expected.push_back(value);
+    const auto trips = static_cast<double>(expected.size());
+    const auto results = evaluate(inputs);
+    EXPECT_EQ(results[0], expected);
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(results[1], expected);
+    EXPECT_EQ(results[2], Numbers{trips});
+  }
+}
+
+// The body finds the elements that are not 0 in each iteration: how many and where.
+TEST_F(ControlFlow, SizesWithinABody) {
+  auto& x = input("x", {4});
+  auto* loop = network->addLoop();
+  loop->addTripLimit(number(5), TripLimit::kCOUNT);
+  auto* state = loop->addRecurrence(x);
+  auto* places = network->addNonZero(*state->getOutput(0))->getOutput(0);
+  auto& reals = *network->addCast(*places, nv::DataType::kFLOAT)->getOutput(0);
+  auto* total = network->addReduce(reals, nv::ReduceOperation::kSUM, 2, false)->getOutput(0);
+  auto& less = binary(*state->getOutput(0), real(1), ElementWiseOperation::kSUB);
+  state->setInput(1, *network->addActivation(less, nv::ActivationType::kRELU)->getOutput(0));
+  auto* all = loop->addLoopOutput(*total, LoopOutput::kCONCATENATE);
+  mark(all->getOutput(0), "all");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(host({4}, {3, 0, 2, 1}));
+  EXPECT_EQ(evaluate(inputs)[0], (Numbers{0 + 2 + 3, 0 + 2, 0, 0, 0}));
+  // What leaves must have a shape that is known outside.
+  auto* leaving = loop->addLoopOutput(reals, LoopOutput::kCONCATENATE);
+  mark(leaving->getOutput(0), "leaving");
+  EXPECT_NE(refusal().find("which depends on a size that is computed within"), std::string::npos) << refusal();
+}
+
 TEST_F(ControlFlow, ConditionalsComputeOneBranchAndMayHoldLoops) {
   auto& which = input("which", {}, nv::DataType::kBOOL);
   auto& x = input("x", {2});
@@ -190,9 +240,8 @@ TEST_F(ControlFlow, WhatLoopsRefuse) {
   expectError("has a trip limit of this kind already");
   auto* all = loop->addLoopOutput(next, LoopOutput::kCONCATENATE);
   mark(all->getOutput(0), "all");
-  EXPECT_EQ(extents(all->getOutput(0)), (std::vector<int64_t>{-99}));
-  expectError("the length of the result along axis 0, is not set");
-  EXPECT_NE(refusal().find("has no length; call setInput(1, ...)"), std::string::npos) << refusal();
+  EXPECT_EQ(extents(all->getOutput(0)), (std::vector<int64_t>{-1, 2, 3})) << "as many parts as iterations";
+  EXPECT_EQ(refusal(), "accepted");
   all->setInput(1, number(2));
   EXPECT_EQ(refusal(), "accepted");
   // What is computed within leaves by outputs only.

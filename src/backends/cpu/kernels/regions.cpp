@@ -21,6 +21,12 @@ void checkSame(const TensorShape& got, const TensorShape& expected, std::string_
             name(got.dtype), got.dims.text(), name(expected.dtype), expected.dims.text());
 }
 
+// A result whose extents the region computes is held against what is expected behind each run, others once.
+void checkOutput(const RegionRun& run, size_t output, bool isBehindRun, const TensorShape& expected,
+                 std::string_view what, size_t index) {
+  if (run.isLate(output) == isBehindRun) checkSame(run.outputs()[output], expected, what, index);
+}
+
 std::unique_ptr<runtime::Kernel> loadKernel(const runtime::KernelLoad& load) {
   for (const auto& row : kernelTable()) {
     if (row.name == load.record.name && row.version == load.record.version) return row.load(load);
@@ -42,9 +48,9 @@ class IfInstance final : public runtime::KernelInstance {
     size_t bytes = 0;
     for (auto& run : runs_) {
       bytes = std::max(bytes, run.configure(shapes.inputs.subspan(1), *shapes.symbols));
-      for (size_t i = 0; i < shapes.outputs.size(); ++i)
-        checkSame(run.outputs()[i], shapes.outputs[i], "if: result", i);
+      for (size_t i = 0; i < shapes.outputs.size(); ++i) checkOutput(run, i, false, shapes.outputs[i], "if: result", i);
     }
+    outputs_.assign(shapes.outputs.begin(), shapes.outputs.end());
     inputs_ = shapes.inputs.size() - 1;
     return bytes;
   }
@@ -52,6 +58,7 @@ class IfInstance final : public runtime::KernelInstance {
     auto& run = runs_[*static_cast<const uint8_t*>(arguments.inputs[0]) != 0 ? 0 : 1];
     const auto results = run.run({arguments.inputs + 1, inputs_}, arguments.workspace, arguments.stream);
     for (size_t i = 0; i < results.size(); ++i) {
+      checkOutput(run, i, true, outputs_[i], "if: result", i);
       std::copy_n(static_cast<const char*>(results[i]), bytesOfShape(run.outputs()[i]),
                   static_cast<char*>(arguments.outputs[i]));
     }
@@ -59,6 +66,7 @@ class IfInstance final : public runtime::KernelInstance {
 
  private:
   RegionRun runs_[2];
+  std::vector<TensorShape> outputs_;
   size_t inputs_ = 0;
 };
 
@@ -90,13 +98,11 @@ class LoopInstance final : public runtime::KernelInstance {
     const size_t body = body_.configure(inputs, *shapes.symbols);
     const size_t test = test_.configure(inputs, *shapes.symbols);
     for (size_t i = 0; i < states_; ++i) {
-      checkSame(body_.outputs()[i], inputs[i], "loop: the next value of state", i);
+      checkOutput(body_, i, false, inputs[i], "loop: the next value of state", i);
       checkSame(outputs_[i], inputs[i], "loop: result", i);
     }
     for (size_t i = 0; i < loop_.stacks.size(); ++i) {
-      TensorShape part = outputs_[states_ + i];
-      part.dims = ops::withoutAxis(part.dims, loop_.stacks[i].axis);
-      checkSame(body_.outputs()[states_ + i], part, "loop: part of result", states_ + i);
+      checkOutput(body_, states_ + i, false, partOf(i), "loop: part of result", states_ + i);
     }
     addresses_.assign(inputs.size(), nullptr);
     return bytes + std::max(body, test);
@@ -156,8 +162,18 @@ class LoopInstance final : public runtime::KernelInstance {
       checkUser(k < extent, "loop: iteration {} gives more than the {} parts of a result {}", k, extent, dims.text());
     }
   }
+  TensorShape partOf(size_t stack) const {
+    TensorShape part = outputs_[states_ + stack];
+    part.dims = ops::withoutAxis(part.dims, loop_.stacks[stack].axis);
+    return part;
+  }
   // Parts of results, then the next states: one that another state becomes is set aside before that is overwritten.
   void finish(std::span<void* const> results, const runtime::LaunchArguments& arguments, int64_t k) {
+    for (size_t i = 0; i < states_; ++i) checkOutput(body_, i, true, outputs_[i], "loop: the next value of state", i);
+    for (size_t i = 0; i < loop_.stacks.size(); ++i) {
+      if (body_.isLate(states_ + i))
+        checkOutput(body_, states_ + i, true, partOf(i), "loop: part of result", states_ + i);
+    }
     for (size_t i = 0; i < loop_.stacks.size(); ++i) stackOf(arguments, i).write(k, results[states_ + i]);
     auto* const base = static_cast<char*>(arguments.workspace);
     const auto isOther = [&](size_t i) {
