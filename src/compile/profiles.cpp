@@ -228,8 +228,23 @@ void bindSizes(const graph::Graph& graph, const graph::Phases& phases, std::opti
   bindShapes(graph, symbols);
 }
 
+// Of the largest value.
+double mostBytes(const graph::Graph& graph, const SymbolValues& values) {
+  double most = 0;
+  for (const auto id : graph.order()) {
+    for (const auto output : graph.node(id).outputs) {
+      const auto& type = graph.value(output).type;
+      double bytes = bits(type.dtype) / 8.0;
+      for (const int64_t extent : evaluate(type.shape, values)) bytes *= static_cast<double>(extent);
+      most = std::max(most, bytes);
+    }
+  }
+  return most;
+}
+
 // Sizes without a bound may be anything; what the network does with them may allow for some values only, say because a
-// reshape keeps the number of elements. The first guess that it takes is tuned and planned for.
+// reshape keeps the number of elements. The first guess that it takes is tuned and planned for, but not one by which
+// several such sizes make a tensor beyond all measure: an execution that needs more gets more.
 ProfileSymbols withSizes(const graph::Graph& graph, const ProfileSymbols& inputs) {
   const auto phases = graph::phasesOf(graph);
   const auto bound = [&](std::optional<int64_t> guess) {
@@ -240,7 +255,9 @@ ProfileSymbols withSizes(const graph::Graph& graph, const ProfileSymbols& inputs
   const bool anyOpen = std::any_of(phases.sizes.begin(), phases.sizes.end(),
                                    [&](auto id) { return !graph::sizeOf(graph, id).isBounded(); });
   if (!anyOpen) return bound({});
-  std::vector<std::optional<int64_t>> guesses{std::nullopt, 1};
+  constexpr double kMostBytes = 256 << 20;
+  std::optional<ProfileSymbols> large;
+  std::vector<std::optional<int64_t>> guesses{std::nullopt, 16, 4, 1};
   for (const auto& [name, value] : inputs.opt) guesses.emplace_back(value);
   for (const auto id : graph.inputs()) {
     for (const int64_t extent : evaluate(graph.value(id).type.shape, inputs.opt)) guesses.emplace_back(extent);
@@ -249,12 +266,14 @@ ProfileSymbols withSizes(const graph::Graph& graph, const ProfileSymbols& inputs
   for (const auto& guess : guesses) {
     try {
       auto symbols = bound(guess);
-      if (fits(graph, symbols.opt) && fits(graph, symbols.max)) return symbols;
+      if (!fits(graph, symbols.opt) || !fits(graph, symbols.max)) continue;
+      if (mostBytes(graph, symbols.max) <= kMostBytes) return symbols;
+      if (!large) large = std::move(symbols);
     } catch (const UserError&) {
       continue;  // shape arithmetic that cannot be done with it
     }
   }
-  return bound({});
+  return large ? *large : bound({});
 }
 
 // Elements of shapes that depend on a size without a bound have none.

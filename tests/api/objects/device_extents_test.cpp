@@ -75,6 +75,7 @@ class DeviceExtents : public ObjectTest {
     return *network->addConcatenation(parts, 2)->getOutput(0);
   }
   const int32_t zero = 0;
+  static constexpr float kSteps[] = {1000, 100, 10, 1, 2};
   std::vector<std::unique_ptr<int64_t>> kept;
   std::unique_ptr<nv::ICudaEngine> made;
   std::unique_ptr<nv::IExecutionContext> context;
@@ -109,6 +110,32 @@ TEST_F(DeviceExtents, WithoutABound) {
     EXPECT_EQ(outputs["squares"].values(), squares) << n;
     EXPECT_EQ(outputs["sums"].values(), sums) << n;
     EXPECT_EQ(extents(context->getTensorShape("sums")), std::vector<int64_t>{n});
+  }
+}
+
+// Four extents that nothing bounds: memory is planned for little, and executions get what they need.
+TEST_F(DeviceExtents, SeveralWithoutABound) {
+  auto& x = input("x", {4});
+  auto* fill = network->addFill(dims({0, 0, 0, 0}), nv::FillOperation::kLINSPACE, nv::DataType::kFLOAT);
+  auto* ones = network->addConstant(dims({4}), {nv::DataType::kFLOAT, kSteps, 4})->getOutput(0);
+  fill->setInput(0, castTo(x, nv::DataType::kINT64));
+  fill->setInput(1, *network->addConstant(dims({}), {nv::DataType::kFLOAT, kSteps + 4, 1})->getOutput(0));
+  fill->setInput(2, *ones);
+  output(fill->getOutput(0), "grid");
+  start();
+  EXPECT_LT(made->getDeviceMemorySizeV2(), int64_t{1} << 30);
+  for (const std::vector<float>& n : {std::vector<float>{3, 2, 4, 5}, {1, 1, 70, 60}, {2, 0, 1, 1}}) {
+    std::map<std::string, std::vector<float>> inputs{{"x", n}};
+    ASSERT_TRUE(run(inputs));
+    std::vector<float> want;
+    for (float a = 0; a < n[0]; ++a) {
+      for (float b = 0; b < n[1]; ++b) {
+        for (float c = 0; c < n[2]; ++c) {
+          for (float d = 0; d < n[3]; ++d) want.push_back(2 + 1000 * a + 100 * b + 10 * c + d);
+        }
+      }
+    }
+    EXPECT_EQ(outputs["grid"].values(), want);
   }
 }
 
