@@ -145,8 +145,8 @@ size_t RegionRun::configureStep(size_t step) {
   }
   checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
             out.size(), node.outputs);
-  const bool isTooLarge = steps_.steps_[step].isView && own.out[0].bytes() > own.in[0].bytes();
-  checkUser(!isTooLarge, "{}: a view has {} bytes of {}", node.name, own.out[0].bytes(), own.in[0].bytes());
+  if (steps_.steps_[step].isView && own.out[0].bytes() > own.in[0].bytes())
+    throw UserError("{}: a view has {} bytes of {}", node.name, own.out[0].bytes(), own.in[0].bytes());
   own.inputAddresses.assign(in.size(), nullptr);
   own.outputAddresses.assign(out.size(), nullptr);
   std::copy(out.begin(), out.end(), shapes_.begin() + static_cast<std::ptrdiff_t>(steps_.steps_[step].firstResult));

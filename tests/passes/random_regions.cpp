@@ -105,7 +105,8 @@ void Generator::randomConditional(ValueId x) {
     const auto outside = constantsOf(branches[b], constants);
     for (size_t i = 0; i < constants.size(); ++i) {
       inputs[b].push_back(constants[i]);
-      inputs[1 - b].push_back(branches[1 - b].graph_.addInput("unused", graph_.value(outside[i]).type));
+      inputs[1 - b].push_back(
+          branches[1 - b].graph_.addInput(fmt::format("unused{}", i), graph_.value(outside[i]).type));
       operands.push_back(outside[i]);
     }
   }
