@@ -322,8 +322,10 @@ class ShapeFollower {
               "tensor '{}' of {} elements is computed by the device, from where at most {} can become extents",
               graph_.value(target).name, count, kMostSizes);
     const Node* from = producer(target);
-    const std::string name = from != nullptr ? from->name : graph_.value(target).name;
-    const std::vector<std::string> origins = from != nullptr ? from->origins : std::vector<std::string>{};
+    checkUser(from != nullptr, "it is the input '{}' ({} {}) itself; inputs that are read as shapes are INT32 or INT64",
+              graph_.value(target).name, name(type.dtype), text(type.shape));
+    const std::string name = from->name;
+    const std::vector<std::string> origins = from->origins;
     const auto range = numberRange(graph_, target);
     // Symbols that end in ] may be negative, others count as extents.
     const bool isExtent = range.low && range.low->isConstant() && range.low->constant() >= 0;
