@@ -90,6 +90,8 @@ OperatorCases movement() {
   manyParts(all);
   add(all, "slice{start=[1,2] size=[3,4]}", {{"f32[5,7]"}, {"f16[4,6]"}, {"i64[9,6]"}});
   add(all, "slice{start=[6,0] size=[4,8] stride=[-2,1]}", {{"f32[7,8]"}, {"u8[7,8]"}});
+  add(all, "slice{start=[0,0,0] size=[2,3,8] stride=[0,1,0]}", {{"f32[1,3,1]"}, {"f16[1,3,1]"}, {"u8[1,3,1]"}});
+  add(all, "slice{start=[1,2] size=[16,4] stride=[0,0]}", {{"f32[5,7]"}, {"i64[5,7]"}});
   add(all, "slice{start=[-1,-2] size=[6,9] mode=fill}",
       {{"f32[4,5]", "f32[1]"}, {"f16[4,5]", "f16[]"}, {"f32[3,4]"}, {"bool[4,4]"}});
   add(all, "slice{start=[0,-1,0,0] size=[2,5,4,6] mode=fill}", {{"f32[2,3,4,6]"}});

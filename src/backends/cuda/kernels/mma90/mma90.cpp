@@ -32,7 +32,8 @@ int64_t receivedBytes(const Mma90Shape& shape) {
 // Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, the time of each
 // copy and of its rows, a warpgroup's products one after another, joins.
 double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t steps) {
-  constexpr double kStart = 2200, kLatency = 500, kBytesAClock = 50, kCopy = 125, kRow = 1.2, kBlocksJoin = 1200;
+  constexpr double kStart = 2200, kLatency = 500, kBytesAClock = 50, kBytesBetweenBlocks = 24;
+  constexpr double kCopy = 125, kRow = 1.2, kBlocksJoin = 1200;
   const auto real = [](int64_t v) { return static_cast<double>(v); };
   const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
   const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
@@ -53,7 +54,7 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
   const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + 20);
   const double sums = real(shape.rows * shape.columnGroups * kMma90Columns);
-  const double join = shape.parts == 1 ? 0 : kBlocksJoin + real(beside) * sums * 4 / 24;
+  const double join = shape.parts == 1 ? 0 : kBlocksJoin + real(beside) * sums * 4 / kBytesBetweenBlocks;
   const double epilogue = 600 + real(beside) * sums * real(shape.innerGroups) / 32;
   return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
 }
@@ -117,10 +118,9 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   // A group gives a place back when it has its next stage. Where groups take turns and places are used again, each
   // place belongs to one group: a barrier tells only one phase from the next, so that another group, which has not
   // waited for the phase before, could take data for its own that has not come.
-  const int64_t apart = inRange && depth % innerGroups != 0 ? innerGroups : 1;
-  const bool isWhole = inRange && (depth == 1 || steps % (parts * depth) == 0);
-  const bool goesOn =
-      isWhole && ((stages > apart && stages % apart == 0) || stages >= divided(divided(steps, parts), depth));
+  const bool hasWholeStages = inRange && (depth == 1 || steps % (parts * depth) == 0);
+  const bool goesOn = hasWholeStages &&
+                      ((stages > apart() && stages % apart() == 0) || stages >= divided(divided(steps, parts), depth));
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
 }
 
@@ -155,9 +155,9 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
               const int64_t all = divided(own, depth);
               shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});
-              const int64_t apart = depth % innerGroups == 0 ? 1 : innerGroups;
-              if (shape.stages < all) shape.stages -= shape.stages % apart;
-              if (shape.stages < all && shape.stages < std::max<int64_t>(2 * apart, depth == 1 ? 3 : 2)) continue;
+              if (shape.stages < all) shape.stages -= shape.stages % shape.apart();
+              if (shape.stages < all && shape.stages < std::max<int64_t>(2 * shape.apart(), depth == 1 ? 3 : 2))
+                continue;
               if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
               if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
               if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))

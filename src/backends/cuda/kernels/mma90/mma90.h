@@ -26,6 +26,7 @@ struct Mma90Shape {
 
   unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
   int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
+  int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
   int64_t sharedBytes() const;
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
