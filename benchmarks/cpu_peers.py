@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenon's trtexec against ONNX Runtime and OpenVINO on the CPU: the same models, inputs and threads, in one run.
 
-    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--only TEXT,TEXT] [--all] [--trtexec FILE] [--json FILE]
+    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--only TEXT,TEXT] [--all | --programs] [--trtexec FILE] [--json FILE]
                  [--level N] [--merge FILE...] [MODELS_FOLDER]
 
 Needs the Python packages numpy and onnxruntime; openvino is left out when it is not installed. The models are the
@@ -28,7 +28,7 @@ import time
 import numpy as np
 import onnxruntime
 
-from foundation import DEFAULT_FOLDER, EXTENTS, ROOT, find_models
+from foundation import DEFAULT_FOLDER, EXTENTS, NUMBERS, PROGRAMS, ROOT, find_models
 
 try:
     import openvino
@@ -76,14 +76,16 @@ class OnnxRuntime:
         feeds = {}
         for argument in self.session.get_inputs():
             fixed = EXTENTS.get(model, {})
-            shape = fixed.get(argument.name, fixed.get("*")) or [d if isinstance(d, int) else 1 for d in argument.shape]
+            shape = fixed.get(argument.name, fixed.get("*"))
+            if shape is None:
+                shape = [d if isinstance(d, int) else 1 for d in argument.shape]
             kind = TYPES.get(argument.type)
             if kind is None:
                 raise Failed(f"input {argument.name} has the type {argument.type}")
             if np.issubdtype(kind, np.floating):
                 feeds[argument.name] = random.random(shape).astype(kind)
             else:
-                feeds[argument.name] = np.zeros(shape, kind)
+                feeds[argument.name] = np.full(shape, NUMBERS.get(model, {}).get(argument.name, 0), kind)
         return feeds
 
     def times(self, seconds):
@@ -183,7 +185,10 @@ def measure(path, options):
         tenon = Tenon(options, path, ort.feeds, pathlib.Path(folder))
         systems = {"tenon": tenon, "onnxruntime": ort}
         if openvino is not None:
-            systems["openvino"] = OpenVino(path, ort.feeds, options.threads)
+            try:
+                systems["openvino"] = OpenVino(path, ort.feeds, options.threads)
+            except Failed as error:
+                print(f"{path.stem:40} {error}", flush=True)
         times = {name: [] for name in systems}
         for name in list(systems)[1:]:
             systems[name].times(0.1)
@@ -261,6 +266,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", default="", help="models whose name contains one of these")
     parser.add_argument("--all", action="store_true", help="every model of the folder, not the foundation set alone")
+    parser.add_argument("--programs", action="store_true", help="the models with loops, conditionals and sizes of the data")
     parser.add_argument("--level", type=int, default=3, help="builder optimization level")
     parser.add_argument("--trtexec", type=pathlib.Path, default=ROOT / "build/release/bin/trtexec")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures here too")
@@ -273,6 +279,8 @@ def main():
 
     print(header(options.threads), flush=True)
     rows, failures = [], []
+    if options.programs:
+        options.all, options.only = True, ",".join(PROGRAMS)
     for path in find_models(options.models, options.all, options.only):
         try:
             rows.append(measure(path, options))

@@ -11,7 +11,17 @@ EXTENTS = {
     "det_yunet_n_dynamic_face": {"*": (1, 3, 320, 320)},
     "det_retinaface_mbnet025_dynamic": {"*": (1, 3, 320, 320)},
     "ocr_ppocr_v3_text_det": {"*": (1, 3, 320, 320)},
+    "vad_silero_v6_op18_ifless": {"input": (1, 576), "state": (2, 1, 128), "sr": ()},
+    "vad_silero_v5_if_lstm": {"input": (1, 576), "state": (2, 1, 128), "sr": ()},
+    "vad_silero_v2_micro_attention": {"*": (1, 4000)},
+    "tts_openutau_mel_stft_if": {"f0": (1, 64), "sp_env": (1, 64, 1025), "ap": (1, 64, 1025)},
+    "cf_ort_scan_1": {"*": (5, 1, 3)},
 }
+# What an integer input holds; elsewhere 0.
+NUMBERS = {"vad_silero_v6_op18_ifless": {"sr": 16000}, "vad_silero_v5_if_lstm": {"sr": 16000}}
+# The models whose networks have loops, conditionals or sizes that their data decide.
+PROGRAMS = ("cf_ort_scan_1", "det_pinto_nms_postprocess", "tts_openutau_mel_stft_if", "vad_silero_v2_micro_attention",
+            "vad_silero_v5_if_lstm", "vad_silero_v6_op18_ifless")
 
 
 def find_models(folder, every=False, only=""):

@@ -95,17 +95,26 @@ void Binding::configurePhase(int32_t phase) {
     extraWorkspace_ = DeviceMemory(engine_->device(), engine_->allocator(), extra, "workspace of the context");
   }
   readyPhases_ = phase + 1;
-  findWaitingStep(last);
+  findControls(last);
 }
 
-void Binding::findWaitingStep(size_t end) {
-  const auto waits = [&](size_t step) {
+void Binding::findControls(size_t end) {
+  waitingStep_ = -1;
+  controls_.clear();
+  for (size_t step = 0; step < end; ++step) {
     const auto* const control = skipped(step) ? nullptr : dynamic_cast<const Control*>(instance(step));
-    return control != nullptr && control->waits();
-  };
-  size_t step = 0;
-  while (step < end && !waits(step)) ++step;
-  waitingStep_ = step < end ? static_cast<int32_t>(step) : -1;
+    if (control == nullptr) continue;
+    controls_.push_back(control);
+    if (waitingStep_ < 0 && control->waits()) waitingStep_ = static_cast<int32_t>(step);
+  }
+}
+
+bool Binding::isDecidedByDevice() const {
+  return std::any_of(controls_.begin(), controls_.end(), [](const Control* c) { return c->isDecidedByDevice(); });
+}
+
+void Binding::rethrow() const {
+  for (const auto* control : controls_) control->rethrow();
 }
 
 void Binding::measureTensors(int32_t phase) {

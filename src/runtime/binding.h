@@ -21,6 +21,8 @@ struct ArenaLayout {
   uint64_t bytes = 0;
 };
 
+class Control;
+
 // Used by packets that may run on other threads: changed only while none is in flight.
 class Binding {
  public:
@@ -49,6 +51,10 @@ class Binding {
   bool skipped(size_t step) const { return skipped_[step] != 0; }
   // The first step of those that are ready whose kernel waits for the stream (control.h); -1: none.
   int32_t waitingStep() const noexcept { return waitingStep_; }
+  // Whether values that the device computes decide what a step runs.
+  bool isDecidedByDevice() const;
+  // Throws what captured work of an execution before found wrong (control.h).
+  void rethrow() const;
   int32_t base(int32_t tensor) const;
   uint64_t viewOffset(int32_t tensor) const { return viewOffsets_[static_cast<size_t>(tensor)]; }  // within its base
   // Where a tensor stands; null where the user has given no address. `addresses`: by io.
@@ -84,7 +90,7 @@ class Binding {
   void checkCapacity(size_t tensor) const;
   void prepareSteps(size_t first, size_t last);
   void configureStep(size_t step);
-  void findWaitingStep(size_t end);
+  void findControls(size_t end);
   void layHostArena();
   memory::Branches findBranches(const ArenaLayout& layout) const;
 
@@ -96,6 +102,7 @@ class Binding {
   SymbolValues values_;   // these and the sizes of the phases that are ready
   int32_t readyPhases_ = 0;
   int32_t waitingStep_ = -1;
+  std::vector<const Control*> controls_;
   std::vector<TensorShape> shapes_;  // by tensor
   std::vector<uint64_t> bytes_;
   std::vector<uint64_t> viewOffsets_;

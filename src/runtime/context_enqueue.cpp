@@ -101,6 +101,7 @@ void Context::enqueue(StreamHandle stream) {
   checkUser(missing.empty(), "no shape or shape values are set for '{}'; setInputShape first",
             fmt::join(missing, "', '"));
   s.bind();
+  s.binding->rethrow();
   if (phased) s.checkPhased(stream);
   s.checkWaits(stream);
   s.allocateOutputs(stream, 0);

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/driver/libraries.h"
 #include "core/error.h"
+#include "cuda/variable.h"
 #include "on_gpu.h"
 #include "support/random_regions.h"
 
@@ -320,6 +321,7 @@ TEST_F(OnGpu, LoopsOfKnownLengthWaitForNothing) {
 
     auto counted = list({{20, width}});
     counted.push_back(scalar(DataType::kI64, 10));
+    const Variable byHost("TENON_CUDA_CONDITIONAL_NODES", "0");
     const auto byDevice = effortOf(pointwise(width, "input %n : i64[]"), counted);
     EXPECT_EQ(byDevice.waits, 1u) << "for the count";
     EXPECT_EQ(byDevice.launches, few.launches);
@@ -350,6 +352,8 @@ TEST_F(OnGpu, ConditionsAreReadOncePerIteration) {
   unsigned long iterations = 0;  // rows that are not zero
   for (int64_t row = 0; row < 40; ++row) iterations += expected[1].view().loadDouble(row * 4 + 3) != 0;
   ASSERT_GT(iterations, 4u);
+  EXPECT_EQ(effortOf(untilLarge(), inputs).waits, 0u) << "nodes of a graph decide";
+  const Variable byHost("TENON_CUDA_CONDITIONAL_NODES", "0");
   EXPECT_EQ(effortOf(untilLarge(), inputs).waits, 2 * iterations + 1) << "a condition of the loop and one of a branch";
 }
 
@@ -435,6 +439,7 @@ TEST_F(OnGpu, LoopsInGraphsOfTheCaller) {
   d.graphExecDestroy(executable);
   d.graphDestroy(graph);
 
+  const Variable byHost("TENON_CUDA_CONDITIONAL_NODES", "0");
   Ready until(graph::parse(untilLarge()), list({{4}}), unmeasured());
   until.context->enqueue(stream);
   ASSERT_EQ(d.streamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);

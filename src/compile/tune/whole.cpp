@@ -43,7 +43,7 @@ struct Whole::State {
         packed(device),
         timer(device.makeTimer(kMost + 2)) {
     binding.configure(symbols);
-    if (binding.waitingStep() >= 0)
+    if (binding.isDecidedByDevice())
       throw Unsupported("what a step runs is decided while it runs, by values that measurements do not have");
     arena = own(std::max(engine->arenaBytes(0), uint64_t{1}));
     const auto& program = binding.program();

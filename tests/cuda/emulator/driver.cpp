@@ -74,6 +74,7 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
   return enqueue(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
 }
 EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  if (isCapturedAsBody(stream)) return CUDA_ERROR_NOT_SUPPORTED;
   return enqueue(stream, [=] { function(argument); });
 }
 

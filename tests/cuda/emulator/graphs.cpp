@@ -1,7 +1,10 @@
 // Streams, events and graphs: what is captured is kept, and runs in its order when the graph is launched.
 #include "graphs.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -12,9 +15,13 @@ using Work = std::vector<std::function<void()>>;
 
 struct CUgraph_st {
   Work work;
+  std::vector<std::shared_ptr<unsigned>> conditions;  // by whose address kernels set them
+  bool hasNodes = false;                              // conditional ones
+  bool isBody = false;                                // of such a node, which owns it
 };
 struct CUgraphExec_st {
   Work work;
+  bool hasNodes;
 };
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
@@ -26,6 +33,32 @@ namespace {
 std::mutex mutex;
 std::map<CUstream, CUgraph> captured;  // streams by whom they are captured
 unsigned long waits = 0;
+
+constexpr int kIf = 0;
+constexpr int kWhile = 1;
+
+struct ConditionalNode {
+  int kind;
+  std::shared_ptr<unsigned> condition;
+  std::vector<std::unique_ptr<CUgraph_st>> bodies;
+  std::vector<void*> list;
+
+  void run() const {
+    constexpr int kMost = 1 << 20;
+    const auto body = [&](size_t index) {
+      for (const auto& work : bodies[index]->work) work();
+    };
+    if (kind == kIf && *condition == 0 && bodies.size() > 1) body(1);
+    if (kind == kIf && *condition != 0) body(0);
+    for (int i = 0; kind == kWhile && *condition != 0; ++i) {
+      if (i == kMost) {
+        std::fprintf(stderr, "emulator: a node of a graph has run %d times and goes on\n", kMost);
+        std::abort();
+      }
+      body(0);
+    }
+  }
+};
 
 CUgraph graphOf(CUstream stream) {
   const std::lock_guard lock(mutex);
@@ -42,6 +75,10 @@ CUresult enqueue(CUstream stream, std::function<void()> work) {
     work();
   }
   return CUDA_SUCCESS;
+}
+bool isCapturedAsBody(CUstream stream) {
+  const auto* const graph = graphOf(stream);
+  return graph != nullptr && graph->isBody;
 }
 void emulatedEnqueue(CUstream stream, void (*work)(void*), std::shared_ptr<void> argument) {
   enqueue(stream, [work, argument = std::move(argument)] { work(argument.get()); });
@@ -81,13 +118,16 @@ EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-  return *executable = new CUgraphExec_st{graph->work}, CUDA_SUCCESS;
+  return *executable = new CUgraphExec_st{graph->work, graph->hasNodes}, CUDA_SUCCESS;
 }
 EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo*) {
-  if (executable->work.size() != graph->work.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  if (executable->work.size() != graph->work.size() || executable->hasNodes || graph->hasNodes)
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   return executable->work = graph->work, CUDA_SUCCESS;
 }
 EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  // A graph with conditional nodes is no child of another one.
+  if (executable->hasNodes && graphOf(stream) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (const auto& work : executable->work) enqueue(stream, work);
   return CUDA_SUCCESS;
 }
@@ -115,4 +155,37 @@ EXPORT CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
   return CUDA_SUCCESS;
+}
+
+void* emulatedGraphOf(void* stream) { return graphOf(static_cast<CUstream>(stream)); }
+unsigned* addCondition(void* graph, unsigned value) {
+  auto& conditions = static_cast<CUgraph>(graph)->conditions;
+  conditions.push_back(std::make_shared<unsigned>(value));
+  return conditions.back().get();
+}
+// Work is kept in the order in which it is captured, so a node depends on all before it.
+void** addNode(void* to, const unsigned* condition, int kind, unsigned bodies) {
+  auto& graph = *static_cast<CUgraph>(to);
+  const auto found = std::find_if(graph.conditions.begin(), graph.conditions.end(),
+                                  [&](const auto& one) { return one.get() == condition; });
+  const bool fits = kind == kWhile ? bodies == 1 : kind == kIf && (bodies == 1 || bodies == 2);
+  if (found == graph.conditions.end() || !fits) return nullptr;
+  auto node = std::make_shared<ConditionalNode>();
+  node->kind = kind;
+  node->condition = *found;
+  for (unsigned i = 0; i < bodies; ++i) {
+    node->bodies.push_back(std::make_unique<CUgraph_st>());
+    node->bodies.back()->isBody = true;
+    node->list.push_back(node->bodies.back().get());
+  }
+  graph.hasNodes = true;
+  graph.work.push_back([node] { node->run(); });
+  return node->list.data();
+}
+bool beginCaptureTo(void* stream, void* graph) {
+  auto* const from = static_cast<CUstream>(stream);
+  if (from == nullptr || graphOf(from) != nullptr) return false;
+  const std::lock_guard lock(mutex);
+  captured[from] = static_cast<CUgraph>(graph);
+  return true;
 }

@@ -49,6 +49,7 @@ struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
 
+inline void setCondition(unsigned long long handle, bool holds) { *(unsigned*)handle = holds ? 1 : 0; }
 inline void __syncthreads() { tenon_emulator.barrier(); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 inline float __int_as_float(int bits) {

@@ -11,6 +11,12 @@ __device__ __forceinline__ void afterPredecessor() {
 #endif
 }
 
+// Of the driver, which resolves it when it loads the code: the value that a conditional node of a graph looks at.
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+__device__ inline void setCondition(unsigned long long handle, bool holds) {
+  cudaGraphSetConditional(handle, holds ? 1u : 0u);
+}
+
 // A kernel takes one parameter struct, called p.
 #define KERNEL_OF(bounds, name, Parameters, wait)                                \
   __device__ void name##_body(const Parameters& p);                              \

@@ -7,13 +7,14 @@
 #include "backends/cuda/driver/pinned_memory.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "ops/random_draws.h"
+#include "runtime/control.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-class HostInstance final : public runtime::KernelInstance {
+class HostInstance final : public runtime::KernelInstance, public runtime::CallsHost {
  public:
   explicit HostInstance(const ops::Operator& op) : op_(op), bound_(op) {}
   ~HostInstance() override {  // work on some stream may still use the buffers

@@ -2,12 +2,13 @@
 // has, which a recorded graph would not repeat: engines with plugins are launched step by step.
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
+#include "runtime/control.h"
 #include "runtime/plugin_host.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-class Instance final : public runtime::KernelInstance {
+class Instance final : public runtime::KernelInstance, public runtime::CallsHost {
  public:
   explicit Instance(std::unique_ptr<runtime::KernelInstance> plugin) : plugin_(std::move(plugin)) {}
 

@@ -8,11 +8,12 @@
 #include "backends/cuda/kernels/random/random_parameters.h"
 #include "ops/philox.h"
 #include "ops/random_draws.h"
+#include "runtime/control.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-class RandomInstance final : public runtime::KernelInstance {
+class RandomInstance final : public runtime::KernelInstance, public runtime::CallsHost {
  public:
   static Code code(const ops::Random&, const Types&) { return {"random.cu", {}, {}}; }
   RandomInstance(const ops::Random& op, const Types&, const Module& module)

@@ -37,29 +37,51 @@ size_t IfInstance::configure(const runtime::Shapes& shapes) {
     }
   }
   inputs_ = shapes.inputs.size() - 1;
+  const bool isWanted = isDecidedByDevice() && !callsHost();
+  const auto* const module = isWanted ? decisionModule() : nullptr;
+  decisions_ = module != nullptr ? std::make_unique<Decisions>(*module) : nullptr;
+  if (decisions_ != nullptr && inner_ == nullptr) inner_ = std::make_unique<BodyStream>();
   return bytes;
 }
 
 void IfInstance::launch(const runtime::LaunchArguments& arguments) {
+  if (decisions_ != nullptr && !condition_ && isCapturing(arguments.stream)) return capture(arguments);
   if (isRecording() && waits()) throw Unsupported("a conditional that waits for the device is not recorded");
   const int64_t condition =
       condition_ ? *condition_ : readBack_.integer(DataType::kBool, arguments.inputs[0], arguments.stream);
-  auto& branch = branches_[condition != 0 ? 0 : 1];
+  runBranch(condition != 0 ? 0 : 1, arguments, arguments.stream);
+}
+
+void IfInstance::runBranch(size_t index, const runtime::LaunchArguments& arguments, void* stream) {
+  auto& branch = branches_[index];
   const size_t count = branch.outputs().size();
   for (size_t i = count; i-- > 0;) {  // of several with one root the first has the memory
     if (branch.isComputed(i)) branch.place(branch.rootOf(i), arguments.outputs[i]);
   }
-  const auto results = branch.run({arguments.inputs + 1, inputs_}, arguments.workspace, arguments.stream);
+  const auto results = branch.run({arguments.inputs + 1, inputs_}, arguments.workspace, stream);
   for (size_t i = 0; i < count; ++i)
-    moves_.add(results[i], arguments.outputs[i], bytesOfShape(branch.outputs()[i]), arguments.stream);
-  moves_.launch(arguments.stream);
+    moves_.add(results[i], arguments.outputs[i], bytesOfShape(branch.outputs()[i]), stream);
+  moves_.launch(stream);
 }
 
-bool IfInstance::waits() const {
-  if (condition_) return cuda::waits(branches_[*condition_ != 0 ? 0 : 1]);
-  return true;
+void IfInstance::capture(const runtime::LaunchArguments& arguments) {
+  Condition condition(arguments.stream);
+  decisions_->decide(BranchDecision{static_cast<const unsigned char*>(arguments.inputs[0]), condition.handle()},
+                     arguments.stream);
+  const auto body = [&](size_t index) { return [&, index](void* stream) { runBranch(index, arguments, stream); }; };
+  condition.choose(*inner_, body(0), body(1));
 }
+
+bool IfInstance::isDecidedByDevice() const {
+  return !condition_ || cuda::isDecidedByDevice(branches_[*condition_ != 0 ? 0 : 1]);
+}
+
+bool IfInstance::callsHost() const { return cuda::callsHost(branches_[0]) || cuda::callsHost(branches_[1]); }
 
 size_t IfInstance::launches() const { return std::max(cuda::launches(branches_[0]), cuda::launches(branches_[1])) + 1; }
+
+void IfInstance::rethrow() const {
+  for (const auto& branch : branches_) cuda::rethrow(branch);
+}
 
 }  // namespace tenon::backends::cuda

@@ -1,6 +1,8 @@
 // A conditional in one context: the kernels of one of its branches.
 #pragma once
 
+#include "backends/cuda/driver/conditional_nodes.h"
+#include "backends/cuda/kernels/regions/decisions.h"
 #include "backends/cuda/kernels/regions/moves.h"
 #include "backends/cuda/kernels/regions/region_kernel.h"
 #include "ops/op/if.h"
@@ -23,15 +25,22 @@ class IfInstance final : public runtime::KernelInstance, public runtime::Control
 
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
-  bool waits() const override;
+  bool isDecidedByDevice() const override;
+  bool waits() const override { return isDecidedByDevice() && decisions_ == nullptr; }
+  bool callsHost() const override;
   size_t launches() const override;
+  void rethrow() const override;
 
  private:
+  void runBranch(size_t index, const runtime::LaunchArguments& arguments, void* stream);
+  void capture(const runtime::LaunchArguments& arguments);
   const ops::Operator& op_;
   const std::optional<int64_t> condition_;
   runtime::RegionRun branches_[2];
   Moves moves_;
   ReadBack readBack_;
+  std::unique_ptr<Decisions> decisions_;  // where a captured stream is given a conditional node
+  std::unique_ptr<BodyStream> inner_;
   size_t inputs_ = 0;
 };
 

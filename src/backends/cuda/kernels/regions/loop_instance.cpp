@@ -11,6 +11,8 @@
 namespace tenon::backends::cuda {
 namespace {
 
+constexpr size_t kMostRecorded = 8192;
+
 // In place of a condition that there is not.
 ops::Region unasked(const ops::Loop& loop) {
   ops::RegionBody body;
@@ -74,36 +76,48 @@ size_t LoopInstance::configure(const runtime::Shapes& shapes) {
   std::vector<runtime::TensorShape> inputs(shapes.inputs.begin() + static_cast<std::ptrdiff_t>(first_),
                                            shapes.inputs.end());
   bytes_ = 0;
-  sliced_.clear();
-  parts_.clear();
+  places_.clear();
   for (size_t i = 0; i < loop_.slices.size(); ++i) {
     auto& shape = inputs[stateCount + i];
-    sliced_.push_back(sequence(shape, loop_.slices[i], true));
+    places_.sliced.push_back(sequence(shape, loop_.slices[i], true));
     shape.dims = ops::withoutAxis(shape.dims, loop_.slices[i].axis);
   }
   for (size_t i = 0; i < loop_.stacks.size(); ++i) {
     const auto& axis = loop_.stacks[i];
-    parts_.push_back(sequence(shapes.outputs[stateCount + i], axis, !axis.reverse || !loop_.tested()));
+    places_.parts.push_back(sequence(shapes.outputs[stateCount + i], axis, !axis.reverse || !loop_.tested()));
   }
   const size_t body = body_.configure(inputs, *shapes.symbols, true);
   const size_t test = test_.configure(inputs, *shapes.symbols);
   findStates(inputs);
-  regionsAt_ = bytes_;
   addresses_.assign(inputs.size(), nullptr);
   known_ = constantCount_;
   if (const int64_t trips = loop_.trips.evaluate(*shapes.symbols); loop_.counted && !known_ && trips >= 0)
     known_ = trips;
   count();
+  chooseWay();
+  regionsAt_ = bytes_;
   return bytes_ + std::max(body, test);
+}
+
+// What the host would have to wait for, or to launch too often, is left to the device where a stream is captured.
+void LoopInstance::chooseWay() {
+  const bool isWanted = (isDecided_ || launches_ > kMostRecorded) && !callsHost();
+  const auto* const module = isWanted ? decisionModule() : nullptr;
+  if (module == nullptr) {
+    capture_.reset();
+    return;
+  }
+  if (capture_ == nullptr) capture_ = std::make_unique<LoopCapture>(*module, loop_, places_, body_, test_);
+  bytes_ = capture_->configure(bytes_);
+  launches_ = cuda::launches(body_) + cuda::launches(test_) + 4;
 }
 
 void LoopInstance::findStates(std::span<const runtime::TensorShape> inputs) {
   const auto stateCount = static_cast<size_t>(loop_.states);
-  states_.assign(stateCount, {});
-  homes_.clear();
-  for (size_t i = 0; i < parts_.size(); ++i) addHome(stateCount + i, i);
+  places_.states.resize(stateCount);
+  for (size_t i = 0; i < places_.parts.size(); ++i) addHome(stateCount + i, i);
   for (size_t i = 0; i < stateCount; ++i) {
-    auto& state = states_[i];
+    auto& state = places_.states[i];
     state.bytes = bytesOfShape(inputs[i]);
     addHome(i, std::nullopt);
     const size_t root = body_.rootOf(i);
@@ -114,16 +128,16 @@ void LoopInstance::findStates(std::span<const runtime::TensorShape> inputs) {
 
 void LoopInstance::addHome(size_t output, std::optional<size_t> part) {
   const size_t root = body_.rootOf(output);
-  const auto isIt = [&](const Home& home) { return home.root == root; };
-  if (!body_.isComputed(output) || std::any_of(homes_.begin(), homes_.end(), isIt)) return;
-  homes_.push_back({root, part, output, 0});
-  if (!part) homes_.back().at = take(bytesOfShape(body_.outputs()[output]));
+  const auto isIt = [&](const LoopPlaces::Home& home) { return home.root == root; };
+  if (!body_.isComputed(output) || std::any_of(places_.homes.begin(), places_.homes.end(), isIt)) return;
+  places_.homes.push_back({root, part, output, 0});
+  if (!part) places_.homes.back().at = take(bytesOfShape(body_.outputs()[output]));
 }
 
 void LoopInstance::count() {
   constexpr size_t kMost = 1000000000;
   const bool isKnown = loop_.counted ? known_.has_value() : true;
-  waits_ = !isKnown || loop_.tested() || cuda::waits(body_) || cuda::waits(test_);
+  isDecided_ = !isKnown || loop_.tested() || cuda::isDecidedByDevice(body_) || cuda::isDecidedByDevice(test_);
   launches_ = cuda::launches(body_) + 1;
   if (loop_.tested()) launches_ += cuda::launches(test_) + 1;
   if (known_ && !loop_.tested()) {
@@ -146,34 +160,26 @@ void* LoopInstance::place(size_t at, size_t state, int64_t k, const runtime::Lau
 
 // The condition is asked once more than the body runs: then a slice may be missing, and the last one stands for it.
 void* LoopInstance::slice(size_t i, int64_t k, const runtime::LaunchArguments& arguments) const {
-  const auto& from = sliced_[i];
+  const auto& from = places_.sliced[i];
   const int64_t last = std::max<int64_t>(from.slices.count - 1, 0);
   const int64_t index = from.reverse ? last - std::min(k, last) : std::min(k, last);
-  auto* const whole = static_cast<char*>(arguments.inputs[first_ + states_.size() + i]);
+  auto* const whole = static_cast<char*>(arguments.inputs[first_ + places_.states.size() + i]);
   return (from.apart ? workspace(from.at, arguments) : whole) + static_cast<size_t>(index) * from.pitch;
 }
 
 void* LoopInstance::part(size_t i, int64_t k, const runtime::LaunchArguments& arguments) const {
-  const auto& to = parts_[i];
+  const auto& to = places_.parts[i];
   if (to.apart) return workspace(to.at, arguments) + static_cast<size_t>(k) * to.pitch;
   const int64_t index = to.slices.count <= 1 ? 0 : (to.reverse ? limit_ - 1 - k : k);
-  return static_cast<char*>(arguments.outputs[states_.size() + i]) + static_cast<size_t>(index) * to.pitch;
-}
-
-void LoopInstance::checkIteration(int64_t k) const {
-  for (const auto& from : sliced_) {
-    checkUser(k < from.slices.count, "loop: iteration {} reads beyond the {} slices of a tensor {}", k,
-              from.slices.count, from.shape.dims.text());
-  }
-  for (const auto& to : parts_) {
-    checkUser(k < to.slices.count, "loop: iteration {} gives more than the {} parts of a result {}", k, to.slices.count,
-              to.shape.dims.text());
-  }
+  return static_cast<char*>(arguments.outputs[places_.states.size() + i]) + static_cast<size_t>(index) * to.pitch;
 }
 
 void LoopInstance::launch(const runtime::LaunchArguments& arguments) {
-  constexpr size_t kMostRecorded = 8192;
-  if (isRecording() && (waits_ || launches_ > kMostRecorded))
+  if (capture_ != nullptr && isCapturing(arguments.stream)) {
+    capture_->capture(arguments, {known_, countType_}, regionsAt_);
+    return;
+  }
+  if (isRecording() && (isDecided_ || launches_ > kMostRecorded))
     throw Unsupported("a loop that waits for the device or launches more than {} kernels is not recorded",
                       kMostRecorded);
   begin(arguments);
@@ -190,43 +196,41 @@ void LoopInstance::begin(const runtime::LaunchArguments& arguments) {
   }
   if (!loop_.tested()) {
     // Before any work: the first iteration that there is no slice for.
-    int64_t most = INT64_MAX;
-    for (const auto* sequences : {&sliced_, &parts_}) {
-      for (const auto& sequence : *sequences) most = std::min(most, sequence.slices.count);
-    }
-    if (limit_ > most) checkIteration(most);
+    const int64_t most = places_.mostIterations();
+    if (limit_ > most) places_.checkIteration(most);
   }
   void* const* const operands = arguments.inputs + first_;
   std::copy_n(operands, addresses_.size(), addresses_.begin());
-  for (size_t i = 0; i < states_.size(); ++i) states_[i].now = operands[i];
-  for (size_t i = 0; i < sliced_.size(); ++i) {
-    const auto& from = sliced_[i];
+  for (size_t i = 0; i < places_.states.size(); ++i) places_.states[i].now = operands[i];
+  for (size_t i = 0; i < places_.sliced.size(); ++i) {
+    const auto& from = places_.sliced[i];
     if (from.apart && limit_ > 0)
-      moves_.split(from.slices, operands[states_.size() + i], workspace(from.at, arguments), from.pitch,
+      moves_.split(from.slices, operands[places_.states.size() + i], workspace(from.at, arguments), from.pitch,
                    arguments.stream);
   }
   moves_.launch(arguments.stream);
 }
 
 bool LoopInstance::goesOn(int64_t k, const runtime::LaunchArguments& arguments) {
-  for (size_t i = 0; i < states_.size(); ++i) addresses_[i] = states_[i].now;
-  for (size_t i = 0; i < sliced_.size(); ++i) addresses_[states_.size() + i] = slice(i, k, arguments);
+  for (size_t i = 0; i < places_.states.size(); ++i) addresses_[i] = places_.states[i].now;
+  for (size_t i = 0; i < places_.sliced.size(); ++i) addresses_[places_.states.size() + i] = slice(i, k, arguments);
   if (!loop_.tested()) return true;
   const auto answer = test_.run(addresses_, workspace(regionsAt_, arguments), arguments.stream);
   if (readBack_.integer(DataType::kBool, answer[0], arguments.stream) == 0) return false;
-  checkIteration(k);
+  places_.checkIteration(k);
   return true;
 }
 
 void LoopInstance::iterate(int64_t k, const runtime::LaunchArguments& arguments) {
-  for (const auto& home : homes_)
+  for (const auto& home : places_.homes)
     body_.place(home.root, home.part ? part(*home.part, k, arguments) : place(home.at, home.state, k, arguments));
   const auto results = body_.run(addresses_, workspace(regionsAt_, arguments), arguments.stream);
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    moves_.add(results[states_.size() + i], part(i, k, arguments), parts_[i].slices.sliceBytes(), arguments.stream);
+  for (size_t i = 0; i < places_.parts.size(); ++i) {
+    moves_.add(results[places_.states.size() + i], part(i, k, arguments), places_.parts[i].slices.sliceBytes(),
+               arguments.stream);
   }
-  for (size_t i = 0; i < states_.size(); ++i) {
-    auto& state = states_[i];
+  for (size_t i = 0; i < places_.states.size(); ++i) {
+    auto& state = places_.states[i];
     state.now = state.copies ? place(state.at, i, k, arguments) : results[i];
     moves_.add(results[i], state.now, state.bytes, arguments.stream);
   }
@@ -234,21 +238,27 @@ void LoopInstance::iterate(int64_t k, const runtime::LaunchArguments& arguments)
 }
 
 void LoopInstance::finish(int64_t done, const runtime::LaunchArguments& arguments) {
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const auto& to = parts_[i];
-    auto* const whole = static_cast<char*>(arguments.outputs[states_.size() + i]);
+  for (size_t i = 0; i < places_.parts.size(); ++i) {
+    const auto& to = places_.parts[i];
+    auto* const whole = static_cast<char*>(arguments.outputs[places_.states.size() + i]);
     const size_t written = to.apart ? 0 : static_cast<size_t>(done) * to.pitch;
     if (done < to.slices.count) fillWithZeros(whole + written, bytesOfShape(to.shape) - written, arguments.stream);
   }
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const auto& to = parts_[i];
+  for (size_t i = 0; i < places_.parts.size(); ++i) {
+    const auto& to = places_.parts[i];
     if (to.apart)
-      moves_.join(to.slices, workspace(to.at, arguments), to.pitch, arguments.outputs[states_.size() + i], done,
+      moves_.join(to.slices, workspace(to.at, arguments), to.pitch, arguments.outputs[places_.states.size() + i], done,
                   to.reverse, arguments.stream);
   }
-  for (size_t i = 0; i < states_.size(); ++i)
-    moves_.add(states_[i].now, arguments.outputs[i], states_[i].bytes, arguments.stream);
+  for (size_t i = 0; i < places_.states.size(); ++i)
+    moves_.add(places_.states[i].now, arguments.outputs[i], places_.states[i].bytes, arguments.stream);
   moves_.launch(arguments.stream);
+}
+
+void LoopInstance::rethrow() const {
+  if (capture_ != nullptr) capture_->rethrow();
+  cuda::rethrow(body_);
+  cuda::rethrow(test_);
 }
 
 }  // namespace tenon::backends::cuda

@@ -3,6 +3,8 @@
 // states that become one another.
 #pragma once
 
+#include "backends/cuda/kernels/regions/loop_capture.h"
+#include "backends/cuda/kernels/regions/loop_places.h"
 #include "backends/cuda/kernels/regions/moves.h"
 #include "backends/cuda/kernels/regions/region_kernel.h"
 #include "ops/op/loop.h"
@@ -25,44 +27,26 @@ class LoopInstance final : public runtime::KernelInstance, public runtime::Contr
 
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
-  bool waits() const override { return waits_; }
+  bool isDecidedByDevice() const override { return isDecided_; }
+  bool waits() const override { return isDecided_ && capture_ == nullptr; }
+  bool callsHost() const override { return cuda::callsHost(body_) || cuda::callsHost(test_); }
   size_t launches() const override { return launches_; }
+  void rethrow() const override;
 
  private:
-  // A tensor along whose axis the iterations go: sliced, or made of parts.
-  struct Sequence {
-    runtime::TensorShape shape;
-    Slices slices;
-    bool reverse = false;
-    bool apart = false;  // its slices stand in the workspace, because they are no addresses that kernels take
-    size_t at = 0;       // there
-    size_t pitch = 0;    // bytes from slice to slice
-  };
-  struct State {
-    size_t bytes = 0;
-    bool copies = false;  // it becomes what another state is, which that one's next value may overwrite
-    size_t at = 0;        // of a copy, in the workspace
-    void* now = nullptr;
-  };
-  // Where a result of the body goes: it is part of a result of the loop, or has two places in turn.
-  struct Home {
-    size_t root = 0;
-    std::optional<size_t> part;
-    size_t state = 0;  // without a part: one place is the result of this state
-    size_t at = 0;     // and the other one in the workspace
-  };
+  using Sequence = LoopPlaces::Sequence;
 
   Sequence sequence(const runtime::TensorShape& shape, const ops::LoopAxis& axis, bool knowsIndex);
   void findStates(std::span<const runtime::TensorShape> inputs);
   void addHome(size_t output, std::optional<size_t> part);
   size_t take(size_t bytes);
   void count();
+  void chooseWay();
 
   void begin(const runtime::LaunchArguments& arguments);
   bool goesOn(int64_t k, const runtime::LaunchArguments& arguments);
   void iterate(int64_t k, const runtime::LaunchArguments& arguments);
   void finish(int64_t done, const runtime::LaunchArguments& arguments);
-  void checkIteration(int64_t k) const;
   char* workspace(size_t at, const runtime::LaunchArguments& arguments) const;
   void* place(size_t at, size_t state, int64_t k, const runtime::LaunchArguments& arguments) const;
   void* slice(size_t i, int64_t k, const runtime::LaunchArguments& arguments) const;
@@ -79,13 +63,11 @@ class LoopInstance final : public runtime::KernelInstance, public runtime::Contr
   DataType countType_ = DataType::kI64;
   std::optional<int64_t> known_;  // number of iterations, for these shapes
   int64_t limit_ = 0;             // of iterations; their number, where there is no condition
-  bool waits_ = false;
+  bool isDecided_ = false;
   size_t launches_ = 0;
-  std::vector<State> states_;
-  std::vector<Sequence> sliced_;
-  std::vector<Sequence> parts_;
-  std::vector<Home> homes_;
-  size_t bytes_ = 0;  // of the workspace so far
+  LoopPlaces places_;
+  std::unique_ptr<LoopCapture> capture_;  // where a captured stream is given a conditional node
+  size_t bytes_ = 0;                      // of the workspace so far
   size_t regionsAt_ = 0;
   std::vector<void*> addresses_;  // of the regions' inputs
 };

@@ -17,6 +17,24 @@ Slices::Slices(DataType type, const Dims& dims, int64_t axis) : bytes(static_cas
   }
 }
 
+bool setUnit(Move& move, std::initializer_list<int64_t> also) {
+  if (move.outer == 0 || move.rows == 0 || move.bytes == 0) return false;
+  const auto divides = [&](int64_t bytes) { return bytes % move.unit == 0; };
+  const auto fits = [&] {
+    const auto unit = static_cast<size_t>(move.unit);
+    return divides(move.bytes) && divides(move.toOuter) && divides(move.toRow) && divides(move.fromOuter) &&
+           divides(move.fromRow) && isAligned(move.to, unit) && isAligned(move.from, unit) &&
+           std::all_of(also.begin(), also.end(), divides);
+  };
+  for (move.unit = 16; !fits();) move.unit /= 2;
+  return true;
+}
+
+unsigned blocksOfMove(int64_t units) {
+  constexpr int64_t kMostBlocks = 2048;  // each thread goes on behind the others
+  return static_cast<unsigned>(std::min(kMostBlocks, (units + kMoveBlock - 1) / kMoveBlock));
+}
+
 void Moves::add(const void* from, void* to, size_t bytes, void* stream) {
   if (from == to) return;
   Move move;
@@ -42,26 +60,15 @@ void Moves::join(const Slices& slices, const void* apart, size_t pitch, void* wh
 }
 
 void Moves::add(Move move, void* stream) {
-  if (move.outer == 0 || move.rows == 0 || move.bytes == 0) return;
-  move.unit = 16;
-  const auto divides = [&](int64_t bytes) { return bytes % move.unit == 0; };
-  const auto fits = [&] {
-    const auto unit = static_cast<size_t>(move.unit);
-    return divides(move.bytes) && divides(move.toOuter) && divides(move.toRow) && divides(move.fromOuter) &&
-           divides(move.fromRow) && isAligned(move.to, unit) && isAligned(move.from, unit);
-  };
-  while (!fits()) move.unit /= 2;
+  if (!setUnit(move)) return;
   parameters_.moves[count_++] = move;
-  most_ = std::max(most_, move.outer * move.rows * (move.bytes / move.unit));
+  most_ = std::max(most_, unitsOf(move));
   if (count_ == kMostMoves) launch(stream);
 }
 
 void Moves::launch(void* stream) {
   if (count_ == 0) return;
-  constexpr unsigned kBlock = 256;
-  constexpr int64_t kMostBlocks = 2048;  // of a move; each thread goes on behind the others
-  const int64_t blocks = std::min(kMostBlocks, (most_ + kBlock - 1) / kBlock);
-  launchGrid(function_, static_cast<unsigned>(blocks), count_, 1, kBlock, &parameters_, stream);
+  launchGrid(function_, blocksOfMove(most_), count_, 1, kMoveBlock, &parameters_, stream);
   count_ = 0;
   most_ = 0;
 }

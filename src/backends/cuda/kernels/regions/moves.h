@@ -19,6 +19,14 @@ struct Slices {
   size_t sliceBytes() const { return static_cast<size_t>(outer * bytes); }
 };
 
+// Sets the widest unit that the addresses and strides of a move allow, and `also`. Nothing to move: false.
+bool setUnit(Move& move, std::initializer_list<int64_t> also = {});
+
+// So that many units of a move are copied.
+unsigned blocksOfMove(int64_t units);
+inline int64_t unitsOf(const Move& move) { return move.outer * move.rows * (move.bytes / move.unit); }
+constexpr unsigned kMoveBlock = 256;
+
 // Launches when told to, or when it is full. Bytes that are nowhere or already there are left out.
 class Moves {
  public:

@@ -72,20 +72,42 @@ void checkOperands(const ops::Operator& op, const runtime::Shapes& shapes) {
   ops::checkShapes(op.bind(*shapes.symbols), op.name(), {in, out, nullptr});
 }
 
-bool waits(const runtime::RegionRun& run) {
+namespace {
+
+const runtime::Control* controlOf(const runtime::RegionRun& run, size_t step) {
+  return dynamic_cast<const runtime::Control*>(run.instance(step));
+}
+
+}  // namespace
+
+bool isDecidedByDevice(const runtime::RegionRun& run) {
   for (size_t i = 0; i < run.stepCount(); ++i) {
-    const auto* control = dynamic_cast<const runtime::Control*>(run.instance(i));
-    if (control != nullptr && control->waits()) return true;
+    const auto* const control = controlOf(run, i);
+    if (control != nullptr && control->isDecidedByDevice()) return true;
   }
   return false;
+}
+
+bool callsHost(const runtime::RegionRun& run) {
+  for (size_t i = 0; i < run.stepCount(); ++i) {
+    const auto* const control = controlOf(run, i);
+    if (control != nullptr ? control->callsHost() : dynamic_cast<const runtime::CallsHost*>(run.instance(i)) != nullptr)
+      return true;
+  }
+  return false;
+}
+
+void rethrow(const runtime::RegionRun& run) {
+  for (size_t i = 0; i < run.stepCount(); ++i) {
+    if (const auto* const control = controlOf(run, i)) control->rethrow();
+  }
 }
 
 size_t launches(const runtime::RegionRun& run) {
   size_t count = 0;
   for (size_t i = 0; i < run.stepCount(); ++i) {
-    const auto* const instance = run.instance(i);
-    const auto* const control = dynamic_cast<const runtime::Control*>(instance);
-    count += control != nullptr ? control->launches() : (instance != nullptr ? 1 : 0);
+    const auto* const control = controlOf(run, i);
+    count += control != nullptr ? control->launches() : (run.instance(i) != nullptr ? 1 : 0);
   }
   return count;
 }

@@ -42,8 +42,10 @@ inline size_t bytesOfShape(const runtime::TensorShape& shape) { return bytesOf(s
 // Throws UserError where operands do not suit the operator, Unsupported where they are not row-major.
 void checkOperands(const ops::Operator& op, const runtime::Shapes& shapes);
 
-// Of a configured region.
-bool waits(const runtime::RegionRun& run);
+// Of a configured region: what control.h says of the steps that are such.
+bool isDecidedByDevice(const runtime::RegionRun& run);
+bool callsHost(const runtime::RegionRun& run);
+void rethrow(const runtime::RegionRun& run);
 size_t launches(const runtime::RegionRun& run);
 
 }  // namespace tenon::backends::cuda
