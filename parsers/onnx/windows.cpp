@@ -1,9 +1,10 @@
-// Windows with dilations over static spatial extents.
+// Where windows lie over static spatial extents, and the places of their maxima.
 #include "windows.h"
 
 #include <cfloat>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 namespace tenon::parsers::onnx {
 namespace {
@@ -20,7 +21,6 @@ struct Windows {
 
 Windows windowsOf(const Term& x, const Spatial& spatial) {
   Windows windows;
-  int64_t places = 1;
   for (size_t i = 0; i < spatial.rank(); ++i) {
     const int64_t extent = x.fixedDim(static_cast<int64_t>(i) + 2,
                                       "a spatial extent of a pool with dilations or "
@@ -51,12 +51,6 @@ Windows windowsOf(const Term& x, const Spatial& spatial) {
     windows.before.push_back(before);
     windows.after.push_back(std::max<int64_t>((count - 1) * stride + reach - before - extent, 0));
     windows.count.push_back(count);
-    places *= spatial.kernel[i];
-  }
-  if (places > kMostPlaces) {
-    fail(FaultKind::kUnsupportedShape,
-         fmt::format("kernel_shape = {} has {} places; a pool with dilations or indices has {} at most",
-                     toString(spatial.kernel), places, kMostPlaces));
   }
   return windows;
 }
@@ -130,7 +124,13 @@ Term placesOf(const Term& x, const Windows& windows, bool columnMajor) {
 
 }  // namespace
 
-WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool withIndex, bool columnMajor) {
+WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool columnMajor) {
+  const int64_t cells = elementCount(spatial.kernel);
+  if (cells > kMostPlaces) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("kernel_shape = {} has {} places; a pool with indices has {} at most", toString(spatial.kernel),
+                     cells, kMostPlaces));
+  }
   const Windows windows = windowsOf(x, spatial);
   std::optional<Term> best;
   std::vector<Term> parts;
@@ -138,9 +138,6 @@ WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool withInde
     best = best ? best->atLeast(part) : part;
     parts.push_back(part);
   });
-  if (!withIndex) {
-    return {*best, {}};
-  }
   // Backwards, so that the first of equal ones stays. Padding has no place.
   std::optional<Term> index;
   std::vector<Term> places;
@@ -150,40 +147,28 @@ WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool withInde
     const Term hit = both(equal(parts[i], *best), places[i] > -1.0);
     index = where(hit, places[i], index ? *index : places[i]);
   }
-  return {*best, index};
+  return {*best, *index};
 }
 
-Term windowSum(const Term& x, const Spatial& spatial) {
-  const Windows windows = windowsOf(x, spatial);
-  std::optional<Term> sum;
-  forEachPlace(padded(x, windows, 0), windows, spatial, [&](const Term& part) { sum = sum ? *sum + part : part; });
-  return *sum;
-}
-
-Term windowAverage(const Term& x, const Spatial& spatial, bool excludePadding) {
-  // How many elements each window has; with padding counted, that which the model names and no more.
-  const Windows windows = windowsOf(x, spatial);
-  std::vector<int64_t> counts{1};
-  Dimensions shape{1, 1};
+Spatial withExplicitPadding(const Term& x, const Spatial& spatial) {
+  const bool same =
+      spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER || spatial.mode == nvinfer1::PaddingMode::kSAME_LOWER;
+  bool isKnown = true;
   for (size_t i = 0; i < spatial.rank(); ++i) {
-    std::vector<int64_t> next;
-    const int64_t low = excludePadding ? windows.before[i] : 0;
-    const int64_t high = windows.before[i] + windows.in[i] + (excludePadding ? 0 : spatial.padsEnd[i]);
-    for (const int64_t count : counts) {
-      for (int64_t w = 0; w < windows.count[i]; ++w) {
-        int64_t inside = 0;
-        for (int64_t k = 0; k < spatial.kernel[i]; ++k) {
-          const int64_t at = w * spatial.strides[i] + k * spatial.dilations[i];
-          inside += at >= low && at < high ? 1 : 0;
-        }
-        next.push_back(count * inside);
-      }
-    }
-    counts = std::move(next);
-    shape.push_back(windows.count[i]);
+    isKnown = isKnown && x.dim(static_cast<int64_t>(i) + 2).known();
   }
-  const Term divisor = integers(x.writer(), x.type(), shape, counts);
-  return windowSum(x, spatial) / divisor;
+  if (!same && !isKnown) {
+    return spatial;
+  }
+  const Windows windows = windowsOf(x, spatial);  // which fit
+  if (!same) {
+    return spatial;
+  }
+  Spatial result = spatial;
+  result.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
+  result.padsBegin = windows.before;
+  result.padsEnd = windows.after;
+  return result;
 }
 
 }  // namespace tenon::parsers::onnx

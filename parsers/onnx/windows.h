@@ -1,20 +1,21 @@
-// Pools that the pooling layer cannot say, as one strided slice for each place of the window.
+// Pools that the pooling layer cannot say.
 #pragma once
-
-#include <optional>
 
 #include "common/spatial.h"
 #include "common/term.h"
 
 namespace tenon::parsers::onnx {
 
+// The same window with its padding written out; fails where that depends on an extent that only the run knows, and
+// where the window does not fit.
+Spatial withExplicitPadding(const Term& x, const Spatial& spatial);
+
+// With one strided slice for each place of the window.
 struct WindowMaximum {
   Term value;
-  std::optional<Term> index;  // INT64: the place of the first greatest element in the whole tensor
+  Term index;  // INT64: the place of the first greatest element in the whole tensor
 };
 // columnMajor: places count the spatial axes from the first one.
-WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool withIndex, bool columnMajor);
-Term windowSum(const Term& x, const Spatial& spatial);
-Term windowAverage(const Term& x, const Spatial& spatial, bool excludePadding);
+WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool columnMajor);
 
 }  // namespace tenon::parsers::onnx

@@ -86,6 +86,7 @@ void fieldsOf(const ops::Pooling& op, ParameterWriter& out) {
   out.extents("PrePadding", orZeros(op.prePadding, axes));
   out.extents("PostPadding", orZeros(op.postPadding, axes));
   out.json("Stride", jsonList(orOnes(op.strides, axes)));
+  if (op.isDilated()) out.json("Dilation", jsonList(op.dilations));  // which TensorRT's layer does not have
   out.number("BlendFactor", op.blend);
   out.flag("AverageCountExcludesPadding", op.exclusive);
 }

@@ -26,6 +26,16 @@ TEST(LinePooling, MaximaOfEveryType) {
               Dims{1, 2, 6670}, 0, false);
     checkPool(type, "type=max window=[2, 3, 4] strides=[1, 2, 5] prePadding=[1, 0, 3] postPadding=[0, 1, 2]",
               Dims{1, 2, 4, 6, 40}, Dims{1, 2, 4, 3, 9}, 0, true);
+    checkPool(type, "type=max window=[3, 3] dilations=[2, 4] prePadding=[2, 1] postPadding=[1, 3]", Dims{1, 2, 9, 131},
+              Dims{1, 2, 8, 127}, 0, true);
+    checkPool(type, "type=max window=[2, 3] strides=[2, 2] dilations=[3, 5]", Dims{1, 2, 11, 301}, Dims{1, 2, 4, 146},
+              0, true);
+    checkPool(type, "type=max window=[4] strides=[3] dilations=[7] prePadding=[2]", Dims{1, 2, 20011}, Dims{1, 2, 6664},
+              0, false);
+    checkPool(type, "type=max window=[2, 2, 3] strides=[1, 2, 5] dilations=[3, 2, 2]", Dims{1, 2, 4, 6, 40},
+              Dims{1, 2, 1, 2, 8}, 0, true);
+    checkPool(type, "type=max window=[3] dilations=[2] prePadding=[1] postPadding=[1]", Dims{1, 2, 3}, Dims{1, 2, 1}, 0,
+              false);
     checkPool(type, "type=max window=[1, 2]", Dims{1, 1, 1, 3}, Dims{1, 1, 1, 2}, 0, false);
     checkPool(type, "type=max window=[2, 2]", Dims{0, 3, 4, 4}, Dims{0, 3, 3, 3}, 0, false);
     checkPool(type, "type=max window=[3, 3] strides=[2, 2] ceilMode=true", Dims{1, 2, 8, 8}, Dims{1, 2, 4, 4}, 0,
@@ -45,6 +55,10 @@ TEST(LinePooling, AveragesAndBlends) {
                   false);
         checkPool(type, fields + "window=[3, 4] strides=[2, 3] prePadding=[1, 2] postPadding=[2, 3] ceilMode=true",
                   Dims{1, 2, 8, 20}, Dims{1, 2, 5, 8}, tolerance, false);
+        checkPool(type, fields + "window=[3, 4] strides=[2, 3] dilations=[2, 3] prePadding=[1, 2] postPadding=[2, 3]",
+                  Dims{1, 2, 8, 20}, Dims{1, 2, 4, 6}, tolerance, false);
+        checkPool(type, fields + "window=[3] dilations=[4] prePadding=[5] postPadding=[5]", Dims{2, 1, 4999},
+                  Dims{2, 1, 5001}, tolerance, false);
         checkPool(type, fields + "window=[7] strides=[2] prePadding=[3] postPadding=[3]", Dims{2, 1, 9001},
                   Dims{2, 1, 4501}, tolerance, false);
       }

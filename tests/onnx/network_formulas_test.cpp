@@ -293,6 +293,48 @@ TEST(Windows, MaximaWithDilationsAndTheirPlaces) {
   expectNear(outputs.at(1), places);
 }
 
+// Without places, padded as said and to the same extent.
+TEST(Windows, DilatedPools) {
+  const Reals x = randomReals(2 * 7 * 9, 9);
+  for (const char* op : {"MaxPool", "AveragePool"}) {
+    for (const bool same : {false, true}) {
+      ModelMaker maker(19);
+      maker.input("x", {1, 2, 7, 9});
+      auto& node = maker.node(op, {"x"}, {"y"});
+      ModelMaker::set(node, "kernel_shape", Ints{2, 3});
+      ModelMaker::set(node, "dilations", Ints{3, 2});
+      ModelMaker::set(node, "strides", Ints{1, 2});
+      if (same) {
+        ModelMaker::set(node, "auto_pad", std::string("SAME_UPPER"));
+      } else {
+        ModelMaker::set(node, "pads", Ints{1, 1, 2, 1});
+      }
+      maker.output("y");
+      const int before = 1;  // both ways: 3 rows more than 7 in all, of which one in front
+      const int left = same ? 2 : 1;
+      std::vector<double> expected;
+      for (int channel = 0; channel < 2; ++channel) {
+        for (int row = 0; row < 7; ++row) {
+          for (int column = 0; column < (same ? 5 : 4); ++column) {
+            double most = -INFINITY, sum = 0;
+            int cells = 0;
+            for (int tap = 0; tap < 6; ++tap) {
+              const int r = row - before + tap / 3 * 3, c = column * 2 - left + tap % 3 * 2;
+              if (r < 0 || c < 0 || r > 6 || c > 8) continue;
+              const auto value = static_cast<double>(x[static_cast<size_t>((channel * 7 + r) * 9 + c)]);
+              most = std::max(most, value);
+              sum += value;
+              ++cells;
+            }
+            expected.push_back(op[0] == 'M' ? most : sum / cells);
+          }
+        }
+      }
+      expectNear(runModel(maker, {x}).at(0), expected);
+    }
+  }
+}
+
 TEST(Scatter, AddsUpdatesThatMeet) {
   const Reals x = randomReals(10, 1), updates = randomReals(6, 2);
   ModelMaker maker(18);

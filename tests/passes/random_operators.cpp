@@ -221,16 +221,20 @@ bool Generator::anyPooling(ValueId x, size_t axes) {
   op.blend = op.type == ops::PoolingType::kMaxAverageBlend ? 0.25 : 0;
   op.exclusive = pick(2) == 0;
   op.ceilMode = pick(2) == 0;
+  const bool apart = pick(3) == 0;
   for (size_t i = 0; i < axes; ++i) {
     op.window.push_back(1 + pick(3));
     op.strides.push_back(1 + pick(3));
+    op.dilations.push_back(apart ? 1 + pick(2) : 1);
     op.prePadding.emplace_back(pick(op.window.back()));
     op.postPadding.emplace_back(pick(op.window.back()));
     // A window without a cell has an infinite maximum, which kernels behind it may make a NaN of.
     const int64_t extent = shape(x)[i + 2].constant();
-    const int64_t room = extent + op.prePadding[i].constant() + op.postPadding[i].constant() - op.window[i];
+    const int64_t reach = (op.window[i] - 1) * op.dilations[i] + 1;
+    const int64_t room = extent + op.prePadding[i].constant() + op.postPadding[i].constant() - reach;
     const int64_t last = (room + op.strides[i] - 1) / op.strides[i] * op.strides[i] - op.prePadding[i].constant();
-    if (op.ceilMode && op.type != ops::PoolingType::kAverage && last >= extent) return false;
+    const bool mayMiss = op.ceilMode || op.dilations[i] > 1;
+    if (mayMiss && op.type != ops::PoolingType::kAverage && (last >= extent || op.dilations[i] >= extent)) return false;
   }
   return tryPut(std::move(op), {x});
 }

@@ -1,6 +1,7 @@
 // Pools: over windows, and over all of the spatial axes.
 #include <algorithm>
 
+#include "operator_plugin.h"
 #include "operator_table.h"
 #include "spatial_attributes.h"
 #include "windows.h"
@@ -28,8 +29,29 @@ Spatial readWindow(OnnxNode& node) {
   return spatial;
 }
 
+bool isDilated(const Spatial& spatial) {
+  return std::any_of(spatial.dilations.begin(), spatial.dilations.end(), [](int64_t step) { return step != 1; });
+}
+
+// By Tenon's operator, which has dilations and takes integers.
+ParsedValue poolByOperator(const Term& x, PoolingType type, bool excludePadding, const Spatial& given) {
+  const Spatial spatial = withExplicitPadding(x, given);
+  std::string text =
+      fmt::format("pooling{{type={} window={} strides={} dilations={} prePadding={} postPadding={} ceilMode={}",
+                  type == PoolingType::kMAX ? "max" : "average", toString(spatial.kernel), toString(spatial.strides),
+                  toString(spatial.dilations), toString(spatial.padsBegin), toString(spatial.padsEnd),
+                  spatial.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP);
+  if (type != PoolingType::kMAX) {
+    text += fmt::format(" exclusive={}", excludePadding);
+  }
+  return addOperator(text + "}", {x});
+}
+
 ParsedValue pool(OnnxNode& node, const ParsedValue& input, PoolingType type, bool excludePadding, Spatial spatial) {
   NetworkWriter& writer = node.writer();
+  if (isDilated(spatial) || !isFloating(writer.typeOf(input))) {
+    return poolByOperator(Term(writer, input), type, excludePadding, spatial);
+  }
   const bool oneDimensional = spatial.rank() == 1;
   if (oneDimensional) {
     spatial.appendUnitAxis();
@@ -44,27 +66,18 @@ ParsedValue pool(OnnxNode& node, const ParsedValue& input, PoolingType type, boo
   return oneDimensional ? withoutUnitAxis(writer, result) : result;
 }
 
-bool isDilated(const Spatial& spatial) {
-  return std::any_of(spatial.dilations.begin(), spatial.dilations.end(), [](int64_t step) { return step != 1; });
-}
-
 ParsedValues importMaxPool(OnnxNode& node) {
   const Spatial spatial = readWindow(node);
-  const bool isReal = isFloating(node.dataType(0));
-  if (!node.usesOutput(1) && !isDilated(spatial) && isReal) {
+  if (!node.usesOutput(1)) {
     return {pool(node, node.input(0), PoolingType::kMAX, true, spatial)};
   }
-  const WindowMaximum result =
-      windowMaximum(node.term(0), spatial, node.usesOutput(1), node.integer("storage_order", 0) != 0);
-  return result.index ? ParsedValues{result.value, *result.index} : ParsedValues{result.value};
+  const WindowMaximum result = windowMaximum(node.term(0), spatial, node.integer("storage_order", 0) != 0);
+  return {result.value, result.index};
 }
 
 ParsedValues importAveragePool(OnnxNode& node) {
   const Spatial spatial = readWindow(node);
   const bool excludes = node.integer("count_include_pad", 0) == 0;
-  if (isDilated(spatial)) {
-    return {windowAverage(node.term(0), spatial, excludes)};
-  }
   return {pool(node, node.input(0), PoolingType::kAVERAGE, excludes, spatial)};
 }
 
@@ -95,13 +108,8 @@ ParsedValues importLpPool(OnnxNode& node) {
   const ParsedValue raised = writer.binary(writer.unary(node.input(0), UnaryOperation::kABS),
                                            writer.scalar(type, power), ElementWiseOperation::kPOW);
   const Spatial spatial = withWholeWindows(readWindow(node));
-  ParsedValue sum;
-  if (isDilated(spatial)) {
-    sum = windowSum(Term(writer, raised), spatial);
-  } else {
-    const ParsedValue average = pool(node, raised, PoolingType::kAVERAGE, false, spatial);
-    sum = writer.binary(average, writer.scalar(type, window), ElementWiseOperation::kPROD);
-  }
+  const ParsedValue average = pool(node, raised, PoolingType::kAVERAGE, false, spatial);
+  const ParsedValue sum = writer.binary(average, writer.scalar(type, window), ElementWiseOperation::kPROD);
   return {writer.binary(sum, writer.scalar(type, 1.0 / power), ElementWiseOperation::kPOW)};
 }
 
@@ -129,10 +137,12 @@ ParsedValues importGlobalLpPool(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"MaxPool", 1, kNewestOpset, importMaxPool,
-     "addPoolingNd kMAX; dilations, Indices and integers: addSlice, addElementWise for each place of the window"},
+     "addPoolingNd kMAX; dilations and integers: addPluginV3 of the operator pooling; Indices: addSlice, addElementWise "
+     "for each place of the window"},
     {"AveragePool", 1, kNewestOpset, importAveragePool,
-     "addPoolingNd kAVERAGE; dilations: addSlice, addElementWise for each place of the window"},
-    {"LpPool", 2, kNewestOpset, importLpPool, "addUnary, addElementWise, addPoolingNd or, with dilations, addSlice"},
+     "addPoolingNd kAVERAGE; dilations: addPluginV3 of the operator pooling"},
+    {"LpPool", 2, kNewestOpset, importLpPool,
+     "addUnary, addElementWise, addPoolingNd; dilations: addPluginV3 of the operator pooling"},
     {"GlobalAveragePool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kAVG>, "addReduce kAVG"},
     {"GlobalMaxPool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kMAX>, "addReduce kMAX"},
     {"GlobalLpPool", 2, kNewestOpset, importGlobalLpPool, "addUnary, addElementWise, addReduce kSUM"},

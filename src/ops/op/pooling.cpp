@@ -44,8 +44,12 @@ Extent startingInside(const SpatialAttributes& attributes, size_t axis, const Ex
 
 // Cells of the window at position s that lie inside the padded axis.
 int64_t paddedCells(const Window& w, int64_t s) {
-  const int64_t first = w.position(s, 0);
-  return std::max<int64_t>(std::min(first + w.kernel, w.large + w.after) - std::max(first, -w.before), 0);
+  int64_t cells = 0;
+  for (int64_t t = 0; t < w.kernel; ++t) {
+    const int64_t at = w.position(s, t);
+    cells += at >= -w.before && at < w.large + w.after ? 1 : 0;
+  }
+  return cells;
 }
 
 }  // namespace

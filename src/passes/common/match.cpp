@@ -48,7 +48,7 @@ bool everyWindowHasACell(const ops::Pooling& pooling) {
       if (!(*padding)[i].isConstant() || (*padding)[i].constant() >= pooling.window[i]) return false;
     }
   }
-  return !pooling.ceilMode;
+  return !pooling.ceilMode && !pooling.isDilated();
 }
 
 }  // namespace

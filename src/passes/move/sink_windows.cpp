@@ -50,7 +50,7 @@ bool neverFalls(const ScalarExpr& expr) {
          ops::neverFalls(expr.instructions[0]);
 }
 
-// Every window has a cell of x: the padding is less than the window.
+// Every window has a cell of x: the padding is less than the window, whose cells stand side by side.
 bool hasCells(const ops::Pooling& pooling) {
   const auto isLess = [&](const Shape& padding) {
     for (size_t axis = 0; axis < padding.size(); ++axis) {
@@ -60,7 +60,7 @@ bool hasCells(const ops::Pooling& pooling) {
     }
     return true;
   };
-  return !pooling.ceilMode && isLess(pooling.prePadding) && isLess(pooling.postPadding);
+  return !pooling.ceilMode && !pooling.isDilated() && isLess(pooling.prePadding) && isLess(pooling.postPadding);
 }
 
 bool behindMaximum(const Graph& graph, const graph::Node& node, const ops::Pooling& pooling, ValueId x) {

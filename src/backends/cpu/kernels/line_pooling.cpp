@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -36,7 +37,9 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     computedBytes_ = bits(computedIn) / 8;
     bytes_ = bits(type_) / 8;
     const bool averages = op_.type != ops::PoolingType::kMax;
-    if (maximum_.join == nullptr || (averages && computedIn != DataType::kF32) || op_.window[spatial - 1] > kLine / 2)
+    const int64_t lastStep = op_.dilations.empty() ? 1 : op_.dilations[spatial - 1];
+    if (maximum_.join == nullptr || (averages && computedIn != DataType::kF32) ||
+        (op_.window[spatial - 1] - 1) * lastStep >= kLine / 2)
       throw Unsupported("cpu.line_pooling: {} of {} with a window of {}",
                         enumNames(op_.type)[static_cast<size_t>(op_.type)], name(type_), op_.window[spatial - 1]);
     planes_ = x.dims[0] * x.dims[1];
@@ -50,6 +53,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       axis.in = x.dims[static_cast<int>(i) + 2];
       axis.out = y[static_cast<int>(i) + 2];
       axis.window = op_.window[i];
+      axis.step = op_.dilations.empty() ? 1 : op_.dilations[i];
       axis.stride = op_.strides.empty() ? 1 : op_.strides[i];
       axis.before = value(op_.prePadding, i);
       axis.after = value(op_.postPadding, i);
@@ -73,7 +77,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t lines = planes_ * depth.out * height.out;
     const int64_t work = lines * width.out * (depth.window * height.window + width.window) / 8;
     // Some lines together: a line is not read back while its stores are still on their way.
-    const int64_t span = (width.out - 1) * width.stride + width.window;
+    const int64_t span = (width.out - 1) * width.stride + width.reach();
     const int64_t group = std::clamp<int64_t>(kLine / std::max<int64_t>(1, span), 1, kMostLines);
     runJobs((lines + group - 1) / group, work, [&](int64_t job) {
       const int64_t begin = job * group;
@@ -83,24 +87,37 @@ class LinePoolingInstance final : public runtime::KernelInstance {
 
  private:
   struct Range {
-    int64_t begin = 0, end = 0;  // of the input
-    int64_t padded = 0;          // cells within the padded input
+    int64_t begin = 0, end = 0;  // of the input; cells stand a step of the axis apart
+    int64_t cells = 0;           // within the input
+    int64_t padded = 0;          // within the padded input
   };
   struct Axis {
-    int64_t in = 1, out = 1, window = 1, stride = 1, before = 0, after = 0;
+    int64_t in = 1, out = 1, window = 1, stride = 1, step = 1, before = 0, after = 0;
+    int64_t reach() const { return (window - 1) * step + 1; }
+    // The cells of a window that begins at `first` which lie in [low, high).
+    std::pair<int64_t, int64_t> cellsIn(int64_t first, int64_t low, int64_t high) const {
+      const auto until = [&](int64_t bound) {  // how many stand in front of it
+        return bound <= first ? 0 : std::min(window, (bound - first + step - 1) / step);
+      };
+      const int64_t begin = until(low);
+      return {begin, std::max(begin, until(high))};
+    }
     Range inside(int64_t position) const {
       const int64_t first = position * stride - before;
-      Range result;
-      result.begin = std::clamp<int64_t>(first, 0, in);
-      result.end = std::clamp<int64_t>(first + window, result.begin, in);
-      result.padded = std::max<int64_t>(0, std::min(first + window, in + after) - std::max(first, -before));
+      const auto [begin, end] = cellsIn(first, 0, in);
+      const auto [paddedBegin, paddedEnd] = cellsIn(first, -before, in + after);
+      Range result{0, 0, end - begin, paddedEnd - paddedBegin};
+      if (end > begin) {
+        result.begin = first + begin * step;
+        result.end = first + (end - 1) * step + 1;
+      }
       return result;
     }
   };
 
   // One over the cells that an average counts; 0 where there are none.
   float inverse(const Range& range) const {
-    const int64_t cells = op_.exclusive ? range.end - range.begin : range.padded;
+    const int64_t cells = op_.exclusive ? range.cells : range.padded;
     return cells == 0 ? 0.f : 1.f / static_cast<float>(cells);
   }
 
@@ -133,7 +150,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     }
     const std::span<const Place> group(places.data(), static_cast<size_t>(end - begin));
     char* const to = y + begin * width.out * bytes_;
-    const int64_t most = std::max<int64_t>(1, (kLine - width.window) / width.stride + 1);
+    const int64_t most = std::max<int64_t>(1, (kLine - width.reach()) / width.stride + 1);
     for (int64_t first = 0; first < width.out; first += most)
       chunk(group, first, std::min(most, width.out - first), to + first * bytes_);
   }
@@ -166,7 +183,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
             char* out) const {
     const auto& width = axes_[2];
     const int64_t begin = first * width.stride - width.before;
-    const int64_t span = (count - 1) * width.stride + width.window;
+    const int64_t span = (count - 1) * width.stride + width.reach();
     const int64_t left = std::clamp<int64_t>(-begin, 0, span);
     const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
     alignas(64) char joined[(static_cast<size_t>(kLine) + kLineSlack) * sizeof(float)];
@@ -181,9 +198,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     functions.fill(joined + static_cast<int64_t>(group.size()) * span * computedBytes_, kLineSlack);
     for (size_t g = 0; g < group.size(); ++g) {
       functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
-                      static_cast<size_t>(width.window), static_cast<size_t>(width.stride),
-                      out + static_cast<int64_t>(g) * count * computedBytes_, static_cast<size_t>(count),
-                      factors_[2].empty() ? nullptr : factors_[2].data() + first, group[g].factor);
+                      {static_cast<size_t>(width.window), static_cast<size_t>(width.step)},
+                      static_cast<size_t>(width.stride), out + static_cast<int64_t>(g) * count * computedBytes_,
+                      static_cast<size_t>(count), factors_[2].empty() ? nullptr : factors_[2].data() + first,
+                      group[g].factor);
     }
   }
 
@@ -203,8 +221,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       held = 1;
       isFirst = false;
     };
-    for (int64_t d = place.z.begin; d < place.z.end; ++d) {
-      for (int64_t r = place.rows.begin; r < place.rows.end; ++r) {
+    for (int64_t d = place.z.begin; d < place.z.end; d += axes_[0].step) {
+      for (int64_t r = place.rows.begin; r < place.rows.end; r += axes_[1].step) {
         const void* from = place.plane + ((d * axes_[1].in + r) * axes_[2].in + column) * bytes_;
         if (widen_ != nullptr) {
           widen_(from, nullptr, nullptr, wide, count);

@@ -15,6 +15,7 @@ class PoolingTactic final : public SimpleTactic {
       return compile::no("oneDNN does not write the output of pooling over an empty input");
     if (op->type == ops::PoolingType::kMaxAverageBlend)
       return compile::no("blended maximum and average pooling is not supported");
+    if (op->isDilated()) return compile::no("windows with dilations are not supported");
     if (op->type == ops::PoolingType::kAverage && !op->exclusive && op->ceilMode) {
       return compile::no("with ceil mode, windows that reach beyond the padding are averaged differently");
     }

@@ -15,8 +15,10 @@ class LinePoolingTactic final : public SimpleTactic {
     if (op->window.empty() || op->window.size() > 3)
       return compile::no("{} spatial dimensions; 1 to 3 are supported", op->window.size());
     constexpr int64_t kMostColumns = 2048;
-    if (op->window.back() > kMostColumns)
-      return compile::no("a window of {} columns; at most {} are supported", op->window.back(), kMostColumns);
+    const int64_t step = op->dilations.empty() ? 1 : op->dilations.back();
+    if (op->window.back() > kMostColumns || step > kMostColumns || (op->window.back() - 1) * step >= kMostColumns)
+      return compile::no("a window of {} columns with a dilation of {}; it may reach over {} at most",
+                         op->window.back(), step, kMostColumns);
     for (const int64_t stride : op->strides) {
       if (stride > kMostColumns) return compile::no("a stride of {}; at most {} are supported", stride, kMostColumns);
     }

@@ -16,6 +16,7 @@ class PoolingTactic final : public SimpleTactic {
     if (op->window.size() != 2) return compile::no("{} spatial dimensions; only 2 are supported", op->window.size());
     if (op->type == ops::PoolingType::kMaxAverageBlend)
       return compile::no("blended maximum and average pooling is not supported");
+    if (op->isDilated()) return compile::no("windows with dilations are not supported");
     // With rounding up a window may lie outside altogether, and then cells are counted differently.
     if (op->ceilMode && !isWithin(*op, problem)) return compile::no("with ceil mode, windows reach beyond the input");
     constexpr int64_t kMostTaps = 1024;

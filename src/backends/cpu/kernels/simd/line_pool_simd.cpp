@@ -174,6 +174,27 @@ HWY_INLINE auto atEveryThird(const T* x, size_t window) {
   return joined;
 }
 
+// One vector of windows whose cells stand apart; the windows begin at every stride-th element (at most three).
+template <typename T>
+HWY_INLINE auto everyStride(const T* x, size_t stride) {
+  const hn::ScalableTag<T> d;
+  if (stride == 1) return hn::LoadU(d, x);
+  hn::Vec<decltype(d)> first, second, third;
+  if (stride == 2) {
+    hn::LoadInterleaved2(d, x, first, second);
+  } else {
+    hn::LoadInterleaved3(d, x, first, second, third);
+  }
+  return first;
+}
+template <typename Op, typename T>
+HWY_INLINE auto apart(const T* x, LineWindow window, size_t stride) {
+  auto joined = everyStride(x, stride);
+  for (size_t k = 1; k < window.cells; ++k)
+    joined = Op::of(hn::ScalableTag<T>(), joined, everyStride(x + k * window.step, stride));
+  return joined;
+}
+
 // The last vector is computed whole and stored in part.
 template <typename T, typename Vector>
 HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
@@ -189,7 +210,10 @@ HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
 }
 
 template <typename Op, typename T>
-void slideOf(const T* x, size_t window, size_t stride, T* out, size_t count) {
+void slideOf(const T* x, LineWindow shape, size_t stride, T* out, size_t count) {
+  const size_t window = shape.cells;
+  if (shape.step > 1 && window > 1 && stride <= 3)
+    return eachVector(out, count, [&](size_t i) HWY_ATTR { return apart<Op>(x + stride * i, shape, stride); });
   if (stride == 1) return eachVector(out, count, [&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
   if (stride == 2)
     return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
@@ -197,13 +221,13 @@ void slideOf(const T* x, size_t window, size_t stride, T* out, size_t count) {
     return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryThird<Op>(x + 3 * i, window); });
   for (size_t i = 0; i < count; ++i) {
     T joined = x[i * stride];
-    for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t]);
+    for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t * shape.step]);
     out[i] = joined;
   }
 }
 
 template <typename Op, typename T>
-void slide(const void* x, bool hasNan, size_t window, size_t stride, void* out, size_t count, const float* factors,
+void slide(const void* x, bool hasNan, LineWindow window, size_t stride, void* out, size_t count, const float* factors,
            float factor) {
   T* HWY_RESTRICT to = static_cast<T*>(out);
   if constexpr (kSeeksNan<Op, T>) {

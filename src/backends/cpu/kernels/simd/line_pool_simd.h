@@ -10,14 +10,19 @@ namespace tenon::backends::cpu {
 // Elements behind the windows' last one that slide() may read, whatever they are.
 constexpr size_t kLineSlack = 256;
 
+struct LineWindow {
+  size_t cells = 1;
+  size_t step = 1;  // from one cell to the next
+};
+
 struct LinePoolFunctions {
   // out[i] joins rows[r][i] of all rows, of which there is at least one; the first may be `out` itself. Whether one of
   // them is NaN, where that matters.
   bool (*join)(const void* const* rows, size_t rowCount, void* out, size_t count) = nullptr;
-  // out[i] joins x[i * stride] to x[i * stride + window - 1]; out overlaps nothing. `hasNan`: whether x may have NaN.
-  // Sums are multiplied by factors[i] * factor.
-  void (*slide)(const void* x, bool hasNan, size_t window, size_t stride, void* out, size_t count, const float* factors,
-                float factor) = nullptr;
+  // out[i] joins x[i * stride + k * step] for each cell k of the window; out overlaps nothing. `hasNan`: whether x may
+  // have NaN. Sums are multiplied by factors[i] * factor.
+  void (*slide)(const void* x, bool hasNan, LineWindow window, size_t stride, void* out, size_t count,
+                const float* factors, float factor) = nullptr;
   void (*fill)(void* to, size_t count) = nullptr;  // with what changes no result
 };
 

@@ -3,10 +3,13 @@
 #include "backends/cuda/kernels/pooling/pooling_parameters.h"
 #include "prelude.cuh"
 
+// How many cells of a window that begins at `first` stand in front of `bound`.
+__device__ int cellsUntil(const PoolingWindow& w, int first, int bound) {
+  return bound <= first ? 0 : min(w.kernel, (bound - first + w.dilation - 1) / w.dilation);
+}
 __device__ int paddedCells(const PoolingWindow& w, int s) {
   const int first = s * w.stride - w.before;
-  const int end = min(first + w.kernel, w.large + w.after);
-  return max(end - max(first, -w.before), 0);
+  return max(cellsUntil(w, first, w.large + w.after) - cellsUntil(w, first, -w.before), 0);
 }
 
 // kWidth channels of one place; more than one only where channels lie innermost.
@@ -34,14 +37,18 @@ __device__ void pool(const PoolingParameters& p) {
   int cells = 1;
 #pragma unroll
   for (int k = 0; k < 3; ++k) {
-    first[k] = max(s[k] * p.window[k].stride - p.window[k].before, 0);
-    last[k] = min(s[k] * p.window[k].stride - p.window[k].before + p.window[k].kernel, p.window[k].large);
-    cells *= max(last[k] - first[k], 0);
+    const PoolingWindow& w = p.window[k];
+    const int begin = s[k] * w.stride - w.before;
+    const int outside = cellsUntil(w, begin, 0);
+    const int inside = max(cellsUntil(w, begin, w.large) - outside, 0);
+    first[k] = begin + outside * w.dilation;
+    last[k] = first[k] + inside * w.dilation;
+    cells *= inside;
   }
-  for (int z = first[0]; z < last[0]; ++z) {
-    for (int y = first[1]; y < last[1]; ++y) {
+  for (int z = first[0]; z < last[0]; z += p.window[0].dilation) {
+    for (int y = first[1]; y < last[1]; y += p.window[1].dilation) {
       const X* line = base + z * p.xStride[2] + y * p.xStride[3];
-      for (int x = first[2]; x < last[2]; ++x) {
+      for (int x = first[2]; x < last[2]; x += p.window[2].dilation) {
         const Pack<X, kWidth> values = *(const Pack<X, kWidth>*)(line + x * p.xStride[4]);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {

@@ -15,7 +15,7 @@ namespace {
 std::pair<int64_t, int64_t> knownWindow(const ops::Pooling& op) {
   constexpr int64_t kMostColumns = 9;
   constexpr int64_t kMostRows = 16;
-  if (op.window.empty() || op.window.size() > 2) return {0, 0};
+  if (op.window.empty() || op.window.size() > 2 || op.isDilated()) return {0, 0};
   const std::pair window{op.window.size() == 2 ? op.window[0] : 1, op.window.back()};
   const bool few =
       window.first >= 1 && window.first <= kMostRows && window.second >= 1 && window.second <= kMostColumns;
@@ -42,8 +42,8 @@ class PoolingInstance final : public runtime::KernelInstance {
     parameters_ = {};
     for (size_t k = 0; k < 3; ++k) {
       const auto& w = windows[k];
-      parameters_.window[k] = {int32Of(w.small),  int32Of(w.large),  int32Of(w.kernel),
-                               int32Of(w.stride), int32Of(w.before), int32Of(w.after)};
+      parameters_.window[k] = {int32Of(w.small),    int32Of(w.large),  int32Of(w.kernel), int32Of(w.stride),
+                               int32Of(w.dilation), int32Of(w.before), int32Of(w.after)};
     }
     spreadStrides(x, parameters_.xStride);
     spreadStrides(y, parameters_.yStride);

@@ -8,7 +8,7 @@
 namespace tenon::backends::cuda {
 
 struct PoolingWindow {
-  int32_t small, large, kernel, stride, before, after;
+  int32_t small, large, kernel, stride, dilation, before, after;
 };
 struct PoolingParameters {
   const void* x = nullptr;
