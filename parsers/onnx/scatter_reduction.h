@@ -9,7 +9,7 @@ enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
 
 // The attribute "reduction".
 ScatterReduction readScatterReduction(const OnnxNode& node);
-// Every update meets every element of the axis, so the work is that of a product; indices of 0 or more.
+// Updates that meet are combined one after the other; negative indices count from the end.
 Term scatterElementsReduced(const Term& data, const Term& indices, const Term& updates, int64_t axis,
                             ScatterReduction reduction);
 Term scatterNdReduced(const Term& data, const Term& indices, const Term& updates, ScatterReduction reduction);

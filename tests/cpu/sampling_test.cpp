@@ -96,7 +96,7 @@ TEST(DeformableAttention, MapsOfAnySize) {
 }
 
 TEST(ScatterReduce, EveryAxisAndReduction) {
-  for (const auto type : {DataType::kF32, DataType::kI64}) {
+  for (const auto type : {DataType::kF32, DataType::kI64, DataType::kI32, DataType::kI8, DataType::kU8}) {
     for (const char* op : {"sum", "prod", "max", "min"}) {
       for (const int axis : {0, 1, 2}) {
         const Dims some{axis == 0 ? 9 : 3, axis == 1 ? 9 : 4, axis == 2 ? 9 : 5};
@@ -106,6 +106,25 @@ TEST(ScatterReduce, EveryAxisAndReduction) {
         expectKernelMatches(line,
                             listOf(variedTensor(type, {4, 5, 7}, 1), whole(some, -limit, limit - 1, 2, DataType::kI64),
                                    variedTensor(type, some, 3)),
+                            "scatter_reduce", "cpu.scatter_reduce", type == DataType::kF32 ? 1e-5 : 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Rows of which each has one index, or one for most of it, and more lines than are taken together.
+TEST(ScatterReduce, WholeRows) {
+  for (const auto type : {DataType::kF32, DataType::kI64, DataType::kI32}) {
+    for (const char* op : {"sum", "max"}) {
+      for (const int64_t others : {0, 40}) {
+        const Dims some{9, 300};
+        HostTensor indices(DataType::kI64, some);
+        for (int64_t i = 0; i < some.count(); ++i)
+          indices.view().storeInt(i, i % 300 < others ? i % 5 : i / 300 * 3 % 7 - 7);
+        const auto line = fmt::format("  %y : {}[7,301] = scatter_reduce{{op={}}}(%a, %b, %c) \"s\"\n", name(type), op);
+        expectKernelMatches(line,
+                            listOf(variedTensor(type, {7, 301}, 1), std::move(indices), variedTensor(type, some, 3)),
                             "scatter_reduce", "cpu.scatter_reduce", type == DataType::kF32 ? 1e-5 : 0);
         if (HasFailure()) return;
       }

@@ -144,7 +144,7 @@ const OperatorImporter kRows[] = {
     {"GatherND", 11, kNewestOpset, importGatherNd, "addGatherV2 kND; indices of 0 or more"},
     {"Scatter", 9, kNewestOpset, importScatterElements, "addScatter kELEMENT"},
     {"ScatterElements", 11, kNewestOpset, importScatterElements,
-     "addScatter kELEMENT; with a reduction addPluginV3 where ScatterElements is registered, else addElementWise, addSelect, addReduce"},
+     "addScatter kELEMENT; with a reduction addPluginV3 of the operator scatter_reduce"},
     {"ScatterND", 11, kNewestOpset, importScatterNd, "addScatter kND; with a reduction as ScatterElements"},
     {"OneHot", 9, kNewestOpset, importOneHot, "addOneHot"},
     {"ReverseSequence", 10, kNewestOpset, importReverseSequence, "addReverseSequence"},

@@ -1,10 +1,13 @@
-// Elements combined with others at indices: lines along the axis share nothing, so threads take some each.
+// Elements combined with others at indices: lines along the axis share nothing, so threads take some each. Lines that
+// lie side by side are taken together.
 #include "ops/op/scatter_reduce.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -14,7 +17,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 // Integers wrap.
-int64_t combined(ops::ReduceOp op, int64_t a, int64_t b) {
+inline int64_t combined(ops::ReduceOp op, int64_t a, int64_t b) {
   switch (op) {
     case ops::ReduceOp::kSum: return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     case ops::ReduceOp::kProd: return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
@@ -23,7 +26,7 @@ int64_t combined(ops::ReduceOp op, int64_t a, int64_t b) {
   }
 }
 
-double combined(ops::ReduceOp op, double a, double b) {
+inline double combined(ops::ReduceOp op, double a, double b) {
   switch (op) {
     case ops::ReduceOp::kSum: return a + b;
     case ops::ReduceOp::kProd: return a * b;
@@ -49,50 +52,195 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     switch (type_) {
       case DataType::kF32: return combine<float>(arguments);
       case DataType::kI64: return combine<int64_t>(arguments);
+      case DataType::kI32: return combine<int32_t>(arguments);
+      case DataType::kI8: return combine<int8_t>(arguments);
+      case DataType::kU8: return combine<uint8_t>(arguments);
       default: throw Unsupported("cpu.scatter_reduce: values of {} are not supported", name(type_));
     }
   }
 
  private:
-  // Where the axes but `axis_` of the updates stand in the data, line by line. f32 is summed in double, as the
-  // reference.
+  template <typename T>
+  using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+
+  // Integers wrap in 64 bits, then saturate.
+  template <typename T>
+  static T stored(SumOf<T> sum) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(sum);
+    } else {
+      using Limits = std::numeric_limits<T>;
+      return static_cast<T>(std::clamp<int64_t>(sum, Limits::min(), Limits::max()));
+    }
+  }
+
+  // Some lines along the axis that lie side by side, at `to` in the data and `from` in the updates.
+  struct Lines {
+    int64_t to, from, count;
+  };
+
+  // f32 is combined in double, as in the reference.
   template <typename T>
   void combine(const runtime::LaunchArguments& arguments) const {
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-    const auto* const data = static_cast<const T*>(arguments.inputs[0]);
-    const auto* const updates = static_cast<const T*>(arguments.inputs[2]);
-    auto* const out = static_cast<T*>(arguments.outputs[0]);
-    if (data_.count() != 0) std::memcpy(out, data, static_cast<size_t>(data_.count()) * sizeof(T));
+    if (data_.count() != 0)
+      std::memcpy(arguments.outputs[0], arguments.inputs[0], static_cast<size_t>(data_.count()) * sizeof(T));
     if (some_.count() == 0) return;
+    constexpr int64_t kMostSums = 1 << 18;  // of all elements of some lines
+    const int64_t together = std::clamp<int64_t>(kMostSums / std::max<int64_t>(data_[axis_], 1), 1, 128);
+    const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;  // of lines side by side
+    const int64_t pieces = (row + together - 1) / together;
+    const int64_t all = some_.count() / some_[axis_] / row * pieces;
+    constexpr int64_t kEach = 16;  // of a job, which makes its memory once
+    runJobs((all + kEach - 1) / kEach, some_.count() * 8, [&](int64_t job) {
+      Sums<SumOf<T>> sums;
+      for (int64_t i = job * kEach; i < std::min(all, (job + 1) * kEach); ++i) {
+        Lines lines = linesOf(i / pieces);
+        const int64_t first = i % pieces * together;
+        lines.to += first;
+        lines.from += first;
+        lines.count = std::min(together, row - first);
+        if (some_[axis_] * kMany >= data_[axis_]) {
+          combineAll<T>(lines, arguments, sums.values);
+        } else {
+          combineLines<T>(lines, arguments, sums);
+        }
+      }
+    });
+  }
+
+  // Where a row of lines stands in the data and in the updates.
+  Lines linesOf(int64_t row) const {
     const auto strides = data_.strides();
     const auto steps = some_.strides();
-    const auto at = static_cast<size_t>(axis_);
+    Lines lines{0, 0, 1};
+    const int last = axis_ + 1 < some_.rank ? some_.rank - 1 : some_.rank;
+    for (int i = last; i-- > 0;) {
+      if (i == axis_) continue;
+      lines.to += row % some_[i] * strides[static_cast<size_t>(i)];
+      lines.from += row % some_[i] * steps[static_cast<size_t>(i)];
+      row /= some_[i];
+    }
+    return lines;
+  }
+
+  // What updates name: `slots` says where an element of the axis has its sums, `named` which element has those.
+  template <typename Sum>
+  struct Sums {
+    std::vector<int32_t> slots;
+    std::vector<int64_t> named;
+    std::vector<Sum> values;
+  };
+
+  static constexpr int64_t kMany = 4;
+
+  // Where there are nearly as many updates as elements: all elements of the lines as sums.
+  template <typename T>
+  void combineAll(const Lines& lines, const runtime::LaunchArguments& arguments, std::vector<SumOf<T>>& sums) const {
+    switch (op_.op) {
+      case ops::ReduceOp::kSum: return combineAll<T, ops::ReduceOp::kSum>(lines, arguments, sums);
+      case ops::ReduceOp::kProd: return combineAll<T, ops::ReduceOp::kProd>(lines, arguments, sums);
+      case ops::ReduceOp::kMax: return combineAll<T, ops::ReduceOp::kMax>(lines, arguments, sums);
+      default: return combineAll<T, ops::ReduceOp::kMin>(lines, arguments, sums);
+    }
+  }
+  template <typename T, ops::ReduceOp kOp>
+  void combineAll(const Lines& lines, const runtime::LaunchArguments& arguments, std::vector<SumOf<T>>& sums) const {
+    auto* const out = static_cast<T*>(arguments.outputs[0]) + lines.to;
+    const int64_t toStep = data_.strides()[static_cast<size_t>(axis_)];
+    const int64_t extent = data_[axis_];
+    sums.resize(static_cast<size_t>(extent * lines.count));
+    SumOf<T>* const all = sums.data();
+    for (int64_t i = 0; i < extent; ++i) {
+      for (int64_t w = 0; w < lines.count; ++w) all[i * lines.count + w] = static_cast<SumOf<T>>(out[i * toStep + w]);
+    }
+    if (indexType_ == DataType::kI64) {
+      addUpdates<T, kOp>(lines, arguments, static_cast<const int64_t*>(arguments.inputs[1]), all);
+    } else {
+      addUpdates<T, kOp>(lines, arguments, static_cast<const int32_t*>(arguments.inputs[1]), all);
+    }
+    for (int64_t i = 0; i < extent; ++i) {
+      for (int64_t w = 0; w < lines.count; ++w) out[i * toStep + w] = stored<T>(all[i * lines.count + w]);
+    }
+  }
+  template <typename T, ops::ReduceOp kOp, typename Index>
+  void addUpdates(const Lines& lines, const runtime::LaunchArguments& arguments, const Index* indices,
+                  SumOf<T>* sums) const {
+    const auto* const updates = static_cast<const T*>(arguments.inputs[2]);
+    const int64_t step = some_.strides()[static_cast<size_t>(axis_)];
     const int64_t extent = data_[axis_];
     const int64_t count = some_[axis_];
-    const int64_t lines = some_.count() / count;
-    runJobs(lines, some_.count() * 8, [&](int64_t line) {
-      int64_t to = 0;
-      int64_t from = 0;
-      int64_t rest = line;
-      for (int i = data_.rank; i-- > 0;) {
-        if (i == axis_) continue;
-        to += rest % some_[i] * strides[static_cast<size_t>(i)];
-        from += rest % some_[i] * steps[static_cast<size_t>(i)];
-        rest /= some_[i];
-      }
-      std::vector<Sum> values(static_cast<size_t>(extent));
-      for (int64_t k = 0; k < extent; ++k)
-        values[static_cast<size_t>(k)] = static_cast<Sum>(data[to + k * strides[at]]);
-      for (int64_t k = 0; k < count; ++k) {
-        int64_t index = whole(arguments.inputs[1], from + k * steps[at]);
-        checkUser(index >= -extent && index < extent, "scatter_reduce: index {} is outside of axis {} of extent {}",
-                  index, axis_, extent);
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t from = lines.from + k * step;
+      for (int64_t w = 0; w < lines.count; ++w) {
+        int64_t index = indices[from + w];
         if (index < 0) index += extent;
-        Sum& value = values[static_cast<size_t>(index)];
-        value = combined(op_.op, value, static_cast<Sum>(updates[from + k * steps[at]]));
+        if (index < 0 || index >= extent) indexOf(arguments.inputs[1], from + w);  // which says so
+        SumOf<T>& sum = sums[index * lines.count + w];
+        sum = combined(kOp, sum, static_cast<SumOf<T>>(updates[from + w]));
       }
-      for (int64_t k = 0; k < extent; ++k) out[to + k * strides[at]] = static_cast<T>(values[static_cast<size_t>(k)]);
-    });
+    }
+  }
+
+  template <typename T>
+  void combineLines(const Lines& lines, const runtime::LaunchArguments& arguments, Sums<SumOf<T>>& sums) const {
+    const auto* const updates = static_cast<const T*>(arguments.inputs[2]);
+    auto* const out = static_cast<T*>(arguments.outputs[0]) + lines.to;
+    const int64_t toStep = data_.strides()[static_cast<size_t>(axis_)];
+    const int64_t fromStep = some_.strides()[static_cast<size_t>(axis_)];
+    const int64_t count = some_[axis_];
+    sums.slots.assign(static_cast<size_t>(data_[axis_]), -1);
+    sums.named.clear();
+    sums.values.clear();
+    const auto rowOf = [&](int64_t index) {
+      auto& slot = sums.slots[static_cast<size_t>(index)];
+      if (slot < 0) {
+        slot = static_cast<int32_t>(sums.named.size());
+        sums.named.push_back(index);
+        for (int64_t w = 0; w < lines.count; ++w) sums.values.push_back(static_cast<SumOf<T>>(out[index * toStep + w]));
+      }
+      return sums.values.data() + slot * lines.count;
+    };
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t from = lines.from + k * fromStep;
+      if (isOneIndex(arguments.inputs[1], from, lines.count)) {
+        combineRow(rowOf(indexOf(arguments.inputs[1], from)), updates + from, lines.count);
+        continue;
+      }
+      for (int64_t w = 0; w < lines.count; ++w) {
+        SumOf<T>* const sum = rowOf(indexOf(arguments.inputs[1], from + w)) + w;
+        *sum = combined(op_.op, *sum, static_cast<SumOf<T>>(updates[from + w]));
+      }
+    }
+    for (size_t slot = 0; slot < sums.named.size(); ++slot) {
+      const auto* const sum = sums.values.data() + static_cast<int64_t>(slot) * lines.count;
+      for (int64_t w = 0; w < lines.count; ++w) out[sums.named[slot] * toStep + w] = stored<T>(sum[w]);
+    }
+  }
+
+  template <typename T, typename Sum>
+  void combineRow(Sum* __restrict__ sums, const T* __restrict__ updates, int64_t count) const {
+    if (op_.op == ops::ReduceOp::kSum && std::is_floating_point_v<T>) {
+      for (int64_t w = 0; w < count; ++w) sums[w] += static_cast<Sum>(updates[w]);
+      return;
+    }
+    for (int64_t w = 0; w < count; ++w) sums[w] = combined(op_.op, sums[w], static_cast<Sum>(updates[w]));
+  }
+
+  bool isOneIndex(const void* indices, int64_t from, int64_t count) const {
+    const auto same = [&](const auto* at) {
+      return std::all_of(at + 1, at + count, [&](auto index) { return index == *at; });
+    };
+    return indexType_ == DataType::kI64 ? same(static_cast<const int64_t*>(indices) + from)
+                                        : same(static_cast<const int32_t*>(indices) + from);
+  }
+
+  // Between 0 and the extent of the axis.
+  int64_t indexOf(const void* indices, int64_t at) const {
+    const int64_t index = whole(indices, at);
+    const int64_t extent = data_[axis_];
+    checkUser(index >= -extent && index < extent, "scatter_reduce: index {} is outside of axis {} of extent {}", index,
+              axis_, extent);
+    return index < 0 ? index + extent : index;
   }
 
   int64_t whole(const void* indices, int64_t i) const {

@@ -13,8 +13,8 @@ class ScatterReduceTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::ScatterReduce>() == nullptr) return compile::no("it combines elements at indices");
     const DataType type = problem.inputs[0].dtype;
-    if (type == DataType::kF32 || type == DataType::kI64) return compile::yes();
-    return compile::no("values of {}; expected f32 or i64", tenon::name(type));
+    if (type == DataType::kF32 || (isInteger(type) && bits(type) >= 8)) return compile::yes();
+    return compile::no("values of {}; expected f32 or integers of whole bytes", tenon::name(type));
   }
 };
 
