@@ -2,15 +2,43 @@
 #include "runtime/region_steps.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/check.h"
 #include "ops/op/size.h"
+#include "ops/op/slice.h"
 #include "runtime/configure.h"
 
 namespace tenon::runtime {
+namespace {
+
+// Bytes of the operand in front of the result, where that is a part of it without gaps; of operators whose extents are
+// known.
+std::optional<size_t> partOffset(const ops::Operator& op, const std::vector<TensorView>& in,
+                                 const std::vector<TensorView>& out) {
+  const auto* slice = op.as<ops::Slice>();
+  if (slice == nullptr || out.size() != 1 || bits(out[0].dtype) < 8) return std::nullopt;
+  const auto steps = in[0].dims.strides();
+  int64_t offset = 0;
+  bool isCut = false;  // an axis in front of which all extents are 1, and behind which nothing is left out
+  for (int axis = out[0].dims.rank; axis-- > 0;) {
+    const auto at = static_cast<size_t>(axis);
+    const int64_t extent = out[0].dims[axis];
+    if (!slice->start[at].isConstant()) return std::nullopt;
+    const int64_t start = slice->start[at].constant();
+    const auto* const stride = slice->stride.empty() ? nullptr : &slice->stride[at];
+    if (extent > 1 && stride != nullptr && !stride->isConstant(1)) return std::nullopt;
+    if (start < 0 || start + extent > in[0].dims[axis] || (isCut && extent != 1)) return std::nullopt;
+    isCut = isCut || extent != in[0].dims[axis];
+    offset += start * steps[at];
+  }
+  return static_cast<size_t>(offset * bits(out[0].dtype) / 8);
+}
+
+}  // namespace
 
 RegionSteps::RegionSteps(const ops::Region& region, const std::vector<ops::RegionKernel>& kernels,
                          const RegionLoad& load)
@@ -193,20 +221,45 @@ void RegionRun::readSize(size_t step) {
   if (symbols_.at(size->symbol) != before) ++sizesVersion_;
 }
 
+// Slices whose elements stand behind each other in their operand, at an address that kernels may expect, are read
+// where they are. What the region gives has memory of its own.
+void RegionRun::findParts() {
+  std::vector<bool> isGiven(shapes_.size(), false);
+  for (const auto output : steps_.region_->outputs) isGiven[static_cast<size_t>(output)] = true;
+  for (size_t i = own_.size(); i-- > 0;) {
+    const auto& step = steps_.steps_[i];
+    if (step.isView && isGiven[step.firstResult]) isGiven[own_[i].inputs[0]] = true;
+  }
+  for (size_t i = 0; i < own_.size(); ++i) {
+    Own& own = own_[i];
+    const size_t result = steps_.steps_[i].firstResult;
+    const auto offset =
+        own.isLate || own.isEmpty || isGiven[result] ? std::nullopt : partOffset(own.op, own.in, own.out);
+    own.isPart = offset && *offset % steps_.alignment_ == 0;
+    if (own.isPart) shifts_[result] = *offset;
+  }
+}
+
 // A value lives from its step to the last one that reads it; outputs to the end.
 void RegionRun::layOut(bool placed) {
   const size_t inputs = static_cast<size_t>(steps_.region_->inputs);
   const auto end = static_cast<int32_t>(own_.size());
   roots_.resize(shapes_.size());
+  shifts_.assign(shapes_.size(), 0);
+  findParts();
   std::vector<memory::Block> blocks(shapes_.size());
   for (size_t value = 0; value < shapes_.size(); ++value) roots_[value] = value;
   for (size_t i = 0; i < own_.size(); ++i) {
     const auto& step = steps_.steps_[i];
-    if (step.isView) roots_[step.firstResult] = roots_[own_[i].inputs[0]];
+    const bool isWithin = step.isView || own_[i].isPart;
+    if (isWithin) {
+      roots_[step.firstResult] = roots_[own_[i].inputs[0]];
+      shifts_[step.firstResult] += shifts_[own_[i].inputs[0]];
+    }
     for (size_t k = 0; k < own_[i].out.size(); ++k) {
       auto& block = blocks[step.firstResult + k];
       block.firstStep = block.lastStep = static_cast<int32_t>(i);
-      if (!step.isView) block.bytes = alignBytes(own_[i].out[k].bytes(), steps_.alignment_);
+      if (!isWithin) block.bytes = alignBytes(own_[i].out[k].bytes(), steps_.alignment_);
       block.alignment = steps_.alignment_;
     }
     for (const size_t value : own_[i].inputs) blocks[roots_[value]].lastStep = static_cast<int32_t>(i);
@@ -230,9 +283,10 @@ void RegionRun::findAddresses(std::span<void* const> inputs, char* base) {
   for (const auto& [input, place] : steps_.rowMajor_) addresses_[input] = at(place);
   for (size_t value = inputs.size(); value < addresses_.size(); ++value) {
     const size_t root = roots_[value];
-    addresses_[value] = root < inputs.size()       ? addresses_[root]
+    void* const begin = root < inputs.size()       ? addresses_[root]
                         : placed_[root] != nullptr ? placed_[root]
                                                    : base + offsets_[root];
+    addresses_[value] = shifts_[value] == 0 ? begin : static_cast<char*>(begin) + shifts_[value];
   }
   for (size_t i = 0; i < own_.size(); ++i) {
     Own& own = own_[i];
@@ -255,7 +309,7 @@ std::span<void* const> RegionRun::run(std::span<void* const> inputs, void* memor
     const auto& step = steps_.steps_[i];
     if (own.isLate) configureLate(i);
     if (!sizes_.empty()) readSize(i);
-    if (step.isView || own.isEmpty) continue;
+    if (step.isView || own.isEmpty || own.isPart) continue;
     if (own.instance != nullptr && !own.isByReference) {
       void* const workspace = own.isLate ? lateWorkspace_.data() : base + workspaceAt_;
       own.instance->launch({own.inputAddresses.data(), own.outputAddresses.data(), workspace, stream});

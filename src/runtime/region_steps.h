@@ -83,7 +83,9 @@ class RegionRun {
   // The addresses of the outputs: within `memory`, those of inputs, or as placed. They hold until the next run.
   std::span<void* const> run(std::span<void* const> inputs, void* memory, StreamHandle stream);
   // Of the steps that run() launches.
-  const KernelInstance* instance(size_t step) const { return own_[step].isEmpty ? nullptr : own_[step].instance.get(); }
+  const KernelInstance* instance(size_t step) const {
+    return own_[step].isEmpty || own_[step].isPart ? nullptr : own_[step].instance.get();
+  }
   size_t stepCount() const { return own_.size(); }
 
  private:
@@ -92,6 +94,7 @@ class RegionRun {
     std::unique_ptr<KernelInstance> instance;
     ops::Operator op;  // with the values of symbols, for the reference
     bool isEmpty = false;
+    bool isPart = false;         // nothing is computed: its result lies within its operand
     bool isLate = false;         // needs a size of the region
     bool isByReference = false;  // of these extents, because the kernel does not support them
     uint64_t configured = 0;     // late ones: the version of the sizes that it is ready for
@@ -113,6 +116,7 @@ class RegionRun {
   void configureLate(size_t step);
   void readSize(size_t step);
   void layOut(bool placed);
+  void findParts();
   void findAddresses(std::span<void* const> inputs, char* base);
   const RegionSteps& steps_;
   SymbolValues symbols_;
@@ -120,6 +124,7 @@ class RegionRun {
   std::vector<TensorShape> shapes_;  // by value
   std::vector<TensorShape> outputs_;
   std::vector<size_t> roots_;    // by value: whose memory it has
+  std::vector<size_t> shifts_;   // by value: bytes behind the beginning of that
   std::vector<size_t> offsets_;  // by value
   std::vector<void*> placed_;    // by value; null: at its offset
   size_t workspaceAt_ = 0;

@@ -68,6 +68,28 @@ TEST(Regions, AWeightThatIsReadInTwoWays) {
         list({{16, 16}}));
 }
 
+// Slices without gaps are read where they are: of states, of results, of other slices; those at odd addresses and
+// those that leave the region are copied.
+TEST(Regions, PartsOfValues) {
+  check(R"g(graph "g" {
+  input %x : f32[1,64]
+  const %n : i64[] = {3}
+  %y : f32[1,64], %a : f32[3,16], %b : f32[3,1,16] = loop{states=1 counted=true next={1 [{slice{start=[0,0] size=[1,32]} [0] 1 "first"},{slice{start=[0,32] size=[1,32]} [0] 1 "second"},{slice{start=[0,5] size=[1,32]} [0] 1 "odd"},{pointwise{expr="mul(x0,x1);add(t0,x2);tanh(t1)"} [1,2,3] 1 "p"},{slice{start=[0,16] size=[1,16]} [4] 1 "given"},{reshape{shape=[16]} [5] 1 "view"},{concat{axis=1} [4,2] 1 "next"},{slice{start=[0,16] size=[1,16]} [2] 1 "within"},{pointwise{expr="add(x0,x1)"} [8,5] 1 "sum"}] [7,6,9]} stacks=[{0 false 3},{0 false 3}]}(%n, %x) "loop"
+  output %y
+  output %a
+  output %b
+})g",
+        list({{1, 64}}));
+  // Rows of several, of which a slice of columns has gaps and one of rows has none.
+  check(R"g(graph "g" {
+  input %x : f32[4,16]
+  const %n : i64[] = {2}
+  %y : f32[4,16] = loop{states=1 counted=true next={1 [{slice{start=[2,0] size=[2,16]} [0] 1 "rows"},{slice{start=[0,0] size=[4,8] stride=[1,2]} [0] 1 "every"},{slice{start=[1,0] size=[2,16] stride=[2,1]} [0] 1 "apart"},{concat{axis=1} [2,2] 1 "wide"},{pointwise{expr="mul(x0,x1)"} [1,3] 1 "m"},{concat{axis=0} [5,1] 1 "tall"},{pointwise{expr="add(x0,x1);tanh(t0)"} [4,6] 1 "s"}] [7]}}(%n, %x) "loop"
+  output %y
+})g",
+        list({{4, 16}}));
+}
+
 TEST(Regions, StatesThatChangePlaces) {
   check(R"g(graph "g" {
   input %a : f32[5]

@@ -17,8 +17,9 @@ using runtime::TensorShape;
 size_t bytesOfShape(const TensorShape& shape) { return bytesOf(shape.dtype, shape.dims.count()); }
 
 void checkSame(const TensorShape& got, const TensorShape& expected, std::string_view what, size_t index) {
-  checkUser(got.dims == expected.dims && got.dtype == expected.dtype, "{} {} is {} {}, expected {} {}", what, index,
-            name(got.dtype), got.dims.text(), name(expected.dtype), expected.dims.text());
+  if (got.dims == expected.dims && got.dtype == expected.dtype) return;  // without making texts
+  throw UserError("{} {} is {} {}, expected {} {}", what, index, name(got.dtype), got.dims.text(), name(expected.dtype),
+                  expected.dims.text());
 }
 
 // A result whose extents the region computes is held against what is expected behind each run, others once.
@@ -150,16 +151,19 @@ class LoopInstance final : public runtime::KernelInstance {
       if (k < cut.extent) cut.read(loop_.slices[i].reverse ? cut.extent - 1 - k : k, addresses_[states_ + i]);
     }
   }
+  // In each iteration, so that texts are made for errors only.
   void checkIteration(int64_t k) const {
     for (size_t i = 0; i < sliced_.size(); ++i) {
       const int64_t extent = sliced_[i].dims[static_cast<int>(loop_.slices[i].axis)];
-      checkUser(k < extent, "loop: iteration {} reads beyond the {} slices of a tensor {}", k, extent,
-                sliced_[i].dims.text());
+      if (k >= extent)
+        throw UserError("loop: iteration {} reads beyond the {} slices of a tensor {}", k, extent,
+                        sliced_[i].dims.text());
     }
     for (size_t i = 0; i < loop_.stacks.size(); ++i) {
       const auto& dims = outputs_[states_ + i].dims;
       const int64_t extent = dims[static_cast<int>(loop_.stacks[i].axis)];
-      checkUser(k < extent, "loop: iteration {} gives more than the {} parts of a result {}", k, extent, dims.text());
+      if (k >= extent)
+        throw UserError("loop: iteration {} gives more than the {} parts of a result {}", k, extent, dims.text());
     }
   }
   TensorShape partOf(size_t stack) const {
