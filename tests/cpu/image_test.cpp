@@ -240,6 +240,26 @@ TEST(Deconvolution, ByChannels) {
   }
 }
 
+// Blocks that become an image again: each channel is what stands at one place of the window, in order or not.
+TEST(Deconvolution, ChannelsThatAreElements) {
+  constexpr const char* kInOrder = "1,0,0,0, 0,1,0,0, 0,0,1,0, 0,0,0,1";
+  constexpr const char* kMixed = "0,1,0,0, 1,0,0,0, 0,0,1,0, 0,0,0,1";
+  for (const char* second : {kInOrder, kMixed}) {
+    for (const auto& [y, fields] : {std::pair<std::string, std::string>{"6,72", ""},
+                                    {"10,142", "strides=[2,2]"},
+                                    {"13,71", "strides=[3,1] dilations=[1,3] prePadding=[1,1] postPadding=[0,2]"}}) {
+      const std::string text = fmt::format(R"g(graph "g" {{
+  input %x : f32[2,8,5,71]
+  const %w : f32[8,1,2,2] = {{{}, {}}}
+  %y : f32[2,2,{}] = deconvolution{{groups=2 {}}}(%x, %w) "up"
+  output %y
+}})g",
+                                           kInOrder, second, y, fields);
+      EXPECT_EQ(runEach(text, "deconvolution", {"cpu.column_deconvolution"}), 1) << text;
+    }
+  }
+}
+
 TEST(Deconvolution, WithoutOverlap) {
   const std::vector<std::string> tactics{"cpu.upsample", "cpu.dnnl_deconvolution"};
   EXPECT_EQ(runEach(deconvolution(24, 24, 2, 2, "", ""), "deconvolution", tactics), 2);

@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "ops/op/deconvolution.h"
 #include "runtime/packer.h"
@@ -27,11 +28,20 @@ struct ColumnDeconvolutionKernel final : runtime::Kernel, runtime::Packer {
     weights = w.dims;
     depth = w.dims[0] / op.groups;
     elements = w.dims.count(2, w.dims.rank);
+    isPlain = depth == elements && w.dims[1] == 1 && eachChannelIsItsElement(w.as<const float>());
+  }
+  // Whether input channel i of each group is what stands at element i of the window: blocks that become an image again.
+  bool eachChannelIsItsElement(const float* from) const {
+    for (int64_t i = 0; i < weights.count(); ++i) {
+      if (from[i] != (i / elements % depth == i % elements ? 1.f : 0.f)) return false;
+    }
+    return true;
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
 
   // [group][output channel][element of the window][input channel]
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    if (isPlain) return {};
     return {{{1},
              fmt::format("deconvolution by channels, {} in {} groups", weights.text(), op.groups),
              static_cast<uint64_t>(weights.count()) * sizeof(float),
@@ -60,6 +70,7 @@ struct ColumnDeconvolutionKernel final : runtime::Kernel, runtime::Packer {
   Dims weights;
   int64_t depth = 0;     // input channels of a group
   int64_t elements = 0;  // of a window
+  bool isPlain = false;  // nothing is multiplied
 };
 
 class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
@@ -100,7 +111,7 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
       operands_.assign(operands.size(), nullptr);
       epilogue_.configure(operands, y);
     }
-    imageFloats_ = static_cast<int64_t>(panelBytes(kernel_.depth, pixels_) / sizeof(float));
+    imageFloats_ = kernel_.isPlain ? 0 : static_cast<int64_t>(panelBytes(kernel_.depth, pixels_) / sizeof(float));
     return static_cast<size_t>(images_ * imageFloats_) * sizeof(float);
   }
 
@@ -112,13 +123,15 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
     const auto* const bias = kernel_.op.hasBias ? static_cast<const float*>(arguments.inputs[2]) : nullptr;
     auto* const panels = static_cast<float*>(arguments.workspace);
     auto* const y = static_cast<float*>(arguments.outputs[0]);
-    packImages(x, panels);
+    if (!kernel_.isPlain) packImages(x, panels);
     const int64_t products = images_ * channels * kernel_.elements * pixels_;
-    runJobs(images_ * channels, products * (kernel_.depth + 4), [&](int64_t job) {
+    const int64_t each = kernel_.isPlain ? 1 : kernel_.depth + 4;  // work
+    runJobs(images_ * channels, products * each, [&](int64_t job) {
       const int64_t image = job / channels;
       const int64_t channel = image % kernel_.op.groups * channels + job % channels;
       float* const plane = y + job * outPixels_;
       std::fill_n(plane, outPixels_, bias != nullptr ? bias[channel] : 0.f);
+      if (kernel_.isPlain) return add(x + image * kernel_.depth * pixels_, pixels_, 0, pixels_, plane);
       channelOf(panels + image * imageFloats_, weights + channel * kernel_.elements * kernel_.depth, plane);
     });
     if (!hasEpilogue_) return;
@@ -189,13 +202,40 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
         for (int64_t h = 0; h < height.window; ++h) {
           const int64_t y = height.place(row, h);
           const bool isInside = z >= 0 && z < depth.out && y >= 0 && y < height.out;
-          float* const line = plane + (z * height.out + y) * width.out;
-          for (int64_t w = 0; w < width.window; ++w, from += step) {
-            if (isInside) addRun(from, column, run, w, line);
-          }
+          if (isInside) addLine(from, step, column, run, plane + (z * height.out + y) * width.out);
+          from += width.window * step;
         }
       }
       pixel += run;
+    }
+  }
+
+  // All elements of a line of the window: as many as the stride has side by side become neighbours in the result.
+  void addLine(const float* from, int64_t step, int64_t column, int64_t run, float* line) const {
+    const auto& width = axes_[2];
+    const int64_t together = width.stride > 1 && width.dilation == 1 ? width.stride : 0;
+    int64_t tap = 0;
+    for (; together > 0 && tap + together <= width.window; tap += together)
+      addTogether(from + tap * step, step, column, run, tap, line);
+    for (; tap < width.window; ++tap) addRun(from + tap * step, column, run, tap, line);
+  }
+
+  void addTogether(const float* from, int64_t step, int64_t column, int64_t run, int64_t tap, float* line) const {
+    constexpr int64_t kFloats = 4096;
+    alignas(64) float joined[kFloats];
+    static_assert(kFloats >= kMostElements);
+    const auto& width = axes_[2];
+    const int64_t stride = width.stride;
+    const int64_t most = kFloats / stride;
+    for (int64_t first = 0; first < run; first += most) {
+      const int64_t count = std::min(most, run - first);
+      transpose_(from + first, static_cast<size_t>(step), joined, static_cast<size_t>(stride),
+                 static_cast<size_t>(stride), static_cast<size_t>(count));
+      const int64_t place = width.place(column + first, tap);
+      const int64_t begin = std::max<int64_t>(0, -place);
+      const int64_t end = std::min(count * stride, width.out - place);
+      float* const __restrict__ to = line + place;
+      for (int64_t i = begin; i < end; ++i) to[i] += joined[i];
     }
   }
 
@@ -217,6 +257,7 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
   const ColumnDeconvolutionKernel& kernel_;
   PointwiseRunner epilogue_;
   const TileFunctions& functions_;
+  decltype(TransposeFunctions::transpose) transpose_ = transposeFunctions(sizeof(float)).transpose;
   std::array<Axis, 3> axes_;     // the last ones are the spatial axes
   std::vector<void*> operands_;  // of the epilogue
   bool hasEpilogue_ = false;

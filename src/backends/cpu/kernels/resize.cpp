@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/simd/row_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/platform/threads.h"
 #include "core/strided.h"
@@ -40,20 +41,25 @@ struct Pass {
   void run(const float* from, float* to) const {
     if (inner == 1 && step == 1) return runElements(from, to);
     platform::parallelFor(outer * out, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
+      const auto combine = rowFunctions().combine;
       for (int64_t row = begin; row < end; ++row) {
         const auto o = static_cast<size_t>(row % out);
         const float* source = from + row / out * in * inner;
         float* target = to + row * step;
-        auto tap = static_cast<size_t>(first[o]);
-        const auto last = static_cast<size_t>(first[o + 1]);
-        scale(source + indices[tap] * inner, weights[tap], target);
-        for (++tap; tap < last; ++tap) add(source + indices[tap] * inner, weights[tap], target);
+        const auto tap = static_cast<size_t>(first[o]);
+        const auto taps = static_cast<size_t>(first[o + 1]) - tap;
+        if (taps == 1 && weights[tap] == 1.f) {
+          std::memcpy(target, source + indices[tap] * inner, static_cast<size_t>(inner) * sizeof(float));
+        } else {
+          combine(source, indices.data() + tap, weights.data() + tap, taps, static_cast<size_t>(inner), target,
+                  static_cast<size_t>(inner));
+        }
       }
     });
   }
 
  private:
-  // Elements [begin, end), each of kTaps taps, in the order of add().
+  // Elements [begin, end), each of kTaps taps.
   template <size_t kTaps>
   void elements(const float* source, float* target, int64_t begin, int64_t end) const {
     const auto at = static_cast<size_t>(first[static_cast<size_t>(begin)]);
@@ -91,17 +97,6 @@ struct Pass {
         }
       }
     });
-  }
-
-  void scale(const float* source, float weight, float* target) const {
-    if (weight == 1.f) {
-      std::memcpy(target, source, static_cast<size_t>(inner) * sizeof(float));
-    } else {
-      for (int64_t i = 0; i < inner; ++i) target[i] = weight * source[i];
-    }
-  }
-  void add(const float* source, float weight, float* target) const {
-    for (int64_t i = 0; i < inner; ++i) target[i] += weight * source[i];
   }
 };
 

@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/reduce_simd.h"
 #include "backends/cpu/kernels/simd/scan_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 
@@ -91,9 +92,12 @@ class TopKInstance final : public runtime::KernelInstance {
     checkUser(k_ >= 0 && k_ <= extent_, "topk: k = {} exceeds axis {} of extent {}", k_, axis, extent_);
     if (computedIn_ != DataType::kI64 && extent_ > std::numeric_limits<uint32_t>::max())
       throw Unsupported("cpu.topk: a line of {} elements", extent_);
-    // Keys, the line in the type that it is computed in, and the line itself where it is not contiguous.
+    // Keys, the line in the type that it is computed in, and some lines themselves where they are not contiguous.
     jobs_ = std::clamp<int64_t>(outer_ * inner_, 1, kMostJobs);
-    lineBytes_ = (extent_ * static_cast<int64_t>(sizeof(WideKey) + 2 * sizeof(int64_t)) + 63) / 64 * 64;
+    together_ = inner_ == 1 || extent_ > kLongLine ? 1 : std::min(kTogether, inner_);
+    const int64_t elementBytes = static_cast<int64_t>(sizeof(WideKey) + sizeof(int64_t)) + together_ * bytes_;
+    lineBytes_ = (extent_ * elementBytes + 63) / 64 * 64;
+    transpose_ = transposeFunctions(static_cast<size_t>(bytes_)).transpose;
     isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
@@ -107,20 +111,19 @@ class TopKInstance final : public runtime::KernelInstance {
     if (byColumns_) return bestOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
-      for (int64_t line = lines * job / jobs_; line < lines * (job + 1) / jobs_; ++line) {
-        switch (computedIn_) {
-          case DataType::kF32: one<float>(arguments, line, scratch); break;
-          case DataType::kI64: one<int64_t>(arguments, line, scratch); break;
-          case DataType::kI32: one<int32_t>(arguments, line, scratch); break;
-          case DataType::kI8: one<int8_t>(arguments, line, scratch); break;
-          default: one<uint8_t>(arguments, line, scratch); break;
-        }
+      const int64_t end = lines * (job + 1) / jobs_;
+      for (int64_t line = lines * job / jobs_; line < end;) {
+        const int64_t count = std::min({together_, end - line, inner_ - line % inner_});
+        some(arguments, line, count, scratch);
+        line += count;
       }
     });
   }
 
  private:
   static constexpr int64_t kMostJobs = 32;  // each has memory of its own
+  static constexpr int64_t kTogether = 16;  // lines side by side that are made contiguous
+  static constexpr int64_t kLongLine = 4096;
 
   // Lines side by side, of which each has one best element.
   void bestOfColumns(const runtime::LaunchArguments& arguments) const {
@@ -156,19 +159,33 @@ class TopKInstance final : public runtime::KernelInstance {
     });
   }
 
-  template <typename T>
-  void one(const runtime::LaunchArguments& arguments, int64_t line, char* scratch) const {
+  // Lines that lie side by side.
+  void some(const runtime::LaunchArguments& arguments, int64_t line, int64_t count, char* scratch) const {
     const int64_t first = line / inner_ * extent_ * inner_ + line % inner_;
-    const char* const source = static_cast<const char*>(arguments.inputs[0]) + first * bytes_;
-    char* const keys = scratch;
-    char* const wide = keys + extent_ * static_cast<int64_t>(sizeof(WideKey));
-    char* const near = wide + extent_ * static_cast<int64_t>(sizeof(int64_t));
-    const char* from = source;
+    const char* from = static_cast<const char*>(arguments.inputs[0]) + first * bytes_;
     if (inner_ != 1) {
-      for (int64_t i = 0; i < extent_; ++i)
-        std::memcpy(near + i * bytes_, source + i * inner_ * bytes_, static_cast<size_t>(bytes_));
+      char* const near = scratch + extent_ * static_cast<int64_t>(sizeof(WideKey) + sizeof(int64_t));
+      transpose_(from, static_cast<size_t>(inner_), near, static_cast<size_t>(extent_), static_cast<size_t>(extent_),
+                 static_cast<size_t>(count));
       from = near;
     }
+    for (int64_t i = 0; i < count; ++i, from += extent_ * bytes_) {
+      switch (computedIn_) {
+        case DataType::kF32: one<float>(arguments, line + i, from, scratch); break;
+        case DataType::kI64: one<int64_t>(arguments, line + i, from, scratch); break;
+        case DataType::kI32: one<int32_t>(arguments, line + i, from, scratch); break;
+        case DataType::kI8: one<int8_t>(arguments, line + i, from, scratch); break;
+        default: one<uint8_t>(arguments, line + i, from, scratch); break;
+      }
+    }
+  }
+
+  // The line whose elements stand behind each other at `from`.
+  template <typename T>
+  void one(const runtime::LaunchArguments& arguments, int64_t line, const char* from, char* scratch) const {
+    const char* const source = from;
+    char* const keys = scratch;
+    char* const wide = keys + extent_ * static_cast<int64_t>(sizeof(WideKey));
     if (computedIn_ == DataType::kF32 && type_ != DataType::kF32) {
       castFunction(type_, DataType::kF32)(from, nullptr, nullptr, wide, static_cast<size_t>(extent_));
       from = wide;
@@ -191,7 +208,7 @@ class TopKInstance final : public runtime::KernelInstance {
     for (int64_t j = 0; j < k_; ++j) {
       const int64_t index = indexOf(best[j]);
       const int64_t at = to + j * inner_;
-      std::memcpy(out + at * bytes_, source + index * inner_ * bytes_, static_cast<size_t>(bytes_));
+      std::memcpy(out + at * bytes_, source + index * bytes_, static_cast<size_t>(bytes_));
       storeInt(op_.indexType, arguments.outputs[1], at, index);
     }
   }
@@ -229,7 +246,8 @@ class TopKInstance final : public runtime::KernelInstance {
   DataType type_ = DataType::kF32, computedIn_ = DataType::kF32;
   int64_t bytes_ = 4;
   int64_t outer_ = 0, extent_ = 0, inner_ = 0, k_ = 0;
-  int64_t jobs_ = 1, lineBytes_ = 0;
+  int64_t jobs_ = 1, lineBytes_ = 0, together_ = 1;
+  decltype(TransposeFunctions::transpose) transpose_ = nullptr;
   ScanFunctions scan_;
   bool byColumns_ = false, isHalf_ = false;
 };

@@ -13,11 +13,13 @@ namespace {
 // Of the two axes that change places, a piece of work has so much of the source's and of the destination's innermost
 // one.
 constexpr int64_t kBand = 128;
+constexpr int64_t kLongBand = 2048;  // where the destination's is short
 constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
 constexpr int64_t kLongRow = 16;  // worth a call
 
 int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
+int64_t bandOf(int64_t inner) { return inner <= 16 ? kLongBand : kBand; }
 
 }  // namespace
 
@@ -75,8 +77,9 @@ void StridedCopy::copy(const T* from, T* to) const {
     return;
   }
   const int64_t second = space_.extents[space_.extents.size() - 2];
-  const int64_t pieces = space_.outer() / second * piecesOf(second, kBand) * piecesOf(inner, kColumns);
-  const int64_t elements = std::min(second, kBand) * std::min(inner, kColumns);
+  const int64_t band = bandOf(inner);
+  const int64_t pieces = space_.outer() / second * piecesOf(second, band) * piecesOf(inner, kColumns);
+  const int64_t elements = std::min(second, band) * std::min(inner, kColumns);
   platform::parallelFor(pieces, std::max<int64_t>(1, kGrainBytes / (elements * bytes_)),
                         [&](int64_t begin, int64_t end) { tiles(from, to, begin, end); });
 }
@@ -122,19 +125,20 @@ void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const 
   const size_t axes = space_.extents.size();
   const int64_t inner = space_.extents[axes - 1];
   const int64_t second = space_.extents[axes - 2];
-  const int64_t bands = piecesOf(second, kBand);
+  const int64_t band = bandOf(inner);
+  const int64_t bands = piecesOf(second, band);
   const int64_t columns = piecesOf(inner, kColumns);
   const int64_t toSecond = space_.strides[0][axes - 2];
   const int64_t fromInner = space_.strides[1][axes - 1];
   int64_t offsets[2];
   for (int64_t piece = begin; piece < end; ++piece) {
     space_.offsets(piece / columns / bands * second, offsets);
-    const int64_t j = piece / columns % bands * kBand;
+    const int64_t j = piece / columns % bands * band;
     const int64_t i = piece % columns * kColumns;
     functions_.transpose(from + offsets[1] + j + i * fromInner, static_cast<size_t>(fromInner),
                          to + offsets[0] + i + j * toSecond, static_cast<size_t>(toSecond),
                          static_cast<size_t>(std::min(inner - i, kColumns)),
-                         static_cast<size_t>(std::min(second - j, kBand)));
+                         static_cast<size_t>(std::min(second - j, band)));
   }
 }
 

@@ -121,10 +121,40 @@ void scaleAll(const float* x, float* y, size_t count, float mean, float factor, 
   for (; i < count; ++i) y[i] = (x[i] - mean) * factor + bias;
 }
 
+// kTaps: how many there are, 0 where only `taps` says it.
+template <size_t kTaps>
+HWY_INLINE void combineTaps(const float* x, const int64_t* places, const float* weights, size_t taps, size_t step,
+                            float* HWY_RESTRICT y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t all = kTaps == 0 ? taps : kTaps;
+  const auto from = [&](size_t t) { return x + places[t] * static_cast<int64_t>(step); };
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    V sum = hn::Mul(hn::Set(d, weights[0]), hn::LoadU(d, from(0) + i));
+    for (size_t t = 1; t < all; ++t) sum = hn::MulAdd(hn::Set(d, weights[t]), hn::LoadU(d, from(t) + i), sum);
+    hn::StoreU(sum, d, y + i);
+  }
+  for (; i < count; ++i) {
+    float sum = weights[0] * from(0)[i];
+    for (size_t t = 1; t < all; ++t) sum += weights[t] * from(t)[i];
+    y[i] = sum;
+  }
+}
+void combine(const float* x, const int64_t* places, const float* weights, size_t taps, size_t step, float* y,
+             size_t count) {
+  switch (taps) {
+    case 1: return combineTaps<1>(x, places, weights, taps, step, y, count);
+    case 2: return combineTaps<2>(x, places, weights, taps, step, y, count);
+    case 4: return combineTaps<4>(x, places, weights, taps, step, y, count);
+    default: return combineTaps<0>(x, places, weights, taps, step, y, count);
+  }
+}
+
 }  // namespace rows
 
 RowFunctions allRowFunctions() {
-  return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll, rows::normalize};
+  return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll, rows::normalize, rows::combine};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

@@ -1,7 +1,8 @@
-// Sums and scalings of rows of f32 for normalization, compiled for every SIMD width.
+// Sums and scalings of rows of f32 for normalization and resizing, compiled for every SIMD width.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tenon::backends::cpu {
 
@@ -18,6 +19,9 @@ struct RowFunctions {
   // Rows behind each other by sum(), where `centered`, squares() and scaleEach()
   void (*normalize)(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon,
                     const float* scale, const float* bias);
+  // y[i] = weights[0] * x[places[0] * step + i] + weights[1] * x[places[1] * step + i] + ...
+  void (*combine)(const float* x, const int64_t* places, const float* weights, size_t taps, size_t step, float* y,
+                  size_t count);
 };
 
 // The best ones for this processor.

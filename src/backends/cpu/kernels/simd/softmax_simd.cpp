@@ -36,21 +36,47 @@ struct Tail {
   }
 };
 
-// exp(x - shift) of whole vectors into y, and their sum.
-HWY_INLINE double exponentials(const float* x, float* y, size_t count, V shift) {
+// The greatest elements of whole vectors and of `most`, by lane; four chains, since a maximum takes some cycles.
+HWY_INLINE V greatest(const float* x, size_t count, V most) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V second = most;
+  V third = most;
+  V fourth = most;
+  size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    most = hn::Max(most, hn::LoadU(d, x + i));
+    second = hn::Max(second, hn::LoadU(d, x + i + lanes));
+    third = hn::Max(third, hn::LoadU(d, x + i + 2 * lanes));
+    fourth = hn::Max(fourth, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i < count; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
+  return hn::Max(hn::Max(most, second), hn::Max(third, fourth));
+}
+
+// The sum of exp(x - shift) over whole vectors; with kStores each goes to y. Two at a time, so that they overlap.
+template <bool kStores>
+HWY_INLINE double exponentials(const float* x, [[maybe_unused]] float* y, size_t count, V shift) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   constexpr size_t kChunk = 4096;  // what f32 sums up in lanes before it goes on in double
   double total = 0;
+  const auto one = [&](size_t i) HWY_ATTR {
+    const V e = exponential::ofNegative(hn::Sub(hn::LoadU(d, x + i), shift));
+    if constexpr (kStores) hn::StoreU(e, d, y + i);
+    return e;
+  };
   for (size_t begin = 0; begin < count; begin += kChunk) {
     const size_t end = std::min(count, begin + kChunk);
-    V sum = hn::Zero(d);
-    for (size_t i = begin; i < end; i += lanes) {
-      const V e = exponential::ofNegative(hn::Sub(hn::LoadU(d, x + i), shift));
-      hn::StoreU(e, d, y + i);
-      sum = hn::Add(sum, e);
+    V even = hn::Zero(d);
+    V odd = hn::Zero(d);
+    size_t i = begin;
+    for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      even = hn::Add(even, one(i));
+      odd = hn::Add(odd, one(i + lanes));
     }
-    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+    for (; i < end; i += lanes) even = hn::Add(even, one(i));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))));
   }
   return total;
 }
@@ -62,9 +88,8 @@ HWY_INLINE void scale(float* y, size_t count, V factor) {
 
 HWY_INLINE void wholeRow(const float* x, float* y, size_t count) {
   const D d;
-  V most = hn::LoadU(d, x);
-  for (size_t i = hn::Lanes(d); i < count; i += hn::Lanes(d)) most = hn::Max(most, hn::LoadU(d, x + i));
-  const double total = exponentials(x, y, count, hn::MaxOfLanes(d, most));
+  const V most = greatest(x, count, hn::LoadU(d, x));
+  const double total = exponentials<true>(x, y, count, hn::MaxOfLanes(d, most));
   scale(y, count, hn::Set(d, static_cast<float>(1 / total)));
 }
 
@@ -74,12 +99,11 @@ void row(const float* x, float* y, size_t count) {
   const size_t whole = count - count % lanes;
   if (whole == count) return wholeRow(x, y, count);
   Tail tail(x + whole, count - whole);
-  V most = hn::Load(d, tail.values);
-  for (size_t i = 0; i < whole; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
-  const V shift = hn::MaxOfLanes(d, most);
+  const V shift = hn::MaxOfLanes(d, greatest(x, whole, hn::Load(d, tail.values)));
   const V rest = exponential::ofNegative(hn::Sub(hn::Load(d, tail.values), shift));
   const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), rest);
-  const double total = exponentials(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
+  const double total =
+      exponentials<true>(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
   const V factor = hn::Set(d, static_cast<float>(1 / total));
   scale(y, whole, factor);
   hn::Store(hn::Mul(rest, factor), d, tail.values);
@@ -182,34 +206,16 @@ void columns(const float* x, float* y, size_t rowCount, size_t step, size_t coun
   if (first < count) columnsOf<1>(x + count - lanes, y + count - lanes, rowCount, step);
 }
 
-// The sum of exp(x - shift) over whole vectors.
-HWY_INLINE double sumOfExponentials(const float* x, size_t count, V shift) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  constexpr size_t kChunk = 4096;  // as above
-  double total = 0;
-  for (size_t begin = 0; begin < count; begin += kChunk) {
-    const size_t end = std::min(count, begin + kChunk);
-    V sum = hn::Zero(d);
-    for (size_t i = begin; i < end; i += lanes)
-      sum = hn::Add(sum, exponential::ofNegative(hn::Sub(hn::LoadU(d, x + i), shift)));
-    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
-  }
-  return total;
-}
-
 void logRow(const float* x, float* y, size_t count) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const size_t whole = count - count % lanes;
   Tail tail(x + whole, count - whole);
-  V most = hn::Load(d, tail.values);
-  for (size_t i = 0; i < whole; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
-  const V shift = hn::MaxOfLanes(d, most);
+  const V shift = hn::MaxOfLanes(d, greatest(x, whole, hn::Load(d, tail.values)));
   const V rest = hn::Sub(hn::Load(d, tail.values), shift);
   const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), exponential::ofNegative(rest));
   const double total =
-      sumOfExponentials(x, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
+      exponentials<false>(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
   const V logarithm = hn::Set(d, static_cast<float>(std::log(total)));
   for (size_t i = 0; i < whole; i += lanes)
     hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i), shift), logarithm), d, y + i);

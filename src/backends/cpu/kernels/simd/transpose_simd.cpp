@@ -145,6 +145,29 @@ HWY_INLINE void interleaveEight(const Matrix<uint8_t>& m, size_t count) {
   m.copyAll(0, 8, j, count);
 }
 
+// Fewer rows than a vector of 16 bytes has elements become elements beside each other: each vector of the result is
+// stored whole, and the next one is stored over what it has too much. Returns how many elements of each row it took.
+template <typename T>
+size_t interleaveSome(const Matrix<T>& m, size_t rows, size_t count) {
+  constexpr size_t kSide = 16 / sizeof(T);
+  const hn::FixedTag<T, kSide> d;
+  using V = hn::Vec<decltype(d)>;
+  size_t j = 0;
+  for (; (j + kSide - 1) * rows + kSide <= count * rows; j += kSide) {
+    V a[kSide], b[kSide];
+    for (size_t r = 0; r < kSide; ++r) a[r] = r < rows ? hn::LoadU(d, m.from + r * m.fromStep + j) : hn::Zero(d);
+    for (size_t width = kSide; width > 1; width /= 2) {
+      for (size_t r = 0; r < kSide / 2; ++r) {
+        b[2 * r] = hn::InterleaveLower(d, a[r], a[r + kSide / 2]);
+        b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + kSide / 2]);
+      }
+      for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
+    }
+    for (size_t r = 0; r < kSide; ++r) hn::StoreU(a[r], d, m.to + (j + r) * rows);
+  }
+  return j;
+}
+
 // Elements beside each other become `rows` rows.
 template <typename T>
 void separate(const Matrix<T>& m, size_t rows, size_t count) {
@@ -224,6 +247,12 @@ void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_
   if (isFew(second) && fromStep == second) return separate(m, second, inner);
   if constexpr (sizeof(T) == 1) {
     if (inner == 8 && toStep == 8) return interleaveEight(m, second);
+  }
+  if constexpr (kSide >= 8) {
+    if (inner > 4 && inner < kSide && toStep == inner) {
+      const size_t done = interleaveSome(m, inner, second);
+      return m.copyAll(0, inner, done, second);
+    }
   }
   const size_t side = std::min(inner, second);
   if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= 4) {
