@@ -48,7 +48,7 @@ TEST(Quantization, BytesFromEveryFloat) {
   }
 }
 
-// Near the middle between two numbers f32 rounds otherwise than double.
+// Near the middle between two numbers a quotient in f32 is on it where one in double is not.
 TEST(Quantization, Ties) {
   HostTensor x(DataType::kF32, Dims{4096});
   for (int64_t i = 0; i < 4096; ++i) {

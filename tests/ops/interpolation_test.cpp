@@ -1,4 +1,5 @@
 // Resize, quantize and dequantize against hand-computed values and properties.
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -134,6 +135,25 @@ TEST(Quantize, RoundsHalfToEvenAndSaturates) {
   const auto out = run1(Quantize{}, tensor({8}, {0.25, 0.75, 1.25, -0.25, -0.75, 1000, -1000, 0.5}), tensor({}, {0.5}));
   EXPECT_EQ(out.view().dtype, DataType::kI8);
   EXPECT_EQ(numbers(out), (std::vector<double>{0, 2, 2, 0, -2, 127, -128, 1}));
+}
+
+// ONNX and TensorRT divide in f32: quotients that are not on the middle between two numbers come to lie on it.
+TEST(Quantize, DividesInF32) {
+  constexpr float kScale = 0.1f;
+  std::vector<double> x, expected;
+  int differing = 0;
+  for (int i = -1250; i < 1250; ++i) {
+    const auto tie = static_cast<float>((i / 10 + 0.5) * 0.1);
+    const float value = i % 3 == 0 ? tie : std::nextafter(tie, i % 3 == 1 ? 100.f : -100.f);
+    x.push_back(static_cast<double>(value));
+    expected.push_back(static_cast<double>(std::nearbyint(value / kScale)));
+    differing += expected.back() != std::nearbyint(x.back() / static_cast<double>(kScale));
+  }
+  const Dims dims{static_cast<int64_t>(x.size())};
+  EXPECT_GT(differing, 50);
+  EXPECT_EQ(numbers(run1(Quantize{}, tensor(dims, x), tensor({}, {static_cast<double>(kScale)}))), expected);
+  const Dims perElement{1, dims[0]};
+  EXPECT_EQ(numbers(run1(Quantize{0}, tensor(perElement, x), tensor({1}, {static_cast<double>(kScale)}))), expected);
 }
 
 TEST(Quantize, ZeroPointAxisAndBlocks) {

@@ -29,8 +29,8 @@ void Quantize::evaluate(const EvalContext& context) const {
   for (IndexIterator i(x.dims); i.valid(); i.next(), ++position) {
     const int64_t at = layout.offset(i);
     const double zero = context.inputs.size() > 2 ? context.inputs[2].loadDouble(at) : 0;
-    const double scaled = x.loadDouble(position) / scale.loadDouble(at);
-    out.storeDouble(position, (floating ? scaled : std::nearbyint(scaled)) + zero);
+    const float scaled = static_cast<float>(x.loadDouble(position)) / static_cast<float>(scale.loadDouble(at));
+    out.storeDouble(position, static_cast<double>(floating ? scaled : std::nearbyint(scaled)) + zero);
   }
 }
 

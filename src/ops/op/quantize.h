@@ -6,7 +6,8 @@
 namespace tenon::ops {
 
 // Inputs: x, scale, optionally zeroPoint (shape of scale). Output of `type`, shape of x:
-// saturate(round_half_even(x / scale) + zeroPoint); floating types round as their conversion does.
+// saturate(round_half_even(x / scale) + zeroPoint), divided in f32 as ONNX and TensorRT do, which decides between two
+// numbers near the middle; floating types round as their conversion does.
 // scale has one element (per tensor), the extent of `axis` (per axis), or the rank of x with extents that divide those
 // of x (per block).
 struct Quantize {

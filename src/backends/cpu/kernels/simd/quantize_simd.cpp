@@ -16,15 +16,15 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace quantizing {
 
-// Adding and taking away this rounds numbers of up to 51 bits to even; what is larger is clamped before.
-constexpr double kRounder = 0x1.8p52;
-constexpr double kLargest = 0x1p40;
+// Adding and taking away this rounds numbers of up to 2^22 to even; what is larger is clamped before, and saturates.
+constexpr float kRounder = 0x1.8p23f;
+constexpr float kLargest = 0x1p20f;
 
 template <typename T>
-HWY_INLINE T quantized(double x, double scale, double zero) {
-  const double scaled = x / scale;
-  const double bounded = scaled > kLargest ? kLargest : (scaled < -kLargest ? -kLargest : scaled);
-  const double value = ((bounded + kRounder) - kRounder) + zero;
+HWY_INLINE T quantized(float x, float scale, double zero) {
+  const float scaled = x / scale;
+  const float bounded = scaled > kLargest ? kLargest : (scaled < -kLargest ? -kLargest : scaled);
+  const double value = static_cast<double>((bounded + kRounder) - kRounder) + zero;
   constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
   constexpr auto kHigh = static_cast<double>(std::numeric_limits<T>::max());
   const double number = value == value ? value : 0.;
@@ -36,47 +36,30 @@ HWY_INLINE T quantized(double x, double scale, double zero) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of elements with one scale; how many were quantized. Multiplied by the inverse in f32; where that may round
-// otherwise than a division in double, which is near the middle between two numbers and where there is no number, in
-// double. The product is off by less than 2^-13 where it does not saturate.
+// Whole vectors of elements with one scale; how many were quantized.
 template <typename T>
-HWY_INLINE size_t quantizeVectors(const float* x, double scale, double zero, T* out, size_t count) {
+HWY_INLINE size_t quantizeVectors(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out,
+                                  size_t count) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<int32_t, decltype(d)> di;
   const hn::Rebind<T, decltype(d)> narrow;
   const size_t lanes = hn::Lanes(d);
-  const auto inverse = hn::Set(d, 1.f / static_cast<float>(scale));
+  const auto divisor = hn::Set(d, scale);
   const auto offset = hn::Set(di, static_cast<int32_t>(zero));
-  const auto clear = hn::Set(d, 0.5f - 0x1p-13f);
+  const auto largest = hn::Set(d, kLargest);
+  const auto least = hn::Set(d, -kLargest);
   const auto one = [&](size_t i) HWY_ATTR {
-    const auto scaled = hn::Mul(hn::LoadU(d, x + i), inverse);
-    const auto whole = hn::NearestInt(scaled);
-    const auto rest = hn::Abs(hn::Sub(scaled, hn::ConvertTo(d, whole)));
-    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Lt(rest, clear)))) {
-      for (size_t k = i; k < i + lanes; ++k) out[k] = quantized<T>(static_cast<double>(x[k]), scale, zero);
-    } else {
-      hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole, offset)), narrow, out + i);
-    }
+    const auto scaled = hn::Div(hn::LoadU(d, x + i), divisor);
+    const auto isNumber = hn::RebindMask(di, hn::Eq(scaled, scaled));
+    const auto whole = hn::NearestInt(hn::Max(hn::Min(scaled, largest), least));
+    hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElseZero(isNumber, hn::Add(whole, offset))), narrow, out + i);
   };
-  // Four vectors share the question whether all of them are clear.
-  constexpr size_t kTogether = 4;
   size_t i = 0;
-  for (; i + kTogether * lanes <= count; i += kTogether * lanes) {
-    hn::Vec<decltype(di)> whole[kTogether];
-    auto isClear = hn::Lt(hn::Zero(d), clear);
-#pragma GCC unroll 4
-    for (size_t v = 0; v < kTogether; ++v) {
-      const auto scaled = hn::Mul(hn::LoadU(d, x + i + v * lanes), inverse);
-      whole[v] = hn::NearestInt(scaled);
-      isClear = hn::And(isClear, hn::Lt(hn::Abs(hn::Sub(scaled, hn::ConvertTo(d, whole[v]))), clear));
-    }
-    if (HWY_UNLIKELY(!hn::AllTrue(d, isClear))) {
-      for (size_t v = 0; v < kTogether; ++v) one(i + v * lanes);
-      continue;
-    }
-#pragma GCC unroll 4
-    for (size_t v = 0; v < kTogether; ++v)
-      hn::StoreU(hn::DemoteTo(narrow, hn::Add(whole[v], offset)), narrow, out + i + v * lanes);
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    one(i);
+    one(i + lanes);
+    one(i + 2 * lanes);
+    one(i + 3 * lanes);
   }
   for (; i + lanes <= count; i += lanes) one(i);
   return i;
@@ -95,17 +78,16 @@ void quantize(const float* HWY_RESTRICT x, const double* HWY_RESTRICT scales, co
               size_t step, void* vo, size_t count) {
   T* HWY_RESTRICT out = static_cast<T*>(vo);
   if (step != 0) {
-    for (size_t i = 0; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scales[i], zeros[i]);
+    for (size_t i = 0; i < count; ++i) out[i] = quantized<T>(x[i], static_cast<float>(scales[i]), zeros[i]);
     return;
   }
-  const double scale = scales[0];
+  const auto scale = static_cast<float>(scales[0]);
   const double zero = zeros[0];
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  if (isF32(scale) && scale >= 0x1p-100 && scale <= 0x1p100 && isWhole(zero))
-    i = quantizeVectors(x, scale, zero, out, count);
+  if (isWhole(zero)) i = quantizeVectors(x, scale, zero, out, count);
 #endif
-  for (; i < count; ++i) out[i] = quantized<T>(static_cast<double>(x[i]), scale, zero);
+  for (; i < count; ++i) out[i] = quantized<T>(x[i], scale, zero);
 }
 
 template <typename T>
