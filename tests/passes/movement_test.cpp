@@ -307,6 +307,29 @@ TEST(SinkTransposes, BehindPointwiseNodes) {
              "transpose pointwise");
 }
 
+// Two that meet and cancel are gone, with their names: one that sank through a long chain would bear those of all.
+TEST(SinkTransposes, WhatCancelsIsGone) {
+  std::string body = "input %x0 : f32[1,4,4,4]\n";
+  constexpr int kPairs = 40;
+  for (int i = 0; i < kPairs; ++i) {
+    body += fmt::format("%t{0} : f32[1,4,4,4] = transpose{{permutation=[0,2,1,3]}}(%x{0}) \"t{0}\" from(\"t{0}\")\n", i);
+    body += fmt::format("%x{1} : f32[1,4,4,4] = pointwise{{expr=\"sin(x0)\"}}(%t{0}) \"p{0}\" from(\"p{0}\")\n", i,
+                        i + 1);
+  }
+  body += fmt::format("output %x{}\n", kPairs);
+  std::string left;
+  for (int i = 0; i < kPairs; ++i) left += i == 0 ? "pointwise" : " pointwise";
+  const auto after = expectPass("sink_transposes", body, left);
+  for (const auto id : after.order()) EXPECT_LE(after.node(id).origins.size(), 2u) << after.node(id).name;
+  // The output of the network keeps its name, and an input does not become one.
+  expectPass("sink_transposes", R"g(input %x : f32[2,3]
+    %a : f32[3,2] = transpose{permutation=[1,0]}(%x) "a"
+    %y : f32[2,3] = transpose{permutation=[1,0]}(%a) "y"
+    output %y
+  )g",
+             "transpose");
+}
+
 TEST(SinkTransposes, OutOfReductions) {
   expectPass("sink_transposes", R"g(input %x : f32[2,3,4,5]
     %a : f32[2,4,5,3] = transpose{permutation=[0,2,3,1]}(%x) "a"

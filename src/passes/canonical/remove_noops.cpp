@@ -7,6 +7,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/slice.h"
 #include "ops/op/transpose.h"
+#include "passes/common/fuse.h"
 
 namespace tenon::passes {
 namespace {
@@ -57,10 +58,7 @@ int pass_remove_noops(Graph& graph, const Options&) {
     if (!changesNothing(graph, node)) return false;
     const auto input = node.inputs[0];
     const auto output = node.outputs[0];
-    // An output that would become an input of the network, or a second name for an output, stays a copy.
-    const auto& value = graph.value(input);
-    if (graph.isOutput(output) && (value.isInput || value.constant != nullptr || graph.isOutput(input))) return false;
-    if (graph.value(output).constraints.debug) return false;
+    if (!mayStandFor(graph, input, output)) return false;
     graph::Patch patch(graph);
     patch.replace(output, input);
     patch.commit();

@@ -9,6 +9,12 @@ constexpr size_t kMaxBuffers = 40;  // inputs, literals and results, of the 48 t
 
 }  // namespace
 
+bool mayStandFor(const Graph& graph, ValueId input, ValueId output) {
+  const auto& value = graph.value(input);
+  if (graph.isOutput(output) && (value.isInput || value.constant != nullptr || graph.isOutput(input))) return false;
+  return !graph.value(output).constraints.debug;
+}
+
 bool hasRoom(const ScalarExpr& expr, size_t inputs) {
   size_t buffers = inputs;
   for (const auto& instruction : expr.instructions) {

@@ -8,6 +8,10 @@
 
 namespace tenon::passes {
 
+// Whether an input of a node may stand for its output when the node goes: an output of the network that would become
+// one of its inputs, or a second name for an output, stays a copy, and so does what is looked at.
+bool mayStandFor(const graph::Graph& graph, graph::ValueId input, graph::ValueId output);
+
 // Whether a kernel can take an expression of so many operands: the limits of the pointwise kernels of the backends.
 bool hasRoom(const ops::ScalarExpr& expr, size_t inputs);
 

@@ -72,7 +72,8 @@ void moveBelow(Graph& graph, NodeId id, const Permutation& moved, const std::vec
   patch.commit();
 }
 
-// One that sank onto another: both sink on as one.
+// One that sank onto another: both sink on as one, or are gone, so that one that goes down a long chain does not bear
+// the names of all that it met.
 bool ofTranspose(Graph& graph, NodeId id) {
   const auto& node = graph.node(id);
   const auto* transpose = node.op.as<ops::Transpose>();
@@ -86,8 +87,10 @@ bool ofTranspose(Graph& graph, NodeId id) {
   const ValueId input = inputOf(graph, node.inputs[0]);
   const ValueId output = node.outputs[0];
   const auto name = node.name;
+  const bool areGone = std::is_sorted(both.permutation.begin(), both.permutation.end());
   graph::Patch patch(graph);
-  patch.replace(output, patch.add(std::move(both), name, {input}, from));
+  patch.replace(output,
+                areGone && mayStandFor(graph, input, output) ? input : patch.add(std::move(both), name, {input}, from));
   patch.commit();
   return true;
 }
