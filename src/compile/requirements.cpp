@@ -3,10 +3,27 @@
 
 #include <set>
 
+#include "ops/region_kernels.h"
 #include "runtime/kernel.h"
 #include "runtime/requirements.h"
 
 namespace tenon::compile {
+
+namespace {
+
+// Of a kernel, and where it runs loops or conditionals, of the kernels of their bodies. These bring their code within
+// that of the owner, which says what the code is for.
+void addRequirements(const runtime::Requirements& backend, const plan::KernelRecord& record,
+                     std::set<std::string>& to) {
+  for (auto& requirement : backend.requirementsOf(record)) to.insert(std::move(requirement));
+  if (record.name != ops::RegionKernel::kRegions) return;
+  ops::forEachRegionKernel(record.params, [&](const ops::RegionKernel& kernel) {
+    const plan::KernelRecord own{record.backend, kernel.name, kernel.version, {}, kernel.params, -1};
+    for (auto& requirement : backend.requirementsOf(own)) to.insert(std::move(requirement));
+  });
+}
+
+}  // namespace
 
 std::vector<std::string> requirementsOf(const plan::Plan& plan) {
   std::set<std::string> result;
@@ -14,8 +31,7 @@ std::vector<std::string> requirementsOf(const plan::Plan& plan) {
     for (const auto& step : program.steps) {
       if (step.kind != plan::StepKind::kLaunch) continue;
       const auto* asked = dynamic_cast<const runtime::Requirements*>(&runtime::backend(step.kernel.backend));
-      if (asked == nullptr) continue;
-      for (auto& requirement : asked->requirementsOf(step.kernel)) result.insert(std::move(requirement));
+      if (asked != nullptr) addRequirements(*asked, step.kernel, result);
     }
   }
   return {result.begin(), result.end()};

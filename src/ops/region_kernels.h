@@ -69,3 +69,20 @@ struct FieldText<ops::RegionKernel> {
 };
 
 }  // namespace tenon
+
+namespace tenon::ops {
+
+// Calls visit(kernel) for each kernel of the regions that `params` describes, those of regions within them too.
+template <typename Visit>
+void forEachRegionKernel(const std::string& params, const Visit& visit) {
+  TextReader in(params, "kernels of regions");
+  const auto kernels = readFields<RegionKernels>(in);
+  for (const auto* list : {&kernels.first, &kernels.second}) {
+    for (const auto& kernel : *list) {
+      visit(kernel);
+      if (kernel.name == RegionKernel::kRegions) forEachRegionKernel(kernel.params, visit);
+    }
+  }
+}
+
+}  // namespace tenon::ops

@@ -154,31 +154,19 @@ class Chooser {
   std::vector<std::byte> code_;
 };
 
-// Names of kernels, those within loops and conditionals of regions too.
-void addNames(const std::string& params, std::vector<std::string>& names) {
-  TextReader in(params, "kernels of regions");
-  const auto kernels = readFields<ops::RegionKernels>(in);
-  for (const auto* list : {&kernels.first, &kernels.second}) {
-    for (const auto& kernel : *list) {
-      names.push_back(kernel.name);
-      if (kernel.name == ops::RegionKernel::kRegions) addNames(kernel.params, names);
-    }
-  }
-}
-
 }  // namespace
 
 std::string excludedWithin(const plan::KernelRecord& record, std::span<const std::string> excludedLibraries) {
   if (excludedLibraries.empty() || record.name != ops::RegionKernel::kRegions) return {};
-  std::vector<std::string> names;
-  addNames(record.params, names);
-  for (const auto& name : names) {
+  std::string reason;
+  ops::forEachRegionKernel(record.params, [&](const ops::RegionKernel& kernel) {
     for (const auto& library : excludedLibraries) {
-      if (name.starts_with(library + "_"))
-        return fmt::format("a body runs the kernel '{}'; the tactic sources of the build leave its library out", name);
+      if (!reason.empty() || !kernel.name.starts_with(library + "_")) continue;
+      reason = fmt::format("a body runs the kernel '{}'; the tactic sources of the build leave its library out",
+                           kernel.name);
     }
-  }
-  return {};
+  });
+  return reason;
 }
 
 RegionChoice chooseRegionKernels(const Problem& problem, const RegionSource& source) {

@@ -138,7 +138,7 @@ inline unsigned addShared(unsigned* to, unsigned value) {
 }
 inline unsigned addGlobal(unsigned* to, unsigned value) { return addShared(to, value); }
 inline void setShared(unsigned* to, unsigned bits) { *to |= bits; }
-inline unsigned ballot(bool holds) {
+inline unsigned votesOf(bool holds) {
   const unsigned char mine = holds;
   unsigned char all[32];
   tenon_emulator.collect(&mine, all, sizeof mine);

@@ -112,7 +112,7 @@ __device__ inline unsigned addGlobal(unsigned* to, unsigned value) { return atom
 // Sets bits in shared memory, whatever other threads of the block set.
 __device__ inline void setShared(unsigned* to, unsigned bits) { atomicOr(to, bits); }
 // A bit for each lane of the warp: whether it holds there. All 32 lanes take part.
-__device__ inline unsigned ballot(bool holds) { return __ballot_sync(0xffffffffu, holds); }
+__device__ inline unsigned votesOf(bool holds) { return __ballot_sync(0xffffffffu, holds); }
 __device__ inline int countBits(unsigned bits) { return __popc(bits); }
 __device__ inline int countBits(unsigned long long bits) { return __popcll(bits); }
 // The lowest bit that is set; there is one.

@@ -8,7 +8,7 @@
 __device__ inline unsigned placeAmong(bool holds, unsigned* shared, unsigned& total) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
-  const unsigned votes = ballot(holds);
+  const unsigned votes = votesOf(holds);
   __syncthreads();  // a former use of `shared` may still read it
   if (lane == 0) shared[warp] = countBits(votes);
   __syncthreads();

@@ -25,7 +25,7 @@ KERNEL(tenon_nonzero, NonZeroParameters) {
     unsigned count = 0;
 #pragma unroll
     for (int j = 0; j < kNonZeroPerThread; ++j) {
-      votes[j] = ballot(found[j]);
+      votes[j] = votesOf(found[j]);
       count += countBits(votes[j]);
     }
     __syncthreads();  // the counts of the tile before have been read
