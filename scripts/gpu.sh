@@ -9,7 +9,7 @@ usage() {
 Usage: scripts/gpu.sh [--bin DIR] [--out DIR] [--tests-only | --peers-only] [-- ARGUMENTS]
 
 Needs a GPU; for the comparison Python with torch and torchvision (benchmarks/gpu_peers.py says more).
-  --bin DIR      where test_cuda and trtexec are (default: build/release/bin; what is missing there is built)
+  --bin DIR      where test_cuda, test_cases and trtexec are (default: build/release/bin; what is missing there is built)
   --out DIR      where the whole logs go (default: build/gpu)
   --tests-only   no comparison
   --peers-only   no tests
@@ -33,9 +33,9 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 
-if [ ! -x "$bin/test_cuda" ] || [ ! -x "$bin/trtexec" ]; then
-  [ "$bin" = "$root/build/release/bin" ] || die "$bin lacks test_cuda or trtexec"
-  (cd "$root" && cmake --preset release >"$out/build.log" && cmake --build build/release --target test_cuda trtexec >>"$out/build.log")
+if [ ! -x "$bin/test_cuda" ] || [ ! -x "$bin/test_cases" ] || [ ! -x "$bin/trtexec" ]; then
+  [ "$bin" = "$root/build/release/bin" ] || die "$bin lacks test_cuda, test_cases or trtexec"
+  (cd "$root" && cmake --preset release >"$out/build.log" && cmake --build build/release --target test_cuda test_cases trtexec >>"$out/build.log")
 fi
 if [ -z "${TENON_CUDA_LIBS:-}" ]; then
   packages=$(python3 -c 'import importlib.util as u; s = u.find_spec("nvidia"); print(list(s.submodule_search_locations)[0] if s else "")' 2>/dev/null || true)
@@ -46,8 +46,10 @@ echo "libraries: ${TENON_CUDA_LIBS:-the loader's path and the toolkit}"
 
 status=0
 if [ -n "$tests" ]; then
-  timeout 240 "$bin/test_cuda" --gtest_brief=1 >"$out/test_cuda.log" 2>&1 || status=1
-  grep -E "^[a-zA-Z_0-9]+: .*candidates|refused|GB/s|us per iteration|FAILED|Failure|PASSED|error" "$out/test_cuda.log" | cut -c1-220 | tail -150 || true
+  (cd "$root" && timeout 120 "$bin/test_cuda" --gtest_brief=1) >"$out/test_cuda.log" 2>&1 || status=1
+  (cd "$root" && timeout 120 "$bin/test_cases" --gtest_brief=1 --gtest_filter='*_cuda') >"$out/test_cases.log" 2>&1 || status=1
+  grep -hE "^[a-zA-Z_0-9]+: .*candidates|refused|GB/s|us per iteration|WRONG|FAILED|Failure|PASSED|error:" "$out/test_cuda.log" "$out/test_cases.log" |
+    cut -c1-220 | tail -150 || true
 fi
 if [ -n "$peers" ]; then
   timeout 330 python3 "$root/benchmarks/gpu_peers.py" --trtexec "$bin/trtexec" --json "$out/peers.json" "$@" 2>&1 |

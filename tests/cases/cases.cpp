@@ -123,26 +123,58 @@ class Reader {
       const auto end = text.find(' ');
       const auto word = text.substr(0, end);
       const auto behind = end == std::string_view::npos ? std::string_view() : trimmed(text.substr(end));
-      if (word == "refused") {
-        const auto colon = behind.find(':');
-        checkUser(colon != std::string_view::npos, "{}: expected 'refused DEVICE: TEXT'", place());
-        c.refused[std::string(trimmed(behind.substr(0, colon)))] = trimmed(behind.substr(colon + 1));
-        return;
-      }
+      if (word == "refused" || word == "fails") return readLastFact(c, word, behind);
       if (word == "positive") {
         c.positive = true;
       } else if (word == "constant") {
         c.constant = true;
+      } else if (word == "drawn") {
+        c.drawn = true;
       } else if (word.starts_with("index=")) {
         c.indexLimit = number(word.substr(6));
       } else if (word.starts_with("tolerance=")) {
-        c.tolerance = std::stod(std::string(word.substr(10)));
+        c.tolerance = real(word.substr(10));
+      } else if (word.starts_with("values=")) {
+        readValues(c, word.substr(7));
       } else {
-        throw UserError("{}: unknown fact '{}'; expected index=N, positive, tolerance=T, constant, refused", place(),
-                        word);
+        throw UserError(
+            "{}: unknown fact '{}'; expected index=N, positive, values=A,B, tolerance=T, constant, drawn, refused, "
+            "fails",
+            place(), word);
       }
       text = behind;
     }
+  }
+
+  // "DEVICE: TEXT" or "DEVICE CANDIDATE: WHY".
+  void readLastFact(Case& c, std::string_view word, std::string_view text) const {
+    const bool isRefusal = word == "refused";
+    const auto colon = text.find(": ");
+    const auto subject = words(text.substr(0, colon));
+    if (colon == std::string_view::npos || subject.size() != (isRefusal ? 1 : 2))
+      throw UserError("{}: expected '{}'", place(), isRefusal ? "refused DEVICE: TEXT" : "fails DEVICE CANDIDATE: WHY");
+    const std::string reason(trimmed(text.substr(colon + 1)));
+    if (isRefusal) {
+      c.refused[subject[0]] = reason;
+    } else {
+      c.fails[subject[0]] = {subject[1], reason};
+    }
+  }
+
+  void readValues(Case& c, std::string_view text) const {
+    for (;;) {
+      const auto comma = text.find(',');
+      c.scalars.push_back(real(text.substr(0, comma)));
+      if (comma == std::string_view::npos) return;
+      text.remove_prefix(comma + 1);
+    }
+  }
+
+  double real(std::string_view text) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    checkUser(error == std::errc() && end == text.data() + text.size(), "{}: '{}' is no number", place(), text);
+    return value;
   }
 
   int64_t number(std::string_view text) const {

@@ -9,8 +9,8 @@
 #include "backends/cuda/driver/code_cache.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "cases/cases.h"
 #include "compile/assignment.h"
-#include "cuda/operator_cases.h"
 #include "cuda/variable.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
@@ -33,10 +33,8 @@ std::map<std::string, std::vector<std::string>> allSources() {
         sources[std::string(row.name)].insert(row.code(tactic.build(problem, candidate)).source());
     }
   };
-  auto groups = operatorCases();
-  groups.push_back(drawingCases());
-  for (const auto& group : groups) {
-    for (const auto& c : group.cases) {
+  for (const auto& file : caseFiles()) {
+    for (const auto& c : casesOf(file)) {
       const auto graph = graph::parse(graphOf(c));
       const auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {});
       for (const auto& source : compile::tacticSources()) {
@@ -78,10 +76,8 @@ TEST(Code, EveryKernelCompilesForEveryChip) {
 // Of the list only what has elements of four bits is left to the host.
 TEST(Code, EveryOperatorHasAKernel) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
-  auto groups = operatorCases();
-  groups.push_back(drawingCases());
-  for (const auto& group : groups) {
-    for (const auto& c : group.cases) {
+  for (const auto& file : caseFiles()) {
+    for (const auto& c : casesOf(file)) {
       const auto graph = graph::parse(graphOf(c));
       const auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {});
       std::string refusals;
@@ -95,7 +91,7 @@ TEST(Code, EveryOperatorHasAKernel) {
       }
       const bool isNarrow = std::any_of(problem.outputs.begin(), problem.outputs.end(),
                                         [](const auto& output) { return bits(output.dtype) < 8; });
-      EXPECT_NE(found, isNarrow) << c.op << " " << fmt::format("{}", fmt::join(c.inputs, " ")) << refusals;
+      EXPECT_NE(found, isNarrow) << c.text() << refusals;
     }
   }
 }

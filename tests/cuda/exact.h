@@ -1,8 +1,8 @@
 // Operators on the GPU whose results are equal to the reference's to the bit.
 #pragma once
 
+#include "cases/cases.h"
 #include "cuda/on_gpu.h"
-#include "cuda/operator_cases.h"
 
 namespace tenon::test {
 
@@ -15,9 +15,10 @@ inline std::string textOf(const TensorView& view) {
 template <typename Compare>
 void runByKernel(const std::string& op, const std::string& kernel, const std::vector<HostTensor>& inputs,
                  Compare compare) {
-  OperatorCase c{op, {}};
-  for (const auto& input : inputs) c.inputs.push_back(textOf(input.view()));
-  SCOPED_TRACE(fmt::format("{} {}", op, fmt::join(c.inputs, " ")));
+  Case c;
+  c.op = op;
+  for (const auto& input : inputs) c.operands.push_back(textOf(input.view()));
+  SCOPED_TRACE(c.text());
   const auto graph = graph::parse(graphOf(c));
   compile::BuildOptions options;
   options.optimizationLevel = 0;

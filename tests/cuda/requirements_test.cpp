@@ -1,7 +1,8 @@
 // What plans say of the GPU and the libraries they need, and plans that another GPU made.
 #include "compile/requirements.h"
+
 #include "backends/cuda/driver/cuda_device.h"
-#include "cuda/on_gpu.h"
+#include "cuda/regions.h"
 #include "runtime/kernel.h"
 #include "runtime/requirements.h"
 
@@ -41,6 +42,29 @@ TEST_F(Requirements, OwnCodeIsForTheChipAndItsKernelsForAny) {
   EXPECT_EQ(ofCudnn[1].rfind("cudnn:", 0), 0U);
   EXPECT_TRUE(runtime::backend("cuda").device().meets(ofCudnn[1]));
   EXPECT_FALSE(runtime::backend("cuda").device().meets("cudnn:7"));
+}
+
+// A body multiplies by cuBLASLt, whose choices are bound to the chip; a loop around kernels of our own alone is not.
+TEST_F(Requirements, BodiesOfLoopsAndConditionalsAreAsked) {
+  RecordingLog log;
+  auto options = unmeasured();
+  options.device = "cuda";
+  options.log = &log;
+  const auto asked = [&](const std::string& text) {
+    return compile::build(graph::parse(text), options).target.requirements;
+  };
+  const std::vector<std::string> both{"code:" + chip(), chip()};
+  EXPECT_EQ(asked(recurrent(3, 1, 8, constantCount(3))), both);
+  EXPECT_EQ(asked(R"g(graph "g" {
+  input %x : f32[9,17]
+  input %c : bool[]
+  const %n : i64[] = {2}
+  const %w : f32[17,17] = random(3)
+  %y : f32[9,17] = if{then={3 [{loop{states=1 counted=true next={2 [{matmul [0,1] 1 "m"}] [2]}} [2,0,1] 1 "loop"}] [3]} otherwise={3 [{pointwise{expr="neg(x0)"} [0] 1 "n"}] [3]}}(%c, %x, %w, %n) "choice"
+  output %y
+})g"),
+            both);
+  EXPECT_EQ(asked(untilLarge()), std::vector<std::string>{"code:" + chip()});
 }
 
 // The code of the plan is no code at all: where it is for another chip, nothing reads it.

@@ -1,5 +1,6 @@
 // What a build measures and compares on the GPU, and tensors that lie in host memory while kernels read them.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "compile/proposals.h"
@@ -91,6 +92,14 @@ TEST_F(OnGpu, TuningRemembersInTheCache) {
   }
 }
 
+// As fast as each other, so that each has rivals, however busy the machine was that measured them.
+void makeEquallyFast(compile::TimingCache& cache) {
+  constexpr double kSeconds = 1e-5;
+  for (const auto& key : cache.keys()) {
+    if (std::isfinite(*cache.find(key))) cache.insert(key, kSeconds);
+  }
+}
+
 // Equal products together, the result still right; a second build measures nothing and gives the same bytes.
 TEST_F(OnGpu, TuningFinishesWithTheWholeEngine) {
   const auto graph = graph::parse(R"g(graph "g" {
@@ -107,14 +116,20 @@ TEST_F(OnGpu, TuningFinishesWithTheWholeEngine) {
   inputs.push_back(randomTensor(DataType::kF32, {32, 64}, 1));
   const auto expected = graph::evaluate(graph, views(inputs));
   compile::TimingCache cache;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.timingCache = &cache;
+  options.optimizationLevel = 4;
+  options.wholeTrials = 0;
+  RecordingLog ofTimes;
+  options.log = &ofTimes;
+  (void)compile::build(graph, options);
+  makeEquallyFast(cache);
+  options.wholeTrials = compile::BuildOptions().wholeTrials;
   std::vector<std::byte> first;
   for (int round = 0; round < 2; ++round) {
     RecordingLog log;
-    compile::BuildOptions options;
-    options.device = "cuda";
     options.log = &log;
-    options.timingCache = &cache;
-    options.optimizationLevel = 4;
     const auto bytes = runtime::Engine::make(compile::build(graph, options), {}, log)->serialize();
     EXPECT_TRUE(log.contains("Whole engine: "));
     EXPECT_EQ(log.contains("by itself (from the timing cache)"), round == 1);

@@ -1,0 +1,40 @@
+// Candidates that take turns: each case is run by every one.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "compile/builder.h"
+#include "ops/op/reformat.h"
+
+namespace tenon::test {
+
+// TENON_TEST_BY=text: only candidates in whose text that stands.
+inline const char* wantedCandidates() {
+  static const char* const kBy = std::getenv("TENON_TEST_BY");
+  return kBy;
+}
+inline bool isLeftOut(const compile::Candidate& candidate) {
+  return wantedCandidates() != nullptr && candidate.text().find(wantedCandidates()) == std::string::npos;
+}
+
+// Takes candidate `turn` of every node (counted around), and remembers the texts and how many turns there are.
+struct Turn {
+  size_t turn = 0;
+  size_t turns = 1;
+  std::string taken;
+
+  std::vector<compile::Candidate> operator()(const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    if (node.op.as<ops::Reformat>() != nullptr) return candidates;
+    std::erase_if(candidates, isLeftOut);
+    if (candidates.empty()) return candidates;
+    turns = std::max(turns, candidates.size());
+    const auto chosen = candidates[turn % candidates.size()];
+    taken += (taken.empty() ? "" : " ") + chosen.text();
+    return {chosen};
+  }
+};
+
+}  // namespace tenon::test
