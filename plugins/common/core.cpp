@@ -151,6 +151,7 @@ bool Core::takes(int position, const nv::PluginTensorDesc* operands, int inputCo
     case 'i': return asked.type == nv::DataType::kINT32;
     case 'l': return asked.type == nv::DataType::kINT64;
     case 'n': return asked.type == nv::DataType::kINT32 || asked.type == nv::DataType::kINT64;
+    case 'q': return asked.type == nv::DataType::kINT8 || isWide(asked.type);
     case 'x': {
       for (int i = 0; i < position; ++i) {
         if (letterOf(spec_.inputs, i) == 'x') return asked.type == operands[i].type;

@@ -1,8 +1,7 @@
-// Layers of BERT: embeddings, residual normalization, attention, GELU, products; and DeBERTa's attention scores.
+// Layers of BERT: embeddings, residual normalization, GELU, products; and DeBERTa's attention scores.
 #include <cmath>
-#include <optional>
 
-#include "common/spec.h"
+#include "common/bert.h"
 
 namespace tenon::plugins {
 namespace {
@@ -10,35 +9,6 @@ namespace {
 using Type = nv::PluginFieldType;
 
 std::vector<Dims> asFirst(const Fields&, const std::vector<Dims>& in) { return {in.at(0)}; }
-
-// The types that the plugins know by number.
-enum TypeId : int64_t { kFloat, kHalf, kInt8 };
-
-void checkTypeId(const Fields& f) {
-  const int64_t type = f.integer("type_id");
-  if (type == kInt8) throw PluginError("type_id is 2 (INT8); these plugins compute in FP32 and FP16 (0 and 1)");
-  if (type != kFloat && type != kHalf) throw PluginError(fmt::format("type_id is {}; expected 0 or 1", type));
-}
-
-[[noreturn]] void refuseInt8(const Fields&) {
-  throw PluginError(
-      "this version works on INT8 in the format kCHW32 only, which is not supported; use a version in FP32 or "
-      "FP16, or IQuantizeLayer around it");
-}
-
-constexpr const char* kEpsilon = "1e-05";
-
-// Normalizes the axis whose length the scale has.
-Value normalized(const Value& x, int axis, const std::vector<float>& scale, const std::vector<float>& bias) {
-  Layers& layers = x.layers();
-  const auto count = static_cast<int64_t>(scale.size());
-  layers.check(bias.size() == scale.size() && (!x.dim(axis).isNumber() || x.dim(axis) == Size(count)),
-               "gamma has {} numbers and beta {}; expected {}", scale.size(), bias.size(), x.dim(axis).text());
-  std::vector<int64_t> dims(static_cast<size_t>(x.rank()), 1);
-  dims[static_cast<size_t>(axis)] = count;
-  return layers.add(fmt::format("normalization{{axes=[{}] epsilon={}}}", axis, kEpsilon),
-                    {x, layers.constant(scale, dims).cast(x.type()), layers.constant(bias, dims).cast(x.type())});
-}
 
 Spec skipLayerNorm(const char* version, Interface interface, bool padded) {
   Spec spec{"CustomSkipLayerNormPluginDynamic",
@@ -65,7 +35,7 @@ Spec skipLayerNorm(const char* version, Interface interface, bool padded) {
               layers.output(0, normalized(sum, axis, f.weights("gamma"), f.weights("beta")));
             },
             0,
-            checkTypeId};
+            checkTypeIdOrInt8};
   const auto field = [](const char* name, bool required) { return FieldSpec{name, Type::kUNKNOWN, 0, required}; };
   if (padded && interface != Interface::kV3) {
     spec.fields = {field("ld", true), field("type_id", true), field("beta", true), field("gamma", true),
@@ -79,19 +49,27 @@ Spec skipLayerNorm(const char* version, Interface interface, bool padded) {
   return spec;
 }
 
-// On INT8 alone; `outputs`: those of Megatron's form have the residual as well.
-Spec skipLayerNormInt8(const char* version, Interface interface, const char* outputs) {
+// x [1, E, S, 1], the sum of all sequences; Megatron's form gives what it normalizes, too. Made for INT8 with scales that
+// the builder knows; here in floating point, as all quantized tensors without explicit scales are.
+Spec skipLayerNormInterleaved(const char* version, Interface interface, bool megatron) {
   return {"CustomSkipLayerNormPluginDynamic",
           version,
           interface,
           true,
           {{"beta", Type::kUNKNOWN, 0, true}, {"gamma", Type::kUNKNOWN, 0, true}},
-          "a",
-          outputs,
-          asFirst,
-          [](Layers&) {},
-          0,
-          [](const Fields& f) { refuseInt8(f); }};
+          "x",
+          megatron ? "xx" : "x",
+          [megatron](const Fields&, const std::vector<Dims>& in) {
+            return std::vector<Dims>(megatron ? 2 : 1, in.at(0));
+          },
+          [megatron](Layers& layers) {
+            const Fields& f = layers.fields();
+            const Value x = layers.input(0);
+            layers.check(x.rank() == 4, "the input has {} dimensions; expected [1, E, S, 1]", x.rank());
+            const Value sum = x + layers.input(1);
+            layers.output(0, normalized(sum, 1, f.weights("gamma"), f.weights("beta")));
+            if (megatron) layers.output(1, sum);
+          }};
 }
 
 constexpr const char* kBeta = "bert_embeddings_layernorm_beta";
@@ -109,14 +87,6 @@ Value table(Layers& layers, const char* name, int64_t width) {
 
 nv::DataType embeddingType(const Fields& f) {
   return f.flag("output_fp16") ? nv::DataType::kHALF : nv::DataType::kFLOAT;
-}
-
-// The number of the sequence that each of `count` tokens is in; offsets [B + 1] are where they begin and end.
-Value sequenceOf(const Value& offsets, const Size& count) {
-  Layers& layers = offsets.layers();
-  const Value ends = offsets.slice(0, 1, offsets.dim(0) - Size(1)).unsqueeze(1);
-  const Value token = layers.iota(count).unsqueeze(0);
-  return layers.pointwise("less(x0,x1);not(t0);cast.i32(t1)", {token, ends}).reduce("sum", 0);
 }
 
 Spec embedding(const char* version, Interface interface, bool padded, bool megatron, bool typedFields) {
@@ -184,99 +154,6 @@ Spec embedding(const char* version, Interface interface, bool padded, bool megat
     }
   };
   return spec;
-}
-
-// qkv [rows.., heads, 3, size]: softmax(q k' / sqrt(size)) v with one sequence per batch element.
-Spec attention(const char* version, Interface interface, bool canVary) {
-  Spec spec{"CustomQKVToContextPluginDynamic",
-            version,
-            interface,
-            true,
-            {{"type_id", Type::kINT32, 1, true},
-             {"hidden_size", Type::kINT32, 1, true},
-             {"num_heads", Type::kINT32, 1, true},
-             {"has_mask", Type::kINT32, 1, true},
-             {"dq_probs", Type::kFLOAT32}},
-            "xi",
-            "x",
-            {},
-            {}};
-  if (canVary) {
-    spec.fields.push_back({"var_seqlen", Type::kINT32});
-    spec.fields.push_back({"use_int8_scale_max", Type::kINT32});
-  }
-  spec.inputs = canVary ? "xaii" : "xi";
-  spec.shapes = [](const Fields& f, const std::vector<Dims>& in) {
-    Dims result = in.at(0);
-    result.at(result.size() - 3) = f.integer("hidden_size");
-    return std::vector<Dims>{result};
-  };
-  spec.expand = [canVary](Layers& layers) {
-    const Fields& f = layers.fields();
-    const Value given = layers.input(0);
-    const bool varies = canVary && f.flag("var_seqlen");
-    layers.check(given.rank() == (varies ? 4 : 5), "the input has {} dimensions; expected {}", given.rank(),
-                 varies ? "[S, 3 * E, 1, 1]" : "[S, B, 3 * E, 1, 1]");
-    const Size heads(f.integer("num_heads"));
-    const int64_t width = f.integer("hidden_size") / f.integer("num_heads");
-    const Size rows = given.dim(0);
-    const Size batch = varies ? Size(1) : given.dim(1);
-    layers.check(!given.dim(-3).isNumber() || given.dim(-3) == Size(f.integer("hidden_size") * 3),
-                 "the input has {} columns; expected 3 times hidden_size {}", given.dim(-3).text(),
-                 f.integer("hidden_size"));
-    const Value packed = given.reshape({rows, batch, heads, Size(3), Size(width)}).transpose({3, 1, 2, 0, 4});
-    const auto part = [&](int64_t i) { return packed.slice(0, i, 1).squeeze(0); };  // [B, heads, S, size]
-    Value scores = part(0).matmul(part(1), false, true) * (1 / std::sqrt(static_cast<double>(width)));
-    const int mask = f.flag("has_mask") ? 1 : 0;
-    std::optional<Value> hidden;
-    if (varies) {
-      const Value own = sequenceOf(layers.input(1 + mask), rows);
-      hidden = layers.pointwise("equal(x0,x1);not(t0)", {own.reshape({Size(1), Size(1), rows, Size(1)}),
-                                                         own.reshape({Size(1), Size(1), Size(1), rows})});
-    } else if (mask == 1) {
-      const Value ends = layers.input(1);
-      layers.check(ends.rank() == 2 && ends.dim(1) == Size(1) && ends.type() == nv::DataType::kINT32,
-                   "the mask has the shape {}; expected [B, 1] of INT32, how many tokens of each sequence count, as "
-                   "CustomEmbLayerNormPluginDynamic gives it",
-                   text(ends.shape()));
-      hidden = layers.pointwise("less(x0,x1);not(t0)", {layers.iota(rows).reshape({Size(1), Size(1), Size(1), rows}),
-                                                        ends.reshape({batch, Size(1), Size(1), Size(1)})});
-    }
-    if (hidden) scores = layers.pointwise("select(x0,-inf,x1)", {*hidden, scores});
-    const Value context = scores.softmax(3).matmul(part(2)).transpose({2, 0, 1, 3});
-    Sizes shape = given.shape();
-    shape[shape.size() - 3] = Size(f.integer("hidden_size"));
-    layers.output(0, context.reshape(shape));
-  };
-  spec.check = [](const Fields& f) {
-    checkTypeId(f);
-    const int64_t heads = f.integer("num_heads");
-    if (heads < 1 || f.integer("hidden_size") < 1 || f.integer("hidden_size") % heads != 0) {
-      throw PluginError(
-          fmt::format("hidden_size is {} and num_heads {}; expected a multiple", f.integer("hidden_size"), heads));
-    }
-  };
-  return spec;
-}
-
-Spec attentionInt8(const char* version, Interface interface) {
-  return {"CustomQKVToContextPluginDynamic",
-          version,
-          interface,
-          true,
-          {{"hidden_size", Type::kINT32, 1, true},
-           {"num_heads", Type::kINT32, 1, true},
-           {"dq_probs", Type::kFLOAT32},
-           {"use_int8_scale_max", Type::kINT32},
-           {"use_explicit_int8", Type::kINT32},
-           {"input_qkv_scale", Type::kFLOAT32},
-           {"output_ctx_scale", Type::kFLOAT32}},
-          "a",
-          "a",
-          asFirst,
-          [](Layers&) {},
-          0,
-          [](const Fields& f) { refuseInt8(f); }};
 }
 
 Spec gelu() {
@@ -411,18 +288,12 @@ std::vector<Spec> specs_bert() {
           embedding("6", kNew, true, false, false),
           skipLayerNorm("1", kOld, true),
           skipLayerNorm("2", kOld, false),
-          skipLayerNormInt8("3", kOld, "a"),
-          skipLayerNormInt8("4", kOld, "aa"),
+          skipLayerNormInterleaved("3", kOld, false),
+          skipLayerNormInterleaved("4", kOld, true),
           skipLayerNorm("5", kNew, true),
           skipLayerNorm("6", kNew, false),
-          skipLayerNormInt8("7", kNew, "a"),
-          skipLayerNormInt8("8", kNew, "aa"),
-          attention("1", kOld, false),
-          attention("2", kOld, true),
-          attentionInt8("3", kOld),
-          attention("4", kNew, false),
-          attention("5", kNew, true),
-          attentionInt8("6", kNew),
+          skipLayerNormInterleaved("7", kNew, false),
+          skipLayerNormInterleaved("8", kNew, true),
           gelu(),
           fullyConnected(),
           disentangled("1", kOld),

@@ -24,6 +24,7 @@
 #include "graph/phases.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
+#include "ops/within.h"
 #include "passes/pipeline.h"
 #include "runtime/branching.h"
 #include "runtime/kernel.h"
@@ -136,7 +137,8 @@ void checkChoices(const graph::Graph& graph, const Assignment& assignment, const
   for (const auto id : graph.order()) {
     if (assignment.isView[id]) continue;
     const auto& node = graph.node(id);
-    if (node.op.as<ops::Plugin>() != nullptr) continue;  // there is no reference
+    const bool isPlugin = node.op.as<ops::Plugin>() != nullptr;
+    if (isPlugin || ops::holds<ops::Plugin>(node.op)) continue;  // there is no reference
     const auto& choice = assignment.choice[id];
     const auto problem = makeProblem(graph, node, symbols);
     const auto key = choice.candidate.text() + "|" + problem.text();

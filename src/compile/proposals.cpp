@@ -14,6 +14,7 @@
 #include "compile/tune/policy.h"
 #include "core/error.h"
 #include "ops/op/plugin.h"
+#include "ops/within.h"
 #include "runtime/kernel.h"
 
 namespace tenon::compile {
@@ -67,8 +68,9 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
     proposal.option.rank = proposal.tactic->rank(problem, candidate);
     proposal.option.seconds = kUnmeasured * (1 + proposal.option.rank) * (1 + kPlace * places[candidate.tactic]++);
     proposal.key = fmt::format("{} | {} v{} | {}", name, candidate.text(), proposal.tactic->version(), text);
-    const auto* plugin = problem.op.as<ops::Plugin>();
-    proposal.remembered = plugin == nullptr || !plugin->timing.empty();
+    ops::forEachOf<ops::Plugin>(problem.op, [&](const ops::Plugin& plugin) {
+      proposal.remembered = proposal.remembered && !plugin.timing.empty();
+    });
     proposal.option.candidate = std::move(candidate);
     result.list.push_back(std::move(proposal));
   }

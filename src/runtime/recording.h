@@ -26,4 +26,11 @@ class Recorder {
   virtual bool isCapturing(StreamHandle stream) = 0;  // into a graph of the caller
 };
 
+// The other face of an instance whose launches may not be recorded; asked for by dynamic_cast. All others may.
+class Recordable {
+ public:
+  virtual ~Recordable() = default;
+  virtual bool mayBeRecorded() const = 0;
+};
+
 }  // namespace tenon::runtime

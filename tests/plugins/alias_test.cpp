@@ -64,7 +64,7 @@ TEST_F(Aliases, AreToldAndTakenInPlace) {
     EXPECT_STREQ(engine->getAliasedInputTensor("y"), "x");
     const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
     const auto x = eighths(dims({7, 3}));
-    auto memory = x.values;
+    SharedVector<float> memory(x.values.begin(), x.values.end());
     ASSERT_TRUE(context->setInputShape("x", dims({7, 3})));
     void* bindings[] = {memory.data(), memory.data()};
     ASSERT_TRUE(context->executeV2(bindings));

@@ -53,29 +53,6 @@ TEST_F(Refusals, NameTheCallThatFailedWhileRunning) {
   }
 }
 
-TEST_F(Refusals, PluginsWithinLoops) {
-  const auto plugin = make("Never");
-  const auto within = [&](nv::INetworkDefinition& network) {
-    nv::ITensor& x = *network.addInput("x", nv::DataType::kFLOAT, dims({4}));
-    static const int32_t count = 2;
-    nv::ILoop* loop = network.addLoop();
-    loop->setName("the loop");
-    loop->addTripLimit(*network.addConstant(dims({}), {nv::DataType::kINT32, &count, 1})->getOutput(0),
-                       nv::TripLimit::kCOUNT);
-    nv::IRecurrenceLayer* state = loop->addRecurrence(x);
-    nv::ITensor* inputs[] = {state->getOutput(0)};
-    nv::IPluginV3Layer* layer = network.addPluginV3(inputs, 1, nullptr, 0, *plugin);
-    layer->setName("the layer");
-    state->setInput(1, *layer->getOutput(0));
-    nv::ITensor* y = loop->addLoopOutput(*state->getOutput(0), nv::LoopOutput::kLAST_VALUE)->getOutput(0);
-    y->setName("y");
-    network.markOutput(*y);
-    return true;
-  };
-  EXPECT_EQ(build(within), nullptr);
-  expectReported({"plugin layer 'the layer' is within 'the loop'"});
-}
-
 TEST_F(Refusals, AreSaidByName) {
   const auto sizes = failing("declareSizeTensor");
   EXPECT_EQ(build([&](auto& network) { return aroundV3(network, *sizes, dims({4})); }), nullptr);

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "support/shared_memory.h"
+
 namespace {
 
 using namespace nvinfer1;
@@ -35,7 +37,7 @@ int64_t volume(const Dims& dims) {
 
 int main(int count, char** words) {
   if (count < 3) return 2;
-  setenv("TENON_DEVICE", "cpu", 1);
+  tenon::test::chooseTestDevice();
   Logger logger;
   const std::unique_ptr<IRuntime> runtime(createInferRuntime(logger));
   const bool bringsLibrary = std::strcmp(words[2], "+") == 0;
@@ -54,9 +56,9 @@ int main(int count, char** words) {
   const char* input = engine->getIOTensorName(0);
   const char* output = engine->getIOTensorName(engine->getNbIOTensors() - 1);
   if (!context->setInputShape(input, dims)) return 1;
-  std::vector<float> x(static_cast<size_t>(volume(dims)));
+  tenon::test::SharedVector<float> x(static_cast<size_t>(volume(dims)));
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  std::vector<float> y(static_cast<size_t>(volume(context->getTensorShape(output))));
+  tenon::test::SharedVector<float> y(static_cast<size_t>(volume(context->getTensorShape(output))));
   cudaStream_t stream = nullptr;
   if (cudaStreamCreate(&stream) != cudaSuccess) return 1;
   const bool done = context->setTensorAddress(input, x.data()) && context->setTensorAddress(output, y.data()) &&

@@ -16,7 +16,7 @@ class Allocator final : public nv::IOutputAllocator {
   }
   void notifyShape(const char*, const nv::Dims& dims) noexcept override { shape = dims; }
   uint64_t bytes = 0;
-  std::vector<char> memory;
+  SharedVector<char> memory;
   nv::Dims shape{};
 };
 
@@ -77,7 +77,7 @@ class PluginSizes : public testing::Test {
     }
     const int axis = f.rows != 0 ? 0 : 1;
     ASSERT_TRUE(context.setInputShape("x", x.shape));
-    auto input = x.values;
+    SharedVector<float> input(x.values.begin(), x.values.end());
     ASSERT_TRUE(context.setTensorAddress("x", input.data()));
     EXPECT_EQ(engine.getTensorShape("y0").d[axis], -1);
     EXPECT_EQ(context.getMaxOutputSize("y0"), 2 * volume(x.shape) * 4);
@@ -155,17 +155,17 @@ TEST_F(PluginSizes, WithoutAllocators) {
   ASSERT_NE(plan, nullptr) << log().take();
   const auto engine = load(*plan);
   const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
-  std::vector<float> x{0, 5, 0, 6, 7, 0};
-  std::vector<int32_t> found(static_cast<size_t>(context->getMaxOutputSize("y0")) / 4, -9);
-  int32_t number = -9;
+  SharedVector<float> x{0, 5, 0, 6, 7, 0};
+  SharedVector<int32_t> found(static_cast<size_t>(context->getMaxOutputSize("y0")) / 4, -9);
+  SharedVector<int32_t> number{-9};
   ASSERT_TRUE(context->setTensorAddress("x", x.data()));
   ASSERT_TRUE(context->setTensorAddress("y0", found.data()));
-  ASSERT_TRUE(context->setTensorAddress("y1", &number));
+  ASSERT_TRUE(context->setTensorAddress("y1", number.data()));
   ASSERT_TRUE(context->enqueueV3(nullptr));
   cudaStreamSynchronize(nullptr);
-  EXPECT_EQ(number, 3);
+  EXPECT_EQ(number[0], 3);
   found.resize(6);
-  EXPECT_EQ(found, (std::vector<int32_t>{0, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(found, (SharedVector<int32_t>{0, 1, 1, 1, 0, 1}));
 }
 
 TEST_F(PluginSizes, DeclaredWrongly) {
@@ -184,12 +184,13 @@ TEST_F(PluginSizes, OutsideOfTheirBounds) {
       ASSERT_NE(plan, nullptr) << log().take();
       const auto engine = load(*plan);
       const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
-      auto x = sparse(3, 4, 1);
-      std::vector<int32_t> found(24);
-      int64_t number = 0;
-      context->setTensorAddress("x", x.values.data());
+      const auto values = sparse(3, 4, 1).values;
+      SharedVector<float> x(values.begin(), values.end());
+      SharedVector<int32_t> found(24);
+      SharedVector<int64_t> number(1);
+      context->setTensorAddress("x", x.data());
       context->setTensorAddress("y0", found.data());
-      context->setTensorAddress("y1", &number);
+      context->setTensorAddress("y1", number.data());
       EXPECT_FALSE(context->enqueueV3(nullptr));
       expectReported({"the layer", said});
     }

@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -15,6 +17,8 @@
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "support/shared_memory.h"
 
 namespace tenon::test {
 
@@ -40,7 +44,7 @@ class Log final : public nv::ILogger {
 // The library keeps the first logger of the process.
 inline Log& log() {
   static auto* const kLog = [] {
-    setenv("TENON_DEVICE", "cpu", 1);
+    chooseTestDevice();
     return new Log;
   }();
   return *kLog;
@@ -50,6 +54,11 @@ inline Log& log() {
 inline const char* libraryFile() {
   const char* other = std::getenv("TENON_TEST_PLUGINS");
   return other != nullptr ? other : TENON_PLUGIN_LIBRARY;
+}
+
+inline const char* runnerFile() {
+  const char* other = std::getenv("TENON_TEST_RUNNER");
+  return other != nullptr ? other : TENON_PLUGIN_RUNNER;
 }
 
 // Registers the creators of the test library for as long as it lives.
@@ -171,29 +180,49 @@ struct Tensor {
 inline std::map<std::string, Tensor> run(nv::ICudaEngine& engine, nv::IExecutionContext& context,
                                          std::map<std::string, Tensor> inputs) {
   std::map<std::string, Tensor> outputs;
+  std::map<std::string, SharedVector<float>> memory;
+  const auto place = [&](const std::string& name, size_t count) {
+    auto& there = memory[name];
+    there.assign(std::max<size_t>(count, 1), -99.0F);
+    return context.setTensorAddress(name.c_str(), there.data());
+  };
   for (auto& [name, tensor] : inputs) {
     if (!context.setInputShape(name.c_str(), tensor.shape)) return {};
-    if (!context.setTensorAddress(name.c_str(), tensor.values.data())) return {};
+    if (!place(name, tensor.values.size())) return {};
+    std::copy(tensor.values.begin(), tensor.values.end(), memory[name].begin());
   }
   for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
     const char* name = engine.getIOTensorName(i);
     if (engine.getTensorIOMode(name) != nv::TensorIOMode::kOUTPUT) continue;
     auto& output = outputs[name];
     output.shape = context.getTensorShape(name);
-    output.values.assign(static_cast<size_t>(std::max<int64_t>(volume(output.shape), 1)), -99.0F);
-    if (!context.setTensorAddress(name, output.values.data())) return {};
+    if (!place(name, static_cast<size_t>(std::max<int64_t>(volume(output.shape), 0)))) return {};
   }
   cudaStream_t stream = nullptr;
   EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   const bool queued = context.enqueueV3(stream);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-  for (auto& [name, output] : outputs) output.values.resize(static_cast<size_t>(volume(output.shape)));
+  for (auto& [name, output] : outputs) {
+    const auto& there = memory[name];
+    output.values.assign(there.begin(), there.begin() + volume(output.shape));
+  }
   return queued ? outputs : std::map<std::string, Tensor>{};
 }
 inline std::map<std::string, Tensor> run(nv::ICudaEngine& engine, std::map<std::string, Tensor> inputs) {
   const std::unique_ptr<nv::IExecutionContext> context(engine.createExecutionContext());
   return context == nullptr ? std::map<std::string, Tensor>{} : run(engine, *context, std::move(inputs));
+}
+
+// What a command prints.
+inline std::string outputOf(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  EXPECT_NE(pipe, nullptr);
+  std::array<char, 4096> buffer{};
+  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
+  pclose(pipe);
+  return text;
 }
 
 // Small multiples of 1/8, which half precision holds exactly.

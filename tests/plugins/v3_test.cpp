@@ -355,17 +355,7 @@ TEST_F(PluginV3, TimesAreKeptUnderTheNameThatThePluginGives) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(std::string_view(static_cast<const char*>(first->data()), first->size()),
             std::string_view(static_cast<const char*>(second->data()), second->size()));
-  EXPECT_NE(text().find("cpu.plugin"), std::string::npos) << "both tactics were timed";
-}
-
-std::string outputOf(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  EXPECT_NE(pipe, nullptr);
-  std::array<char, 4096> buffer{};
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
-  pclose(pipe);
-  return text;
+  EXPECT_NE(text().find(".plugin"), std::string::npos) << "both tactics were timed";
 }
 
 TEST_F(PluginV3, RunsInAnotherProcess) {
@@ -380,7 +370,7 @@ TEST_F(PluginV3, RunsInAnotherProcess) {
   const std::string file = testing::TempDir() + "/plugin_v3.engine";
   std::ofstream(file, std::ios::binary)
       .write(static_cast<const char*>(plan->data()), static_cast<std::streamsize>(plan->size()));
-  const std::string runner = TENON_PLUGIN_RUNNER;
+  const std::string runner = runnerFile();
   EXPECT_EQ(outputOf(runner + " " + file + " " + libraryFile() + " 2 2"), "0\n2.5\n5\n7.5\n");
   const auto missing = outputOf(runner + " " + file + " - 2 2");
   for (const char* part : {"error: ", "the layer", "plugin 'Scale', version '1', namespace 'test'", "registerCreator",
@@ -408,7 +398,7 @@ TEST_F(PluginV3, EngineBringsItsLibrary) {
     ASSERT_NE(bytes, nullptr);
     std::ofstream(file, std::ios::binary)
         .write(static_cast<const char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
-    const std::string runner = TENON_PLUGIN_RUNNER;
+    const std::string runner = runnerFile();
     EXPECT_EQ(outputOf(runner + " " + file + " + 2"), "0\n2.5\n");
     const auto refused = outputOf(runner + " " + file + " - 2");
     for (const char* part : {"error: ", "plugin 'Scale', version '1', namespace 'test'", "setEngineHostCodeAllowed"})

@@ -50,6 +50,33 @@ TEST(BertPlugins, SkipLayerNorm) {
   }
 }
 
+// [1, E, S, 1] from rows of E.
+Array interleaved(const std::vector<double>& rows, int64_t width, nv::DataType type = nv::DataType::kFLOAT) {
+  const auto count = static_cast<int64_t>(rows.size()) / width;
+  Array result{{1, width, count, 1}, {}, type};
+  for (int64_t column = 0; column < width; ++column) {
+    for (int64_t row = 0; row < count; ++row) result.values.push_back(rows[static_cast<size_t>(row * width + column)]);
+  }
+  return result;
+}
+
+TEST(BertPlugins, SkipLayerNormInterleaved) {
+  Random random(71);
+  const auto gamma = floats(random, kWidth), beta = floats(random, kWidth);
+  const Array x = random.array({kRows, kWidth}), skip = random.array({kRows, kWidth});
+  std::vector<double> sum;
+  for (size_t i = 0; i < x.values.size(); ++i) sum.push_back(x.values[i] + skip.values[i]);
+  const auto wanted = interleaved(layerNorm(sum, gamma, beta), kWidth);
+  for (const auto& [version, megatron] : {std::pair{"3", false}, {"4", true}, {"7", false}, {"8", true}}) {
+    const auto got = runAllWays("CustomSkipLayerNormPluginDynamic", version,
+                                FieldList().reals("gamma", gamma).reals("beta", beta),
+                                {interleaved(x.values, kWidth), interleaved(skip.values, kWidth)});
+    ASSERT_EQ(got.size(), megatron ? 2 : 1) << version;
+    expectNear(got[0], wanted.dims, wanted.values, 1e-4, version);
+    if (megatron) expectNear(got[1], wanted.dims, interleaved(sum, kWidth).values, 1e-6, version);
+  }
+}
+
 TEST(BertPlugins, Embedding) {
   Random random(62);
   const auto gamma = floats(random, kWidth), beta = floats(random, kWidth);
@@ -171,6 +198,44 @@ TEST(BertPlugins, Attention) {
     auto got =
         runAllWays("CustomQKVToContextPluginDynamic", version, fields(true, true), {row, mask, offsets, longest});
     expectNear(got.at(0), {7, kWidth, 1, 1}, allAttended(row, 7, 1, sees), 1e-4, version);
+  }
+}
+
+TEST(BertPlugins, AttentionInterleaved) {
+  Random random(72);
+  const Array offsets{{4}, {0, 3, 3, 7}, nv::DataType::kINT32}, longest = random.wholes({4}, 0, 0);
+  const auto sees = [](int64_t, size_t a, size_t key) { return (a < 3) == (key < 3); };
+  const double in = 1.0 / 32, out = 1.0 / 64;
+  const auto fields = [&](bool isExplicit) {
+    FieldList list;
+    list.ints("hidden_size", {kWidth}).ints("num_heads", {2}).ints("use_explicit_int8", {isExplicit});
+    list.reals("input_qkv_scale", {static_cast<float>(in)}).reals("output_ctx_scale", {static_cast<float>(out)});
+    return list;
+  };
+  Array row = random.array({7, 3 * kWidth}, -2, 2);
+  for (const char* version : {"3", "6"}) {
+    const auto wanted = interleaved(allAttended(row, 7, 1, sees), kWidth);
+    const auto got = runAllWays("CustomQKVToContextPluginDynamic", version, fields(false),
+                                {interleaved(row.values, 3 * kWidth), offsets, longest});
+    expectNear(got.at(0), wanted.dims, wanted.values, 1e-4, version);
+  }
+  const Array bytes = random.wholes({7, 3 * kWidth}, -100, 100, nv::DataType::kINT8);
+  for (size_t i = 0; i < row.values.size(); ++i) row.values[i] = bytes.values[i] * in;
+  const auto wanted = interleaved(allAttended(row, 7, 1, sees), kWidth);
+  const Arrays operands{interleaved(bytes.values, 3 * kWidth, nv::DataType::kINT8), offsets, longest};
+  for (const char* version : {"3", "6"}) {
+    const auto got = runAllWays("CustomQKVToContextPluginDynamic", version, fields(true), operands);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].type, nv::DataType::kINT8);
+    ASSERT_EQ(got[0].dims, wanted.dims);
+    for (size_t i = 0; i < wanted.values.size(); ++i) {
+      const double steps = std::clamp(wanted.values[i] / out, -128.0, 127.0);
+      ASSERT_NEAR(got[0].values[i], steps, 0.5001) << version << ", element " << i;
+    }
+    auto list = fields(false);
+    Plugin plugin = make("CustomQKVToContextPluginDynamic", version, list);
+    EXPECT_TRUE(runInNetwork(plugin, operands).empty());
+    EXPECT_NE(log().take().find("INT8 operands need use_explicit_int8"), std::string::npos);
   }
 }
 

@@ -93,13 +93,10 @@ TEST(StandardPlugins, WhatIsMissingOrWrongIsSaid) {
   EXPECT_EQ(refused("ScatterElements", "2", FieldList().text("reduction", "none")),
             "plugin 'ScatterElements', version '2' cannot be made: reduction is 'none'; expected add, mul, max or min "
             "(without one, use IScatterLayer)\n");
-  for (const char* version : {"3", "4", "7", "8"}) {
-    EXPECT_NE(refused("CustomSkipLayerNormPluginDynamic", version, FieldList().reals("beta", {0}).reals("gamma", {1}))
-                  .find("works on INT8 in the format kCHW32 only"),
-              std::string::npos);
-  }
-  EXPECT_NE(refused("CustomQKVToContextPluginDynamic", "6", FieldList().ints("hidden_size", {8}).ints("num_heads", {2}))
-                .find("works on INT8"),
+  EXPECT_NE(refused("CustomGeluPluginDynamic", "1", FieldList().ints("type_id", {2})).find("type_id is 2 (INT8)"),
+            std::string::npos);
+  EXPECT_NE(refused("CustomQKVToContextPluginDynamic", "6", FieldList().ints("hidden_size", {8}).ints("num_heads", {3}))
+                .find("hidden_size is 8 and num_heads 3; expected a multiple"),
             std::string::npos);
   EXPECT_NE(refused("Split", "1", FieldList()).find("use ISliceLayer"), std::string::npos);
   EXPECT_NE(refused("Region_TRT", "1", FieldList().ints("smTree", {1})).find("smTree"), std::string::npos);

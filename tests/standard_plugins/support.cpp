@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iostream>
 #include <numeric>
+
+#include "support/shared_memory.h"
 
 namespace tenon::test {
 namespace {
@@ -35,19 +38,20 @@ size_t bytesOf(nv::DataType type) {
   }
 }
 
-std::vector<char> toBytes(const Array& array) {
-  std::vector<char> bytes(array.values.size() * bytesOf(array.type) + 1);
+SharedVector<char> toBytes(const Array& array) {
+  SharedVector<char> bytes(array.values.size() * bytesOf(array.type) + 1);
   for (size_t i = 0; i < array.values.size(); ++i) {
     const auto put = [&](auto value) { std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value); };
     if (array.type == nv::DataType::kFLOAT) put(static_cast<float>(array.values[i]));
     if (array.type == nv::DataType::kHALF) put(toHalf(array.values[i]));
     if (array.type == nv::DataType::kINT32) put(static_cast<int32_t>(array.values[i]));
     if (array.type == nv::DataType::kINT64) put(static_cast<int64_t>(array.values[i]));
+    if (array.type == nv::DataType::kINT8) put(static_cast<int8_t>(array.values[i]));
   }
   return bytes;
 }
 
-void fromBytes(const std::vector<char>& bytes, Array& array) {
+void fromBytes(const SharedVector<char>& bytes, Array& array) {
   array.values.resize(static_cast<size_t>(array.count()));
   for (size_t i = 0; i < array.values.size(); ++i) {
     const auto get = [&](auto value) {
@@ -58,6 +62,7 @@ void fromBytes(const std::vector<char>& bytes, Array& array) {
       case nv::DataType::kFLOAT: array.values[i] = get(float{}); break;
       case nv::DataType::kHALF: array.values[i] = fromHalf(get(uint16_t{})); break;
       case nv::DataType::kINT64: array.values[i] = static_cast<double>(get(int64_t{})); break;
+      case nv::DataType::kINT8: array.values[i] = get(int8_t{}); break;
       default: array.values[i] = get(int32_t{});
     }
   }
@@ -181,6 +186,47 @@ std::vector<nv::PluginTensorDesc> descsOf(const Arrays& arrays) {
   return result;
 }
 
+std::vector<nv::DynamicPluginTensorDesc> rangesOf(const std::vector<nv::PluginTensorDesc>& descs) {
+  std::vector<nv::DynamicPluginTensorDesc> ranges;
+  for (const auto& desc : descs) ranges.push_back({desc, desc.dims, desc.dims, desc.dims});
+  return ranges;
+}
+
+Arrays ownOutputs(Plugin& plugin, const Arrays& inputs) {
+  const auto shapes = ownShapes(plugin, inputs);
+  const auto types = ownTypes(plugin, inputs);
+  Arrays outputs;
+  for (size_t i = 0; i < shapes.size(); ++i) outputs.push_back({shapes[i], {}, types[i]});
+  return outputs;
+}
+
+// Whether the plugin says so of operands of these types.
+bool takes(Plugin& plugin, const Arrays& inputs) {
+  auto descs = descsOf(inputs);
+  const auto outputs = descsOf(ownOutputs(plugin, inputs));
+  descs.insert(descs.end(), outputs.begin(), outputs.end());
+  const auto ranges = rangesOf(descs);
+  const auto inCount = static_cast<int32_t>(inputs.size());
+  const auto outCount = static_cast<int32_t>(outputs.size());
+  for (int32_t i = 0; i < inCount + outCount; ++i) {
+    bool good = false;
+    if (plugin.current != nullptr) {
+      good = buildOf(*plugin.current).supportsFormatCombination(i, ranges.data(), inCount, outCount);
+    } else if (kindOf(*plugin.old) == kV2DynamicExt) {
+      good = static_cast<nv::IPluginV2DynamicExt&>(*plugin.old)
+                 .supportsFormatCombination(i, descs.data(), inCount, outCount);
+    } else if (kindOf(*plugin.old) == kV2IOExt) {
+      good =
+          static_cast<nv::IPluginV2IOExt&>(*plugin.old).supportsFormatCombination(i, descs.data(), inCount, outCount);
+    } else {
+      good = plugin.old->supportsFormat(inputs.empty() ? nv::DataType::kHALF : inputs[0].type,
+                                        nv::TensorFormat::kLINEAR);
+    }
+    if (!good) return false;
+  }
+  return true;
+}
+
 void wait(cudaStream_t stream) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
@@ -194,8 +240,7 @@ int32_t enqueueByHand(Plugin& plugin, const Arrays& inputs, const Arrays& output
   const auto outCount = static_cast<int32_t>(out.size());
   std::vector<nv::PluginTensorDesc> all = inDescs;
   all.insert(all.end(), outDescs.begin(), outDescs.end());
-  std::vector<nv::DynamicPluginTensorDesc> ranges;
-  for (const auto& desc : all) ranges.push_back({desc, desc.dims, desc.dims, desc.dims});
+  const auto ranges = rangesOf(all);
   if (plugin.current != nullptr) {
     for (int32_t i = 0; i < inCount + outCount; ++i) {
       EXPECT_TRUE(buildOf(*plugin.current).supportsFormatCombination(i, ranges.data(), inCount, outCount)) << i;
@@ -246,7 +291,7 @@ int32_t enqueueByHand(Plugin& plugin, const Arrays& inputs, const Arrays& output
 
 Log& log() {
   static auto* const kLog = [] {
-    setenv("TENON_DEVICE", "cpu", 1);
+    chooseTestDevice();
     auto* made = new Log;
     // The library keeps the first logger of the process.
     delete nv::createInferBuilder(*made);
@@ -265,8 +310,14 @@ double Array::at(std::initializer_list<int64_t> index) const {
   return values.at(static_cast<size_t>(place));
 }
 
+bool inHalves() {
+  static const bool result = std::getenv("TENON_TEST_HALVES") != nullptr;
+  return result;
+}
+
 double Random::real(double low, double high) {
-  return std::round(std::uniform_real_distribution<>(low, high)(engine_) * 1024) / 1024;
+  const double value = std::round(std::uniform_real_distribution<>(low, high)(engine_) * 1024) / 1024;
+  return inHalves() ? fromHalf(toHalf(value)) : value;
 }
 int64_t Random::whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine_); }
 
@@ -292,7 +343,8 @@ Array Random::boxes(std::vector<int64_t> dims, double size) {
 Array Random::distinct(std::vector<int64_t> dims) {
   Array result{std::move(dims), {}};
   for (int64_t i = 0; i < result.count(); ++i) {
-    result.values.push_back(static_cast<float>((static_cast<double>(i) + 0.5) / static_cast<double>(result.count())));
+    const double value = (static_cast<double>(i) + 0.5) / static_cast<double>(result.count());
+    result.values.push_back(inHalves() ? fromHalf(toHalf(value)) : static_cast<float>(value));
   }
   std::shuffle(result.values.begin(), result.values.end(), engine_);
   return result;
@@ -348,6 +400,16 @@ Plugin restored(const char* name, const char* version, Plugin& plugin) {
 
 namespace {
 
+constexpr uint32_t kStronglyTyped = 1U << static_cast<uint32_t>(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+
+Arrays halved(const Arrays& inputs) {
+  Arrays halves = inputs;
+  for (Array& array : halves) {
+    if (array.type == nv::DataType::kFLOAT) array.type = nv::DataType::kHALF;
+  }
+  return halves;
+}
+
 Arrays runNetwork(Plugin& plugin, const Arrays& inputs, Extents extents, uint32_t flags) {
   const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));
   const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(flags));
@@ -387,14 +449,14 @@ Arrays runNetwork(Plugin& plugin, const Arrays& inputs, Extents extents, uint32_
   const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log()));
   const std::unique_ptr<nv::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
   const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
-  std::deque<std::vector<char>> memory;
+  std::deque<SharedVector<char>> memory;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "x" + std::to_string(i);
     EXPECT_TRUE(context->setInputShape(name.c_str(), toDims(inputs[i].dims)));
     EXPECT_TRUE(context->setInputTensorAddress(name.c_str(), memory.emplace_back(toBytes(inputs[i])).data()));
   }
   Arrays outputs;
-  std::vector<std::vector<char>*> results;
+  std::vector<SharedVector<char>*> results;
   for (int32_t i = 0; i < outputCount; ++i) {
     const std::string name = "y" + std::to_string(i);
     Array output{fromDims(context->getTensorShape(name.c_str())), {}, engine->getTensorDataType(name.c_str())};
@@ -417,12 +479,7 @@ Arrays runInNetwork(Plugin& plugin, const Arrays& inputs, Extents extents) {
 }
 
 Arrays runInHalf(Plugin& plugin, const Arrays& inputs) {
-  Arrays halves = inputs;
-  for (Array& array : halves) {
-    if (array.type == nv::DataType::kFLOAT) array.type = nv::DataType::kHALF;
-  }
-  return runNetwork(plugin, halves, Extents::kFixed,
-                    1U << static_cast<uint32_t>(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED));
+  return runNetwork(plugin, halved(inputs), Extents::kFixed, kStronglyTyped);
 }
 
 std::string layersOfEngine(Plugin& plugin, const Arrays& inputs) {
@@ -446,17 +503,13 @@ std::string layersOfEngine(Plugin& plugin, const Arrays& inputs) {
 }
 
 Arrays runByHand(Plugin& plugin, const Arrays& inputs) {
-  const auto shapes = ownShapes(plugin, inputs);
-  const auto types = ownTypes(plugin, inputs);
-  std::deque<std::vector<char>> memory;
+  std::deque<SharedVector<char>> memory;
   std::vector<const void*> in;
   for (const Array& input : inputs) in.push_back(memory.emplace_back(toBytes(input)).data());
-  Arrays outputs;
+  Arrays outputs = ownOutputs(plugin, inputs);
   std::vector<void*> out;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    outputs.push_back({shapes[i], {}, types[i]});
-    out.push_back(memory.emplace_back(static_cast<size_t>(outputs[i].count()) * 8 + 8).data());
-  }
+  for (const Array& output : outputs)
+    out.push_back(memory.emplace_back(static_cast<size_t>(output.count()) * 8 + 8).data());
   cudaStream_t stream = nullptr;
   EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   EXPECT_EQ(enqueueByHand(plugin, inputs, outputs, in, out, stream), 0) << log().take();
@@ -465,11 +518,15 @@ Arrays runByHand(Plugin& plugin, const Arrays& inputs) {
   return outputs;
 }
 
-Arrays runAllWays(const char* name, const char* version, FieldList fields, const Arrays& inputs, Extents extents) {
+Arrays runAllWays(const char* name, const char* version, FieldList fields, const Arrays& given, Extents extents) {
   Plugin plugin = make(name, version, fields);
   EXPECT_TRUE(plugin) << log().errors;
   if (!plugin) return {};
-  const Arrays first = runInNetwork(plugin, inputs);
+  const bool areHalves = inHalves() && takes(plugin, halved(given));
+  if (inHalves() && !areHalves) std::cout << name << " " << version << " takes no halves\n";
+  const Arrays inputs = areHalves ? halved(given) : given;
+  const uint32_t flags = areHalves ? kStronglyTyped : 0;
+  const Arrays first = runNetwork(plugin, inputs, Extents::kFixed, flags);
   EXPECT_FALSE(first.empty()) << name << ": " << log().errors;
   const auto expectSame = [&](const Arrays& others, const char* way) {
     EXPECT_EQ(others.size(), first.size()) << name << " " << way << ": " << log().errors;
@@ -487,13 +544,17 @@ Arrays runAllWays(const char* name, const char* version, FieldList fields, const
   Plugin again = restored(name, version, plugin);
   EXPECT_TRUE(again) << log().errors;
   if (again) expectSame(runByHand(again, inputs), "by hand");
-  if (extents == Extents::kDynamic) expectSame(runInNetwork(plugin, inputs, extents), "with dynamic extents");
+  if (extents == Extents::kDynamic) expectSame(runNetwork(plugin, inputs, extents, flags), "with dynamic extents");
   EXPECT_EQ(log().take(), "") << name;
   return first;
 }
 
+// Some roundings of halves, one after the other.
+constexpr double kHalfTolerance = 4e-3;
+
 void expectNear(const Array& got, const std::vector<int64_t>& dims, const std::vector<double>& expected,
                 double tolerance, const std::string& what) {
+  if (inHalves() && tolerance > 0) tolerance = std::max(tolerance, kHalfTolerance);
   EXPECT_EQ(got.dims, dims) << what;
   ASSERT_EQ(got.values.size(), expected.size()) << what;
   for (size_t i = 0; i < expected.size(); ++i) {

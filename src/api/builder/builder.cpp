@@ -13,6 +13,7 @@
 #include "api/plugin/registry.h"
 #include "api/runtime/engine.h"
 #include "compile/builder.h"
+#include "ops/within.h"
 #include "plan/file.h"
 
 namespace tenon::api {
@@ -95,21 +96,20 @@ bool isDetailed(const tenon::compile::BuildOptions& options) {
 std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(const graph::Graph& graph,
                                                                tenon::compile::BuildOptions& options, bool mayAlias) {
   std::vector<std::shared_ptr<ops::PluginObject>> result;
-  for (const auto id : graph.order()) {
-    const auto* plugin = graph.node(id).op.as<ops::Plugin>();
-    if (plugin == nullptr) continue;
-    checkUser(mayAlias || plugin->aliases.empty(),
+  const auto prepare = [&](const ops::Plugin& plugin) {
+    checkUser(mayAlias || plugin.aliases.empty(),
               "layer '{}': outputs of plugin '{}' share the memory of inputs (getAliasedInput), which needs "
               "IBuilderConfig::setPreviewFeature(PreviewFeature::kALIASED_PLUGIN_IO_10_03, true)",
-              plugin->layer, plugin->type);
-    auto& live = dynamic_cast<LivePlugin&>(*plugin->object);
+              plugin.layer, plugin.type);
+    auto& live = dynamic_cast<LivePlugin&>(*plugin.object);
     std::vector<tenon::compile::ProfileSymbols> symbols;
     for (const auto& profile : options.profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
     live.setProfiles(std::move(symbols));
     if (auto metadata = live.metadata(); isDetailed(options) && !metadata.empty())
       options.layerMetadata.emplace(live.layer(), std::move(metadata));  // the caller's own goes first
-    result.push_back(plugin->object);
-  }
+    result.push_back(plugin.object);
+  };
+  for (const auto id : graph.order()) ops::forEachOf<ops::Plugin>(graph.node(id).op, prepare);
   return result;
 }
 

@@ -143,17 +143,11 @@ void Assembly::lowerLayers(Scope& scope, const std::unordered_set<const LayerBas
 }
 
 // What cannot stand within a loop or conditional: marks, which would show what runs more than once or perhaps not at
-// all, plugins, and assertions, which are about shapes.
+// all, and assertions, which are about shapes.
 void Assembly::checkWithin() const {
   for (const LayerBase* layer : order_) {
     const Construct* inside = membership_.innermost(*layer);
     if (inside == nullptr) continue;
-    const bool isPlugin =
-        layer->getType() == nv::LayerType::kPLUGIN_V2 || layer->getType() == nv::LayerType::kPLUGIN_V3;
-    if (isPlugin) {
-      throw Unsupported("plugin layer '{}' is within '{}'; plugins run outside of loops and conditionals only",
-                        layer->name(), inside->name());
-    }
     if (layer->getType() == nv::LayerType::kASSERTION) {
       throw Unsupported("assertion layer '{}' is within '{}'; assert what is known of shapes outside of it",
                         layer->name(), inside->name());

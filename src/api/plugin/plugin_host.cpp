@@ -12,6 +12,8 @@
 #include "api/plugin/adapters/state.h"
 #include "api/plugin/embedded.h"
 #include "api/plugin/registry.h"
+#include "ops/region_kernels.h"
+#include "ops/within.h"
 #include "runtime/plugin_host.h"
 
 namespace tenon::api {
@@ -36,13 +38,12 @@ std::string missingPlugins(const plan::Plan& plan) {
   std::set<std::string> missing;
   for (const auto& program : plan.programs) {
     for (const auto& step : program.steps) {
-      if (step.kind != plan::StepKind::kLaunch || step.kernel.name != "plugin") continue;
-      const auto op = ops::Operator::parse(step.kernel.op);
-      const auto* plugin = op.as<ops::Plugin>();
-      if (plugin == nullptr ||
-          processRegistry().getCreator(plugin->type.c_str(), plugin->version.c_str(), plugin->space.c_str()) != nullptr)
-        continue;
-      missing.insert(PluginIdentity{"", plugin->type, plugin->version, plugin->space}.text());
+      const bool mayHold = step.kernel.name == "plugin" || step.kernel.name == ops::RegionKernel::kRegions;
+      if (step.kind != plan::StepKind::kLaunch || !mayHold) continue;
+      ops::forEachOf<ops::Plugin>(ops::Operator::parse(step.kernel.op), [&](const ops::Plugin& plugin) {
+        if (processRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str()) == nullptr)
+          missing.insert(PluginIdentity{"", plugin.type, plugin.version, plugin.space}.text());
+      });
     }
   }
   return fmt::format("{}", fmt::join(missing, "; "));

@@ -269,10 +269,27 @@ int32_t PluginRegistry::releasePluginResource(const char* key) noexcept {
   });
 }
 
+namespace {
+
+bool isOfKind(const nv::IPluginResource& resource, const char* kind) {
+  return std::strcmp(orEmpty(resource.getInterfaceInfo().kind), kind) == 0;
+}
+
+}  // namespace
+
+bool PluginRegistry::mayReplay(const char* name, const char* version, const char* space) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(resources_.begin(), resources_.end(), [&](const auto& entry) {
+    const auto& resource = *entry.second.object;
+    return isOfKind(resource, ReplayablePlugins::kKind) &&
+           static_cast<const ReplayablePlugins&>(resource).mayReplay(name, version, space);
+  });
+}
+
 const PluginExpansion* PluginRegistry::expansionOf(const void* plugin) const noexcept {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, resource] : resources_) {
-    if (std::strcmp(orEmpty(resource.object->getInterfaceInfo().kind), PluginExpansions::kKind) != 0) continue;
+    if (!isOfKind(*resource.object, PluginExpansions::kKind)) continue;
     const auto* found = static_cast<const PluginExpansions*>(resource.object)->find(plugin);
     if (found != nullptr) return found;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/plugin_expansion.h"
+#include "tenon/plugin_replay.h"
 
 namespace tenon::api {
 
@@ -45,6 +46,8 @@ class PluginRegistry final : public nv::IPluginRegistry {
   std::vector<Identity> identities() const;  // of all creators
   // Of a plugin object that says what it computes; null where no resource knows it.
   const PluginExpansion* expansionOf(const void* plugin) const noexcept;
+  // Whether a resource says that executions of the plugin may be recorded.
+  bool mayReplay(const char* name, const char* version, const char* space) const noexcept;
 
  private:
   struct Row {

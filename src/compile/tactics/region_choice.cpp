@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/error.h"
-#include "ops/op/if.h"
-#include "ops/op/loop.h"
+#include "ops/op/plugin.h"
 #include "ops/op/size.h"
+#include "ops/within.h"
 
 namespace tenon::compile {
 namespace {
@@ -112,8 +112,12 @@ class Chooser {
     const Tactic* best = nullptr;
     Candidate chosen;
     int least = kLastResortRank + 1;
+    std::string refusal = "it takes operands in other formats only; within loops and conditionals they are row-major";
     for (const auto* tactic : tacticsOf(source_.device, source_.backend)) {
-      if (!tactic->supports(problem)) continue;
+      if (const auto support = tactic->supports(problem); !support) {
+        if (tactic->name().ends_with(".plugin")) refusal = support.reason;
+        continue;
+      }
       auto candidates = tactic->candidates(problem);
       if (source_.more != nullptr) {
         auto more = source_.more(*tactic, problem);
@@ -127,6 +131,8 @@ class Chooser {
         least = rank;
       }
     }
+    if (const auto* plugin = problem.op.as<ops::Plugin>(); best == nullptr && plugin != nullptr)
+      throw Unsupported("layer '{}': plugin '{}': {}", plugin->layer, plugin->type, refusal);
     if (best == nullptr) return {std::string(ops::RegionKernel::kReference), 0, {}, 0, 0};
     const auto record = best->build(problem, chosen);
     ops::RegionKernel kernel{record.name, record.version, record.params, 0, 0};
@@ -155,6 +161,16 @@ class Chooser {
 };
 
 }  // namespace
+
+Support takesPluginsWithin(const Problem& problem, const std::function<void()>& choose) {
+  if (!ops::holds<ops::Plugin>(problem.op)) return yes();
+  try {
+    choose();
+    return yes();
+  } catch (const Error& error) {
+    return {error.what()};
+  }
+}
 
 std::string excludedWithin(const plan::KernelRecord& record, std::span<const std::string> excludedLibraries) {
   if (excludedLibraries.empty() || record.name != ops::RegionKernel::kRegions) return {};

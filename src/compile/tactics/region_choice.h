@@ -2,6 +2,8 @@
 // that stands first where nothing is measured, on row-major tensors.
 #pragma once
 
+#include <functional>
+
 #include "compile/tactics/tactic.h"
 #include "ops/region_kernels.h"
 
@@ -20,8 +22,12 @@ struct RegionChoice {
   std::vector<std::byte> code;  // machine code of all of them, where the kernels' records say; each aligned to 64 bytes
 };
 
-// `problem`: of a loop or conditional.
+// `problem`: of a loop or conditional. Throws Unsupported where no kernel computes a plugin within, which has no
+// reference.
 RegionChoice chooseRegionKernels(const Problem& problem, const RegionSource& source);
+
+// Whether the choice is possible: asked only where there are plugins within, which take what they take.
+Support takesPluginsWithin(const Problem& problem, const std::function<void()>& choose);
 
 // Why a record may not be used where libraries ("cudnn") are left out: its regions have a kernel of one. Empty: it may.
 std::string excludedWithin(const plan::KernelRecord& record, std::span<const std::string> excludedLibraries);

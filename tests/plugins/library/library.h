@@ -42,5 +42,7 @@ int liveObjects();  // of IPluginV3
 const std::vector<IPluginCreatorInterface*>& creatorsV3();
 const std::vector<IPluginCreatorInterface*>& creatorsV2();
 IPluginCreatorInterface* creatorQuick();
+const std::vector<IPluginCreatorInterface*>& creatorsFormats();
+const std::vector<IPluginCreatorInterface*>& creatorsStream();
 
 }  // namespace library

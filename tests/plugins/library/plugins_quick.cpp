@@ -3,7 +3,10 @@
 // given.
 #include <impl/NvInferPythonPlugin.h>
 
+#include <algorithm>
+
 #include "library.h"
+#include "on_host.h"
 
 namespace library {
 namespace {
@@ -63,10 +66,13 @@ class Quick final : public IPluginV3,
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
                   const Dims* inputStrides, const Dims* outputStrides, int32_t, int32_t,
-                  cudaStream_t) noexcept override {
-    const auto* const x = static_cast<const float*>(inputs[0]);
-    auto* const y = static_cast<float*>(outputs[0]);
+                  cudaStream_t stream) noexcept override {
+    OnHost host(stream);
     const Dims& dims = in[0].dims;
+    const auto* const x = host.read<float>(inputs[0], extent(dims, inputStrides[0]));
+    const auto places = extent(dims, outputStrides[0]);
+    auto* const y = host.write<float>(outputs[0], places);
+    std::fill_n(y, places, 0.0F);
     int64_t at[4] = {};
     for (at[0] = 0; at[0] < dims.d[0]; ++at[0]) {
       for (at[1] = 0; at[1] < dims.d[1]; ++at[1]) {
@@ -91,6 +97,12 @@ class Quick final : public IPluginV3,
   }
 
  private:
+  // Places from the first element to the last one.
+  static int64_t extent(const Dims& dims, const Dims& strides) {
+    int64_t places = 1;
+    for (int32_t axis = 0; axis < dims.nbDims; ++axis) places += (dims.d[axis] - 1) * strides.d[axis];
+    return volume(dims) == 0 ? 0 : places;
+  }
   TensorFormat format_;
   int32_t tactic_ = 0;
   PluginField field_;

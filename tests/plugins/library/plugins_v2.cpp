@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "library.h"
+#include "on_host.h"
 
 namespace library {
 namespace {
@@ -51,9 +52,11 @@ class Old : public Base {
 
  protected:
   void say(const char* call) const { note(std::string(Self::kName) + "." + call); }
-  void add(const void* const* inputs, void* const* outputs, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i)
-      static_cast<float*>(outputs[0])[i] = static_cast<const float*>(inputs[0])[i] + amount;
+  void add(const void* const* inputs, void* const* outputs, int64_t count, cudaStream_t stream) const {
+    OnHost host(stream);
+    const auto* const x = host.read<float>(inputs[0], count);
+    auto* const y = host.write<float>(outputs[0], count);
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + amount;
   }
   enum class State : uint8_t { kNew, kReady };
   State state = State::kNew;
@@ -78,8 +81,8 @@ class Oldest final : public Old<IPluginV2, Oldest> {
     configured = volume(outputs[0]) * batch;
   }
   size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
-  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t) noexcept override {
-    add(inputs, outputs, configured);
+  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t stream) noexcept override {
+    add(inputs, outputs, configured, stream);
     return 0;
   }
 };
@@ -116,10 +119,10 @@ class Ext final : public Old<IPluginV2Ext, Ext<kCounts>> {
   void detachFromContext() noexcept override { say("detach"); }
   size_t getWorkspaceSize(int32_t) const noexcept override { return 16; }
   int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void* workspace,
-                  cudaStream_t) noexcept override {
+                  cudaStream_t stream) noexcept override {
     if (workspace == nullptr) return 1;
-    add(inputs, outputs, configured);
-    if (kCounts) *static_cast<int32_t*>(outputs[1]) = static_cast<int32_t>(configured);
+    add(inputs, outputs, configured, stream);
+    if (kCounts) *OnHost(stream).write<int32_t>(outputs[1], 1) = static_cast<int32_t>(configured);
     return 0;
   }
 };
@@ -142,8 +145,8 @@ class OldIo final : public Old<IPluginV2IOExt, OldIo> {
     configured = volume(out[0].dims);
   }
   size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
-  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t) noexcept override {
-    add(inputs, outputs, configured);
+  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t stream) noexcept override {
+    add(inputs, outputs, configured, stream);
     return 0;
   }
 };
@@ -171,10 +174,10 @@ class OldDynamic final : public Old<IPluginV2DynamicExt, OldDynamic> {
     return static_cast<size_t>(volume(in[0].dims));
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
-                  void*, cudaStream_t) noexcept override {
+                  void*, cudaStream_t stream) noexcept override {
     say("enqueue");
     if (volume(in[0].dims) != configured) return 1;
-    add(inputs, outputs, configured);
+    add(inputs, outputs, configured, stream);
     return 0;
   }
 };

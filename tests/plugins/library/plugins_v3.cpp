@@ -2,115 +2,17 @@
 // Plugins of the interface IPluginV3; each shows one thing that the interface can say.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <mutex>
 
-#include "library.h"
+#include "on_host.h"
+#include "plugin_v3.h"
 
 namespace library {
 namespace {
 
-std::atomic<int> live{0};  // objects
-
-// One object with all capabilities. Fields of any kind are kept and given back.
-template <typename Self, typename Build = IPluginV3OneBuild>
-class Plugin : public IPluginV3, public IPluginV3OneCore, public Build, public IPluginV3OneRuntime {
- public:
-  explicit Plugin(const PluginFieldCollection* fields) {
-    ++live;
-    for (int32_t i = 0; fields != nullptr && i < fields->nbFields; ++i) keep(fields->fields[i]);
-  }
-  Plugin(const Plugin& other) : IPluginV3(), IPluginV3OneCore(), Build(), IPluginV3OneRuntime(), tactic(other.tactic) {
-    ++live;
-    for (const auto& field : other.kept_) keep({field->name.c_str(), field->bytes.data(), field->type, field->length});
-  }
-
-  ~Plugin() noexcept override { --live; }
-
-  IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
-    if (type == PluginCapabilityType::kCORE) return static_cast<IPluginV3OneCore*>(this);
-    if (type == PluginCapabilityType::kBUILD) return static_cast<IPluginV3OneBuild*>(static_cast<Build*>(this));
-    return static_cast<IPluginV3OneRuntime*>(this);
-  }
-  IPluginV3* clone() noexcept override { return new Self(static_cast<const Self&>(*this)); }
-  const char* getPluginName() const noexcept override { return Self::kName; }
-  const char* getPluginVersion() const noexcept override { return "1"; }
-  const char* getPluginNamespace() const noexcept override { return "test"; }
-
-  int32_t getNbOutputs() const noexcept override { return 1; }
-  int32_t getOutputDataTypes(DataType* outputs, int32_t count, const DataType* inputs,
-                             int32_t) const noexcept override {
-    for (int32_t i = 0; i < count; ++i) outputs[i] = inputs[0];
-    return 0;
-  }
-  int32_t getOutputShapes(const DimsExprs* inputs, int32_t, const DimsExprs*, int32_t, DimsExprs* outputs, int32_t,
-                          IExprBuilder&) noexcept override {
-    outputs[0] = inputs[0];
-    return 0;
-  }
-  bool supportsFormatCombination(int32_t at, const DynamicPluginTensorDesc* all, int32_t, int32_t) noexcept override {
-    return all[at].desc.type == DataType::kFLOAT && all[at].desc.format == TensorFormat::kLINEAR;
-  }
-  int32_t configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*,
-                          int32_t) noexcept override {
-    return 0;
-  }
-  int32_t setTactic(int32_t chosen) noexcept override {
-    tactic = chosen;
-    return 0;
-  }
-  int32_t onShapeChange(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) noexcept override {
-    return 0;
-  }
-  IPluginV3* attachToContext(IPluginResourceContext*) noexcept override { return clone(); }
-  const PluginFieldCollection* getFieldsToSerialize() noexcept override {
-    fields_.clear();
-    for (const auto& field : kept_)
-      fields_.emplace_back(field->name.c_str(), field->bytes.data(), field->type, field->length);
-    collection_ = {static_cast<int32_t>(fields_.size()), fields_.data()};
-    return &collection_;
-  }
-
- protected:
-  struct Kept {
-    std::string name;
-    std::vector<char> bytes;
-    PluginFieldType type;
-    int32_t length;
-  };
-  const PluginFieldCollection* fields() noexcept { return getFieldsToSerialize(); }
-  const std::vector<std::unique_ptr<Kept>>& kept() const noexcept { return kept_; }
-  int32_t tactic = 0;
-
- private:
-  void keep(const PluginField& field) {
-    constexpr size_t kBytes[] = {2, 4, 8, 1, 2, 4, 1, sizeof(Dims), 1, 2, 8, 1};
-    const size_t bytes = static_cast<size_t>(field.length) * kBytes[static_cast<int32_t>(field.type)];
-    const auto* data = static_cast<const char*>(field.data);
-    kept_.push_back(std::make_unique<Kept>(
-        Kept{field.name, std::vector<char>(data, data + (data == nullptr ? 0 : bytes)), field.type, field.length}));
-  }
-  std::vector<std::unique_ptr<Kept>> kept_;
-  std::vector<PluginField> fields_;
-  PluginFieldCollection collection_{};
-};
-
-template <typename T>
-class Creator final : public IPluginCreatorV3One {
- public:
-  IPluginV3* createPlugin(const char*, const PluginFieldCollection* fields, TensorRTPhase) noexcept override {
-    return new T(fields);
-  }
-  const PluginFieldCollection* getFieldNames() noexcept override {
-    static const PluginFieldCollection kNone{0, nullptr};
-    return &kNone;
-  }
-  const char* getPluginName() const noexcept override { return T::kName; }
-  const char* getPluginVersion() const noexcept override { return "1"; }
-  const char* getPluginNamespace() const noexcept override { return "test"; }
-};
-
-// y = factor * x in FP32 or FP16, by one of two tactics, through the workspace. Refuses to run where an earlier step of
+// y = factor * x in FP32, FP16 or INT8, by one of two tactics, through the workspace. Refuses to run where an earlier step of
 // the protocol is missing.
 class Scale final : public Plugin<Scale> {
  public:
@@ -119,7 +21,8 @@ class Scale final : public Plugin<Scale> {
   Scale(const Scale&) = default;
   bool supportsFormatCombination(int32_t at, const DynamicPluginTensorDesc* all, int32_t, int32_t) noexcept override {
     const auto& desc = all[at].desc;
-    const bool isKnown = desc.type == DataType::kFLOAT || desc.type == DataType::kHALF;
+    const bool isKnown =
+        desc.type == DataType::kFLOAT || desc.type == DataType::kHALF || desc.type == DataType::kINT8;
     return isKnown && desc.type == all[0].desc.type && desc.format == TensorFormat::kLINEAR;
   }
   int32_t configurePlugin(const DynamicPluginTensorDesc* in, int32_t, const DynamicPluginTensorDesc* out,
@@ -146,27 +49,35 @@ class Scale final : public Plugin<Scale> {
     return volume(in->dims) == volume(out->dims) ? 0 : 3;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
-                  void* workspace, cudaStream_t) noexcept override {
+                  void* workspace, cudaStream_t stream) noexcept override {
     if (tactic != 3 && tactic != 5) return 4;
     if (volume(shape_) != volume(in->dims)) return 5;
-    const auto count = static_cast<size_t>(volume(in->dims));
-    auto* middle = static_cast<float*>(workspace);
-    const bool isHalf = in->type == DataType::kHALF;
-    for (size_t i = 0; i < count; ++i)
-      middle[i] =
-          isHalf ? fromHalf(static_cast<const uint16_t*>(inputs[0])[i]) : static_cast<const float*>(inputs[0])[i];
     const float factor = floatField(fields(), "factor", 1);
-    for (size_t i = 0; i < count; ++i) {
-      if (isHalf) {
-        static_cast<uint16_t*>(outputs[0])[i] = toHalf(factor * middle[i]);
-      } else {
-        static_cast<float*>(outputs[0])[i] = factor * middle[i];
-      }
+    OnHost host(stream);
+    switch (in->type) {
+      case DataType::kHALF: scale<uint16_t>(host, inputs[0], outputs[0], workspace, factor); break;
+      case DataType::kINT8: scale<int8_t>(host, inputs[0], outputs[0], workspace, factor); break;
+      default: scale<float>(host, inputs[0], outputs[0], workspace, factor);
     }
     return 0;
   }
 
  private:
+  static void put(float value, float& to) { to = value; }
+  static void put(float value, uint16_t& to) { to = toHalf(value); }
+  static void put(float value, int8_t& to) { to = static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0F, 127.0F)); }
+  static float number(float value) { return value; }
+  static float number(uint16_t value) { return fromHalf(value); }
+  static float number(int8_t value) { return value; }
+  template <typename T>
+  void scale(OnHost& host, const void* input, void* output, void* workspace, float factor) const {
+    const int64_t count = volume(shape_);
+    const T* const x = host.read<T>(input, count);
+    T* const y = host.write<T>(output, count);
+    auto* const middle = host.write<float>(workspace, count);
+    for (int64_t i = 0; i < count; ++i) middle[i] = number(x[i]);
+    for (int64_t i = 0; i < count; ++i) put(factor * middle[i], y[i]);
+  }
   Dims shape_{};
 };
 
@@ -191,15 +102,16 @@ class Pair final : public Plugin<Pair> {
     return 0;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc* out, const void* const* inputs,
-                  void* const* outputs, void*, cudaStream_t) noexcept override {
-    auto* rows = static_cast<float*>(outputs[0]);
+                  void* const* outputs, void*, cudaStream_t stream) noexcept override {
+    OnHost host(stream);
+    auto* rows = host.write<float>(outputs[0], volume(out[0].dims));
     for (int i = 0; i < 2; ++i) {
-      const auto count = static_cast<size_t>(volume(in[i].dims));
-      std::copy_n(static_cast<const float*>(inputs[i]), count, rows);
+      const int64_t count = volume(in[i].dims);
+      std::copy_n(host.read<float>(inputs[i], count), count, rows);
       rows += count;
     }
     const auto value = static_cast<float>(in[0].dims.d[0] * in[1].dims.d[0]);
-    std::fill_n(static_cast<float*>(outputs[1]), volume(out[1].dims), value);
+    std::fill_n(host.write<float>(outputs[1], volume(out[1].dims)), volume(out[1].dims), value);
     return 0;
   }
 };
@@ -217,10 +129,12 @@ class Repeat final : public Plugin<Repeat> {
     return 0;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc* out, const void* const* inputs,
-                  void* const* outputs, void*, cudaStream_t) noexcept override {
-    const auto count = static_cast<size_t>(in[0].dims.d[0]);
-    for (int64_t row = 0; row < out[0].dims.d[0]; ++row)
-      std::copy_n(static_cast<const float*>(inputs[0]), count, static_cast<float*>(outputs[0]) + row * in[0].dims.d[0]);
+                  void* const* outputs, void*, cudaStream_t stream) noexcept override {
+    OnHost host(stream);
+    const int64_t count = in[0].dims.d[0];
+    const auto* const x = host.read<float>(inputs[0], count);
+    auto* const y = host.write<float>(outputs[0], volume(out[0].dims));
+    for (int64_t row = 0; row < out[0].dims.d[0]; ++row) std::copy_n(x, count, y + row * count);
     return 0;
   }
 };
@@ -241,37 +155,10 @@ class Numbers final : public Plugin<Numbers> {
     return 0;
   }
   int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc* out, const void* const*, void* const* outputs, void*,
-                  cudaStream_t) noexcept override {
-    for (int64_t i = 0; i < out->dims.d[0]; ++i) static_cast<float*>(outputs[0])[i] = static_cast<float>(i);
-    return 0;
-  }
-};
-
-// Takes half precision in [N][H][W][C / 8 * 8] only and gives it in [N][C / 2][H][W][2]: y = x + channel.
-class Vectors final : public Plugin<Vectors> {
- public:
-  static constexpr const char* kName = "Vectors";
-  using Plugin::Plugin;
-  Vectors(const Vectors&) = default;
-  bool supportsFormatCombination(int32_t at, const DynamicPluginTensorDesc* all, int32_t, int32_t) noexcept override {
-    return all[at].desc.type == DataType::kHALF &&
-           all[at].desc.format == (at == 0 ? TensorFormat::kHWC8 : TensorFormat::kCHW2);
-  }
-  int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc* out, const void* const* inputs,
-                  void* const* outputs, void*, cudaStream_t) noexcept override {
-    if (in->format != TensorFormat::kHWC8 || out->format != TensorFormat::kCHW2) return 1;
-    const auto& d = in->dims.d;
-    const int64_t padded = (d[1] + 7) / 8 * 8;
-    const int64_t pairs = (d[1] + 1) / 2;
-    for (int64_t n = 0; n < d[0]; ++n) {
-      for (int64_t pixel = 0; pixel < d[2] * d[3]; ++pixel) {
-        for (int64_t c = 0; c < d[1]; ++c) {
-          const float x = fromHalf(static_cast<const uint16_t*>(inputs[0])[(n * d[2] * d[3] + pixel) * padded + c]);
-          const int64_t to = ((n * pairs + c / 2) * d[2] * d[3] + pixel) * 2 + c % 2;
-          static_cast<uint16_t*>(outputs[0])[to] = toHalf(x + static_cast<float>(c));
-        }
-      }
-    }
+                  cudaStream_t stream) noexcept override {
+    OnHost host(stream);
+    auto* const y = host.write<float>(outputs[0], out->dims.d[0]);
+    for (int64_t i = 0; i < out->dims.d[0]; ++i) y[i] = static_cast<float>(i);
     return 0;
   }
 };
@@ -283,15 +170,18 @@ class Fields final : public Plugin<Fields> {
   using Plugin::Plugin;
   Fields(const Fields&) = default;
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
-                  void*, cudaStream_t) noexcept override {
+                  void*, cudaStream_t stream) noexcept override {
     float sum = 0;
     for (const auto& field : kept()) {
       for (const char c : field->name) sum += static_cast<float>(c);
       for (const char c : field->bytes) sum += static_cast<float>(static_cast<uint8_t>(c));
       sum += 1000 * static_cast<float>(static_cast<int32_t>(field->type));
     }
-    for (int64_t i = 0; i < volume(in->dims); ++i)
-      static_cast<float*>(outputs[0])[i] = static_cast<const float*>(inputs[0])[i] + sum;
+    OnHost host(stream);
+    const int64_t count = volume(in->dims);
+    const auto* const x = host.read<float>(inputs[0], count);
+    auto* const y = host.write<float>(outputs[0], count);
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + sum;
     return 0;
   }
 };
@@ -353,14 +243,15 @@ class Places final : public Plugin<Places> {
     return isRight ? 0 : 6;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc* out, const void* const* inputs,
-                  void* const* outputs, void*, cudaStream_t) noexcept override {
+                  void* const* outputs, void*, cudaStream_t stream) noexcept override {
     const bool rows = number("rows") != 0;
     if (out[0].dims.d[rows ? 0 : 1] != -1 || out[0].format != TensorFormat::kLINEAR) return 8;
-    const auto* x = static_cast<const float*>(inputs[0]);
-    auto* places = static_cast<int32_t*>(outputs[0]);
+    OnHost host(stream);
     const int64_t count = volume(in[0].dims);
+    const auto* const x = host.read<float>(inputs[0], count);
     const int64_t width = in[0].dims.d[1];
     const int64_t found = count - std::count(x, x + count, 0.0F);
+    auto* const places = host.write<int32_t>(outputs[0], 2 * found);
     for (int64_t i = 0, next = 0; i < count; ++i) {
       if (x[i] == 0) continue;
       places[rows ? 2 * next : next] = static_cast<int32_t>(i / width);
@@ -369,9 +260,9 @@ class Places final : public Plugin<Places> {
     }
     const int64_t said = number("fault") == 5 ? count + 1 : number("fault") == 6 ? -1 : found;
     if (number("wide") != 0) {
-      *static_cast<int64_t*>(outputs[1]) = said;
+      *host.write<int64_t>(outputs[1], 1) = said;
     } else {
-      *static_cast<int32_t*>(outputs[1]) = static_cast<int32_t>(said);
+      *host.write<int32_t>(outputs[1], 1) = static_cast<int32_t>(said);
     }
     return 0;
   }
@@ -439,12 +330,14 @@ class Aliasing final : public Plugin<Aliasing, IPluginV3OneBuildV2> {
     return 0;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
-                  void*, cudaStream_t) noexcept override {
+                  void*, cudaStream_t stream) noexcept override {
     if (inputs[0] != outputs[0]) return 9;
-    auto* values = static_cast<float*>(outputs[0]);
+    OnHost host(stream);
     const int64_t count = volume(in[0].dims);
-    const auto* other = inputs_ == 2 ? static_cast<const float*>(inputs[1]) : nullptr;
-    for (int64_t i = 0; i < count; ++i) values[i] = 1 + (other != nullptr ? other[count - 1 - i] : values[i]);
+    const auto* const old = host.read<float>(inputs[0], count);
+    const auto* const other = inputs_ == 2 ? host.read<float>(inputs[1], count) : nullptr;
+    auto* const values = host.write<float>(outputs[0], count);
+    for (int64_t i = 0; i < count; ++i) values[i] = 1 + (other != nullptr ? other[count - 1 - i] : old[i]);
     return 0;
   }
 
@@ -470,10 +363,12 @@ class Sharing final : public Plugin<Sharing> {
     return attached;
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
-                  void*, cudaStream_t) noexcept override {
-    for (int64_t i = 0; i < volume(in->dims); ++i)
-      static_cast<float*>(outputs[0])[i] =
-          static_cast<const float*>(inputs[0])[i] + static_cast<float>(*resource_->users);
+                  void*, cudaStream_t stream) noexcept override {
+    OnHost host(stream);
+    const int64_t count = volume(in->dims);
+    const auto* const x = host.read<float>(inputs[0], count);
+    auto* const y = host.write<float>(outputs[0], count);
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + static_cast<float>(*resource_->users);
     return 0;
   }
 
@@ -502,15 +397,18 @@ const std::vector<IPluginCreatorInterface*>& creatorsV3() {
   static Creator<Pair> pair;
   static Creator<Repeat> repeat;
   static Creator<Numbers> numbers;
-  static Creator<Vectors> vectors;
   static Creator<Fields> fields;
   static Creator<Never> never;
   static Creator<Fails> fails;
   static Creator<Aliasing> aliasing;
   static Creator<Sharing> sharing;
   static Creator<Places> places;
-  static const std::vector<IPluginCreatorInterface*> kAll{&scale, &pair,  &repeat,   &numbers, &vectors, &fields,
-                                                          &never, &fails, &aliasing, &sharing, &places};
+  static const std::vector<IPluginCreatorInterface*> kAll = [] {
+    std::vector<IPluginCreatorInterface*> all{&scale, &pair,  &repeat,   &numbers, &fields,
+                                              &never, &fails, &aliasing, &sharing, &places};
+    for (const auto& more : {creatorsFormats(), creatorsStream()}) all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return kAll;
 }
 

@@ -8,6 +8,7 @@
 #include "api/common/tensor_formats.h"
 #include "api/plugin/adapters/format_search.h"
 #include "api/plugin/adapters/state.h"
+#include "ops/region_kernels.h"
 
 namespace tenon::api {
 namespace {
@@ -75,6 +76,7 @@ nv::PluginTensorDesc describe(DataType type, Layout layout, const nv::Dims& dims
   desc.dims = dims;
   desc.type = toApi(type);
   desc.format = factsOf(layout, dims.nbDims).format;
+  desc.scale = 1;
   return desc;
 }
 
@@ -297,14 +299,33 @@ std::string LivePlugin::metadata() const {
   return plugin_->adapter->metadata();
 }
 
+namespace {
+
+// The parameters of a kernel, with those of the kernels within it.
+std::string sealedParameters(std::string_view kernel, const std::string& text, const std::string& step,
+                             size_t profile) {
+  if (kernel == "plugin") {
+    const auto parameters = parseParameters(text);
+    const auto live = LivePlugin::find(parameters.object);
+    checkInternal(live != nullptr, "step '{}': its plugin object is gone", step);
+    return live->sealed(parameters, profile);
+  }
+  if (kernel != ops::RegionKernel::kRegions) return text;
+  TextReader in(text, "kernels of regions");
+  auto kernels = readFields<ops::RegionKernels>(in);
+  for (auto* list : {&kernels.first, &kernels.second}) {
+    for (auto& within : *list) within.params = sealedParameters(within.name, within.params, step, profile);
+  }
+  return writeFields(kernels);
+}
+
+}  // namespace
+
 void sealPlugins(plan::Plan& plan) {
   for (size_t profile = 0; profile < plan.programs.size(); ++profile) {
     for (auto& step : plan.programs[profile].steps) {
-      if (step.kind != plan::StepKind::kLaunch || step.kernel.name != "plugin") continue;
-      const auto parameters = parseParameters(step.kernel.params);
-      const auto live = LivePlugin::find(parameters.object);
-      checkInternal(live != nullptr, "step '{}': its plugin object is gone", step.name);
-      step.kernel.params = live->sealed(parameters, profile);
+      if (step.kind == plan::StepKind::kLaunch)
+        step.kernel.params = sealedParameters(step.kernel.name, step.kernel.params, step.name, profile);
     }
   }
 }

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "api/common/convert.h"
+#include "api/plugin/registry.h"
 #include "runtime/aliased_inputs.h"
+#include "runtime/recording.h"
 
 namespace tenon::api {
 namespace {
@@ -57,16 +59,23 @@ auto ofLayer(const Shared& shared, Body&& body) {
   }
 }
 
-class Instance final : public runtime::KernelInstance {
+class Instance final : public runtime::KernelInstance, public runtime::Recordable {
  public:
   Instance(Shared& shared, runtime::Device& device)
-      : shared_(shared), device_(device), onHost_(device.isHost()), context_(device) {
+      : shared_(shared),
+        device_(device),
+        onHost_(device.isHost()),
+        mayBeRecorded_(
+            processRegistry().mayReplay(shared.op.type.c_str(), shared.op.version.c_str(), shared.op.space.c_str())),
+        context_(device) {
     const std::lock_guard lock(shared_.mutex);
     ofLayer(shared_, [&] {
       adapter_ = shared_.adapter->attach(context_);
       adapter_->setTactic(shared_.parameters.tactic);
     });
   }
+
+  bool mayBeRecorded() const override { return mayBeRecorded_; }
 
   size_t configure(const runtime::Shapes& shapes) override {
     inputs_ = descsOf(shapes.inputs);
@@ -107,6 +116,7 @@ class Instance final : public runtime::KernelInstance {
   Shared& shared_;  // of the kernel, which outlives its instances
   runtime::Device& device_;
   const bool onHost_;
+  const bool mayBeRecorded_;
   ResourceContext context_;
   std::unique_ptr<PluginAdapter> adapter_;
   std::vector<nv::PluginTensorDesc> inputs_;

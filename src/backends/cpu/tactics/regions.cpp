@@ -3,8 +3,7 @@
 #include "compile/tactics/region_choice.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
-#include "ops/op/if.h"
-#include "ops/op/loop.h"
+#include "ops/within.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -23,15 +22,19 @@ class RegionsTactic final : public SimpleTactic {
   RegionsTactic() : SimpleTactic("cpu.regions", false, 10) {}
 
   compile::Support supports(const Problem& problem) const override {
-    return problem.op.as<ops::Loop>() != nullptr || problem.op.as<ops::If>() != nullptr
-               ? compile::yes()
-               : compile::no("it runs loops and conditionals");
+    if (!ops::hasRegions(problem.op)) return compile::no("it runs loops and conditionals");
+    return compile::takesPluginsWithin(problem, [&] { (void)choose(problem); });
   }
 
   plan::KernelRecord build(const Problem& problem, const compile::Candidate& candidate) const override {
     auto record = SimpleTactic::build(problem, candidate);
-    record.params = writeFields(compile::chooseRegionKernels(problem, {"cpu", "cpu", &alsoRowMajor}).kernels);
+    record.params = writeFields(choose(problem).kernels);
     return record;
+  }
+
+ private:
+  static compile::RegionChoice choose(const Problem& problem) {
+    return compile::chooseRegionKernels(problem, {"cpu", "cpu", &alsoRowMajor});
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "compile/tactics/tactic.h"
 #include "ops/op/plugin.h"
+#include "ops/within.h"
 
 namespace tenon::backends {
 namespace {
@@ -16,7 +17,8 @@ class EvaluateTactic final : public compile::Tactic {
   std::string_view name() const override { return "ref.evaluate"; }
   int version() const override { return 1; }
   Support supports(const Problem& problem) const override {
-    return problem.op.as<ops::Plugin>() != nullptr ? compile::no("a plugin has no reference") : compile::yes();
+    if (problem.op.as<ops::Plugin>() != nullptr) return compile::no("a plugin has no reference");
+    return ops::holds<ops::Plugin>(problem.op) ? compile::no("a plugin within it has no reference") : compile::yes();
   }
 
   std::vector<Candidate> candidates(const Problem& problem) const override {

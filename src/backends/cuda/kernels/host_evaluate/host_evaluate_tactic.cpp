@@ -1,10 +1,10 @@
 // The fallback for every problem: the operator's reference on the host, between copies.
 #include "backends/cuda/driver/libraries.h"
-#include "backends/cuda/kernels/regions/region_facts.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
 #include "ops/op/size.h"
+#include "ops/within.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -15,9 +15,9 @@ class HostTactic final : public compile::Tactic {
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::Plugin>() != nullptr) return compile::no("a plugin has no reference");
-    if (holds<ops::Plugin>(problem.op)) return compile::no("a plugin within it has no reference");
+    if (ops::holds<ops::Plugin>(problem.op)) return compile::no("a plugin within it has no reference");
     // Sizes that the data decide are read on the host, and so is what has them.
-    if (hasRegions(problem.op) && !holds<ops::Size>(problem.op) && nvrtc().missing.empty())
+    if (ops::hasRegions(problem.op) && !ops::holds<ops::Size>(problem.op) && nvrtc().missing.empty())
       return compile::no("loops and conditionals run by the kernels of their operators");
     return problem.op.as<ops::Reformat>() != nullptr
                ? compile::no("the reference implementation supports only linear layouts")

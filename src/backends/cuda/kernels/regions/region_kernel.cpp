@@ -4,9 +4,9 @@
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/regions/moves.h"
-#include "backends/cuda/kernels/regions/region_facts.h"
 #include "ops/check.h"
 #include "ops/op/size.h"
+#include "ops/within.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -29,7 +29,7 @@ runtime::RegionLoad checkedLoad(const runtime::KernelLoad& load) {
         throw Unsupported("cuda.regions: an operator has no kernel of the GPU");
     }
   }
-  if (holds<ops::Size>(ops::Operator::parse(load.record.op)))
+  if (ops::holds<ops::Size>(ops::Operator::parse(load.record.op)))
     throw Unsupported("cuda.regions: sizes that the data decide within a loop or conditional");
   return {"cuda", &loadKernel, kRegionAlignment, load.constants, load};
 }

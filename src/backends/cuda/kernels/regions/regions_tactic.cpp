@@ -1,12 +1,11 @@
 // When loops and conditionals run by the kernels of their operators, and which.
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/regions/moves.h"
-#include "backends/cuda/kernels/regions/region_facts.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "compile/tactics/region_choice.h"
 #include "core/error.h"
-#include "ops/op/plugin.h"
 #include "ops/op/size.h"
+#include "ops/within.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -16,16 +15,10 @@ class RegionsTactic final : public compile::Tactic {
   std::string_view name() const override { return "cuda.regions"; }
   int version() const override { return 1; }
   compile::Support supports(const compile::Problem& problem) const override {
-    if (!hasRegions(problem.op)) return compile::no("it runs loops and conditionals");
+    if (!ops::hasRegions(problem.op)) return compile::no("it runs loops and conditionals");
     if (!nvrtc().missing.empty()) return compile::no("{}", nvrtc().missing);
-    if (holds<ops::Size>(problem.op)) return compile::no("sizes that the data decide within a loop or conditional");
-    if (!holds<ops::Plugin>(problem.op)) return compile::yes();
-    try {
-      (void)choose(problem);  // plugins take what they take, and have no reference
-      return compile::yes();
-    } catch (const Error& error) {
-      return {error.what()};
-    }
+    if (ops::holds<ops::Size>(problem.op)) return compile::no("sizes that the data decide within a loop or conditional");
+    return compile::takesPluginsWithin(problem, [&] { (void)choose(problem); });
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     return {compile::rowMajor(name(), problem)};
