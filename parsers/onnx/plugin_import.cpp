@@ -167,7 +167,7 @@ nvinfer1::IPluginCreatorInterface* findPluginCreator(nvinfer1::INetworkDefinitio
 
 std::string nearPlugins(nvinfer1::INetworkDefinition& network, const OnnxNode& node) {
   int32_t count = 0;
-  auto* const* creators = network.getBuilder().getPluginRegistry().getAllCreators(&count);
+  auto* const* creators = network.getBuilder().getPluginRegistry().getAllCreatorsRecursive(&count);
   std::vector<std::string> same;
   std::vector<std::string> like;
   for (int32_t i = 0; i < count; ++i) {

@@ -44,8 +44,8 @@ struct Spec {
   bool atLoad;  // registered when the library is loaded, else by initLibNvInferPlugins()
   std::vector<FieldSpec> fields;
   // One letter per operand; the last one of the inputs stands for any number of them. f: FP32; h: FP16; x: FP32, FP16
-  // or BF16, all of one type; q: one of these or INT8; i: INT32; l: INT64; n: INT32 or INT64; a: anything, of outputs the type of the first
-  // input.
+  // or BF16, all of one type; q: one of these or INT8; i: INT32; l: INT64; n: INT32 or INT64; a: anything, of outputs
+  // the type of the first input.
   std::string inputs;
   std::string outputs;
   std::function<std::vector<Dims>(const Fields&, const std::vector<Dims>&)> shapes;

@@ -49,27 +49,26 @@ Spec skipLayerNorm(const char* version, Interface interface, bool padded) {
   return spec;
 }
 
-// x [1, E, S, 1], the sum of all sequences; Megatron's form gives what it normalizes, too. Made for INT8 with scales that
-// the builder knows; here in floating point, as all quantized tensors without explicit scales are.
+// x [1, E, S, 1], the sum of all sequences; Megatron's form gives what it normalizes, too. Made for INT8 with scales
+// that the builder knows; here in floating point, as all quantized tensors without explicit scales are.
 Spec skipLayerNormInterleaved(const char* version, Interface interface, bool megatron) {
-  return {"CustomSkipLayerNormPluginDynamic",
-          version,
-          interface,
-          true,
-          {{"beta", Type::kUNKNOWN, 0, true}, {"gamma", Type::kUNKNOWN, 0, true}},
-          "x",
-          megatron ? "xx" : "x",
-          [megatron](const Fields&, const std::vector<Dims>& in) {
-            return std::vector<Dims>(megatron ? 2 : 1, in.at(0));
-          },
-          [megatron](Layers& layers) {
-            const Fields& f = layers.fields();
-            const Value x = layers.input(0);
-            layers.check(x.rank() == 4, "the input has {} dimensions; expected [1, E, S, 1]", x.rank());
-            const Value sum = x + layers.input(1);
-            layers.output(0, normalized(sum, 1, f.weights("gamma"), f.weights("beta")));
-            if (megatron) layers.output(1, sum);
-          }};
+  return {
+      "CustomSkipLayerNormPluginDynamic",
+      version,
+      interface,
+      true,
+      {{"beta", Type::kUNKNOWN, 0, true}, {"gamma", Type::kUNKNOWN, 0, true}},
+      "x",
+      megatron ? "xx" : "x",
+      [megatron](const Fields&, const std::vector<Dims>& in) { return std::vector<Dims>(megatron ? 2 : 1, in.at(0)); },
+      [megatron](Layers& layers) {
+        const Fields& f = layers.fields();
+        const Value x = layers.input(0);
+        layers.check(x.rank() == 4, "the input has {} dimensions; expected [1, E, S, 1]", x.rank());
+        const Value sum = x + layers.input(1);
+        layers.output(0, normalized(sum, 1, f.weights("gamma"), f.weights("beta")));
+        if (megatron) layers.output(1, sum);
+      }};
 }
 
 constexpr const char* kBeta = "bert_embeddings_layernorm_beta";

@@ -30,9 +30,8 @@ Value attended(const Value& qkv, const std::optional<Value>& hidden) {
 // Of one row of all sequences, which keys are of another one than the query: [1, 1, S, S].
 Value ofOtherSequences(const Value& offsets, const Size& rows) {
   const Value own = sequenceOf(offsets, rows);
-  return offsets.layers().pointwise(
-      "equal(x0,x1);not(t0)",
-      {own.reshape({Size(1), Size(1), rows, Size(1)}), own.reshape({Size(1), Size(1), Size(1), rows})});
+  return offsets.layers().pointwise("equal(x0,x1);not(t0)", {own.reshape({Size(1), Size(1), rows, Size(1)}),
+                                                             own.reshape({Size(1), Size(1), Size(1), rows})});
 }
 
 Spec attention(const char* version, Interface interface, bool canVary) {
@@ -135,10 +134,10 @@ Spec attentionInterleaved(const char* version, Interface interface) {
                  in, out);
     const Size heads(f.integer("num_heads")), rows = given.dim(2), width(hiddenSize / f.integer("num_heads"));
     const Value qkv = (isInt8 ? given.cast(nv::DataType::kFLOAT) * in : given).transpose({2, 0, 1, 3});
-    const Value context = attended(qkv.reshape({rows, Size(1), heads, Size(3), width}),
-                                   ofOtherSequences(layers.input(1), rows))
-                              .reshape({rows, Size(1), Size(hiddenSize), Size(1)})
-                              .transpose({1, 2, 0, 3});
+    const Value context =
+        attended(qkv.reshape({rows, Size(1), heads, Size(3), width}), ofOtherSequences(layers.input(1), rows))
+            .reshape({rows, Size(1), Size(hiddenSize), Size(1)})
+            .transpose({1, 2, 0, 3});
     layers.output(0, isInt8 ? clamp((context / out).call("round"), -128, 127).cast(nv::DataType::kINT8) : context);
   };
   spec.check = checkHeads;

@@ -85,9 +85,8 @@ TEST_F(PluginsInBodies, OfEveryOlderClass) {
     const auto plugin = makeOld(name, 0.5F);
     const auto plan = build([&](auto& network) {
       nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({2, 3}));
-      repeated(network, x, three_, [&](nv::ITensor* state) {
-        return network.addPluginV2(&state, 1, *plugin)->getOutput(0);
-      });
+      repeated(network, x, three_,
+               [&](nv::ITensor* state) { return network.addPluginV2(&state, 1, *plugin)->getOutput(0); });
       return true;
     });
     ASSERT_NE(plan, nullptr) << name << log().take();
@@ -109,8 +108,10 @@ TEST_F(PluginsInBodies, OverSlices) {
         nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({-1, 7}));
         nv::ILoop* loop = network.addLoop();
         nv::ITensor* shape = network.addShape(*x)->getOutput(0);
-        nv::ITensor* rows = network.addCast(*network.addSlice(*shape, dims({0}), dims({1}), dims({1}))->getOutput(0),
-                                            nv::DataType::kINT32)->getOutput(0);
+        nv::ITensor* rows =
+            network
+                .addCast(*network.addSlice(*shape, dims({0}), dims({1}), dims({1}))->getOutput(0), nv::DataType::kINT32)
+                ->getOutput(0);
         auto* scalar = network.addShuffle(*rows);
         scalar->setReshapeDimensions(dims({}));
         loop->addTripLimit(*scalar->getOutput(0), nv::TripLimit::kCOUNT);
@@ -248,11 +249,13 @@ TEST_F(PluginsInBodies, OfOtherFormatsAreRefused) {
 TEST_F(PluginsInBodies, ReportWhatFails) {
   std::string where = "enqueue";
   const auto plugin = make("Fails", {{"where", where.data(), nv::PluginFieldType::kCHAR, 7}});
-  const auto plan = build([&](auto& network) {
-    nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({2}));
-    repeated(network, x, three_, [&](nv::ITensor* state) { return apply(network, *plugin, state); });
-    return true;
-  }, {}, 0);
+  const auto plan = build(
+      [&](auto& network) {
+        nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({2}));
+        repeated(network, x, three_, [&](nv::ITensor* state) { return apply(network, *plugin, state); });
+        return true;
+      },
+      {}, 0);
   ASSERT_NE(plan, nullptr) << log().take();
   EXPECT_TRUE(run(*load(*plan), {{"x", eighths(dims({2}))}}).empty());
   expectReported({"the layer", "plugin 'Fails'", "enqueue() returned 7"});

@@ -28,8 +28,7 @@ class PluginBytes : public testing::Test {
           nv::ILayer* layer = network.addPluginV3(&bytes, 1, nullptr, 0, plugin);
           if (layer == nullptr) return false;
           layer->setName("the layer");
-          nv::ITensor* y =
-              network.addDequantize(*layer->getOutput(0), *scale(out), nv::DataType::kFLOAT)->getOutput(0);
+          nv::ITensor* y = network.addDequantize(*layer->getOutput(0), *scale(out), nv::DataType::kFLOAT)->getOutput(0);
           y->setName("y0");
           network.markOutput(*y);
           return true;

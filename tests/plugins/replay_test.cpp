@@ -131,7 +131,8 @@ TEST_F(PluginReplays, OnAuxiliaryStreams) {
       fill(seed);
       ASSERT_TRUE(context->enqueueV3(stream_));
       ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-      for (size_t i = 0; i < x_.size(); ++i) ASSERT_EQ(y_[i], 2 * kFactor * kFactor * kFactor * x_[i]) << seed << " " << i;
+      for (size_t i = 0; i < x_.size(); ++i)
+        ASSERT_EQ(y_[i], 2 * kFactor * kFactor * kFactor * x_[i]) << seed << " " << i;
     }
   }
   for (const auto stream : streams) EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);

@@ -379,6 +379,29 @@ TEST_F(PluginV3, RunsInAnotherProcess) {
   std::remove(file.c_str());
 }
 
+// A library that one runtime loaded is of no use to another one.
+TEST(PluginLibraries, OfOneRuntime) {
+  std::unique_ptr<nv::IHostMemory> plan;
+  {
+    const Library library;
+    const float factor = 2;
+    const auto plugin = make("Scale", {factorField(factor)});
+    plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({3})); });
+    ASSERT_NE(plan, nullptr) << log().take();
+  }
+  const std::unique_ptr<nv::IRuntime> first(nv::createInferRuntime(log())), second(nv::createInferRuntime(log()));
+  void* const handle = first->getPluginRegistry().loadLibrary(libraryFile());
+  ASSERT_NE(handle, nullptr);
+  EXPECT_EQ(second->deserializeCudaEngine(plan->data(), plan->size()), nullptr);
+  EXPECT_NE(log().take().find("no creator of it is registered"), std::string::npos);
+  {
+    const std::unique_ptr<nv::ICudaEngine> engine(first->deserializeCudaEngine(plan->data(), plan->size()));
+    ASSERT_NE(engine, nullptr) << log().take();
+    EXPECT_EQ(run(*engine, {{"x", {dims({3}), {1, 2, 3}}}})["y0"].values, (std::vector<float>{2, 4, 6}));
+  }
+  first->getPluginRegistry().deregisterLibrary(handle);
+}
+
 TEST_F(PluginV3, EngineBringsItsLibrary) {
   const float factor = 2.5F;
   const auto plugin = make("Scale", {factorField(factor)});

@@ -68,9 +68,9 @@ TEST(BertPlugins, SkipLayerNormInterleaved) {
   for (size_t i = 0; i < x.values.size(); ++i) sum.push_back(x.values[i] + skip.values[i]);
   const auto wanted = interleaved(layerNorm(sum, gamma, beta), kWidth);
   for (const auto& [version, megatron] : {std::pair{"3", false}, {"4", true}, {"7", false}, {"8", true}}) {
-    const auto got = runAllWays("CustomSkipLayerNormPluginDynamic", version,
-                                FieldList().reals("gamma", gamma).reals("beta", beta),
-                                {interleaved(x.values, kWidth), interleaved(skip.values, kWidth)});
+    const auto got =
+        runAllWays("CustomSkipLayerNormPluginDynamic", version, FieldList().reals("gamma", gamma).reals("beta", beta),
+                   {interleaved(x.values, kWidth), interleaved(skip.values, kWidth)});
     ASSERT_EQ(got.size(), megatron ? 2 : 1) << version;
     expectNear(got[0], wanted.dims, wanted.values, 1e-4, version);
     if (megatron) expectNear(got[1], wanted.dims, interleaved(sum, kWidth).values, 1e-6, version);

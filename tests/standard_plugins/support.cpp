@@ -219,8 +219,8 @@ bool takes(Plugin& plugin, const Arrays& inputs) {
       good =
           static_cast<nv::IPluginV2IOExt&>(*plugin.old).supportsFormatCombination(i, descs.data(), inCount, outCount);
     } else {
-      good = plugin.old->supportsFormat(inputs.empty() ? nv::DataType::kHALF : inputs[0].type,
-                                        nv::TensorFormat::kLINEAR);
+      good =
+          plugin.old->supportsFormat(inputs.empty() ? nv::DataType::kHALF : inputs[0].type, nv::TensorFormat::kLINEAR);
     }
     if (!good) return false;
   }

@@ -10,7 +10,6 @@
 #include "api/plugin/adapters/live_plugin.h"
 #include "api/plugin/embedded.h"
 #include "api/plugin/plugin_host.h"
-#include "api/plugin/registry.h"
 #include "api/runtime/engine.h"
 #include "compile/builder.h"
 #include "ops/within.h"
@@ -167,8 +166,6 @@ void Builder::reset() noexcept {
   maxThreads_ = 1;
   reporter_.setRecorder(nullptr);
 }
-
-nv::IPluginRegistry& Builder::getPluginRegistry() noexcept { return processRegistry(); }
 
 plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& config) {
   const Network& ours = ourNetwork(network);

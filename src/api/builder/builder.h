@@ -9,6 +9,7 @@
 #include "api/builder/builder_config.h"
 #include "api/builder/optimization_profile.h"
 #include "api/common/reporter.h"
+#include "api/plugin/registry.h"
 #include "plan/program.h"
 
 namespace tenon::api {
@@ -36,7 +37,7 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   nv::ILogger* getLogger() const noexcept override { return reporter_.logger(); }
   bool setMaxThreads(int32_t maxThreads) noexcept override;
   int32_t getMaxThreads() const noexcept override { return maxThreads_; }
-  nv::IPluginRegistry& getPluginRegistry() noexcept override;
+  nv::IPluginRegistry& getPluginRegistry() noexcept override { return registry_; }
   nv::ICudaEngine* buildEngineWithConfig(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept override;
   bool buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv::IBuilderConfig& config,
                                       nv::IStreamWriter& writer) noexcept override;
@@ -47,6 +48,7 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   plan::Plan build(nv::INetworkDefinition& network, nv::IBuilderConfig& config);
 
   mutable Reporter reporter_;
+  PluginRegistry registry_{&processRegistry()};
   nv::IGpuAllocator* allocator_ = nullptr;
   int32_t maxThreads_ = 1;
   std::vector<std::unique_ptr<OptimizationProfile>> profiles_;

@@ -19,10 +19,15 @@
 namespace tenon::api {
 namespace {
 
+std::vector<PluginRegistry::Identity> knownTo(nv::IPluginRegistry& registry) {
+  auto* const own = dynamic_cast<PluginRegistry*>(&registry);
+  return own != nullptr ? own->identities() : processRegistry().identities();
+}
+
 // What is registered, for a message: those of the same name first.
 std::string registered(const PluginIdentity& wanted) {
   constexpr size_t kMost = 8;
-  auto known = processRegistry().identities();
+  auto known = knownTo(currentRegistry());
   std::stable_partition(known.begin(), known.end(), [&](const auto& one) { return one.name == wanted.type; });
   std::string result;
   for (size_t i = 0; i < std::min(kMost, known.size()); ++i) {
@@ -41,7 +46,7 @@ std::string missingPlugins(const plan::Plan& plan) {
       const bool mayHold = step.kernel.name == "plugin" || step.kernel.name == ops::RegionKernel::kRegions;
       if (step.kind != plan::StepKind::kLaunch || !mayHold) continue;
       ops::forEachOf<ops::Plugin>(ops::Operator::parse(step.kernel.op), [&](const ops::Plugin& plugin) {
-        if (processRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str()) == nullptr)
+        if (currentRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str()) == nullptr)
           missing.insert(PluginIdentity{"", plugin.type, plugin.version, plugin.space}.text());
       });
     }
@@ -85,7 +90,7 @@ class Host final : public runtime::PluginHost {
     const PluginIdentity identity{plugin.interfaceName, plugin.type, plugin.version, plugin.space};
     (void)describe(plugin, parameters);  // the record is whole
     nv::IPluginCreatorInterface* creator =
-        processRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str());
+        currentRegistry().getCreator(plugin.type.c_str(), plugin.version.c_str(), plugin.space.c_str());
     checkUser(creator != nullptr,
               "layer '{}': the engine needs {}, and no creator of it is registered. Before the engine is loaded, load "
               "the library that has it (IPluginRegistry::loadLibrary, or dlopen where it uses "

@@ -1,4 +1,4 @@
-// The plugin registry of the process.
+// Plugin registries: rows of creators, parents, libraries, resources.
 #include "api/plugin/registry.h"
 
 #include <dlfcn.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "api/common/convert.h"
 #include "api/common/reporter.h"
@@ -81,6 +82,11 @@ PluginRegistry::Row PluginRegistry::describe(nv::IPluginCreatorInterface& creato
           nullptr};
 }
 
+PluginRegistry::Identity PluginRegistry::identityOf(nv::IPluginCreatorInterface& creator) {
+  const auto row = describe(creator, ownNamespace(creator));
+  return {row.name, row.version, row.space};
+}
+
 bool PluginRegistry::add(Row row) {
   for (const Row& other : rows_) {
     if (other.name != row.name || other.version != row.version || other.space != row.space) continue;
@@ -139,7 +145,15 @@ nv::IPluginCreatorInterface* const* PluginRegistry::getAllCreators(int32_t* numC
 }
 
 nv::IPluginCreatorInterface* const* PluginRegistry::getAllCreatorsRecursive(int32_t* numCreators) noexcept {
-  return getAllCreators(numCreators);  // the process has one registry, which has no parent
+  const std::lock_guard lock(mutex_);
+  recursive_ = all_;
+  if (auto* parent = searchedParent(); parent != nullptr) {
+    int32_t count = 0;
+    auto* const* more = parent->getAllCreatorsRecursive(&count);
+    if (more != nullptr) recursive_.insert(recursive_.end(), more, more + count);
+  }
+  if (numCreators != nullptr) *numCreators = static_cast<int32_t>(recursive_.size());
+  return recursive_.empty() ? nullptr : recursive_.data();
 }
 
 nv::IPluginCreatorInterface* PluginRegistry::getCreator(const char* name, const char* version,
@@ -149,7 +163,9 @@ nv::IPluginCreatorInterface* PluginRegistry::getCreator(const char* name, const 
     const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
       return row.name == name && row.version == version && row.space == orEmpty(pluginNamespace);
     });
-    return found != rows_.end() ? found->creator : nullptr;
+    if (found != rows_.end()) return found->creator;
+    auto* const parent = searchedParent();
+    return parent != nullptr ? parent->getCreator(name, version, orEmpty(pluginNamespace)) : nullptr;
   });
 }
 
@@ -164,7 +180,17 @@ std::vector<PluginRegistry::Identity> PluginRegistry::identities() const {
   const std::lock_guard lock(mutex_);
   std::vector<Identity> result;
   for (const Row& row : rows_) result.push_back({row.name, row.version, row.space});
+  if (auto* parent = searchedParent(); parent != nullptr) {
+    int32_t count = 0;
+    auto* const* more = parent->getAllCreatorsRecursive(&count);
+    for (int32_t i = 0; more != nullptr && i < count; ++i) result.push_back(identityOf(*more[i]));
+  }
   return result;
+}
+
+void PluginRegistry::setParent(nv::IPluginRegistry* parent) noexcept {
+  const std::lock_guard lock(mutex_);
+  parent_ = parent;
 }
 
 void PluginRegistry::setErrorRecorder(nv::IErrorRecorder* recorder) noexcept {
@@ -240,7 +266,9 @@ void PluginRegistry::deregisterLibrary(PluginLibraryHandle handle) noexcept {
   });
 }
 
+// Resources are of the process: whatever registry they are asked of, the same key is the same object.
 nv::IPluginResource* PluginRegistry::acquirePluginResource(const char* key, nv::IPluginResource* resource) noexcept {
+  if (parent_ != nullptr) return parent_->acquirePluginResource(key, resource);
   return locked("IPluginRegistry::acquirePluginResource", static_cast<nv::IPluginResource*>(nullptr), [&] {
     checkUser(key != nullptr, "the key is null");
     auto& entry = resources_[key];
@@ -257,6 +285,7 @@ nv::IPluginResource* PluginRegistry::acquirePluginResource(const char* key, nv::
 }
 
 int32_t PluginRegistry::releasePluginResource(const char* key) noexcept {
+  if (parent_ != nullptr) return parent_->releasePluginResource(key);
   return locked("IPluginRegistry::releasePluginResource", -1, [&] {
     const auto found = resources_.find(std::string_view(orEmpty(key)));
     checkUser(found != resources_.end(), "resource '{}' was not acquired", orEmpty(key));
@@ -295,6 +324,18 @@ const PluginExpansion* PluginRegistry::expansionOf(const void* plugin) const noe
   }
   return nullptr;
 }
+
+namespace {
+
+thread_local nv::IPluginRegistry* current = nullptr;
+
+}  // namespace
+
+nv::IPluginRegistry& currentRegistry() noexcept { return current != nullptr ? *current : processRegistry(); }
+
+CurrentRegistry::CurrentRegistry(nv::IPluginRegistry& registry) noexcept : before_(std::exchange(current, &registry)) {}
+
+CurrentRegistry::~CurrentRegistry() { current = before_; }
 
 PluginRegistry& processRegistry() noexcept {
   static auto* registry = [] {

@@ -1,4 +1,5 @@
-// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. Thread-safe.
+// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. Builders and runtimes
+// have one of their own, whose parent, the registry of the process, is searched behind it. Thread-safe.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -17,8 +18,10 @@ namespace nv = nvinfer1;
 
 class PluginRegistry final : public nv::IPluginRegistry {
  public:
-  PluginRegistry() = default;
-  ~PluginRegistry() noexcept override = default;
+  explicit PluginRegistry(nv::IPluginRegistry* parent = nullptr) : parent_(parent) {}
+  ~PluginRegistry() noexcept override = default;  // libraries stay open: objects of them may be alive
+
+  void setParent(nv::IPluginRegistry* parent) noexcept;
 
   bool registerCreator(nv::IPluginCreator& creator, const char* pluginNamespace) noexcept override;
   nv::IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept override;
@@ -43,7 +46,7 @@ class PluginRegistry final : public nv::IPluginRegistry {
   struct Identity {
     std::string name, version, space;
   };
-  std::vector<Identity> identities() const;  // of all creators
+  std::vector<Identity> identities() const;  // of all creators that getCreator() finds
   // Of a plugin object that says what it computes; null where no resource knows it.
   const PluginExpansion* expansionOf(const void* plugin) const noexcept;
   // Whether a resource says that executions of the plugin may be recorded.
@@ -63,6 +66,9 @@ class PluginRegistry final : public nv::IPluginRegistry {
   bool add(Row row);
   bool remove(const nv::IPluginCreatorInterface* creator);
   void refreshLists();
+  static Identity identityOf(nv::IPluginCreatorInterface& creator);
+  // Where creators that are not here are looked for; null for nowhere.
+  nv::IPluginRegistry* searchedParent() const noexcept { return parentSearch_ ? parent_ : nullptr; }
   template <typename R, typename Body>
   R locked(const char* call, R fallback, Body&& body) const noexcept;
   static Row describe(nv::IPluginCreatorInterface& creator, const char* pluginNamespace);
@@ -73,9 +79,25 @@ class PluginRegistry final : public nv::IPluginRegistry {
   std::vector<nv::IPluginCreator*> old_;
   std::map<std::string, Resource, std::less<>> resources_;
   nv::IErrorRecorder* recorder_ = nullptr;
+  nv::IPluginRegistry* parent_;
+  std::vector<nv::IPluginCreatorInterface*> recursive_;  // what getAllCreatorsRecursive() gave last
   bool parentSearch_ = true;
   void* loading_ = nullptr;         // library whose creators are being registered
   std::map<void*, int> libraries_;  // by handle, how often loadLibrary() returned it
+};
+
+// The registry in which engines that this thread loads find their creators: that of the runtime, else of the process.
+nv::IPluginRegistry& currentRegistry() noexcept;
+// While it lives, it is another one.
+class CurrentRegistry {
+ public:
+  explicit CurrentRegistry(nv::IPluginRegistry& registry) noexcept;
+  ~CurrentRegistry();
+  CurrentRegistry(const CurrentRegistry&) = delete;
+  CurrentRegistry& operator=(const CurrentRegistry&) = delete;
+
+ private:
+  nv::IPluginRegistry* const before_;
 };
 
 // The registry of the process. It is never destroyed: registrars run before main and after exit handlers.

@@ -3,7 +3,6 @@
 
 #include "api/builder/device_choice.h"
 #include "api/plugin/plugin_host.h"
-#include "api/plugin/registry.h"
 #include "api/runtime/adapters.h"
 #include "api/runtime/engine.h"
 
@@ -14,6 +13,7 @@ nv::ICudaEngine* Runtime::load(Load&& load) {
   auto loaded = std::make_shared<LoadedEngine>();
   if (allocator_ != nullptr) loaded->allocator = std::make_unique<GpuAllocatorAdapter>(*allocator_);
   installPluginHost();
+  const CurrentRegistry current(registry_);
   runtime::LoadOptions options;
   options.hostCodeAllowed = hostCodeAllowed_;
   options.device = demandedDevice();
@@ -84,14 +84,7 @@ void Runtime::setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept {
 
 void Runtime::setEngineHostCodeAllowed(bool allowed) noexcept { hostCodeAllowed_ = allowed; }
 
-nv::IPluginRegistry& Runtime::getPluginRegistry() noexcept { return processRegistry(); }
-
-void Runtime::setPluginRegistryParent(nv::IPluginRegistry* parent) noexcept {
-  guarded(reporter_, "IRuntime::setPluginRegistryParent", [&] {
-    if (parent == nullptr) return;
-    noEffect(reporter_, "IRuntime::setPluginRegistryParent", "the registry of the process is the only one");
-  });
-}
+void Runtime::setPluginRegistryParent(nv::IPluginRegistry* parent) noexcept { registry_.setParent(parent); }
 
 nv::IRuntime* Runtime::loadRuntime(const char*) noexcept {
   return guarded(reporter_, "IRuntime::loadRuntime", static_cast<nv::IRuntime*>(nullptr),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/common/reporter.h"
+#include "api/plugin/registry.h"
 #include "runtime/engine.h"
 
 namespace tenon::api {
@@ -33,7 +34,7 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   }
   void setTempfileControlFlags(nv::TempfileControlFlags flags) noexcept override;
   nv::TempfileControlFlags getTempfileControlFlags() const noexcept override { return tempfileFlags_; }
-  nv::IPluginRegistry& getPluginRegistry() noexcept override;
+  nv::IPluginRegistry& getPluginRegistry() noexcept override { return registry_; }
   void setPluginRegistryParent(nv::IPluginRegistry* parent) noexcept override;
   nv::IRuntime* loadRuntime(const char* path) noexcept override;
   void setEngineHostCodeAllowed(bool allowed) noexcept override;
@@ -45,6 +46,7 @@ class Runtime final : public nv::IRuntime, public nv::apiv::VRuntime {
   nv::ICudaEngine* load(Load&& load);
 
   mutable Reporter reporter_;
+  PluginRegistry registry_{&processRegistry()};
   nv::IGpuAllocator* allocator_ = nullptr;
   int32_t dlaCore_ = -1;
   int32_t maxThreads_ = 1;

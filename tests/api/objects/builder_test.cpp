@@ -214,6 +214,42 @@ TEST(PluginRegistry, CreatorsComeAndGo) {
   EXPECT_EQ(registry->loadLibrary("there/is/no/such.so"), nullptr);
 }
 
+// Each has its own, behind which that of the process is searched, or the one that it is given.
+TEST(PluginRegistry, OfBuildersAndRuntimes) {
+  KeptLog log;
+  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log));
+  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log));
+  auto& own = runtime->getPluginRegistry();
+  const auto finds = [](nv::IPluginRegistry& registry) { return registry.getCreator("small", "7", "") != nullptr; };
+  const auto count = [](nv::IPluginRegistry& registry, bool recursive) {
+    int32_t result = 0;
+    (void)(recursive ? registry.getAllCreatorsRecursive(&result) : registry.getAllCreators(&result));
+    return result;
+  };
+  SmallCreator creator;
+  ASSERT_TRUE(own.registerCreator(creator, ""));
+  EXPECT_TRUE(finds(own));
+  EXPECT_FALSE(finds(builder->getPluginRegistry()));
+  EXPECT_FALSE(finds(*getPluginRegistry()));
+  EXPECT_TRUE(own.deregisterCreator(creator));
+  ASSERT_TRUE(getPluginRegistry()->registerCreator(creator, ""));
+  EXPECT_TRUE(finds(own));
+  EXPECT_TRUE(finds(builder->getPluginRegistry()));
+  EXPECT_EQ(count(own, false), 0);
+  EXPECT_EQ(count(own, true), count(*getPluginRegistry(), false));
+  EXPECT_TRUE(own.isParentSearchEnabled());
+  own.setParentSearchEnabled(false);
+  EXPECT_FALSE(finds(own));
+  EXPECT_EQ(count(own, true), 0);
+  EXPECT_TRUE(finds(builder->getPluginRegistry()));
+  own.setParentSearchEnabled(true);
+  runtime->setPluginRegistryParent(nullptr);
+  EXPECT_FALSE(finds(own));
+  runtime->setPluginRegistryParent(&builder->getPluginRegistry());
+  EXPECT_TRUE(finds(own)) << "behind that of the builder stands that of the process";
+  EXPECT_TRUE(getPluginRegistry()->deregisterCreator(creator));
+}
+
 class KeptErrors final : public nv::IErrorRecorder {
  public:
   int32_t getNbErrors() const noexcept override { return static_cast<int32_t>(texts.size()); }

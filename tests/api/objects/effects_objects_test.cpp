@@ -177,7 +177,7 @@ TEST(Effects, OfTheRuntime) {
   IDLE_CALL(IRuntime, setTemporaryDirectory, runtime, "/tmp");
   IDLE_CALL(IRuntime, setTempfileControlFlags, runtime, 0U);
   SEEN(IRuntime, setEngineHostCodeAllowed);  // tests/plugins has an engine that wants it
-  EXPECT_TRUE(isOnThePage("IRuntime::setPluginRegistryParent"));
+  SEEN(IRuntime, setPluginRegistryParent);   // PluginRegistry.OfBuildersAndRuntimes
   Scene scene;
   Allocator allocator;
   Recorder recorder;

@@ -67,8 +67,7 @@ class Bytes final : public Plugin<Bytes> {
     for (int64_t n = 0; n < d[0]; ++n) {
       for (int64_t c = 0; c < d[1]; ++c) {
         for (int64_t pixel = 0; pixel < pixels; ++pixel)
-          y[place(n, c, pixel, 4)] =
-              static_cast<int8_t>(std::clamp<int64_t>(x[place(n, c, pixel, 32)] + c, -128, 127));
+          y[place(n, c, pixel, 4)] = static_cast<int8_t>(std::clamp<int64_t>(x[place(n, c, pixel, 32)] + c, -128, 127));
       }
     }
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin whose work is one kernel on the stream, where there is a GPU; elsewhere the host computes the same. It may be
-// captured into graphs. Each enqueue() is noted.
+// A plugin whose work is one kernel on the stream, where there is a GPU; elsewhere the host computes the same. It may
+// be captured into graphs. Each enqueue() is noted.
 #include <dlfcn.h>
 
 #include "plugin_v3.h"
@@ -69,8 +69,7 @@ class Driver {
   }
   static void* load() {
     const auto loadData = reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver(), "cuModuleLoadData"));
-    const auto function =
-        reinterpret_cast<int (*)(void**, void*, const char*)>(dlsym(driver(), "cuModuleGetFunction"));
+    const auto function = reinterpret_cast<int (*)(void**, void*, const char*)>(dlsym(driver(), "cuModuleGetFunction"));
     void *code = nullptr, *kernel = nullptr;
     return loadData(&code, kPtx) == 0 && function(&kernel, code, "scale") == 0 ? kernel : nullptr;
   }

@@ -81,7 +81,8 @@ class Oldest final : public Old<IPluginV2, Oldest> {
     configured = volume(outputs[0]) * batch;
   }
   size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
-  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t stream) noexcept override {
+  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*,
+                  cudaStream_t stream) noexcept override {
     add(inputs, outputs, configured, stream);
     return 0;
   }
@@ -145,7 +146,8 @@ class OldIo final : public Old<IPluginV2IOExt, OldIo> {
     configured = volume(out[0].dims);
   }
   size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
-  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*, cudaStream_t stream) noexcept override {
+  int32_t enqueue(int32_t, const void* const* inputs, void* const* outputs, void*,
+                  cudaStream_t stream) noexcept override {
     add(inputs, outputs, configured, stream);
     return 0;
   }

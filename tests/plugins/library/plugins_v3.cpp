@@ -12,8 +12,8 @@
 namespace library {
 namespace {
 
-// y = factor * x in FP32, FP16 or INT8, by one of two tactics, through the workspace. Refuses to run where an earlier step of
-// the protocol is missing.
+// y = factor * x in FP32, FP16 or INT8, by one of two tactics, through the workspace. Refuses to run where an earlier
+// step of the protocol is missing.
 class Scale final : public Plugin<Scale> {
  public:
   static constexpr const char* kName = "Scale";
@@ -21,8 +21,7 @@ class Scale final : public Plugin<Scale> {
   Scale(const Scale&) = default;
   bool supportsFormatCombination(int32_t at, const DynamicPluginTensorDesc* all, int32_t, int32_t) noexcept override {
     const auto& desc = all[at].desc;
-    const bool isKnown =
-        desc.type == DataType::kFLOAT || desc.type == DataType::kHALF || desc.type == DataType::kINT8;
+    const bool isKnown = desc.type == DataType::kFLOAT || desc.type == DataType::kHALF || desc.type == DataType::kINT8;
     return isKnown && desc.type == all[0].desc.type && desc.format == TensorFormat::kLINEAR;
   }
   int32_t configurePlugin(const DynamicPluginTensorDesc* in, int32_t, const DynamicPluginTensorDesc* out,
@@ -65,7 +64,9 @@ class Scale final : public Plugin<Scale> {
  private:
   static void put(float value, float& to) { to = value; }
   static void put(float value, uint16_t& to) { to = toHalf(value); }
-  static void put(float value, int8_t& to) { to = static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0F, 127.0F)); }
+  static void put(float value, int8_t& to) {
+    to = static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0F, 127.0F));
+  }
   static float number(float value) { return value; }
   static float number(uint16_t value) { return fromHalf(value); }
   static float number(int8_t value) { return value; }

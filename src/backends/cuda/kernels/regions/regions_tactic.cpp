@@ -17,7 +17,8 @@ class RegionsTactic final : public compile::Tactic {
   compile::Support supports(const compile::Problem& problem) const override {
     if (!ops::hasRegions(problem.op)) return compile::no("it runs loops and conditionals");
     if (!nvrtc().missing.empty()) return compile::no("{}", nvrtc().missing);
-    if (ops::holds<ops::Size>(problem.op)) return compile::no("sizes that the data decide within a loop or conditional");
+    if (ops::holds<ops::Size>(problem.op))
+      return compile::no("sizes that the data decide within a loop or conditional");
     return compile::takesPluginsWithin(problem, [&] { (void)choose(problem); });
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
