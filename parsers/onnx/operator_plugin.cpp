@@ -140,7 +140,7 @@ Term addOperator(const std::string& text, const std::vector<Term>& inputs) {
   for (const Term& input : inputs) {
     tensors.push_back(&writer.tensor(input));
   }
-  OperatorPlugin plugin(*getPluginRegistry(), text);  // whose expansions outlive the builder
+  OperatorPlugin plugin(writer.network().getBuilder().getPluginRegistry(), text);
   auto* made = writer.network().addPluginV3(tensors.data(), static_cast<int32_t>(tensors.size()), nullptr, 0, plugin);
   return Term(writer, writer.output(writer.added(made, "addPluginV3")));
 }

@@ -270,6 +270,9 @@ Value movedInPixels(const Value& boxes, const Value& deltas, const std::vector<i
   return boxesOf({low[0], low[1], high[0], high[1]});
 }
 
+// Coordinates of pixels and what decides about them are computed in FP32, whatever the operands are.
+constexpr auto kFloat = nv::DataType::kFLOAT;
+
 Value anchorsOf(Layers& layers, const std::vector<float>& anchors) {
   return layers.constant(anchors, {1, static_cast<int64_t>(anchors.size() / 4), 4});
 }
@@ -325,13 +328,13 @@ Spec proposalLayer() {
             const Value scores = layers.input(0);
             layers.check(scores.dim(1) == Size(count), "{} scores for {} anchors of the image", scores.dim(1).text(),
                          count);
-            const Value deltas = layers.input(1).reshape({scores.dim(0), Size(count), Size(4)});
-            const Value object = scores.reshape({scores.dim(0), Size(count), Size(2)}).slice(2, 1, 1).squeeze(2);
-            const Ranked ranked =
-                best(object, moved(anchorsOf(layers, anchors).cast(scores.type()), deltas), f.integer("prenms_topk"));
+            const Value deltas = layers.input(1).cast(kFloat).reshape({scores.dim(0), Size(count), Size(4)});
+            const Value object =
+                scores.cast(kFloat).reshape({scores.dim(0), Size(count), Size(2)}).slice(2, 1, 1).squeeze(2);
+            const Ranked ranked = best(object, moved(anchorsOf(layers, anchors), deltas), f.integer("prenms_topk"));
             layers.output(0, keepBest(ranked, f.integer("keep_topk"),
                                       fmt::format("inclusive=true overlapThreshold={}", f.real("iou_threshold")))
-                                 .boxes);
+                                 .boxes.cast(scores.type()));
           },
           3,
           [](const Fields& f) {
@@ -377,11 +380,11 @@ Spec multilevelProposal() {
                 }
               }
               const auto count = static_cast<int64_t>(anchors.size() / 4);
-              const Value deltas = layers.input(2 * level);
+              const Value deltas = layers.input(2 * level).cast(kFloat);
               layers.check(deltas.dim(1) == Size(count), "{} differences of level {} for {} anchors of the image",
                            deltas.dim(1).text(), level, count);
-              const Value object = layers.input(2 * level + 1).reshape({deltas.dim(0), Size(count)});
-              const Value moved = movedInPixels(anchorsOf(layers, anchors).cast(deltas.type()),
+              const Value object = layers.input(2 * level + 1).cast(kFloat).reshape({deltas.dim(0), Size(count)});
+              const Value moved = movedInPixels(anchorsOf(layers, anchors),
                                                 deltas.reshape({deltas.dim(0), Size(count), Size(4)}), image, 1, 1);
               const Ranked kept = keepBest(best(object, moved, f.integer("prenms_topk")), keep,
                                            fmt::format("scoreThreshold={} inclusive=true overlapThreshold={}",
@@ -389,7 +392,8 @@ Spec multilevelProposal() {
               scores.push_back(kept.scores);
               boxes.push_back(kept.boxes);
             }
-            layers.output(0, best(layers.concat(scores, 1), layers.concat(boxes, 1), keep).boxes);
+            layers.output(
+                0, best(layers.concat(scores, 1), layers.concat(boxes, 1), keep).boxes.cast(layers.input(0).type()));
           },
           3,
           [](const Fields& f) {

@@ -206,6 +206,52 @@ TEST_F(PluginsInBodies, InPlace) {
   EXPECT_EQ(run(*load(*plan), {{"x", x}})["y0"].values, expected);
 }
 
+// Sizes that the body computes: how many elements of the state are not 0 decides the shape that the plugin sees; and its
+// own, of a plugin that counts.
+TEST_F(PluginsInBodies, OfSizesThatTheBodyComputes) {
+  (void)log();
+  if (std::strcmp(std::getenv("TENON_DEVICE"), "cpu") != 0) GTEST_SKIP() << "bodies compute sizes on the processor only";
+  const float two = 2;
+  const auto scale = make("Scale", {factor(two)});
+  const auto places = make("Places");
+  for (const bool isCounted : {false, true}) {
+    const auto plan = build([&](nv::INetworkDefinition& network) {
+      nv::ITensor* x = network.addInput("x", nv::DataType::kFLOAT, dims({3, 4}));
+      repeated(network, x, three_, [&](nv::ITensor* state) {
+        nv::ITensor* found = nullptr;  // [n, 2]
+        if (isCounted) {
+          auto* turned = network.addShuffle(*apply(network, *places, state));
+          turned->setFirstTranspose({1, 0});
+          found = turned->getOutput(0);
+        } else {
+          auto* turned = network.addShuffle(*network.addNonZero(*state)->getOutput(0));
+          turned->setFirstTranspose({1, 0});
+          found = network.addCast(*turned->getOutput(0), nv::DataType::kINT32)->getOutput(0);
+        }
+        nv::ITensor* values = network.addGatherV2(*state, *found, nv::GatherMode::kND)->getOutput(0);
+        nv::ITensor* scaled = network.addPluginV3(&values, 1, nullptr, 0, *scale)->getOutput(0);
+        nv::ITensor* sum = network.addReduce(*scaled, nv::ReduceOperation::kSUM, 1, true)->getOutput(0);
+        auto* wide = network.addShuffle(*sum);
+        wide->setReshapeDimensions(dims({1, 1}));
+        nv::ITensor* one = network.addUnary(*state, nv::UnaryOperation::kSIGN)->getOutput(0);
+        return network.addElementWise(*one, *wide->getOutput(0), nv::ElementWiseOperation::kPROD)->getOutput(0);
+      });
+      return true;
+    });
+    ASSERT_NE(plan, nullptr) << log().take();
+    const auto engine = load(*plan);
+    ASSERT_NE(engine, nullptr) << log().take();
+    const Tensor x{dims({3, 4}), {0, 1, 2, 0, 0, 3, 0, 0, 1, 0, 0, 0.5F}};
+    auto expected = x.values;
+    for (int k = 0; k < 3; ++k) {
+      float sum = 0;
+      for (const float value : expected) sum += 2 * value;
+      for (float& value : expected) value = value > 0 ? sum : 0;
+    }
+    EXPECT_EQ(run(*engine, {{"x", x}})["y0"].values, expected) << isCounted;
+  }
+}
+
 TEST_F(PluginsInBodies, InAnotherProcess) {
   const float factor = 2.5F;
   const auto plugin = make("Scale", {PluginsInBodies::factor(factor)});

@@ -228,7 +228,7 @@ TEST(ProposalPlugins, MultilevelProposals) {
     const auto total = static_cast<int64_t>(anchors.size());
     const Array deltas = random.array({2, total, 4, 1}, -0.3, 0.3);
     Array object = random.distinct({2, total, 1, 1});
-    for (double& v : object.values) v = static_cast<float>(v * 0.9 + level * 0.001);  // levels without ties
+    for (double& v : object.values) v = held(v * 0.9 + level * 0.001);  // levels without ties
     for (int64_t n = 0; n < 2; ++n) {
       std::vector<Scored> all;
       for (int64_t i = 0; i < total; ++i) {

@@ -315,9 +315,11 @@ bool inHalves() {
   return result;
 }
 
+double held(double value) { return inHalves() ? fromHalf(toHalf(value)) : static_cast<float>(value); }
+
 double Random::real(double low, double high) {
   const double value = std::round(std::uniform_real_distribution<>(low, high)(engine_) * 1024) / 1024;
-  return inHalves() ? fromHalf(toHalf(value)) : value;
+  return held(value);
 }
 int64_t Random::whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine_); }
 
@@ -344,7 +346,7 @@ Array Random::distinct(std::vector<int64_t> dims) {
   Array result{std::move(dims), {}};
   for (int64_t i = 0; i < result.count(); ++i) {
     const double value = (static_cast<double>(i) + 0.5) / static_cast<double>(result.count());
-    result.values.push_back(inHalves() ? fromHalf(toHalf(value)) : static_cast<float>(value));
+    result.values.push_back(held(value));
   }
   std::shuffle(result.values.begin(), result.values.end(), engine_);
   return result;

@@ -43,6 +43,8 @@ using Arrays = std::vector<Array>;
 // Whether TENON_TEST_HALVES is set: floating operands are FP16 wherever the plugin takes that, random numbers are those
 // that FP16 holds, and results may differ by its roundings.
 bool inHalves();
+// The nearest number that operands can be: in FP32, or then in FP16.
+double held(double value);
 
 // Random numbers from a fixed seed; FP32 values are rounded to 1/1024 so that half of everything is exact.
 class Random {

@@ -12,6 +12,7 @@
 #include "api/plugin/plugin_host.h"
 #include "api/runtime/engine.h"
 #include "compile/builder.h"
+#include "ops/op/size.h"
 #include "ops/within.h"
 #include "plan/file.h"
 
@@ -90,20 +91,38 @@ bool isDetailed(const tenon::compile::BuildOptions& options) {
   return options.profilingVerbosity == static_cast<int>(nv::ProfilingVerbosity::kDETAILED);
 }
 
+// What a profile says of all extents, those too that bodies of loops and conditionals compute: as they are expected, and
+// at most as large as memory is planned for.
+tenon::compile::ProfileSymbols symbolsOf(const graph::Graph& graph, const std::map<std::string, plan::InputRange>& profile) {
+  auto symbols = tenon::compile::bindProfile(graph, profile);
+  const auto add = [&](const ops::RegionNode& node) {
+    const auto* size = node.op.as<ops::Size>();
+    if (size == nullptr) return;
+    const auto most = ops::Size::planned(size->opt, size->upper);
+    symbols.bounds[size->symbol] = {0, most.bounds(symbols.bounds).high};
+    symbols.opt[size->symbol] = size->opt.evaluate(symbols.opt);
+  };
+  for (const auto id : graph.order()) ops::forEachWithin(graph.node(id).op, add);
+  return symbols;
+}
+
 // Plugin layers of the graph learn what shapes the build is for, and say what the inspector shows.
 // They live as long as the result.
 std::vector<std::shared_ptr<ops::PluginObject>> preparePlugins(const graph::Graph& graph,
                                                                tenon::compile::BuildOptions& options, bool mayAlias) {
   std::vector<std::shared_ptr<ops::PluginObject>> result;
+  std::vector<tenon::compile::ProfileSymbols> symbols;  // by profile
   const auto prepare = [&](const ops::Plugin& plugin) {
     checkUser(mayAlias || plugin.aliases.empty(),
               "layer '{}': outputs of plugin '{}' share the memory of inputs (getAliasedInput), which needs "
               "IBuilderConfig::setPreviewFeature(PreviewFeature::kALIASED_PLUGIN_IO_10_03, true)",
               plugin.layer, plugin.type);
     auto& live = dynamic_cast<LivePlugin&>(*plugin.object);
-    std::vector<tenon::compile::ProfileSymbols> symbols;
-    for (const auto& profile : options.profiles) symbols.push_back(tenon::compile::bindProfile(graph, profile));
-    live.setProfiles(std::move(symbols));
+    if (symbols.empty()) {
+      for (const auto& profile : options.profiles) symbols.push_back(symbolsOf(graph, profile));
+      if (symbols.empty()) symbols.push_back(symbolsOf(graph, {}));
+    }
+    live.setProfiles(symbols);
     if (auto metadata = live.metadata(); isDetailed(options) && !metadata.empty())
       options.layerMetadata.emplace(live.layer(), std::move(metadata));  // the caller's own goes first
     result.push_back(plugin.object);

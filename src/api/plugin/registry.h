@@ -1,5 +1,5 @@
-// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. Builders and runtimes
-// have one of their own, whose parent, the registry of the process, is searched behind it. Thread-safe.
+// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. A runtime has
+// one of its own, whose parent, the registry of the process, is searched behind it. Thread-safe.
 #pragma once
 
 #include <NvInferRuntime.h>

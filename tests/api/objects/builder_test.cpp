@@ -214,11 +214,10 @@ TEST(PluginRegistry, CreatorsComeAndGo) {
   EXPECT_EQ(registry->loadLibrary("there/is/no/such.so"), nullptr);
 }
 
-// Each has its own, behind which that of the process is searched, or the one that it is given.
-TEST(PluginRegistry, OfBuildersAndRuntimes) {
+// A runtime has its own, behind which that of the process is searched, or the one that it is given.
+TEST(PluginRegistry, OfRuntimes) {
   KeptLog log;
-  const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log));
-  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log));
+  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log)), other(nv::createInferRuntime(log));
   auto& own = runtime->getPluginRegistry();
   const auto finds = [](nv::IPluginRegistry& registry) { return registry.getCreator("small", "7", "") != nullptr; };
   const auto count = [](nv::IPluginRegistry& registry, bool recursive) {
@@ -229,24 +228,23 @@ TEST(PluginRegistry, OfBuildersAndRuntimes) {
   SmallCreator creator;
   ASSERT_TRUE(own.registerCreator(creator, ""));
   EXPECT_TRUE(finds(own));
-  EXPECT_FALSE(finds(builder->getPluginRegistry()));
+  EXPECT_FALSE(finds(other->getPluginRegistry()));
   EXPECT_FALSE(finds(*getPluginRegistry()));
   EXPECT_TRUE(own.deregisterCreator(creator));
   ASSERT_TRUE(getPluginRegistry()->registerCreator(creator, ""));
   EXPECT_TRUE(finds(own));
-  EXPECT_TRUE(finds(builder->getPluginRegistry()));
   EXPECT_EQ(count(own, false), 0);
   EXPECT_EQ(count(own, true), count(*getPluginRegistry(), false));
   EXPECT_TRUE(own.isParentSearchEnabled());
   own.setParentSearchEnabled(false);
   EXPECT_FALSE(finds(own));
   EXPECT_EQ(count(own, true), 0);
-  EXPECT_TRUE(finds(builder->getPluginRegistry()));
+  EXPECT_TRUE(finds(other->getPluginRegistry()));
   own.setParentSearchEnabled(true);
   runtime->setPluginRegistryParent(nullptr);
   EXPECT_FALSE(finds(own));
-  runtime->setPluginRegistryParent(&builder->getPluginRegistry());
-  EXPECT_TRUE(finds(own)) << "behind that of the builder stands that of the process";
+  runtime->setPluginRegistryParent(&other->getPluginRegistry());
+  EXPECT_TRUE(finds(own)) << "behind that of the other runtime stands that of the process";
   EXPECT_TRUE(getPluginRegistry()->deregisterCreator(creator));
 }
 

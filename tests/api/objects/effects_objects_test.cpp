@@ -177,7 +177,7 @@ TEST(Effects, OfTheRuntime) {
   IDLE_CALL(IRuntime, setTemporaryDirectory, runtime, "/tmp");
   IDLE_CALL(IRuntime, setTempfileControlFlags, runtime, 0U);
   SEEN(IRuntime, setEngineHostCodeAllowed);  // tests/plugins has an engine that wants it
-  SEEN(IRuntime, setPluginRegistryParent);   // PluginRegistry.OfBuildersAndRuntimes
+  SEEN(IRuntime, setPluginRegistryParent);   // PluginRegistry.OfRuntimes
   Scene scene;
   Allocator allocator;
   Recorder recorder;

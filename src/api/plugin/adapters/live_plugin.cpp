@@ -152,8 +152,13 @@ std::shared_ptr<LivePlugin> LivePlugin::find(int64_t object) {
 
 const compile::ProfileSymbols& LivePlugin::profileOf(const SymbolValues& symbols) const {
   static const compile::ProfileSymbols kNone;
-  const auto found =
-      std::find_if(profiles_.begin(), profiles_.end(), [&](const auto& profile) { return profile.opt == symbols; });
+  // Profiles know the sizes that bodies compute, too.
+  const auto found = std::find_if(profiles_.begin(), profiles_.end(), [&](const auto& profile) {
+    return std::all_of(symbols.begin(), symbols.end(), [&](const auto& symbol) {
+      const auto known = profile.opt.find(symbol.first);
+      return known != profile.opt.end() && known->second == symbol.second;
+    });
+  });
   if (found != profiles_.end()) return *found;
   return profiles_.empty() ? kNone : profiles_.front();
 }

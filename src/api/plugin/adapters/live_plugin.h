@@ -70,7 +70,7 @@ class LivePlugin final : public ops::PluginObject {
   LivePlugin(std::shared_ptr<SharedPlugin> plugin, ops::Plugin op);
   ~LivePlugin() override;
 
-  // Before the build asks: the ranges of the symbols, by profile; none for static networks.
+  // Before the build asks: the ranges of the symbols, by profile.
   void setProfiles(std::vector<compile::ProfileSymbols> profiles) { profiles_ = std::move(profiles); }
 
   const std::vector<ops::PluginChoice>& choices(std::span<const DataType> inputs, std::span<const DataType> outputs,
