@@ -241,9 +241,10 @@ TEST(PluginRegistry, OfRuntimes) {
   EXPECT_EQ(count(own, true), 0);
   EXPECT_TRUE(finds(other->getPluginRegistry()));
   own.setParentSearchEnabled(true);
-  runtime->setPluginRegistryParent(nullptr);
+  auto& implementation = dynamic_cast<nv::apiv::VRuntime&>(*runtime);  // the public class does not have the setter
+  implementation.setPluginRegistryParent(nullptr);
   EXPECT_FALSE(finds(own));
-  runtime->setPluginRegistryParent(&other->getPluginRegistry());
+  implementation.setPluginRegistryParent(&other->getPluginRegistry());
   EXPECT_TRUE(finds(own)) << "behind that of the other runtime stands that of the process";
   EXPECT_TRUE(getPluginRegistry()->deregisterCreator(creator));
 }

@@ -177,7 +177,6 @@ TEST(Effects, OfTheRuntime) {
   IDLE_CALL(IRuntime, setTemporaryDirectory, runtime, "/tmp");
   IDLE_CALL(IRuntime, setTempfileControlFlags, runtime, 0U);
   SEEN(IRuntime, setEngineHostCodeAllowed);  // tests/plugins has an engine that wants it
-  SEEN(IRuntime, setPluginRegistryParent);   // PluginRegistry.OfRuntimes
   Scene scene;
   Allocator allocator;
   Recorder recorder;
