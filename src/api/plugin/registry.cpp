@@ -38,6 +38,11 @@ const char* ownNamespace(nv::IPluginCreatorInterface& creator) {
   return kind == kQuickKind ? static_cast<nv::IPluginCreatorV3Quick&>(creator).getPluginNamespace() : "";
 }
 
+nv::IPluginRegistry* read(std::recursive_mutex& mutex, nv::IPluginRegistry* const& parent) {
+  const std::lock_guard lock(mutex);
+  return parent;
+}
+
 struct CloseLibrary {
   void operator()(void* handle) const noexcept { dlclose(handle); }
 };
@@ -268,7 +273,7 @@ void PluginRegistry::deregisterLibrary(PluginLibraryHandle handle) noexcept {
 
 // Resources are of the process: whatever registry they are asked of, the same key is the same object.
 nv::IPluginResource* PluginRegistry::acquirePluginResource(const char* key, nv::IPluginResource* resource) noexcept {
-  if (parent_ != nullptr) return parent_->acquirePluginResource(key, resource);
+  if (auto* parent = read(mutex_, parent_); parent != nullptr) return parent->acquirePluginResource(key, resource);
   return locked("IPluginRegistry::acquirePluginResource", static_cast<nv::IPluginResource*>(nullptr), [&] {
     checkUser(key != nullptr, "the key is null");
     auto& entry = resources_[key];
@@ -285,7 +290,7 @@ nv::IPluginResource* PluginRegistry::acquirePluginResource(const char* key, nv::
 }
 
 int32_t PluginRegistry::releasePluginResource(const char* key) noexcept {
-  if (parent_ != nullptr) return parent_->releasePluginResource(key);
+  if (auto* parent = read(mutex_, parent_); parent != nullptr) return parent->releasePluginResource(key);
   return locked("IPluginRegistry::releasePluginResource", -1, [&] {
     const auto found = resources_.find(std::string_view(orEmpty(key)));
     checkUser(found != resources_.end(), "resource '{}' was not acquired", orEmpty(key));
