@@ -91,9 +91,10 @@ bool isDetailed(const tenon::compile::BuildOptions& options) {
   return options.profilingVerbosity == static_cast<int>(nv::ProfilingVerbosity::kDETAILED);
 }
 
-// What a profile says of all extents, those too that bodies of loops and conditionals compute: as they are expected, and
-// at most as large as memory is planned for.
-tenon::compile::ProfileSymbols symbolsOf(const graph::Graph& graph, const std::map<std::string, plan::InputRange>& profile) {
+// What a profile says of all extents, those too that bodies of loops and conditionals compute: as they are expected,
+// and at most as large as memory is planned for.
+tenon::compile::ProfileSymbols symbolsOf(const graph::Graph& graph,
+                                         const std::map<std::string, plan::InputRange>& profile) {
   auto symbols = tenon::compile::bindProfile(graph, profile);
   const auto add = [&](const ops::RegionNode& node) {
     const auto* size = node.op.as<ops::Size>();
