@@ -334,7 +334,8 @@ TEST(Effects, OfWaitingForAnExecution) {
 // What these files show, against the table of the interface.
 TEST(Effects, AreShownOfTheWholeInterface) {
   std::set<std::string> shown;
-  for (const char* file : {"effects_layers_test.cpp", "effects_options_test.cpp", "effects_objects_test.cpp"}) {
+  for (const char* file : {"effects_layers_test.cpp", "effects_choosing_layers_test.cpp", "effects_options_test.cpp",
+                           "effects_objects_test.cpp"}) {
     shown.merge(named(std::string(TENON_SETTERS_FOLDER) + "/" + file,
                       "(?:CHANGES|REFUSED|IDLE|IDLE_CALL|SHOWN_BY|SEEN)\\((I\\w+), (\\w+)"));
   }

@@ -157,4 +157,33 @@ inline nv::IAttention* attention(Scene& s) {
   return made;
 }
 
+inline nv::IEinsumLayer* einsum(Scene& s) {
+  nv::ITensor* inputs[] = {&s.input("x", {2, 3}), &s.input("z", {3, 2})};
+  return done(s, s.network->addEinsum(inputs, 2, "ij,jk->ik"));
+}
+inline nv::IGridSampleLayer* gridSample(Scene& s) {
+  return done(s, s.network->addGridSample(image(s), s.input("grid", {1, 3, 3, 2})));
+}
+inline nv::INMSLayer* suppression(Scene& s) {
+  static const int32_t kMost = 4;
+  auto* most = s.network->addConstant(dims({}), {nv::DataType::kINT32, &kMost, 1});
+  return done(s, s.network->addNMS(s.input("boxes", {1, 9, 4}), s.input("scores", {1, 9, 2}), *most->getOutput(0),
+                                   nv::DataType::kINT32));
+}
+inline nv::INonZeroLayer* nonZero(Scene& s) { return done(s, s.network->addNonZero(image(s), nv::DataType::kINT32)); }
+inline nv::IOneHotLayer* oneHot(Scene& s) {
+  static const int32_t kDepth = 3;
+  auto* depth = s.network->addConstant(dims({}), {nv::DataType::kINT32, &kDepth, 1});
+  auto* values = s.network->addConstant(dims({2}), Scene::floats(2));
+  return done(s, s.network->addOneHot(s.input("x", {2, 4}, nv::DataType::kINT32), *values->getOutput(0),
+                                      *depth->getOutput(0), -1));
+}
+inline nv::IReverseSequenceLayer* reverseSequence(Scene& s) {
+  return done(s, s.network->addReverseSequence(s.input("x", {3, 3, 3}), s.input("l", {3}, nv::DataType::kINT32)));
+}
+inline nv::IRotaryEmbeddingLayer* rotaryEmbedding(Scene& s) {
+  return done(s, s.network->addRotaryEmbedding(s.input("x", {1, 2, 3, 8}), s.input("cosines", {1, 3, 2}),
+                                               s.input("sines", {1, 3, 2}), false, 4));
+}
+
 }  // namespace setters

@@ -233,13 +233,10 @@ inline std::set<std::string> named(const std::string& path, const std::string& e
 
 // "IClass::function" for each function of the interface with such a name, of classes whose objects a caller holds.
 inline std::set<std::string> interfaceFunctions(const std::regex& names) {
-  // Of these no object is made yet, or the function is another name of one that ILayer has.
-  const std::regex elsewhere(
-      "I(Assertion|DynamicQuantize|Einsum|GridSample|KVCacheUpdate|MoE|NMS|NonZero|OneHot|ReverseSequence|RotaryEmbedding|"
-      "DistCollective|PluginV2|PluginV3|RaggedSoftMax)Layer::.*|"
-      "I\\w+Layer::(setInput|setNbRanks)");
+  // Of DistCollective no object is made; other functions are another name of one that ILayer has.
+  const std::regex elsewhere("IDistCollectiveLayer::.*|I\\w+::(setInput|setNbRanks)");
   const std::regex owner(
-      "^  \"nvinfer1::(I\\w*Layer|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|INetworkDefinition|IRuntime|ICudaEngine|"
+      "^  \"nvinfer1::(I\\w*Layer|IAttention|ITensor|IBuilder|IBuilderConfig|IOptimizationProfile|INetworkDefinition|IRuntime|ICudaEngine|"
       "IExecutionContext)\":");
   const std::regex function("^      \\[\"(\\w+)\",");
   std::ifstream table(TENON_LAYOUT_FILE);

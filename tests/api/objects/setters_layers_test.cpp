@@ -174,6 +174,22 @@ TEST(Setters, OfLayersOfLanguageModels) {
   WALK(IAttention, setNbRanks, attention);
 }
 
+TEST(Setters, OfLayersThatChoose) {
+  WALK(IEinsumLayer, setEquation, einsum);
+  WALK(IGridSampleLayer, setInterpolationMode, gridSample);
+  WALK(IGridSampleLayer, setAlignCorners, gridSample);
+  WALK(IGridSampleLayer, setSampleMode, gridSample);
+  WALK(INMSLayer, setBoundingBoxFormat, suppression);
+  WALK(INMSLayer, setTopKBoxLimit, suppression);
+  WALK(INMSLayer, setIndicesType, suppression);
+  WALK(INonZeroLayer, setIndicesType, nonZero);
+  WALK(IOneHotLayer, setAxis, oneHot);
+  WALK(IReverseSequenceLayer, setBatchAxis, reverseSequence);
+  WALK(IReverseSequenceLayer, setSequenceAxis, reverseSequence);
+  WALK(IRotaryEmbeddingLayer, setInterleaved, rotaryEmbedding);
+  WALK(IRotaryEmbeddingLayer, setRotaryEmbeddingDim, rotaryEmbedding);
+}
+
 TEST(Setters, OfLayersThatMakeAndMoveData) {
   WALK(IConcatenationLayer, setAxis, concatenation);
   WALK(IConstantLayer, setWeights, constant);
