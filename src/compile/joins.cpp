@@ -17,15 +17,17 @@ class Judge {
   Judge(const SymbolValues& symbols, const runtime::Device& device, OptionSource& source, const BuildOptions& options)
       : symbols_(symbols), device_(device), source_(source), options_(options) {}
 
-  bool pays(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
-    if (!hasKernel(problemOf(graph, joint))) return false;
-    announce(graph, joint, instead);
-    if (!isFaster(graph, joint, instead)) return false;
+  bool pays(const graph::Graph& graph, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
+    for (const auto id : made) {
+      if (!hasKernel(problemOf(graph, graph.node(id)))) return false;
+    }
+    announce(graph, made, instead);
+    if (!isFaster(graph, made, instead)) return false;
     if (options_.optimizationLevel == 0) return true;
     // What other programs do to the machine would often pass for a gain: it must be there a second time.
-    measureAgain(graph, joint);
+    for (const auto id : made) measureAgain(graph, graph.node(id));
     for (const auto id : instead) measureAgain(graph, graph.node(id));
-    return isFaster(graph, joint, instead);
+    return isFaster(graph, made, instead);
   }
 
  private:
@@ -34,8 +36,10 @@ class Judge {
   }
 
   // The kernels of all are made at once.
-  void announce(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
-    std::vector<const graph::Node*> nodes{&joint};
+  void announce(const graph::Graph& graph, std::span<const graph::NodeId> made,
+                std::span<const graph::NodeId> instead) {
+    std::vector<const graph::Node*> nodes;
+    for (const auto id : made) nodes.push_back(&graph.node(id));
     for (const auto id : instead) nodes.push_back(&graph.node(id));
     std::vector<Problem> problems;
     for (const auto* node : nodes) problems.push_back(problemOf(graph, *node));
@@ -60,12 +64,13 @@ class Judge {
     return best;
   }
 
-  bool isFaster(const graph::Graph& graph, const graph::Node& joint, std::span<const graph::NodeId> instead) {
-    double apart = 0;
+  bool isFaster(const graph::Graph& graph, std::span<const graph::NodeId> made,
+                std::span<const graph::NodeId> instead) {
+    double apart = 0, together = 0;
     for (const auto id : instead) apart += seconds(graph, graph.node(id));
-    const double together = seconds(graph, joint);
-    options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", joint.op.name(), instead.size(),
-                          apart * 1e6, together * 1e6);
+    for (const auto id : made) together += seconds(graph, graph.node(id));
+    options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", graph.node(made.back()).name,
+                          instead.size(), apart * 1e6, together * 1e6);
     return together < kClearly * apart;
   }
 
@@ -86,9 +91,8 @@ void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::
   if (options.filter) return;
   Judge judge(symbols, device, source, options);
   passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
-                   [&](const graph::Graph& whole, const graph::Node& node, std::span<const graph::NodeId> instead) {
-                     return judge.pays(whole, node, instead);
-                   });
+                   [&](const graph::Graph& whole, std::span<const graph::NodeId> made,
+                       std::span<const graph::NodeId> instead) { return judge.pays(whole, made, instead); });
 }
 
 }  // namespace tenon::compile

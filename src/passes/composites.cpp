@@ -64,12 +64,14 @@ Joint chain(const Graph& graph, NodeId first, NodeId second) {
 }
 
 bool replace(Graph& graph, const std::vector<NodeId>& nodes, const Joint& joint, const Pays& pays) {
-  const auto device = graph.node(nodes[0]).device;
-  if (!pays(graph, {joint.op, "composite", {}, joint.inputs, joint.outputs, device}, nodes)) return false;
   graph::Patch patch(graph);
   const NodeId made = patch.addNode(joint.op, joint.name, joint.inputs, nodes);
   auto& node = graph.node(made);
-  node.device = device;
+  node.device = graph.node(nodes[0]).device;
+  if (!pays(graph, {&made, 1}, nodes)) {
+    patch.discard();
+    return false;
+  }
   for (size_t i = 0; i < joint.outputs.size(); ++i) patch.replace(joint.outputs[i], node.outputs[i]);
   patch.commit();
   return true;
@@ -152,6 +154,7 @@ struct Join {
 constexpr Join kJoins[] = {
     {"join_branches", &joinBranches, DeviceKind::kCpu},
     {"join_cast", &joinCast, DeviceKind::kGpu},
+    {"join_normalization", &joinNormalization, DeviceKind::kGpu},
 };
 
 }  // namespace

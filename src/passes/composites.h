@@ -8,10 +8,10 @@
 
 namespace tenon::passes {
 
-// Whether the device has a kernel for a node that is in no graph yet (its inputs and outputs are values of `graph`),
-// and it is faster than those whose place the node would take.
-using Pays =
-    std::function<bool(const graph::Graph& graph, const graph::Node& node, std::span<const graph::NodeId> instead)>;
+// Whether the device has kernels for the nodes of an edit that is not committed yet, and they are faster than those
+// whose place they would take.
+using Pays = std::function<bool(const graph::Graph& graph, std::span<const graph::NodeId> made,
+                                std::span<const graph::NodeId> instead)>;
 
 // Convolutions of one input, of one window and stride => composite{convolution, convolution, ...}, an output of each.
 int joinBranches(graph::Graph& graph, const Pays& pays);
@@ -19,9 +19,14 @@ int joinBranches(graph::Graph& graph, const Pays& pays);
 // convolution(cast(x), w) of an image of few channels => composite{cast, convolution}(x, w).
 int joinCast(graph::Graph& graph, const Pays& pays);
 
+// x = matmul(u, v), y = matmul(normalization(x, s, t), w) => x, m = composite{matmul, row_moments}(u, v),
+// y = composite{normalize_rows, matmul}(x, m, s, t, w), whose second output is the normalized x where others read it. A
+// sum that the normalization computes returns to the product in front.
+int joinNormalization(graph::Graph& graph, const Pays& pays);
+
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
-// TENON_DISABLE leaves them out by the names join_branches (CPU) and join_cast (GPU), TENON_DUMP writes what they
-// leave.
+// TENON_DISABLE leaves them out by the names join_branches (CPU), join_cast and join_normalization (GPU), TENON_DUMP
+// writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
 
 }  // namespace tenon::passes

@@ -98,7 +98,7 @@ bool write(const std::filesystem::path& path, const std::string& content) {
 }
 
 // Stages of the build that isDisabled() is asked for beside the passes.
-constexpr std::string_view kStages[] = {"join_branches", "join_cast", "share_memory"};
+constexpr std::string_view kStages[] = {"join_branches", "join_cast", "join_normalization", "share_memory"};
 
 // `before` is a copy of the graph.
 int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, const Options& options) {

@@ -27,20 +27,58 @@ std::string productOf(const Extents& e) {
                      e.rows, e.columns, e.inner);
 }
 
+// The same with moments of the result, and of normalized rows; the normalization alone.
+std::string measuredProductOf(const Extents& e) {
+  return fmt::format(R"g(graph "product" {{
+  input %x : f16[{0},{2}]
+  input %r : f16[{0},{1}]
+  const %w : f16[{2},{1}] = random(5)
+  const %b : f16[{1}] = random(6)
+  %y : f16[{0},{1}], %m : f32[{0},{3},2] = composite{{parts=[{{matmul{{epilogue="add(x0,x1);add(t0,x2)"}} [0,1,2,3]}},{{row_moments [-1]}}] outputs=[0,1]}}(%x, %w, %b, %r) "n"
+  output %y
+  output %m
+}})g",
+                     e.rows, e.columns, e.inner, (e.columns + 63) / 64);
+}
+std::string normalizedProductOf(const Extents& e) {
+  return fmt::format(R"g(graph "rows" {{
+  input %x : f16[{0},{2}]
+  input %m : f32[{0},{3},2]
+  const %s : f16[{2}] = random(3)
+  const %t : f16[{2}] = random(4)
+  const %w : f16[{2},{1}] = random(5)
+  const %b : f16[{1}] = random(6)
+  %y : f16[{0},{1}], %k : f16[{0},{2}] = composite{{parts=[{{normalize_rows [0,1,2,3]}},{{matmul{{epilogue="add(x0,x1)"}} [-1,4,5]}}] outputs=[1,0]}}(%x, %m, %s, %t, %w, %b) "n"
+  output %y
+  output %k
+}})g",
+                     e.rows, e.columns, e.inner, (e.inner + 63) / 64);
+}
+std::string normalizationOf(const Extents& e) {
+  return fmt::format(R"g(graph "rows" {{
+  input %x : f16[{0},{1}]
+  const %s : f16[{1}] = random(3)
+  const %t : f16[{1}] = random(4)
+  %y : f16[{0},{1}] = normalization{{axes=[-1]}}(%x, %s, %t) "n"
+  output %y
+}})g",
+                     e.rows, e.inner);
+}
+
 struct Measured {
   std::string candidate;
   compile::Measurement measurement;
 };
 
 // Of each tactic that is named, fastest first; what the plainest one gives is what they are compared with.
-std::map<std::string, std::vector<Measured>> measure(const Extents& extents, const std::vector<std::string>& tactics,
-                                                     size_t more) {
+std::map<std::string, std::vector<Measured>> measure(const std::string& network,
+                                                     const std::vector<std::string>& tactics, size_t more) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
   RecordingLog log;
   compile::Stages stages;
   compile::BuildOptions options;
   auto& device = backends::cuda::cudaDevice();
-  const auto graph = graph::parse(productOf(extents));
+  const auto graph = graph::parse(network);
   const auto& node = graph.node(graph.order()[0]);
   auto problem = compile::makeProblem(graph, node, {});
   problem.more = more;
@@ -75,7 +113,7 @@ std::map<std::string, std::vector<Measured>> measure(const Extents& extents, con
 }
 
 TEST_F(OnGpu, TuningMeasuresProductsByWarpgroups) {
-  const auto found = measure({21, 72, 136}, {"cuda.mma90_matmul"}, 0);
+  const auto found = measure(productOf({21, 72, 136}), {"cuda.mma90_matmul"}, 0);
   ASSERT_EQ(found.size(), 1u);
   for (const auto& [tactic, list] : found) {
     EXPECT_GE(list.size(), 2u);
@@ -83,24 +121,44 @@ TEST_F(OnGpu, TuningMeasuresProductsByWarpgroups) {
   }
 }
 
+void print(const Extents& e, const std::map<std::string, std::vector<Measured>>& found) {
+  constexpr size_t kShown = 4;
+  for (const auto& [tactic, list] : found) {
+    std::printf("%5ldx%5ldx%5ld %-22s", e.rows, e.columns, e.inner, tactic.c_str());
+    for (size_t i = 0; i < std::min(list.size(), kShown); ++i)
+      std::printf("  %6.2f us %s", list[i].measurement.seconds * 1e6, list[i].candidate.c_str());
+    std::printf("\n");
+    for (const auto& one : list) {
+      EXPECT_TRUE(one.measurement.refused || one.measurement.failure.empty())
+          << tactic << "/" << one.candidate << ": " << one.measurement.failure;
+    }
+  }
+}
+
+constexpr size_t kMore = 48;
+
 // No check: the fastest tiles of the products that networks of one image or sentence spend their time on.
 TEST_F(OnGpu, SpeedOfProductsByWarpgroups) {
   if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
-  constexpr size_t kMore = 48, kShown = 4;
   for (const int64_t rows : {128, 197, 256}) {
     for (const auto& [columns, inner] : {std::pair(2304, 768), {768, 768}, {3072, 768}, {768, 3072}}) {
       const Extents e{rows, columns, inner};
-      for (const auto& [tactic, list] : measure(e, {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore)) {
-        std::printf("%5ldx%5ldx%5ld %-22s", e.rows, e.columns, e.inner, tactic.c_str());
-        for (size_t i = 0; i < std::min(list.size(), kShown); ++i)
-          std::printf("  %6.2f us %s", list[i].measurement.seconds * 1e6, list[i].candidate.c_str());
-        std::printf("\n");
-        for (const auto& one : list) {
-          EXPECT_TRUE(one.measurement.refused || one.measurement.failure.empty())
-              << tactic << "/" << one.candidate << ": " << one.measurement.failure;
-        }
-      }
+      print(e, measure(productOf(e), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore));
     }
+  }
+}
+
+// Nor here: normalizations alone, and with the products behind them.
+TEST_F(OnGpu, SpeedOfProductsOfNormalizedRows) {
+  if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  for (const auto& e : {Extents{128, 2304, 768}, {197, 3072, 768}, {384, 4096, 1024}, {4096, 2304, 768}}) {
+    print(e, measure(normalizationOf(e), {"cuda.normalization"}, kMore));
+    print(e, measure(productOf(e), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore));
+    print(e, measure(normalizedProductOf(e), {"cuda.mma90_composite"}, kMore));
+  }
+  for (const auto& e : {Extents{128, 768, 768}, {197, 768, 3072}, {384, 1024, 4096}}) {
+    print(e, measure(productOf(e), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore));
+    print(e, measure(measuredProductOf(e), {"cuda.mma90_composite"}, kMore));
   }
 }
 

@@ -120,6 +120,12 @@ inline T shuffleXor(T value, int mask) {
   return other;
 }
 template <typename T>
+inline T shuffleFrom(T value, int from) {
+  T other;
+  tenon_emulator.exchange(&value, &other, sizeof(T), from);
+  return other;
+}
+template <typename T>
 inline T shuffleUp(T value, int delta) {
   T other;
   tenon_emulator.exchange(&value, &other, sizeof(T), emulatedLane() < delta ? emulatedLane() : emulatedLane() - delta);

@@ -101,6 +101,11 @@ template <typename T>
 __device__ inline T shuffleUp(T value, int delta) {
   return __shfl_up_sync(0xffffffffu, value, delta);
 }
+// The value of lane `from`, which may be another one for each.
+template <typename T>
+__device__ inline T shuffleFrom(T value, int from) {
+  return __shfl_sync(0xffffffffu, value, from);
+}
 // The value of the first lane, which the compiler then knows to be the same in all of them.
 __device__ __forceinline__ int ofFirstLane(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 // All lanes have come here, and what they wrote to shared memory is seen by all.

@@ -22,11 +22,14 @@ constexpr int64_t kAtOnce = 8;  // columns that a thread finishes
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + 64; }  // of a thread, at most
+// Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
+int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 72 : 44); }
 
 // What stands beside the stages.
 int64_t receivedBytes(const Mma90Shape& shape) {
-  return shape.parts == 1 ? 0 : shape.rows * shape.columnGroups * kMma90Columns * 4 + 256;
+  const int64_t numbers = shape.normalizes ? 8 * shape.rows + 12 * shape.columnGroups * kMma90Columns : 0;
+  // Shares of the sums are of whole rows of 64 columns, where moments are wanted.
+  return numbers + (shape.parts == 1 ? 0 : (shape.rows * shape.columnGroups + 8) * kMma90Columns * 4);
 }
 
 // Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, the time of each
@@ -82,8 +85,8 @@ std::string productText(int64_t rows, DataType type) {
 }  // namespace
 
 std::string Mma90Shape::text() const {
-  return fmt::format("{}x{}x{},{},{}{}", rows, columnGroups, innerGroups, parts, stages,
-                     depth == 1 ? "" : fmt::format("x{}", depth));
+  return fmt::format("{}x{}x{},{},{}{}{}", rows, columnGroups, innerGroups, parts, stages,
+                     depth == 1 ? "" : fmt::format("x{}", depth), normalizes ? "n" : "");
 }
 
 Mma90Shape Mma90Shape::parse(std::string_view text) {
@@ -99,6 +102,7 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   in.expect(",");
   shape.stages = in.integer();
   if (in.accept("x")) shape.depth = in.integer();
+  shape.normalizes = in.accept("n");
   return shape;
 }
 
@@ -124,7 +128,8 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
 }
 
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most) {
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most,
+                                    bool normalizes) {
   std::set<int64_t> heights;
   for (int64_t tiles = 1; tiles <= 64; ++tiles) {
     const int64_t height = divided(divided(rows, tiles), 8) * 8;
@@ -151,7 +156,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
           for (const int64_t depth : {1, 2, 4}) {
             if (depth > 1 && (!isWhole || steps % (parts * depth) != 0)) continue;
             for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
-              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth};
+              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, normalizes};
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
               const int64_t all = divided(own, depth);
               shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});
@@ -288,8 +293,11 @@ Code Mma90Record::code() const {
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
   const int64_t threads = shape.threads();
   const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
-  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows, shape.columnGroups,
-                      shape.innerGroups, shape.depth, weights.columns % kAtOnce == 0 ? kAtOnce : 1, weights.taps != 0);
+  const auto normalized =
+      norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
+  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}> Product;\n", shape.rows,
+                      shape.columnGroups, shape.innerGroups, shape.depth, weights.columns % kAtOnce == 0 ? kAtOnce : 1,
+                      weights.taps != 0, normalized, measures);
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};
@@ -297,11 +305,16 @@ Code Mma90Record::code() const {
 
 std::string Mma90Weights::recipe() const {
   const auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
-  return fmt::format("mma90 {},{}{}{}", columns, inner, order, bytes == 4 ? " tf32" : "");
+  return fmt::format("mma90 {},{}{}{}{}", columns, inner, order, bytes == 4 ? " tf32" : "", scaled ? " scaled" : "");
+}
+
+size_t Mma90Weights::tileBytes() const {
+  return static_cast<size_t>(divided(columns, kMma90Columns) * steps() * kMma90TileBytes);
 }
 
 size_t Mma90Weights::packedBytes() const {
-  return static_cast<size_t>(divided(columns, kMma90Columns) * steps() * kMma90TileBytes);
+  const int64_t behind = scaled ? 3 * divided(columns, kMma90Columns) * kMma90Columns + 2 * inner : 0;
+  return tileBytes() + static_cast<size_t>(behind) * sizeof(float);
 }
 
 namespace {
@@ -316,10 +329,10 @@ template <typename T>
 void packElements(const Mma90Weights& weights, const T* w, T* to) {
   constexpr int64_t kPack = kPackBytes / sizeof(T), kInner = kMma90Bytes / sizeof(T),
                     kTile = kMma90TileBytes / sizeof(T);
-  const auto& [columns, inner, taps, transposed, bytes] = weights;
+  const auto& [columns, inner, taps, transposed, bytes, scaled] = weights;
   const int64_t alongInner = taps != 0 ? taps : transposed ? 1 : columns;
   const int64_t alongColumns = taps != 0 ? inner * taps : transposed ? inner : 1;
-  std::memset(to, 0, weights.packedBytes());
+  std::memset(to, 0, weights.tileBytes());
   for (int64_t column = 0; column < columns; column += kMma90Columns) {
     const int64_t width = std::min<int64_t>(columns - column, kMma90Columns);
     for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {

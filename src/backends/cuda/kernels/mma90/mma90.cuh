@@ -9,6 +9,7 @@
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
+#include "mma90_norm.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
 
@@ -32,16 +33,20 @@ struct Products {
 };
 #endif
 
-// kWindows: rows of x are windows of an image.
-// kRows: of x in a tile, a multiple of 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that
-// share the inner extent: the steps of each stage, or else its stages. kSteps: of a stage. kWidth: columns that one
-// thread finishes at once, 8 where rows of y are whole packs.
-template <int kRows, int kColumnGroups, int kInnerGroups, int kSteps, int kWidth, bool kWindows, typename Y,
-          typename Finish>
+// kWindows: rows of x are windows of an image. Norm: what is done to rows of x, Normalized or NotNormalized.
+// kMeasures: moments of y are written.
+// kRowsOfTile: of x, a multiple of 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that
+// share the inner extent: the steps of each stage, or else its stages. kStepsOfStage: its steps. kWidthOfUnit: columns
+// that one thread finishes at once, 8 where rows of y are whole packs.
+template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kStepsOfStage, int kWidthOfUnit, bool kWindows,
+          typename Y, typename Finish, typename Norm, bool kMeasures>
 struct Mma90 {
+  static const int kRows = kRowsOfTile;
+  static const int kSteps = kStepsOfStage;
+  static const int kWidth = kWidthOfUnit;
   static const int kGroups = kColumnGroups * kInnerGroups;
   static const int kConsumers = 128 * kGroups;
-  static const int kThreads = kConsumers + 32;
+  static const int kThreads = kConsumers + 32 + Norm::kThreads;
   static const int kColumns = kMma90Columns * kColumnGroups;
   static const int kInner = kMma90Bytes / sizeof(X);        // of a step
   static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
@@ -57,6 +62,7 @@ struct Mma90 {
   static const int kHeld = kEarly ? kMost : 1;
   static const int kAtOnce = kEarly ? kMost : 2;
   static const int kPack = kWidth < 4 ? kWidth : 4;
+  static const int kNumbers = Norm::kThreads == 0 ? 0 : 2 * kRows + 3 * kColumns;  // of normalized rows
   typedef typename Finish::template Inputs<kWidth> Inputs;
   typedef Pack<float, kPack> Some;
 
@@ -69,7 +75,7 @@ struct Mma90 {
     int share;  // units that a block finishes
     ByteBarrier *full, *empty;
     unsigned char* ring;
-    float* received;
+    float *moments, *received;
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
       block = blockOfCluster();
@@ -81,10 +87,12 @@ struct Mma90 {
       firstRow = blockIdx.z * kRows;
       firstColumn = tileOfColumns * kColumns;
       share = (kUnits + blocks - 1) / blocks;
+      if (kMeasures) share = (share + 7) / 8 * 8;  // of 64 columns each
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
       ring = memory + kMma90HeadBytes;
-      received = (float*)(ring + p.ringBytes);
+      moments = (float*)(ring + p.ringBytes);
+      received = moments + kNumbers;
     }
   };
 
@@ -158,6 +166,7 @@ struct Mma90 {
       copyWeights(p, at, stage, stage);
     }
     fetchMap(p.x);
+    Norm::template fetch<Mma90>(p, at);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
     constexpr int kMostFetched = 96;
     const int fetched = p.stages * kSteps;
@@ -265,8 +274,7 @@ struct Mma90 {
     }
   }
   __device__ __forceinline__ static void put(const Mma90Parameters& p, const Place& at, int unit,
-                                             float (&value)[kWidth], const Inputs& inputs) {
-    Pack<Y, kWidth> result;
+                                             float (&value)[kWidth], const Inputs& inputs, Pack<Y, kWidth>& result) {
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) result.e[i] = Element<Y>::store(Finish::compute(value[i], inputs, i));
     *(Pack<Y, kWidth>*)((Y*)p.data[0] + offsetOf(p, at, unit)) = result;
@@ -308,17 +316,28 @@ struct Mma90 {
   __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
                                                 const Inputs (&early)[kHeld]) {
     const int units = min(at.share, kUnits - at.block * at.share);
+    const typename Norm::template Columns<Mma90> columns(at, columnOf(at.block * at.share + threadIdx.x));
 #pragma unroll kAtOnce
     for (int i = 0; i < kMost; ++i) {
       const int own = threadIdx.x + i * kConsumers;
       const int unit = at.block * at.share + own;
-      if (own >= units || !isInside(p, at, unit)) continue;
-      float value[kWidth];
-      if (at.blocks == 1) joinGroups(value, sums, unit);
-      else joinBlocks(value, at, own);
-      Inputs late;
-      if (!kEarly) load(p, at, unit, late);
-      put(p, at, unit, value, kEarly ? early[i % kHeld] : late);
+      const bool isOwn = own < units && isInside(p, at, unit);
+      if (kMeasures ? own - (int)threadIdx.x % 32 >= units : !isOwn) continue;
+      Pack<Y, kWidth> result;
+      if (isOwn) {
+        float value[kWidth];
+        if (at.blocks == 1) joinGroups(value, sums, unit);
+        else joinBlocks(value, at, own);
+        columns.apply(value, at, rowOf(unit));
+        Inputs late;
+        if (!kEarly) load(p, at, unit, late);
+        put(p, at, unit, value, kEarly ? early[i % kHeld] : late, result);
+      }
+      if (!kMeasures) continue;
+      const int column = (at.firstColumn + columnOf(unit)) / kMma90Columns;
+      const Moments run = momentsOfRun(result, isOwn, (float)min(p.columns - column * kMma90Columns, kMma90Columns));
+      const int runs = (p.columns + kMma90Columns - 1) / kMma90Columns;
+      if (isOwn && threadIdx.x % 8 == 0) ((Moments*)p.moments)[(at.firstRow + rowOf(unit)) * (i64)runs + column] = run;
     }
   }
 
@@ -359,6 +378,7 @@ struct Mma90 {
     __syncthreads();
     if (at.blocks > 1) announceToCluster();
     if (threadIdx.x < kConsumers) return consume(p, at);
+    if (threadIdx.x >= kConsumers + 32) return Norm::template run<Mma90>(p, at);
     if (threadIdx.x == kConsumers) {
       if (kWindows) goOn<Windows>(p, at);
       else goOn<Matrix>(p, at);

@@ -1,6 +1,7 @@
 // Products by warpgroups with packed constant weights: tile shapes, code, weights.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,10 +9,12 @@
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "ops/op/matmul.h"
+#include "ops/op/normalize_rows.h"
 
 namespace tenon::backends::cuda {
 
-// How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage.
+// How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
+// are normalized.
 struct Mma90Shape {
   int64_t rows = 64;         // of x in a tile
   int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
@@ -19,12 +22,15 @@ struct Mma90Shape {
   int64_t parts = 1;         // blocks of a cluster, which share it too
   int64_t stages = 1;        // in shared memory
   int64_t depth = 1;         // steps of 128 bytes of the inner extent in a stage; each part has whole stages
+  bool normalizes = false;   // one warpgroup more prepares what normalizes the rows of x
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
+  unsigned threads() const {
+    return static_cast<unsigned>(128 * (columnGroups * innerGroups + (normalizes ? 1 : 0)) + 32);
+  }
   int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
@@ -34,7 +40,8 @@ struct Mma90Shape {
 
 // The shapes that promise most for y[rows, columns], best first. Stages have one step each where rows of x are no
 // whole steps (`isWhole` false).
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most);
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most,
+                                    bool normalizes = false);
 
 // Why the product is none of these, or empty: constant weights of halves or f32 (as TF32) in whole packs along the
 // inner extent, an epilogue whose operands are single numbers, rows or as large as the result.
@@ -42,12 +49,35 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes);
 // How each input of the epilogue goes along with the result: 'w' as a whole, 'c' by column, 's' one number.
 std::string mma90Kinds(const runtime::Shapes& shapes);
 
+// A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
+// its result, or the normalization of its rows by their moments, which may be the second output.
+struct Mma90Composite {
+  struct Product {
+    std::vector<runtime::TensorShape> inputs, outputs;
+    const SymbolValues* symbols = nullptr;
+
+    runtime::Shapes shapes() const { return {inputs, outputs, symbols}; }
+  };
+  ops::MatMul product;
+  std::optional<ops::NormalizeRows>
+      norm;               // inputs: x, moments, factors and shifts of its elements, those of the product
+  bool keeps = false;     // the normalized rows are the second output
+  bool measures = false;  // the moments of the result are
+  std::string refusal;    // why the operator is none of these, or empty
+
+  explicit Mma90Composite(const ops::Operator& op);
+  size_t weights() const { return norm ? 4 : 1; }                  // which input they are
+  std::string shapesRefusal(const runtime::Shapes& shapes) const;  // beside those of the product
+  Product productOf(const runtime::Shapes& shapes) const;
+};
+
 // Constant weights: `columns` columns of y, `inner` elements (channels) of x, and as many for each tap of windows.
 struct Mma90Weights {
   int64_t columns = 0, inner = 0;
   int64_t taps = 0;         // 0: x is a matrix, else its rows are windows of images
   bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
   int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
+  bool scaled = false;      // a factor and a shift for each element of rows of x are part of it, see packScaled()
 
   int64_t ofStep() const { return kMma90Bytes / bytes; }                // of the inner extent
   int64_t chunks() const { return (inner + ofStep() - 1) / ofStep(); }  // steps of a tap
@@ -59,11 +89,20 @@ struct Mma90Weights {
   // In the order of tiles: for each 64 columns, for each tap each step of the inner extent, columns as rows of 128
   // bytes whose pieces of 16 lie as products want them; zeros behind the ends.
   void pack(const void* w, void* to) const;
+  // Of normalized rows: factors of the inner extent multiply w, each column by a power of two more, so that its
+  // greatest element stays between 1 and 2 and halves lose nothing of it; behind the tiles follow in f32, for all
+  // columns of tiles, what undoes that power, the sums of the packed columns, and the shifts as they come out of the
+  // product; and the factors and shifts themselves. All of one type of halves.
+  void packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const;
+  size_t tileBytes() const;  // without what is behind them
 };
 
-// Parameters are "columns,inner,taps;shape;kinds types".
+// Parameters are "columns,inner,taps;shape;kinds types", of the product.
 struct Mma90Record {
   ops::MatMul op;
+  std::optional<ops::NormalizeRows> norm;  // of the rows of x
+  bool keeps = false;                      // writes these too
+  bool measures = false;                   // writes the moments of y
   Mma90Weights weights;
   Mma90Shape shape;
   std::string kinds;
@@ -71,9 +110,11 @@ struct Mma90Record {
 
   // `params` of a record whose operator is, or contains, this product.
   Mma90Record(ops::MatMul product, const plan::KernelRecord& record);
+  Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record);
   // `shapes`: of the product, windows as rows of their channels.
   static std::string params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape);
   Code code() const;
+  size_t weightsInput() const { return norm ? 4 : 1; }
 };
 
 // Why this machine has no such kernels, or empty.

@@ -10,6 +10,7 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr size_t kPackBytes = 16;
+constexpr size_t kMomentBytes = 8;
 
 cuuint32_t narrow(int64_t v) { return static_cast<cuuint32_t>(v); }
 
@@ -102,6 +103,7 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
 void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
   auto& p = parameters_;
   if (p.rows == 0) return;
+  p.norm.x = arguments.inputs[0];
   p.w = arguments.inputs[1];
   p.data[0] = arguments.outputs[0];
   bool aligned = isAligned(arguments.inputs[0], kPackBytes) && isAligned(p.data[0], alignment_[0]);
@@ -114,6 +116,26 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
   const auto& shape = record_.shape;
   launchCluster(function_, static_cast<unsigned>(shape.parts), tilesOfColumns_, tilesOfRows_, shape.threads(), &p,
                 arguments.stream, static_cast<unsigned>(shape.sharedBytes()));
+}
+
+void Mma90Launcher::normalize(const void* moments, const void* weights, void* kept) {
+  const auto& w = record_.weights;
+  auto& norm = parameters_.norm;
+  checkUser(isAligned(kept, kPackBytes) && isAligned(moments, kMomentBytes),
+            "a product by warpgroups: normalized rows or their moments are not aligned to {} and {} bytes", kPackBytes,
+            kMomentBytes);
+  norm.moments = static_cast<const float*>(moments);
+  norm.kept = kept;
+  norm.columns = reinterpret_cast<const float*>(static_cast<const char*>(weights) + w.tileBytes());
+  norm.elements = norm.columns + 3 * ((w.columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns);
+  norm.inner = static_cast<int32_t>(w.inner);
+  norm.epsilon = static_cast<float>(record_.norm->epsilon);
+}
+
+void Mma90Launcher::measure(void* moments) {
+  checkUser(isAligned(moments, kMomentBytes), "a product by warpgroups: moments are not aligned to {} bytes",
+            kMomentBytes);
+  parameters_.moments = static_cast<float*>(moments);
 }
 
 void Mma90Launcher::map(void* x) {
@@ -162,9 +184,17 @@ namespace {
 Mma90Record checked(Mma90Record record, const runtime::KernelLoad& load) {
   if (const auto missing = mma90Missing(); !missing.empty())
     throw Unsupported("cuda.{}: {}", load.record.name, missing);
-  if (load.constants.size() < 2 || load.constants[1].data == nullptr)
+  const size_t at = record.weightsInput();
+  if (load.constants.size() <= at || load.constants[at].data == nullptr)
     throw Unsupported("cuda.{}: the weights are no constant", load.record.name);
-  const auto& w = load.constants[1];
+  const auto& w = load.constants[at];
+  for (size_t i = 2; i < at; ++i) {
+    const auto& factors = load.constants[i];
+    if (factors.data == nullptr) throw Unsupported("cuda.{}: factors of rows are no constant", load.record.name);
+    checkUser(factors.dims.count() == record.weights.inner && factors.dtype == record.types.inputs[0],
+              "cuda.{}: factors of {} do not fit rows of {}", load.record.name, factors.dims.text(),
+              record.weights.inner);
+  }
   checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 8 * record.weights.bytes,
             "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params, w.dims.text(),
             name(w.dtype));
@@ -180,13 +210,20 @@ Mma90Kernel::Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load)
 }
 
 std::vector<runtime::PackedForm> Mma90Kernel::packedForms(Layout) const {
-  return {{{1}, record_.weights.recipe(), record_.weights.packedBytes(), false}};
+  const auto& w = record_.weights;
+  if (record_.norm)
+    return {{{record_.weightsInput(), 2, 3},
+             fmt::format("{} {}", w.recipe(), name(record_.types.inputs[0])),
+             w.packedBytes(),
+             false}};
+  return {{{1}, w.recipe(), w.packedBytes(), false}};
 }
 
 void Mma90Kernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
   checkInternal(form.bytes == record_.weights.packedBytes(), "product by warpgroups: {} bytes of weights, expected {}",
                 form.bytes, record_.weights.packedBytes());
-  record_.weights.pack(sources[0], to);
+  if (record_.norm) record_.weights.packScaled(sources[0], sources[1], sources[2], record_.types.inputs[0], to);
+  else record_.weights.pack(sources[0], to);
 }
 
 }  // namespace tenon::backends::cuda

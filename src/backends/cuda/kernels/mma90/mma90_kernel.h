@@ -26,6 +26,10 @@ class Mma90Launcher {
   // Shapes of the product; where rows are windows, those of `image`.
   void configure(const runtime::Shapes& shapes, const std::optional<Mma90Image>& image);
   void launch(const runtime::LaunchArguments& arguments);
+  // Before the launch: where the moments of the rows are, the packed weights, and where the normalized rows go, null
+  // where nobody wants them; where the moments of the result go.
+  void normalize(const void* moments, const void* weights, void* kept);
+  void measure(void* moments);
 
  private:
   size_t elementsAtOnce() const { return record_.weights.columns % 8 == 0 ? 8 : 1; }
@@ -40,7 +44,7 @@ class Mma90Launcher {
   Mma90Parameters parameters_;
 };
 
-// Loads the code and packs the weights, which are operand 1.
+// Loads the code and packs the weights: operand 1, or of normalized rows operand 4 with what is in 2 and 3.
 class Mma90Kernel : public runtime::Kernel, public runtime::Packer {
  public:
   Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load);

@@ -26,16 +26,17 @@ compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shap
   return {directUnsupported(op.epilogue, types, 2)};
 }
 
-std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem) {
+std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem,
+                                        bool normalizes) {
   constexpr size_t kMostSmall = 2, kMost = 8, kMostMore = 16;
   constexpr int64_t kSmall = int64_t{1} << 22;  // multiply-adds: the start of the kernel is most of its time
   const auto& x = shapes.inputs[0].dims;
   const auto& y = shapes.outputs[0].dims;
   const int64_t columns = y[y.rank - 1];
   const int64_t rows = y.count() / columns;
-  const Mma90Weights weights{columns, x[x.rank - 1], taps, false, bits(shapes.inputs[0].dtype) / 8};
+  const Mma90Weights weights{columns, x[x.rank - 1], taps, false, bits(shapes.inputs[0].dtype) / 8, normalizes};
   const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
-  return mma90Shapes(rows, columns, weights.steps(), weights.isWhole(), most);
+  return mma90Shapes(rows, columns, weights.steps(), weights.isWhole(), most, normalizes);
 }
 
 namespace {

@@ -25,6 +25,17 @@ struct Mma90Window {
   Divider row, image;                                        // rows of x in a row and in an image of the result
 };
 
+// Of rows of x that are normalized.
+struct Mma90Norm {
+  const void* x = nullptr;          // the rows
+  const float* moments = nullptr;   // of each 64 elements of them
+  void* kept = nullptr;             // the normalized ones, where they are wanted
+  const float* columns = nullptr;   // of whole tiles: the unit of each column of w, the sums of w, the shifts
+  const float* elements = nullptr;  // of rows of x: scales, then shifts
+  int32_t inner = 0;
+  float epsilon = 0;
+};
+
 struct Mma90Parameters {
   TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or steps of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
@@ -34,6 +45,8 @@ struct Mma90Parameters {
   int32_t stages = 0;     // in shared memory
   int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
   Mma90Window window;
+  Mma90Norm norm;
+  float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
 };
 
 }  // namespace tenon::backends::cuda
