@@ -417,6 +417,7 @@ Arrays runNetwork(Plugin& plugin, const Arrays& inputs, Extents extents, uint32_
   const std::unique_ptr<nv::INetworkDefinition> network(builder->createNetworkV2(flags));
   const std::unique_ptr<nv::IBuilderConfig> config(builder->createBuilderConfig());
   config->setBuilderOptimizationLevel(0);
+  config->clearFlag(nv::BuilderFlag::kTF32);  // which rounds the operands of products on GPUs
   std::vector<nv::ITensor*> tensors;
   auto* const profile = builder->createOptimizationProfile();
   for (size_t i = 0; i < inputs.size(); ++i) {
