@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import Tuple
+from typing import Tuple, Union
 
 import support
 
@@ -29,6 +29,8 @@ import triton.language as tl  # noqa: E402  pylint: disable=wrong-import-positio
 from triton.backends.compiler import GPUTarget  # noqa: E402  pylint: disable=wrong-import-position
 
 LOGGER = trt.Logger(trt.Logger.ERROR)
+# What the function of a compiled plugin gives: name, code, launch, arguments. NVIDIA's package asks for this annotation.
+Kernel = Tuple[str, Union[str, bytes], trtp.KernelLaunchParams, trtp.SymIntExprs]
 POINTERS = {trt.float32: "*fp32", trt.float16: "*fp16"}
 
 
@@ -75,7 +77,7 @@ def tune_shift(x: trtp.TensorDesc, outputs: Tuple[trtp.TensorDesc]):
 
 
 @trtp.aot_impl("triton_tests::shift")
-def shift(x: trtp.TensorDesc, block: int, outputs: Tuple[trtp.TensorDesc], tactic: int):
+def shift(x: trtp.TensorDesc, block: int, outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
     kind = POINTERS[x.dtype]
     width = block * tactic
     code = compiled(shift_kernel, {"x": kind, "count": "i32", "y": kind}, BLOCK=width)
@@ -93,7 +95,7 @@ def describe_pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp.Tensor
 
 
 @trtp.aot_impl("triton_tests::circular_pad")
-def pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32], outputs: Tuple[trtp.TensorDesc], tactic: int):
+def pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32], outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
     numbers = ("x_channels", "x_rows", "x_columns", "y_channels", "y_rows", "y_columns", "top", "left", "count")
     code = compiled(wrap_kernel, {"x": "*fp32", **{name: "i32" for name in numbers}, "y": "*fp32"}, BLOCK=256)
     y = outputs[0].shape_expr
