@@ -3,7 +3,7 @@
 """Every ONNX model of the models folder, from the file to its stored right answer, by the compiled Python bindings.
 
     pip install numpy && pip install --no-deps tensorrt-cu13-bindings==10.16.1.11
-    LD_LIBRARY_PATH=build/release/lib python tests/models/every_model.py [--only PART] [--level N] [--models FOLDER]
+    LD_LIBRARY_PATH=build/release/lib python tests/models/every_model.py [--only PART] [--level N] [--jobs N] [--models FOLDER]
 
 The models are those that the folder's INDEX.md lists: with the stored inputs and outputs of ONNX Runtime, the light networks
 with their published output, and the networks of VNN-COMP with their published pairs. An engine is built for exactly the
@@ -11,6 +11,7 @@ stored shapes. Each model has a process of its own; a line says the largest diff
 tolerance is an error, and so is a model without an answer.
 """
 import argparse
+import concurrent.futures
 import gzip
 import json
 import os
@@ -147,10 +148,23 @@ def one(path, folder, level):
     return 1 if wrong else 0
 
 
+def in_process(path, options):
+    """(exit status, last line) of one model in a process of its own."""
+    command = [sys.executable, __file__, "--one", str(path), "--level", str(options.level), "--models", str(options.models)]
+    try:
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=options.seconds)
+    except subprocess.TimeoutExpired:
+        return 1, f"{name_of(path)}: more than {options.seconds} s"
+    lines = done.stdout.strip().splitlines()
+    return done.returncode, lines[-1] if lines else f"{name_of(path)}: ended with {done.returncode}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a part of the names")
     parser.add_argument("--level", type=int, default=0, help="builder optimization level")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time")
+    parser.add_argument("--seconds", type=int, default=300, help="for one model")
     parser.add_argument("--models", type=pathlib.Path, default=MODELS)
     parser.add_argument("--one", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -161,13 +175,11 @@ def main():
         return 77
     failed = []
     paths = [path for path in model_paths(options.models) if options.only in path.name]
-    for path in paths:
-        command = [sys.executable, __file__, "--one", str(path), "--level", str(options.level), "--models", str(options.models)]
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        lines = done.stdout.strip().splitlines()
-        print(lines[-1] if lines else f"{name_of(path)}: ended with {done.returncode}", flush=True)
-        if done.returncode != 0:
-            failed.append(name_of(path))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for path, (status, line) in zip(paths, pool.map(lambda path: in_process(path, options), paths)):
+            print(line, flush=True)
+            if status != 0:
+                failed.append(name_of(path))
     print(f"{len(paths) - len(failed)} of {len(paths)} models give their answer")
     return 1 if failed or not paths else 0
 

@@ -89,6 +89,19 @@ __device__ inline unsigned arrive(unsigned* counter) {
   __threadfence();
   return before;
 }
+// Until `count` blocks of the launch, which all run at once, have come here, counted on from meeting to meeting. What
+// they wrote before is seen by all of them, when they read with loadFresh(). All threads take part.
+__device__ inline void meetBlocks(unsigned* counter, unsigned count) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned there;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+    do {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(counter) : "memory");
+    } while (there < count);
+  }
+  __syncthreads();
+}
 __device__ inline float loadFresh(const float* address) { return __ldcg(address); }
 
 // The value of the lane whose number differs in the bits of `mask`; all 32 lanes take part.
