@@ -188,17 +188,23 @@ ParsedValues NodeImport::importFunction(const FunctionFacts& function, const Onn
   for (int i = 0; i < function.proto->input_size(); ++i) {
     inner.values[function.proto->input(i)] = call.optional(static_cast<size_t>(i));
   }
+  bool complete = true;
   for (const pb::NodeProto& child : function.proto->node()) {
     if (scope.depth > 0) {
       countInlined(1);
     }
-    if (import(child, inner, scope.topLevelNode) != NodeStatus::kIMPORTED) {
+    complete = import(child, inner, scope.topLevelNode) == NodeStatus::kIMPORTED;
+    if (!complete) {
       break;
     }
   }
   ParsedValues outputs;
   for (const std::string& name : function.proto->output()) {
     const auto found = inner.values.find(name);
+    if (complete && found == inner.values.end()) {
+      fail(FaultKind::kInvalidGraph, fmt::format("output '{}' of function '{}' is not the output of any of its nodes",
+                                                 name, function.proto->name()));
+    }
     outputs.push_back(found == inner.values.end() ? ParsedValue::missing(ParsedValue::Missing::kUntried)
                                                   : found->second);
   }

@@ -59,8 +59,8 @@ class OperatorPlugin final : public IPluginV3,
                              public IPluginV3OneBuild,
                              public PluginExpansion {
  public:
-  OperatorPlugin(nvinfer1::IPluginRegistry& registry, std::string text)
-      : registration_(registry), text_(std::move(text)) {
+  OperatorPlugin(nvinfer1::IPluginRegistry& registry, std::string text, int32_t outputs)
+      : registration_(registry), text_(std::move(text)), outputs_(outputs) {
     note();
   }
   OperatorPlugin(const OperatorPlugin& other)
@@ -69,7 +69,8 @@ class OperatorPlugin final : public IPluginV3,
         IPluginV3OneBuild(),
         PluginExpansion(),
         registration_(other.registration_),
-        text_(other.text_) {
+        text_(other.text_),
+        outputs_(other.outputs_) {
     note();
   }
   OperatorPlugin& operator=(const OperatorPlugin&) = delete;
@@ -84,7 +85,10 @@ class OperatorPlugin final : public IPluginV3,
     for (int32_t i = 0; i < count; ++i) {
       inputs[i] = i;
     }
-    writer.output(0, writer.add(text_.c_str(), inputs, count));
+    const int32_t first = writer.add(text_.c_str(), inputs, count);
+    for (int32_t i = 0; i < outputs_ && first >= 0; ++i) {
+      writer.output(i, first + i);
+    }
   }
 
   nvinfer1::IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
@@ -104,7 +108,7 @@ class OperatorPlugin final : public IPluginV3,
   const char* getPluginName() const noexcept override { return "TenonOperator"; }
   const char* getPluginVersion() const noexcept override { return "1"; }
   const char* getPluginNamespace() const noexcept override { return "tenon"; }
-  int32_t getNbOutputs() const noexcept override { return 1; }
+  int32_t getNbOutputs() const noexcept override { return outputs_; }
   int32_t getOutputDataTypes(nvinfer1::DataType*, int32_t, const nvinfer1::DataType*, int32_t) const noexcept override {
     return 1;
   }
@@ -130,19 +134,27 @@ class OperatorPlugin final : public IPluginV3,
   }
   const Registration registration_;
   const std::string text_;
+  const int32_t outputs_;
 };
 
 }  // namespace
 
-Term addOperator(const std::string& text, const std::vector<Term>& inputs) {
+std::vector<Term> addOperator(const std::string& text, const std::vector<Term>& inputs, int32_t outputs) {
   NetworkWriter& writer = inputs.front().writer();
   std::vector<nvinfer1::ITensor*> tensors;
   for (const Term& input : inputs) {
     tensors.push_back(&writer.tensor(input));
   }
-  OperatorPlugin plugin(writer.network().getBuilder().getPluginRegistry(), text);
+  OperatorPlugin plugin(writer.network().getBuilder().getPluginRegistry(), text, outputs);
   auto* made = writer.network().addPluginV3(tensors.data(), static_cast<int32_t>(tensors.size()), nullptr, 0, plugin);
-  return Term(writer, writer.output(writer.added(made, "addPluginV3")));
+  auto& layer = writer.added(made, "addPluginV3");
+  std::vector<Term> result;
+  for (int32_t i = 0; i < outputs; ++i) {
+    result.emplace_back(writer, writer.output(layer, i));
+  }
+  return result;
 }
+
+Term addOperator(const std::string& text, const std::vector<Term>& inputs) { return addOperator(text, inputs, 1)[0]; }
 
 }  // namespace tenon::parsers::onnx

@@ -12,5 +12,7 @@ namespace tenon::parsers::onnx {
 // own says to the builder that it is this operator, so that neither the graph nor the plan holds a plugin. The builder
 // checks types and shapes, and refuses the layer with the operator's reason.
 Term addOperator(const std::string& text, const std::vector<Term>& inputs);
+// All of its outputs, of which there are so many.
+std::vector<Term> addOperator(const std::string& text, const std::vector<Term>& inputs, int32_t outputs);
 
 }  // namespace tenon::parsers::onnx

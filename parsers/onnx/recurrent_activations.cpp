@@ -1,4 +1,4 @@
-// Names of gate activations to activations of the API, with ONNX's default parameters.
+// Names of gate activations to those of the operator, with ONNX's default parameters.
 #include "recurrent_activations.h"
 
 #include <algorithm>
@@ -7,30 +7,27 @@
 namespace tenon::parsers::onnx {
 namespace {
 
-using nvinfer1::ActivationType;
-
 struct Row {
   const char* name;
-  ActivationType type;
+  const char* operatorName;
   bool hasAlpha;
   bool hasBeta;
   float alpha;  // where the model says nothing
   float beta;
-  bool affine;
 };
 
 constexpr Row kRows[] = {
-    {"relu", ActivationType::kRELU, false, false, 0, 0, false},
-    {"tanh", ActivationType::kTANH, false, false, 0, 0, false},
-    {"sigmoid", ActivationType::kSIGMOID, false, false, 0, 0, false},
-    {"affine", ActivationType::kTANH, true, true, 1, 0, true},
-    {"leakyrelu", ActivationType::kLEAKY_RELU, true, false, 0.01f, 0, false},
-    {"thresholdedrelu", ActivationType::kTHRESHOLDED_RELU, true, false, 1, 0, false},
-    {"scaledtanh", ActivationType::kSCALED_TANH, true, true, 1, 1, false},
-    {"hardsigmoid", ActivationType::kHARD_SIGMOID, true, true, 0.2f, 0.5f, false},
-    {"elu", ActivationType::kELU, true, false, 1, 0, false},
-    {"softsign", ActivationType::kSOFTSIGN, false, false, 0, 0, false},
-    {"softplus", ActivationType::kSOFTPLUS, false, false, 1, 1, false},
+    {"relu", "relu", false, false, 0, 0},
+    {"tanh", "tanh", false, false, 0, 0},
+    {"sigmoid", "sigmoid", false, false, 0, 0},
+    {"affine", "affine", true, true, 1, 0},
+    {"leakyrelu", "leaky_relu", true, false, 0.01f, 0},
+    {"thresholdedrelu", "thresholded_relu", true, false, 1, 0},
+    {"scaledtanh", "scaled_tanh", true, true, 1, 1},
+    {"hardsigmoid", "hard_sigmoid", true, true, 0.2f, 0.5f},
+    {"elu", "elu", true, false, 1, 0},
+    {"softsign", "softsign", false, false, 0, 0},
+    {"softplus", "softplus", false, false, 0, 0},
 };
 
 const Row& findRow(const std::string& name) {
@@ -49,13 +46,8 @@ const Row& findRow(const std::string& name) {
 
 }  // namespace
 
-Term GateActivation::operator()(const Term& value) const {
-  const Term bounded = clip > 0 ? value.activation(ActivationType::kCLIP, -clip, clip) : value;
-  return affine ? bounded * alpha + bounded.number(beta) : bounded.activation(type, alpha, beta);
-}
-
 std::vector<GateActivation> readGateActivations(const OnnxNode& node, std::vector<std::string> defaults,
-                                                int64_t directions, float clip) {
+                                                int64_t directions) {
   std::vector<std::string> names = node.texts("activations");
   const size_t expected = defaults.size() * static_cast<size_t>(directions);
   if (names.empty()) {
@@ -74,7 +66,7 @@ std::vector<GateActivation> readGateActivations(const OnnxNode& node, std::vecto
   std::vector<GateActivation> result;
   for (const std::string& name : names) {
     const Row& row = findRow(name);
-    GateActivation activation{row.type, row.alpha, row.beta, row.affine, clip};
+    GateActivation activation{row.operatorName, row.alpha, row.beta};
     if (row.hasAlpha && nextAlpha < alphas.size()) {
       activation.alpha = alphas[nextAlpha++];
     }

@@ -317,6 +317,24 @@ TEST(Refusals, FunctionsThatNestTooDeep) {
   });
 }
 
+TEST(Refusals, FunctionsWhoseOutputNothingMakes) {
+  expectRefused("output 'b' of function 'F' is not the output of any of its nodes", [](ModelMaker& m) {
+    m.proto().add_opset_import()->set_domain("mine");
+    m.proto().mutable_opset_import(1)->set_version(1);
+    auto* function = m.proto().add_functions();
+    function->set_name("F");
+    function->set_domain("mine");
+    function->add_input("a");
+    function->add_output("b");
+    function->add_opset_import()->set_version(17);
+    auto* inner = function->add_node();
+    inner->set_op_type("Relu");
+    inner->add_input("a");
+    inner->add_output("c");
+    node(m, "F", {{2}}, "mine");
+  });
+}
+
 TEST(Refusals, FunctionsAreCheckedOnce) {
   expectRefused("function 'F' is rejected, as at its first call", [](ModelMaker& m) {
     m.proto().add_opset_import()->set_domain("mine");

@@ -1,6 +1,7 @@
 // Operators on the bits of integers, by arithmetic: the API has no operations on bits.
 #include <algorithm>
 
+#include "../operator_plugin.h"
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx {
@@ -47,6 +48,40 @@ Term bitsAlong(const Term& x, const Term& powers) {
   return shifted - shifted.floorDivide(2.0) * 2.0;
 }
 
+// The operator's name of a type of whole bytes; fails on others.
+std::string operatorType(DataType type, const char* role) {
+  switch (type) {
+    case DataType::kFLOAT: return "f32";
+    case DataType::kHALF: return "f16";
+    case DataType::kBF16: return "bf16";
+    case DataType::kFP8: return "f8e4m3";
+    case DataType::kINT64: return "i64";
+    case DataType::kINT32: return "i32";
+    case DataType::kINT8: return "i8";
+    case DataType::kUINT8: return "u8";
+    case DataType::kBOOL: return "bool";
+    default:
+      fail(FaultKind::kUnsupportedType, fmt::format("{} is {}; expected a type of whole bytes", role, typeName(type)));
+  }
+}
+
+ParsedValues importBitCast(OnnxNode& node) {
+  const int64_t number = node.integer("to", 0);
+  const auto type = toDataType(static_cast<int32_t>(number));
+  if (!type || number == static_cast<int64_t>(OnnxType::kDOUBLE)) {  // doubles are floats here
+    fail(FaultKind::kUnsupportedAttribute, fmt::format("to = {} ({}), a type that TensorRT does not have", number,
+                                                       onnxTypeName(static_cast<int32_t>(number))));
+  }
+  operatorType(node.dataType(0), "input 0");
+  const std::string name = operatorType(*type, "to");
+  if (bitsOfType(*type) != bitsOfType(node.dataType(0))) {
+    fail(FaultKind::kInvalidNode, fmt::format("{} of {} bits as {} of {}; expected types of as many bits",
+                                              typeName(node.dataType(0)), bitsOfType(node.dataType(0)), typeName(*type),
+                                              bitsOfType(*type)));
+  }
+  return {addOperator(fmt::format("bitcast{{type={}}}", name), {node.term(0)})};
+}
+
 enum class Logic : uint8_t { kAnd, kOr, kXor };
 
 // The sum over all bits of 2^i times the bit; the last one of a signed type counts -2^i.
@@ -91,6 +126,7 @@ ParsedValues importBitwiseNot(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
+    {"BitCast", 26, kNewestOpset, importBitCast, "addPluginV3 of the operator bitcast"},
     {"BitShift", 11, kNewestOpset, importBitShift, "addElementWise kPOW, kPROD or kFLOOR_DIV in INT64"},
     {"BitwiseAnd", 18, kNewestOpset, importBitwise<Logic::kAnd>, "addElementWise, addReduce over an axis of the bits"},
     {"BitwiseOr", 18, kNewestOpset, importBitwise<Logic::kOr>, "addElementWise, addReduce over an axis of the bits"},

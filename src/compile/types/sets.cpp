@@ -18,6 +18,7 @@
 #include "ops/op/padded_nms.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/quantize.h"
+#include "ops/op/recurrent.h"
 #include "ops/op/reduce.h"
 #include "ops/scalar_facts.h"
 
@@ -38,6 +39,8 @@ bool isSensitive(const ops::Operator& op) {
   if (op.as<ops::CacheUpdate>() != nullptr) return true;
   // Coordinates, and decisions by them.
   if (op.as<ops::PaddedNms>() != nullptr || op.as<ops::Nms>() != nullptr) return true;
+  // States are rounded once for each step, and the next step goes on from there.
+  if (op.as<ops::Recurrent>() != nullptr) return true;
   // The region inside would have to be lowered as well; rounding adds up from one iteration to the next.
   if (op.as<ops::Loop>() != nullptr || op.as<ops::If>() != nullptr) return true;
   if (const auto* reduce = op.as<ops::Reduce>())

@@ -1,4 +1,4 @@
-// Products, convolutions and attention of f16 or bf16 => cast(the same of f32(casts)): processors compute them in f32,
+// Products, convolutions, attention and recurrent networks of f16 or bf16 => cast(the same of f32(casts)): processors compute them in f32,
 // and the casts join the scalar work between. Weights become f32 once.
 #include "passes/common/pass.h"
 
@@ -7,6 +7,7 @@
 #include "ops/op/deconvolution.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/recurrent.h"
 
 namespace tenon::passes {
 namespace {
@@ -20,12 +21,12 @@ bool isContraction(const ops::Operator& op) {
   if (const auto* product = op.as<ops::MatMul>()) return product->epilogue.empty();
   if (const auto* convolution = op.as<ops::Convolution>()) return convolution->epilogue.empty();
   if (const auto* deconvolution = op.as<ops::Deconvolution>()) return deconvolution->epilogue.empty();
-  return op.as<ops::Attention>() != nullptr;
+  return op.as<ops::Attention>() != nullptr || op.as<ops::Recurrent>() != nullptr;
 }
 
 bool widen(Graph& graph, NodeId id) {
   const auto node = graph.node(id);
-  if (!isContraction(node.op) || node.outputs.size() != 1) return false;
+  if (!isContraction(node.op)) return false;
   const auto type = graph.value(node.outputs[0]).type.dtype;
   if (!isHalf(type) || graph.value(node.inputs[0]).type.dtype != type) return false;
   const NodeId from[] = {id};
@@ -41,8 +42,9 @@ bool widen(Graph& graph, NodeId id) {
       inputs.push_back(patch.add(castTo(DataType::kF32), node.name, {input}, from));
     }
   }
-  const auto wide = patch.add(node.op, node.name, std::move(inputs), from);
-  patch.replace(node.outputs[0], patch.add(castTo(type), node.name, {wide}, from));
+  const auto wide = graph.node(patch.addNode(node.op, node.name, std::move(inputs), from)).outputs;
+  for (size_t i = 0; i < wide.size(); ++i)
+    patch.replace(node.outputs[i], patch.add(castTo(type), node.name, {wide[i]}, from));
   patch.commit();
   return true;
 }

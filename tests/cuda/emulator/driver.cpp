@@ -164,6 +164,8 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
   unsigned cluster = 1;
   for (unsigned i = 0; i < c.numAttrs; ++i) {
     if (c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = c.attrs[i].value.clusterDim.x;
+    // Of a launch whose blocks all run at once those along x do: kernels wait for no others.
+    if (c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) cluster = c.gridDimX;
   }
   const unsigned threads = c.blockDimX * c.blockDimY * c.blockDimZ;
   if (c.gridDimX == 0 || c.gridDimY == 0 || c.gridDimZ == 0 || c.gridDimY > 65535 || c.gridDimZ > 65535 ||

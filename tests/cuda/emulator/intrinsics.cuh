@@ -111,6 +111,20 @@ inline unsigned arrive(unsigned* counter) {
   __syncthreads();
   return before;
 }
+inline void emulatedCheck(bool good, const char* what) {
+  if (good) return;
+  fprintf(stderr, "emulator: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+  abort();
+}
+inline void announceToBlocks(unsigned* counter) {
+  __syncthreads();
+  if (threadIdx.x == 0) ++*counter;
+  tenon_emulator.arriveAtCluster();
+}
+inline void waitForBlocks(unsigned* counter, unsigned count) {
+  tenon_emulator.waitForCluster();
+  emulatedCheck(*counter >= count, "blocks meet that are not all there");
+}
 inline float loadFresh(const float* address) { return *address; }
 inline int emulatedLane() { return (int)(threadIdx.x % 32); }
 template <typename T>

@@ -9,12 +9,6 @@
 
 #define DYNAMIC_SHARED(name, bytes) alignas(1024) static unsigned char name[bytes]
 
-inline void emulatedCheck(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "emulator: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
-  abort();
-}
-
 struct EmulatedCopy {
   void* to;
   const void* from;

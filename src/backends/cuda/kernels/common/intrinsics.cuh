@@ -89,13 +89,16 @@ __device__ inline unsigned arrive(unsigned* counter) {
   __threadfence();
   return before;
 }
-// Until `count` blocks of the launch, which all run at once, have come here, counted on from meeting to meeting. What
-// they wrote before is seen by all of them, when they read with loadFresh(). All threads take part.
-__device__ inline void meetBlocks(unsigned* counter, unsigned count) {
+// Blocks of a launch that all run at once meet at a counter in global memory: this block has come there, and then the
+// wait until `count` have, counted on from meeting to meeting. What they wrote before is seen by all of them, when they
+// read with loadFresh(). All threads take part.
+__device__ inline void announceToBlocks(unsigned* counter) {
   __syncthreads();
+  if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+__device__ inline void waitForBlocks(unsigned* counter, unsigned count) {
   if (threadIdx.x == 0) {
     unsigned there;
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
     do {
       asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(counter) : "memory");
     } while (there < count);

@@ -1,6 +1,6 @@
 // The step of a recurrent network behind its products. CELL: 0 one gate, 1 GRU (z, r, h), 2 LSTM (i, o, f, c). FIRST,
 // SECOND, THIRD: activations of a float x. CLIP: of their operands, or 0. LATE: the GRU resets after its product.
-// COUPLED: the LSTM forgets what it does not take in.
+// COUPLED: the LSTM forgets what it does not take in. BIAS, PEEPHOLES: whether there are any. L: the type of lengths.
 #pragma once
 
 #include "backends/cuda/kernels/recurrent/recurrent_parameters.h"
@@ -36,8 +36,8 @@ struct Unit {
 };
 __device__ __forceinline__ Unit unitOf(const RecurrentParameters& p, int direction, int unit) {
   Unit own = {};
-  if (p.bias != nullptr) own.bias = load<X>(p.bias, (i64)direction * p.hidden + unit);
-  if (p.peepholes != nullptr) {
+  if (BIAS) own.bias = load<X>(p.bias, (i64)direction * p.hidden + unit);
+  if (PEEPHOLES) {
     for (int k = 0; k < 3; ++k) own.peepholes[k] = load<X>(p.peepholes, ((i64)direction * 3 + k) * p.hidden + unit);
   }
   return own;
@@ -61,5 +61,5 @@ __device__ __forceinline__ float stepOf(const Unit& own, const float* in, const 
 }
 
 __device__ __forceinline__ bool isThere(const RecurrentParameters& p, int row, int time) {
-  return p.lengths == nullptr || time < p.lengths[row];
+  return p.lengths == nullptr || time < load<L>(p.lengths, row);
 }

@@ -12,7 +12,7 @@ struct RecurrentParameters {
   const void* peepholes = nullptr;  // [directions, 3 * hidden], or null
   const void* first = nullptr;      // [directions, batch, hidden], or null
   const void* firstCell = nullptr;
-  const int32_t* lengths = nullptr;  // [batch], or null
+  const void* lengths = nullptr;    // [batch], or null
   void* y = nullptr;                 // [steps, batch, directions, hidden]
   void* last = nullptr;              // [directions, batch, hidden]
   void* lastCell = nullptr;

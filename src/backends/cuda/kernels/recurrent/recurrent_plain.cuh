@@ -1,6 +1,8 @@
 // A recurrent network of any kind and size: a block for each direction and row of the batch, the matrix read in every
-// step. X: element type; the others: recurrent.cuh. The states lie in global memory, twice, and a GRU's product that is
-// reset before: exchange [directions * batch, 3, hidden].
+// step. X: element type; the others: recurrent.cuh. States lie in global memory: exchange [directions * batch, 3,
+// hidden] has two of them and, behind, the cell or the state that a GRU has reset.
+#pragma once
+
 #include "recurrent.cuh"
 
 // Of a row of the matrix with a state, by a warp; every lane gets the sum.

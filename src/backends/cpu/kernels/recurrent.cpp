@@ -1,0 +1,265 @@
+// Recurrent networks: the matrix of the state in panels of units with all their gates, and the gates right behind the
+// sums. Directions and rows of the batch go through all steps on threads of their own; where there are too few of
+// them, threads share the units of each step that is worth it.
+#include "ops/op/recurrent.h"
+
+#include <algorithm>
+
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/recurrent_simd.h"
+#include "core/error.h"
+#include "runtime/packer.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kUnits = kRecurrentUnits;
+constexpr int64_t kMostGates = 4;
+
+int64_t panelCount(int64_t hidden) { return (hidden + kUnits - 1) / kUnits; }
+int64_t packedFloats(const Dims& weights) { return weights[0] * panelCount(weights[2]) * weights[1] * kUnits; }
+
+// to[direction][panel][k][gate][unit] = from[direction][gate * hidden + unit][k]
+void packWeights(const float* from, const Dims& dims, float* to) {
+  const int64_t hidden = dims[2];
+  const int64_t gates = hidden == 0 ? 0 : dims[1] / hidden;
+  const int64_t panels = panelCount(hidden);
+  runJobs(dims[0] * panels, packedFloats(dims), [&](int64_t job) {
+    const int64_t direction = job / panels;
+    const int64_t first = job % panels * kUnits;
+    float* const panel = to + job * hidden * gates * kUnits;
+    for (int64_t k = 0; k < hidden; ++k) {
+      for (int64_t gate = 0; gate < gates; ++gate) {
+        for (int64_t unit = 0; unit < kUnits; ++unit) {
+          const int64_t row = (direction * gates + gate) * hidden + first + unit;
+          panel[(k * gates + gate) * kUnits + unit] = first + unit < hidden ? from[row * hidden + k] : 0.0F;
+        }
+      }
+    }
+  });
+}
+
+struct RecurrentKernel final : runtime::Kernel, runtime::Packer {
+  RecurrentKernel(const ops::Recurrent& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& constant = load.constants[1];
+    if (constant.data == nullptr) return;
+    if (!isConstantF32(constant) || constant.dims.rank != 3 || constant.dims[1] != op.gates() * constant.dims[2])
+      throw Unsupported("cpu.recurrent: weights {} of {}; expected f32 [directions, {} * hidden, hidden]",
+                        constant.dims.text(), name(constant.dtype), op.gates());
+    isPacked = true;
+    weights = constant.dims;
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    if (!isPacked) return {};
+    return {{{1},
+             fmt::format("units by {} of {}", kUnits, weights.text()),
+             static_cast<uint64_t>(packedFloats(weights)) * sizeof(float),
+             false}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    packWeights(static_cast<const float*>(sources[0]), weights, static_cast<float*>(to));
+  }
+
+  ops::Recurrent op;
+  bool isPacked = false;
+  Dims weights;
+};
+
+class RecurrentInstance final : public runtime::KernelInstance {
+ public:
+  explicit RecurrentInstance(const RecurrentKernel& kernel)
+      : kernel_(kernel), op_(kernel.op), places_(op_.places()), simd_(recurrentFunctions()) {
+    common_.cell = op_.cell;
+    common_.late = op_.late;
+    common_.coupled = op_.coupled;
+    common_.clip = static_cast<float>(op_.clip);
+    for (size_t i = 0; i < std::size(common_.functions); ++i) {
+      const auto function = op_.function(i);
+      common_.functions[i] = {function.kind, static_cast<float>(function.a), static_cast<float>(function.b)};
+    }
+  }
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& products = shapes.inputs[0].dims;
+    weights_ = shapes.inputs[1].dims;
+    checkUser(!kernel_.isPacked || weights_ == kernel_.weights, "cpu.recurrent: weights {}; the plan was made for {}",
+              weights_.text(), kernel_.weights.text());
+    steps_ = products[0];
+    batch_ = products[1];
+    directions_ = products[2];
+    hidden_ = weights_[2];
+    common_.hidden = hidden_;
+    if (op_.hasLengths) lengthType_ = shapes.inputs[static_cast<size_t>(places_.lengths)].dtype;
+    lines_ = directions_ * batch_;
+    isEarly_ = op_.cell == ops::Cell::kGru && !op_.late;
+    // Two states of each line, then its cell or its reset state, then sums of a GRU that resets early.
+    sumFloats_ = isEarly_ ? panelCount(hidden_) * op_.gates() * kUnits : 0;
+    const int64_t floats = lines_ * (3 * hidden_ + sumFloats_) + (kernel_.isPacked ? 0 : packedFloats(weights_));
+    return static_cast<size_t>(floats) * sizeof(float);
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (lines_ * hidden_ == 0) return;
+    auto* const workspace = static_cast<float*>(arguments.workspace);
+    states_ = workspace;
+    third_ = states_ + 2 * lines_ * hidden_;
+    sums_ = third_ + lines_ * hidden_;
+    panels_ = static_cast<const float*>(arguments.inputs[1]);
+    if (!kernel_.isPacked) {
+      float* const packed = sums_ + lines_ * sumFloats_;
+      packWeights(panels_, weights_, packed);
+      panels_ = packed;
+    }
+    arguments_ = &arguments;
+    begin();
+    const int64_t panels = panelCount(hidden_);
+    const int64_t ofStep = lines_ * op_.gates() * hidden_ * hidden_;
+    if (lines_ >= platform::teamSize() && lines_ > 1) {
+      // Some rows of one direction together: a panel of weights serves all of them.
+      const int64_t chunks = std::min((platform::teamSize() + directions_ - 1) / directions_, batch_);
+      runJobs(directions_ * chunks, ofStep * steps_, [&](int64_t job) {
+        const int64_t direction = job / chunks;
+        const int64_t first = job % chunks * batch_ / chunks;
+        const int64_t last = (job % chunks + 1) * batch_ / chunks;
+        for (int64_t i = 0; i < steps_; ++i) {
+          if (isEarly_) resetPanels(i, direction, first, last, 0, panels);
+          stepPanels(i, direction, first, last, 0, panels);
+        }
+      });
+    } else {
+      const auto share = [&](auto&& body) {
+        runJobs(directions_ * panels, ofStep, [&](int64_t job) { body(job / panels, job % panels); });
+      };
+      for (int64_t i = 0; i < steps_; ++i) {
+        if (isEarly_) share([&](int64_t d, int64_t panel) { resetPanels(i, d, 0, batch_, panel, panel + 1); });
+        share([&](int64_t d, int64_t panel) { stepPanels(i, d, 0, batch_, panel, panel + 1); });
+      }
+    }
+    end();
+  }
+
+ private:
+  const float* input(int place) const {
+    return place < 0 ? nullptr : static_cast<const float*>(arguments_->inputs[place]);
+  }
+  float* state(int64_t step, int64_t line) const { return states_ + (step % 2 * lines_ + line) * hidden_; }
+  int64_t timeOf(int64_t step, int64_t direction) const {
+    return direction == 1 || op_.reverse ? steps_ - 1 - step : step;
+  }
+  bool isThere(int64_t time, int64_t row) const {
+    if (places_.lengths < 0) return true;
+    const void* const lengths = arguments_->inputs[places_.lengths];
+    return time < (lengthType_ == DataType::kI64 ? static_cast<const int64_t*>(lengths)[row]
+                                                 : static_cast<const int32_t*>(lengths)[row]);
+  }
+
+  void begin() const {
+    const auto fill = [&](float* to, const float* from) {
+      if (from != nullptr) {
+        std::copy_n(from, lines_ * hidden_, to);
+      } else {
+        std::fill_n(to, lines_ * hidden_, 0.0F);
+      }
+    };
+    fill(states_, input(places_.first));
+    if (op_.cell == ops::Cell::kLstm) fill(third_, input(places_.firstCell));
+  }
+  void end() const {
+    if (arguments_->outputs[1] != nullptr)
+      std::copy_n(state(steps_, 0), lines_ * hidden_, static_cast<float*>(arguments_->outputs[1]));
+    if (op_.cell == ops::Cell::kLstm && arguments_->outputs[2] != nullptr)
+      std::copy_n(third_, lines_ * hidden_, static_cast<float*>(arguments_->outputs[2]));
+  }
+
+  const float* panel(int64_t direction, int64_t index) const {
+    return panels_ + (direction * panelCount(hidden_) + index) * hidden_ * op_.gates() * kUnits;
+  }
+  // What one row of the batch does with the units of a panel.
+  RecurrentStep stepOf(int64_t step, int64_t direction, int64_t row, int64_t panel) const {
+    RecurrentStep result = common_;
+    const int64_t unit = panel * kUnits;
+    const int64_t line = direction * batch_ + row;
+    const int64_t place = (timeOf(step, direction) * batch_ + row) * directions_ + direction;
+    result.count = std::min(kUnits, hidden_ - unit);
+    result.products = input(0) + place * op_.gates() * hidden_ + unit;
+    result.before = state(step, line) + unit;
+    result.state = state(step + 1, line) + unit;
+    result.cells = third_ + line * hidden_ + unit;
+    if (op_.hasBias) result.bias = input(places_.bias) + direction * hidden_ + unit;
+    if (op_.hasPeepholes) result.peepholes = input(places_.peepholes) + direction * 3 * hidden_ + unit;
+    return result;
+  }
+  float* keptSums(int64_t line, int64_t panel) const {
+    return sums_ + line * sumFloats_ + panel * op_.gates() * kUnits;
+  }
+
+  // The first two gates of a GRU that resets before its product.
+  void resetPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
+    for (int64_t p = begin; p < end; ++p) {
+      for (int64_t row = first; row < last; ++row) {
+        const int64_t line = direction * batch_ + row;
+        float* const sums = keptSums(line, p);
+        simd_.sums(panel(direction, p), state(step, line), hidden_, op_.gates(), 0, 2, sums);
+        simd_.reset(stepOf(step, direction, row, p), sums, third_ + line * hidden_ + p * kUnits);
+      }
+    }
+  }
+
+  void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
+    const int64_t time = timeOf(step, direction);
+    auto* const y = static_cast<float*>(arguments_->outputs[0]);
+    for (int64_t p = begin; p < end; ++p) {
+      for (int64_t row = first; row < last; ++row) {
+        const int64_t line = direction * batch_ + row;
+        const RecurrentStep now = stepOf(step, direction, row, p);
+        float* const out = y + ((time * batch_ + row) * directions_ + direction) * hidden_ + p * kUnits;
+        if (!isThere(time, row)) {
+          std::copy_n(now.before, now.count, now.state);
+          std::fill_n(out, now.count, 0.0F);
+          continue;
+        }
+        alignas(64) float own[kMostGates * kUnits];
+        float* const sums = isEarly_ ? keptSums(line, p) : own;
+        const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
+        simd_.sums(panel(direction, p), from, hidden_, op_.gates(), isEarly_ ? 2 : 0, op_.gates(), sums);
+        simd_.step(now, sums);
+        std::copy_n(now.state, now.count, out);
+      }
+    }
+  }
+
+  const RecurrentKernel& kernel_;
+  const ops::Recurrent& op_;
+  const ops::Recurrent::Places places_;
+  const RecurrentFunctions simd_;
+  RecurrentStep common_;
+  Dims weights_;
+  DataType lengthType_ = DataType::kI32;
+  int64_t steps_ = 0, batch_ = 0, directions_ = 0, hidden_ = 0, lines_ = 0, sumFloats_ = 0;
+  bool isEarly_ = false;
+  const runtime::LaunchArguments* arguments_ = nullptr;
+  const float* panels_ = nullptr;
+  float* states_ = nullptr;
+  float* third_ = nullptr;
+  float* sums_ = nullptr;
+};
+
+std::unique_ptr<runtime::KernelInstance> RecurrentKernel::instantiate() const {
+  return std::make_unique<RecurrentInstance>(*this);
+}
+
+}  // namespace
+
+KernelRow kernelRow_recurrent() {
+  return {"recurrent", 1, [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
+            const auto op = ops::Operator::parse(load.record.op);
+            const auto* description = op.as<ops::Recurrent>();
+            if (description == nullptr)
+              throw Unsupported("cpu.recurrent: the plan asks for {}", op.name());
+            return std::make_unique<RecurrentKernel>(*description, load);
+          }};
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,190 @@
+// Steps of recurrent networks in Highway: the sums of a panel's gates stay in registers while the state goes by.
+// Highway wants its headers in this order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/recurrent_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cpu/kernels/simd/recurrent_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/exp.inc"
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace recurrent {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = HWY_LANES(float);
+static_assert(kRecurrentUnits % kLanes == 0);
+constexpr int kVectors = static_cast<int>(kRecurrentUnits / kLanes);
+
+HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
+HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
+HWY_INLINE V sigmoid(V x) {
+  return hn::Div(constant(1.f), hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(x, 87.f)))));
+}
+// Near 0 a series, whose result has all of its digits; else by the exponential.
+HWY_INLINE V hyperbolicTangent(V x) {
+  const V size = hn::Min(hn::Abs(x), constant(9.f));
+  const V power = exponential::inRange(hn::Add(size, size));
+  const V far = hn::Sub(constant(1.f), hn::Div(constant(2.f), hn::Add(power, constant(1.f))));
+  const V square = hn::Mul(size, size);
+  V series = hn::MulAdd(constant(0.0218694885f), square, constant(-0.0539682540f));
+  series = hn::MulAdd(series, square, constant(0.1333333333f));
+  series = hn::MulAdd(series, square, constant(-0.3333333333f));
+  const V near = hn::MulAdd(hn::Mul(size, square), series, size);
+  const V result = hn::IfThenElse(hn::Lt(size, constant(0.25f)), near, far);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+}
+
+HWY_NOINLINE V rare(const GateFunctionOf& f, V x) {
+  alignas(64) float lanes[kLanes];
+  hn::Store(x, D(), lanes);
+  for (float& lane : lanes) lane = static_cast<float>(ops::evaluate(f.kind, f.a, f.b, lane));
+  return hn::Load(D(), lanes);
+}
+HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
+  const V x = clip > 0 ? within(operand, clip) : operand;
+  if (HWY_LIKELY(f.kind == ops::GateFunction::kSigmoid)) return sigmoid(x);
+  if (HWY_LIKELY(f.kind == ops::GateFunction::kTanh)) return hyperbolicTangent(x);
+  if (f.kind == ops::GateFunction::kRelu) return hn::Max(x, hn::Zero(D()));
+  if (f.kind == ops::GateFunction::kHardSigmoid)
+    return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(constant(f.a), x, constant(f.b))));
+  return rare(f, x);
+}
+
+// kGates gates from `panel` on, whose rows are `pitch` floats. Two sets of sums hide the latency of additions.
+template <int kGates>
+HWY_INLINE void gateSums(const float* panel, const float* state, int64_t depth, int64_t pitch, float* sums) {
+  const D d;
+  constexpr int kSums = kGates * kVectors;
+  constexpr int kSets = kSums <= 4 ? 2 : 1;
+  V sum[kSets][kSums];
+#pragma GCC unroll 16
+  for (int i = 0; i < kSums; ++i) {
+    for (auto& set : sum) set[i] = hn::Zero(d);
+  }
+  int64_t k = 0;
+  for (; k + kSets <= depth; k += kSets) {
+#pragma GCC unroll 2
+    for (int set = 0; set < kSets; ++set) {
+      const V h = hn::Set(d, state[k + set]);
+      const float* const row = panel + (k + set) * pitch;
+#pragma GCC unroll 16
+      for (int i = 0; i < kSums; ++i) sum[set][i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), sum[set][i]);
+    }
+  }
+  for (; k < depth; ++k) {
+    const V h = hn::Set(d, state[k]);
+#pragma GCC unroll 16
+    for (int i = 0; i < kSums; ++i) sum[0][i] = hn::MulAdd(h, hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes), sum[0][i]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kSums; ++i) {
+    const V all = kSets == 2 ? hn::Add(sum[0][i], sum[kSets - 1][i]) : sum[0][i];
+    hn::StoreU(all, d, sums + static_cast<size_t>(i) * kLanes);
+  }
+}
+
+void sums(const float* panel, const float* state, int64_t depth, int64_t gates, int64_t first, int64_t last,
+          float* result) {
+  const int64_t pitch = gates * kRecurrentUnits;
+  const float* const from = panel + first * kRecurrentUnits;
+  float* const to = result + first * kRecurrentUnits;
+  switch (last - first) {
+    case 4: return gateSums<4>(from, state, depth, pitch, to);
+    case 3: return gateSums<3>(from, state, depth, pitch, to);
+    case 2: return gateSums<2>(from, state, depth, pitch, to);
+    default: return gateSums<1>(from, state, depth, pitch, to);
+  }
+}
+
+// Calls body(unit, lanes that count) for each vector of the panel.
+template <typename Body>
+HWY_INLINE void vectors(int64_t count, Body&& body) {
+  for (int64_t unit = 0; unit < count; unit += kLanes) body(unit, std::min(kLanes, static_cast<size_t>(count - unit)));
+}
+
+// The first n lanes; a panel's last vector may have fewer than all.
+HWY_INLINE V load(const float* from, size_t n) {
+  if (HWY_LIKELY(n == kLanes)) return hn::LoadU(D(), from);
+  alignas(64) float lanes[kLanes] = {};
+  std::copy_n(from, n, lanes);
+  return hn::Load(D(), lanes);
+}
+HWY_INLINE void store(V v, float* to, size_t n) {
+  if (HWY_LIKELY(n == kLanes)) return hn::StoreU(v, D(), to);
+  alignas(64) float lanes[kLanes];
+  hn::Store(v, D(), lanes);
+  std::copy_n(lanes, n, to);
+}
+HWY_INLINE V loadOrZero(const float* from, int64_t unit, size_t n) {
+  return from == nullptr ? hn::Zero(D()) : load(from + unit, n);
+}
+
+void step(const RecurrentStep& s, const float* sums) {
+  const D d;
+  const auto sum = [&](int64_t gate, int64_t unit, size_t n) {
+    return hn::Add(load(s.products + gate * s.hidden + unit, n),
+                   hn::LoadU(d, sums + gate * kRecurrentUnits + unit));
+  };
+  const auto gate = [&](int function, V x) { return apply(s.functions[function], s.clip, x); };
+  vectors(s.count, [&](int64_t unit, size_t n) {
+    V state;
+    if (s.cell == ops::Cell::kLstm) {
+      const auto peephole = [&](int64_t index, V x, V cell) {
+        return s.peepholes == nullptr ? x : hn::MulAdd(load(s.peepholes + index * s.hidden + unit, n), cell, x);
+      };
+      const V before = load(s.cells + unit, n);
+      const V i = gate(0, peephole(0, sum(0, unit, n), before));
+      const V f = s.coupled ? hn::Sub(constant(1.f), i) : gate(0, peephole(2, sum(2, unit, n), before));
+      const V cell = hn::MulAdd(f, before, hn::Mul(i, gate(1, sum(3, unit, n))));
+      store(cell, s.cells + unit, n);
+      state = hn::Mul(gate(0, peephole(1, sum(1, unit, n), cell)), gate(2, cell));
+    } else if (s.cell == ops::Cell::kGru) {
+      const V z = gate(0, sum(0, unit, n));
+      V inner = hn::Add(hn::LoadU(d, sums + 2 * kRecurrentUnits + unit), loadOrZero(s.bias, unit, n));
+      if (s.late) inner = hn::Mul(gate(0, sum(1, unit, n)), inner);
+      const V candidate = gate(1, hn::Add(load(s.products + 2 * s.hidden + unit, n), inner));
+      state = hn::MulAdd(z, hn::Sub(load(s.before + unit, n), candidate), candidate);
+    } else {
+      state = gate(0, sum(0, unit, n));
+    }
+    store(state, s.state + unit, n);
+  });
+}
+
+void reset(const RecurrentStep& s, const float* sums, float* to) {
+  const D d;
+  vectors(s.count, [&](int64_t unit, size_t n) {
+    const V x = hn::Add(load(s.products + s.hidden + unit, n), hn::LoadU(d, sums + kRecurrentUnits + unit));
+    store(hn::Mul(apply(s.functions[0], s.clip, x), load(s.before + unit, n)), to + unit, n);
+  });
+}
+
+}  // namespace recurrent
+
+RecurrentFunctions findRecurrent() { return {recurrent::sums, recurrent::step, recurrent::reset}; }
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(findRecurrent);
+
+}  // namespace
+
+RecurrentFunctions recurrentFunctions() { return TENON_SIMD_BEST(findRecurrent)(); }
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,2 @@
+// The form that needs nothing of the sizes.
+#include "recurrent_plain.cuh"
