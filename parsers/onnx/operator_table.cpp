@@ -77,7 +77,6 @@ std::string operatorPage() {
       "`tests/onnx/node_tests.py` runs those whose types the interface can carry; `tests/onnx/left.txt` lists the ones that fail:\n\n"
       "| tests | why |\n|---|---|\n"
       "| `image_decoder` | files of pictures: decode them before the network |\n"
-      "| `bitcast` | the interface has no layer that takes the bits of one type for those of another |\n"
       "| `resize_downsample_scales` with `align_corners` | ONNX's reference takes the product of extent and scale without rounding "
       "it; PyTorch, ONNX Runtime and this library take the extent of the result |\n"
       "| `attention_4d_causal_fp16_expanded` | the expected values are rounded after each step; ours are nearer to those of FP64 |\n";

@@ -85,6 +85,7 @@ def engine_of(model, cases, level):
         raise RuntimeError("; ".join(parser.get_error(i).desc() for i in range(min(parser.num_errors, 3))))
     config = builder.create_builder_config()
     config.builder_optimization_level = level
+    config.clear_flag(trt.BuilderFlag.TF32)  # answers are those of single precision
     profile = builder.create_optimization_profile()
     names = [network.get_input(i).name for i in range(network.num_inputs)]
     for index, name in enumerate(names):

@@ -190,6 +190,8 @@ def compare(name, options):
         files[device] = options.results / f"{name}.{device}.npz"
         command = [sys.executable, __file__, str(options.folder), "--one", name, "--results", str(files[device]), "--level", str(options.level)]
         environment = dict(os.environ, TENON_DEVICE=device)
+        if device == "cpu":
+            environment.pop("TENON_CUDART", None)  # its streams are those of the GPU
         try:
             done = subprocess.run(command, env=environment, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                   timeout=options.each)
