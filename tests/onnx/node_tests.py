@@ -198,6 +198,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a part of the names")
     parser.add_argument("--every", type=int, default=1, help="each Nth test")
+    parser.add_argument("--first", type=int, default=0, help="of each N, which one")
     parser.add_argument("--jobs", type=int, default=1, help="tests at a time")
     parser.add_argument("--write", action="store_true", help="write left.txt anew")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -205,7 +206,7 @@ def main():
     if options.worker:
         return worker()
     cases = node_cases()
-    numbers = [i for i, c in enumerate(cases) if options.only in c.name][::options.every]
+    numbers = [i for i, c in enumerate(cases) if options.only in c.name][options.first::options.every]
     results = run_side_by_side(cases, numbers, options.jobs)
     failed = {name: answer for name, answer in results.items() if answer != "passed"}
     if options.write:
