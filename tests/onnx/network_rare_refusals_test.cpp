@@ -24,7 +24,7 @@ TEST(RareRefusals, RangesOfStepZero) {
   maker.ints("delta", {}, {0});
   maker.node("Range", {"first", "limit", "delta"}, {"y"});
   maker.output("y");
-  expectMessage(maker, "delta is 0");
+  expectMessage(maker, "delta is 0; expected a step up or down");
 }
 
 TEST(RareRefusals, LoopsWithoutIterations) {

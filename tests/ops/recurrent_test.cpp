@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "core/dims.h"
+#include "core/error.h"
 
 namespace tenon::ops {
 namespace {
@@ -50,14 +50,16 @@ TEST(Recurrent, ShapesOfItsOutputs) {
   EXPECT_EQ(outputs[0].shape, f32({5, 2, 2, 3}).shape);
   EXPECT_EQ(outputs[1].shape, f32({2, 2, 3}).shape);
   EXPECT_EQ(outputs[2].shape, f32({2, 2, 3}).shape);
-  EXPECT_EQ(Operator::parse("recurrent{cell=gru}").infer("n", std::vector{f32({5, 2, 1, 9}), f32({1, 9, 3})}).size(), 2U);
+  EXPECT_EQ(Operator::parse("recurrent{cell=gru}").infer("n", std::vector{f32({5, 2, 1, 9}), f32({1, 9, 3})}).size(),
+            2U);
 }
 
 TEST(Recurrent, RefusesWhatDoesNotFit) {
   const auto x = f32({5, 2, 1, 12});
   const auto w = f32({1, 12, 3});
   EXPECT_EQ(refusal("recurrent", {x, w}), "");
-  EXPECT_NE(refusal("recurrent{functions=[tanh]}", {x, w}).find("1 functions or parameters; expected 3"), std::string::npos);
+  EXPECT_NE(refusal("recurrent{functions=[tanh]}", {x, w}).find("1 functions or parameters; expected 3"),
+            std::string::npos);
   EXPECT_NE(refusal("recurrent{cell=rnn coupled=true}", {x, w}).find("those of an lstm"), std::string::npos);
   EXPECT_NE(refusal("recurrent{late=true}", {x, w}).find("those of a gru"), std::string::npos);
   EXPECT_NE(refusal("recurrent", {x, f32({12, 3})}).find("expected 4 and 3 axes"), std::string::npos);
@@ -67,7 +69,8 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
   EXPECT_NE(refusal("recurrent", {x, f32({1, 16, 4})}).find("columns of the products"), std::string::npos);
   EXPECT_NE(refusal("recurrent{hasFirst=true}", {x, w, f32({1, 3, 3})}).find("first state"), std::string::npos);
   EXPECT_NE(refusal("recurrent{hasFirst=true}", {x, w, f32({3})}).find("expected [1,2,3]"), std::string::npos);
-  EXPECT_NE(refusal("recurrent{hasLengths=true}", {x, w, f32({2})}).find("expected i32 or i64 [batch]"), std::string::npos);
+  EXPECT_NE(refusal("recurrent{hasLengths=true}", {x, w, f32({2})}).find("expected i32 or i64 [batch]"),
+            std::string::npos);
   auto half = w;
   half.dtype = DataType::kF16;
   EXPECT_NE(refusal("recurrent", {x, half}), "");

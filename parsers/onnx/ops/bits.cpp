@@ -75,9 +75,9 @@ ParsedValues importBitCast(OnnxNode& node) {
   operatorType(node.dataType(0), "input 0");
   const std::string name = operatorType(*type, "to");
   if (bitsOfType(*type) != bitsOfType(node.dataType(0))) {
-    fail(FaultKind::kInvalidNode, fmt::format("{} of {} bits as {} of {}; expected types of as many bits",
-                                              typeName(node.dataType(0)), bitsOfType(node.dataType(0)), typeName(*type),
-                                              bitsOfType(*type)));
+    fail(FaultKind::kInvalidNode,
+         fmt::format("{} of {} bits as {} of {}; expected types of as many bits", typeName(node.dataType(0)),
+                     bitsOfType(node.dataType(0)), typeName(*type), bitsOfType(*type)));
   }
   return {addOperator(fmt::format("bitcast{{type={}}}", name), {node.term(0)})};
 }

@@ -104,7 +104,7 @@ ParsedValue rangeOf(OnnxNode& node, const ParsedExtent& start, const ParsedExten
                     DataType type) {
   NetworkWriter& writer = node.writer();
   if (delta.value == 0) {
-    fail(FaultKind::kInvalidNode, "delta is 0");
+    fail(FaultKind::kInvalidNode, "delta is 0; expected a step up or down");
   }
   const int64_t step = delta.value;
   const ParsedExtent span = step > 0 ? writer.combine(limit, start, ElementWiseOperation::kSUB)

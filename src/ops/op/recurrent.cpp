@@ -83,7 +83,8 @@ class Row {
         case Cell::kRnn: at(next, j) = gate(0, product(0, j) + sum(0, j, state_)); break;
         case Cell::kGru: {
           const double z = gate(0, product(0, j) + sum(0, j, state_));
-          const double inner = sum(2, j, reset) + (op_.hasBias ? input(places_.bias).loadDouble(direction_ * hidden_ + j) : 0);
+          const double inner =
+              sum(2, j, reset) + (op_.hasBias ? input(places_.bias).loadDouble(direction_ * hidden_ + j) : 0);
           const double factor = op_.late ? gate(0, product(1, j) + sum(1, j, state_)) : 1;
           at(next, j) = (1 - z) * gate(1, product(2, j) + factor * inner) + z * at(state_, j);
           break;
@@ -91,8 +92,7 @@ class Row {
         case Cell::kLstm: {
           const double before = at(cell_, j);
           const double i = gate(0, product(0, j) + sum(0, j, state_) + peephole(0, j, before));
-          const double f =
-              op_.coupled ? 1 - i : gate(0, product(2, j) + sum(2, j, state_) + peephole(2, j, before));
+          const double f = op_.coupled ? 1 - i : gate(0, product(2, j) + sum(2, j, state_) + peephole(2, j, before));
           at(cell_, j) = f * before + i * gate(1, product(3, j) + sum(3, j, state_));
           const double o = gate(0, product(1, j) + sum(1, j, state_) + peephole(1, j, at(cell_, j)));
           at(next, j) = o * gate(2, at(cell_, j));

@@ -56,14 +56,19 @@ struct Recurrent {
   std::vector<GateFunction> functions;  // of the cell; empty: sigmoid and tanh, of an rnn tanh
   std::vector<double> a;                // of each function; empty: zeros
   std::vector<double> b;
-  static constexpr auto fields = std::tuple{
-      field("cell", &Recurrent::cell),           field("reverse", &Recurrent::reverse),
-      field("late", &Recurrent::late),           field("coupled", &Recurrent::coupled),
-      field("clip", &Recurrent::clip),           field("hasBias", &Recurrent::hasBias),
-      field("hasPeepholes", &Recurrent::hasPeepholes), field("hasFirst", &Recurrent::hasFirst),
-      field("hasFirstCell", &Recurrent::hasFirstCell), field("hasLengths", &Recurrent::hasLengths),
-      field("functions", &Recurrent::functions), field("a", &Recurrent::a),
-      field("b", &Recurrent::b)};
+  static constexpr auto fields = std::tuple{field("cell", &Recurrent::cell),
+                                            field("reverse", &Recurrent::reverse),
+                                            field("late", &Recurrent::late),
+                                            field("coupled", &Recurrent::coupled),
+                                            field("clip", &Recurrent::clip),
+                                            field("hasBias", &Recurrent::hasBias),
+                                            field("hasPeepholes", &Recurrent::hasPeepholes),
+                                            field("hasFirst", &Recurrent::hasFirst),
+                                            field("hasFirstCell", &Recurrent::hasFirstCell),
+                                            field("hasLengths", &Recurrent::hasLengths),
+                                            field("functions", &Recurrent::functions),
+                                            field("a", &Recurrent::a),
+                                            field("b", &Recurrent::b)};
 
   int64_t gates() const { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
   // The function at `index` of the cell, 0 to 2, with its parameters.

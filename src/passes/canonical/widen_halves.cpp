@@ -1,5 +1,5 @@
-// Products, convolutions, attention and recurrent networks of f16 or bf16 => cast(the same of f32(casts)): processors compute them in f32,
-// and the casts join the scalar work between. Weights become f32 once.
+// Products, convolutions, attention and recurrent networks of f16 or bf16 => cast(the same of f32(casts)): processors
+// compute them in f32, and the casts join the scalar work between. Weights become f32 once.
 #include "passes/common/pass.h"
 
 #include "ops/op/attention.h"

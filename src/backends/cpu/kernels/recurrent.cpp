@@ -256,8 +256,7 @@ KernelRow kernelRow_recurrent() {
   return {"recurrent", 1, [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
             const auto op = ops::Operator::parse(load.record.op);
             const auto* description = op.as<ops::Recurrent>();
-            if (description == nullptr)
-              throw Unsupported("cpu.recurrent: the plan asks for {}", op.name());
+            if (description == nullptr) throw Unsupported("cpu.recurrent: the plan asks for {}", op.name());
             return std::make_unique<RecurrentKernel>(*description, load);
           }};
 }

@@ -78,13 +78,15 @@ HWY_INLINE void gateSums(const float* panel, const float* state, int64_t depth, 
       const V h = hn::Set(d, state[k + set]);
       const float* const row = panel + (k + set) * pitch;
 #pragma GCC unroll 16
-      for (int i = 0; i < kSums; ++i) sum[set][i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), sum[set][i]);
+      for (int i = 0; i < kSums; ++i)
+        sum[set][i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), sum[set][i]);
     }
   }
   for (; k < depth; ++k) {
     const V h = hn::Set(d, state[k]);
 #pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) sum[0][i] = hn::MulAdd(h, hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes), sum[0][i]);
+    for (int i = 0; i < kSums; ++i)
+      sum[0][i] = hn::MulAdd(h, hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes), sum[0][i]);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kSums; ++i) {
@@ -132,8 +134,7 @@ HWY_INLINE V loadOrZero(const float* from, int64_t unit, size_t n) {
 void step(const RecurrentStep& s, const float* sums) {
   const D d;
   const auto sum = [&](int64_t gate, int64_t unit, size_t n) {
-    return hn::Add(load(s.products + gate * s.hidden + unit, n),
-                   hn::LoadU(d, sums + gate * kRecurrentUnits + unit));
+    return hn::Add(load(s.products + gate * s.hidden + unit, n), hn::LoadU(d, sums + gate * kRecurrentUnits + unit));
   };
   const auto gate = [&](int function, V x) { return apply(s.functions[function], s.clip, x); };
   vectors(s.count, [&](int64_t unit, size_t n) {

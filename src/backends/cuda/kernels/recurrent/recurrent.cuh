@@ -45,7 +45,8 @@ __device__ __forceinline__ Unit unitOf(const RecurrentParameters& p, int directi
 
 // `in` are the products with the input, `sums` those with the state before, `before` that state's own unit. Changes the
 // cell and returns the state.
-__device__ __forceinline__ float stepOf(const Unit& own, const float* in, const float* sums, float before, float& cell) {
+__device__ __forceinline__ float stepOf(const Unit& own, const float* in, const float* sums, float before,
+                                        float& cell) {
 #if CELL == 2
   const float taken = firstOf(in[0] + sums[0] + own.peepholes[0] * cell);
   const float kept = COUPLED ? 1.f - taken : firstOf(in[2] + sums[2] + own.peepholes[2] * cell);

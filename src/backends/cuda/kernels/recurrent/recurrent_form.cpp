@@ -127,10 +127,9 @@ Code recurrentCode(std::string_view file, const ops::Recurrent& op, const Types&
   for (const char* macro : {"FIRST", "SECOND", "THIRD"})
     defines.push_back(fmt::format("{}={}", macro, functionText(op.function(index++))));
   if (form) {
-    for (const auto& [macro, value] : {std::pair{"COLUMNS", form->columns}, std::pair{"TILE", form->tile},
-                                       std::pair{"SLICES", form->slices},
-                                       std::pair{"ROWS", form->rows},
-                                       std::pair{"MEETING", static_cast<int64_t>(form->meeting)}})
+    for (const auto& [macro, value] :
+         {std::pair{"COLUMNS", form->columns}, std::pair{"TILE", form->tile}, std::pair{"SLICES", form->slices},
+          std::pair{"ROWS", form->rows}, std::pair{"MEETING", static_cast<int64_t>(form->meeting)}})
       defines.push_back(fmt::format("{}={}", macro, value));
   }
   return {file, std::move(defines), {}};
@@ -140,7 +139,8 @@ void setExtents(RecurrentParameters& p, const ops::Recurrent& op, const runtime:
   const auto& products = shapes.inputs[0].dims;
   const auto& weights = shapes.inputs[1].dims;
   for (int axis = 0; axis < products.rank; ++axis)
-    checkUser(products[axis] < int64_t{1} << 31, "recurrent: an extent of {} exceeds the limit of 2^31", products[axis]);
+    checkUser(products[axis] < int64_t{1} << 31, "recurrent: an extent of {} exceeds the limit of 2^31",
+              products[axis]);
   p.steps = static_cast<int32_t>(products[0]);
   p.batch = static_cast<int32_t>(products[1]);
   p.directions = static_cast<int32_t>(products[2]);

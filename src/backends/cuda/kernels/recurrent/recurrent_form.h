@@ -22,7 +22,7 @@ struct ResidentForm {
   int64_t slices = 1;    // threads of a row
   int64_t rows = 1;      // of the batch in a block, at most
   Meeting meeting = Meeting::kNone;
-  std::string text() const;  // 16x4x8x1-cluster: columns, tile, slices, rows
+  std::string text() const;                         // 16x4x8x1-cluster: columns, tile, slices, rows
   static ResidentForm read(std::string_view text);  // UserError when it is no form
 
   int64_t mostUnits(int64_t gates) const;  // of a block

@@ -1,7 +1,7 @@
 // All steps of a recurrent network in one launch, the matrix of the state in registers. X: element type; COLUMNS of the
-// matrix in a thread, a multiple of 4; TILE: gates in a thread, which divide the cell's; SLICES: threads of a row, a power
-// of two; ROWS of the batch at most, a power of two; MEETING: 0 one block, 1 a cluster, 2 all blocks through global
-// memory (a cooperative launch); the others: recurrent.cuh.
+// matrix in a thread, a multiple of 4; TILE: gates in a thread, which divide the cell's; SLICES: threads of a row, a
+// power of two; ROWS of the batch at most, a power of two; MEETING: 0 one block, 1 a cluster, 2 all blocks through
+// global memory (a cooperative launch); the others: recurrent.cuh.
 //
 // A block has `units` units of a direction and all their gates for up to ROWS rows of the batch: threads SLICES * g + s
 // have slice s of the gates TILE * g and on, all gates of a unit behind each other. In each step they multiply these
@@ -11,13 +11,13 @@
 #include "recurrent_plain.cuh"  // for sizes that a plan was not tuned for
 
 constexpr int kThreads = 512;
-constexpr int kPadded = COLUMNS * SLICES;             // units, with those of zeros behind the last
+constexpr int kPadded = COLUMNS * SLICES;  // units, with those of zeros behind the last
 constexpr int kTilesOfUnit = kGates / TILE;
 constexpr int kMostUnits = kThreads / SLICES / kTilesOfUnit;
-constexpr int kTogether = ROWS < 4 ? ROWS : 4;        // rows of the batch whose sums are joined at once
+constexpr int kTogether = ROWS < 4 ? ROWS : 4;             // rows of the batch whose sums are joined at once
 constexpr int kSums = kTogether * (TILE == 3 ? 4 : TILE);  // a power of two
 constexpr int kItems = (kMostUnits * ROWS + kThreads - 1) / kThreads;  // states of a thread
-constexpr int kHeld = kItems < 2 ? kItems : 2;        // of which so many have their products asked for a step ahead
+constexpr int kHeld = kItems < 2 ? kItems : 2;  // of which so many have their products asked for a step ahead
 
 struct Shared {
   float states[2][ROWS][kPadded];
@@ -36,8 +36,8 @@ __device__ __forceinline__ void giveToBlocks(const RecurrentParameters& p, float
 #endif
 }
 
-// Joins kSums values over the SLICES threads of a row: each keeps a half of them and gives the other one away as long as
-// it has several. Thread `slice` ends with the values [first, first + kLeft); others may have the same.
+// Joins kSums values over the SLICES threads of a row: each keeps a half of them and gives the other one away as long
+// as it has several. Thread `slice` ends with the values [first, first + kLeft); others may have the same.
 constexpr int kLeft = kSums > SLICES ? kSums / SLICES : 1;
 __device__ __forceinline__ int joinSums(float (&sum)[kSums], int slice) {
   int first = 0;

@@ -34,8 +34,8 @@ class ResidentTactic final : public OwnTacticOf<ops::Recurrent> {
   }
   int rank(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const auto forms = formsOf(*problem.op.as<ops::Recurrent>(), problem);
-    const auto found = std::find_if(forms.begin(), forms.end(),
-                                    [&](const auto& form) { return form.text() == candidate.variant; });
+    const auto found =
+        std::find_if(forms.begin(), forms.end(), [&](const auto& form) { return form.text() == candidate.variant; });
     return OwnTacticOf::rank(problem, candidate) + static_cast<int>(found - forms.begin());
   }
 
