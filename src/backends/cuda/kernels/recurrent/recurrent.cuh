@@ -47,18 +47,18 @@ __device__ __forceinline__ Unit unitOf(const RecurrentParameters& p, int directi
 // cell and returns the state.
 __device__ __forceinline__ float stepOf(const Unit& own, const float* in, const float* sums, float before,
                                         float& cell) {
-#if CELL == 2
-  const float taken = firstOf(in[0] + sums[0] + own.peepholes[0] * cell);
-  const float kept = COUPLED ? 1.f - taken : firstOf(in[2] + sums[2] + own.peepholes[2] * cell);
-  cell = kept * cell + taken * secondOf(in[3] + sums[3]);
-  return firstOf(in[1] + sums[1] + own.peepholes[1] * cell) * thirdOf(cell);
-#elif CELL == 1
-  const float z = firstOf(in[0] + sums[0]);
-  const float reset = LATE ? firstOf(in[1] + sums[1]) : 1.f;  // else it is in the product already
-  return (1.f - z) * secondOf(in[2] + reset * (sums[2] + own.bias)) + z * before;
-#else
+  if (CELL == 2) {
+    const float taken = firstOf(in[0] + sums[0] + own.peepholes[0] * cell);
+    const float kept = COUPLED ? 1.f - taken : firstOf(in[2] + sums[2] + own.peepholes[2] * cell);
+    cell = kept * cell + taken * secondOf(in[3] + sums[3]);
+    return firstOf(in[1] + sums[1] + own.peepholes[1] * cell) * thirdOf(cell);
+  }
+  if (CELL == 1) {
+    const float z = firstOf(in[0] + sums[0]);
+    const float reset = LATE ? firstOf(in[1] + sums[1]) : 1.f;  // else it is in the product already
+    return (1.f - z) * secondOf(in[2] + reset * (sums[2] + own.bias)) + z * before;
+  }
   return firstOf(in[0] + sums[0]);
-#endif
 }
 
 __device__ __forceinline__ bool isThere(const RecurrentParameters& p, int row, int time) {

@@ -27,13 +27,13 @@ struct Shared {
 constexpr int kSharedBytes = (int)(sizeof(Shared) + 1023) / 1024 * 1024;
 
 __device__ __forceinline__ void giveToBlocks(const RecurrentParameters& p, float* place, float value) {
-#if MEETING == 1
-  Pack<float, 1> one;
-  one.e[0] = value;
-  for (int rank = 0; rank < p.parts; ++rank) storeToBlock(place, rank, one);
-#else
-  *place = value;
-#endif
+  if (MEETING == 1) {
+    Pack<float, 1> one;
+    one.e[0] = value;
+    for (int rank = 0; rank < p.parts; ++rank) storeToBlock(place, rank, one);
+  } else {
+    *place = value;
+  }
 }
 
 // Joins kSums values over the SLICES threads of a row: each keeps a half of them and gives the other one away as long
@@ -119,10 +119,10 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
     if (p.steps > 0) askFor(0, item, ahead[k]);
   }
   __syncthreads();
-#if MEETING == 1
-  arriveAtCluster();  // nobody stores into a block that fills its states still
-  waitForCluster();
-#endif
+  if (MEETING == 1) {
+    arriveAtCluster();  // nobody stores into a block that fills its states still
+    waitForCluster();
+  }
 
   for (int step = 0; step < p.steps; ++step) {
     const int time = timeOf(step), now = step % 2, next = 1 - now;
@@ -167,9 +167,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
       const bool there = isThere(p, firstRow + r, time);
       const float state = there ? computed : before;
       if (there) shared.cells[r][u] = cell;
-#if MEETING == 2
-      p.exchange[(((i64)group * 2 + next) * p.rows + r) * p.hidden + at] = state;
-#endif
+      if (MEETING == 2) p.exchange[(((i64)group * 2 + next) * p.rows + r) * p.hidden + at] = state;
       giveToBlocks(p, &shared.states[next][r][at], state);
       return there ? computed : 0.f;
     };
@@ -189,28 +187,25 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
       write(item, advance(item, unitOf(p, direction, firstUnit + unitOfItem(item)), products));
     }
     // Results are written behind the announcement, which would wait for them.
-#if MEETING == 1
-    arriveAtCluster();
-#elif MEETING == 2
-    announceToBlocks(p.arrived + group);
-#endif
+    if (MEETING == 1) arriveAtCluster();
+    if (MEETING == 2) announceToBlocks(p.arrived + group);
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) {
       const int item = threadIdx.x + k * blockDim.x;
       if (isOwn(item)) write(item, out[k]);
     }
-#if MEETING == 1
-    waitForCluster();
-#elif MEETING == 2
-    waitForBlocks(p.arrived + group, (unsigned)(p.parts * (step + 1)));
-    const float* const from = p.exchange + ((i64)group * 2 + next) * p.rows * p.hidden;
-    for (int i = threadIdx.x; i < rows * p.hidden; i += blockDim.x) {
-      shared.states[next][i / p.hidden][i % p.hidden] = loadFresh(from + i);
+    if (MEETING == 1) {
+      waitForCluster();
+      continue;
+    }
+    if (MEETING == 2) {
+      waitForBlocks(p.arrived + group, (unsigned)(p.parts * (step + 1)));
+      const float* const from = p.exchange + ((i64)group * 2 + next) * p.rows * p.hidden;
+      for (int i = threadIdx.x; i < rows * p.hidden; i += blockDim.x) {
+        shared.states[next][i / p.hidden][i % p.hidden] = loadFresh(from + i);
+      }
     }
     __syncthreads();
-#else
-    __syncthreads();
-#endif
   }
   for (int i = threadIdx.x; i < rows * units; i += blockDim.x) {
     const int r = i / units, unit = i % units;
