@@ -1,4 +1,4 @@
-// Models for messages that take more than one node, and messages of bit casts.
+// Messages that few models bring about, and those of bit casts.
 #include "network_run.h"
 
 namespace tenon::parsers::onnx {
@@ -7,13 +7,6 @@ namespace {
 void expectMessage(const ModelMaker& maker, const std::string& message) {
   const std::string text = refusal(maker);
   EXPECT_NE(text.find(message), std::string::npos) << "expected: " << message << "\n" << text;
-}
-
-void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(5);
-  *attribute->mutable_g() = inner.graph();
 }
 
 TEST(RareRefusals, RangesOfStepZero) {
@@ -25,49 +18,6 @@ TEST(RareRefusals, RangesOfStepZero) {
   maker.node("Range", {"first", "limit", "delta"}, {"y"});
   maker.output("y");
   expectMessage(maker, "delta is 0; expected a step up or down");
-}
-
-TEST(RareRefusals, LoopsWithoutIterations) {
-  ModelMaker maker;
-  maker.input("x", {2, 3});
-  maker.ints("count", {}, {0});
-  ModelMaker body;
-  body.input("i", {}, 7);
-  body.input("go", {}, 9);
-  body.input("s", {2, 3});
-  body.node("Identity", {"go"}, {"on"});
-  body.node("Relu", {"s"}, {"t"});
-  body.node("Neg", {"s"}, {"row"});
-  for (const char* name : {"on", "t", "row"}) body.output(name);
-  setGraph(maker.node("Loop", {"count", "", "x"}, {"last", "y"}), "body", body);
-  maker.output("y");
-  expectMessage(maker, "the loop has no iterations, so the shapes of its outputs are not known");
-}
-
-TEST(RareRefusals, ConditionalsThatNestTooDeep) {
-  constexpr int kDepth = 40;
-  ModelMaker inner;
-  inner.node("Relu", {"x"}, {"v"});
-  inner.output("v");
-  for (int i = 0; i < kDepth; ++i) {
-    ModelMaker outer;
-    auto& node = outer.node("If", {"yes"}, {"v"});
-    setGraph(node, "then_branch", inner);
-    setGraph(node, "else_branch", inner);
-    outer.output("v");
-    inner = ModelMaker();
-    inner.graph() = outer.graph();
-    if (i > 2) inner.graph().mutable_node(0)->mutable_attribute(1)->mutable_g()->clear_node();  // else 2^40 nodes
-    if (i > 2) {
-      auto* relu = inner.graph().mutable_node(0)->mutable_attribute(1)->mutable_g()->add_node();
-      relu->set_op_type("Relu");
-      relu->add_input("x");
-      relu->add_output("v");
-    }
-  }
-  inner.input("x", {2, 3});
-  inner.initializer("yes", {}, 9).set_raw_data("\1", 1);
-  expectMessage(inner, "nest more than");
 }
 
 TEST(RareRefusals, InputsOfMicrosoftsAttention) {

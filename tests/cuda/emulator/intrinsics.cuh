@@ -3,6 +3,8 @@
 #pragma once
 
 #include <math.h>  // the C++ one: overloads for float
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef decltype(sizeof(0)) size_type;
