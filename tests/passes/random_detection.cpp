@@ -10,7 +10,6 @@ void Generator::anyDetection(ValueId x) {
     put(ops::Operator::parse(op), std::move(inputs));
   };
   const bool isImage = in.size() == 4 && isConstantFrom(x, 1) && elements(x) > 0 && elements(x) <= 600;
-  if (pick(5) == 0) return anyRecurrent(x);
   switch (pick(isImage ? 6 : 4)) {
     case 0:
       return add(fmt::format("padded_nms{{keep={} overlapThreshold=0.3 agnostic={} perClass={}}}", 1 + pick(5),
