@@ -116,7 +116,7 @@ class Assigner {
   // listener wants to see.
   std::optional<Option> transposedView(const graph::Node& node) const {
     const auto* transpose = node.op.as<ops::Transpose>();
-    if (transpose == nullptr || options_.filter != nullptr || graph_.value(node.inputs[0]).constant != nullptr)
+    if (transpose == nullptr || options_.choosesElsewhere() || graph_.value(node.inputs[0]).constant != nullptr)
       return std::nullopt;
     const auto& output = graph_.value(node.outputs[0]);
     const size_t axes = output.type.shape.size();

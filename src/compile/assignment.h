@@ -69,10 +69,15 @@ class OptionSource {
   // many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
   // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
-  // Formats in blocks of channels only with `blocks`, or where a filter chooses.
+  // Formats in blocks of channels only with `blocks`, or where a filter or selector chooses.
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
   // The one option that an editable timing cache selects for a node; none where it says nothing.
   std::vector<Option> selected(const graph::Node& node, const Problem& problem);
+  // The graph whose nodes the build's selector is asked about from now on, and the profile; null: it is not asked.
+  void askSelector(const graph::Graph* graph, const ProfileSymbols* symbols) noexcept {
+    graph_ = graph;
+    symbols_ = symbols;
+  }
   // Writes what a node takes into the log and an editable timing cache.
   void report(const graph::Node& node, const Problem& problem, const Option& choice);
   // Whether problems with a single candidate are timed as well: there is nothing to choose among its kernels, but its
@@ -104,6 +109,9 @@ class OptionSource {
   bool measures(const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
+  bool asksSelector(const graph::Node& node) const;
+  std::vector<const Option*> selectedOf(const graph::Node& node, const Problem& problem,
+                                        const std::vector<const Option*>& usable, bool measured) const;
   void trust(const Problem& problem, Proposals& proposals);
   void time(const Problem& problem, Proposals& proposals);
   std::set<std::string> glance(const Problem& problem, Proposals& proposals);
@@ -116,6 +124,8 @@ class OptionSource {
   Stages& stages_;
   std::unique_ptr<Profiler> profiler_;
   const Phase* phase_ = nullptr;
+  const graph::Graph* graph_ = nullptr;  // of which the selector is asked
+  const ProfileSymbols* symbols_ = nullptr;
   std::unique_ptr<Selections> selections_;
   std::map<std::string, std::unique_ptr<Proposals>> announced_;
   std::map<std::string, std::vector<Option>> known_;

@@ -130,6 +130,22 @@ void reportChoices(const graph::Graph& graph, const Assignment& assignment, cons
   }
 }
 
+// Tells the selector of the build what the nodes take. Reformats go with the choices around them.
+void reportTaken(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols,
+                 const BuildOptions& options) {
+  if (options.selector == nullptr) return;
+  std::vector<Taken> taken;
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    if (assignment.isView[id] || node.op.as<ops::Reformat>() != nullptr) continue;
+    const auto at = [&](const SymbolValues& values) { return makeProblem(graph, node, values, options); };
+    const auto& choice = assignment.choice[id];
+    taken.push_back({{node, at(symbols.min), at(symbols.opt), at(symbols.max)},
+                     {choice.candidate, options.optimizationLevel > 0 ? choice.seconds : 0, choice.workspaceBytes}});
+  }
+  options.selector->report(taken);
+}
+
 // Each chosen candidate against its reference; InternalError names the first that differs.
 void checkChoices(const graph::Graph& graph, const Assignment& assignment, const SymbolValues& symbols,
                   runtime::Device& device, Log& log) {
@@ -180,8 +196,10 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
     {
       const Phase phase(by.options.progress, "Tactic selection", &by.whole, static_cast<int>(graph.order().size()));
       by.source.watch(&phase);
+      by.source.askSelector(&chosen.graph, &symbols);
       const auto running = by.stages.run("tactic selection in total");
       chosen.assignment = assign(chosen.graph, symbols.opt, by.source, by.options);
+      by.source.askSelector(nullptr, nullptr);
       by.source.watch(nullptr);
     }
     const auto phases = graph::phasesOf(chosen.graph);
@@ -276,6 +294,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
     const auto& symbols = bound[p];
     const auto chosen = choose(graph, plan, p, symbols, {source, cache, device, stages, whole, options});
     reportChoices(chosen.graph, chosen.assignment, chosen.placement, symbols.opt, source, options);
+    reportTaken(chosen.graph, chosen.assignment, symbols, options);
     if (selfCheckWanted()) checkChoices(chosen.graph, chosen.assignment, symbols.opt, device, log);
     const auto running = stages.run("steps and memory");
     plan.programs.push_back(makeProgram(chosen.graph, chosen.assignment, chosen.placement, chosen.needs, symbols, plan,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/candidate_selector.h"
 #include "compile/tactics/tactic.h"
 #include "compile/types/options.h"
 #include "core/log.h"
@@ -48,11 +49,16 @@ struct BuildOptions {
   std::vector<std::string> excludedLibraries;  // "cudnn", "cublaslt": no tactic of theirs is asked
   TypeOptions types;                           // what of a weakly typed network is left to the builder
   std::vector<std::map<std::string, plan::InputRange>> profiles;  // by input; empty for static networks
-  // Keeps only some candidates of a node; null keeps all. (Algorithm selectors.)
+  // Keeps only some candidates of a node, before any is measured; null keeps all.
   std::function<std::vector<Candidate>(const graph::Node& node, std::vector<Candidate> candidates)> filter;
-  TimingCache* timingCache = nullptr;  // read and added to; null: the build keeps its own
+  CandidateSelector* selector = nullptr;  // null: the fastest are taken
+  TimingCache* timingCache = nullptr;     // read and added to; null: the build keeps its own
   Progress* progress = nullptr;
   Log* log = nullptr;  // required
+
+  // Whether somebody else has a say in the choice of candidates: then nodes are not told apart by their problems alone,
+  // and nothing is decided by measurements that they were not asked about.
+  bool choosesElsewhere() const noexcept { return filter || selector != nullptr; }
 };
 
 // Builds a plan. The graph's outputs and inputs become Plan::io in order (inputs first). Throws UserError for profiles

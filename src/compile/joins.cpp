@@ -88,7 +88,7 @@ class Judge {
 
 void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
                const BuildOptions& options) {
-  if (options.filter) return;
+  if (options.choosesElsewhere()) return;
   Judge judge(symbols, device, source, options);
   passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
                    [&](const graph::Graph& whole, std::span<const graph::NodeId> made,

@@ -62,7 +62,7 @@ bool OptionSource::measures(const Proposals& proposals) const {
 }
 
 bool OptionSource::triesBlocks() const {
-  return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.filter;
+  return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.choosesElsewhere();
 }
 
 size_t OptionSource::announce(std::span<const Asked> asked) {
@@ -99,8 +99,8 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
 const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem, bool blocks) {
   const auto key = keyOf(node, problem) + (blocks ? "|blocks" : "");
   const auto found = known_.find(key);
-  if (found != known_.end() && !options_.filter) return found->second;
-  return known_.insert_or_assign(key, collect(node, problem, blocks || options_.filter)).first->second;
+  if (found != known_.end() && !options_.choosesElsewhere()) return found->second;
+  return known_.insert_or_assign(key, collect(node, problem, blocks || options_.choosesElsewhere())).first->second;
 }
 
 void OptionSource::measureAgain(const graph::Node& node, const Problem& problem, bool blocks) {
@@ -147,7 +147,7 @@ void OptionSource::report(const graph::Node& node, const Problem& problem, const
 // Without those that need too much workspace or failed; of each combination of formats the best.
 std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals) {
   auto& refusals = proposals.refusals;
-  if (runs(problem) && device_.isHost() && options_.workspaceLimit != UINT64_MAX) {
+  if (runs(problem) && device_.isHost() && (options_.workspaceLimit != UINT64_MAX || asksSelector(node))) {
     for (auto& proposal : proposals.list) {
       auto& option = proposal.option;
       if (!proposal.knowsWorkspace) option.workspaceBytes = workspaceOf(problem, option, *options_.log);
@@ -170,6 +170,7 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
     throw Unsupported("could not find any implementation for node '{}' ({}). Candidates:{}", node.name, problem.text(),
                       refusals.empty() ? "\n  none: the device has no tactics" : refusals);
   }
+  if (asksSelector(node)) usable = selectedOf(node, problem, usable, runs(problem) && measures(proposals));
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
     result.push_back(*usable[i]);
@@ -178,6 +179,25 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
     if (!runs(problem) || !measures(proposals) || !finishesWithWhole(device_, options_)) continue;
     for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
   }
+  return result;
+}
+
+// Reformats go with the choices around them.
+bool OptionSource::asksSelector(const graph::Node& node) const {
+  return options_.selector != nullptr && graph_ != nullptr && node.op.as<ops::Reformat>() == nullptr;
+}
+
+std::vector<const Option*> OptionSource::selectedOf(const graph::Node& node, const Problem& problem,
+                                                    const std::vector<const Option*>& usable, bool measured) const {
+  std::vector<Choice> choices;
+  for (const auto* option : usable)
+    choices.push_back(
+        {option->candidate, measured && option->seconds < kUntried ? option->seconds : 0, option->workspaceBytes});
+  const NodeQuestion question{node, makeProblem(*graph_, node, symbols_->min, options_), problem,
+                              makeProblem(*graph_, node, symbols_->max, options_)};
+  std::vector<const Option*> result;
+  for (const size_t i : options_.selector->select(question, choices)) result.push_back(usable.at(i));
+  checkInternal(!result.empty(), "a selector left no candidate of node '{}'", node.name);
   return result;
 }
 

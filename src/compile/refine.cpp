@@ -31,7 +31,7 @@ struct Effort {
 };
 
 Effort effortOf(const runtime::Device& device, const BuildOptions& options) {
-  if (options.optimizationLevel == 0 || options.filter || options.wholeTrials == 0) return {};
+  if (options.optimizationLevel == 0 || options.choosesElsewhere() || options.wholeTrials == 0) return {};
   if (options.wholeTrials > 0) return {static_cast<size_t>(options.wholeTrials), kMostRivals, 60};
   // Where executions are not replayed, what others do to the machine hides what a kernel does to its neighbours.
   if (dynamic_cast<const runtime::Recorder*>(&device) == nullptr || options.optimizationLevel < 3) return {};

@@ -276,7 +276,6 @@ def test_int8_calibrator():
     assert calibrator.left < 0 and calibrator.cache
 
 
-@unsupported("algorithm selectors")
 def test_algorithm_selector():
     class Selector(trt.IAlgorithmSelector):
         def __init__(self):
@@ -286,11 +285,16 @@ def test_algorithm_selector():
         def select_algorithms(self, context, choices):
             self.asked.append(context.name)
             assert choices and all(c.timing_msec >= 0 and c.workspace_size >= 0 for c in choices)
-            return [0]
+            shapes = [tuple(map(tuple, context.get_shape(i))) for i in range(context.num_inputs + context.num_outputs)]
+            assert all(least == usual == greatest for least, usual, greatest in shapes), shapes
+            info = choices[-1].get_algorithm_io_info(0)
+            assert info.dtype == trt.float32 and info.components_per_element >= 1 and len(info.strides) == len(shapes[0][1])
+            return [len(choices) - 1]
 
         def report_algorithms(self, contexts, choices):
             self.told = [(c.name, a.algorithm_variant.tactic) for c, a in zip(contexts, choices)]
 
     selector = Selector()
-    compiled(chain, {"x": X}, configure=lambda c: setattr(c, "algorithm_selector", selector))
-    assert selector.asked and selector.told
+    engine = loaded(compiled(chain, {"x": X}, configure=lambda c: setattr(c, "algorithm_selector", selector)))
+    assert selector.asked and [name for name, _ in selector.told] == selector.asked
+    close([execute(engine, {"x": X})["output0"]], [expected()])

@@ -160,7 +160,9 @@ constexpr IdleOption kIdleOptions[] = {
     {"BuilderFlag::kSPARSE_WEIGHTS", "structured sparsity is allowed; no tactic uses it",
      isOn<BuilderFlag::kSPARSE_WEIGHTS>},
     {"BuilderFlag::kREJECT_EMPTY_ALGORITHMS", "without an algorithm selector there is nothing to reject",
-     isOn<BuilderFlag::kREJECT_EMPTY_ALGORITHMS>},
+     [](const BuildFacts& b) {
+       return isOn<BuilderFlag::kREJECT_EMPTY_ALGORITHMS>(b) && b.config.getAlgorithmSelector() == nullptr;
+     }},
     {"BuilderFlag::kEXCLUDE_LEAN_RUNTIME", "no engine holds a lean runtime", isOn<BuilderFlag::kEXCLUDE_LEAN_RUNTIME>},
     {"BuilderFlag::kDISABLE_COMPILATION_CACHE",
      "the timing cache never holds compiled kernels; an empty TENON_CACHE_DIR keeps them off the disk",
@@ -246,7 +248,6 @@ void BuilderConfig::check() const {
   };
   refuse(options_.capability != nv::EngineCapability::kSTANDARD, "an engine capability other than kSTANDARD");
   refuse(options_.calibrator != nullptr, "calibration (setInt8Calibrator)");
-  refuse(options_.selector != nullptr, "an algorithm selector (setAlgorithmSelector)");
   refuse(options_.hardware != nv::HardwareCompatibilityLevel::kNONE, "a hardware compatibility level other than kNONE");
   refuse(options_.platform != nv::RuntimePlatform::kSAME_AS_BUILD, "a runtime platform other than kSAME_AS_BUILD");
   checkUser(!wantsDla() || getFlag(BuilderFlag::kGPU_FALLBACK),

@@ -1,6 +1,7 @@
 // IBuilder: checks network and configuration, hands the graph to the build stage, returns the plan.
 #include "api/builder/builder.h"
 
+#include "api/builder/algorithm_selector.h"
 #include "api/builder/build_options.h"
 #include "api/builder/device_choice.h"
 #include "api/builder/timing_cache.h"
@@ -223,6 +224,11 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
   if (nv::IProgressMonitor* monitor = options.getProgressMonitor(); monitor != nullptr) {
     progress = std::make_unique<MonitoredProgress>(*monitor);
     build.progress = progress.get();
+  }
+  std::unique_ptr<AlgorithmSelector> selector;
+  if (nv::IAlgorithmSelector* user = options.getAlgorithmSelector(); user != nullptr) {
+    selector = std::make_unique<AlgorithmSelector>(*user, options.getFlag(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
+    build.selector = selector.get();
   }
   installPluginHost();
   const auto plugins =

@@ -188,7 +188,7 @@ std::string countsOf(const TypeSets& sets, const NodeTypes& types) {
 
 bool measuresTypes(const BuildOptions& options, const runtime::Device& device) {
   constexpr int kMeasuredFrom = 4;
-  return options.optimizationLevel >= kMeasuredFrom && !options.types.halves.empty() && !options.filter &&
+  return options.optimizationLevel >= kMeasuredFrom && !options.types.halves.empty() && !options.choosesElsewhere() &&
          computesInHalves(device);
 }
 

@@ -42,15 +42,6 @@ class Calibrator final : public nv::IInt8EntropyCalibrator2 {
   void writeCalibrationCache(const void*, size_t) noexcept override {}
 };
 
-class Selector final : public nv::IAlgorithmSelector {
- public:
-  int32_t selectAlgorithms(const nv::IAlgorithmContext&, const nv::IAlgorithm* const*, int32_t,
-                           int32_t*) noexcept override {
-    return 0;
-  }
-  void reportAlgorithms(const nv::IAlgorithmContext* const*, const nv::IAlgorithm* const*, int32_t) noexcept override {}
-};
-
 // The whole enumeration. Flags that change nothing say so; those that are refused are named; the others are shown to
 // work below, or in the file that is named beside them.
 TEST(Effects, OfEveryBuilderFlag) {
@@ -228,11 +219,9 @@ TEST(Effects, OfDevices) {
 
 TEST(Effects, OfOptionsThatAreRefused) {
   Calibrator calibrator;
-  Selector selector;
   const char* plugins[] = {"plugin.so"};
   REFUSED(IBuilderConfig, setEngineCapability, config, "capability", nv::EngineCapability::kSAFETY);
   REFUSED(IBuilderConfig, setInt8Calibrator, config, "calibration (setInt8Calibrator)", &calibrator);
-  REFUSED(IBuilderConfig, setAlgorithmSelector, config, "an algorithm selector", &selector);
   REFUSED(IBuilderConfig, setHardwareCompatibilityLevel, config, "a hardware compatibility level",
           nv::HardwareCompatibilityLevel::kAMPERE_PLUS);
   REFUSED(IBuilderConfig, setRuntimePlatform, config, "a runtime platform", nv::RuntimePlatform::kWINDOWS_AMD64);
@@ -354,6 +343,7 @@ TEST(Effects, OfWhatABuilderShows) {
   SEEN(IBuilderConfig, setProfilingVerbosity);
   SHOWN_BY(IBuilderConfig, setProfilingVerbosity, "api/objects/inspector_test.cpp");
   SHOWN_BY(IBuilderConfig, setProgressMonitor, "api/objects/hooks_test.cpp");
+  SHOWN_BY(IBuilderConfig, setAlgorithmSelector, "api/objects/algorithm_selector_test.cpp");
 }
 
 }  // namespace

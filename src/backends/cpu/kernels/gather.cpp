@@ -93,7 +93,7 @@ class GatherInstance final : public runtime::KernelInstance {
   template <typename T>
   void elements(const char* in, char* out) const {
     constexpr int64_t kPicks = 16384;
-    eachPiece(kPicks, outer_ * picks_ * 4, [&](int64_t o, int64_t first, int64_t end) {
+    eachPiece(kPicks, outer_ * picks_, [&](int64_t o, int64_t first, int64_t end) {
       const T* const from = reinterpret_cast<const T*>(in) + o * fromStep_;
       T* const to = reinterpret_cast<T*>(out) + o * toStep_;
       for (int64_t k = first; k < end; ++k) to[k] = from[indices_[static_cast<size_t>(k)]];

@@ -12,8 +12,6 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kPickWork = 8;  // a pick in multiply-adds, for which its cache line is waited
-
 // Elements by rows along the last axis: to[i] = from[i * Step + index(i) * axisStep]. Whether an index was outside;
 // the first element is read for it.
 template <int Step, typename T, typename Index>
@@ -71,7 +69,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t axisStep = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[rank - 1];
     const bool isLast = axis == rank - 1;
-    runJobs(count_ / width, count_ * kPickWork, [&](int64_t row) {
+    runJobs(count_ / width, count_ * 4, [&](int64_t row) {
       int64_t from = 0;
       int64_t rest = row;
       for (int at = rank - 2; at >= 0; --at) {
@@ -133,7 +131,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t batchSize = data_.count(batch, data_.rank);
     const int64_t all = indices_.count(0, indices_.rank - 1);
     constexpr int64_t kRows = 256;
-    runJobs((all + kRows - 1) / kRows, all * std::max<int64_t>(kPickWork, rowBytes / 16), [&](int64_t job) {
+    runJobs((all + kRows - 1) / kRows, all * std::max<int64_t>(4, rowBytes / 16), [&](int64_t job) {
       for (int64_t row = job * kRows; row < std::min(all, (job + 1) * kRows); ++row) {
         int64_t from = row / picks * batchSize;
         bool inside = true;
@@ -156,7 +154,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t extent = data_[axis];
     constexpr int64_t kPicks = 16384;  // of a job
     const int64_t pieces = (picks + kPicks - 1) / kPicks;
-    runJobs(data_.count(0, axis) * pieces, count_ * kPickWork, [&](int64_t job) {
+    runJobs(data_.count(0, axis) * pieces, count_, [&](int64_t job) {
       const int64_t row = job / pieces;
       const int64_t first = job % pieces * kPicks;
       const Index* const places = static_cast<const Index*>(indices) + row / outer * picks + first;
@@ -193,15 +191,13 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t outer = data_.count(batch, axis);
     const int64_t picks = indices_.count(batch, indices_.rank);
     const int64_t rowBytes = data_.count(axis + 1, data_.rank) * bytes_;
-    runJobs(data_.count(0, axis), data_.count(0, axis) * picks * std::max<int64_t>(kPickWork, rowBytes / 16),
-            [&](int64_t row) {
-              const int64_t first = row / outer * picks;
-              for (int64_t p = 0; p < picks; ++p) {
-                const int64_t at = place(indices, first + p, axis, outside);
-                if (at >= 0)
-                  copy(data + (row * data_[axis] + at) * rowBytes, out + (row * picks + p) * rowBytes, rowBytes);
-              }
-            });
+    runJobs(data_.count(0, axis), count_ * std::max<int64_t>(1, bytes_ / 4), [&](int64_t row) {
+      const int64_t first = row / outer * picks;
+      for (int64_t p = 0; p < picks; ++p) {
+        const int64_t at = place(indices, first + p, axis, outside);
+        if (at >= 0) copy(data + (row * data_[axis] + at) * rowBytes, out + (row * picks + p) * rowBytes, rowBytes);
+      }
+    });
   }
 
   ops::Gather op_;

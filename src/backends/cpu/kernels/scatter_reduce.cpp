@@ -82,18 +82,18 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   // f32 is combined in double, as in the reference.
   template <typename T>
   void combine(const runtime::LaunchArguments& arguments) const {
-    copyData(arguments, data_.count() * static_cast<int64_t>(sizeof(T)));
+    if (data_.count() != 0)
+      std::memcpy(arguments.outputs[0], arguments.inputs[0], static_cast<size_t>(data_.count()) * sizeof(T));
     if (some_.count() == 0) return;
     constexpr int64_t kMostSums = 1 << 18;  // of all elements of some lines
     const int64_t together = std::clamp<int64_t>(kMostSums / std::max<int64_t>(data_[axis_], 1), 1, 128);
     const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;  // of lines side by side
     const int64_t pieces = (row + together - 1) / together;
     const int64_t all = some_.count() / some_[axis_] / row * pieces;
-    constexpr int64_t kJobs = 32;                                  // at least, where there is work for so many
-    const int64_t each = std::clamp<int64_t>(all / kJobs, 1, 16);  // of a job, which makes its memory once
-    runJobs((all + each - 1) / each, some_.count() * 8, [&](int64_t job) {
+    constexpr int64_t kEach = 16;  // of a job, which makes its memory once
+    runJobs((all + kEach - 1) / kEach, some_.count() * 8, [&](int64_t job) {
       Sums<SumOf<T>> sums;
-      for (int64_t i = job * each; i < std::min(all, (job + 1) * each); ++i) {
+      for (int64_t i = job * kEach; i < std::min(all, (job + 1) * kEach); ++i) {
         Lines lines = linesOf(i / pieces);
         const int64_t first = i % pieces * together;
         lines.to += first;
@@ -105,16 +105,6 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
           combineLines<T>(lines, arguments, sums);
         }
       }
-    });
-  }
-
-  static void copyData(const runtime::LaunchArguments& arguments, int64_t bytes) {
-    constexpr int64_t kBytes = 1 << 16;
-    runJobs((bytes + kBytes - 1) / kBytes, bytes / 4, [&](int64_t job) {
-      const int64_t first = job * kBytes;
-      std::memcpy(static_cast<char*>(arguments.outputs[0]) + first,
-                  static_cast<const char*>(arguments.inputs[0]) + first,
-                  static_cast<size_t>(std::min(kBytes, bytes - first)));
     });
   }
 
