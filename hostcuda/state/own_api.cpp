@@ -1,4 +1,5 @@
 // The functions that libnvinfer and the facades call: the same runtime without its tables.
+#include <atomic>
 #include <string>
 #include <unordered_map>
 
@@ -24,10 +25,16 @@ Table buildTable(int major) {
   return table;
 }
 
+// Made by whoever asks first, without a lock: a fork at that moment would leave it held in the child.
 const Table& tableOf(int major) {
-  static const auto* table12 = new Table(buildTable(12));
-  static const auto* table13 = new Table(buildTable(13));
-  return major == 12 ? *table12 : *table13;
+  static std::atomic<const Table*> tables[2];
+  auto& place = tables[major == 12 ? 0 : 1];
+  if (const Table* found = place.load(std::memory_order_acquire)) return *found;
+  const auto* made = new Table(buildTable(major));
+  const Table* other = nullptr;
+  if (place.compare_exchange_strong(other, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *other;
 }
 
 // A host function of the table, called by name: one implementation of each thing.
@@ -41,10 +48,16 @@ int call(void* function, Args... args) {
 
 using namespace tenon::hostcuda;
 
-#define TENON_HOST_FUNCTION(name)                                  \
-  ([] {                                                            \
-    static void* const function = tenon_hostcuda_symbol(name, 13); \
-    return function;                                               \
+// Looked up once, or at the same time by several.
+#define TENON_HOST_FUNCTION(name)                           \
+  ([] {                                                     \
+    static std::atomic<void*> known;                        \
+    void* function = known.load(std::memory_order_relaxed); \
+    if (function == nullptr) {                              \
+      function = tenon_hostcuda_symbol(name, 13);           \
+      known.store(function, std::memory_order_relaxed);     \
+    }                                                       \
+    return function;                                        \
   }())
 
 extern "C" {

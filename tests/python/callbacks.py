@@ -317,66 +317,6 @@ def test_given_objects_are_kept_once():
     assert seen() is None
 
 
-class Reader(trt.IStreamReader):
-    def __init__(self, data, fail=False):
-        trt.IStreamReader.__init__(self)
-        self.data, self.place, self.fail = bytes(data), 0, fail
-
-    def read(self, size):
-        if self.fail:
-            raise Oops("unreadable")
-        part = self.data[self.place:self.place + size]
-        self.place += len(part)
-        return part
-
-
-class ReaderV2(trt.IStreamReaderV2):
-    def __init__(self, data):
-        trt.IStreamReaderV2.__init__(self)
-        self.data, self.place = bytes(data), 0
-
-    def read(self, num_bytes, stream):
-        part = self.data[self.place:self.place + num_bytes]
-        self.place += len(part)
-        return part
-
-    def seek(self, offset, where):
-        start = {trt.SeekPosition.SET: 0, trt.SeekPosition.CUR: self.place, trt.SeekPosition.END: len(self.data)}[where]
-        self.place = start + offset
-        return 0 <= self.place <= len(self.data)
-
-
-class Writer(trt.IStreamWriter):
-    def __init__(self):
-        trt.IStreamWriter.__init__(self)
-        self.data = b""
-
-    def write(self, data):
-        self.data += data
-        return len(data)
-
-
-def test_streams():
-    builder, network = support.small_network(trt, QUIET)
-    writer = Writer()
-    assert builder.build_serialized_network_to_stream(network, builder.create_builder_config(), writer)
-    runtime = trt.Runtime(QUIET)
-    for reader in (Reader(writer.data), ReaderV2(writer.data)):
-        assert np.array_equal(trt.Runner(runtime.deserialize_cuda_engine(reader))(X)["y"], 2 * X)
-    assert raised(runtime.deserialize_cuda_engine, Reader(b"", fail=True)) == "unreadable"
-
-    class Greedy(Reader):
-        def read(self, size):
-            return bytes(size + 1)
-
-    try:
-        runtime.deserialize_cuda_engine(Greedy(b""))
-    except ValueError as error:
-        assert "at most" in str(error)
-    else:
-        raise AssertionError("more bytes than were asked for were taken")
-
-
 def test_profiler_and_listener():
     class Profiler(trt.IProfiler):
         def __init__(self):
@@ -419,16 +359,6 @@ def test_interfaces_of_python_call_themselves():
     assert base.read_calibration_cache(calibrator) == b"cache"
     base.write_calibration_cache(calibrator, b"kept")
     assert calibrator.cache == b"kept" and calibrator.get_algorithm() == trt.CalibrationAlgoType.ENTROPY_CALIBRATION_2
-
-
-def test_threads_build_with_loggers_of_python():
-    loggers = [Logger() for _ in range(4)]
-    threads = [threading.Thread(target=broken_build, args=(logger,)) for logger in loggers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(logger.messages for logger in loggers)
 
 
 def test_objects_at_the_end_of_the_process():

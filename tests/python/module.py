@@ -7,7 +7,6 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 import warnings
 import weakref
 
@@ -313,45 +312,6 @@ def test_runner_takes_arrays_of_others():
             continue
         assert np.array_equal(runner(array)["y"], 2 * X)
     assert "contiguous" in raises(TypeError, runner, Strided())
-
-
-def test_runs_leave_the_lock():
-    """While one thread builds or runs, another goes on."""
-    runner, count, done = trt.Runner(support.small_engine(trt)), [0], threading.Event()
-
-    def counts():
-        while not done.is_set():
-            count[0] += 1
-
-    thread = threading.Thread(target=counts)
-    thread.start()
-    for _ in range(3):
-        assert support.plan_of(trt, *support.small_network(trt, LOGGER)) is not None
-        runner(X)
-    done.set()
-    thread.join()
-    assert count[0] > 1000
-
-
-def test_threads_and_forks():
-    engine, wrong = support.small_engine(trt), []
-
-    def work(factor):
-        runner = trt.Runner(engine)
-        for _ in range(50):
-            if not np.array_equal(runner(X * factor)["y"], 2 * X * factor):
-                wrong.append(factor)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if np.array_equal(trt.Runner(engine)(X)["y"], 2 * X) else 1)
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_many_builds_leave_no_memory():
