@@ -36,6 +36,21 @@ def python_with(*modules):
     return (str(python), None) if python else (None, reason)
 
 
+def folder_with(module, requirement):
+    """(folder, None) with a package from PyPI alone, for PYTHONPATH; or (None, why there is none)."""
+    folder = BUILD / "tests/python" / requirement.replace("==", "-")
+    if (folder / module).is_dir():
+        return folder, None
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+                           "--target", str(folder), requirement], capture_output=True, text=True, check=False)
+    return (folder, None) if done.returncode == 0 else (None, f"{requirement}: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
+
+
+def polygraphy(release):
+    """The same for a release of Polygraphy."""
+    return folder_with("polygraphy", f"polygraphy=={release}")
+
+
 def python_with_torch():
     """The same for PyTorch, which is too large to be fetched: TENON_TORCH_PYTHON, this one, or those of PATH."""
     for python in (os.environ.get("TENON_TORCH_PYTHON"), sys.executable, shutil.which("python3"), shutil.which("python")):
@@ -45,8 +60,9 @@ def python_with_torch():
                   "or in PATH")
 
 
-def module_variables(module, folder):
-    """Variables for programs in which `import tensorrt` gives our module ("ours") or NVIDIA's compiled one ("nvidia")."""
+def module_variables(module, folder, *more):
+    """Variables for programs in which `import tensorrt` gives our module ("ours") or NVIDIA's compiled one ("nvidia"), with more
+    folders to find modules in."""
     variables = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TENON_DEVICE="cpu",
                      LD_LIBRARY_PATH=f"{BUILD}/lib:{os.environ.get('LD_LIBRARY_PATH', '')}")
     variables["PYTHONPATH"] = str(BUILD / "python")
@@ -55,4 +71,5 @@ def module_variables(module, folder):
         package.mkdir(parents=True, exist_ok=True)
         (package / "__init__.py").write_text(FORWARD)
         variables["PYTHONPATH"] = str(package.parent)
+    variables["PYTHONPATH"] = ":".join(map(str, [*more, variables["PYTHONPATH"]]))
     return variables

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in the form in which guides and projects write them, for release 10 and for release 8."""
+"""Programs in the form in which guides and projects write them, for release 10 and for release 8. With --module nvidia those for
+release 10 run on NVIDIA's compiled module over the same libraries, in a Python that has it."""
 import ctypes
 import os
+import subprocess
 import sys
+import tempfile
 import warnings
 
 import support
@@ -120,7 +123,12 @@ def test_layers_by_hand():
     config.builder_optimization_level = 0
     engine = builder.build_engine_with_config(network, config)
     image = random.uniform(0, 1, (1, 1, 28, 28)).astype(np.float32)
-    (scores,) = trt.Runner(engine)(image).values()
+    scores = np.full((1, 10), -1, np.float32)
+    context = engine.create_execution_context()
+    for name, array in (("data", image), ("scores", scores)):  # without a GPU, memory of the host
+        assert context.set_tensor_address(name, array.ctypes.data)
+    assert context.execute_async_v3(0)
+    assert ctypes.CDLL(os.environ["TENON_CUDART"]).cudaDeviceSynchronize() == 0
     wide = np.zeros((4, 26, 26))
     for maps, row, column in np.ndindex(4, 3, 3):
         wide[maps] += float(weights["kernel"][maps, 0, row, column]) * image[0, 0, row:row + 26, column:column + 26].astype(np.float64)
@@ -129,5 +137,19 @@ def test_layers_by_hand():
     np.testing.assert_allclose(scores, pooled.reshape(1, -1) @ weights["matrix"].astype(np.float64), 1e-4, 1e-4)
 
 
+def on_nvidias_module():
+    """This script again, in which `import tensorrt` gives NVIDIA's module."""
+    import packages  # pylint: disable=import-outside-toplevel
+    python, reason = packages.python_with("numpy", "tensorrt_bindings")
+    if python is None:
+        print(f"skipped: {reason}")
+        return support.SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run([python, "-B", __file__, "release_10", "layers_by_hand"], env=packages.module_variables("nvidia", folder),
+                              check=False).returncode
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--module", "nvidia"]:
+        sys.exit(on_nvidias_module())
     sys.exit(support.run_all(support.cases_of(globals()), sys.argv[1:]))
