@@ -4,8 +4,11 @@
 #   TENON_PYTHON              ON: an error where something is missing; AUTO: the module is left out, with the reason; OFF
 #   TENON_PYTHON_EXECUTABLE   the interpreter; by default the first with headers of /usr/bin/python3 and python3 of PATH,
 #                             those with numpy first
+#   TENON_PYTHON_MORE         a list of other interpreters, of other releases, to build modules for beside it in the same package;
+#                             "<interpreter>=<folder>" names the headers of pybind11 for one
 set(TENON_PYTHON AUTO CACHE STRING "Build the Python module: ON, OFF, or AUTO where a Python with headers and pybind11 are found")
 set(TENON_PYTHON_EXECUTABLE "" CACHE FILEPATH "The Python interpreter to build the module for")
+set(TENON_PYTHON_MORE "" CACHE STRING "Other Python interpreters to build modules for, for wheels")
 
 # tenon_python_facts(<interpreter> <prefix>): <prefix>_INCLUDE, _SUFFIX, _VERSION, _NUMPY; _REASON where it does not do.
 function(tenon_python_facts interpreter prefix)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that a fresh clone works on a bare system: makes one in a folder and runs demo.sh and test.sh inside.
+# Shows that a fresh clone, or a wheel, works on a bare system: makes one in a folder and runs demo.sh and test.sh inside, or
+# installs the wheel there and runs a model.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'END'
-Usage: scripts/bare_system.sh [--system NAME] [--mirror URL] [--folder DIR] [--fresh] [--skip-tests]
+Usage: scripts/bare_system.sh [--system NAME] [--mirror URL] [--folder DIR] [--fresh] [--skip-tests] [--wheel FILE]
 
 Needs root, debootstrap, git, and a mirror of the system's packages.
   --system NAME  debian12 (default) or ubuntu24.04
@@ -15,11 +16,13 @@ Needs root, debootstrap, git, and a mirror of the system's packages.
                  what earlier runs installed stays in it without --fresh
   --fresh        remove the folder and begin with nothing
   --skip-tests   run demo.sh only
+  --wheel FILE   in place of the clone: installs this wheel by pip into a system that has Python and no compiler, and converts and
+                 runs the model of digits in less than ten lines; fails where that takes more than a minute
 The clone holds what is committed; changes that are not are left out.
 END
 }
 
-system=debian12 mirror='' folder='' fresh='' skip_tests=''
+system=debian12 mirror='' folder='' fresh='' skip_tests='' wheel=''
 
 readOptions() {
   while [ $# -gt 0 ]; do
@@ -32,6 +35,8 @@ readOptions() {
       --folder=*) folder=${1#*=} ;;
       --fresh) fresh=yes ;;
       --skip-tests) skip_tests=yes ;;
+      --wheel) wheel=${2:?--wheel needs a file}; shift ;;
+      --wheel=*) wheel=${1#*=} ;;
       --help | -h) usage; exit 0 ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
@@ -94,7 +99,45 @@ unmount() {
 
 inside() {
   chroot "$folder" /usr/bin/env -i HOME=/root LANG=C.UTF-8 TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    bash -c "cd /tenon && $*"
+    bash -c "cd $place && $*"
+}
+
+place=/tenon  # within the system, where commands run
+
+# What a user writes who has nothing but the wheel.
+lines='import numpy, tensorrt
+picture = numpy.fromfile("7.pgm", numpy.uint8)[-784:].reshape(1, 1, 28, 28).astype("float32") / 255
+runner = tensorrt.Runner("digits.onnx", shapes={"input": picture.shape})
+runner.save("digits.engine")
+answer = tensorrt.Runner("digits.engine")(input=picture)["probabilities"]
+assert answer.argmax() == 7, answer
+'
+
+installWheel() {
+  inside "python3 -m venv venv && venv/bin/pip install --quiet --disable-pip-version-check *.whl && venv/bin/python run.py &&
+          venv/bin/trtexec --loadEngine=digits.engine --iterations=1 --duration=0 --warmUp=0 >/dev/null && venv/bin/python -m tensorrt --check"
+}
+
+testWheel() {
+  local begin status=0
+  place=/wheel
+  rm -rf "$folder$place"
+  mkdir -p "$folder$place"
+  cp "$wheel" "$root/models/digits/digits.onnx" "$root/models/digits/samples/7.pgm" "$folder$place/"
+  printf '%s' "$lines" >"$folder$place/run.py"
+  cp -L /etc/resolv.conf /etc/hosts "$folder/etc/"
+  # What pip is told here of the ways to PyPI holds there as well.
+  [ ! -e /etc/pip.conf ] || cp -L /etc/pip.conf "$folder/etc/"
+  [ ! -e /etc/ssl/certs/ca-certificates.crt ] || install -D /etc/ssl/certs/ca-certificates.crt "$folder/etc/ssl/certs/ca-certificates.crt"
+  trap unmount EXIT
+  mounts
+  phase "Python" inside "command -v python3 >/dev/null && python3 -c 'import ensurepip' 2>/dev/null ||
+    { apt-get update && apt-get install -y --no-install-recommends python3-venv; }" || die "Python could not be installed in $folder"
+  ! inside "command -v cc || command -v gcc || command -v g++ || command -v nvcc" || die "$folder has a compiler: --fresh begins anew"
+  begin=$SECONDS
+  phase "wheel" installWheel || status=$?
+  [ $((SECONDS - begin)) -le 60 ] || { echo "error: that took $((SECONDS - begin)) s; expected at most 60" >&2; status=1; }
+  return $status
 }
 
 packages() {
@@ -105,8 +148,14 @@ main() {
   local before status=0
   readOptions "$@"
   [ "$(id -u)" = 0 ] || die "debootstrap and chroot need root"
-  command -v debootstrap >/dev/null || die "debootstrap is missing; install it with apt-get install debootstrap"
+  [ -e "$folder/etc/debian_version" ] || command -v debootstrap >/dev/null ||
+    die "debootstrap is missing; install it with apt-get install debootstrap"
   phase "base system" makeBase
+  if [ -n "$wheel" ]; then
+    testWheel || status=$?
+    printPhases
+    return $status
+  fi
   phase "clone" cloneProject
   trap unmount EXIT
   mounts

@@ -26,7 +26,7 @@ Name: {name}
 Version: {version}
 Summary: An open implementation of TensorRT's Python interface: ONNX models on NVIDIA GPUs and on plain CPUs
 License: Apache-2.0
-Requires-Python: >=3.8
+Requires-Python: >={least}
 Requires-Dist: numpy
 
 The module is called `tensorrt`. `python -m tensorrt --check` says on which device it computes.
@@ -69,12 +69,16 @@ def collect(installed, package):
     return sorted(foreign)
 
 
-def tag():
-    """The Python and the system that the module is for: the C library it was linked with is the least."""
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+def releases(package):
+    """The releases of CPython whose modules are in the package, as ["cp39", "cp312"]."""
+    found = [re.search(r"\.cpython-3(\d+)-", file.name) for file in package.glob("tensorrt.*.so")]
+    return [f"cp3{minor}" for minor in sorted(int(name[1]) for name in found if name)]
+
+
+def platform():
+    """The system that the package is for: the C library it was linked with is the least."""
     version = os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_")
-    machine = sysconfig.get_platform().rsplit("-", 1)[1]
-    return f"{python}-{python}-manylinux_{version}_{machine}"
+    return f"manylinux_{version}_{sysconfig.get_platform().rsplit('-', 1)[1]}"
 
 
 def record_line(name, data):
@@ -85,12 +89,17 @@ def record_line(name, data):
 def write(root, out, version):
     """Zips the files of a folder, in order and without times, so that equal trees give equal wheels."""
     name = NAME.replace("-", "_")
+    pythons = releases(root / "tensorrt")
+    if not pythons:
+        fail("the package holds no module")
+    tag = f"{'.'.join(pythons)}-{'.'.join(pythons)}-{platform()}"
+    tags = "".join(f"Tag: {python}-{abi}-{platform()}\n" for python in pythons for abi in pythons)  # the same, each written out
     info = root / f"{name}-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(METADATA.format(name=NAME, version=version))
-    (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\nTag: {tag()}\n")
+    (info / "METADATA").write_text(METADATA.format(name=NAME, version=version, least=f"3.{pythons[0][3:]}"))
+    (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n{tags}")
     (info / "entry_points.txt").write_text("[console_scripts]\n" + "".join(f"{p} = tensorrt._programs:{p}\n" for p in PROGRAMS))
-    wheel = out / f"{name}-{version}-{tag()}.whl"
+    wheel = out / f"{name}-{version}-{tag}.whl"
     record = ""
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(f for f in root.rglob("*") if f.is_file()):

@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the suites that use threads under the thread sanitizer, which compiles for too long to be part of CI.
+# Runs what compiles for too long to be part of CI: the suites that use threads under the thread sanitizer, or those of the Python
+# module under the address and undefined-behaviour sanitizers.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'END'
 Usage: scripts/sanitize.sh [--soak SECONDS] [--jobs N]
+       scripts/sanitize.sh --python [--jobs N]
 
 Builds the preset tsan (no oneDNN, which is not compiled for the sanitizer) and runs the suites core, runtime, hostcuda
 and threads.
+  --python         builds libraries and Python module of the preset asan-ubsan instead, and runs the module's tests
   --soak SECONDS   then lets sixteen contexts of one engine run for that long under the sanitizer and in release, which
                    both print how many runs there were and how much memory was in use
   --jobs N         compile steps and tests at once (default: by cores and memory)
 END
 }
 
-seconds='' jobs=''
+seconds='' jobs='' python=''
 
 readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
+      --python) python=yes; shift; continue ;;
       --soak | --jobs) [ $# -ge 2 ] || die "$1 needs a number" ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
@@ -38,9 +42,21 @@ soak() {
   TENON_SOAK_SECONDS=$seconds "$root/build/$1/bin/test_threads" --gtest_brief=1 --gtest_filter='*Sixteen*'
 }
 
+# The module's own tests: others load packages that are not compiled for the sanitizers.
+pythonModule() {
+  configure asan-ubsan
+  cmake -S "$root" -B "$root/build/asan-ubsan" -DTENON_PYTHON=ON >/dev/null
+  build asan-ubsan "$jobs" tensorrt_python python_call_costs cudart12 cudart13
+  ctest --test-dir "$root/build/asan-ubsan" -R '^python/' -j "$jobs" --output-on-failure
+}
+
 main() {
   local status=0
   readOptions "$@"
+  if [ -n "$python" ]; then
+    phase "Python module (asan-ubsan)" pythonModule
+    return
+  fi
   "$root/scripts/test.sh" --preset tsan --suites core,runtime,hostcuda,threads --jobs "$jobs" || status=$?
   if [ -n "$seconds" ]; then
     phase "soak (tsan)" soak tsan || status=$?

@@ -6,25 +6,26 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: scripts/wheel.sh [--preset NAME] [--out FOLDER] [--jobs N] [--python INTERPRETER ...] [--no-build]
+Usage: scripts/wheel.sh [--preset NAME] [--out FOLDER] [--jobs N] [--python INTERPRETER ...] [--own] [--no-build]
 
-Builds into build/NAME (release by default) and writes the wheel into FOLDER (build/wheel by default).
+Builds into build/NAME (release by default) and writes one wheel into FOLDER (build/wheel by default): the libraries once, and a
+module for each release of Python from 3.9 to 3.14 of which this machine has an interpreter with headers.
+  --python     an interpreter to build a module for, in place of those that are found; may be given several times
+  --own        only the module of the interpreter that CMake chose (the cache variable TENON_PYTHON_EXECUTABLE names it)
   --no-build   only packs what is built already
-  --python     an interpreter with headers to make a wheel for; once per release of Python. Its own pybind11 is taken where it
-               has the package; else the system's for releases that this one knows, and for newer ones that of PyPI, which is
-               fetched into build/pybind11. The build folder ends as it was.
-Without --python the wheel is for the Python that the module is built for, which the cache variable TENON_PYTHON_EXECUTABLE
-names.
+An interpreter's own pybind11 is taken where it has the package; else the system's for releases that this one knows, and for newer
+ones that of PyPI, which is fetched into build/pybind11.
 END
 }
 
-preset=release out="$root/build/wheel" jobs='' no_build='' stage='' pythons=()
+preset=release out="$root/build/wheel" jobs='' no_build='' own='' stage='' pythons=()
 
 readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
       --no-build) no_build=yes; shift; continue ;;
+      --own) own=yes; shift; continue ;;
       --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
     esac
     [ $# -ge 2 ] || { usage >&2; die "unknown option '$1', or its value is missing"; }
@@ -39,36 +40,58 @@ readOptions() {
   done
   checkPreset "$preset"
   jobs=${jobs:-$(defaultJobs)}
-  [ -z "$no_build" ] || [ ${#pythons[@]} = 0 ] || die "--no-build packs what is built; it cannot be for --python ${pythons[*]}"
+  [ -z "$no_build$own" ] || [ ${#pythons[@]} = 0 ] ||
+    die "--no-build packs what is built, and --own builds one module; neither goes with --python ${pythons[*]}"
 }
 
 pybind11=pybind11==3.0.1  # of PyPI: the first release that knows Python 3.14
-
-# The folder with pybind11's headers for an interpreter: its own, or PyPI's where the system's is too old for it; nothing where the
-# system's will do. pybind11 2.10 and older know Python up to 3.11.
-headersFor() {
-  "$1" -c 'import pybind11; print(pybind11.get_include())' 2>/dev/null && return
-  local minor
-  minor=$("$1" -c 'import sys; print(sys.version_info[1])')
-  [ "$minor" -ge 12 ] || return 0
-  [ -d "$root/build/pybind11/pybind11/include" ] ||
-    "$1" -m pip install --quiet --disable-pip-version-check --no-deps --target "$root/build/pybind11" "$pybind11" >&2
-  echo "$root/build/pybind11/pybind11/include"
-}
-
-# The module for another interpreter, or for the one that CMake finds (""), in a configured build folder.
-choosePython() {
-  local interpreter=$1 headers='' options=(-DTENON_PYTHON_EXECUTABLE="$1" -UTENON_PYBIND11)
-  [ -z "$interpreter" ] || headers=$(headersFor "$interpreter")
-  [ -z "$headers" ] || options+=(-DTENON_PYBIND11="$headers")
-  cmake -S "$root" -B "$root/build/$preset" "${options[@]}" >/dev/null
-}
 
 cached() {
   sed -n "s/^$1:[A-Z]*=//p" "$root/build/$preset/CMakeCache.txt"
 }
 
-# Packs what is built, for the interpreter that it is built for.
+releaseOf() {
+  "$1" -E -c 'import sys; print("%d.%d" % sys.version_info[:2])' || die "$1 does not run"
+}
+
+# The folder with pybind11's headers for an interpreter: its own, or PyPI's where the system's is too old for it; nothing where the
+# system's will do. pybind11 2.10 and older know Python up to 3.11. PyPI's is fetched by the module's own Python: it is a folder of
+# headers, which fit every release.
+headersFor() {
+  "$1" -c 'import pybind11; print(pybind11.get_include())' 2>/dev/null && return
+  local release
+  release=$(releaseOf "$1")
+  [ "${release#3.}" -ge 12 ] || return 0
+  [ -d "$root/build/pybind11/pybind11/include" ] ||
+    "$(cached tenon_python)" -m pip install --quiet --disable-pip-version-check --no-deps --target "$root/build/pybind11" "$pybind11" >&2 ||
+    return 1
+  echo "$root/build/pybind11/pybind11/include"
+}
+
+# Builds the modules of other interpreters beside the module's own: one target for each, so that it is named which fails.
+buildModules() {
+  local before entries=() targets=() interpreter headers release seen failed='' all
+  seen=$(releaseOf "$(cached tenon_python)")
+  before=$(cached TENON_PYTHON_MORE)
+  for interpreter in "${pythons[@]}"; do
+    release=$(releaseOf "$interpreter") || exit 1
+    [[ " $seen " != *" $release "* ]] || continue
+    headers=$(headersFor "$interpreter") || die "pybind11 for $interpreter could not be fetched"
+    seen="$seen $release"
+    entries+=("$interpreter=$headers")
+    targets+=("tensorrt_python_$release")
+  done
+  all=$(IFS=';'; echo "${entries[*]}")
+  cmake -S "$root" -B "$root/build/$preset" "-DTENON_PYTHON_MORE=$all" >/dev/null
+  for release in "${targets[@]}"; do
+    phase "$release" build "$preset" "$jobs" "$release" || failed="$failed $release"
+  done
+  [ -n "$failed" ] || pack
+  cmake -S "$root" -B "$root/build/$preset" "-DTENON_PYTHON_MORE=$before" >/dev/null  # as it was
+  [ -z "$failed" ] || die "no wheel, as these modules were not built:$failed"
+}
+
+# Packs what is built.
 pack() {
   local build_folder="$root/build/$preset" python
   python=$(cached tenon_python)
@@ -85,24 +108,22 @@ pack() {
 
 main() {
   readOptions "$@"
-  if [ -z "$no_build" ]; then
-    phase "set up" "$root/scripts/setup.sh"
-    phase "configure ($preset)" configure "$preset"
-    phase "build ($preset)" build "$preset" "$jobs" tenon $([ ${#pythons[@]} -gt 0 ] || echo tensorrt_python)
+  if [ -n "$no_build" ]; then
+    pack
+    return
   fi
-  [ ${#pythons[@]} -gt 0 ] || { pack; return; }
-  local before interpreter failed=''
-  before=$(cached TENON_PYTHON_EXECUTABLE)
-  for interpreter in "${pythons[@]}"; do
-    choosePython "$interpreter"
-    if [ "$(cached tenon_python)" = "$interpreter" ] && phase "module for $interpreter" build "$preset" "$jobs" tensorrt_python; then
-      pack
-    else
-      failed="$failed $interpreter"
-    fi
-  done
-  choosePython "$before"
-  [ -z "$failed" ] || die "no wheel for$failed: an interpreter needs its headers, and pybind11 one that is as new as it"
+  phase "set up" "$root/scripts/setup.sh"
+  phase "configure ($preset)" configure "$preset"
+  phase "build ($preset)" build "$preset" "$jobs" tenon tensorrt_python
+  if [ -z "$own" ] && [ ${#pythons[@]} = 0 ]; then
+    mapfile -t pythons < <("$(cached tenon_python)" -B "$root/scripts/pythons.py")
+  fi
+  if [ ${#pythons[@]} = 0 ]; then
+    pack
+  else
+    buildModules
+  fi
+  printPhases
 }
 
 main "$@"

@@ -10,9 +10,6 @@ namespace {
 
 using namespace nvinfer1;
 
-constexpr OptProfileSelector kSelectors[] = {OptProfileSelector::kMIN, OptProfileSelector::kOPT,
-                                             OptProfileSelector::kMAX};
-
 Owned<IBuilder> makeBuilder(ILogger& logger) {
   IBuilder* const builder = longCall([&] { return createInferBuilder(logger); });
   if (!builder) throw std::runtime_error("no builder could be made; the log says why");

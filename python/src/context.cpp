@@ -34,7 +34,9 @@ bool setAddress(Context& self, const char* name, size_t address) {
   return self.setTensorAddress(name, pointerOf<void*>(address));
 }
 
-bool setShape(Context& self, const char* name, const nvinfer1::Dims& shape) { return self.setInputShape(name, shape); }
+bool setInputShape(Context& self, const char* name, const nvinfer1::Dims& shape) {
+  return self.setInputShape(name, shape);
+}
 
 void setStreams(Context& self, const std::vector<size_t>& numbers) {
   std::vector<cudaStream_t> streams;
@@ -54,7 +56,7 @@ void defineContext(py::handle scope) {
           "set_device_memory",
           [](Context& self, size_t memory, int64_t size) { self.setDeviceMemoryV2(pointerOf<void*>(memory), size); },
           py::arg("memory"), py::arg("size"))
-      .def("set_input_shape", &setShape, py::arg("name"), py::arg("shape"))
+      .def("set_input_shape", &setInputShape, py::arg("name"), py::arg("shape"))
       .def("set_tensor_address", &setAddress, py::arg("name"), py::arg("memory"))
       .def(
           "get_tensor_address",

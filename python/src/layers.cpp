@@ -122,9 +122,7 @@ void defineLayers(py::handle scope) {
           "get_shape",
           [](const IAlgorithmContext& self, int32_t index) {
             std::vector<Dims> shapes;
-            for (const auto which : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX}) {
-              shapes.push_back(self.getDimensions(index, which));
-            }
+            for (const auto which : kSelectors) shapes.push_back(self.getDimensions(index, which));
             return shapes;
           },
           py::arg("index"));

@@ -17,6 +17,9 @@ namespace py = pybind11;
 
 namespace tenon::python {
 
+inline constexpr nvinfer1::OptProfileSelector kSelectors[] = {
+    nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT, nvinfer1::OptProfileSelector::kMAX};
+
 // Objects of Python's: deleted with the lock of the interpreter given up, since their threads may still call Python.
 template <class T>
 struct Delete {

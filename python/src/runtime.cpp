@@ -35,9 +35,6 @@ void perProfile(py::class_<ICudaEngine>& type, const char* name, R (ICudaEngine:
   type.def(name, profiled, py::arg("name"), py::arg("profile_index"));
 }
 
-constexpr OptProfileSelector kSelectors[] = {OptProfileSelector::kMIN, OptProfileSelector::kOPT,
-                                             OptProfileSelector::kMAX};
-
 std::vector<Dims> profileShape(const ICudaEngine& self, const char* name, int32_t profile) {
   std::vector<Dims> shapes;
   for (const auto which : kSelectors) shapes.push_back(self.getProfileShape(name, profile, which));

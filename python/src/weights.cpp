@@ -47,7 +47,7 @@ DataType typeOfFormat(const Py_buffer& view) {
                        "'; expected an array of float32, float16, int8, int32, int64, bool or uint8");
 }
 
-HostWeights make(DataType type, size_t address, int64_t count) {
+HostWeights makeWeights(DataType type, size_t address, int64_t count) {
   if (count < 0 || (count > 0 && address == 0)) {
     throw py::value_error("Weights: " + std::to_string(count) + " elements at address " + std::to_string(address));
   }
@@ -94,7 +94,7 @@ void declareWeights(py::module_& module) {
              return HostWeights{{type, nullptr, 0}, py::object()};
            }),
            py::arg("type") = DataType::kFLOAT)
-      .def(py::init(&make), py::arg("type"), py::arg("ptr"), py::arg("count"))
+      .def(py::init(&makeWeights), py::arg("type"), py::arg("ptr"), py::arg("count"))
       .def(py::init([](const py::buffer& array) { return weightsOf(array); }), py::arg("a"))
       .def_property_readonly("dtype", [](const HostWeights& self) { return self.weights.type; })
       .def_property_readonly("size", [](const HostWeights& self) { return self.weights.count; })

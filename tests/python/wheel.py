@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel, made of what is built, installed into an empty environment: module and programs run from there alone. So are the wheels
-in build/wheel that scripts/wheel.sh made for other Pythons, where these are found in PATH or among pyenv's."""
+"""The wheel, made of what is built, installed into an empty environment: module and programs run from there alone. So is the wheel in
+build/wheel that scripts/wheel.sh made for several releases of Python, with each of them that scripts/pythons.py finds here."""
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 import packages
 import support
+
+sys.path.insert(0, str(support.ROOT / "scripts"))
+import pythons  # noqa: E402  pylint: disable=wrong-import-position
 
 BUILD = pathlib.Path(os.environ["TENON_BUILD"])
 LARGEST = 40e6
@@ -88,12 +90,26 @@ def check_wheel(wheel, interpreter, work):
         run(python, "-c", lines, environment=plain)
 
 
-def interpreter_of(wheel):
-    """The Python that a wheel is for; None where it is not here."""
-    major, minor = re.search(r"-cp(\d)(\d+)-", wheel.name).groups()
-    candidates = [shutil.which(f"python{major}.{minor}"),
-                  *(pathlib.Path.home() / ".pyenv/versions").glob(f"{major}.{minor}.*/bin/python")]
-    return next((str(candidate) for candidate in candidates if candidate), None)
+def releases_of(wheel):
+    """The releases of Python that a wheel has modules for."""
+    return [(int(major), int(minor)) for major, minor in re.findall(r"cp(\d)(\d+)", wheel.name.split("-")[2])]
+
+
+def check_all(wheel, work):
+    """Each release of a wheel that is here."""
+    for release in releases_of(wheel):
+        interpreter = pythons.find(release)
+        name = ".".join(map(str, release))
+        if interpreter is None:
+            print(f"{wheel.name} is not tested with Python {name}, which is not here")
+        elif not makes_environments(interpreter):
+            print(f"{wheel.name} is not tested with Python {name}: {interpreter} cannot make environments")
+        else:
+            check_wheel(wheel, interpreter, work / f"venv{name}")
+
+
+def makes_environments(interpreter):
+    return subprocess.run([interpreter, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0
 
 
 def main():
@@ -101,20 +117,18 @@ def main():
     if missing:
         print(f"skipped: not built: {', '.join(missing)}")
         return support.SKIPPED
-    if subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True, check=False).returncode:
+    if not makes_environments(sys.executable):
         print(f"skipped: {sys.executable} cannot make environments (Debian: python3-venv)")
         return support.SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         run(support.ROOT / "scripts/wheel.sh", "--no-build", "--preset", BUILD.name, "--out", work, environment=os.environ)
         (wheel,) = work.glob("*.whl")
+        if sys.version_info[:2] not in releases_of(wheel):
+            sys.exit(f"{wheel.name} has no module for Python {sys.version.split()[0]}")
         check_wheel(wheel, sys.executable, work / "venv")
         for other in sorted((support.ROOT / "build/wheel").glob("*.whl")):
-            python = interpreter_of(other)
-            if python is None:
-                print(f"{other.name} is not tested: there is no Python of its release")
-            else:
-                check_wheel(other, python, work / other.stem)
+            check_all(other, work)
     return 0
 
 
