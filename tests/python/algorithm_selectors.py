@@ -95,7 +95,7 @@ def test_what_the_algorithms_say():
             assert [tuple(info.strides) for info in infos] == [(shape[1], 1) for shape in expected]
             assert choice.workspace_size >= 0 and choice.get_algorithm_io_info(operands) is None
         # What is a last resort is not measured where anything else works.
-        assert len(choices) == 1 or sum(choice.timing_msec > 0 for choice in choices) > 1
+        assert len(choices) == 1 or any(choice.timing_msec > 0 for choice in choices)
         return [0]
 
     assert plan(Selector(look))
