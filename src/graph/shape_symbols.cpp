@@ -83,6 +83,8 @@ class ShapeFollower {
     std::vector<ValueId> unknown;
     for (size_t i = 0; i < types.size(); ++i) {
       if (known(types[i]) || !mayHaveSymbols(types[i])) continue;
+      // A flag that is an input is no number; what is made of it is.
+      if (types[i].dtype == DataType::kBool && producer(node->inputs[i]) == nullptr) return {};
       unknown.push_back(node->inputs[i]);
       const int64_t count = types[i].shape.empty() ? 1 : types[i].shape[0].constant();
       types[i].contents.emplace();

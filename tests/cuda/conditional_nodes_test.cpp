@@ -112,7 +112,8 @@ TEST_F(OnGpuGraphs, LoopsThatTheDeviceCounts) {
       const auto graph = graph::parse(counted(width, reverse));
       Captured captured(graph, withNumber({5, width}, 1, DataType::kI32, 2));
       for (const int64_t count : {0, 1, 5, 3, -1})
-        captured.expectRight(withNumber({5, width}, 10 + static_cast<uint64_t>(count + 1), DataType::kI32, count), 1e-5);
+        captured.expectRight(withNumber({5, width}, 10 + static_cast<uint64_t>(count + 1), DataType::kI32, count),
+                             1e-5);
     }
   }
 }

@@ -235,6 +235,38 @@ TEST(Fourier, TransformsAndBack) {
   expectNear(outputs.at(1), original);
 }
 
+// Lengths that are a product of two factors go by both, others do not.
+TEST(Fourier, OfLongRows) {
+  for (const size_t n : {256, 480, 521, 600}) {
+    for (const bool oneSided : {true, false}) {
+      SCOPED_TRACE(std::to_string(n) + (oneSided ? " one-sided" : ""));
+      const size_t rows = 3;
+      const Reals x = randomReals(rows * n, 4);
+      ModelMaker maker(20);
+      maker.input("x", {static_cast<int64_t>(rows), static_cast<int64_t>(n), 1});
+      ModelMaker::set(maker.node("DFT", {"x"}, {"y"}), "onesided", int64_t{oneSided});
+      maker.output("y");
+      const auto y = runModel(maker, {x}).at(0);
+      const size_t bins = oneSided ? n / 2 + 1 : n;
+      ASSERT_EQ(y.size(), rows * bins * 2);
+      double worst = 0;
+      for (size_t row = 0; row < rows; ++row) {
+        for (size_t k = 0; k < bins; ++k) {
+          std::complex<double> sum = 0;
+          for (size_t i = 0; i < n; ++i) {
+            sum += std::polar(static_cast<double>(x[row * n + i]),
+                              -2 * M_PI * static_cast<double>(i * k % n) / static_cast<double>(n));
+          }
+          const size_t at = (row * bins + k) * 2;
+          worst = std::max({worst, std::abs(static_cast<double>(y[at]) - sum.real()),
+                            std::abs(static_cast<double>(y[at + 1]) - sum.imag())});
+        }
+      }
+      EXPECT_LT(worst, 1e-4 * std::sqrt(static_cast<double>(n)));
+    }
+  }
+}
+
 TEST(Loss, WeightsAndIgnoredClasses) {
   const Reals x = randomReals(4 * 3, 2), weights{0.5f, 2, 1};
   ModelMaker maker(17);

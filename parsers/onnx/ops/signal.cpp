@@ -48,9 +48,74 @@ Term factors(NetworkWriter& writer, const Transform& transform, int64_t inputs, 
   return reals(writer, type, {inputs, transform.bins * width}, numbers);
 }
 
+// The least factor of a length from which a transform in two steps takes fewer than half of the products; 0: none.
+int64_t firstFactor(int64_t length) {
+  constexpr int64_t kLeast = 8;
+  for (auto factor = static_cast<int64_t>(std::sqrt(static_cast<double>(length))); factor >= kLeast; --factor) {
+    if (length % factor == 0) {
+      return factor;
+    }
+  }
+  return 0;
+}
+
+// With length = first * second, n = second * n1 + n2 and k = k1 + first * k2: the sum over n1 for each n2 and k1, which
+// takes the turn by n2 * k1 with it, then the sum over n2. Of real inputs.
+Term transformedInTwoSteps(const Term& real, const Transform& transform, int64_t first) {
+  NetworkWriter& writer = real.writer();
+  const int64_t length = transform.length;
+  const int64_t second = length / first;
+  const int64_t kept = (transform.bins - 1) / first + 1;  // of k2
+  const auto angle = [](int64_t turns, int64_t of) {
+    return -2 * kPi * static_cast<double>(turns % of) / static_cast<double>(of);
+  };
+  std::vector<double> inner;  // [n2, n1, part, k1]
+  for (int64_t n2 = 0; n2 < second; ++n2) {
+    for (int64_t n1 = 0; n1 < first; ++n1) {
+      for (int64_t k1 = 0; k1 < first; ++k1) {
+        inner.push_back(std::cos(angle(k1 * (second * n1 + n2), length)));
+      }
+      for (int64_t k1 = 0; k1 < first; ++k1) {
+        inner.push_back(std::sin(angle(k1 * (second * n1 + n2), length)));
+      }
+    }
+  }
+  std::vector<double> outer;  // [part, n2, k2, part of the result]
+  for (const bool isReal : {true, false}) {
+    for (int64_t n2 = 0; n2 < second; ++n2) {
+      for (int64_t k2 = 0; k2 < kept; ++k2) {
+        const double turn = angle(n2 * k2, second);
+        outer.push_back(isReal ? std::cos(turn) : -std::sin(turn));
+        outer.push_back(isReal ? std::sin(turn) : std::cos(turn));
+      }
+    }
+  }
+  const auto of = [](int64_t extent) { return ParsedExtent::of(extent); };
+  ParsedExtents shape = real.dims();
+  const ParsedExtent rows = writer.product(shape, 0, shape.size() - 1);
+  const Term columns = real.reshape({rows, of(first), of(second)}).transpose({2, 0, 1});
+  const Term sums = columns.multiply(reals(writer, real.type(), {second, first, 2 * first}, inner));
+  const Term turned = sums.reshape({of(second), rows, of(2), of(first)}).transpose({1, 3, 2, 0});
+  const Term bins = turned.reshape({rows, of(first), of(2 * second)})
+                        .multiply(reals(writer, real.type(), {1, 2 * second, 2 * kept}, outer))
+                        .reshape({rows, of(first), of(kept), of(2)})
+                        .transpose({0, 2, 1, 3})
+                        .reshape({rows, of(kept * first), of(2)});
+  shape.back() = of(transform.bins);
+  shape.push_back(of(2));
+  return bins.slice(1, 0, transform.bins).reshape(shape);
+}
+
 // The transform along the last axis of `real` and `imaginary` [.., inputs]: [.., bins, 2], or [.., bins, 1].
 Term transformed(const Term& real, const std::optional<Term>& imaginary, const Transform& transform) {
   NetworkWriter& writer = real.writer();
+  constexpr int64_t kLeastInTwoSteps = 256;
+  const int64_t first = firstFactor(transform.length);
+  const bool isPlain = !imaginary && !transform.inverse && !transform.realResult;
+  if (isPlain && first > 0 && transform.length >= kLeastInTwoSteps &&
+      real.fixedDim(-1, "the transformed axis") == transform.length) {
+    return transformedInTwoSteps(real, transform, first);
+  }
   const bool vector = real.rank() == 1;
   const auto part = [&](const Term& x, int number) {
     const Term rows = vector ? x.unsqueeze({0}) : x;

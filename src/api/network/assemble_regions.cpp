@@ -8,6 +8,7 @@
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/shape.h"
 #include "ops/op/size.h"
 
 namespace tenon::api {
@@ -332,8 +333,92 @@ void Assembly::lowerBranch(Scope& branch, int input, std::vector<ValueId>& resul
   settleSizes(branch);
   for (const LayerBase* sink : sinks) {
     results.push_back(valueOf(branch, *sink, sink->inputs()[static_cast<size_t>(input)]));
-    checkLeaves(branch.graph, results.back(), *sink, construct);
   }
+}
+
+// How the extents of a result of a conditional follow from its branches.
+enum class ExtentOf { kBoth, kChoice, kInside };
+
+// Extents that are equal are those of both, and so are those that may be equal: what runs is held against it. Extents
+// that cannot be equal are chosen by the condition; what only the inside knows is asked of it.
+ExtentOf extentOf(const Extent& a, const Extent& b, const std::set<std::string>& insideA,
+                  const std::set<std::string>& insideB) {
+  std::set<std::string> namesA, namesB;
+  a.collectSymbols(namesA);
+  b.collectSymbols(namesB);
+  const auto isInside = [](const std::set<std::string>& names, const std::set<std::string>& inside) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return inside.contains(name); });
+  };
+  if (isInside(namesA, insideA) || isInside(namesB, insideB)) return ExtentOf::kInside;
+  return a == b || namesA != namesB ? ExtentOf::kBoth : ExtentOf::kChoice;
+}
+
+// The shapes of those results about which the branches do not agree. `operands` and `inputs` are those of the
+// conditional's node and of its regions.
+std::vector<ops::ResultExtents> Assembly::resultExtents(Scope& scope, const Construct& construct, Scope (&branches)[2],
+                                                        const std::vector<ValueId> (&results)[2],
+                                                        const std::vector<ValueId>& operands,
+                                                        const std::vector<ValueId> (&inputs)[2]) {
+  const std::set<std::string> inside[] = {sizesOf(branches[0].graph), sizesOf(branches[1].graph)};
+  std::vector<ops::ResultExtents> all(results[0].size());
+  bool isAny = false;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Shape a = branches[0].graph.value(results[0][i]).type.shape;
+    const Shape b = branches[1].graph.value(results[1][i]).type.shape;
+    std::vector<ExtentOf> kinds;
+    for (size_t axis = 0; axis < a.size(); ++axis) kinds.push_back(extentOf(a[axis], b[axis], inside[0], inside[1]));
+    const auto has = [&](ExtentOf kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+    if (!has(ExtentOf::kChoice) && !has(ExtentOf::kInside)) continue;
+    isAny = true;
+    Extent holds = 0;
+    std::vector<Extent> computed;
+    if (has(ExtentOf::kChoice)) {
+      const auto number = scope.graph.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)},
+                                          construct.name() + " condition", {operands[0]}, {construct.name()});
+      holds = scope.graph.shapeElements(number).at(0);
+    }
+    if (has(ExtentOf::kInside)) {
+      ops::If sizes;
+      std::vector<ValueId> shapes[2];
+      for (size_t branch = 0; branch < 2; ++branch)
+        shapes[branch].push_back(
+            branches[branch].graph.add(ops::ShapeOf{}, construct.name(), {results[branch][i]}, {construct.name()}));
+      sizes.then = graph::closeRegion(branches[0].graph, inputs[0], shapes[0]);
+      sizes.otherwise = graph::closeRegion(branches[1].graph, inputs[1], shapes[1]);
+      if (!sizes.facts().deterministic)
+        throw Unsupported("the shape of a result of conditional '{}' depends on random numbers within it",
+                          construct.name());
+      const auto node = scope.graph.addNode(sizes, fmt::format("{} shape of result {}", construct.name(), i), operands,
+                                            originsOf(construct));
+      computed = scope.graph.shapeElements(scope.graph.node(node).outputs[0]);
+    }
+    for (size_t axis = 0; axis < a.size(); ++axis) {
+      const auto kind = kinds[axis];
+      all[i].extents.push_back(kind == ExtentOf::kInside   ? computed.at(axis)
+                               : kind == ExtentOf::kChoice ? b[axis] + holds * (a[axis] - b[axis])
+                                                           : a[axis]);
+    }
+  }
+  return isAny ? all : std::vector<ops::ResultExtents>{};
+}
+
+// A branch may be impossible at the shapes that a build fixes, as long as the other one is possible: that one stands in
+// its place, and says why it cannot be chosen.
+std::vector<std::string> Assembly::lowerBranches(Scope (&branches)[2], std::vector<ValueId> (&results)[2]) {
+  std::vector<std::string> refusals;
+  for (int i = 0; i < 2; ++i) {
+    try {
+      lowerBranch(branches[i], i, results[i]);
+    } catch (const UserError& error) {
+      if (fixed_.empty() || !refusals.empty()) throw;
+      refusals.resize(2);
+      refusals[static_cast<size_t>(i)] = error.what();
+      branches[i] = {graph::Graph(branches[i].graph.name()), branches[i].construct, branches[i].outer, {}, {}};
+      results[i].clear();
+      lowerBranch(branches[i], 1 - i, results[i]);
+    }
+  }
+  return refusals;
 }
 
 void Assembly::lowerConditional(Scope& scope, const Construct& construct) {
@@ -342,16 +427,15 @@ void Assembly::lowerConditional(Scope& scope, const Construct& construct) {
   Scope branches[] = {{graph::Graph(construct.name() + " true"), &construct, &scope, {}, {}},
                       {graph::Graph(construct.name() + " false"), &construct, &scope, {}, {}}};
   std::vector<ValueId> results[2];
-  for (int i = 0; i < 2; ++i) lowerBranch(branches[i], i, results[i]);
+  const auto refusals = lowerBranches(branches, results);
   const auto sinks = boundary(construct, BoundaryRole::kSink);
   for (size_t i = 0; i < sinks.size(); ++i) {
     const auto& a = branches[0].graph.value(results[0][i]).type;
     const auto& b = branches[1].graph.value(results[1][i]).type;
-    checkUser(
-        a.dtype == b.dtype && canBeOneShape(a.shape, b.shape),
-        "output '{}' of conditional '{}' is {} for true and {} for false; expected the same type and shape: a shape "
-        "that depends on the condition is not supported",
-        sinks[i]->name(), construct.name(), describe(a), describe(b));
+    checkUser(a.dtype == b.dtype && a.rank() == b.rank(),
+              "output '{}' of conditional '{}' is {} for true and {} for false; expected the same type and number of "
+              "dimensions",
+              sinks[i]->name(), construct.name(), describe(a), describe(b));
   }
   // Both regions have the operands of both.
   std::vector<ValueId> operands{valueOf(scope, *conditions[0], conditions[0]->inputs()[0])};
@@ -375,6 +459,8 @@ void Assembly::lowerConditional(Scope& scope, const Construct& construct) {
   ops::If choice;
   choice.then = graph::closeRegion(branches[0].graph, inputs[0], results[0]);
   choice.otherwise = graph::closeRegion(branches[1].graph, inputs[1], results[1]);
+  choice.refusals = refusals;
+  choice.results = resultExtents(scope, construct, branches, results, operands, inputs);
   const auto node = scope.graph.addNode(choice, construct.name(), operands, originsOf(construct));
   const auto& outputs = scope.graph.node(node).outputs;
   for (size_t i = 0; i < sinks.size(); ++i) place(scope, *sinks[i], {outputs[i]});

@@ -7,6 +7,7 @@
 
 #include "api/network/membership.h"
 #include "api/network/network.h"
+#include "ops/op/if.h"
 #include "ops/op/loop.h"
 
 namespace tenon::api {
@@ -48,6 +49,11 @@ class Assembly {
   Trips countTrips(Scope& scope, const Construct& construct, const LoopParts& parts);
   void lowerConditional(Scope& scope, const Construct& construct);
   void lowerBranch(Scope& branch, int input, std::vector<graph::ValueId>& results);
+  std::vector<std::string> lowerBranches(Scope (&branches)[2], std::vector<graph::ValueId> (&results)[2]);
+  std::vector<ops::ResultExtents> resultExtents(Scope& scope, const Construct& construct, Scope (&branches)[2],
+                                                const std::vector<graph::ValueId> (&results)[2],
+                                                const std::vector<graph::ValueId>& operands,
+                                                const std::vector<graph::ValueId> (&inputs)[2]);
   // An input of the graph of a region.
   static graph::ValueId addOperand(graph::Graph& graph, ops::TensorType type) {
     return graph.addInput(fmt::format("operand {}", graph.inputs().size()), std::move(type));

@@ -2,6 +2,7 @@
 #include "api/network/construct.h"
 #include "api/network/lower_context.h"
 #include "api/network/network_add.h"
+#include "ops/op/slice.h"
 
 namespace tenon::api {
 namespace {
@@ -54,10 +55,25 @@ class ConditionalOutput final
     const graph::ValueId a = context.input(0);
     const graph::ValueId b = context.input(1);
     context.check(context.type(a).dtype == context.type(b).dtype && context.rank(a) == context.rank(b),
-                  "the tensor for true is {} {} and the one for false {} {}; expected the same type and shape",
+                  "the tensor for true is {} {} and the one for false {} {}; expected the same type and number of "
+                  "dimensions",
                   tenon::name(context.type(a).dtype), text(context.shape(a)), tenon::name(context.type(b).dtype),
                   text(context.shape(b)));
-    return {context.pointwise(ops::ScalarOp::k_identity, {a})};
+    // An extent about which the branches do not agree is known when the condition is.
+    ops::Slice result;
+    result.size = context.shape(a);
+    result.start.assign(result.size.size(), 0);
+    result.stride.assign(result.size.size(), 1);
+    bool isOne = true;
+    for (size_t axis = 0; axis < result.size.size(); ++axis) {
+      const auto& other = context.shape(b)[axis];
+      if (!result.size[axis].isConstant() || !other.isConstant() || result.size[axis] == other) continue;
+      result.size[axis] = Extent::symbol(fmt::format("{} {}", name(), axis));
+      result.stride[axis] = 0;
+      isOne = false;
+    }
+    if (isOne) return {context.pointwise(ops::ScalarOp::k_identity, {a})};
+    return {context.add(std::move(result), {a})};
   }
 };
 

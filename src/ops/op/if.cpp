@@ -15,6 +15,37 @@ Facts If::facts() const {
   return facts;
 }
 
+void If::checkChosen(size_t branch) const {
+  checkUser(!isRefused(branch), "if: the branch for {} is chosen, which is impossible at these shapes: {}",
+            branch == 0 ? "true" : "false", branch < refusals.size() ? refusals[branch] : "");
+}
+
+// A region that is impossible at these shapes has the types of the other one.
+std::pair<std::vector<TensorType>, std::vector<TensorType>> If::typesOf(std::span<const TensorType> inputs) const {
+  const bool isKnown = std::all_of(inputs.begin(), inputs.end(), [](const auto& x) { return isConstant(x.shape); });
+  if (!isKnown) return {then.infer(inputs), otherwise.infer(inputs)};
+  std::optional<std::vector<TensorType>> values, others;
+  try {
+    values = then.infer(inputs);
+  } catch (const UserError&) {
+    others = otherwise.infer(inputs);
+  }
+  try {
+    if (!others) others = otherwise.infer(inputs);
+  } catch (const UserError&) {
+  }
+  const auto as = [](const std::vector<TensorType>& types, const Region& from, const Region& to) {
+    std::vector<TensorType> result(static_cast<size_t>(to->inputs));
+    for (const auto& node : to->nodes) result.resize(result.size() + static_cast<size_t>(node.outputs));
+    for (size_t i = 0; i < to->outputs.size() && i < from->outputs.size(); ++i)
+      result.at(static_cast<size_t>(to->outputs[i])) = types.at(static_cast<size_t>(from->outputs[i]));
+    return result;
+  };
+  if (!values) values = as(*others, otherwise, then);
+  if (!others) others = as(*values, then, otherwise);
+  return {std::move(*values), std::move(*others)};
+}
+
 void If::infer(InferContext& context) const {
   const auto& condition = context.input(0);
   context.check(condition.dtype == DataType::kBool, "the condition is {}, expected bool", name(condition.dtype));
@@ -31,8 +62,9 @@ void If::infer(InferContext& context) const {
   };
   context.check(then->outputs.size() == otherwise->outputs.size(), "the branches have {} and {} results",
                 then->outputs.size(), otherwise->outputs.size());
-  const auto values = then.infer(inputs);
-  const auto others = otherwise.infer(inputs);
+  context.check(results.empty() || results.size() == then->outputs.size(), "extents of {} results, expected {}",
+                results.size(), then->outputs.size());
+  const auto [values, others] = typesOf(inputs);
   for (size_t i = 0; i < then->outputs.size(); ++i) {
     const auto& a = values[static_cast<size_t>(then->outputs[i])];
     const auto& b = others[static_cast<size_t>(otherwise->outputs[i])];
@@ -40,6 +72,12 @@ void If::infer(InferContext& context) const {
                   "result {} is {} {} in one branch and {} {} in the other; expected the same type and number of "
                   "dimensions",
                   i, name(a.dtype), tenon::text(a.shape), name(b.dtype), tenon::text(b.shape));
+    if (mayDiffer(i)) {
+      context.check(results[i].extents.size() == a.shape.size(), "result {} is said to be {}, a branch gives {}", i,
+                    tenon::text(results[i].extents), tenon::text(a.shape));
+      context.output(a.dtype, results[i].extents);
+      continue;
+    }
     Shape shape;
     for (size_t axis = 0; axis < a.shape.size(); ++axis) {
       const auto& x = a.shape[axis];
@@ -57,6 +95,7 @@ void If::infer(InferContext& context) const {
 
 void If::evaluate(const EvalContext& context) const {
   const bool holds = context.inputs[0].loadInt(0) != 0;
+  checkChosen(holds ? 0 : 1);
   const auto inputs = context.inputs.subspan(1);
   RegionRunner runner(holds ? then : otherwise, inputs, context.symbols);
   const auto results = runner.run(inputs);

@@ -177,7 +177,7 @@ bool optimizeIf(Graph& graph, NodeId id, const ops::If& choice, const Options& o
   }
   graph::Patch patch(graph);
   const auto operands = settle(branches, patch);
-  ops::If changed;
+  ops::If changed = choice;
   changed.then = branches[0].close(0);
   changed.otherwise = branches[1].close(0);
   return exchange(graph, id, patch, changed, 1, operands);

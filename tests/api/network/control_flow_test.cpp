@@ -224,6 +224,63 @@ TEST_F(ControlFlow, ConditionalsComputeOneBranchAndMayHoldLoops) {
   }
 }
 
+// Extents that are known outside, and the condition says which: of constants, and of one input in two ways.
+TEST_F(ControlFlow, BranchesMayGiveResultsOfTwoSizes) {
+  auto& which = input("which", {}, nv::DataType::kBOOL);
+  auto& x = input("x", {-1, 2});
+  auto& y = input("y", {3});
+  auto& z = input("z", {5});
+  auto* choice = network->addIfConditional();
+  choice->setCondition(which);
+  auto* inside = choice->addInput(x)->getOutput(0);
+  nv::ITensor* twice[] = {inside, inside};
+  mark(choice->addOutput(*network->addConcatenation(twice, 2)->getOutput(0), *inside)->getOutput(0), "a");
+  auto* short_ = choice->addInput(y)->getOutput(0);
+  auto* either = choice->addOutput(sum(*short_, *short_), z)->getOutput(0);
+  mark(either, "b");
+  EXPECT_EQ(extents(either), (std::vector<int64_t>{-1}));
+  for (const bool holds : {true, false}) {
+    std::vector<HostTensor> inputs;
+    inputs.push_back(host({}, {holds ? 1.0 : 0.0}, DataType::kBool));
+    inputs.push_back(host({2, 2}, {5, 7, 1, 2}));
+    inputs.push_back(host({3}, {1, 2, 3}));
+    inputs.push_back(host({5}, {4, 5, 6, 7, 8}));
+    const auto results = evaluate(inputs);
+    EXPECT_EQ(results[0], holds ? (Numbers{5, 7, 1, 2, 5, 7, 1, 2}) : (Numbers{5, 7, 1, 2}));
+    EXPECT_EQ(results[1], holds ? (Numbers{2, 4, 6}) : (Numbers{4, 5, 6, 7, 8}));
+  }
+}
+
+// A size that a branch computes: of elements that are not 0, or of all.
+TEST_F(ControlFlow, BranchesMayComputeTheSizeOfAResult) {
+  auto& which = input("which", {}, nv::DataType::kBOOL);
+  auto& x = input("x", {4});
+  auto* choice = network->addIfConditional();
+  choice->setCondition(which);
+  auto* inside = choice->addInput(x)->getOutput(0);
+  auto* places = network->addNonZero(*inside)->getOutput(0);
+  auto* turned = network->addShuffle(*places);
+  turned->setFirstTranspose({1, 0});
+  auto* found = network->addGatherV2(*inside, *turned->getOutput(0), nv::GatherMode::kND)->getOutput(0);
+  auto* result = choice->addOutput(*found, sum(*inside, *inside))->getOutput(0);
+  mark(result, "found");
+  mark(network->addShape(*result)->getOutput(0), "shape");
+  for (const bool holds : {true, false}) {
+    for (const auto& values : {Numbers{3, 0, 2, 0}, Numbers{0, 0, 0, 0}, Numbers{1, 2, 3, 4}}) {
+      std::vector<HostTensor> inputs;
+      inputs.push_back(host({}, {holds ? 1.0 : 0.0}, DataType::kBool));
+      inputs.push_back(host({4}, values));
+      Numbers expected;
+      for (const double value : values) {
+        if (!holds || value != 0) expected.push_back(holds ? value : 2 * value);
+      }
+      const auto results = evaluate(inputs);
+      EXPECT_EQ(results[0], expected);
+      EXPECT_EQ(results[1], Numbers{static_cast<double>(expected.size())});
+    }
+  }
+}
+
 TEST_F(ControlFlow, WhatLoopsRefuse) {
   auto& x = input("x", {2, 3});
   auto* loop = network->addLoop();
@@ -264,7 +321,7 @@ TEST_F(ControlFlow, StatesKeepTheirShape) {
 
 TEST_F(ControlFlow, WhatConditionalsRefuse) {
   auto& x = input("x", {2});
-  auto& wide = input("wide", {3});
+  auto& wide = input("wide", {1, 3});
   auto* choice = network->addIfConditional();
   auto* output = choice->addOutput(x, wide);
   mark(output->getOutput(0), "y");
@@ -272,7 +329,9 @@ TEST_F(ControlFlow, WhatConditionalsRefuse) {
   ASSERT_NE(choice->setCondition(input("c", {}, nv::DataType::kBOOL)), nullptr);
   EXPECT_EQ(choice->setCondition(x), nullptr);
   expectError("has a condition already");
-  EXPECT_NE(refusal().find("is f32 [2] for true and f32 [3] for false"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("is f32 [2] for true and f32 [1,3] for false; expected the same type and number of"),
+            std::string::npos)
+      << refusal();
   output->setInput(1, x);
   EXPECT_EQ(refusal(), "accepted");
 }

@@ -246,6 +246,74 @@ TEST_F(ComputedSizes, FollowOneAnother) {
   EXPECT_EQ(values.values<int64_t>(), (std::vector<int64_t>{2, 0}));
 }
 
+// The condition decides, and what the chosen branch finds.
+TEST_F(ComputedSizes, OfTheBranchThatIsChosen) {
+  nv::ITensor& x = input("x", {6});
+  auto* limit = network->addConstant(dims({1}), {nv::DataType::kFLOAT, &half, 1})->getOutput(0);
+  auto* first = network->addSlice(x, dims({0}), dims({1}), dims({1}))->getOutput(0);
+  auto* holds =
+      network->addShuffle(*network->addElementWise(*first, *limit, nv::ElementWiseOperation::kGREATER)->getOutput(0));
+  holds->setReshapeDimensions(nv::Dims{0, {}});
+  auto* choice = network->addIfConditional();
+  choice->setCondition(*holds->getOutput(0));
+  auto* inside = choice->addInput(x)->getOutput(0);
+  auto* found = network->addNonZero(*inside, nv::DataType::kINT64)->getOutput(0);  // [1, n]
+  auto* cut = network->addSlice(*inside, dims({2}), dims({3}), dims({1}))->getOutput(0);
+  auto* row = network->addShuffle(*network->addCast(*cut, nv::DataType::kINT64)->getOutput(0));
+  row->setReshapeDimensions(dims({1, 3}));
+  output(choice->addOutput(*found, *row->getOutput(0))->getOutput(0), "places");
+  output(choice->addOutput(*inside, *cut)->getOutput(0), "values");
+  start();
+  std::vector<float> data{7, 0, 0, 4, 0, 1};
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(places.values<int64_t>(), (std::vector<int64_t>{0, 3, 5}));
+  EXPECT_EQ(values.values<float>(), (std::vector<float>{7, 0, 0, 4, 0, 1}));
+  data = {-7, 0, 1, 4, 0, 1};
+  run(data);
+  EXPECT_EQ(places.values<int64_t>(), (std::vector<int64_t>{1, 4, 0}));
+  EXPECT_EQ(values.values<float>(), (std::vector<float>{1, 4, 0}));
+  data = {7, 1, 1, 4, 1, 1};
+  run(data);
+  EXPECT_EQ(places.shape, (std::vector<int64_t>{1, 6}));
+}
+
+// At the shapes that an engine is built for one branch makes no sense: it is refused where it is chosen, and only
+// there.
+TEST_F(ComputedSizes, ABranchMayBeImpossibleUnlessItIsChosen) {
+  nv::ITensor& x = input("x", {-1});
+  auto* limit = network->addConstant(dims({1}), {nv::DataType::kFLOAT, &half, 1})->getOutput(0);
+  auto* first = network->addSlice(x, dims({0}), dims({1}), dims({1}))->getOutput(0);
+  auto* holds =
+      network->addShuffle(*network->addElementWise(*first, *limit, nv::ElementWiseOperation::kGREATER)->getOutput(0));
+  holds->setReshapeDimensions(nv::Dims{0, {}});
+  auto* choice = network->addIfConditional();
+  choice->setCondition(*holds->getOutput(0));
+  auto* inside = choice->addInput(x)->getOutput(0);
+  auto* four = network->addShuffle(*inside);
+  four->setReshapeDimensions(dims({4}));
+  auto* six = network->addShuffle(*inside);
+  six->setReshapeDimensions(dims({6}));
+  output(choice->addOutput(*four->getOutput(0), *six->getOutput(0))->getOutput(0), "places");
+  output(choice->addOutput(*inside, *inside)->getOutput(0), "values");
+  auto* profile = builder->createOptimizationProfile();
+  for (const auto selector : {nv::OptProfileSelector::kMIN, nv::OptProfileSelector::kOPT, nv::OptProfileSelector::kMAX})
+    profile->setDimensions("x", selector, dims({4}));
+  config->addOptimizationProfile(profile);
+  start();
+  context->setInputShape("x", dims({4}));
+  std::vector<float> data{7, 1, 2, 3};
+  run(data);
+  EXPECT_EQ(places.values<float>(), data);
+  data[0] = -7;
+  context->enqueueV3(nullptr);  // says so at once, or when it has run
+  cudaStreamSynchronize(nullptr);
+  ASSERT_FALSE(log.errors.empty());
+  EXPECT_NE(log.errors[0].find("the branch for false is chosen, which is impossible at these shapes"),
+            std::string::npos);
+  log.errors.clear();
+}
+
 TEST_F(ComputedSizes, SuppressionOfBoxes) {
   nv::ITensor& boxes = input("boxes", {1, 4, 4});
   nv::ITensor& scores = input("x", {1, 4, 1});

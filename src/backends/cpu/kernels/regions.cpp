@@ -43,30 +43,49 @@ runtime::RegionLoad regionLoad(const runtime::KernelLoad& load) {
 
 class IfInstance final : public runtime::KernelInstance {
  public:
-  explicit IfInstance(const RegionsKernel& kernel) : runs_{RegionRun(kernel.steps(0)), RegionRun(kernel.steps(1))} {}
+  IfInstance(const RegionsKernel& kernel, const ops::If& choice, bool isTrial)
+      : choice_(choice), isTrial_(isTrial), runs_{RegionRun(kernel.steps(0)), RegionRun(kernel.steps(1))} {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     size_t bytes = 0;
-    for (auto& run : runs_) {
-      bytes = std::max(bytes, run.configure(shapes.inputs.subspan(1), *shapes.symbols));
-      for (size_t i = 0; i < shapes.outputs.size(); ++i) checkOutput(run, i, false, shapes.outputs[i], "if: result", i);
+    for (size_t branch = 0; branch < 2; ++branch) {
+      auto& run = runs_[branch];
+      impossible_[branch] = nullptr;
+      if (choice_.isRefused(branch)) continue;
+      try {
+        bytes = std::max(bytes, run.configure(shapes.inputs.subspan(1), *shapes.symbols));
+      } catch (const UserError&) {
+        impossible_[branch] = std::current_exception();  // unless it is chosen
+        continue;
+      }
+      for (size_t i = 0; i < shapes.outputs.size(); ++i) {
+        if (!choice_.mayDiffer(i)) checkOutput(run, i, false, shapes.outputs[i], "if: result", i);
+      }
     }
     outputs_.assign(shapes.outputs.begin(), shapes.outputs.end());
     inputs_ = shapes.inputs.size() - 1;
     return bytes;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
-    auto& run = runs_[*static_cast<const uint8_t*>(arguments.inputs[0]) != 0 ? 0 : 1];
+    size_t branch = *static_cast<const uint8_t*>(arguments.inputs[0]) != 0 ? 0 : 1;
+    if (isTrial_ && choice_.isRefused(branch)) branch = 1 - branch;  // the condition says nothing
+    choice_.checkChosen(branch);
+    if (impossible_[branch] != nullptr) std::rethrow_exception(impossible_[branch]);
+    auto& run = runs_[branch];
     const auto results = run.run({arguments.inputs + 1, inputs_}, arguments.workspace, arguments.stream);
     for (size_t i = 0; i < results.size(); ++i) {
       checkOutput(run, i, true, outputs_[i], "if: result", i);
+      if (choice_.mayDiffer(i)) checkOutput(run, i, false, outputs_[i], "if: result", i);
       std::copy_n(static_cast<const char*>(results[i]), bytesOfShape(run.outputs()[i]),
                   static_cast<char*>(arguments.outputs[i]));
     }
   }
 
  private:
+  const ops::If& choice_;
+  const bool isTrial_;
   RegionRun runs_[2];
+  std::exception_ptr impossible_[2];  // of branches that these shapes do not suit
   std::vector<TensorShape> outputs_;
   size_t inputs_ = 0;
 };
@@ -205,8 +224,16 @@ class LoopInstance final : public runtime::KernelInstance {
 class IfKernel final : public RegionsKernel {
  public:
   IfKernel(const ops::If& choice, const runtime::KernelLoad& load)
-      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, regionLoad(load)) {}
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return std::make_unique<IfInstance>(*this); }
+      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, regionLoad(load)),
+        choice_(choice),
+        isTrial_(load.trial) {}
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
+    return std::make_unique<IfInstance>(*this, choice_, isTrial_);
+  }
+
+ private:
+  ops::If choice_;
+  bool isTrial_;  // is measured, with values that say nothing
 };
 
 class LoopKernel final : public RegionsKernel {
