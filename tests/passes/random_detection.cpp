@@ -16,6 +16,7 @@ void Generator::anyDetection(ValueId x) {
                              pick(2) == 0, pick(4)),
                  {weights({1, 7, 1, 4}), weights({1, 7, 2})});
     case 1: {
+      if (pick(2) == 0) return anyRecurrent(x);
       const Dims counts{1};
       HostTensor count(DataType::kI32, counts);
       count.view().storeInt(0, pick(10));
@@ -23,6 +24,10 @@ void Generator::anyDetection(ValueId x) {
                  {weights({1, 9, 5}), graph_.addConstant(graph::Constant::own(std::move(count)))});
     }
     case 2: {
+      if (pick(2) == 0) {  // there and back
+        const ValueId bits = graph_.add(ops::Operator::parse("bitcast{type=i32}"), "", {x});
+        return add("bitcast{type=f32}", {bits});
+      }
       HostTensor shapes(DataType::kI32, {1, 2}), starts(DataType::kI64, {1});
       shapes.view().storeInt(0, 3);
       shapes.view().storeInt(1, 2);

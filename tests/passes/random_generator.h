@@ -88,6 +88,7 @@ class Generator {
   void anyCacheUpdate(ValueId x);
   void anyExperts(ValueId x);
   void anyDetection(ValueId x);  // random_detection.cpp
+  void anyRecurrent(ValueId x);  // random_recurrent.cpp
   void anySlice(ValueId x);
   void anyTranspose(ValueId x);
   void anyReshape(ValueId x);
