@@ -191,6 +191,11 @@ std::vector<DataType> instructionTypes(const ScalarExpr& expr, std::span<const D
       case ScalarResult::kSame:
         results.push_back(operandType(instruction, 0, inputs, results).value_or(DataType::kF32));
         break;
+      case ScalarResult::kInteger:
+        results.push_back(operandType(instruction, 0, inputs, results).value_or(DataType::kF32));
+        checkUser(isInteger(results.back()), "{}: operand type {}; expected an integer type", row(instruction.op).name,
+                  name(results.back()));
+        break;
     }
   }
   return results;

@@ -19,7 +19,7 @@ enum class ScalarOp : uint8_t {
 #undef ROW
 };
 
-enum class ScalarResult : uint8_t { kSame, kBool, kOperand1, kCast };
+enum class ScalarResult : uint8_t { kSame, kBool, kOperand1, kCast, kInteger };
 
 struct ScalarRow {
   std::string_view name;

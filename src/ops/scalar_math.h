@@ -65,4 +65,24 @@ inline int64_t power(int64_t a, int64_t b) {
   return static_cast<int64_t>(result);
 }
 
+// Bits of integers in two's complement. Counts below 0 or beyond the bits shift everything out; the sign comes in from
+// the left. What a narrower type keeps of the result is what its own shift would give.
+inline int64_t bitNot(int64_t a) { return ~a; }
+inline int64_t bitAnd(int64_t a, int64_t b) { return a & b; }
+inline int64_t bitOr(int64_t a, int64_t b) { return a | b; }
+inline int64_t bitXor(int64_t a, int64_t b) { return a ^ b; }
+inline int64_t shiftLeft(int64_t a, int64_t b) {
+  return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+}
+inline int64_t shiftRight(int64_t a, int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); }
+
+// Real numbers have no bits and types refuse them; these are for tables that have each row for both classes.
+inline int64_t wholePart(double a) { return a > -0x1p63 && a < 0x1p63 ? static_cast<int64_t>(a) : 0; }
+inline double bitNot(double a) { return static_cast<double>(bitNot(wholePart(a))); }
+inline double bitAnd(double a, double b) { return static_cast<double>(bitAnd(wholePart(a), wholePart(b))); }
+inline double bitOr(double a, double b) { return static_cast<double>(bitOr(wholePart(a), wholePart(b))); }
+inline double bitXor(double a, double b) { return static_cast<double>(bitXor(wholePart(a), wholePart(b))); }
+inline double shiftLeft(double a, double b) { return static_cast<double>(shiftLeft(wholePart(a), wholePart(b))); }
+inline double shiftRight(double a, double b) { return static_cast<double>(shiftRight(wholePart(a), wholePart(b))); }
+
 }  // namespace tenon::ops::scalar_math

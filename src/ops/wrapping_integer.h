@@ -47,6 +47,22 @@ struct WrappingInteger {
   friend WrappingInteger power(WrappingInteger a, WrappingInteger b) {
     return WrappingInteger(scalar_math::power(a.value, b.value));
   }
+  friend WrappingInteger bitNot(WrappingInteger a) { return WrappingInteger(scalar_math::bitNot(a.value)); }
+  friend WrappingInteger bitAnd(WrappingInteger a, WrappingInteger b) {
+    return WrappingInteger(scalar_math::bitAnd(a.value, b.value));
+  }
+  friend WrappingInteger bitOr(WrappingInteger a, WrappingInteger b) {
+    return WrappingInteger(scalar_math::bitOr(a.value, b.value));
+  }
+  friend WrappingInteger bitXor(WrappingInteger a, WrappingInteger b) {
+    return WrappingInteger(scalar_math::bitXor(a.value, b.value));
+  }
+  friend WrappingInteger shiftLeft(WrappingInteger a, WrappingInteger b) {
+    return WrappingInteger(scalar_math::shiftLeft(a.value, b.value));
+  }
+  friend WrappingInteger shiftRight(WrappingInteger a, WrappingInteger b) {
+    return WrappingInteger(scalar_math::shiftRight(a.value, b.value));
+  }
 
  private:
   uint64_t bits() const { return static_cast<uint64_t>(value); }

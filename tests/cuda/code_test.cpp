@@ -106,8 +106,9 @@ TEST(Code, EveryScalarOperatorCompiles) {
     for (size_t part = 0; part < kParts; ++part) {
       ops::ScalarExpr some;
       for (size_t i = part; i < ops::scalarTable().size(); i += kParts) {
-        auto instruction = ops::ScalarExpr::of(static_cast<ops::ScalarOp>(i)).instructions[0];
-        some.instructions.push_back(instruction);
+        const auto op = static_cast<ops::ScalarOp>(i);
+        if (ops::row(op).result == ops::ScalarResult::kInteger && isFloating(type)) continue;
+        some.instructions.push_back(ops::ScalarExpr::of(op).instructions[0]);
       }
       some.instructions.push_back(ops::ScalarExpr::castTo(type).instructions[0]);
       const auto source = backends::cuda::pointwiseSource(some, types, type);

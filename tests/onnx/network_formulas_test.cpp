@@ -16,29 +16,52 @@ void castInput(ModelMaker& maker, const std::string& name, const Ints& shape, in
   ModelMaker::set(maker.node("Cast", {"real_" + name}, {name}), "to", type);
 }
 
-TEST(Bits, ShiftsAndLogicAreThoseOfTheProcessor) {
-  const std::vector<int32_t> a{0, 1, -1, 12345, -12345, 1 << 24, 77, -128};
-  const std::vector<int32_t> b{0, 3, 31, 4, 7, 2, 40, 33};
-  const Reals x(a.begin(), a.end()), y(b.begin(), b.end());
-  const auto run = [&](const std::string& type, const std::string& direction) {
+template <typename T>
+void checkBits(int32_t type) {
+  using U = std::make_unsigned_t<T>;
+  constexpr int kBits = 8 * sizeof(T);
+  const std::vector<double> a{0, 1, -1, 12345, -12345, 1 << 24, 77, -128}, b{0, 3, 31, 4, 7, 2, 40, 65};
+  std::vector<T> x, y;
+  for (const double value : a) x.push_back(static_cast<T>(static_cast<int64_t>(value)));
+  for (const double value : b) y.push_back(static_cast<T>(static_cast<int64_t>(value)));
+  const auto run = [&](const std::string& op, const std::string& direction) {
     ModelMaker maker(28);
-    castInput(maker, "a", {8}, kInt32);
-    castInput(maker, "b", {8}, kInt32);
-    auto& node = maker.node(type, {"a", "b"}, {"y"});
+    castInput(maker, "a", {8}, type);
+    castInput(maker, "b", {8}, type);
+    auto& node =
+        maker.node(op, op == "BitwiseNot" ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"}, {"y"});
     if (!direction.empty()) ModelMaker::set(node, "direction", direction);
-    maker.output("y", {}, kInt32);
-    return runModel<int32_t>(maker, {x, y}).at(0);
+    maker.output("y", {}, type);
+    return runModel<T>(maker, {Reals(x.begin(), x.end()), Reals(y.begin(), y.end())}).at(0);
   };
-  const auto left = run("BitShift", "LEFT"), right = run("BitShift", "RIGHT");
+  const auto left = run("BitShift", "LEFT"), right = run("BitShift", "RIGHT"), none = run("BitwiseNot", "");
   const auto all = run("BitwiseAnd", ""), any = run("BitwiseOr", ""), odd = run("BitwiseXor", "");
   for (size_t i = 0; i < a.size(); ++i) {
-    const auto bits = static_cast<uint32_t>(a[i]);
-    EXPECT_EQ(left[i], b[i] > 31 ? 0 : static_cast<int32_t>(bits << b[i])) << i;
-    EXPECT_EQ(right[i], b[i] > 31 ? (a[i] < 0 ? -1 : 0) : a[i] >> b[i]) << i;
-    EXPECT_EQ(all[i], a[i] & b[i]) << i;
-    EXPECT_EQ(any[i], a[i] | b[i]) << i;
-    EXPECT_EQ(odd[i], a[i] ^ b[i]) << i;
+    const bool inside = y[i] < kBits;
+    const T sign = static_cast<T>(x[i] < 0 ? -1 : 0);
+    EXPECT_EQ(left[i], inside ? static_cast<T>(static_cast<U>(x[i]) << y[i]) : T(0)) << i;
+    EXPECT_EQ(right[i], inside ? static_cast<T>(x[i] >> y[i]) : sign) << i;
+    EXPECT_EQ(all[i], static_cast<T>(x[i] & y[i])) << i;
+    EXPECT_EQ(any[i], static_cast<T>(x[i] | y[i])) << i;
+    EXPECT_EQ(odd[i], static_cast<T>(x[i] ^ y[i])) << i;
+    EXPECT_EQ(none[i], static_cast<T>(~x[i])) << i;
   }
+}
+
+TEST(Bits, ShiftsAndLogicAreThoseOfTheProcessor) {
+  checkBits<int32_t>(kInt32);
+  checkBits<int64_t>(kInt64);
+  checkBits<uint8_t>(2);
+}
+
+TEST(Bits, OperandsAreBroadcast) {
+  ModelMaker maker(28);
+  castInput(maker, "a", {2, 3}, kInt32);
+  castInput(maker, "b", {3}, kInt32);
+  maker.node("BitwiseXor", {"a", "b"}, {"y"});
+  maker.output("y", {}, kInt32);
+  EXPECT_EQ(runModel<int32_t>(maker, {{1, 2, 3, 4, 5, 6}, {7, 8, 9}}).at(0),
+            (std::vector<int32_t>{1 ^ 7, 2 ^ 8, 3 ^ 9, 4 ^ 7, 5 ^ 8, 6 ^ 9}));
 }
 
 TEST(Integers, ProductsAreExact) {

@@ -16,6 +16,19 @@ namespace {
 using Oracle = std::function<double(double, double, double)>;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+// The whole parts bit by bit, from the sign downwards: the sign counts -2^8, the others what they say.
+double byBits(double a, double b, const std::function<bool(bool, bool)>& logic) {
+  double x = std::trunc(a) < 0 ? std::trunc(a) + 256 : std::trunc(a);
+  double y = std::trunc(b) < 0 ? std::trunc(b) + 256 : std::trunc(b);
+  double result = logic(a <= -1, b <= -1) ? -256 : 0;
+  for (double bit = 128; bit >= 1; bit /= 2) {
+    const bool inX = x >= bit, inY = y >= bit;
+    x -= inX ? bit : 0;
+    y -= inY ? bit : 0;
+    result += logic(inX, inY) ? bit : 0;
+  }
+  return result;
+}
 double normalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 // An independent definition of every row.
@@ -82,6 +95,13 @@ const std::map<std::string, Oracle, std::less<>>& oracles() {
       {"less", [](double a, double b, double) { return a < b; }},
       {"select", [](double a, double b, double c) { return a != 0 ? b : c; }},
       {"fma", [](double a, double b, double c) { return std::fma(a, b, c); }},
+      {"bit_not", [](double a, double, double) { return -std::trunc(a) - 1; }},
+      {"bit_and", [](double a, double b, double) { return byBits(a, b, [](bool x, bool y) { return x && y; }); }},
+      {"bit_or", [](double a, double b, double) { return byBits(a, b, [](bool x, bool y) { return x || y; }); }},
+      {"bit_xor", [](double a, double b, double) { return byBits(a, b, [](bool x, bool y) { return x != y; }); }},
+      {"shift_left", [](double a, double b, double) { return b <= -1 ? 0 : std::trunc(a) * std::exp2(std::trunc(b)); }},
+      {"shift_right", [](double a, double b,
+                         double) { return std::floor(std::trunc(a) * std::exp2(b <= -1 ? -63 : -std::trunc(b))); }},
   };
   return table;
 }

@@ -157,7 +157,13 @@ void Generator::integerExpression(ValueId x) {
                                     "cast.i64(x0)",
                                     "cast.i32(x0)",
                                     "cast.i8(x0)",
-                                    "pow(x0,2)"};
+                                    "pow(x0,2)",
+                                    "bit_not(x0)",
+                                    "bit_and(x0,x1)",
+                                    "bit_or(x0,6)",
+                                    "bit_xor(x0,x1);bit_not(t0)",
+                                    "shift_left(x0,2)",
+                                    "shift_right(x0,1)"};
   const std::string source = kSteps[pick(std::size(kSteps))];
   ValueId other = x;
   for (const ValueId value : integers_) {

@@ -78,6 +78,9 @@ constexpr bool isCommutative(ScalarOp op) {
     case ScalarOp::k_and:
     case ScalarOp::k_or:
     case ScalarOp::k_xor:
+    case ScalarOp::k_bit_and:
+    case ScalarOp::k_bit_or:
+    case ScalarOp::k_bit_xor:
     case ScalarOp::k_equal: return true;
     default: return false;
   }

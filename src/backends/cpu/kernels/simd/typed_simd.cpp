@@ -111,6 +111,16 @@ TERNARY(choose, uint8_t, a != 0 ? b : c)
 TERNARY(clip, T, a < b ? b : (a > c ? c : a))
 TERNARY(multiplyAdd, T, static_cast<U>(a) * static_cast<U>(b) + static_cast<U>(c))
 
+UNARY(bitNot, R, ~a)
+BINARY(bitAnd, R, a& b)
+BINARY(bitOr, R, a | b)
+BINARY(bitXor, R, a ^ b)
+// Counts of all bits or below 0 leave what the sign is.
+BINARY(shiftLeft, R, static_cast<U>(b) < 8 * sizeof(T) ? static_cast<U>(static_cast<U>(a) << static_cast<U>(b)) : U(0))
+BINARY(shiftRight, R,
+       a >> (static_cast<U>(b) < 8 * sizeof(T) ? static_cast<U>(b) : U(8 * sizeof(T) - 1)) &
+           (std::is_signed_v<T> || static_cast<U>(b) < 8 * sizeof(T) ? static_cast<T>(-1) : T(0)))
+
 // Quotients towards zero and what they leave; 0 where b is 0, wrapped where a / b does not fit. Those of up to 32 bits
 // are exact in double, and vectors; those of 64 bits too where all of the operands are below 2^51.
 struct Parts {
@@ -244,6 +254,12 @@ VectorFunction findInteger(ops::ScalarOp op) {
     case ScalarOp::k_min: return least<T>;
     case ScalarOp::k_max: return most<T>;
     case ScalarOp::k_fma: return multiplyAdd<T>;
+    case ScalarOp::k_bit_not: return bitNot<T>;
+    case ScalarOp::k_bit_and: return bitAnd<T>;
+    case ScalarOp::k_bit_or: return bitOr<T>;
+    case ScalarOp::k_bit_xor: return bitXor<T>;
+    case ScalarOp::k_shift_left: return shiftLeft<T>;
+    case ScalarOp::k_shift_right: return shiftRight<T>;
     default: return findTruth<T>(op);
   }
 }
@@ -287,6 +303,11 @@ VectorFunction findSame(ops::ScalarOp op, int same) {
       case ScalarOp::k_mul: return multiply<T, true>;
       case ScalarOp::k_min: return least<T, true>;
       case ScalarOp::k_max: return most<T, true>;
+      case ScalarOp::k_bit_and: return bitAnd<T, true>;
+      case ScalarOp::k_bit_or: return bitOr<T, true>;
+      case ScalarOp::k_bit_xor: return bitXor<T, true>;
+      case ScalarOp::k_shift_left: return shiftLeft<T, true>;
+      case ScalarOp::k_shift_right: return shiftRight<T, true>;
       default: break;
     }
   }

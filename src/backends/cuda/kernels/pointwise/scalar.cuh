@@ -86,6 +86,16 @@ __device__ inline Integer power(Integer a, Integer b) {
   }
   return result;
 }
+__device__ inline Integer bitNot(Integer a) { return Integer(~a.value); }
+__device__ inline Integer bitAnd(Integer a, Integer b) { return Integer(a.value & b.value); }
+__device__ inline Integer bitOr(Integer a, Integer b) { return Integer(a.value | b.value); }
+__device__ inline Integer bitXor(Integer a, Integer b) { return Integer(a.value ^ b.value); }
+__device__ inline Integer shiftLeft(Integer a, Integer b) {
+  return b.value < 0 || b.value > 63 ? Integer(0) : wrapped(bitsOf(a) << b.value);
+}
+__device__ inline Integer shiftRight(Integer a, Integer b) {
+  return Integer(a.value >> (b.value < 0 || b.value > 63 ? 63 : b.value));
+}
 __device__ inline Integer ceil(Integer a) { return a; }
 __device__ inline Integer floor(Integer a) { return a; }
 __device__ inline Integer rint(Integer a) { return a; }
