@@ -92,7 +92,7 @@ struct Ready {
 
 // Of an enqueue; on the emulated GPU.
 inline Effort effortOf(const graph::Graph& graph, const std::vector<HostTensor>& inputs,
-                const compile::BuildOptions& options = unmeasured()) {
+                       const compile::BuildOptions& options = unmeasured()) {
   Ready ready(graph, inputs, options);
   ready.context->enqueue(nullptr);
   const auto launches = emulatedNumber("emulatedLaunches");
@@ -106,7 +106,8 @@ inline Effort effortOf(const std::string& text, const std::vector<HostTensor>& i
 }
 
 // h = tanh(h * W + x[k]), all h and the last one.
-inline std::string recurrent(int64_t steps, int64_t batch, int64_t width, const std::string& count, bool reverse = false) {
+inline std::string recurrent(int64_t steps, int64_t batch, int64_t width, const std::string& count,
+                             bool reverse = false) {
   return fmt::format(R"g(graph "g" {{
   input %x : f32[{0},{1},{2}]
   const %w : f32[{2},{2}] = random(7)

@@ -312,9 +312,10 @@ TEST(SinkTransposes, WhatCancelsIsGone) {
   std::string body = "input %x0 : f32[1,4,4,4]\n";
   constexpr int kPairs = 40;
   for (int i = 0; i < kPairs; ++i) {
-    body += fmt::format("%t{0} : f32[1,4,4,4] = transpose{{permutation=[0,2,1,3]}}(%x{0}) \"t{0}\" from(\"t{0}\")\n", i);
-    body += fmt::format("%x{1} : f32[1,4,4,4] = pointwise{{expr=\"sin(x0)\"}}(%t{0}) \"p{0}\" from(\"p{0}\")\n", i,
-                        i + 1);
+    body +=
+        fmt::format("%t{0} : f32[1,4,4,4] = transpose{{permutation=[0,2,1,3]}}(%x{0}) \"t{0}\" from(\"t{0}\")\n", i);
+    body +=
+        fmt::format("%x{1} : f32[1,4,4,4] = pointwise{{expr=\"sin(x0)\"}}(%t{0}) \"p{0}\" from(\"p{0}\")\n", i, i + 1);
   }
   body += fmt::format("output %x{}\n", kPairs);
   std::string left;

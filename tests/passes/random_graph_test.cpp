@@ -93,8 +93,8 @@ TEST(RandomGraphs, PassesForGpusKeepValues) {
 
 // Operators that no layer has, but only builds, passes and marks of tensors put in; conditions, which shape programs
 // keep and nothing reads; and plugins, which have no reference.
-const std::set<std::string_view> kNeverInNetworks{"reformat", "composite", "row_moments", "normalize_rows",
-                                                  "tap",      "unfused_tap", "require", "plugin"};
+const std::set<std::string_view> kNeverInNetworks{"reformat", "composite",   "row_moments", "normalize_rows",
+                                                  "tap",      "unfused_tap", "require",     "plugin"};
 
 TEST(RandomGraphs, HaveEveryOperator) {
   Counts counts;

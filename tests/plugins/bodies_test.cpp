@@ -206,11 +206,12 @@ TEST_F(PluginsInBodies, InPlace) {
   EXPECT_EQ(run(*load(*plan), {{"x", x}})["y0"].values, expected);
 }
 
-// Sizes that the body computes: how many elements of the state are not 0 decides the shape that the plugin sees; and its
-// own, of a plugin that counts.
+// Sizes that the body computes: how many elements of the state are not 0 decides the shape that the plugin sees; and
+// its own, of a plugin that counts.
 TEST_F(PluginsInBodies, OfSizesThatTheBodyComputes) {
   (void)log();
-  if (std::strcmp(std::getenv("TENON_DEVICE"), "cpu") != 0) GTEST_SKIP() << "bodies compute sizes on the processor only";
+  if (std::strcmp(std::getenv("TENON_DEVICE"), "cpu") != 0)
+    GTEST_SKIP() << "bodies compute sizes on the processor only";
   const float two = 2;
   const auto scale = make("Scale", {factor(two)});
   const auto places = make("Places");

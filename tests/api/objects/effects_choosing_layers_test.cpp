@@ -5,7 +5,8 @@ namespace setters {
 namespace {
 
 nv::IDynamicQuantizeLayer* quantizedAlongAnAxis(Scene& s) {
-  return done(s, s.network->addDynamicQuantize(s.input("x", {32, 32}), 1, 16, nv::DataType::kFP8, nv::DataType::kFLOAT));
+  return done(s,
+              s.network->addDynamicQuantize(s.input("x", {32, 32}), 1, 16, nv::DataType::kFP8, nv::DataType::kFLOAT));
 }
 nv::IMoELayer* plainExperts(Scene& s) {
   auto* layer = experts(s);
