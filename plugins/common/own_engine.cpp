@@ -34,6 +34,7 @@ OwnEngine::OwnEngine(const Operands& operands, const AddLayer& addLayer)
   const auto flags = 1U << static_cast<uint32_t>(nv::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
   const auto network = made(builder->createNetworkV2(flags), "network");
   const auto config = made(builder->createBuilderConfig(), "config");
+  config->clearFlag(nv::BuilderFlag::kTF32);  // what is enqueued by hand has no flags that would allow it
   std::vector<nv::ITensor*> tensors;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].format != nv::TensorFormat::kLINEAR) throw PluginError(fmt::format("input {} is not kLINEAR", i));

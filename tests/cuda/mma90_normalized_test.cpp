@@ -3,6 +3,7 @@
 
 #include "backends/cuda/kernels/mma90/mma90.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 #include "ops/op/row_moments.h"
 
 namespace tenon::test {
@@ -44,6 +45,7 @@ HostTensor rowsOf(const Rows& p) {
 
 // The greatest of the outputs' relative errors; `shape` is forced.
 double errorOf(const Rows& p, const std::string& shape) {
+  const Variable on("TENON_CUDA_NORMALIZED_PRODUCTS", "1");
   const auto graph = graph::parse(graphOf(p));
   std::vector<HostTensor> inputs;
   inputs.push_back(rowsOf(p));
@@ -100,6 +102,7 @@ TEST_F(OnGpu, ProductsOfNormalizedRowsKeepTheRows) {
 // Rows whose elements are alike have no deviation to divide by: what comes out is the shift.
 TEST_F(OnGpu, ProductsOfNormalizedRowsOfOneValue) {
   if (!missing().empty()) GTEST_SKIP() << missing();
+  const Variable on("TENON_CUDA_NORMALIZED_PRODUCTS", "1");
   const Rows p{9, 64, 136, "f16", true, true, 0, "relu(x0)"};
   auto text = graphOf(p);
   const auto at = text.find("epsilon=1e-5");
@@ -120,6 +123,7 @@ TEST_F(OnGpu, ProductsOfNormalizedRowsOfOneValue) {
 // The moments of a result, from tiles of every kind: several groups of columns, clusters, a last run of fewer columns.
 TEST_F(OnGpu, ProductsMeasureTheirRows) {
   if (!missing().empty()) GTEST_SKIP() << missing();
+  const Variable on("TENON_CUDA_NORMALIZED_PRODUCTS", "1");
   for (const char* shape : {"8x1x1,1,3", "24x2x1,1,3", "40x1x2,3,2", "16x4x1,2,2", "72x1x1,1,3"}) {
     const auto graph = graph::parse(R"g(graph "moments" {
   input %x : f16[37,192]

@@ -74,6 +74,7 @@ struct Measured {
 std::map<std::string, std::vector<Measured>> measure(const std::string& network,
                                                      const std::vector<std::string>& tactics, size_t more) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  const Variable normalized("TENON_CUDA_NORMALIZED_PRODUCTS", "1");
   RecordingLog log;
   compile::Stages stages;
   compile::BuildOptions options;

@@ -62,10 +62,17 @@ template <typename E, typename = std::enable_if_t<std::is_enum_v<E>>>
 void randomize(Rng& rng, E& value) {
   value = static_cast<E>(pick(rng, 0, static_cast<int64_t>(enumNames(E{}).size()) - 1));
 }
+void randomize(Rng& rng, std::string& value) {
+  value = pickOf(rng, std::vector<std::string>{"", "no rows", "a \"quoted\" text, {with} [marks]"});
+}
 void randomize(Rng& rng, LoopAxis& value) {
   randomize(rng, value.axis);
   randomize(rng, value.reverse);
   randomize(rng, value.length);
+}
+void randomize(Rng& rng, ResultExtents& value) {
+  value.extents.resize(static_cast<size_t>(pick(rng, 0, 3)));
+  for (auto& extent : value.extents) randomize(rng, extent);
 }
 
 template <typename T>

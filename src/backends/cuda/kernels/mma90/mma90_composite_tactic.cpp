@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/mma90/mma90.h"
 #include "backends/cuda/tactics/mma90_tactic.h"
 #include "backends/cuda/tactics/own_tactic.h"
+#include "core/environment.h"
 #include "ops/op/composite.h"
 
 namespace tenon::backends::cuda {
@@ -35,6 +36,9 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const Mma90Composite op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
+    // On an H200 networks gain nothing by them yet (docs/performance.md), and their builds take longer.
+    if (!switchedOn("TENON_CUDA_NORMALIZED_PRODUCTS", false))
+      return compile::no("TENON_CUDA_NORMALIZED_PRODUCTS is not 1");
     const LinearOperands operands(problem);
     if (const auto refusal = op.shapesRefusal(operands.shapes); !refusal.empty()) return compile::no("{}", refusal);
     for (size_t i = 2; i < op.weights(); ++i) {
