@@ -69,7 +69,7 @@ class Judge {
     double apart = 0, together = 0;
     for (const auto id : instead) apart += seconds(graph, graph.node(id));
     for (const auto id : made) together += seconds(graph, graph.node(id));
-    options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", graph.node(made.back()).name,
+    options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", graph.node(made.back()).op.name(),
                           instead.size(), apart * 1e6, together * 1e6);
     return together < kClearly * apart;
   }

@@ -55,5 +55,34 @@ TEST(Concatenations, OfManyPartsAreOneLaunch) {
   EXPECT_EQ(launchesOf({"f16[1,0]", "f16[1,64]", "f16[1,0]"}, "f16[1,64]"), kRuns);
 }
 
+// The frames that a streaming network keeps, in front of new ones: a constant whose order in memory is not that of the
+// result, and a part that stands in its place already.
+TEST(Concatenations, CopyWhatDoesNotStandInItsPlace) {
+  if (const auto reason = noGpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const auto graph = graph::parse(R"g(graph "frames" {
+  input %x : f32[1,5,16]
+  const %kept : f32[1,16,4,1] = random(1)
+  const %w : f32[16,1,5,1] = random(2)
+  const %v : f32[16,16] = random(3)
+  %h : f32[1,5,16] = matmul{epilogue="relu(x0)"}(%x, %v) "product"
+  %s : f32[1,1,5,16] = reshape{shape=[1,1,5,16]}(%h) "shaped"
+  %t : f32[1,16,5,1] = transpose{permutation=[0,3,2,1]}(%s) "turned"
+  %c : f32[1,16,9,1] = concat{axis=2}(%kept, %t) "frames"
+  %m : f32[1,16,5,1] = convolution{groups=16 epilogue="add(x0,x1)"}(%c, %w, %t) "memory"
+  %r : f32[1,1,5,16] = transpose{permutation=[0,3,2,1]}(%m) "back"
+  %y : f32[1,1,5,16] = matmul{transposeB=true}(%r, %v) "behind"
+  output %y
+})g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {1, 5, 16}, 4));
+  const auto expected = graph::evaluate(graph, views(inputs));
+  for (const int level : {0, 3}) {
+    compile::BuildOptions options;
+    options.optimizationLevel = level;
+    const auto run = runOnGpu(graph, inputs, options);
+    EXPECT_LE(relativeError(run.outputs.at(0).view(), expected[0].view()), 1e-5) << level;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

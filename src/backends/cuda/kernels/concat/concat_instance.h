@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/concat/concat_parameters.h"
@@ -46,9 +47,13 @@ struct ConcatLaunch {
 // result's.
 class ConcatInstance : public runtime::KernelInstance {
  public:
-  ConcatInstance(int64_t axis, size_t parts, const Module& module) : axis_(axis), count_(parts), module_(module) {}
+  // Without `parts` every input is one: a step may copy some parts of a concatenation alone, where the others stand in
+  // their places.
+  ConcatInstance(int64_t axis, std::optional<size_t> parts, const Module& module)
+      : axis_(axis), given_(parts), module_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
+    count_ = given_.value_or(shapes.inputs.size());
     const auto& y = shapes.outputs[0];
     const auto to = stridesOf(y.dims, y.layout);
     const auto axis = static_cast<size_t>(axis_ < 0 ? axis_ + y.dims.rank : axis_);
@@ -156,7 +161,8 @@ class ConcatInstance : public runtime::KernelInstance {
   }
 
   const int64_t axis_;
-  const size_t count_;  // of the parts
+  const std::optional<size_t> given_;
+  size_t count_ = 0;  // of the parts
   const Module& module_;
   size_t operands_ = 0;
   int32_t steps_ = 0;  // as the kernel takes it

@@ -11,8 +11,7 @@ class PlainConcat final : public ConcatInstance {
   static Code code(const ops::Concat&, const Types&) {
     return {"", {}, "#include \"copy.cu\"\n#include \"concat.cu\"\n"};
   }
-  PlainConcat(const ops::Concat& op, const Types& types, const Module& module)
-      : ConcatInstance(op.axis, types.inputs.size(), module) {}
+  PlainConcat(const ops::Concat& op, const Types&, const Module& module) : ConcatInstance(op.axis, {}, module) {}
 };
 
 }  // namespace
