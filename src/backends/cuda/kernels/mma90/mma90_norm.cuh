@@ -165,21 +165,21 @@ struct Normalized {
     waitForCopies<0>();
     syncWarp();
     __syncthreads();
-    if (kKeeps) {
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) held[i].store(p, at);
-      for (int unit = thread + kHeld * kThreads; unit < M::kRows * share.count; unit += kThreads) {
-        held[0].place(p, at, share, unit);
-        held[0].load(p);
-        held[0].store(p, at);
-      }
-    }
-    syncWarp();
     __syncthreads();
-    if (at.blocks == 1) return;
-    waitForCluster();
-    arriveAtCluster();
-    waitForCluster();
+    if (at.blocks > 1) {
+      waitForCluster();
+      arriveAtCluster();
+      waitForCluster();
+    }
+    // Behind the barriers, so that nobody waits for it.
+    if (!kKeeps) return;
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) held[i].store(p, at);
+    for (int unit = thread + kHeld * kThreads; unit < M::kRows * share.count; unit += kThreads) {
+      held[0].place(p, at, share, unit);
+      held[0].load(p);
+      held[0].store(p, at);
+    }
   }
 
   static const int kLanes = 16;  // of a row
