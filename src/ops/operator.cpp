@@ -1,9 +1,11 @@
 // Shape inference helpers and the text form of operators.
 #include "ops/operator.h"
+#include "ops/region.h"
 
 #include <algorithm>
 
 #include "core/extent_length.h"
+#include "ops/region.h"
 
 namespace tenon::ops {
 
@@ -71,6 +73,8 @@ std::vector<TensorType> Operator::infer(std::string_view node, std::span<const T
     model_->infer(context);
   } catch (const ExtentTooLong& error) {
     throw ExtentTooLong("{}: {}", node, error.what());
+  } catch (const BadRegion& error) {
+    throw BadRegion("{}: {}", node, error.what());
   } catch (const UserError& error) {
     if (std::string_view(error.what()).starts_with(node)) throw;
     throw UserError("{}: {}", node, error.what());  // the arithmetic of extents does not know whose they are

@@ -10,10 +10,9 @@
 namespace tenon::ops {
 namespace {
 
-size_t placeOf(int32_t value, size_t known, std::string_view node) {
-  checkUser(value >= 0 && static_cast<size_t>(value) < known, "{} reads value {} of its region, which has {} before it",
-            node, value, known);
-  return static_cast<size_t>(value);
+void checkPlace(int32_t value, size_t known, std::string_view node) {
+  if (value < 0 || static_cast<size_t>(value) >= known)
+    throw BadRegion("{} reads value {} of its region, which has {} before it", node, value, known);
 }
 
 // Extents that were computed from symbols are numbers here.
@@ -21,19 +20,30 @@ TensorType typeOf(const TensorView& view) { return {view.dtype, toShape(view.dim
 
 }  // namespace
 
+void Region::check(size_t inputs) const {
+  if (inputs != static_cast<size_t>(body_->inputs))
+    throw BadRegion("a region with {} inputs is given {}", body_->inputs, inputs);
+  size_t known = inputs;
+  for (const auto& node : body_->nodes) {
+    for (const auto input : node.inputs) checkPlace(input, known, node.name);
+    if (node.outputs < 0) throw BadRegion("{}: {} results", node.name, node.outputs);
+    known += static_cast<size_t>(node.outputs);
+  }
+  for (const auto output : body_->outputs) checkPlace(output, known, "an output");
+}
+
 std::vector<TensorType> Region::infer(std::span<const TensorType> inputs) const {
-  checkUser(inputs.size() == static_cast<size_t>(body_->inputs), "a region with {} inputs is given {}", body_->inputs,
-            inputs.size());
+  check(inputs.size());
   std::vector<TensorType> values(inputs.begin(), inputs.end());
   for (const auto& node : body_->nodes) {
     std::vector<TensorType> operands;
-    for (const auto input : node.inputs) operands.push_back(values[placeOf(input, values.size(), node.name)]);
+    for (const auto input : node.inputs) operands.push_back(values[static_cast<size_t>(input)]);
     auto results = node.op.infer(node.name, operands);
-    checkUser(results.size() == static_cast<size_t>(node.outputs), "{}: {} has {} results, its region says {}",
-              node.name, node.op.name(), results.size(), node.outputs);
+    if (results.size() != static_cast<size_t>(node.outputs))
+      throw BadRegion("{}: {} has {} results, its region says {}", node.name, node.op.name(), results.size(),
+                      node.outputs);
     for (auto& result : results) values.push_back(std::move(result));
   }
-  for (const auto output : body_->outputs) placeOf(output, values.size(), "an output");
   return values;
 }
 
@@ -118,7 +128,8 @@ std::vector<TensorView> RegionRunner::runSized(std::span<const TensorView> input
     std::vector<TensorView> operands, results;
     std::vector<TensorType> types;
     for (const auto input : node.inputs) {
-      operands.push_back(views_[placeOf(input, views_.size(), node.name)]);
+      checkPlace(input, views_.size(), node.name);
+      operands.push_back(views_[static_cast<size_t>(input)]);
       types.push_back(typeOf(operands.back()));
     }
     const auto op = node.op.bind(symbols);
@@ -126,8 +137,9 @@ std::vector<TensorView> RegionRunner::runSized(std::span<const TensorView> input
       memory_.emplace_back(type.dtype, tenon::evaluate(type.shape, symbols));
       results.push_back(memory_.back().view());
     }
-    checkUser(results.size() == static_cast<size_t>(node.outputs), "{}: {} has {} results, its region says {}",
-              node.name, node.op.name(), results.size(), node.outputs);
+    if (results.size() != static_cast<size_t>(node.outputs))
+      throw BadRegion("{}: {} has {} results, its region says {}", node.name, node.op.name(), results.size(),
+                      node.outputs);
     evaluateWhatIsThere(op, {operands, results, &symbols});
     if (const auto* size = op.as<Size>()) bindSize(*size, results[0], node.name, symbols);
     views_.insert(views_.end(), results.begin(), results.end());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "core/error.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -26,6 +27,12 @@ struct RegionBody {
   bool operator==(const RegionBody&) const = default;
 };
 
+// A region that no shapes make right: its nodes and values do not fit together.
+class BadRegion : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 // Shared and immutable, so that copies of the operator that owns it stay cheap.
 class Region {
  public:
@@ -36,8 +43,10 @@ class Region {
   const RegionBody* operator->() const noexcept { return body_.get(); }
   bool operator==(const Region& other) const { return body_ == other.body_ || *body_ == *other.body_; }
 
-  // Types of all values for these types of the inputs; UserError when an operator refuses, or a node reads a value that
-  // comes later.
+  // BadRegion where a node reads a value that comes later, an output is no value, or there are other inputs.
+  void check(size_t inputs) const;
+  // Types of all values for these types of the inputs; UserError when an operator refuses, BadRegion as above, or where
+  // a node has another number of results than the region says.
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const;
   Facts facts() const;  // deterministic where every node is, side effects where one has them
   // Sizes that its nodes compute (ops/op/size.h): bound in each run, by who runs it. Nothing outside knows them.

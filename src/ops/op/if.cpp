@@ -22,16 +22,22 @@ void If::checkChosen(size_t branch) const {
 
 // A region that is impossible at these shapes has the types of the other one.
 std::pair<std::vector<TensorType>, std::vector<TensorType>> If::typesOf(std::span<const TensorType> inputs) const {
+  then.check(inputs.size());
+  otherwise.check(inputs.size());
   const bool isKnown = std::all_of(inputs.begin(), inputs.end(), [](const auto& x) { return isConstant(x.shape); });
   if (!isKnown) return {then.infer(inputs), otherwise.infer(inputs)};
   std::optional<std::vector<TensorType>> values, others;
   try {
     values = then.infer(inputs);
+  } catch (const BadRegion&) {
+    throw;
   } catch (const UserError&) {
     others = otherwise.infer(inputs);
   }
   try {
     if (!others) others = otherwise.infer(inputs);
+  } catch (const BadRegion&) {
+    throw;
   } catch (const UserError&) {
   }
   const auto as = [](const std::vector<TensorType>& types, const Region& from, const Region& to) {
