@@ -5,10 +5,13 @@ The page docs/python.md of the project says how to come from TensorRT and what d
 """
 import warnings as _warnings
 
-from . import tensorrt as _module
-from .tensorrt import *  # noqa: F401,F403
-from .tensorrt import DataType, ILogger, Logger
-from ._version import __version__
+from . import _libraries
+
+_libraries.load()
+from . import tensorrt as _module  # noqa: E402  pylint: disable=wrong-import-position
+from .tensorrt import *  # noqa: E402,F401,F403  pylint: disable=wrong-import-position
+from .tensorrt import DataType, ILogger, Logger  # noqa: E402  pylint: disable=wrong-import-position
+from ._version import __version__  # noqa: E402  pylint: disable=wrong-import-position
 
 _plugin_registry = get_plugin_registry()  # noqa: F405
 bool = DataType.BOOL  # a star import leaves no name of Python's own behind

@@ -4,10 +4,12 @@ import os
 import pathlib
 import sys
 
+from ._libraries import environment
+
 
 def _become(name):
     program = str(pathlib.Path(__file__).resolve().parent / "bin" / name)
-    os.execv(program, [program, *sys.argv[1:]])
+    os.execve(program, [program, *sys.argv[1:]], environment(os.environ))
 
 
 def trtexec():
