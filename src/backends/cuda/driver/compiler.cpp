@@ -172,10 +172,10 @@ void allowSharedBytes(CUfunction function, size_t bytes) {
 void launchNextInOrder() noexcept { inOrderNext = true; }
 
 void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
-                 void* stream, unsigned sharedBytes, bool isCluster) {
+                 void* stream, unsigned sharedBytes, Blocks blocks) {
   void* arguments[] = {parameters};
-  const bool overlaps = !std::exchange(inOrderNext, false) && mayOverlap();
-  if (!overlaps && !isCluster) {
+  const bool overlaps = !std::exchange(inOrderNext, false) && mayOverlap() && blocks != Blocks::kTogether;
+  if (!overlaps && blocks == Blocks::kApart) {
     check(driver().launchKernel(function, x, y, z, block, 1, 1, sharedBytes, static_cast<CUstream>(stream), arguments,
                                 nullptr),
           "cuLaunchKernel");
@@ -188,10 +188,15 @@ void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsign
     overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     overlap.value.programmaticStreamSerializationAllowed = 1;
   }
-  if (isCluster) {
+  if (blocks == Blocks::kClusters) {
     auto& cluster = attributes[config.numAttrs++];
     cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     cluster.value.clusterDim = {x, 1, 1};
+  }
+  if (blocks == Blocks::kTogether) {
+    auto& together = attributes[config.numAttrs++];
+    together.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    together.value.cooperative = 1;
   }
   config.gridDimX = x;
   config.gridDimY = y;

@@ -61,8 +61,9 @@ unsigned blocksOf(int64_t threads, unsigned block);
 
 // One launch over so many threads of one dimension (nothing for none), or of a given grid; `sharedBytes` is what a
 // block takes beside the code's own shared memory (above 48 KiB only with allowSharedBytes).
+enum class Blocks : uint8_t { kApart, kClusters, kTogether };
 void launchBytes(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, void* parameters,
-                 void* stream, unsigned sharedBytes, bool isCluster = false);
+                 void* stream, unsigned sharedBytes, Blocks blocks = Blocks::kApart);
 template <typename Parameters>
 void launchGrid(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, Parameters* parameters,
                 void* stream, unsigned sharedBytes = 0) {
@@ -76,7 +77,16 @@ void launchCluster(CUfunction function, unsigned x, unsigned y, unsigned z, unsi
                    void* stream, unsigned sharedBytes) {
   static_assert(std::is_trivially_copyable_v<Parameters> && std::is_class_v<Parameters>,
                 "a kernel takes one struct, which the driver copies as bytes");
-  launchBytes(function, x, y, z, block, parameters, stream, sharedBytes, x > 1);
+  launchBytes(function, x, y, z, block, parameters, stream, sharedBytes, x > 1 ? Blocks::kClusters : Blocks::kApart);
+}
+// The same with blocks that wait for each other: all run at once, and the driver refuses more than fit. It begins when
+// everything in front of it has ended.
+template <typename Parameters>
+void launchTogether(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block, Parameters* parameters,
+                    void* stream, unsigned sharedBytes) {
+  static_assert(std::is_trivially_copyable_v<Parameters> && std::is_class_v<Parameters>,
+                "a kernel takes one struct, which the driver copies as bytes");
+  launchBytes(function, x, y, z, block, parameters, stream, sharedBytes, Blocks::kTogether);
 }
 template <typename Parameters>
 void launchThreads(CUfunction function, int64_t threads, Parameters* parameters, void* stream, unsigned block = 256) {

@@ -313,7 +313,7 @@ size_t Mma90Weights::tileBytes() const {
 }
 
 size_t Mma90Weights::packedBytes() const {
-  const int64_t behind = scaled ? 3 * divided(columns, kMma90Columns) * kMma90Columns + 2 * inner : 0;
+  const int64_t behind = scaled ? 3 * paddedColumns() + 2 * inner : 0;
   return tileBytes() + static_cast<size_t>(behind) * sizeof(float);
 }
 

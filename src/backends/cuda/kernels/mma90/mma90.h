@@ -52,6 +52,7 @@ std::string mma90Kinds(const runtime::Shapes& shapes);
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.
 struct Mma90Composite {
+  static constexpr size_t kNormalizedWeights = 4;  // behind x, its moments, factors and shifts
   struct Product {
     std::vector<runtime::TensorShape> inputs, outputs;
     const SymbolValues* symbols = nullptr;
@@ -66,8 +67,8 @@ struct Mma90Composite {
   std::string refusal;    // why the operator is none of these, or empty
 
   explicit Mma90Composite(const ops::Operator& op);
-  size_t weights() const { return norm ? 4 : 1; }                  // which input they are
-  std::string shapesRefusal(const runtime::Shapes& shapes) const;  // beside those of the product
+  size_t weights() const { return norm ? kNormalizedWeights : 1; }  // which input they are
+  std::string shapesRefusal(const runtime::Shapes& shapes) const;   // beside those of the product
   Product productOf(const runtime::Shapes& shapes) const;
 };
 
@@ -95,6 +96,7 @@ struct Mma90Weights {
   // product; and the factors and shifts themselves. All of one type of halves.
   void packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const;
   size_t tileBytes() const;  // without what is behind them
+  int64_t paddedColumns() const { return (columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns; }
 };
 
 // Parameters are "columns,inner,taps;shape;kinds types", of the product.
@@ -114,7 +116,7 @@ struct Mma90Record {
   // `shapes`: of the product, windows as rows of their channels.
   static std::string params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape);
   Code code() const;
-  size_t weightsInput() const { return norm ? 4 : 1; }
+  size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : 1; }
 };
 
 // Why this machine has no such kernels, or empty.

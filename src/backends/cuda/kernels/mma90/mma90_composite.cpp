@@ -33,7 +33,7 @@ Mma90Composite::Mma90Composite(const ops::Operator& op) {
     const auto* behind = second.as<ops::MatMul>();
     const bool fits = rows != nullptr && behind != nullptr && rows->run == kMma90Columns &&
                       firstInputs == std::vector<int32_t>{0, 1, 2, 3} && !inputs.empty() && inputs[0] == -1 &&
-                      inOrder({inputs.begin() + 1, inputs.end()}, 4);
+                      inOrder({inputs.begin() + 1, inputs.end()}, static_cast<int32_t>(kNormalizedWeights));
     keeps = composite->outputs == std::vector<int32_t>{1, 0};
     if (!fits || (!keeps && composite->outputs != std::vector<int32_t>{1})) return;
     norm = *rows;
@@ -79,7 +79,7 @@ void Mma90Weights::packScaled(const void* w, const void* factors, const void* sh
   };
   const auto rounded = [type](float v) { return type == DataType::kF16 ? floatToHalf(v) : floatToBfloat(v); };
   const auto at = [&](int64_t k, int64_t column) { return transposed ? column * inner + k : k * columns + column; };
-  const int64_t padded = (columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns;
+  const int64_t padded = paddedColumns();
   std::vector<float> factor(static_cast<size_t>(inner)), shift(static_cast<size_t>(inner));
   for (int64_t k = 0; k < inner; ++k) {
     factor[static_cast<size_t>(k)] = element(factors, k);

@@ -127,7 +127,7 @@ void Mma90Launcher::normalize(const void* moments, const void* weights, void* ke
   norm.moments = static_cast<const float*>(moments);
   norm.kept = kept;
   norm.columns = reinterpret_cast<const float*>(static_cast<const char*>(weights) + w.tileBytes());
-  norm.elements = norm.columns + 3 * ((w.columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns);
+  norm.elements = norm.columns + 3 * w.paddedColumns();
   norm.inner = static_cast<int32_t>(w.inner);
   norm.epsilon = static_cast<float>(record_.norm->epsilon);
 }

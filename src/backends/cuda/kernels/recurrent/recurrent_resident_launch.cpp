@@ -2,7 +2,6 @@
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/driver/cuda_device.h"
-#include "backends/cuda/driver/launch_together.h"
 #include "backends/cuda/kernels/recurrent/recurrent_form.h"
 
 namespace tenon::backends::cuda {
