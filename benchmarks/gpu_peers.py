@@ -168,7 +168,7 @@ def settle(model, inputs):
 
 
 class Network:
-    """Model, inputs, the ONNX file, and the right answer."""
+    """Model and inputs; once exported, the ONNX file and the right answer."""
 
     def __init__(self, name, batch, folder):
         torch.manual_seed(0)
@@ -182,6 +182,8 @@ class Network:
                 settle(self.model, self.inputs)
         self.onnx = folder / f"{name}_b{batch}.onnx"
         self.folder = folder
+
+    def export(self):
         names = [f"input{k}" for k in range(len(self.inputs))]
         keywords = {"input_names": names, "output_names": ["output"], "opset_version": 17}
         with torch.no_grad():
@@ -195,7 +197,7 @@ class Network:
             exact(True)
         self.files = []
         for name, value in zip(names, self.inputs):
-            file = folder / name
+            file = self.folder / name
             value.numpy().tofile(file)
             self.files.append(f"{name}:{file}")
 
@@ -213,25 +215,30 @@ class Network:
         got = values.astype(np.float64).ravel()
         return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)) if got.size == wanted.size else math.inf
 
-    def peers(self, kind, options, turns):
+    def as_measured(self, kind):
+        """The model and its inputs as PyTorch runs them fastest."""
         inputs = [x.cuda().to(kind) if x.is_floating_point() else x.cuda() for x in self.inputs]
-        model = self.model.to(kind)
+        model = self.model.cuda().to(kind)
         if inputs[0].dim() == 4:
             model = model.to(memory_format=torch.channels_last)
             inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
-        row = {}
+        return model, inputs
+
+    def eager(self, kind, options, turns):
+        model, inputs = self.as_measured(kind)
+        with torch.no_grad(), turns.alone():
+            error = self.error_of(model(*inputs).float().cpu().numpy())
+            return {"their_error": error, "eager": median_ms(as_graph(model, inputs), options.seconds)}
+
+    def compiled(self, kind, options, turns):
+        model, inputs = self.as_measured(kind)
         with torch.no_grad():
+            begin = time.perf_counter()
+            compiled = torch.compile(model, mode="max-autotune")
+            compiled(*inputs)
+            seconds = time.perf_counter() - begin
             with turns.alone():
-                row["their_error"] = self.error_of(model(*inputs).float().cpu().numpy())
-                row["eager"] = median_ms(as_graph(model, inputs), options.seconds)
-            if options.compile:
-                begin = time.perf_counter()
-                compiled = torch.compile(model, mode="max-autotune")
-                compiled(*inputs)
-                row["compile_seconds"] = time.perf_counter() - begin
-                with turns.alone():
-                    row["compile"] = median_ms(lambda: compiled(*inputs), options.seconds)
-        return row
+                return {"compile": median_ms(lambda: compiled(*inputs), options.seconds), "compile_seconds": seconds}
 
 
 def tenon(network, options, flags, profile=False, environment=()):
@@ -283,6 +290,7 @@ def measure(spec, options):
     folder = options.folder / f"{name}_b{batch}"
     folder.mkdir(exist_ok=True)
     network = Network(name, batch, folder)
+    network.export()
     try:
         flags = ["--fp16" if kind is torch.float16 else "--bf16"]
         with turns.alone():
@@ -300,7 +308,9 @@ def measure(spec, options):
                 row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
     except Failed as error:
         row["reason"] = str(error)
-    row.update(network.peers(kind, options, turns))
+    row.update(network.eager(kind, options, turns))
+    if options.compile:
+        row.update(network.compiled(kind, options, turns))
     network.onnx.unlink(missing_ok=True)
     return row
 
