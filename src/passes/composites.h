@@ -24,8 +24,13 @@ int joinCast(graph::Graph& graph, const Pays& pays);
 // sum that the normalization computes returns to the product in front.
 int joinNormalization(graph::Graph& graph, const Pays& pays);
 
+// convolution(convolution(mean of x's pixels, v), w), and a scalar operator over that and x => composite{reduce,
+// convolution, convolution, pointwise}(x, v, w): squeeze-and-excitation of halves.
+int joinExcitation(graph::Graph& graph, const Pays& pays);
+
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
-// TENON_DISABLE leaves them out by the names join_branches (CPU), join_cast and join_normalization (GPU), TENON_DUMP
+// TENON_DISABLE leaves them out by the names join_branches (CPU), join_cast, join_excitation and join_normalization
+// (GPU), TENON_DUMP
 // writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
 

@@ -1,0 +1,220 @@
+// Squeeze-and-excitation: y = scale(x, excite(squeeze(means of the channels of x))) for channels-last images, squeeze and
+// excite products with an epilogue each. A cluster of blocks takes an image. Each block adds up its share of the pixels;
+// the sums of a channel meet at the block that owns it, which multiplies its channels by their columns of the first
+// product; these parts meet at all blocks; each computes the gates of its channels, which all blocks get, and scales its
+// pixels, from shared memory where they have found room. Every sum has an order of its own, so that results never
+// depend on time. The including text defines X, and the three functions of Finish.
+#pragma once
+
+#include "backends/cuda/kernels/excitation/excitation_parameters.h"
+#include "bulk_copies.cuh"
+#include "scalar.cuh"
+
+// kPack: channels that a thread takes at once.
+template <int kPack, typename Finish>
+struct Excitation {
+  typedef Pack<X, kPack> Some;
+  static const int kGroup = kExcitationMostBlocks;  // lanes that work on a row of weights
+
+  const ExcitationParameters& p;
+  int block, blocks, threads;
+  int first, own;          // channels of this block
+  int firstPixel, pixels;  // its share
+  int packs, lanes;        // of a pixel; threads that share a pack's pixels
+  i64 offset;              // of the share in x and y
+  float* memory;
+  X* tile;
+
+  __device__ __forceinline__ Excitation(const ExcitationParameters& parameters, unsigned char* shared)
+      : p(parameters), block(blockOfCluster()), blocks(blocksOfCluster()), threads(blockDim.x) {
+    first = block * p.slice;
+    own = max(0, min(p.slice, p.channels - first));
+    firstPixel = (int)((i64)p.pixels * block / blocks);
+    pixels = (int)((i64)p.pixels * (block + 1) / blocks) - firstPixel;
+    packs = p.channels / kPack;
+    lanes = max(1, threads / packs);
+    offset = ((i64)blockIdx.y * p.pixels + firstPixel) * p.channels;
+    memory = (float*)shared;
+    tile = (X*)(memory + p.tile);
+  }
+
+  // All threads of the cluster have come here, and see what the others have stored.
+  __device__ __forceinline__ void meet() const {
+    if (blocks == 1) return __syncthreads();
+    syncWarp();
+    arriveAtCluster();
+    waitForCluster();
+  }
+  __device__ __forceinline__ void send(float* to, int rank, float value) const {
+    if (blocks == 1) *to = value;
+    else storeToBlock(to, rank, Pack<float, 1>{{value}});
+  }
+
+  // The thread's packs of channels, and the first of the pixels that it takes of each.
+  __device__ __forceinline__ int firstPack() const { return packs <= threads ? threadIdx.x % packs : threadIdx.x; }
+  __device__ __forceinline__ int lane() const { return packs <= threads ? threadIdx.x / packs : 0; }
+
+  __device__ __forceinline__ void take(float (&sum)[kPack], const Some& some, int pixel, int pack) const {
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) sum[e] += Element<X>::load(some.e[e]);
+    if (p.keeps != 0) *(Some*)(tile + (i64)pixel * p.channels + pack * kPack) = some;
+  }
+
+  // Sums of the block's pixels, of which each lane has its own.
+  __device__ __forceinline__ void addUp() const {
+    constexpr int kAtOnce = 8;
+    if (lane() >= lanes) return;
+    for (int pack = firstPack(); pack < packs; pack += threads) {
+      float sum[kPack] = {};
+      const X* const from = (const X*)p.x + offset + pack * kPack;
+      int pixel = lane();
+      for (; pixel + (kAtOnce - 1) * lanes < pixels; pixel += kAtOnce * lanes) {
+        Some some[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) take(sum, some[i], pixel + i * lanes, pack);
+      }
+#pragma unroll 4
+      for (; pixel < pixels; pixel += lanes) take(sum, *(const Some*)(from + (i64)pixel * p.channels), pixel, pack);
+#pragma unroll
+      for (int e = 0; e < kPack; ++e) memory[lane() * p.channels + pack * kPack + e] = sum[e];
+    }
+  }
+  // To the blocks that own the channels.
+  __device__ __forceinline__ void sendSums() const {
+    constexpr int kFew = 4;
+    __syncthreads();
+    int left = lanes;
+    while (left > kFew) {
+      const int half = (left + 1) / 2;
+      for (int i = threadIdx.x; i < (left - half) * p.channels; i += threads) memory[i] += memory[i + half * p.channels];
+      left = half;
+      __syncthreads();
+    }
+    if (blocks > 1) waitForCluster();  // the others have begun
+    for (int channel = threadIdx.x; channel < p.channels; channel += threads) {
+      float sum = memory[channel];
+      for (int i = 1; i < left; ++i) sum += memory[i * p.channels + channel];
+      const int owner = channel / p.slice;
+      send(memory + p.received + block * p.slice + channel - owner * p.slice, owner, sum);
+    }
+  }
+  __device__ __forceinline__ void average() const {
+    for (int i = threadIdx.x; i < own; i += threads) {
+      float sum = 0.f;
+      for (int k = 0; k < blocks; ++k) sum += memory[p.received + k * p.slice + i];
+      memory[p.means + i] = sum / (float)p.pixels;
+    }
+  }
+
+  // A group's sum of products, which all of its lanes get.
+  template <int kWide>
+  __device__ __forceinline__ static float product(const X* weights, const float* values, int count) {
+    float sum = 0.f;
+#pragma unroll 4
+    for (int i = threadIdx.x % kGroup * kWide; i < count; i += kGroup * kWide) {
+      const auto some = *(const Pack<X, kWide>*)(weights + i);
+#pragma unroll
+      for (int e = 0; e < kWide; ++e) sum += Element<X>::load(some.e[e]) * values[i + e];
+    }
+    return sum;
+  }
+  __device__ __forceinline__ static float ofGroup(float sum) {
+#pragma unroll
+    for (int mask = 1; mask < kGroup; mask *= 2) sum += shuffleXor(sum, mask);
+    return sum;
+  }
+  // Rows of weights: a warp takes as many at a time as it has groups.
+  __device__ __forceinline__ int rowOf(int base) const { return base + threadIdx.x % 32 / kGroup; }
+  __device__ __forceinline__ int firstRows() const { return threadIdx.x / 32 * (32 / kGroup); }
+  __device__ __forceinline__ int nextRows() const { return threads / kGroup; }
+  // By the lanes of a group, to all blocks.
+  __device__ __forceinline__ void sendToAll(float* to, float value) const {
+    const int rank = threadIdx.x % kGroup;
+    if (rank < blocks) send(to, rank, value);
+  }
+
+  __device__ __forceinline__ void squeeze() const {
+    const X* const weights = (const X*)p.squeeze + first;
+    for (int base = firstRows(); base < p.squeezed; base += nextRows()) {
+      const int row = rowOf(base);
+      const bool inside = row < p.squeezed;
+      const float sum = inside ? product<kPack>(weights + (i64)row * p.channels, memory + p.means, own) : 0.f;
+      const float whole = ofGroup(sum);
+      if (inside) sendToAll(memory + p.parts + block * p.squeezed + row, whole);
+    }
+  }
+  __device__ __forceinline__ void joinSqueezed() const {
+    for (int i = threadIdx.x; i < p.squeezed; i += threads) {
+      float sum = p.squeezeBias != nullptr ? load<X>(p.squeezeBias, i) : 0.f;
+      for (int k = 0; k < blocks; ++k) sum += memory[p.parts + k * p.squeezed + i];
+      memory[p.joined + i] = Finish::squeeze(sum);
+    }
+  }
+  __device__ __forceinline__ void excite() const {
+    const X* const weights = (const X*)p.excite + (i64)first * p.squeezed;
+    for (int base = firstRows(); base < own; base += nextRows()) {
+      const int row = rowOf(base);
+      const bool inside = row < own;
+      const X* const from = weights + (i64)row * p.squeezed;
+      const float* const values = memory + p.joined;
+      float sum = 0.f;
+      if (inside && p.squeezedPacks != 0) sum = product<kPack>(from, values, p.squeezed);
+      if (inside && p.squeezedPacks == 0) sum = product<1>(from, values, p.squeezed);
+      const float whole = ofGroup(sum);
+      if (!inside) continue;
+      const float bias = p.exciteBias != nullptr ? load<X>(p.exciteBias, first + row) : 0.f;
+      sendToAll(memory + p.gates + first + row, Finish::excite(whole + bias));
+    }
+  }
+
+  __device__ __forceinline__ Some scaled(const Some& some, const float (&gate)[kPack]) const {
+    Some result;
+#pragma unroll
+    for (int e = 0; e < kPack; ++e)
+      result.e[e] = Element<X>::store(Finish::scale(Element<X>::load(some.e[e]), gate[e]));
+    return result;
+  }
+  __device__ __forceinline__ void scale() const {
+    constexpr int kAtOnce = 4;
+    if (lane() >= lanes) return;
+    const X* const from = p.keeps != 0 ? tile : (const X*)p.x + offset;
+    X* const to = (X*)p.y + offset;
+    for (int pack = firstPack(); pack < packs; pack += threads) {
+      float gate[kPack];
+#pragma unroll
+      for (int e = 0; e < kPack; ++e) gate[e] = memory[p.gates + pack * kPack + e];
+      int pixel = lane();
+      for (; pixel + (kAtOnce - 1) * lanes < pixels; pixel += kAtOnce * lanes) {
+        Some some[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels + pack * kPack);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          *(Some*)(to + (i64)(pixel + i * lanes) * p.channels + pack * kPack) = scaled(some[i], gate);
+      }
+      for (; pixel < pixels; pixel += lanes) {
+        const i64 at = (i64)pixel * p.channels + pack * kPack;
+        *(Some*)(to + at) = scaled(*(const Some*)(from + at), gate);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void run() const {
+    if (blocks > 1) announceToCluster();
+    addUp();
+    sendSums();
+    meet();
+    average();
+    __syncthreads();
+    squeeze();
+    meet();
+    joinSqueezed();
+    __syncthreads();
+    excite();
+    meet();
+    scale();
+  }
+};
