@@ -18,9 +18,16 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
-    {"TENON_CUDA_GRAPH", 0, 1},   {"TENON_CUDA_CONDITIONAL_NODES", 0, 1}, {"TENON_CUDA_NORMALIZED_PRODUCTS", 0, 1},
-    {"TENON_CUDA_OVERLAP", 0, 1}, {"TENON_CUDA_WARPGROUPS", 0, 1},        {"TENON_SELF_CHECK", 0, 1},
-    {"TENON_THREADS", 1, 4095},   {"TENON_STOP_AFTER", 0, 1'000'000'000},
+    {"TENON_CUDA_GRAPH", 0, 1},
+    {"TENON_CUDA_CONDITIONAL_NODES", 0, 1},
+    {"TENON_CUDA_NORMALIZED_PRODUCTS", 0, 1},
+    {"TENON_CUDA_EXCITATION", 0, 1},
+    {"TENON_CUDA_STREAM_ATTENTION", 0, 1},
+    {"TENON_CUDA_OVERLAP", 0, 1},
+    {"TENON_CUDA_WARPGROUPS", 0, 1},
+    {"TENON_SELF_CHECK", 0, 1},
+    {"TENON_THREADS", 1, 4095},
+    {"TENON_STOP_AFTER", 0, 1'000'000'000},
 };
 
 // What is set; nothing set is as not set.

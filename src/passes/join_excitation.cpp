@@ -73,8 +73,8 @@ bool replace(Graph& graph, const Chain& chain, const Pays& pays) {
     }
     composite.parts.push_back(std::move(part));
   }
-  composite.parts.push_back({graph.node(chain.scale).op, chain.gateFirst ? std::vector<int32_t>{-3, 0}
-                                                                         : std::vector<int32_t>{0, -3}});
+  composite.parts.push_back(
+      {graph.node(chain.scale).op, chain.gateFirst ? std::vector<int32_t>{-3, 0} : std::vector<int32_t>{0, -3}});
   const NodeId nodes[] = {chain.mean, chain.squeeze, chain.excite, chain.scale};
   std::string name;
   for (const NodeId id : nodes) name += (name.empty() ? "" : " + ") + graph.node(id).name;

@@ -15,11 +15,12 @@ std::string bodyOf(const std::string& mean, const std::string& scale, const std:
   const %b : f16[8] = random(2)
   const %w : f16[24,8,1,1] = random(3)
   %x : f16[N,24,9,7] = pointwise{expr="relu(x0)"}(%i) "front"
-)g" + mean + R"g(
+)g" + mean +
+         R"g(
   %s : f16[N,8,1,1] = convolution{hasBias=true epilogue="relu(x0)"}(%m, %v, %b) "squeeze"
   %g : f16[N,24,1,1] = convolution{epilogue="sigmoid(x0)"}(%s, %w) "excite"
-)g" + scale + "\n  output %y\n" +
-         behind;
+)g" + scale +
+         "\n  output %y\n" + behind;
 }
 
 const char* const kMean = R"g(  %m : f16[N,24,1,1] = reduce{op=avg axes=[2,3] keepDims=true}(%x) "mean")g";

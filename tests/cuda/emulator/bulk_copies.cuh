@@ -84,6 +84,12 @@ inline void copyTiles(void* shared, const TileMap& map, int row, int piece, Byte
                    (piece + (int)i) * (int)(128 / m.elementBytes), row});
   }
 }
+inline void copyHead(void* shared, const TileMap& map, int column, int row, int head, int batch, ByteBarrier* barrier) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
+  emulatedCheck(!m.isWindows && m.boxPieces == 0, "no map of a matrix");
+  emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, column, row, 0, head, batch});
+}
 inline void copyWindows(void* shared, const TileMap& map, int channel, int x, int y, int image, int xTap, int yTap,
                         ByteBarrier* barrier) {
   const auto& m = *(const EmulatedMap*)map.bytes;
@@ -102,10 +108,10 @@ inline void emulatedArrival(EmulatedPiece& piece) {
       // Behind the last place of a row of windows the next row begins, and behind those the next image.
       for (; m.isWindows && x > m.last[1]; x = m.first[1]) y += m.step[1];
       for (; m.isWindows && y > m.last[0]; y = m.first[0]) ++image;
-      const long long row = m.isWindows ? y + piece.yTap : 0;
+      const long long row = m.isWindows ? y + piece.yTap : piece.y;
       const long long place = m.isWindows ? x + piece.xTap : piece.row + (long long)r;
       const bool inside = image < m.images && row >= 0 && row < m.height && place >= 0 && place < m.width;
-      const auto* const from = m.base + ((image * m.height + row) * m.width + place) * m.pitch;
+      const auto* const from = m.base + image * m.pitchOfImages + row * m.pitchOfRows + place * m.pitch;
       const int bytes = (int)m.elementBytes;
       const int pack = 16 / bytes;
       for (int c = 0; c < 8 * pack; ++c) {

@@ -215,22 +215,26 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType typ
                                        const cuuint32_t* steps, CUtensorMapInterleave interleave,
                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                        CUtensorMapFloatOOBfill fill) {
-  // Rank 3: pieces of 128 bytes of each row as an axis of their own.
+  // Rank 3: pieces of 128 bytes of each row as an axis of their own. Rank 4: matrices that lie anyhow.
   const bool hasPieces = rank == 3;
-  if (!isMapped(type, base, interleave, swizzle, fill) || (rank != 2 && !hasPieces) || extents[0] == 0 ||
-      extents[1] == 0 || pitches[0] % 16 != 0 || box[0] * mappedBytes(type) != 128 || box[1] == 0 || box[1] > 256 ||
-      steps[0] != 1 || steps[1] != 1)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (hasPieces && (extents[0] != box[0] || extents[2] == 0 || pitches[1] != 128 || extents[2] * 128 > pitches[0] ||
-                    box[2] == 0 || box[2] > 256 || steps[2] != 1))
-    return CUDA_ERROR_INVALID_VALUE;
+  bool good = isMapped(type, base, interleave, swizzle, fill) && rank >= 2 && rank <= 4 &&
+              box[0] * mappedBytes(type) == 128 && box[1] != 0 && box[1] <= 256;
+  for (cuuint32_t i = 0; good && i < rank; ++i)
+    good = extents[i] != 0 && steps[i] == 1 && (i == 0 || pitches[i - 1] % 16 == 0);
+  if (good && hasPieces)
+    good = extents[0] == box[0] && pitches[1] == 128 && extents[2] * 128 <= pitches[0] && box[2] != 0 && box[2] <= 256;
+  if (good && rank == 4) good = box[2] == 1 && box[3] == 1;
+  if (!good) return CUDA_ERROR_INVALID_VALUE;
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
   made.elementBytes = mappedBytes(type);
   made.columns = static_cast<long long>(extents[0] * (hasPieces ? extents[2] : 1));
   made.width = static_cast<long long>(extents[1]);
-  made.height = made.images = 1;
+  made.height = rank == 4 ? static_cast<long long>(extents[2]) : 1;
+  made.images = rank == 4 ? static_cast<long long>(extents[3]) : 1;
   made.pitch = static_cast<long long>(pitches[0]);
+  made.pitchOfRows = rank == 4 ? static_cast<long long>(pitches[1]) : 0;
+  made.pitchOfImages = rank == 4 ? static_cast<long long>(pitches[2]) : 0;
   made.boxRows = box[1];
   made.boxPieces = hasPieces ? box[2] : 0;
   return writeMap(map, made);
@@ -256,6 +260,8 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
   made.width = static_cast<long long>(extents[1]);
   made.height = static_cast<long long>(extents[2]);
   made.images = static_cast<long long>(extents[3]);
+  made.pitchOfRows = static_cast<long long>(pitches[1]);
+  made.pitchOfImages = static_cast<long long>(pitches[2]);
   made.pitch = static_cast<long long>(pitches[0]);
   made.boxRows = pixels;
   made.isWindows = true;

@@ -1,12 +1,13 @@
-// What the emulated driver writes as a tensor map: a matrix [width][columns], or windows of images
-// [images][height][width][columns].
+// What the emulated driver writes as a tensor map: a matrix [width][columns], matrices [images][height][width][columns]
+// that lie anyhow, or windows of images of these extents.
 #pragma once
 
 struct EmulatedMap {
   const unsigned char* base;
-  long long columns, width, height, images, pitch;  // the pitch from place to place in bytes
-  unsigned elementBytes;                            // 2, or 4 that are rounded to TF32 on the way
-  unsigned boxRows, boxPieces;                      // pieces of 128 bytes of each row; 0: no axis of pieces
+  long long columns, width, height, images;
+  long long pitch, pitchOfRows, pitchOfImages;  // from place to place and so on, in bytes
+  unsigned elementBytes;                        // 2, or 4 that are rounded to TF32 on the way
+  unsigned boxRows, boxPieces;                  // pieces of 128 bytes of each row; 0: no axis of pieces
   bool isWindows;
   int first[2], last[2];  // places of windows along H and W: the first one, and none lies behind the last
   int step[2];            // from one to the next, along W and H

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/cuda/kernels/common/space_parameters.h"
+#include "backends/cuda/kernels/common/tile_map_parameters.h"
 
 namespace tenon::backends::cuda {
 
@@ -60,5 +61,11 @@ struct FlashParameters {
   Divider sharing;             // heads that have the same keys
   Divider masks;               // how many batches the mask has: one, or a divisor of theirs
 };
+
+// Warpgroups that walk along stages of keys (stream_attention.cuh).
+struct StreamParameters : FlashParameters {
+  TileMap qMap, kMap, vMap;  // boxes of 64 columns and a group's or a stage's rows of [batch][heads][rows][columns]
+};
+constexpr int kStreamHeadBytes = 1024;  // of shared memory, with the barriers
 
 }  // namespace tenon::backends::cuda

@@ -1,6 +1,7 @@
 // Flash attention on tensor cores: parameters and launch.
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
+#include "backends/cuda/kernels/attention/flash_parameters.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 
@@ -32,12 +33,6 @@ class FlashKernel final : public runtime::Kernel {
   size_t sharedBytes;
 };
 
-void setStrides(int64_t* stride, const dnn::AttentionOperand& operand) {
-  stride[0] = operand.batchStride;
-  stride[1] = operand.headStride;
-  stride[2] = operand.rowStride;
-}
-
 class FlashInstance final : public runtime::KernelInstance {
  public:
   explicit FlashInstance(const FlashKernel& kernel) : kernel_(kernel) {}
@@ -61,22 +56,10 @@ class FlashInstance final : public runtime::KernelInstance {
     const int64_t keyTiles = (p.keys + form.keys - 1) / form.keys;
     parameters_ = {};
     parameters_.tiles = dividerBy(tiles);
-    parameters_.heads = dividerBy(p.heads);
-    parameters_.sharing = dividerBy(p.sharing);
-    parameters_.queries = static_cast<int32_t>(p.queries);
-    parameters_.keys = static_cast<int32_t>(p.keys);
+    setFlash(parameters_, p, kernel_.op);
     parameters_.keysOfBlock = static_cast<int32_t>((keyTiles + form.splits - 1) / form.splits * form.keys);
     parameters_.rowsOfBlock = static_cast<int32_t>(rows);
-    parameters_.width = static_cast<int32_t>(p.width);
-    parameters_.emptyIsZero = kernel_.op.emptyIsZero ? 1 : 0;
-    parameters_.causal = p.causal ? 1 : 0;
-    constexpr float kBaseTwo = 1.44269504f;
-    parameters_.scale = p.scale * kBaseTwo;
-    setStrides(parameters_.qStride, p.q);
-    setStrides(parameters_.kStride, p.k);
-    setStrides(parameters_.vStride, p.v);
-    setStrides(parameters_.yStride, p.output);
-    if (p.hasMask) setMask();
+    maskInPairs_ = p.hasMask && maskIsInPairs(p);
     blocks_ = static_cast<unsigned>(p.batch * p.heads * tiles);
     if (choice.parts() == 1 || blocks_ == 0) return 0;
     const std::vector<uint32_t> zeros(blocks_);
@@ -87,15 +70,8 @@ class FlashInstance final : public runtime::KernelInstance {
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (blocks_ == 0) return;
-    const auto at = [&](const dnn::Source& source) {
-      return static_cast<const std::byte*>(arguments.inputs[source.input]) + source.offsetBytes;
-    };
     auto& p = parameters_;
-    p.q = at(problem_.q.source);
-    p.k = at(problem_.k.source);
-    p.v = at(problem_.v.source);
-    p.mask = problem_.hasMask ? at(problem_.maskSource) : nullptr;
-    p.y = arguments.outputs[0];
+    bindFlash(p, problem_, arguments);
     p.partial = static_cast<float*>(arguments.workspace);
     for (const void* address : {p.q, p.k, p.v, static_cast<const void*>(p.y)}) {
       checkUser(isAligned(address, kPackBytes), "attention: a tensor is not aligned to {} bytes", kPackBytes);
@@ -108,18 +84,6 @@ class FlashInstance final : public runtime::KernelInstance {
   }
 
  private:
-  // Two neighbouring keys are one word where every row begins at an even element.
-  void setMask() {
-    const auto strides = problem_.mask.strides();
-    maskInPairs_ = problem_.keys % 2 == 0;
-    parameters_.masks = dividerBy(problem_.mask[0]);
-    for (int axis = 0; axis < 4; ++axis) {
-      const int64_t stride = problem_.mask[axis] == 1 ? 0 : strides[static_cast<size_t>(axis)];
-      parameters_.maskStride[axis] = stride;
-      maskInPairs_ = maskInPairs_ && (axis == 3 ? stride == 1 : stride % 2 == 0);
-    }
-  }
-
   const FlashKernel& kernel_;
   dnn::AttentionProblem problem_;
   unsigned blocks_ = 0;

@@ -69,6 +69,16 @@ __device__ __forceinline__ void copyTiles(void* shared, const TileMap& map, int 
       "l"(&map), "r"(row), "r"(piece), "r"(sharedAddress(barrier))
       : "memory");
 }
+// The map's box of 64 halves and as many rows as it says of a matrix [batch][head][row][column], in the order of
+// products; zeros where columns or rows have ended.
+__device__ __forceinline__ void copyHead(void* shared, const TileMap& map, int column, int row, int head, int batch,
+                                         ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(head), "r"(batch), "r"(sharedAddress(barrier))
+      : "memory");
+}
 // The map's windows of an image [N][H][W][channels], as many as it says and 64 channels of each, at the tap (xTap,
 // yTap); the first window begins at (x, y), which may lie before the image, and the others follow along its rows.
 __device__ __forceinline__ void copyWindows(void* shared, const TileMap& map, int channel, int x, int y, int image,
@@ -131,6 +141,7 @@ __device__ inline void copyPiece(void*, const void*, unsigned, ByteBarrier*) {}
 __device__ inline void fetchPiece(const void*, unsigned) {}
 __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyTiles(void*, const TileMap&, int, int, ByteBarrier*) {}
+__device__ inline void copyHead(void*, const TileMap&, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void fetchMap(const TileMap&) {}
 __device__ inline void showToCopies() {}

@@ -77,8 +77,8 @@ std::string ExcitationOp::shapesRefusal(const runtime::Shapes& shapes) const {
   if (first[1] != channels || second[0] != channels || second[1] != first[0])
     return fmt::format("weights {} and {} for {} channels", first.text(), second.text(), channels);
   if (channels < 1 || channels > kMostChannels || first[0] < 1 || first[0] > kMostSqueezed)
-    return fmt::format("{} channels squeezed to {}; at most {} and {} are supported", channels, first[0],
-                       kMostChannels, kMostSqueezed);
+    return fmt::format("{} channels squeezed to {}; at most {} and {} are supported", channels, first[0], kMostChannels,
+                       kMostSqueezed);
   if (x.dims[0] > 65535) return fmt::format("{} images exceed the grid", x.dims[0]);
   if (x.dims[2] * x.dims[3] >= int64_t{1} << 30) return fmt::format("images of {}", x.dims.text());
   return {};
@@ -132,11 +132,12 @@ Code excitationCode(const ExcitationOp& op, DataType type) {
   add("excite", "float x0", op.excite.epilogue, ofSum);
   add("scale", op.gateFirst ? "float x1, float x0" : "float x0, float x1", op.scale, ofImage);
   text += "};\n\n";
-  text += fmt::format("KERNEL_BOUNDED(__launch_bounds__({0}, 1), tenon_excitation, ExcitationParameters) {{\n"
-                      "  CLUSTER_SHARED(memory, kExcitationMostShared);\n"
-                      "  if (p.channels % {1} == 0) Excitation<{1}, Finish>(p, memory).run();\n"
-                      "  else Excitation<1, Finish>(p, memory).run();\n}}\n",
-                      kExcitationMostThreads, pack);
+  text += fmt::format(
+      "KERNEL_BOUNDED(__launch_bounds__({0}, 1), tenon_excitation, ExcitationParameters) {{\n"
+      "  CLUSTER_SHARED(memory, kExcitationMostShared);\n"
+      "  if (p.channels % {1} == 0) Excitation<{1}, Finish>(p, memory).run();\n"
+      "  else Excitation<1, Finish>(p, memory).run();\n}}\n",
+      kExcitationMostThreads, pack);
   return {"", {}, text};
 }
 

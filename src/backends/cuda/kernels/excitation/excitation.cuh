@@ -1,9 +1,9 @@
-// Squeeze-and-excitation: y = scale(x, excite(squeeze(means of the channels of x))) for channels-last images, squeeze and
-// excite products with an epilogue each. A cluster of blocks takes an image. Each block adds up its share of the pixels;
-// the sums of a channel meet at the block that owns it, which multiplies its channels by their columns of the first
-// product; these parts meet at all blocks; each computes the gates of its channels, which all blocks get, and scales its
-// pixels, from shared memory where they have found room. Every sum has an order of its own, so that results never
-// depend on time. The including text defines X, and the three functions of Finish.
+// Squeeze-and-excitation: y = scale(x, excite(squeeze(means of the channels of x))) for channels-last images, squeeze
+// and excite products with an epilogue each. A cluster of blocks takes an image. Each block adds up its share of the
+// pixels; the sums of a channel meet at the block that owns it, which multiplies its channels by their columns of the
+// first product; these parts meet at all blocks; each computes the gates of its channels, which all blocks get, and
+// scales its pixels, from shared memory where they have found room. Every sum has an order of its own, so that results
+// never depend on time. The including text defines X, and the three functions of Finish.
 #pragma once
 
 #include "backends/cuda/kernels/excitation/excitation_parameters.h"
@@ -88,7 +88,8 @@ struct Excitation {
     int left = lanes;
     while (left > kFew) {
       const int half = (left + 1) / 2;
-      for (int i = threadIdx.x; i < (left - half) * p.channels; i += threads) memory[i] += memory[i + half * p.channels];
+      for (int i = threadIdx.x; i < (left - half) * p.channels; i += threads)
+        memory[i] += memory[i + half * p.channels];
       left = half;
       __syncthreads();
     }

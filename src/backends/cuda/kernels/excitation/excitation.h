@@ -12,8 +12,8 @@
 
 namespace tenon::backends::cuda {
 
-// A composite of the means of an image's channels, two convolutions of them by single pixels, and what their result does
-// to the image. Inputs: x, the weights and the bias of the first, those of the second.
+// A composite of the means of an image's channels, two convolutions of them by single pixels, and what their result
+// does to the image. Inputs: x, the weights and the bias of the first, those of the second.
 struct ExcitationOp {
   ops::Convolution squeeze, excite;
   ops::ScalarExpr scale;

@@ -119,8 +119,8 @@ class ExcitationKernel final : public runtime::Kernel {
   explicit ExcitationKernel(const runtime::KernelLoad& load)
       : record_(load.record), module_(load.nativeCode, excitationCode(record_.op, record_.type)) {
     function_ = module_.function("tenon_excitation");
-    allowSharedBytes(function_, static_cast<size_t>(std::min<int64_t>(kExcitationMostShared,
-                                                                     sharedBytesOfMultiprocessor() - 1024)));
+    allowSharedBytes(
+        function_, static_cast<size_t>(std::min<int64_t>(kExcitationMostShared, sharedBytesOfMultiprocessor() - 1024)));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<ExcitationInstance>(record_, function_);

@@ -12,7 +12,7 @@ constexpr int kExcitationMostShared = 200 << 10;  // bytes of a block
 struct ExcitationParameters {
   const void* x = nullptr;  // [images][pixels][channels]
   void* y = nullptr;
-  const void* squeeze = nullptr;  // [squeezed][channels]
+  const void* squeeze = nullptr;      // [squeezed][channels]
   const void* squeezeBias = nullptr;  // or null
   const void* excite = nullptr;       // [channels][squeezed]
   const void* exciteBias = nullptr;   // or null

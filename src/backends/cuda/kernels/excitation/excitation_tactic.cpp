@@ -3,6 +3,7 @@
 
 #include "backends/cuda/kernels/excitation/excitation.h"
 #include "backends/cuda/tactics/own_tactic.h"
+#include "core/environment.h"
 #include "ops/op/composite.h"
 
 namespace tenon::backends::cuda {
@@ -40,6 +41,8 @@ class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const ExcitationOp op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
+    // Until it has run on a GPU.
+    if (!switchedOn("TENON_CUDA_EXCITATION", false)) return compile::no("TENON_CUDA_EXCITATION is not 1");
     const LinearOperands operands(problem);
     return {op.shapesRefusal(operands.shapes)};
   }

@@ -1,0 +1,42 @@
+// Attention of any number of keys by warpgroups: supported problems, tile shapes, code (stream_attention.cuh).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/driver/compiler.h"
+#include "backends/cuda/kernels/attention/attention_problem.h"
+
+namespace tenon::backends::cuda {
+
+// What the kernel is made from, as records write it: "f16,128,2x128x3,1,0".
+struct StreamChoice {
+  DataType type = DataType::kF16;
+  int width = 64;      // columns of a head, rounded up to a multiple of 16
+  int groups = 2;      // of four warps, with 64 rows of queries each
+  int keys = 128;      // of a stage
+  int stages = 2;      // in shared memory
+  bool turns = false;  // groups begin their products one after another
+  bool mask = false;
+
+  int rows() const { return 64 * groups; }
+  int threads() const { return 128 * (groups + 1); }
+  size_t sharedBytes() const;
+  std::string text() const;
+  static StreamChoice parse(std::string_view text);  // UserError when the text is wrong
+  Code code() const;
+  // Why the kernel cannot compute the problem, or empty.
+  std::string refusal(const dnn::AttentionProblem& problem) const;
+};
+
+// Why no such kernel computes the problem, or empty.
+std::string streamRefusal(const dnn::AttentionProblem& problem);
+
+// Kernels worth measuring for a problem that is not refused, the one that should be fastest first.
+std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& problem);
+
+// Why this machine has no such kernels, or empty.
+std::string streamMissing();
+
+}  // namespace tenon::backends::cuda
