@@ -4,7 +4,9 @@
 #include <limits>
 #include <set>
 
+#include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -94,6 +96,50 @@ void check(const Kind& kind, bool emptyIsZero) {
   const auto all = names;
   for (const auto& candidate : all) run(candidate);
   EXPECT_GT(all.size(), 2u);
+}
+
+// The error of attention by stages of keys in one form, which is forced.
+double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool causal) {
+  constexpr int64_t kQueries = 200;
+  const auto graph = graph::parse(fmt::format(
+      "graph \"case\" {{\ninput %q : f16[1,2,{0},{2}]\ninput %k : f16[1,1,{1},{2}]\ninput %v : f16[1,1,{1},{2}]\n{3}"
+      "%y : f16[1,2,{0},{2}] = attention{{scale=0.3{4}}}(%q, %k, %v{5}) \"op\" from(\"op\")\noutput %y\n}}",
+      kQueries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", kQueries, kKeys) : "",
+      hasMask  ? " hasMask=true"
+      : causal ? " causal=true"
+               : "",
+      hasMask ? ", %m" : ""));
+  std::vector<HostTensor> inputs;
+  for (const auto id : graph.inputs()) {
+    const auto& type = graph.value(id).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+  }
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  bool offered = false;
+  options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
+    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.stream_attention"; });
+    if (candidates.empty()) return candidates;
+    candidates.resize(1);
+    candidates[0].variant = form;
+    offered = true;
+    return candidates;
+  };
+  const auto result = runOnGpu(graph, inputs, options);
+  EXPECT_TRUE(offered) << form;
+  return relativeError(result.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+}
+
+TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
+  if (!backends::cuda::streamMissing().empty()) GTEST_SKIP() << backends::cuda::streamMissing();
+  const Variable on("TENON_CUDA_STREAM_ATTENTION", "1");
+  for (const char* form : {"f16,48,1x64x2,0,0", "f16,48,2x32x4,1,0", "f16,48,3x128x2,1,0", "f16,48,3x48x1,0,0"}) {
+    EXPECT_LE(errorOfForm(form, 40, false, false), 2e-3) << form;
+    EXPECT_LE(errorOfForm(form, 40, false, true), 2e-3) << form;
+  }
+  EXPECT_LE(errorOfForm("f16,128,3x64x2,1,0", 128, false, false), 2e-3);
+  EXPECT_LE(errorOfForm("f16,80,3x32x3,0,1", 72, true, false), 2e-3);
+  EXPECT_LE(errorOfForm("f16,256,2x16x2,1,0", 256, false, false), 2e-3);
 }
 
 TEST_F(OnGpu, AttentionUnderMasks) {
