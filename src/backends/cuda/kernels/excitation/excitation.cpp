@@ -133,7 +133,7 @@ Code excitationCode(const ExcitationOp& op, DataType type) {
   add("scale", op.gateFirst ? "float x1, float x0" : "float x0, float x1", op.scale, ofImage);
   text += "};\n\n";
   text += fmt::format(
-      "KERNEL_BOUNDED(__launch_bounds__({0}, 1), tenon_excitation, ExcitationParameters) {{\n"
+      "KERNEL_WITHOUT_WAIT(__launch_bounds__({0}, 1), tenon_excitation, ExcitationParameters) {{\n"
       "  CLUSTER_SHARED(memory, kExcitationMostShared);\n"
       "  if (p.channels % {1} == 0) Excitation<{1}, Finish>(p, memory).run();\n"
       "  else Excitation<1, Finish>(p, memory).run();\n}}\n",

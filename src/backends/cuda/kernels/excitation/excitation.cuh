@@ -50,6 +50,24 @@ struct Excitation {
     else storeToBlock(to, rank, Pack<float, 1>{{value}});
   }
 
+  // The block's weights, which no launch writes, on their way to shared memory.
+  __device__ __forceinline__ void fetchWeights() const {
+    if (p.holds == 0) return;
+    const int columns = own / kPack;
+    for (int i = threadIdx.x; i < p.squeezed * columns; i += threads) {
+      const int row = i / columns;
+      const int column = (i - row * columns) * kPack;
+      copyAsync(squeezeRows() + row * p.slice + column, (const X*)p.squeeze + (i64)row * p.channels + first + column,
+                true);
+    }
+    const X* const excite = (const X*)p.excite + (i64)first * p.squeezed;
+    for (int i = threadIdx.x * kPack; i < own * p.squeezed; i += threads * kPack)
+      copyAsync(exciteRows() + i, excite + i, true);
+    closeCopies();
+  }
+  __device__ __forceinline__ X* squeezeRows() const { return (X*)(memory + p.weights); }
+  __device__ __forceinline__ X* exciteRows() const { return squeezeRows() + p.squeezed * p.slice; }
+
   // The thread's packs of channels, and the first of the pixels that it takes of each.
   __device__ __forceinline__ int firstPack() const { return packs <= threads ? threadIdx.x % packs : threadIdx.x; }
   __device__ __forceinline__ int lane() const { return packs <= threads ? threadIdx.x / packs : 0; }
@@ -137,11 +155,12 @@ struct Excitation {
   }
 
   __device__ __forceinline__ void squeeze() const {
-    const X* const weights = (const X*)p.squeeze + first;
+    const X* const weights = p.holds != 0 ? squeezeRows() : (const X*)p.squeeze + first;
+    const int pitch = p.holds != 0 ? p.slice : p.channels;
     for (int base = firstRows(); base < p.squeezed; base += nextRows()) {
       const int row = rowOf(base);
       const bool inside = row < p.squeezed;
-      const float sum = inside ? product<kPack>(weights + (i64)row * p.channels, memory + p.means, own) : 0.f;
+      const float sum = inside ? product<kPack>(weights + (i64)row * pitch, memory + p.means, own) : 0.f;
       const float whole = ofGroup(sum);
       if (inside) sendToAll(memory + p.parts + block * p.squeezed + row, whole);
     }
@@ -154,7 +173,7 @@ struct Excitation {
     }
   }
   __device__ __forceinline__ void excite() const {
-    const X* const weights = (const X*)p.excite + (i64)first * p.squeezed;
+    const X* const weights = p.holds != 0 ? exciteRows() : (const X*)p.excite + (i64)first * p.squeezed;
     for (int base = firstRows(); base < own; base += nextRows()) {
       const int row = rowOf(base);
       const bool inside = row < own;
@@ -204,9 +223,12 @@ struct Excitation {
   }
 
   __device__ __forceinline__ void run() const {
+    if (kPack > 1) fetchWeights();
+    afterPredecessor();
     if (blocks > 1) announceToCluster();
     addUp();
     sendSums();
+    if (kPack > 1) waitForCopies<0>();
     meet();
     average();
     __syncthreads();

@@ -31,7 +31,8 @@ struct Record {
 
 class ExcitationInstance final : public runtime::KernelInstance {
  public:
-  ExcitationInstance(const Record& record, CUfunction function) : record_(record), function_(function) {}
+  ExcitationInstance(const Record& record, CUfunction function, bool hasConstants)
+      : record_(record), function_(function), hasConstants_(hasConstants) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     images_ = 0;
@@ -93,14 +94,18 @@ class ExcitationInstance final : public runtime::KernelInstance {
     p.parts = take(shape.blocks * p.squeezed);
     p.joined = take(p.squeezed);
     p.gates = take(shape.blocks * p.slice);
-    p.tile = take(0);
-    const int64_t fixed = int64_t{p.tile} * 4;
-    const int64_t share = (p.pixels + shape.blocks - 1) / shape.blocks;
-    const int64_t all = fixed + share * p.channels * (bits(record_.type) / 8);
-    // Pixels stay where two blocks of a multiprocessor have room for theirs, or one where there are no more blocks.
+    p.weights = take(0);
+    const int64_t bytes = bits(record_.type) / 8;
     const bool alone = int64_t{images_} * shape.blocks <= multiprocessors();
+    // Two blocks of a multiprocessor have room, or one where there are no more blocks.
     const int64_t most = std::min<int64_t>(alone ? kExcitationMostShared : kExcitationMostShared / 2,
                                            sharedBytesOfMultiprocessor() / (alone ? 1 : 2) - 1024);
+    const int64_t weights = 2 * int64_t{p.squeezed} * p.slice * bytes;
+    p.holds = alone && packed && hasConstants_ && int64_t{p.weights} * 4 + weights <= most ? 1 : 0;
+    p.tile = up(p.weights + (p.holds != 0 ? static_cast<int32_t>((weights + 3) / 4) : 0), 4);
+    const int64_t fixed = int64_t{p.tile} * 4;
+    const int64_t share = (p.pixels + shape.blocks - 1) / shape.blocks;
+    const int64_t all = fixed + share * p.channels * bytes;
     p.keeps = all <= most ? 1 : 0;
     sharedBytes_ = static_cast<unsigned>(p.keeps != 0 ? all : fixed);
     checkUser(sharedBytes_ <= static_cast<unsigned>(kExcitationMostShared),
@@ -110,6 +115,7 @@ class ExcitationInstance final : public runtime::KernelInstance {
 
   const Record& record_;
   CUfunction function_;
+  bool hasConstants_;
   unsigned images_ = 0, sharedBytes_ = 0;
   ExcitationParameters parameters_;
 };
@@ -119,17 +125,21 @@ class ExcitationKernel final : public runtime::Kernel {
   explicit ExcitationKernel(const runtime::KernelLoad& load)
       : record_(load.record), module_(load.nativeCode, excitationCode(record_.op, record_.type)) {
     function_ = module_.function("tenon_excitation");
+    hasConstants_ = true;  // what another launch may write is not read ahead of the wait for it
+    for (const size_t i : {size_t{1}, record_.op.secondWeights()})
+      hasConstants_ = hasConstants_ && i < load.constants.size() && load.constants[i].data != nullptr;
     allowSharedBytes(
         function_, static_cast<size_t>(std::min<int64_t>(kExcitationMostShared, sharedBytesOfMultiprocessor() - 1024)));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ExcitationInstance>(record_, function_);
+    return std::make_unique<ExcitationInstance>(record_, function_, hasConstants_);
   }
 
  private:
   const Record record_;
   Module module_;
   CUfunction function_ = nullptr;
+  bool hasConstants_ = false;
 };
 
 }  // namespace
