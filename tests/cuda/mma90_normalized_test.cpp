@@ -157,7 +157,7 @@ TEST_F(OnGpu, ProductsMeasureTheirRows) {
 
 // Factors go into the weights, whose columns fill the halves' range; sums are those of what the product reads.
 TEST(Mma90, PacksWeightsOfNormalizedRows) {
-  constexpr int64_t kColumns = 3, kInner = 16;
+  constexpr int64_t kColumns = 67, kInner = 16, kTile = 64;
   backends::cuda::Mma90Weights weights{kColumns, kInner};
   weights.scaled = true;
   std::vector<uint16_t> w(kColumns * kInner), factors(kInner), shifts(kInner);
@@ -173,22 +173,23 @@ TEST(Mma90, PacksWeightsOfNormalizedRows) {
   const auto* tile = reinterpret_cast<const uint16_t*>(packed.data());
   const auto* behind = reinterpret_cast<const float*>(packed.data() + weights.tileBytes());
   for (int64_t c = 0; c < kColumns; ++c) {
+    const auto* numbers = behind + c / kTile * 3 * kTile + c % kTile;
     double sum = 0, shift = 0, greatest = 0;
     for (int64_t k = 0; k < kInner; ++k) {
       const double original = halfToFloat(w[static_cast<size_t>(k * kColumns + c)]);
       const double want = original * halfToFloat(factors[static_cast<size_t>(k)]);
-      const double stored = halfToFloat(tile[c * 64 + (k / 8 ^ c % 8) * 8 + k % 8]);
-      EXPECT_NEAR(stored * behind[c], want, std::abs(want) * 5e-4 + behind[c] * 1e-7);
+      const double stored = halfToFloat(tile[c * kTile + (k / 8 ^ c % 8) * 8 + k % 8]);
+      EXPECT_NEAR(stored * numbers[0], want, std::abs(want) * 5e-4 + numbers[0] * 1e-7);
       sum += stored;
       shift += original * halfToFloat(shifts[static_cast<size_t>(k)]);
       greatest = std::max(greatest, std::abs(stored));
     }
-    EXPECT_NEAR(behind[64 + c], sum, 1e-5);
-    EXPECT_NEAR(behind[128 + c], shift, 1e-6);
+    EXPECT_NEAR(numbers[kTile], sum, 1e-5);
+    EXPECT_NEAR(numbers[2 * kTile], shift, 1e-6 * std::max(1., std::abs(shift)));
     EXPECT_TRUE(c == 1 || (greatest >= 1 && greatest <= 2)) << greatest;
   }
-  EXPECT_EQ(behind[192 + 7], halfToFloat(factors[7]));
-  EXPECT_EQ(behind[192 + kInner + 7], halfToFloat(shifts[7]));
+  EXPECT_EQ(behind[6 * kTile + 7], halfToFloat(factors[7]));
+  EXPECT_EQ(behind[6 * kTile + kInner + 7], halfToFloat(shifts[7]));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Products by warpgroups in each shape of their tiles, at extents that are no whole ones; packed weights; proposals.
 #include "backends/cuda/kernels/mma90/mma90.h"
 
+#include <algorithm>
+
 #include "cuda/on_gpu.h"
 #include "cuda/variable.h"
 
@@ -163,7 +165,7 @@ TEST_F(OnGpu, ProductsByWarpgroupsAsProposed) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   for (const auto& p :
        {Product{197, 136, 192, "f16", false, "add(x0,x1);add(t0,x2)"}, Product{49, 131, 1032, "bf16", true}}) {
-    for (const auto& shape : backends::cuda::mma90Shapes(p.rows, p.columns, (p.inner + 63) / 64, p.inner % 64 == 0, 3))
+    for (const auto& shape : backends::cuda::mma90Shapes(p.rows, {p.columns, p.inner}, 3))
       EXPECT_LE(errorOf(p, shape.text()), p.type == "f16" ? 1.5e-3 : 1e-2) << shape.text();
   }
 }
@@ -174,7 +176,7 @@ TEST_P(LastLayers, ProductsByWarpgroups) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   if (emulated()) GTEST_SKIP() << "hundreds of kernels, which the emulated GPU takes minutes for";
   const Product p{32, 1000, 2048, "f16", true, "add(x0,x1);add(t0,x2);cast.f32(t1)", "f32"};
-  const auto shapes = backends::cuda::mma90Shapes(p.rows, p.columns, p.inner / 64, true, 96);
+  const auto shapes = backends::cuda::mma90Shapes(p.rows, {p.columns, p.inner}, 96);
   for (size_t i = GetParam(); i < shapes.size(); i += kLastLayers) {
     EXPECT_LE(errorOf(p, shapes[i].text()), 1e-3) << shapes[i].text();
   }
@@ -185,9 +187,9 @@ TEST(Mma90, ProposesShapesThatExist) {
   for (const int64_t rows : {1, 7, 49, 128, 197, 256, 3136, 100352, 16000000}) {
     for (const int64_t columns : {1, 16, 67, 768, 50257}) {
       for (const int64_t steps : {1, 2, 12, 64}) {
-        for (const auto& shape : backends::cuda::mma90Shapes(rows, columns, steps, false, 48))
+        for (const auto& shape : backends::cuda::mma90Shapes(rows, {columns, steps * 64 - 8}, 48))
           EXPECT_EQ(shape.depth, 1) << shape.text();
-        const auto shapes = backends::cuda::mma90Shapes(rows, columns, steps, true, 8);
+        const auto shapes = backends::cuda::mma90Shapes(rows, {columns, steps * 64}, 8);
         EXPECT_FALSE(shapes.empty()) << rows << "," << columns << "," << steps;
         for (const auto& shape : shapes) {
           EXPECT_EQ(shape.refusal(steps), "") << rows << "," << columns << "," << steps;
@@ -277,6 +279,45 @@ TEST(Mma90, PacksWindowsTapByTap) {
     wrong += packed[static_cast<size_t>(at)] != (inside ? w[static_cast<size_t>(from)] : uint16_t{0});
   }
   EXPECT_EQ(wrong, 0u);
+}
+
+// Groups: several of few channels in one tile, zeros where a column does not read a channel; of many channels each by
+// itself, in several tiles.
+TEST(Mma90, PacksGroupsTogether) {
+  struct Case {
+    int64_t columns, inner, groups, together, tiles, chunks;
+  };
+  for (const auto& e :
+       {Case{120, 24, 5, 2, 3, 1}, Case{272, 80, 2, 1, 6, 2}, Case{40, 4, 20, 16, 2, 1}, Case{160, 8, 8, 3, 3, 1}}) {
+    constexpr int64_t kTaps = 3;
+    const backends::cuda::Mma90Weights weights{e.columns, e.inner, kTaps, false, 2, false, e.groups};
+    EXPECT_EQ(weights.together(), e.together);
+    ASSERT_EQ(weights.tiles(), e.tiles);
+    ASSERT_EQ(weights.chunks(), e.chunks);
+    std::vector<uint16_t> w(static_cast<size_t>(weights.count()));
+    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<uint16_t>(i + 1);
+    auto packed = packedOf(weights, w);
+    ASSERT_EQ(packed.size(), static_cast<size_t>(e.tiles * weights.steps() * 4096));
+    const int64_t ofGroup = e.columns / e.groups;
+    size_t wrong = 0;
+    for (int64_t c = 0; c < e.columns; ++c) {
+      const int64_t part = c / weights.partColumns();
+      const int64_t within = c - part * weights.partColumns();
+      const int64_t tile = part * weights.partTiles() + within / 64;
+      for (int64_t channel = 0; channel < e.inner; ++channel) {
+        const int64_t from = c / ofGroup * e.inner + channel - part * weights.partInner();
+        for (int64_t tap = 0; tap < kTaps; ++tap) {
+          const int64_t step = tap * e.chunks + from / 64, r = within % 64, k = from % 64;
+          auto& found = packed[static_cast<size_t>(((tile * weights.steps() + step) * 64 + r) * 64 +
+                                                   (k / 8 ^ r % 8) * 8 + k % 8)];
+          wrong += found != w[static_cast<size_t>((c * e.inner + channel) * kTaps + tap)];
+          found = 0;
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_TRUE(std::all_of(packed.begin(), packed.end(), [](uint16_t v) { return v == 0; }));
+  }
 }
 
 }  // namespace

@@ -12,8 +12,7 @@ constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is
 
 // `shapes`: of the product.
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
-// `taps`: of windows, each with the inner extent of `shapes`; 0: none.
-std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem,
-                                        bool normalizes = false);
+std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+                                        const compile::Problem& problem);
 
 }  // namespace tenon::backends::cuda

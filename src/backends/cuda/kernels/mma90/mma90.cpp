@@ -18,12 +18,11 @@ constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
 constexpr int64_t kMostDepth = 8;
 constexpr int64_t kPackBytes = 16;
-constexpr int64_t kAtOnce = 8;  // columns that a thread finishes
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
-int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 72 : 44); }
+int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 56 : 44); }
 
 // What stands beside the stages.
 int64_t receivedBytes(const Mma90Shape& shape) {
@@ -128,8 +127,9 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
 }
 
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most,
-                                    bool normalizes) {
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most) {
+  const int64_t steps = weights.steps();
+  const int64_t columns = weights.groups == 1 ? weights.columns : weights.paddedColumns();
   std::set<int64_t> heights;
   for (int64_t tiles = 1; tiles <= 64; ++tiles) {
     const int64_t height = divided(divided(rows, tiles), 8) * 8;
@@ -147,16 +147,16 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps
   for (const int64_t height : heights) {
     if (divided(rows, height) > kMma90MostTiles) continue;
     for (const int64_t columnGroups : {1, 2}) {
-      if (columnGroups == 2 && columns <= kMma90Columns) continue;
+      if (columnGroups == 2 && (columns <= kMma90Columns || weights.groups > 1)) continue;
       for (const int64_t innerGroups : {1, 2, 4}) {
         for (const int64_t parts : {1, 2, 3, 4, 6, 8}) {
           if (parts > steps) continue;
           const int64_t own = divided(steps, parts);
           if (innerGroups > own) continue;
           for (const int64_t depth : {1, 2, 4}) {
-            if (depth > 1 && (!isWhole || steps % (parts * depth) != 0)) continue;
+            if (depth > 1 && (!weights.isWhole() || steps % (parts * depth) != 0)) continue;
             for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
-              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, normalizes};
+              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled};
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
               const int64_t all = divided(own, depth);
               shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});
@@ -235,6 +235,7 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   weights.inner = in.integer();
   in.expect(",");
   weights.taps = in.integer();
+  if (in.accept(",")) weights.groups = in.integer();
   weights.transposed = op.transposeB;
   shape = Mma90Shape::parse(params.substr(first + 1, second - first - 1));
   kinds = params.substr(second + 1, space - second - 1);
@@ -244,8 +245,9 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMma90MostExtent; };
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
-      !inRange(weights.inner, 1) || !inRange(weights.taps, 0) ||
-      weights.inner * bits(types.inputs[0]) / 8 % kPackBytes != 0)
+      !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
+      weights.columns % weights.groups != 0 || (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1)) ||
+      weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
   weights.bytes = bits(types.inputs[0]) / 8;
   if (weights.bytes != 2 && weights.bytes != 4)
@@ -256,14 +258,13 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   if (!refusal.empty()) throw Unsupported("product by warpgroups: {}", refusal);
 }
 
-std::string Mma90Record::params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape) {
-  const auto& x = shapes.inputs[0].dims;
-  const auto& y = shapes.outputs[0].dims;
+std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape) {
   Types types;
   for (const auto& input : shapes.inputs) types.inputs.push_back(input.dtype);
   types.outputs.push_back(shapes.outputs[0].dtype);
-  return fmt::format("{},{},{};{};{} {}", y[y.rank - 1], x[x.rank - 1], taps, shape.text(), mma90Kinds(shapes),
-                     types.text());
+  const auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
+  return fmt::format("{},{},{}{};{};{} {}", weights.columns, weights.inner, weights.taps, groups, shape.text(),
+                     mma90Kinds(shapes), types.text());
 }
 
 Code Mma90Record::code() const {
@@ -295,21 +296,36 @@ Code Mma90Record::code() const {
   const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
   const auto normalized =
       norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
-  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}> Product;\n", shape.rows,
-                      shape.columnGroups, shape.innerGroups, shape.depth, weights.columns % kAtOnce == 0 ? kAtOnce : 1,
-                      weights.taps != 0, normalized, measures);
+  text +=
+      fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}> Product;\n", shape.rows, shape.columnGroups,
+                  shape.innerGroups, shape.depth, weights.columnsAtOnce(), weights.taps != 0, normalized, measures);
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};
 }
 
 std::string Mma90Weights::recipe() const {
-  const auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
+  auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
+  if (groups > 1) order += fmt::format(" groups {}", groups);
   return fmt::format("mma90 {},{}{}{}{}", columns, inner, order, bytes == 4 ? " tf32" : "", scaled ? " scaled" : "");
 }
 
-size_t Mma90Weights::tileBytes() const {
-  return static_cast<size_t>(divided(columns, kMma90Columns) * steps() * kMma90TileBytes);
+size_t Mma90Weights::tileBytes() const { return static_cast<size_t>(tiles() * steps() * kMma90TileBytes); }
+
+Mma90Weights Mma90Weights::of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled) {
+  const auto& x = shapes.inputs[0];
+  const auto& y = shapes.outputs[0].dims;
+  return {y[y.rank - 1], x.dims[x.dims.rank - 1] / groups, taps, false, bits(x.dtype) / 8, scaled, groups};
+}
+
+int64_t Mma90Weights::together() const {
+  if (groups == 1) return 1;
+  return std::clamp<int64_t>(kMma90Columns / std::max(inner, columns / groups), 1, groups);
+}
+
+int64_t Mma90Weights::columnsAtOnce() const {
+  constexpr int64_t kAtOnce = 8;
+  return columns % kAtOnce == 0 && partColumns() % kAtOnce == 0 ? kAtOnce : 1;
 }
 
 size_t Mma90Weights::packedBytes() const {
@@ -329,20 +345,24 @@ template <typename T>
 void packElements(const Mma90Weights& weights, const T* w, T* to) {
   constexpr int64_t kPack = kPackBytes / sizeof(T), kInner = kMma90Bytes / sizeof(T),
                     kTile = kMma90TileBytes / sizeof(T);
-  const auto& [columns, inner, taps, transposed, bytes, scaled] = weights;
-  const int64_t alongInner = taps != 0 ? taps : transposed ? 1 : columns;
-  const int64_t alongColumns = taps != 0 ? inner * taps : transposed ? inner : 1;
+  const int64_t columns = weights.columns, inner = weights.inner, taps = weights.taps;
+  const int64_t alongInner = taps != 0 ? taps : weights.transposed ? 1 : columns;
+  const int64_t alongColumns = taps != 0 ? inner * taps : weights.transposed ? inner : 1;
+  const int64_t ofGroup = columns / weights.groups;
   std::memset(to, 0, weights.tileBytes());
-  for (int64_t column = 0; column < columns; column += kMma90Columns) {
-    const int64_t width = std::min<int64_t>(columns - column, kMma90Columns);
+  for (int64_t tile = 0; tile < weights.tiles(); ++tile) {
+    const int64_t part = tile / weights.partTiles();
+    const int64_t firstColumn = part * weights.partColumns() + tile % weights.partTiles() * kMma90Columns;
+    const int64_t end = std::min({firstColumn + kMma90Columns, (part + 1) * weights.partColumns(), columns});
     for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {
-      const int64_t first = step % weights.chunks() * kInner;
-      const int64_t depth = std::min<int64_t>(inner - first, kInner);
-      const T* const from = w + column * alongColumns + first * alongInner + step / weights.chunks();
-      for (int64_t r = 0; r < width; ++r) {
-        for (int64_t k = 0; k < depth; ++k) {
+      const int64_t tap = step / weights.chunks();
+      const int64_t first = part * weights.partInner() + step % weights.chunks() * kInner;
+      for (int64_t column = firstColumn; column < end; ++column) {
+        const int64_t r = column - firstColumn;
+        const int64_t own = column / ofGroup * inner;  // the channels of its group
+        for (int64_t k = std::max<int64_t>(own - first, 0); k < std::min(own + inner - first, kInner); ++k) {
           to[r * kInner + ((k / kPack ^ r % 8) * kPack + k % kPack)] =
-              packedElement(from[r * alongColumns + k * alongInner]);
+              packedElement(w[column * alongColumns + (first + k - own) * alongInner + tap]);
         }
       }
     }

@@ -33,11 +33,11 @@ struct Products {
 };
 #endif
 
-// kWindows: rows of x are windows of an image. Norm: what is done to rows of x, Normalized or NotNormalized.
-// kMeasures: moments of y are written.
-// kRowsOfTile: of x, a multiple of 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that
-// share the inner extent: the steps of each stage, or else its stages. kStepsOfStage: its steps. kWidthOfUnit: columns
-// that one thread finishes at once, 8 where rows of y are whole packs.
+// kWindows: rows of x are windows of an image, each tile of columns of some of its channels. Norm: what is done to rows
+// of x, Normalized or NotNormalized. kMeasures: moments of y are written. kRowsOfTile: of x, a multiple of 8 up to 256.
+// kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of each stage,
+// or else its stages. kStepsOfStage: its steps. kWidthOfUnit: columns that one thread finishes at once, 8 where rows of
+// y are whole packs.
 template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kStepsOfStage, int kWidthOfUnit, bool kWindows,
           typename Y, typename Finish, typename Norm, bool kMeasures>
 struct Mma90 {
@@ -46,7 +46,7 @@ struct Mma90 {
   static const int kWidth = kWidthOfUnit;
   static const int kGroups = kColumnGroups * kInnerGroups;
   static const int kConsumers = 128 * kGroups;
-  static const int kThreads = kConsumers + 32 + Norm::kThreads;
+  static const int kThreads = kConsumers + 32;
   static const int kColumns = kMma90Columns * kColumnGroups;
   static const int kInner = kMma90Bytes / sizeof(X);        // of a step
   static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
@@ -62,7 +62,7 @@ struct Mma90 {
   static const int kHeld = kEarly ? kMost : 1;
   static const int kAtOnce = kEarly ? kMost : 2;
   static const int kPack = kWidth < 4 ? kWidth : 4;
-  static const int kNumbers = Norm::kThreads == 0 ? 0 : 2 * kRows + 3 * kColumns;  // of normalized rows
+  static const int kNumbers = Norm::kIsOn ? 2 * kRows + 3 * kColumns : 0;  // of normalized rows
   typedef typename Finish::template Inputs<kWidth> Inputs;
   typedef Pack<float, kPack> Some;
 
@@ -71,11 +71,12 @@ struct Mma90 {
     int block, blocks;  // of the cluster
     int first, count;   // steps of the inner extent
     int stages;         // that they make
-    int tileOfColumns, firstRow, firstColumn;
-    int share;  // units that a block finishes
+    int tileOfColumns, firstRow, firstColumn, endColumn;
+    int firstChannel;  // of windows
+    int share;         // units that a block finishes
     ByteBarrier *full, *empty;
     unsigned char* ring;
-    float *moments, *received;
+    float *numbers, *received;
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
       block = blockOfCluster();
@@ -86,13 +87,21 @@ struct Mma90 {
       tileOfColumns = blockIdx.y;
       firstRow = blockIdx.z * kRows;
       firstColumn = tileOfColumns * kColumns;
+      endColumn = p.columns;
+      firstChannel = 0;
+      if (kWindows) {
+        const int part = (unsigned)tileOfColumns / p.window.tiles;
+        firstColumn -= part * ((int)p.window.tiles.divisor * kColumns - p.window.columns);
+        endColumn = min(p.columns, (part + 1) * p.window.columns);
+        firstChannel = part * p.window.channels;
+      }
       share = (kUnits + blocks - 1) / blocks;
       if (kMeasures) share = (share + 7) / 8 * 8;  // of 64 columns each
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
       ring = memory + kMma90HeadBytes;
-      moments = (float*)(ring + p.ringBytes);
-      received = moments + kNumbers;
+      numbers = (float*)(ring + p.ringBytes);
+      received = numbers + kNumbers;
     }
   };
 
@@ -115,7 +124,7 @@ struct Mma90 {
 
   // Where the tile's first window lies, and its stages one after another.
   struct Windows {
-    int image, y, x;
+    int image, y, x, channel;
 
     __device__ __forceinline__ Windows(const Mma90Parameters& p, const Place& at) {
       const auto& window = p.window;
@@ -125,6 +134,7 @@ struct Mma90 {
       const unsigned row = within / window.row;
       y = (int)row * window.stride[0] - window.before[0];
       x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
+      channel = at.firstChannel;
     }
     __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int first,
                                          ByteBarrier* barrier) const {
@@ -133,7 +143,7 @@ struct Mma90 {
       for (int i = 0; i < kSteps; ++i) {
         const int tap = (first + i) / window.chunks;
         const int row = tap / window.width;
-        copyWindows(to + i * kRowBytes, p.x, (first + i - tap * window.chunks) * kInner, x, y, image,
+        copyWindows(to + i * kRowBytes, p.x, channel + (first + i - tap * window.chunks) * kInner, x, y, image,
                     (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
       }
     }
@@ -162,11 +172,15 @@ struct Mma90 {
     }
     showBarriers();
     for (int stage = 0; stage < at.stages && stage < p.stages; ++stage) {
-      arriveExpecting(at.full + stage, stageBytes(p, at));
+      arriveExpecting(at.full + stage, stageBytes(p, at) + (stage == 0 ? numberBytes(p, at) : 0));
       copyWeights(p, at, stage, stage);
     }
+    // They come with the first stage, which somebody waits for before the sums are joined.
+    if (Norm::kIsOn) {
+      copyPiece(at.numbers, p.norm.columns + at.tileOfColumns * kColumnGroups * kMma90ColumnNumbers, numberBytes(p, at),
+                at.full);
+    }
     fetchMap(p.x);
-    Norm::template fetch<Mma90>(p, at);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
     constexpr int kMostFetched = 96;
     const int fetched = p.stages * kSteps;
@@ -175,9 +189,14 @@ struct Mma90 {
       fetchPiece(weightsOf(p, at, group, fetched), min(at.count - fetched, kMostFetched) * kMma90TileBytes);
     }
   }
+  __device__ __forceinline__ static unsigned tilesOf(const Mma90Parameters& p, const Place& at) {
+    return min(kColumnGroups, (p.columns - at.firstColumn + kMma90Columns - 1) / kMma90Columns);
+  }
   __device__ __forceinline__ static unsigned stageBytes(const Mma90Parameters& p, const Place& at) {
-    const int tiles = min(kColumnGroups, (p.columns - at.firstColumn + kMma90Columns - 1) / kMma90Columns);
-    return tiles * kGroupBytes + kSteps * kRowBytes;
+    return tilesOf(p, at) * kGroupBytes + kSteps * kRowBytes;
+  }
+  __device__ __forceinline__ static unsigned numberBytes(const Mma90Parameters& p, const Place& at) {
+    return Norm::kIsOn ? tilesOf(p, at) * (kMma90ColumnNumbers * (unsigned)sizeof(float)) : 0;
   }
   // The same thread: the rows, and what had no place at first.
   template <typename Rows>
@@ -254,7 +273,7 @@ struct Mma90 {
   __device__ __forceinline__ static int rowOf(int unit) { return unit / (kColumns / kWidth); }
   __device__ __forceinline__ static int columnOf(int unit) { return unit % (kColumns / kWidth) * kWidth; }
   __device__ __forceinline__ static bool isInside(const Mma90Parameters& p, const Place& at, int unit) {
-    return at.firstRow + rowOf(unit) < p.rows && at.firstColumn + columnOf(unit) < p.columns;
+    return at.firstRow + rowOf(unit) < p.rows && at.firstColumn + columnOf(unit) < at.endColumn;
   }
   __device__ __forceinline__ static i64 offsetOf(const Mma90Parameters& p, const Place& at, int unit) {
     return (i64)(at.firstRow + rowOf(unit)) * p.columns + at.firstColumn + columnOf(unit);
@@ -316,7 +335,6 @@ struct Mma90 {
   __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
                                                 const Inputs (&early)[kHeld]) {
     const int units = min(at.share, kUnits - at.block * at.share);
-    const typename Norm::template Columns<Mma90> columns(at, columnOf(at.block * at.share + threadIdx.x));
 #pragma unroll kAtOnce
     for (int i = 0; i < kMost; ++i) {
       const int own = threadIdx.x + i * kConsumers;
@@ -328,7 +346,7 @@ struct Mma90 {
         float value[kWidth];
         if (at.blocks == 1) joinGroups(value, sums, unit);
         else joinBlocks(value, at, own);
-        columns.apply(value, at, rowOf(unit));
+        Norm::template apply<Mma90>(value, at, rowOf(unit), columnOf(unit));
         Inputs late;
         if (!kEarly) load(p, at, unit, late);
         put(p, at, unit, value, kEarly ? early[i % kHeld] : late, result);
@@ -342,6 +360,7 @@ struct Mma90 {
   }
 
   __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
+    typename Norm::template Rows<Mma90> rows(p, at);
     afterPredecessor();
     Inputs early[kHeld];
     if (kEarly) {
@@ -353,6 +372,7 @@ struct Mma90 {
         if (own < units && isInside(p, at, unit)) load(p, at, unit, early[i % kHeld]);
       }
     }
+    rows.prepare(p, at);
     float c[kRows / 8][4];
     multiply(c, p, at);
     float* const sums = (float*)at.ring;
@@ -378,7 +398,6 @@ struct Mma90 {
     __syncthreads();
     if (at.blocks > 1) announceToCluster();
     if (threadIdx.x < kConsumers) return consume(p, at);
-    if (threadIdx.x >= kConsumers + 32) return Norm::template run<Mma90>(p, at);
     if (threadIdx.x == kConsumers) {
       if (kWindows) goOn<Windows>(p, at);
       else goOn<Matrix>(p, at);

@@ -22,15 +22,13 @@ struct Mma90Shape {
   int64_t parts = 1;         // blocks of a cluster, which share it too
   int64_t stages = 1;        // in shared memory
   int64_t depth = 1;         // steps of 128 bytes of the inner extent in a stage; each part has whole stages
-  bool normalizes = false;   // one warpgroup more prepares what normalizes the rows of x
+  bool normalizes = false;   // the rows of x, by numbers beside the stages
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  unsigned threads() const {
-    return static_cast<unsigned>(128 * (columnGroups * innerGroups + (normalizes ? 1 : 0)) + 32);
-  }
+  unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
   int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
@@ -38,16 +36,55 @@ struct Mma90Shape {
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
 };
 
-// The shapes that promise most for y[rows, columns], best first. Stages have one step each where rows of x are no
-// whole steps (`isWhole` false).
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, int64_t columns, int64_t steps, bool isWhole, size_t most,
-                                    bool normalizes = false);
-
 // Why the product is none of these, or empty: constant weights of halves or f32 (as TF32) in whole packs along the
 // inner extent, an epilogue whose operands are single numbers, rows or as large as the result.
 std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes);
 // How each input of the epilogue goes along with the result: 'w' as a whole, 'c' by column, 's' one number.
 std::string mma90Kinds(const runtime::Shapes& shapes);
+
+// Constant weights: `columns` columns of y, `inner` elements (channels) of x, and as many for each tap of windows. Of
+// groups of columns each reads `inner` channels of its own: tiles hold several groups where these are narrow, with
+// zeros for the channels of the others (which infinities of those make NaN).
+struct Mma90Weights {
+  int64_t columns = 0, inner = 0;
+  int64_t taps = 0;         // 0: x is a matrix, else its rows are windows of images
+  bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
+  int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
+  bool scaled = false;      // a factor and a shift for each element of rows of x are part of it, see packScaled()
+  int64_t groups = 1;       // of windows
+
+  // Of the product, w as [inner,columns].
+  static Mma90Weights of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled);
+
+  int64_t together() const;  // groups that tiles read together
+  int64_t partColumns() const { return columns / groups * together(); }
+  int64_t partInner() const { return inner * together(); }
+  int64_t partTiles() const { return (partColumns() + kMma90Columns - 1) / kMma90Columns; }
+  int64_t tiles() const { return (groups + together() - 1) / together() * partTiles(); }  // of 64 columns
+  int64_t columnsAtOnce() const;  // that a thread finishes; no pack of them belongs to two parts
+
+  int64_t ofStep() const { return kMma90Bytes / bytes; }                      // of the inner extent
+  int64_t chunks() const { return (partInner() + ofStep() - 1) / ofStep(); }  // steps of a tap
+  bool isWhole() const { return taps != 0 || inner % ofStep() == 0; }
+  int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
+  int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
+  std::string recipe() const;
+  size_t packedBytes() const;
+  // In the order of tiles: for each 64 columns, for each tap each step of the inner extent, columns as rows of 128
+  // bytes whose pieces of 16 lie as products want them; zeros behind the ends.
+  void pack(const void* w, void* to) const;
+  // Of normalized rows: factors of the inner extent multiply w, each column by a power of two more, so that its
+  // greatest element stays between 1 and 2 and halves lose nothing of it; behind the tiles follow in f32, for the 64
+  // columns of each tile, what undoes that power, the sums of the packed columns, and the shifts as they come out of
+  // the product; and the factors and shifts themselves. All of one type of halves.
+  void packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const;
+  size_t tileBytes() const;  // without what is behind them
+  int64_t paddedColumns() const { return tiles() * kMma90Columns; }
+};
+
+// The shapes that promise most for so many rows of x, best first. Stages have one step each where rows of x are no
+// whole steps.
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most);
 
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.
@@ -70,36 +107,10 @@ struct Mma90Composite {
   size_t weights() const { return norm ? kNormalizedWeights : 1; }  // which input they are
   std::string shapesRefusal(const runtime::Shapes& shapes) const;   // beside those of the product
   Product productOf(const runtime::Shapes& shapes) const;
+  Mma90Weights weightsOf(const Product& product) const;
 };
 
-// Constant weights: `columns` columns of y, `inner` elements (channels) of x, and as many for each tap of windows.
-struct Mma90Weights {
-  int64_t columns = 0, inner = 0;
-  int64_t taps = 0;         // 0: x is a matrix, else its rows are windows of images
-  bool transposed = false;  // of a matrix: [columns,inner], else [inner,columns]; windows: [columns,inner,taps]
-  int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
-  bool scaled = false;      // a factor and a shift for each element of rows of x are part of it, see packScaled()
-
-  int64_t ofStep() const { return kMma90Bytes / bytes; }                // of the inner extent
-  int64_t chunks() const { return (inner + ofStep() - 1) / ofStep(); }  // steps of a tap
-  bool isWhole() const { return taps != 0 || inner % ofStep() == 0; }
-  int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
-  int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
-  std::string recipe() const;
-  size_t packedBytes() const;
-  // In the order of tiles: for each 64 columns, for each tap each step of the inner extent, columns as rows of 128
-  // bytes whose pieces of 16 lie as products want them; zeros behind the ends.
-  void pack(const void* w, void* to) const;
-  // Of normalized rows: factors of the inner extent multiply w, each column by a power of two more, so that its
-  // greatest element stays between 1 and 2 and halves lose nothing of it; behind the tiles follow in f32, for all
-  // columns of tiles, what undoes that power, the sums of the packed columns, and the shifts as they come out of the
-  // product; and the factors and shifts themselves. All of one type of halves.
-  void packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const;
-  size_t tileBytes() const;  // without what is behind them
-  int64_t paddedColumns() const { return (columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns; }
-};
-
-// Parameters are "columns,inner,taps;shape;kinds types", of the product.
+// Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..".
 struct Mma90Record {
   ops::MatMul op;
   std::optional<ops::NormalizeRows> norm;  // of the rows of x
@@ -114,7 +125,7 @@ struct Mma90Record {
   Mma90Record(ops::MatMul product, const plan::KernelRecord& record);
   Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record);
   // `shapes`: of the product, windows as rows of their channels.
-  static std::string params(const runtime::Shapes& shapes, int64_t taps, const Mma90Shape& shape);
+  static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape);
   Code code() const;
   size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : 1; }
 };

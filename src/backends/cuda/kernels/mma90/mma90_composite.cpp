@@ -61,6 +61,10 @@ Mma90Composite::Product Mma90Composite::productOf(const runtime::Shapes& shapes)
   return result;
 }
 
+Mma90Weights Mma90Composite::weightsOf(const Product& product) const {
+  return Mma90Weights::of(product.shapes(), 0, 1, norm.has_value());
+}
+
 Mma90Record::Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record) : Mma90Record(op.product, record) {
   if (!op.refusal.empty()) throw Unsupported("a product by warpgroups: {}", op.refusal);
   if (shape.normalizes != op.norm.has_value() || weights.taps != 0 || weights.bytes != 2 ||
@@ -118,9 +122,10 @@ void Mma90Weights::packScaled(const void* w, const void* factors, const void* sh
   auto* behind = reinterpret_cast<float*>(static_cast<char*>(to) + tileBytes());
   std::fill_n(behind, 3 * padded, 0.f);
   for (size_t c = 0; c < count; ++c) {
-    behind[c] = unit[c];
-    behind[static_cast<size_t>(padded) + c] = static_cast<float>(sums[c]);
-    behind[static_cast<size_t>(2 * padded) + c] = static_cast<float>(shifted[c]);
+    float* const numbers = behind + c / kMma90Columns * kMma90ColumnNumbers + c % kMma90Columns;
+    numbers[0] = unit[c];
+    numbers[kMma90Columns] = static_cast<float>(sums[c]);
+    numbers[2 * kMma90Columns] = static_cast<float>(shifted[c]);
   }
   behind += 3 * padded;
   std::copy(factor.begin(), factor.end(), behind);

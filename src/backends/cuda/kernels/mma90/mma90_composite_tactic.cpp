@@ -18,7 +18,7 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
     const Mma90Composite op(problem.op);
     const auto product = op.productOf(operands.shapes);
     std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90Candidates(product.shapes(), 0, problem, op.norm.has_value())) {
+    for (const auto& shape : mma90Candidates(product.shapes(), op.weightsOf(product), problem)) {
       result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = shape.text();
     }
@@ -27,8 +27,9 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const LinearOperands operands(problem);
     auto record = OwnTactic::build(problem, candidate);
-    const auto product = Mma90Composite(problem.op).productOf(operands.shapes);
-    record.params = Mma90Record::params(product.shapes(), 0, Mma90Shape::parse(candidate.variant));
+    const Mma90Composite op(problem.op);
+    const auto product = op.productOf(operands.shapes);
+    record.params = Mma90Record::params(product.shapes(), op.weightsOf(product), Mma90Shape::parse(candidate.variant));
     return record;
   }
 

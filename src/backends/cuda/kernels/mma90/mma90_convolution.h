@@ -11,10 +11,13 @@ namespace tenon::backends::cuda {
 struct Mma90Convolution {
   PointConvolution point;           // the product; windows as rows of their channels
   std::optional<Mma90Image> image;  // where x is no matrix of pixels
-  std::string refusal;              // why there is no such product, or empty
+  int64_t groups = 1;
+  std::string refusal;  // why there is no such product, or empty
 
   Mma90Convolution(const ops::Convolution& op, const runtime::Shapes& shapes);
-  int64_t taps() const { return image ? image->taps[0] * image->taps[1] : 0; }
+  Mma90Weights weights() const {
+    return Mma90Weights::of(point.shapes(nullptr), image ? image->taps[0] * image->taps[1] : 0, groups, false);
+  }
 };
 
 }  // namespace tenon::backends::cuda

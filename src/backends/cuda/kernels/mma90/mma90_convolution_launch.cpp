@@ -67,8 +67,9 @@ Mma90Convolution::Mma90Convolution(const ops::Convolution& op, const runtime::Sh
   const auto& x = shapes.inputs[0];
   if (x.dims.rank != 4) refusal = fmt::format("{} spatial dimensions; windows of 2 are supported", x.dims.rank - 2);
   else if (x.layout != Layout::kChannelsLast) refusal = "the image is not channels-last";
-  else if (op.groups != 1) refusal = fmt::format("{} groups", op.groups);
+  else if (op.groups == x.dims[1]) refusal = "each channel by itself";
   if (!refusal.empty()) return;
+  groups = op.groups;
   image = imageOf(op, shapes);
   refusal = image->refusal();
 }

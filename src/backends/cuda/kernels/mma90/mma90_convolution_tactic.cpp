@@ -27,7 +27,8 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);
     std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90Candidates(convolution.point.shapes(&problem.symbols), convolution.taps(), problem)) {
+    const auto shapes = convolution.point.shapes(&problem.symbols);
+    for (const auto& shape : mma90Candidates(shapes, convolution.weights(), problem)) {
       result.push_back(channelsLastCandidate(name(), problem));
       result.back().inputs[1] = Layout::kLinear;
       result.back().variant = shape.text();
@@ -37,7 +38,7 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);
     auto record = OwnTactic::build(problem, candidate);
-    record.params = Mma90Record::params(convolution.point.shapes(&problem.symbols), convolution.taps(),
+    record.params = Mma90Record::params(convolution.point.shapes(&problem.symbols), convolution.weights(),
                                         Mma90Shape::parse(candidate.variant));
     return record;
   }
@@ -46,7 +47,7 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
   compile::Support acceptsOp(const ops::Convolution& op, const compile::Problem& problem) const override {
     const auto convolution = convolutionOf(op, problem);
     if (!convolution.refusal.empty()) return compile::no("{}", convolution.refusal);
-    if (const auto channels = problem.inputs[0].dims[1]; convolution.image && channels < kLeastChannels)
+    if (const auto channels = convolution.weights().partInner(); convolution.image && channels < kLeastChannels)
       return compile::no("windows of {} channels; at least {} are supported", channels, kLeastChannels);
     return mma90Support(convolution.point.product, convolution.point.shapes(&problem.symbols), problem);
   }

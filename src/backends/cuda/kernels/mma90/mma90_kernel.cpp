@@ -54,9 +54,9 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   const auto& w = record_.weights;
   const int64_t rows = y.dims.count(0, y.dims.rank - 1);
   const int64_t inner = shapes.inputs[0].dims[shapes.inputs[0].dims.rank - 1];
-  checkUser(y.dims[y.dims.rank - 1] == w.columns && inner == w.inner,
+  checkUser(y.dims[y.dims.rank - 1] == w.columns && inner == w.inner * w.groups,
             "a product by warpgroups: made for {} columns and an inner extent of {}, got a result of {} and {}",
-            w.columns, w.inner, y.dims.text(), inner);
+            w.columns, w.inner * w.groups, y.dims.text(), inner);
   const bool fits =
       image ? w.taps == image->taps[0] * image->taps[1] && rows == image->images * image->windows[0] * image->windows[1]
             : w.taps == 0;
@@ -74,11 +74,10 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   p.steps = static_cast<int32_t>(w.steps());
   p.stages = static_cast<int32_t>(shape.stages);
   p.ringBytes = static_cast<int32_t>(shape.ringBytes());
-  const int64_t wide = kMma90Columns * shape.columnGroups;
   const int64_t tilesOfRows = (rows + shape.rows - 1) / shape.rows;
   checkUser(tilesOfRows <= kMma90MostTiles, "a product by warpgroups: {} rows in tiles of {} exceed the grid", rows,
             shape.rows);
-  tilesOfColumns_ = static_cast<unsigned>((w.columns + wide - 1) / wide);
+  tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
   tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
   for (size_t k = 0; k < kinds.size(); ++k) {
@@ -96,6 +95,9 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
     window.before[i] = static_cast<int32_t>(image->before[i]);
     window.dilation[i] = static_cast<int32_t>(image->dilation[i]);
   }
+  window.tiles = dividerBy(w.groups == 1 ? tilesOfColumns_ : w.partTiles());
+  window.columns = static_cast<int32_t>(w.partColumns());
+  window.channels = static_cast<int32_t>(w.partInner());
   window.row = dividerBy(image->windows[1]);
   window.image = dividerBy(image->windows[0] * image->windows[1]);
 }
@@ -141,8 +143,8 @@ void Mma90Launcher::measure(void* moments) {
 void Mma90Launcher::map(void* x) {
   CUtensorMap made;
   const auto type = mappedType(record_.types.inputs[0]);
-  const auto inner = static_cast<cuuint64_t>(record_.weights.inner);
-  const auto rowBytes = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.bytes);
+  const auto inner = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.groups);
+  const auto rowBytes = inner * static_cast<cuuint64_t>(record_.weights.bytes);
   const auto ofStep = narrow(record_.weights.ofStep());
   const auto rows = narrow(record_.shape.rows);
   if (image_) {

@@ -32,7 +32,7 @@ class Mma90Launcher {
   void measure(void* moments);
 
  private:
-  size_t elementsAtOnce() const { return record_.weights.columns % 8 == 0 ? 8 : 1; }
+  size_t elementsAtOnce() const { return static_cast<size_t>(record_.weights.columnsAtOnce()); }
   void map(void* x);
 
   const Mma90Record& record_;

@@ -26,17 +26,13 @@ compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shap
   return {directUnsupported(op.epilogue, types, 2)};
 }
 
-std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, int64_t taps, const compile::Problem& problem,
-                                        bool normalizes) {
+std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+                                        const compile::Problem& problem) {
   constexpr size_t kMostSmall = 2, kMost = 8, kMostMore = 16;
   constexpr int64_t kSmall = int64_t{1} << 22;  // multiply-adds: the start of the kernel is most of its time
-  const auto& x = shapes.inputs[0].dims;
-  const auto& y = shapes.outputs[0].dims;
-  const int64_t columns = y[y.rank - 1];
-  const int64_t rows = y.count() / columns;
-  const Mma90Weights weights{columns, x[x.rank - 1], taps, false, bits(shapes.inputs[0].dtype) / 8, normalizes};
+  const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;
   const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
-  return mma90Shapes(rows, columns, weights.steps(), weights.isWhole(), most, normalizes);
+  return mma90Shapes(rows, weights, most);
 }
 
 namespace {
@@ -48,7 +44,8 @@ class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     const LinearOperands operands(problem);
     std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90Candidates(operands.shapes, 0, problem)) {
+    for (const auto& shape :
+         mma90Candidates(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false), problem)) {
       result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = shape.text();
     }
@@ -57,7 +54,8 @@ class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const LinearOperands operands(problem);
     auto record = OwnTactic::build(problem, candidate);
-    record.params = Mma90Record::params(operands.shapes, 0, Mma90Shape::parse(candidate.variant));
+    record.params = Mma90Record::params(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false),
+                                        Mma90Shape::parse(candidate.variant));
     return record;
   }
 

@@ -1,8 +1,8 @@
 // Rows of x normalized on their way into a product by warpgroups. As (x - m) s g w + b w = s (x (g w) - m sum(g w)) +
 // b w for each column of w, the product reads the rows as they are and the scaled weights, and its sums take the two
 // numbers of a row, mean m and scale s, and three of a column. The product that computes the rows gives the moments of
-// each 64 columns of them. A warpgroup of its own makes the two numbers of them, beside the products; it can also
-// write the normalized rows, each block its share of the columns.
+// each 64 columns of them; the warpgroups make the two numbers of these while the first rows of x are on their way,
+// and can also write the normalized rows, each block its share of the columns.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -15,222 +15,173 @@ struct Moments {  // of rows: x -> (x - mean) * scale; in memory, of a run: sum,
 
 // x as it is.
 struct NotNormalized {
-  static const int kThreads = 0;
+  static const bool kIsOn = false;
   template <typename M>
-  struct Columns {
-    __device__ __forceinline__ Columns(const typename M::Place&, int) {}
-    template <typename Values>
-    __device__ __forceinline__ void apply(Values&, const typename M::Place&, int) const {}
+  struct Rows {
+    __device__ __forceinline__ Rows(const Mma90Parameters&, const typename M::Place&) {}
+    __device__ __forceinline__ void prepare(const Mma90Parameters&, const typename M::Place&) const {}
   };
   template <typename M>
-  __device__ __forceinline__ static void fetch(const Mma90Parameters&, const typename M::Place&) {}
-  template <typename M>
-  __device__ __forceinline__ static void run(const Mma90Parameters&, const typename M::Place&) {}
+  __device__ __forceinline__ static void apply(float (&)[M::kWidth], const typename M::Place&, int, int) {}
 };
 
 // kCentered: by mean and variance, else by the mean square. kKeeps: the normalized rows are written.
 template <bool kCentered, bool kKeeps>
 struct Normalized {
-  static const int kThreads = 128;
+  static const bool kIsOn = true;
   static const int kPack = 8;
+  static const int kLanes = 8;  // of a row
 
-  // In shared memory: numbers of the tile's rows, then three of each of its columns.
+  // In shared memory: three numbers of each of the tile's columns, 64 columns after 64, then those of its rows.
   template <typename M>
   __device__ __forceinline__ static Moments* momentsOf(const typename M::Place& at) {
-    return (Moments*)at.moments;
-  }
-  template <typename M>
-  __device__ __forceinline__ static float* columnsOf(const typename M::Place& at) {
-    return at.moments + 2 * M::kRows;
+    return (Moments*)(at.numbers + 3 * M::kColumns);
   }
 
-  // What a thread's columns are given; they are the same in each of its units.
+  // What becomes of the sums of columns from `column` on, in a row of the tile.
   template <typename M>
-  struct Columns {
-    float unit[M::kWidth], sum[M::kWidth], shift[M::kWidth];
-
-    __device__ __forceinline__ Columns(const typename M::Place& at, int column) {
-      const float* const from = columnsOf<M>(at) + column;
+  __device__ __forceinline__ static void apply(float (&value)[M::kWidth], const typename M::Place& at, int row,
+                                               int column) {
+    const Moments of = momentsOf<M>(at)[row];
+    const float* const from = at.numbers + column / kMma90Columns * kMma90ColumnNumbers + column % kMma90Columns;
 #pragma unroll
-      for (int i = 0; i < M::kWidth; ++i) {
-        unit[i] = from[i];
-        if (kCentered) sum[i] = from[M::kColumns + i];
-        shift[i] = from[2 * M::kColumns + i];
-      }
+    for (int i = 0; i < M::kWidth; ++i) {
+      const float product = kCentered ? fmaf(-of.mean, from[kMma90Columns + i], value[i]) : value[i];
+      value[i] = fmaf(product, of.scale * from[i], from[2 * kMma90Columns + i]);
     }
-    __device__ __forceinline__ void apply(float (&value)[M::kWidth], const typename M::Place& at, int row) const {
-      const Moments of = momentsOf<M>(at)[row];
-#pragma unroll
-      for (int i = 0; i < M::kWidth; ++i) {
-        const float product = kCentered ? fmaf(-of.mean, sum[i], value[i]) : value[i];
-        value[i] = fmaf(product, of.scale * unit[i], shift[i]);
-      }
-    }
-  };
+  }
 
-  // The block's share of the elements of a row, in packs.
+  // The tile's rows, several at once, each by neighbouring lanes of the warpgroups.
   template <typename M>
-  struct Share {
-    int first, count;
+  struct Rows {
+    static const int kApart = M::kConsumers / kLanes;
+    static const int kPasses = (M::kRows + kApart - 1) / kApart;
+    static const int kBatch = kPasses < 4 ? kPasses : 4;  // rows of a lane that are asked for at once
+    static_assert(M::kRows % (32 / kLanes) == 0, "all lanes of a warp take part in the same sums");
+    int lane, row;
+    int first, count;  // packs of a row that the block keeps
+    Pack<float, kPack> scale, shift;
 
-    __device__ __forceinline__ Share(const Mma90Parameters& p, const typename M::Place& at) {
+    // Ahead of the launch in front.
+    __device__ __forceinline__ Rows(const Mma90Parameters& p, const typename M::Place& at)
+        : lane(threadIdx.x % kLanes), row(threadIdx.x / kLanes) {
+      if (!kKeeps) return;
       const int packs = p.norm.inner / kPack;
       const int shares = gridDim.y * at.blocks;
       const int own = at.tileOfColumns * at.blocks + at.block;
       first = packs * own / shares;
       count = packs * (own + 1) / shares - first;
+      if (lane < count) loadFactors(p, (first + lane) * kPack);
     }
-  };
-
-  // One thread, before the launch in front has ended: factors of the rows on their way to the cache.
-  template <typename M>
-  __device__ __forceinline__ static void fetch(const Mma90Parameters& p, const typename M::Place& at) {
-    if (!kKeeps) return;
-    const Share<M> share(p, at);
-    if (share.count == 0) return;
-    const float* const from = p.norm.elements + share.first * kPack;
-    fetchPiece(from, share.count * kPack * sizeof(float));
-    fetchPiece(from + p.norm.inner, share.count * kPack * sizeof(float));
-  }
-
-  // A pack of the normalized rows, and what it is made of.
-  template <typename M>
-  struct Unit {
-    int row;
-    i64 offset;  // negative: there is none
-    Pack<float, kPack> scale, shift;
-    Pack<X, kPack> x;
-
-    __device__ __forceinline__ void place(const Mma90Parameters& p, const typename M::Place& at, const Share<M>& share,
-                                          int unit) {
-      const auto& norm = p.norm;
-      row = share.count == 0 ? M::kRows : unit / share.count;
-      offset = -1;
-      if (row >= M::kRows || at.firstRow + row >= p.rows) return;
-      const int element = (share.first + unit - row * share.count) * kPack;
-      offset = (i64)(at.firstRow + row) * norm.inner + element;
-      scale = *(const Pack<float, kPack>*)(norm.elements + element);
-      shift = *(const Pack<float, kPack>*)(norm.elements + norm.inner + element);
+    __device__ __forceinline__ void loadFactors(const Mma90Parameters& p, int element) {
+      scale = *(const Pack<float, kPack>*)(p.norm.elements + element);
+      shift = *(const Pack<float, kPack>*)(p.norm.elements + p.norm.inner + element);
     }
-    __device__ __forceinline__ void load(const Mma90Parameters& p) {
-      if (offset >= 0) x = *(const Pack<X, kPack>*)((const X*)p.norm.x + offset);
+
+    __device__ __forceinline__ void prepare(const Mma90Parameters& p, const typename M::Place& at) {
+#pragma unroll 1
+      for (int from = row; from < M::kRows; from += kBatch * kApart) prepareBatch(p, at, from);
     }
-    __device__ __forceinline__ void store(const Mma90Parameters& p, const typename M::Place& at) const {
-      if (offset < 0) return;
-      const Moments of = momentsOf<M>(at)[row];
+
+    // Rows `from`, from + kApart, ..
+    __device__ __forceinline__ void prepareBatch(const Mma90Parameters& p, const typename M::Place& at, int from) {
+      const int rows = min(M::kRows, p.rows - at.firstRow);
+      const i64 firstRow = at.firstRow + from;
+      Pack<X, kPack> x[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (kKeeps && lane < count && from + k * kApart < rows) x[k] = load(p, firstRow + k * kApart, lane);
+      }
+      Moments of[kBatch];
+      join(p.norm, firstRow, rows - from, of);
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (from + k * kApart >= rows) break;
+        if (lane == 0) momentsOf<M>(at)[from + k * kApart] = of[k];
+        if (kKeeps && lane < count) keep(p, firstRow + k * kApart, lane, x[k], of[k]);
+      }
+      if (!kKeeps || count <= kLanes) return;
+      for (int pack = lane + kLanes; pack < count; pack += kLanes) {
+        loadFactors(p, (first + pack) * kPack);
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+          if (from + k * kApart >= rows) break;
+          const i64 which = firstRow + k * kApart;
+          keep(p, which, pack, load(p, which, pack), of[k]);
+        }
+      }
+      if (lane < count) loadFactors(p, (first + lane) * kPack);
+    }
+
+    __device__ __forceinline__ Pack<X, kPack> load(const Mma90Parameters& p, i64 row, int pack) const {
+      return *(const Pack<X, kPack>*)((const X*)p.norm.x + offsetOf(p, row, pack));
+    }
+    __device__ __forceinline__ void keep(const Mma90Parameters& p, i64 row, int pack, const Pack<X, kPack>& x,
+                                         const Moments& of) const {
       Pack<X, kPack> result;
 #pragma unroll
       for (int e = 0; e < kPack; ++e)
         result.e[e] = Element<X>::store(fmaf((Element<X>::load(x.e[e]) - of.mean) * of.scale, scale.e[e], shift.e[e]));
-      *(Pack<X, kPack>*)((X*)p.norm.kept + offset) = result;
+      *(Pack<X, kPack>*)((X*)p.norm.kept + offsetOf(p, row, pack)) = result;
+    }
+    __device__ __forceinline__ i64 offsetOf(const Mma90Parameters& p, i64 row, int pack) const {
+      return row * p.norm.inner + (first + pack) * kPack;
+    }
+
+    // Of whole rows, every kApart-th of `rows` from `row` on: of differences from the mean of a row's first run, so
+    // that a mean far from zero costs no digits.
+    __device__ __forceinline__ void join(const Mma90Norm& norm, i64 row, int rows, Moments (&to)[kBatch]) const {
+      constexpr int kRuns = 2;  // of a lane that are asked for at once
+      const int runs = (norm.inner + kMma90Columns - 1) / kMma90Columns;
+      const Moments* const from = (const Moments*)norm.moments + row * runs;
+      float start[kBatch], sum[kBatch], spread[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) start[k] = sum[k] = spread[k] = 0.f;
+      for (int begin = 0; begin < runs; begin += kRuns * kLanes) {
+        Moments run[kBatch][kRuns];
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+#pragma unroll
+          for (int r = 0; r < kRuns; ++r) {
+            const int i = begin + r * kLanes + lane;
+            run[k][r] = {0.f, 0.f};
+            if (i < runs && k * kApart < rows) run[k][r] = from[k * kApart * runs + i];
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < kRuns; ++r) {
+          const int i = begin + r * kLanes + lane;
+          const float members = (float)max(min(norm.inner - i * kMma90Columns, kMma90Columns), 1);
+          const float part = 1.f / members;
+#pragma unroll
+          for (int k = 0; k < kBatch; ++k) {
+            if (begin + r == 0) start[k] = shuffleFrom(run[k][0].mean * part, threadIdx.x % 32 / kLanes * kLanes);
+            const float difference = i < runs ? run[k][r].mean - members * start[k] : 0.f;
+            sum[k] += difference;
+            spread[k] += fmaf(difference, difference * part, run[k][r].scale);
+          }
+        }
+      }
+#pragma unroll
+      for (int mask = 1; mask < kLanes; mask *= 2) {
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+          sum[k] += shuffleXor(sum[k], mask);
+          spread[k] += shuffleXor(spread[k], mask);
+        }
+      }
+      const float part = 1.f / (float)norm.inner;
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const float mean = sum[k] * part;
+        const float variance = fmaxf(spread[k] * part - mean * mean, 0.f);
+        const float whole = start[k] + mean;
+        const float scale = rsqrtf(variance + (kCentered ? 0.f : whole * whole) + norm.epsilon);
+        // Elements that are all alike are 0 when they are centered, whatever the products' rounding makes of them.
+        to[k] = {kCentered ? whole : 0.f, kCentered && variance == 0.f ? 0.f : scale};
+      }
     }
   };
-
-  // The normalizing group, beside the products; what it waits for at memory, it asks for at once.
-  template <typename M>
-  __device__ __forceinline__ static void run(const Mma90Parameters& p, const typename M::Place& at) {
-    constexpr int kHeld = 2;
-    const auto& norm = p.norm;
-    const int thread = threadIdx.x - (M::kThreads - kThreads);
-    float* const columns = columnsOf<M>(at);
-    const int padded = (p.columns + kMma90Columns - 1) / kMma90Columns * kMma90Columns;
-    for (int i = thread; i < 3 * M::kColumns / 4; i += kThreads) {
-      const int part = i / (M::kColumns / 4);
-      const int column = at.firstColumn + i % (M::kColumns / 4) * 4;
-      const bool inside = column < padded;
-      copyAsync(columns + 4 * i, norm.columns + (inside ? part * padded + column : 0), inside);
-    }
-    closeCopies();
-    const Share<M> share(p, at);
-    Unit<M> held[kHeld];
-    if (kKeeps) {
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) held[i].place(p, at, share, thread + i * kThreads);
-    }
-    afterPredecessor();
-    if (kKeeps) {
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) held[i].load(p);
-    }
-    constexpr int kTeams = kThreads / kLanes;  // rows at once
-    constexpr int kPasses = M::kRows / kTeams;
-    static_assert(M::kRows % kTeams == 0, "all lanes take part in the same sums");
-#pragma unroll 1
-    for (int pass = 0; pass < kPasses; pass += kBatch) {
-      const int first = pass * kTeams + thread / kLanes;
-      join < kPasses<kBatch ? kPasses : kBatch>(norm, at.firstRow + first,
-                                                min(M::kRows - first, p.rows - at.firstRow - first),
-                                                momentsOf<M>(at) + first);
-    }
-    waitForCopies<0>();
-    syncWarp();
-    __syncthreads();
-    __syncthreads();
-    if (at.blocks > 1) {
-      waitForCluster();
-      arriveAtCluster();
-      waitForCluster();
-    }
-    // Behind the barriers, so that nobody waits for it.
-    if (!kKeeps) return;
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) held[i].store(p, at);
-    for (int unit = thread + kHeld * kThreads; unit < M::kRows * share.count; unit += kThreads) {
-      held[0].place(p, at, share, unit);
-      held[0].load(p);
-      held[0].store(p, at);
-    }
-  }
-
-  static const int kLanes = 16;  // of a row
-  static const int kBatch = 4;   // rows that are asked for at once
-  // Of whole rows, every eighth of `rows` from `row` on: of differences from the mean of a row's first run, so that a
-  // mean far from zero costs no digits.
-  template <int kCount>
-  __device__ __forceinline__ static void join(const Mma90Norm& norm, i64 row, int rows, Moments* to) {
-    constexpr int kApart = kThreads / kLanes;
-    const int lane = threadIdx.x % kLanes;
-    const int runs = (norm.inner + kMma90Columns - 1) / kMma90Columns;
-    const Moments* const from = (const Moments*)norm.moments + row * runs;
-    float first[kCount], sum[kCount], spread[kCount];
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) first[k] = sum[k] = spread[k] = 0.f;
-    for (int begin = 0; begin < runs; begin += kLanes) {
-      const int i = begin + lane;
-      const float members = (float)max(min(norm.inner - i * kMma90Columns, kMma90Columns), 1);
-      Moments run[kCount];
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        run[k] = {0.f, 0.f};
-        if (i < runs && k * kApart < rows) run[k] = from[k * kApart * runs + i];
-      }
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        if (begin == 0) first[k] = shuffleFrom(run[k].mean / members, threadIdx.x % 32 / kLanes * kLanes);
-        const float difference = i < runs ? run[k].mean - members * first[k] : 0.f;
-        sum[k] += difference;
-        spread[k] += fmaf(difference, difference / members, run[k].scale);
-      }
-    }
-#pragma unroll
-    for (int mask = 1; mask < kLanes; mask *= 2) {
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        sum[k] += shuffleXor(sum[k], mask);
-        spread[k] += shuffleXor(spread[k], mask);
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      const float mean = sum[k] / (float)norm.inner;
-      const float variance = fmaxf(spread[k] / (float)norm.inner - mean * mean, 0.f);
-      const float whole = first[k] + mean;
-      const float scale = rsqrtf(variance + (kCentered ? 0.f : whole * whole) + norm.epsilon);
-      // Elements that are all alike are 0 when they are centered, whatever the products' rounding makes of them.
-      if (lane == 0 && k * kApart < rows)
-        to[k * kApart] = {kCentered ? whole : 0.f, kCentered && variance == 0.f ? 0.f : scale};
-    }
-  }
 };
 
 // Sum and spread of what 8 neighbouring lanes have of a run of columns of a row, `members` in all; `isOwn`: whether the

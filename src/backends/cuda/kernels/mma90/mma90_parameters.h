@@ -11,8 +11,9 @@ namespace tenon::backends::cuda {
 constexpr int kMma90Bytes = 128;   // of the inner extent in a step
 constexpr int kMma90Columns = 64;  // of a tile of weights
 constexpr int kMma90TileBytes = kMma90Columns * kMma90Bytes;
-constexpr int kMma90MostExtent = 1 << 20;  // columns, inner extent and taps are fewer
-constexpr int kMma90MostTiles = 65535;     // along rows
+constexpr int kMma90ColumnNumbers = 3 * kMma90Columns;  // of a tile's columns, where rows of x are normalized
+constexpr int kMma90MostExtent = 1 << 20;               // columns, inner extent and taps are fewer
+constexpr int kMma90MostTiles = 65535;                  // along rows
 constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
@@ -23,6 +24,9 @@ struct Mma90Window {
   int32_t width = 1;                                         // taps side by side
   int32_t stride[2] = {}, before[2] = {}, dilation[2] = {};  // along H and W; before: zeros in front
   Divider row, image;                                        // rows of x in a row and in an image of the result
+  // Groups: tiles of columns that read the same channels, their columns, their channels.
+  Divider tiles;
+  int32_t columns = 0, channels = 0;
 };
 
 // Of rows of x that are normalized.
@@ -30,7 +34,7 @@ struct Mma90Norm {
   const void* x = nullptr;          // the rows
   const float* moments = nullptr;   // of each 64 elements of them
   void* kept = nullptr;             // the normalized ones, where they are wanted
-  const float* columns = nullptr;   // of whole tiles: the unit of each column of w, the sums of w, the shifts
+  const float* columns = nullptr;   // of each tile: the unit of each column of w, the sums of w, the shifts
   const float* elements = nullptr;  // of rows of x: scales, then shifts
   int32_t inner = 0;
   float epsilon = 0;
