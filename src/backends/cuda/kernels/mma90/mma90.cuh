@@ -74,7 +74,7 @@ struct Mma90 {
     int tileOfColumns, firstRow, firstColumn, endColumn;
     int firstChannel;  // of windows
     int share;         // units that a block finishes
-    ByteBarrier *full, *empty;
+    ByteBarrier *full, *empty, *numbered;
     unsigned char* ring;
     float *numbers, *received;
 
@@ -99,6 +99,7 @@ struct Mma90 {
       if (kMeasures) share = (share + 7) / 8 * 8;  // of 64 columns each
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
+      numbered = empty + kMma90MostStages;
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
@@ -170,15 +171,17 @@ struct Mma90 {
       openBarrier(at.full + slot, 1);
       openBarrier(at.empty + slot, 4 * kReaders);
     }
+    if (Norm::kIsOn) openBarrier(at.numbered, 1);
     showBarriers();
     for (int stage = 0; stage < at.stages && stage < p.stages; ++stage) {
-      arriveExpecting(at.full + stage, stageBytes(p, at) + (stage == 0 ? numberBytes(p, at) : 0));
+      arriveExpecting(at.full + stage, stageBytes(p, at));
       copyWeights(p, at, stage, stage);
     }
-    // They come with the first stage, which somebody waits for before the sums are joined.
     if (Norm::kIsOn) {
-      copyPiece(at.numbers, p.norm.columns + at.tileOfColumns * kColumnGroups * kMma90ColumnNumbers, numberBytes(p, at),
-                at.full);
+      const unsigned bytes = tilesOf(p, at) * (kMma90ColumnNumbers * (unsigned)sizeof(float));
+      arriveExpecting(at.numbered, bytes);
+      copyPiece(at.numbers, p.norm.columns + at.tileOfColumns * kColumnGroups * kMma90ColumnNumbers, bytes,
+                at.numbered);
     }
     fetchMap(p.x);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
@@ -194,9 +197,6 @@ struct Mma90 {
   }
   __device__ __forceinline__ static unsigned stageBytes(const Mma90Parameters& p, const Place& at) {
     return tilesOf(p, at) * kGroupBytes + kSteps * kRowBytes;
-  }
-  __device__ __forceinline__ static unsigned numberBytes(const Mma90Parameters& p, const Place& at) {
-    return Norm::kIsOn ? tilesOf(p, at) * (kMma90ColumnNumbers * (unsigned)sizeof(float)) : 0;
   }
   // The same thread: the rows, and what had no place at first.
   template <typename Rows>
@@ -219,8 +219,11 @@ struct Mma90 {
     }
   }
 
-  // The group's steps. Registers as those of wgmma: of each 8 rows two neighbours, of two columns.
-  __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at) {
+  // The group's steps; `between` the first and the second of its stages. Registers as those of wgmma: of each 8 rows
+  // two neighbours, of two columns.
+  template <typename Between>
+  __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at,
+                                                  Between between) {
     const int group = ofFirstLane(threadIdx.x / 128);
     const int columnGroup = group % kColumnGroups;
     const int own = kInnerGroups == 1 ? 0 : group / kColumnGroups;
@@ -249,6 +252,7 @@ struct Mma90 {
         }
       }
       closeProducts();
+      if (!Norm::kAhead && before < 0) between();
       waitForProducts<1>();
       syncWarp();
       if (before >= 0 && threadIdx.x % 32 == 0) arriveAt(at.empty + before);
@@ -256,6 +260,7 @@ struct Mma90 {
       slot += kApart;
     }
     waitForProducts<0>();
+    if (!Norm::kAhead && before < 0) between();
   }
 
   __device__ __forceinline__ static void storeSums(const float (&c)[kRows / 8][4], float* sums) {
@@ -335,6 +340,8 @@ struct Mma90 {
   __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
                                                 const Inputs (&early)[kHeld]) {
     const int units = min(at.share, kUnits - at.block * at.share);
+    if (Norm::kIsOn) waitAt(at.numbered, 0);
+    const typename Norm::template Columns<Mma90> columns(at, columnOf(at.block * at.share + threadIdx.x));
 #pragma unroll kAtOnce
     for (int i = 0; i < kMost; ++i) {
       const int own = threadIdx.x + i * kConsumers;
@@ -346,7 +353,7 @@ struct Mma90 {
         float value[kWidth];
         if (at.blocks == 1) joinGroups(value, sums, unit);
         else joinBlocks(value, at, own);
-        Norm::template apply<Mma90>(value, at, rowOf(unit), columnOf(unit));
+        columns.apply(value, at, rowOf(unit));
         Inputs late;
         if (!kEarly) load(p, at, unit, late);
         put(p, at, unit, value, kEarly ? early[i % kHeld] : late, result);
@@ -362,6 +369,7 @@ struct Mma90 {
   __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
     typename Norm::template Rows<Mma90> rows(p, at);
     afterPredecessor();
+    rows.load(p, at);
     Inputs early[kHeld];
     if (kEarly) {
       const int units = min(at.share, kUnits - at.block * at.share);
@@ -372,9 +380,11 @@ struct Mma90 {
         if (own < units && isInside(p, at, unit)) load(p, at, unit, early[i % kHeld]);
       }
     }
-    rows.prepare(p, at);
     float c[kRows / 8][4];
-    multiply(c, p, at);
+    if (Norm::kAhead) rows.finish(p, at);
+    multiply(c, p, at, [&] {
+      if (!Norm::kAhead) rows.finish(p, at);
+    });
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read
     storeSums(c, sums);

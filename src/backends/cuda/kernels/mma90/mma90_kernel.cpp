@@ -131,6 +131,10 @@ void Mma90Launcher::normalize(const void* moments, const void* weights, void* ke
   norm.columns = reinterpret_cast<const float*>(static_cast<const char*>(weights) + w.tileBytes());
   norm.elements = norm.columns + 3 * w.paddedColumns();
   norm.inner = static_cast<int32_t>(w.inner);
+  norm.runs = (norm.inner + kMma90Columns - 1) / kMma90Columns;
+  norm.lastMembers = static_cast<float>(norm.inner - (norm.runs - 1) * kMma90Columns);
+  norm.lastPart = 1.f / norm.lastMembers;
+  norm.part = 1.f / static_cast<float>(norm.inner);
   norm.epsilon = static_cast<float>(record_.norm->epsilon);
 }
 

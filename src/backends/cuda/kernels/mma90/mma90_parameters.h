@@ -37,6 +37,9 @@ struct Mma90Norm {
   const float* columns = nullptr;   // of each tile: the unit of each column of w, the sums of w, the shifts
   const float* elements = nullptr;  // of rows of x: scales, then shifts
   int32_t inner = 0;
+  int32_t runs = 0;                     // of 64 elements of a row, the last of fewer
+  float lastMembers = 0, lastPart = 0;  // of the last, and 1 over it
+  float part = 0;                       // 1 over the elements of a row
   float epsilon = 0;
 };
 
