@@ -22,7 +22,7 @@ constexpr int64_t kPackBytes = 16;
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
-int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 66 : 44); }
+int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 56 : 44); }
 
 // What stands beside the stages.
 int64_t receivedBytes(const Mma90Shape& shape) {

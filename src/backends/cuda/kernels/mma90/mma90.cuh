@@ -46,7 +46,7 @@ struct Mma90 {
   static const int kWidth = kWidthOfUnit;
   static const int kGroups = kColumnGroups * kInnerGroups;
   static const int kConsumers = 128 * kGroups;
-  static const int kThreads = kConsumers + 32;
+  static const int kThreads = kConsumers + 32 + Norm::threads(kRowsOfTile);
   static const int kColumns = kMma90Columns * kColumnGroups;
   static const int kInner = kMma90Bytes / sizeof(X);        // of a step
   static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
@@ -219,11 +219,8 @@ struct Mma90 {
     }
   }
 
-  // The group's steps; `between` the first and the second of its stages. Registers as those of wgmma: of each 8 rows
-  // two neighbours, of two columns.
-  template <typename Between>
-  __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at,
-                                                  Between between) {
+  // The group's steps. Registers as those of wgmma: of each 8 rows two neighbours, of two columns.
+  __device__ __forceinline__ static void multiply(float (&c)[kRows / 8][4], const Mma90Parameters& p, const Place& at) {
     const int group = ofFirstLane(threadIdx.x / 128);
     const int columnGroup = group % kColumnGroups;
     const int own = kInnerGroups == 1 ? 0 : group / kColumnGroups;
@@ -252,7 +249,6 @@ struct Mma90 {
         }
       }
       closeProducts();
-      if (!Norm::kAhead && before < 0) between();
       waitForProducts<1>();
       syncWarp();
       if (before >= 0 && threadIdx.x % 32 == 0) arriveAt(at.empty + before);
@@ -260,7 +256,6 @@ struct Mma90 {
       slot += kApart;
     }
     waitForProducts<0>();
-    if (!Norm::kAhead && before < 0) between();
   }
 
   __device__ __forceinline__ static void storeSums(const float (&c)[kRows / 8][4], float* sums) {
@@ -340,7 +335,6 @@ struct Mma90 {
   __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
                                                 const Inputs (&early)[kHeld]) {
     const int units = min(at.share, kUnits - at.block * at.share);
-    if (Norm::kIsOn) waitAt(at.numbered, 0);
     const typename Norm::template Columns<Mma90> columns(at, columnOf(at.block * at.share + threadIdx.x));
 #pragma unroll kAtOnce
     for (int i = 0; i < kMost; ++i) {
@@ -367,9 +361,7 @@ struct Mma90 {
   }
 
   __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
-    typename Norm::template Rows<Mma90> rows(p, at);
     afterPredecessor();
-    rows.load(p, at);
     Inputs early[kHeld];
     if (kEarly) {
       const int units = min(at.share, kUnits - at.block * at.share);
@@ -381,10 +373,7 @@ struct Mma90 {
       }
     }
     float c[kRows / 8][4];
-    if (Norm::kAhead) rows.finish(p, at);
-    multiply(c, p, at, [&] {
-      if (!Norm::kAhead) rows.finish(p, at);
-    });
+    multiply(c, p, at);
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read
     storeSums(c, sums);
@@ -399,6 +388,16 @@ struct Mma90 {
     finish(p, at, sums, early);
   }
 
+  // The barriers of consume(), for warps that do not multiply.
+  __device__ __forceinline__ static void attendJoin(const Place& at) {
+    __syncthreads();
+    __syncthreads();
+    if (at.blocks == 1) return;
+    waitForCluster();
+    arriveAtCluster();
+    waitForCluster();
+  }
+
   __device__ __forceinline__ static void run(const Mma90Parameters& p) {
     CLUSTER_SHARED(memory, kMma90MostShared);
     const Place at(p, memory);
@@ -408,16 +407,12 @@ struct Mma90 {
     __syncthreads();
     if (at.blocks > 1) announceToCluster();
     if (threadIdx.x < kConsumers) return consume(p, at);
+    if (threadIdx.x >= kConsumers + 32) return Norm::template run<Mma90>(p, at);
     if (threadIdx.x == kConsumers) {
       if (kWindows) goOn<Windows>(p, at);
       else goOn<Matrix>(p, at);
     }
     syncWarp();
-    __syncthreads();
-    __syncthreads();
-    if (at.blocks == 1) return;
-    waitForCluster();
-    arriveAtCluster();
-    waitForCluster();
+    attendJoin(at);
   }
 };

@@ -28,7 +28,9 @@ struct Mma90Shape {
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  unsigned threads() const { return static_cast<unsigned>(128 * columnGroups * innerGroups + 32); }
+  unsigned threads() const {
+    return static_cast<unsigned>(128 * columnGroups * innerGroups + 32 + (normalizes ? (rows + 63) / 64 * 32 : 0));
+  }
   int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
