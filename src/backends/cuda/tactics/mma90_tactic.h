@@ -13,6 +13,6 @@ constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is
 // `shapes`: of the product.
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
-                                        const compile::Problem& problem);
+                                        const compile::Problem& problem, bool keeps = false);
 
 }  // namespace tenon::backends::cuda

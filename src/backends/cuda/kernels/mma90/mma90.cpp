@@ -85,7 +85,10 @@ std::string productText(int64_t rows, DataType type) {
 
 std::string Mma90Shape::text() const {
   return fmt::format("{}x{}x{},{},{}{}{}", rows, columnGroups, innerGroups, parts, stages,
-                     depth == 1 ? "" : fmt::format("x{}", depth), normalizes ? "n" : "");
+                     depth == 1 ? "" : fmt::format("x{}", depth),
+                     keeps        ? "k"
+                     : normalizes ? "n"
+                                  : "");
 }
 
 Mma90Shape Mma90Shape::parse(std::string_view text) {
@@ -101,7 +104,8 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   in.expect(",");
   shape.stages = in.integer();
   if (in.accept("x")) shape.depth = in.integer();
-  shape.normalizes = in.accept("n");
+  shape.keeps = in.accept("k");
+  shape.normalizes = shape.keeps || in.accept("n");
   return shape;
 }
 
@@ -127,7 +131,7 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
 }
 
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most) {
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps) {
   const int64_t steps = weights.steps();
   const int64_t columns = weights.groups == 1 ? weights.columns : weights.paddedColumns();
   std::set<int64_t> heights;
@@ -156,7 +160,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
           for (const int64_t depth : {1, 2, 4}) {
             if (depth > 1 && (!weights.isWhole() || steps % (parts * depth) != 0)) continue;
             for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
-              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled};
+              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled, keeps};
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
               const int64_t all = divided(own, depth);
               shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});

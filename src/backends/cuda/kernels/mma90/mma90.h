@@ -1,6 +1,7 @@
 // Products by warpgroups with packed constant weights: tile shapes, code, weights.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@
 namespace tenon::backends::cuda {
 
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
-// are normalized.
+// are normalized; "k": and written.
 struct Mma90Shape {
   int64_t rows = 64;         // of x in a tile
   int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
@@ -22,14 +23,17 @@ struct Mma90Shape {
   int64_t parts = 1;         // blocks of a cluster, which share it too
   int64_t stages = 1;        // in shared memory
   int64_t depth = 1;         // steps of 128 bytes of the inner extent in a stage; each part has whole stages
-  bool normalizes = false;   // the rows of x, by numbers beside the stages
+  bool normalizes = false;   // the rows of x, by numbers beside the stages, which other warps make
+  bool keeps = false;        // these, too
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  unsigned threads() const {
-    return static_cast<unsigned>(128 * columnGroups * innerGroups + 32 + (normalizes ? (rows + 63) / 64 * 32 : 0));
+  unsigned threads() const { return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps())); }
+  int64_t otherWarps() const {  // as Normalized::threads() says
+    if (!normalizes) return 0;
+    return keeps ? std::min<int64_t>((rows + 15) / 16, 4) : (rows + 63) / 64;
   }
   int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
@@ -86,7 +90,7 @@ struct Mma90Weights {
 
 // The shapes that promise most for so many rows of x, best first. Stages have one step each where rows of x are no
 // whole steps.
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most);
+std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps = false);
 
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.

@@ -18,7 +18,7 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
     const Mma90Composite op(problem.op);
     const auto product = op.productOf(operands.shapes);
     std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90Candidates(product.shapes(), op.weightsOf(product), problem)) {
+    for (const auto& shape : mma90Candidates(product.shapes(), op.weightsOf(product), problem, op.keeps)) {
       result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = shape.text();
     }
@@ -37,9 +37,8 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const Mma90Composite op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
-    // On an H200 networks gain nothing by them yet (docs/performance.md), and their builds take longer.
-    if (!switchedOn("TENON_CUDA_NORMALIZED_PRODUCTS", false))
-      return compile::no("TENON_CUDA_NORMALIZED_PRODUCTS is not 1");
+    if (!switchedOn("TENON_CUDA_NORMALIZED_PRODUCTS", true))
+      return compile::no("TENON_CUDA_NORMALIZED_PRODUCTS is 0");
     const LinearOperands operands(problem);
     if (const auto refusal = op.shapesRefusal(operands.shapes); !refusal.empty()) return compile::no("{}", refusal);
     for (size_t i = 2; i < op.weights(); ++i) {

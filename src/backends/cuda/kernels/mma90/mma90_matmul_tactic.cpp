@@ -27,12 +27,12 @@ compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shap
 }
 
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
-                                        const compile::Problem& problem) {
+                                        const compile::Problem& problem, bool keeps) {
   constexpr size_t kMostSmall = 2, kMost = 8, kMostMore = 16;
   constexpr int64_t kSmall = int64_t{1} << 22;  // multiply-adds: the start of the kernel is most of its time
   const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;
   const size_t most = rows * weights.count() < kSmall ? kMostSmall : problem.more == 0 ? kMost : kMostMore;
-  return mma90Shapes(rows, weights, most);
+  return mma90Shapes(rows, weights, most, keeps);
 }
 
 namespace {

@@ -32,11 +32,15 @@ template <bool kCentered, bool kKeeps>
 struct Normalized {
   static const bool kIsOn = true;
   static const int kPack = 8;
-  static const int kRuns = 12;  // of a row that a lane asks for at once
-  static const int kHeld = 4;   // packs of the rows that are written, likewise
+  static const int kRuns = 12;                    // of a row that a lane asks for at once
+  static const int kWarpRows = kKeeps ? 16 : 32;  // that a warp takes at once
+  static const int kLanes = 8;                    // of a row that is written
+  static const int kHeld = kWarpRows * kLanes / 32;
 
-  // For a tile of so many rows; Mma90Shape::threads() says the same.
-  __device__ static constexpr int threads(int rows) { return (rows + 63) / 64 * 32; }
+  // For a tile of so many rows; Mma90Shape::otherWarps() says the same.
+  __device__ static constexpr int threads(int rows) {
+    return 32 * (!kKeeps ? (rows + 63) / 64 : rows < 64 ? (rows + 15) / 16 : 4);
+  }
 
   // In shared memory: three numbers of each of the tile's columns, 64 columns after 64, then those of its rows.
   template <typename M>
@@ -71,25 +75,20 @@ struct Normalized {
     }
   };
 
-  // The warps beside the products, each 32 rows at once.
+  // The warps beside the products.
   template <typename M>
   __device__ __forceinline__ static void run(const Mma90Parameters& p, const typename M::Place& at) {
     const int thread = threadIdx.x - (M::kThreads - threads(M::kRows));
     const int lane = thread % 32;
     const int rows = min(M::kRows, p.rows - at.firstRow);
-    Kept<M> kept(p, at);
+    Kept<M> kept(p, at, lane);
     afterPredecessor();
-    for (int first = thread - lane; first < rows; first += threads(M::kRows)) {
-      const int many = min(rows - first, 32);
-      if (kKeeps) kept.load(p, at, first, many, lane);
+    for (int first = thread / 32 * kWarpRows; first < rows; first += threads(M::kRows) / 32 * kWarpRows) {
+      const int many = min(rows - first, kWarpRows);
+      kept.load(p, at, first, many);
       if (lane < many) momentsOf<M>(at)[first + lane] = join(p.norm, at.firstRow + first + lane);
       syncWarp();
-      if (!kKeeps) continue;
-      kept.store(p, at);
-      for (int unit = lane + 32 * kHeld; unit < many * kept.count; unit += 32 * kHeld) {
-        kept.load(p, at, first, many, unit);
-        kept.store(p, at);
-      }
+      kept.store(p, at, first, many);
     }
     waitAt(at.numbered, 0);  // so that nobody else has to
     syncWarp();
@@ -125,49 +124,70 @@ struct Normalized {
     return {kCentered ? whole : 0.f, kCentered && variance == 0.f ? 0.f : scale};
   }
 
-  // The block's share of the packs of each row; of some rows a lane's next units, as they are written.
+  // The block's share of the packs of each row; a lane has one of them, in each fourth row. There are seldom more than
+  // eight.
   template <typename M>
   struct Kept {
-    int begin, count;  // packs of a row
-    int row[kHeld], element[kHeld];
+    int begin = 0, end = 0;  // packs of a row
+    int lane;
+    Pack<float, kPack> scale, shift;
     Pack<X, kPack> x[kHeld];
 
-    __device__ __forceinline__ Kept(const Mma90Parameters& p, const typename M::Place& at) {
+    __device__ __forceinline__ Kept(const Mma90Parameters& p, const typename M::Place& at, int ofWarp) : lane(ofWarp) {
+      if (!kKeeps) return;
       const int packs = p.norm.inner / kPack;
       const int shares = gridDim.y * at.blocks;
       const int own = at.tileOfColumns * at.blocks + at.block;
-      begin = packs * own / shares;
-      count = packs * (own + 1) / shares - begin;
+      begin = packs * own / shares + lane % kLanes;
+      end = packs * (own + 1) / shares;
+      loadFactors(p, begin);
     }
-    __device__ __forceinline__ i64 offsetOf(const Mma90Parameters& p, const typename M::Place& at, int i) const {
-      return (at.firstRow + row[i]) * (i64)p.norm.inner + element[i];
+    __device__ __forceinline__ void load(const Mma90Parameters& p, const typename M::Place& at, int first, int many) {
+      if (kKeeps) loadRows(p, at, begin, first, many);
     }
-    __device__ __forceinline__ void load(const Mma90Parameters& p, const typename M::Place& at, int first, int many,
-                                         int unit) {
+    __device__ __forceinline__ void store(const Mma90Parameters& p, const typename M::Place& at, int first, int many) {
+      if (!kKeeps) return;
+      storeRows(p, at, begin, first, many);
+      for (int pack = begin + kLanes; pack < end; pack += kLanes) {
+        loadFactors(p, pack);
+        loadRows(p, at, pack, first, many);
+        storeRows(p, at, pack, first, many);
+      }
+      if (begin + kLanes < end) loadFactors(p, begin);
+    }
+
+   private:
+    __device__ __forceinline__ void loadFactors(const Mma90Parameters& p, int pack) {
+      if (pack >= end) return;
+      scale = *(const Pack<float, kPack>*)(p.norm.elements + pack * kPack);
+      shift = *(const Pack<float, kPack>*)(p.norm.elements + p.norm.inner + pack * kPack);
+    }
+    __device__ __forceinline__ i64 offsetOf(const Mma90Parameters& p, const typename M::Place& at, int pack,
+                                            int row) const {
+      return (at.firstRow + row) * (i64)p.norm.inner + pack * kPack;
+    }
+    __device__ __forceinline__ int rowOf(int i) const { return lane / kLanes + i * (32 / kLanes); }
+    __device__ __forceinline__ void loadRows(const Mma90Parameters& p, const typename M::Place& at, int pack, int first,
+                                             int many) {
 #pragma unroll
       for (int i = 0; i < kHeld; ++i) {
-        row[i] = -1;
-        if (unit + 32 * i >= many * count) continue;
-        const int which = (unit + 32 * i) / count;
-        row[i] = first + which;
-        element[i] = (begin + unit + 32 * i - which * count) * kPack;
-        x[i] = *(const Pack<X, kPack>*)((const X*)p.norm.x + offsetOf(p, at, i));
+        if (pack < end && rowOf(i) < many)
+          x[i] = *(const Pack<X, kPack>*)((const X*)p.norm.x + offsetOf(p, at, pack, first + rowOf(i)));
       }
     }
-    __device__ __forceinline__ void store(const Mma90Parameters& p, const typename M::Place& at) const {
+    __device__ __forceinline__ void storeRows(const Mma90Parameters& p, const typename M::Place& at, int pack,
+                                              int first, int many) const {
 #pragma unroll
       for (int i = 0; i < kHeld; ++i) {
-        if (row[i] < 0) continue;
-        const auto scale = *(const Pack<float, kPack>*)(p.norm.elements + element[i]);
-        const auto shift = *(const Pack<float, kPack>*)(p.norm.elements + p.norm.inner + element[i]);
-        const Moments of = momentsOf<M>(at)[row[i]];
+        if (pack >= end || rowOf(i) >= many) continue;
+        const Moments of = momentsOf<M>(at)[first + rowOf(i)];
         Pack<X, kPack> result;
 #pragma unroll
         for (int e = 0; e < kPack; ++e) {
           const float value = (Element<X>::load(x[i].e[e]) - of.mean) * of.scale;
           result.e[e] = Element<X>::store(fmaf(value, scale.e[e], shift.e[e]));
         }
-        *(Pack<X, kPack>*)((X*)p.norm.kept + offsetOf(p, at, i)) = result;
+        *(Pack<X, kPack>*)((X*)p.norm.kept + offsetOf(p, at, pack, first + rowOf(i))) = result;
       }
     }
   };
