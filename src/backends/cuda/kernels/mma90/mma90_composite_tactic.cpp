@@ -37,8 +37,7 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const Mma90Composite op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
-    if (!switchedOn("TENON_CUDA_NORMALIZED_PRODUCTS", true))
-      return compile::no("TENON_CUDA_NORMALIZED_PRODUCTS is 0");
+    if (!switchedOn("TENON_CUDA_NORMALIZED_PRODUCTS", true)) return compile::no("TENON_CUDA_NORMALIZED_PRODUCTS is 0");
     const LinearOperands operands(problem);
     if (const auto refusal = op.shapesRefusal(operands.shapes); !refusal.empty()) return compile::no("{}", refusal);
     for (size_t i = 2; i < op.weights(); ++i) {
