@@ -4,6 +4,7 @@
 
 #include "backends/cuda/driver/libraries.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -330,6 +331,7 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
 
 // A layer that normalizes its sums: they are the normalizations', one of which keeps what it adds up.
 TEST_F(Execution, NormalizationsAddResiduals) {
+  const Variable off("TENON_CUDA_NORMALIZED_PRODUCTS", "0");  // they would be part of the products
   const auto graph = graph::parse(R"g(graph "net" {
     input %x : f32[3,5,64]
     const %w : f32[64,64] = random(4)
