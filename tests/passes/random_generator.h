@@ -101,6 +101,7 @@ class Generator {
   void noise(ValueId x);
   void integers();
   void integerStep();
+  ValueId exactFrom(ValueId candidate);
   ValueId integerOf(ValueId x);
   void integerExpression(ValueId x);
   void backToNumbers(ValueId x);

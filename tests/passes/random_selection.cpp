@@ -48,7 +48,7 @@ void Generator::selection(ValueId x) {
 
 // Boxes and scores of the same exact values.
 void Generator::suppression(ValueId x) {
-  const ValueId from = pool_[0];
+  const ValueId from = exactFrom(pool_[0]);
   if (elements(from) > 600) return unary(x);
   const auto name = fmt::format("suppression{}", count_++);
   const auto scalar = [&](const char* expr, ValueId of) {

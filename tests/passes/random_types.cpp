@@ -75,6 +75,12 @@ void Generator::integers() {
   backToNumbers(integers_.back());
 }
 
+// The value itself or the network's input, where it is exact; a constant in bodies whose first value varies.
+ValueId Generator::exactFrom(ValueId candidate) {
+  if (isExact(candidate)) return candidate;
+  return isExact(pool_[0]) ? pool_[0] : weights({2, 3});
+}
+
 // Products with powers of two are exact, too.
 ValueId Generator::integerOf(ValueId x) {
   constexpr const char* kCasts[] = {"mul(x0,4);cast.i32(t0)", "mul(x0,4);cast.i64(t0)", "mul(x0,16);cast.i8(t0)",
@@ -86,8 +92,7 @@ ValueId Generator::integerOf(ValueId x) {
 
 void Generator::integerStep() {
   if (integers_.empty() || pick(4) == 0) {
-    const ValueId x = pickFrom(pool_);
-    integerOf(isExact(x) ? x : pool_[0]);
+    integerOf(exactFrom(pickFrom(pool_)));
     return;
   }
   const ValueId x = integers_[integers_.size() - 1 -
@@ -226,8 +231,7 @@ void Generator::halves(ValueId x) {
 
 // An exact value quantized, through a product of 8-bit integers or straight back.
 void Generator::quantized() {
-  const ValueId candidate = pickFrom(pool_);
-  const ValueId x = isExact(candidate) ? candidate : pool_[0];
+  const ValueId x = exactFrom(pickFrom(pool_));
   const Shape in = shape(x);
   constexpr const char* kTypes[] = {"i8", "u8", "i8", "f8e4m3", "i4", "f4e2m1"};
   const std::string type = kTypes[pick(std::size(kTypes))];

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "graph/phases.h"
+#include "graph/region.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
 #include "ops/op/pointwise.h"
@@ -38,6 +39,80 @@ void addNoise(const TensorView& view, std::mt19937_64& random) {
     const double share = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
     view.storeDouble(i, view.loadDouble(i) * (1 + share * unit));
   }
+}
+
+// What rounds a value that is off may come to the value beside; a choice among f32 values is off no more than they.
+bool hasNoise(const graph::Graph& graph, const graph::Node& node, bool isExact, DataType dtype) {
+  return !isExact && !node.op.facts().movement && isFloating(dtype) && (bits(dtype) < 32 || !isExactNode(graph, node));
+}
+
+// The same noise as an operator: a factor that follows from the value by a function without rhyme.
+ops::Pointwise noiseOf(DataType dtype, std::mt19937_64& random) {
+  return {ops::parseScalarExpr(fmt::format(
+      "mul(x0,{}.7);add(t0,{});clip(t1,-1000000,1000000);sin(t2);mul(t3,{:.12f});add(t4,1);mul(x0,t5)",
+      100 + random() % 10000, random() % 100, unitOfLastPlace(dtype)))};
+}
+
+ops::Operator withNoiseInside(const ops::Operator& op, std::span<const ops::TensorType> types,
+                              const std::vector<bool>& exact, std::mt19937_64& random);
+
+// The region with noise behind each of its nodes.
+ops::Region withNoise(const ops::Region& region, std::span<const ops::TensorType> types, const std::vector<bool>& exact,
+                      std::mt19937_64& random) {
+  graph::Graph graph("noise");
+  std::vector<graph::ValueId> inputs, values;  // by number within the region
+  std::vector<bool> isExact = exact;           // the same
+  for (size_t i = 0; i < types.size(); ++i) inputs.push_back(graph.addInput(fmt::format("input {}", i), types[i]));
+  values = inputs;
+  for (const auto& inner : region->nodes) {
+    std::vector<graph::ValueId> operands;
+    std::vector<ops::TensorType> operandTypes;
+    std::vector<bool> operandExact;
+    for (const auto input : inner.inputs) {
+      operands.push_back(values[static_cast<size_t>(input)]);
+      operandTypes.push_back(graph.value(operands.back()).type);
+      operandExact.push_back(isExact[static_cast<size_t>(input)]);
+    }
+    const auto id = graph.addNode(withNoiseInside(inner.op, operandTypes, operandExact, random), inner.name, operands, {});
+    const bool keeps = isExactNode(graph, graph.node(id)) &&
+                       std::all_of(operandExact.begin(), operandExact.end(), [](bool is) { return is; });
+    const auto outputs = graph.node(id).outputs;
+    for (const auto output : outputs) {
+      const auto dtype = graph.value(output).type.dtype;
+      const bool isOff = hasNoise(graph, graph.node(id), keeps, dtype);
+      values.push_back(isOff ? graph.add(noiseOf(dtype, random), inner.name, {output}, {}) : output);
+      isExact.push_back(keeps);
+    }
+  }
+  std::vector<graph::ValueId> results;
+  for (const auto output : region->outputs) results.push_back(values[static_cast<size_t>(output)]);
+  return graph::closeRegion(graph, inputs, results);
+}
+
+// A loop or conditional with noise in its bodies, another operator as it is. States and slices are never exact.
+ops::Operator withNoiseInside(const ops::Operator& op, std::span<const ops::TensorType> types,
+                              const std::vector<bool>& exact, std::mt19937_64& random) {
+  const auto* loop = op.as<ops::Loop>();
+  const auto* choice = op.as<ops::If>();
+  if (loop == nullptr && choice == nullptr) return op;
+  const size_t first = choice != nullptr || loop->counted ? 1 : 0;
+  std::vector<ops::TensorType> inside(types.begin() + static_cast<std::ptrdiff_t>(first), types.end());
+  std::vector<bool> insideExact(exact.begin() + static_cast<std::ptrdiff_t>(first), exact.end());
+  if (choice != nullptr) {
+    ops::If changed = *choice;
+    changed.then = withNoise(choice->then, inside, insideExact, random);
+    changed.otherwise = withNoise(choice->otherwise, inside, insideExact, random);
+    return changed;
+  }
+  const auto states = static_cast<size_t>(loop->states);
+  for (size_t i = 0; i < states + loop->slices.size(); ++i) {
+    inside[i].contents.reset();
+    insideExact[i] = false;
+    if (i >= states) inside[i].shape.erase(inside[i].shape.begin() + loop->slices[i - states].axis);
+  }
+  ops::Loop changed = *loop;
+  changed.next = withNoise(loop->next, inside, insideExact, random);  // the condition decides as it did
+  return changed;
 }
 
 }  // namespace
@@ -76,16 +151,19 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
       values[output] = HostTensor(graph.value(output).type.dtype, evaluate(graph.value(output).type.shape, symbols));
       out.push_back(views[output] = values[output].view());
     }
-    node.op.evaluate({in, out, &symbols});
+    std::vector<ops::TensorType> types;
+    std::vector<bool> exactInputs;
+    for (const auto input : node.inputs) {
+      types.push_back(graph.value(input).type);
+      exactInputs.push_back(exact[input]);
+    }
+    withNoiseInside(node.op, types, exactInputs, random).evaluate({in, out, &symbols});
     if (node.op.as<ops::Size>() != nullptr) graph::bindSize(graph, node, out[0], symbols);
     const bool isExact = isExactNode(graph, node) &&
                          std::all_of(node.inputs.begin(), node.inputs.end(), [&](auto id) { return exact[id]; });
     for (const auto output : node.outputs) exact[output] = isExact;
-    if (isExact || node.op.facts().movement) continue;
     for (const auto& view : out) {
-      // What rounds a value that is off may come to the value beside; a choice among f32 values is off no more than
-      // they.
-      if (isFloating(view.dtype) && (bits(view.dtype) < 32 || !isExactNode(graph, node))) addNoise(view, random);
+      if (hasNoise(graph, node, isExact, view.dtype)) addNoise(view, random);
     }
   }
   std::vector<HostTensor> results;
@@ -99,7 +177,7 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
 
 double narrowestUnit(const graph::Graph& graph) {
   double result = unitOfLastPlace(DataType::kF32);
-  // Values of a body are rounded in every iteration, and the noise above adds none to them.
+  // Expressions of a body round between their steps, too, in every iteration; the noise stands behind whole nodes.
   constexpr double kIterations = 4;
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
