@@ -185,23 +185,54 @@ TEST(Regions, OpenExtents) {
   }
 }
 
-TEST(Regions, TooManyIterationsAreAnError) {
+// What the execution of the graph ends with.
+std::string errorOf(const std::string& text, const std::vector<HostTensor>& inputs) {
   RecordingLog log;
   compile::BuildOptions options;
   options.device = "cpu";
   options.log = &log;
   options.optimizationLevel = 0;
-  const auto engine =
-      runtime::Engine::make(compile::build(graph::parse(recurrent(3, 1, 4, true, "4")), options), {}, log);
-  const auto inputs = list({{3, 1, 4}});
+  const auto engine = runtime::Engine::make(compile::build(graph::parse(text), options), {}, log);
   try {
     run(engine, inputs, log);
-    FAIL() << "four iterations over three slices were run";
   } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("iteration 3 reads beyond the 3 slices of a tensor 3x1x4"),
-              std::string::npos)
-        << error.what();
+    return error.what();
   }
+  return "none";
+}
+
+TEST(Regions, TooManyIterationsAreAnError) {
+  const auto error = errorOf(recurrent(3, 1, 4, true, "4"), list({{3, 1, 4}}));
+  EXPECT_NE(error.find("iteration 3 reads beyond the 3 slices of a tensor 3x1x4"), std::string::npos) << error;
+}
+
+// A condition that always holds, and a count that is none.
+TEST(Regions, LoopsThatDoNotEndAreEnded) {
+  setenv("TENON_LOOP_LIMIT", "1000", 1);
+  const char* const kLoop = R"g(graph "g" {{
+  input %x : f32[4]
+  input %n : i64[]
+  %y : f32[4] = loop{{states=1 {} next={{{} [{{pointwise{{expr="mul(x0,0.5)"}} [0] 1 "t"}}] [{}]}}}}({}) "endless"
+  output %y
+}})g";
+  const auto tested = fmt::format(fmt::runtime(kLoop),
+                                  R"g(test={2 [{pointwise{expr="greater(x0,-1)"} [1] 1 "l"}] [2]})g", 2, 2, "%x, %n");
+  const auto counted = fmt::format(fmt::runtime(kLoop), "counted=true", 1, 1, "%n, %x");
+  for (const bool isCounted : {false, true}) {
+    const auto& text = isCounted ? counted : tested;
+    for (const int64_t count : {int64_t{1001}, INT64_MAX}) {
+      auto inputs = list({{4}});
+      inputs.push_back(HostTensor(DataType::kI64, Dims{}));
+      inputs.back().view().storeInt(0, count);
+      const auto error = errorOf(text, inputs);
+      EXPECT_NE(error.find("loop: more than 1000 iterations, the most that a loop may have"), std::string::npos) << error;
+      const auto parsed = graph::parse(text);
+      EXPECT_THROW(graph::evaluate(parsed, views(inputs)), UserError);
+      inputs.back().view().storeInt(0, isCounted ? 1000 : -1);
+      EXPECT_EQ(errorOf(text, inputs), "none");
+    }
+  }
+  unsetenv("TENON_LOOP_LIMIT");
 }
 
 }  // namespace

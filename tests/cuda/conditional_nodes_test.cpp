@@ -1,5 +1,7 @@
 // Loops and conditionals in graphs, where the device decides: graphs of the caller and our own replays, beside the same
 // work driven by the host.
+#include <functional>
+
 #include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/regions/decisions.h"
 #include "core/error.h"
@@ -173,6 +175,33 @@ TEST_F(OnGpuGraphs, LoopsOfTooManyIterationsAreReportedLater) {
         << error.what();
   }
   captured.expectRight(withNumber({5, 8}, 3, DataType::kI32, 4), 1e-5);
+}
+
+// Driven by the host, and as a node, whose end the next call reports.
+TEST_F(OnGpuGraphs, LoopsThatDoNotEndAreEnded) {
+  const Variable limit("TENON_LOOP_LIMIT", "50");
+  const auto graph = graph::parse(R"g(graph "g" {
+  input %x : f32[4]
+  input %n : i64[]
+  %y : f32[4] = loop{states=1 test={2 [{pointwise{expr="greater(x0,-1)"} [1] 1 "l"}] [2]} next={2 [{pointwise{expr="mul(x0,0.5)"} [0] 1 "h"}] [2]}}(%x, %n) "endless"
+  output %y
+})g");
+  const auto expectEnd = [](const std::function<void()>& call) {
+    try {
+      call();
+      ADD_FAILURE() << "an endless loop ended by itself";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find("loop: more than 50 iterations"), std::string::npos) << error.what();
+    }
+  };
+  Captured captured(graph, withNumber({4}, 1, DataType::kI64, -1));
+  captured.launch(withNumber({4}, 2, DataType::kI64, 1));
+  expectEnd([&] { captured.context().enqueue(captured.stream()); });
+  captured.expectRight(withNumber({4}, 3, DataType::kI64, -1), 0);
+  const auto inputs = withNumber({4}, 1, DataType::kI64, 1);
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  expectEnd([&] { (void)runOnGpu(graph, inputs, options); });
 }
 
 // Longer ones than a graph is given kernels for, one by one.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "ops/slice_copy.h"
 
@@ -18,6 +19,8 @@ void copy(const TensorView& from, const TensorView& to) {
 }
 
 }  // namespace
+
+int64_t mostIterations() { return numberSetting("TENON_LOOP_LIMIT").value_or(INT32_MAX); }
 
 Facts Loop::facts() const {
   Facts facts = next.facts();
@@ -132,6 +135,7 @@ void Loop::evaluate(const EvalContext& context) const {
   std::optional<RegionRunner> tester;
   if (tested()) tester.emplace(test, inputs, context.symbols);
   RegionRunner body(next, inputs, context.symbols);
+  const int64_t most = mostIterations();
   int64_t done = 0;
   for (int64_t k = 0; k < count; ++k) {
     for (size_t i = 0; i < cuts.size(); ++i) {
@@ -140,6 +144,7 @@ void Loop::evaluate(const EvalContext& context) const {
       if (k < extent) cuts[i].read(slices[i].reverse ? extent - 1 - k : k, inputs[stateCount + i].data);
     }
     if (tester && tester->run(inputs)[0].loadInt(0) == 0) break;
+    checkIterationLimit(k, most);
     for (const auto& cut : cuts)
       checkUser(k < cut.extent, "loop: iteration {} reads beyond the {} slices of a tensor {}", k, cut.extent,
                 cut.whole.dims.text());

@@ -43,6 +43,15 @@ struct Loop {
   void checkResults(std::span<const TensorView> results, std::span<const TensorView> outputs) const;
 };
 
+// No loop runs more often, so that one whose condition always holds ends: 2^31 - 1 iterations, or TENON_LOOP_LIMIT.
+int64_t mostIterations();
+// UserError where there shall be one more than `most`.
+inline void checkIterationLimit(int64_t iterations, int64_t most) {
+  if (iterations >= most)
+    throw UserError(
+        "loop: more than {} iterations, the most that a loop may have; TENON_LOOP_LIMIT sets another number", most);
+}
+
 inline void bindField(std::vector<LoopAxis>& axes, const SymbolValues& symbols) {
   for (auto& axis : axes) axis.length = Extent(axis.length.evaluate(symbols));
 }

@@ -147,6 +147,7 @@ class LoopInstance final : public runtime::KernelInstance {
       if (loop_.tested() &&
           *static_cast<const uint8_t*>(test_.run(addresses_, base + regionsAt_, arguments.stream)[0]) == 0)
         break;
+      ops::checkIterationLimit(done, most_);
       checkIteration(done);
       finish(body_.run(addresses_, base + regionsAt_, arguments.stream), arguments, done);
     }
@@ -211,6 +212,7 @@ class LoopInstance final : public runtime::KernelInstance {
   }
 
   const ops::Loop& loop_;
+  const int64_t most_ = ops::mostIterations();
   size_t states_;
   RegionRun body_;
   RegionRun test_;

@@ -8,7 +8,7 @@
 namespace tenon::backends::cuda {
 
 int64_t LoopPlaces::mostIterations() const {
-  int64_t most = INT64_MAX;
+  int64_t most = limit;
   for (const auto* sequences : {&sliced, &parts}) {
     for (const auto& sequence : *sequences) most = std::min(most, sequence.slices.count);
   }
@@ -16,6 +16,7 @@ int64_t LoopPlaces::mostIterations() const {
 }
 
 void LoopPlaces::checkIteration(int64_t k) const {
+  ops::checkIterationLimit(k, limit);
   for (const auto& from : sliced) {
     checkUser(k < from.slices.count, "loop: iteration {} reads beyond the {} slices of a tensor {}", k,
               from.slices.count, from.shape.dims.text());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cuda/kernels/regions/moves.h"
+#include "ops/op/loop.h"
 #include "runtime/kernel.h"
 
 namespace tenon::backends::cuda {
@@ -36,6 +37,7 @@ struct LoopPlaces {
   std::vector<Sequence> sliced;
   std::vector<Sequence> parts;
   std::vector<Home> homes;
+  int64_t limit = ops::mostIterations();  // of any loop
 
   void clear() { *this = {}; }
   // Iterations that there are slices and parts for.
