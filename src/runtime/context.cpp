@@ -20,6 +20,7 @@ Context::State::State(std::shared_ptr<const Engine> itsEngine, const ContextOpti
       replays(engine->device()) {
   addresses.assign(engine->io().size(), nullptr);
   outputAllocators.assign(engine->io().size(), nullptr);
+  isAllocated.assign(engine->io().size(), false);
   if (strategy == MemoryStrategy::kStatic) {
     arena = std::make_shared<const DeviceMemory>(engine->device(), engine->allocator(), engine->arenaBytes(),
                                                  "memory of the execution context");
@@ -74,6 +75,7 @@ void Context::setProfile(int profile, StreamHandle stream) { state_->useProfile(
 void Context::setAddress(int io, void* pointer) {
   (void)state_->io(io);
   void*& address = state_->addresses[static_cast<size_t>(io)];
+  state_->isAllocated[static_cast<size_t>(io)] = false;
   if (address == pointer) return;
   address = pointer;
   state_->changed();
@@ -140,7 +142,10 @@ uint64_t Context::memoryBytes() {
 
 void Context::setOutputAllocator(int io, OutputAllocatorHook* allocator) {
   checkUser(!state_->io(io).isInput, "'{}' is an input, only outputs have an allocator", state_->io(io).name);
-  state_->outputAllocators[static_cast<size_t>(io)] = allocator;
+  auto& current = state_->outputAllocators[static_cast<size_t>(io)];
+  // Memory goes with the allocator that gave it.
+  if (current != allocator && state_->isAllocated[static_cast<size_t>(io)]) setAddress(io, nullptr);
+  current = allocator;
 }
 
 OutputAllocatorHook* Context::outputAllocator(int io) const {

@@ -17,7 +17,7 @@ DeviceMemory::DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t by
   } catch (const OutOfMemory& error) {
     throw OutOfMemory("{}: {}", purpose, error.what());
   }
-  if (data_ == nullptr) throw OutOfMemory("{}: the allocator returned cannot allocate {} bytes", purpose, bytes);
+  if (data_ == nullptr) throw OutOfMemory("{}: the allocator cannot allocate {} bytes", purpose, bytes);
 }
 
 DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
