@@ -43,6 +43,17 @@ void checkNames(const Network& network) {
   for (const Tensor* output : network.outputs()) check(*output);
 }
 
+// A conditional that gives nothing is a mistake of who wrote it, as in TensorRT; a loop without outputs is left out.
+void checkConditionals(const Network& network) {
+  for (const auto& layer : network.layers()) {
+    const Construct* construct = layer->construct();
+    if (construct == nullptr || construct->isLoop()) continue;
+    const auto& parts = construct->layers();
+    checkUser(std::any_of(parts.begin(), parts.end(), [](const auto* x) { return x->role() == BoundaryRole::kSink; }),
+              "conditional '{}' has no outputs; call addOutput()", construct->name());
+  }
+}
+
 }  // namespace
 
 Assembly::Assembly(const Network& network, const FixedSymbols& fixed)
@@ -166,6 +177,7 @@ void Assembly::checkWithin() const {
 
 graph::Graph Assembly::run() {
   checkNames(network_);
+  checkConditionals(network_);
   checkWithin();
   Scope scope{graph::Graph(network_.name()), nullptr, nullptr, {}, {}};
   addInputs(scope);
