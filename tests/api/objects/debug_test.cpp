@@ -108,6 +108,44 @@ TEST_F(DebugTensors, MayBeViews) {
   EXPECT_EQ(y[1], -2);
 }
 
+// Convolutions write images with the channels behind the pixels; what is shown is row-major. An activation that would
+// be part of the convolution stands alone.
+TEST_F(DebugTensors, AreRowMajorWhereTheEngineIsNot) {
+  constexpr int64_t kChannels = 16, kSize = 12;
+  std::vector<float> image(kChannels * kSize * kSize), weights(kChannels * kChannels * 9), result(image.size());
+  for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * 7 % 13) / 13 - 0.5F;
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 5 % 11) / 11 - 0.5F;
+  const nv::Weights kernel{nv::DataType::kFLOAT, weights.data(), static_cast<int64_t>(weights.size())};
+  const auto convolve = [&](nv::ITensor& from) {
+    auto* layer = network->addConvolutionNd(from, kChannels, dims({3, 3}), kernel, {});
+    layer->setPaddingNd(dims({1, 1}));
+    return layer->getOutput(0);
+  };
+  nv::ITensor* const first = convolve(input("x", {1, kChannels, kSize, kSize}));
+  mark(first, "first");
+  nv::ITensor* const second = network->addActivation(*first, nv::ActivationType::kRELU)->getOutput(0);
+  mark(second, "second");
+  output(convolve(*second), "y");
+  const auto tensors = seen({image.data(), result.data()});
+  const auto& shown = tensors.at("first");
+  EXPECT_EQ(shown.shape, (std::vector<int64_t>{1, kChannels, kSize, kSize}));
+  for (const int64_t at : {0, 5, 143, 144, 700, 1500, 2303}) {
+    const int64_t k = at / kSize / kSize, row = at / kSize % kSize, column = at % kSize;
+    double sum = 0;
+    for (int64_t c = 0; c < kChannels; ++c) {
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const int64_t h = row + tap / 3 - 1, w = column + tap % 3 - 1;
+        if (h < 0 || w < 0 || h >= kSize || w >= kSize) continue;
+        sum += double{image[static_cast<size_t>((c * kSize + h) * kSize + w)]} *
+               weights[static_cast<size_t>((k * kChannels + c) * 9 + tap)];
+      }
+    }
+    EXPECT_NEAR(shown.values[static_cast<size_t>(at)], sum, 1e-4) << at;
+  }
+  for (size_t i = 0; i < shown.values.size(); ++i)
+    ASSERT_EQ(tensors.at("second").values[i], std::max(shown.values[i], 0.F)) << i;
+}
+
 TEST_F(DebugTensors, MayBeOutputsAndWhatNobodyReads) {
   auto& in = input("x", {2, 3});
   auto* abs = network->addUnary(in, nv::UnaryOperation::kABS);
