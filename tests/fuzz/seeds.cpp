@@ -16,6 +16,7 @@
 #include "seed_models.h"
 #include "support.h"
 #include "support/hand_plan.h"
+#include "support/random_regions.h"
 
 namespace {
 
@@ -77,6 +78,11 @@ int main(int argc, char** argv) {
   for (const auto& file : fs::directory_iterator(argv[2]))
     saveGraph(folder, file.path().stem().string(), read(file.path()));
   int number = 0;
+  // Loops and conditionals within one another.
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const auto graph = test::RandomRegions(seed, seed % 2 == 0).make();
+    if (!graph.outputs().empty()) saveGraph(folder, fmt::format("regions{}", seed), graph::text(graph, 1 << 20));
+  }
   // The optimizer's equations, each as a graph of its own: all scalar operators occur in them.
   for (const auto& rule : passes::pointwiseRules()) {
     const auto source = fmt::format(
