@@ -1,5 +1,5 @@
-// If, Loop and Scan whose way is known while parsing (others: control_flow.cpp), and FlexAttention: their graphs are
-// imported in place, once for each iteration.
+// If, Loop and Scan whose way is known while parsing (others: control_flow.cpp, loops.cpp), and FlexAttention: their
+// graphs are imported in place, once for each iteration.
 #include <algorithm>
 #include <cmath>
 
