@@ -68,10 +68,11 @@ void Context::State::allocateOutputs(StreamHandle stream, int32_t phase) {
     void* const memory = allocator->reallocate(x.name, addresses[i], bytes, kMemoryAlignment, stream);
     checkUser(memory != nullptr, "output '{}': its allocator cannot allocate {} bytes", x.name, bytes);
     const auto unit = std::max<uint64_t>(1, bits(x.dtype) / 8);
-    checkUser(reinterpret_cast<uintptr_t>(memory) % unit == 0,
-              "output '{}': its allocator gave the address {}; expected a multiple of {}, at least of the {} bytes of an "
-              "element",
-              x.name, fmt::ptr(memory), kMemoryAlignment, unit);
+    checkUser(
+        reinterpret_cast<uintptr_t>(memory) % unit == 0,
+        "output '{}': its allocator gave the address {}; expected a multiple of {}, at least of the {} bytes of an "
+        "element",
+        x.name, fmt::ptr(memory), kMemoryAlignment, unit);
     if (memory != addresses[i]) changed();
     addresses[i] = memory;
     isAllocated[i] = true;

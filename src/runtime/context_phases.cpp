@@ -54,9 +54,8 @@ void Context::State::checkRoom(int32_t phase) const {
     if (binding->phases().ofTensor[static_cast<size_t>(tensor)] != phase) continue;
     const uint64_t needed = binding->bytes(tensor);
     const uint64_t there = facts == nullptr || needed == 0 ? UINT64_MAX : facts->bytesBehind(addresses[i]);
-    checkUser(needed <= there,
-              "output '{}' has the shape {} and needs {} bytes, its address has {}; {}", engine->io()[i].name,
-              binding->dims(tensor).text(), needed, there,
+    checkUser(needed <= there, "output '{}' has the shape {} and needs {} bytes, its address has {}; {}",
+              engine->io()[i].name, binding->dims(tensor).text(), needed, there,
               outputAllocators[i] != nullptr ? "its allocator has to give as many as it is asked for"
                                              : "give it getMaxOutputSize() bytes, or an output allocator");
   }

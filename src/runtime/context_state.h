@@ -50,7 +50,7 @@ struct Context::State {
   ShapeState shapes;
   std::vector<void*> addresses;  // by io
   std::vector<OutputAllocatorHook*> outputAllocators;
-  std::vector<bool> isAllocated;  // by io: whether its address is an allocator's
+  std::vector<bool> isAllocated;             // by io: whether its address is an allocator's
   std::vector<std::pair<int, int>> aliased;  // of the profile: outputs and the inputs that they update in place
   void* consumedEvent = nullptr;
 
