@@ -6,7 +6,6 @@
 
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
-#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -132,7 +131,6 @@ double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool ca
 
 TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
   if (!backends::cuda::streamMissing().empty()) GTEST_SKIP() << backends::cuda::streamMissing();
-  const Variable on("TENON_CUDA_STREAM_ATTENTION", "1");
   for (const char* form : {"f16,48,1x64x2,0,0", "f16,48,2x32x4,1,0", "f16,48,3x128x2,1,0", "f16,48,3x48x1,0,0"}) {
     EXPECT_LE(errorOfForm(form, 40, false, false), 2e-3) << form;
     EXPECT_LE(errorOfForm(form, 40, false, true), 2e-3) << form;

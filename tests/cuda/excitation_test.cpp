@@ -2,7 +2,6 @@
 #include <set>
 
 #include "cuda/on_gpu.h"
-#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -47,7 +46,6 @@ void expectRight(const Image& p) {
 }
 
 TEST_F(OnGpu, ExcitationsByConstantWeights) {
-  const Variable on("TENON_CUDA_EXCITATION", "1");
   expectRight({1, 72, 6, 5, 24});
   expectRight({2, 120, 4, 4, 12});
   expectRight({1, 960, 3, 3, 240});

@@ -31,8 +31,7 @@ class StreamAttentionTactic final : public compile::Tactic {
   Support supports(const Problem& problem) const override {
     if (problem.op.as<ops::Attention>() == nullptr) return no("it computes attention");
     if (const auto missing = streamMissing(); !missing.empty()) return no("{}", missing);
-    // Until it has run on a GPU.
-    if (!switchedOn("TENON_CUDA_STREAM_ATTENTION", false)) return no("TENON_CUDA_STREAM_ATTENTION is not 1");
+    if (!switchedOn("TENON_CUDA_STREAM_ATTENTION", true)) return no("TENON_CUDA_STREAM_ATTENTION is 0");
     return {streamRefusal(problemOf(problem))};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {

@@ -96,20 +96,25 @@ ExcitationShape ExcitationShape::parse(std::string_view text) {
   return shape;
 }
 
-std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels, int64_t channels) {
+std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels) {
   const bool hasClusters = computeCapability() >= 90;
+  const bool isFew = images * kExcitationMostBlocks <= multiprocessors();
+  const bool isMany = images * 2 >= multiprocessors();
   std::vector<ExcitationShape> shapes;
-  for (const int blocks : {8, 4, 2, 1}) {
-    if (blocks > 1 && (!hasClusters || blocks > pixels)) continue;
-    // Where images fill the chip, more blocks for each only read the weights more often.
-    if (blocks > 2 && images * blocks > 8 * multiprocessors()) continue;
-    for (const int threads : {512, 256}) {
-      // Many threads of few elements wait for each other.
-      const bool hasWork = pixels * channels >= int64_t{blocks} * threads * 4 || threads == 256;
-      if (hasWork) shapes.push_back({blocks, threads});
-    }
+  const auto add = [&](int blocks, int threads) {
+    if (blocks == 1 || (hasClusters && blocks <= pixels)) shapes.push_back({blocks, threads});
+  };
+  // On an H200 the fastest was among these: the fewer images, the more blocks for each.
+  if (!isMany) {
+    add(8, 512);
+    add(8, 256);
+    add(4, 256);
   }
-  if (images > multiprocessors()) std::reverse(shapes.begin(), shapes.end());
+  if (!isFew) add(2, 256);
+  if (isMany || shapes.empty()) {
+    add(1, 512);
+    add(1, 256);
+  }
   return shapes;
 }
 

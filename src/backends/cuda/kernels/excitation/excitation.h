@@ -35,7 +35,7 @@ struct ExcitationShape {
 };
 
 // Those worth measuring for so many images, the one that should be fastest first.
-std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels, int64_t channels);
+std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels);
 
 Code excitationCode(const ExcitationOp& op, DataType type);
 

@@ -41,8 +41,7 @@ class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const ExcitationOp op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
-    // Until it has run on a GPU.
-    if (!switchedOn("TENON_CUDA_EXCITATION", false)) return compile::no("TENON_CUDA_EXCITATION is not 1");
+    if (!switchedOn("TENON_CUDA_EXCITATION", true)) return compile::no("TENON_CUDA_EXCITATION is 0");
     const LinearOperands operands(problem);
     return {op.shapesRefusal(operands.shapes)};
   }
@@ -50,7 +49,7 @@ class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
  private:
   static std::vector<ExcitationShape> shapesOf(const compile::Problem& problem) {
     const auto& x = problem.inputs[0].dims;
-    return excitationShapes(x[0], x[2] * x[3], x[1]);
+    return excitationShapes(x[0], x[2] * x[3]);
   }
 };
 
