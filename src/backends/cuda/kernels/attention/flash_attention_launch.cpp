@@ -1,7 +1,7 @@
 // Flash attention on tensor cores: parameters and launch.
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
-#include "backends/cuda/kernels/attention/flash_parameters.h"
+#include "backends/cuda/kernels/attention/flash_operands.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 

@@ -3,7 +3,7 @@
 
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/attention/attention_parameters.h"
-#include "backends/cuda/kernels/attention/flash_parameters.h"
+#include "backends/cuda/kernels/attention/flash_operands.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"

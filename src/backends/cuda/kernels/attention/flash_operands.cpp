@@ -1,5 +1,5 @@
 // Strides, scale and mask as kernels of attention on tensor cores are given them.
-#include "backends/cuda/kernels/attention/flash_parameters.h"
+#include "backends/cuda/kernels/attention/flash_operands.h"
 
 #include "backends/cuda/kernels/common/space.h"
 
