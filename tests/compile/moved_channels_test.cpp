@@ -60,12 +60,12 @@ TEST(MovedChannels, AreViews) {
             0);
 }
 
-// So many channels that no kernel takes the row-major image.
+// So many channels and pixels that no kernel takes the row-major image.
 TEST(MovedChannels, ThatAreShownAreCopied) {
-  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,9,8,5]
+  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,65,64,5]
     const %w : f32[70,5,1,1] = random(1)
-    %i : f32[2,5,9,8] = transpose{permutation=[0,3,1,2]}(%x) "shown" debug
-    %y : f32[2,70,9,8] = convolution(%i, %w) "reader"
+    %i : f32[2,5,65,64] = transpose{permutation=[0,3,1,2]}(%x) "shown" debug
+    %y : f32[2,70,65,64] = convolution(%i, %w) "reader"
     output %y })g")
                 .moved,
             2);  // it, and the result, which is row-major
