@@ -72,13 +72,14 @@ runTests() {
   return $status
 }
 
-# The programs of --suites, test_<suite> and test_<suite>_<part>; a folder that holds only scripts has none.
+# What the folders of --suites make: their programs and the libraries that their tests load; a folder that holds only scripts
+# makes nothing.
 suiteTargets() {
   local suite
   for suite in ${suites//,/ }; do
     [ -f "$root/tests/$suite/CMakeLists.txt" ] ||
       die "tests/$suite is not a suite; expected one of: $(cd "$root/tests" && echo */)"
-    ninja -C "$root/build/$preset" -t targets all | sed -nE "s/^(test_$suite(_\w+)?): phony$/\1/p"
+    ninja -C "$root/build/$preset" -t targets all | sed -nE "s/^(tests\/$suite\/all): phony$/\1/p"
   done
 }
 

@@ -345,12 +345,12 @@ Spec groupNormalization() {
             layers.check(x.rank() >= 3, "the input has {} dimensions; expected 3 or more", x.rank());
             Sizes perChannel(static_cast<size_t>(x.rank()), Size(1));
             perChannel[1] = x.dim(1);
-            std::vector<int> axes;
-            for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-            layers.output(
-                0, layers.add(fmt::format("normalization{{axes=[{}] epsilon={} groups={}}}", fmt::join(axes, ","),
-                                          f.real("eps", 1e-5), f.integer("num_groups", 1)),
-                              {x, layers.input(1).reshape(perChannel), layers.input(2).reshape(perChannel)}));
+            const int64_t groups = f.integer("num_groups", 1);
+            std::vector<int> axes;  // of the operator, for which one group is none: then the channels are an axis
+            for (int i = groups == 1 ? 1 : 2; i < x.rank(); ++i) axes.push_back(i);
+            layers.output(0, layers.add(fmt::format("normalization{{axes=[{}] epsilon={} groups={}}}",
+                                                    fmt::join(axes, ","), f.real("eps", 1e-5), groups),
+                                        {x, layers.input(1).reshape(perChannel), layers.input(2).reshape(perChannel)}));
           }};
 }
 

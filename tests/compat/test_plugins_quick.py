@@ -2,10 +2,9 @@
 """Plugins that are functions. NVIDIA's package of them runs on these libraries, and ours has the same names."""
 import importlib
 import sys
-from typing import List, Tuple, Union
+from typing import Any, List, Tuple, Union
 
 import numpy as np
-import numpy.typing as npt
 import tensorrt_bindings as trt
 
 import support
@@ -15,6 +14,8 @@ sys.modules.setdefault("tensorrt", trt)  # as NVIDIA's package of functions name
 trtp = importlib.import_module("tensorrt.plugin")
 IMAGE = random(2, 3, 5, 4)
 PADS = np.array([1, 2, 0, 3], np.int32)
+# NVIDIA's package takes classes alone, and numpy.typing.NDArray is none from numpy 2.5 on.
+Ints, Floats = np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, np.dtype[np.float32]]
 
 
 def array(tensor):
@@ -30,7 +31,7 @@ def put(tensor, values):
 
 
 @trtp.register("tests::circ_pad")
-def describe_padding(inp0: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp.TensorDesc:
+def describe_padding(inp0: trtp.TensorDesc, pads: Ints) -> trtp.TensorDesc:
     extents = list(inp0.shape_expr)
     for pair in range(len(pads) // 2):
         extents[-1 - pair] = extents[-1 - pair] + int(pads[2 * pair] + pads[2 * pair + 1])
@@ -41,7 +42,7 @@ def describe_padding(inp0: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp
 
 
 @trtp.impl("tests::circ_pad")
-def pad(inp0: trtp.Tensor, pads: npt.NDArray[np.int32], outputs: Tuple[trtp.Tensor], stream: int) -> None:
+def pad(inp0: trtp.Tensor, pads: Ints, outputs: Tuple[trtp.Tensor], stream: int) -> None:
     cuda().wait(stream)
     width = [(0, 0)] * inp0.ndim
     for pair in range(len(pads) // 2):
@@ -65,7 +66,7 @@ def test_circular_padding():
 
 
 @trtp.register("tests::split_scale")
-def describe_split(x: trtp.TensorDesc, factor: npt.NDArray[np.float32], label: str) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
+def describe_split(x: trtp.TensorDesc, factor: Floats, label: str) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
     half = trtp.from_shape_expr((trtp.cdiv(x.shape_expr[0], 2),), dtype=x.dtype)
     rest = trtp.from_shape_expr((x.shape_expr[0] // 2,), dtype=x.dtype)
     return half, rest
@@ -81,7 +82,7 @@ SEEN = []
 
 
 @trtp.impl("tests::split_scale")
-def split(x: trtp.Tensor, factor: npt.NDArray[np.float32], label: str, outputs: Tuple[trtp.Tensor], stream: int, tactic: int):
+def split(x: trtp.Tensor, factor: Floats, label: str, outputs: Tuple[trtp.Tensor], stream: int, tactic: int):
     SEEN.append((factor[0], label, tactic))
     cuda().wait(stream)
     values = array(x)
@@ -103,7 +104,7 @@ def test_tactics_attributes_and_two_outputs():
 
 
 @trtp.register("tests::compiled")
-def describe_compiled(x: trtp.TensorDesc, factor: npt.NDArray[np.int32]) -> trtp.TensorDesc:
+def describe_compiled(x: trtp.TensorDesc, factor: Ints) -> trtp.TensorDesc:
     return x.like()
 
 
@@ -113,7 +114,7 @@ def tune_compiled(x: trtp.TensorDesc, outputs: Tuple[trtp.TensorDesc]) -> List[t
 
 
 @trtp.aot_impl("tests::compiled")
-def compiled_kernel(x: trtp.TensorDesc, factor: npt.NDArray[np.int32], outputs: Tuple[trtp.TensorDesc], tactic: int) -> Tuple[
+def compiled_kernel(x: trtp.TensorDesc, factor: Ints, outputs: Tuple[trtp.TensorDesc], tactic: int) -> Tuple[
         Union[str, bytes], Union[str, bytes], trtp.KernelLaunchParams, trtp.SymExprs]:
     launch = trtp.KernelLaunchParams()
     launch.grid_x = trtp.cdiv(x.shape_expr.numel(), 256 * tactic)

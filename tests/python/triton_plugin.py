@@ -3,7 +3,8 @@
 
     PYTHONPATH=build/release/python LD_LIBRARY_PATH=build/release/lib python tests/python/triton_plugin.py
 
-Needs numpy and triton; what needs a GPU is skipped without one.
+With --module nvidia NVIDIA's compiled module and its package of plugins do the same over the same libraries. Needs numpy and triton;
+what needs a GPU is skipped without one.
 """
 import importlib.util
 import os
@@ -11,26 +12,44 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import Tuple, Union
+from typing import Any, Tuple, Union
 
 import support
 
 support.need_numpy()
 import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
-import numpy.typing as npt  # noqa: E402  pylint: disable=wrong-import-position
 
 if importlib.util.find_spec("triton") is None:
     print("skipped: triton is missing")
     sys.exit(support.SKIPPED)
+OF_NVIDIA = sys.argv[1:3] == ["--module", "nvidia"]
+if OF_NVIDIA:
+    del sys.argv[1:3]
+    sys.modules["tensorrt"] = importlib.import_module("tensorrt_bindings")
+else:
+    sys.modules["tensorrt_bindings"] = importlib.import_module("tensorrt")
 import tensorrt as trt  # noqa: E402  pylint: disable=wrong-import-position
 import tensorrt.plugin as trtp  # noqa: E402  pylint: disable=wrong-import-position
 import triton  # noqa: E402  pylint: disable=wrong-import-position
 import triton.language as tl  # noqa: E402  pylint: disable=wrong-import-position
 from triton.backends.compiler import GPUTarget  # noqa: E402  pylint: disable=wrong-import-position
 
-LOGGER = trt.Logger(trt.Logger.ERROR)
+
+def compat_support():
+    """What the tests of NVIDIA's module share: executions by the functions that both modules have."""
+    spec = importlib.util.spec_from_file_location("compat_support", support.ROOT / "tests/compat/support.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+COMPAT = compat_support()
+LOGGER = COMPAT.LOGGER
 # What the function of a compiled plugin gives: name, code, launch, arguments. NVIDIA's package asks for this annotation.
 Kernel = Tuple[str, Union[str, bytes], trtp.KernelLaunchParams, trtp.SymIntExprs]
+# NVIDIA's package takes classes alone, and numpy.typing.NDArray is none from numpy 2.5 on. Nor does it make an int of a field there:
+# attributes are arrays.
+Ints = np.ndarray[Any, np.dtype[np.int32]]
 POINTERS = {trt.float32: "*fp32", trt.float16: "*fp16"}
 
 
@@ -67,7 +86,7 @@ def launched(code, threads, block):
 
 
 @trtp.register("triton_tests::shift")
-def describe_shift(x: trtp.TensorDesc, block: int) -> trtp.TensorDesc:
+def describe_shift(x: trtp.TensorDesc, block: Ints) -> trtp.TensorDesc:
     return x.like()
 
 
@@ -77,16 +96,16 @@ def tune_shift(x: trtp.TensorDesc, outputs: Tuple[trtp.TensorDesc]):
 
 
 @trtp.aot_impl("triton_tests::shift")
-def shift(x: trtp.TensorDesc, block: int, outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
+def shift(x: trtp.TensorDesc, block: Ints, outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
     kind = POINTERS[x.dtype]
-    width = block * tactic
+    width = int(block[0]) * tactic
     code = compiled(shift_kernel, {"x": kind, "count": "i32", "y": kind}, BLOCK=width)
     count = x.shape_expr.numel()
     return code.metadata.name, code.asm["ptx"], launched(code, count, width), trtp.SymIntExprs.from_tuple([trtp.SymInt32(count)])
 
 
 @trtp.register("triton_tests::circular_pad")
-def describe_pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp.TensorDesc:
+def describe_pad(x: trtp.TensorDesc, pads: Ints) -> trtp.TensorDesc:
     result = x.like()
     for axis in (2, 3):
         before, after = (int(pad) for pad in pads[2 * (axis - 2):2 * (axis - 1)])
@@ -95,7 +114,7 @@ def describe_pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32]) -> trtp.Tensor
 
 
 @trtp.aot_impl("triton_tests::circular_pad")
-def pad(x: trtp.TensorDesc, pads: npt.NDArray[np.int32], outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
+def pad(x: trtp.TensorDesc, pads: Ints, outputs: Tuple[trtp.TensorDesc], tactic: int) -> Kernel:
     numbers = ("x_channels", "x_rows", "x_columns", "y_channels", "y_rows", "y_columns", "top", "left", "count")
     code = compiled(wrap_kernel, {"x": "*fp32", **{name: "i32" for name in numbers}, "y": "*fp32"}, BLOCK=256)
     y = outputs[0].shape_expr
@@ -124,13 +143,21 @@ def plan_of(*arguments, **more):
     return builder.build_serialized_network(network, config)
 
 
+def runner_of(plan):
+    """Executes an engine in one context."""
+    assert plan is not None, COMPAT.complaint("no engine")
+    engine = COMPAT.loaded(bytes(plan))
+    context = engine.create_execution_context()
+    return lambda x: COMPAT.execute(engine, {"x": x}, context)["y"]
+
+
 def need_gpu():
     if not trt.Builder(LOGGER).platform_has_fast_fp16:
         raise support.Skip("no GPU answers")
 
 
 def shifted(tensor):
-    return trtp.op.triton_tests.shift(tensor, block=128)
+    return trtp.op.triton_tests.shift(tensor, block=np.array([128], np.int32))
 
 
 PADS = np.array([1, 2, 3, 0], np.int32)
@@ -152,28 +179,29 @@ def test_refused_on_a_processor():
         def log(self, severity, msg):
             self.text += msg + "\n"
 
-    logger = Listening()
-    assert plan_of(shifted, (4, 5), logger=logger) is None
-    assert "is a kernel that was compiled for a GPU" in logger.text and "tensorrt.plugin.impl" in logger.text, logger.text
+    for add, shape in ((shifted, (4, 5)), (padded, (2, 3, 5, 4))):
+        logger = Listening()
+        assert plan_of(add, shape, logger=logger) is None
+        assert "is a kernel that was compiled for a GPU" in logger.text and "tensorrt.plugin.impl" in logger.text, logger.text
 
 
 def test_scale_in_two_types():
     need_gpu()
     for kind, dtype in ((np.float32, trt.float32), (np.float16, trt.float16)):
-        runner = trt.Runner(bytes(plan_of(shifted, (40, 7), dtype=dtype)))
+        runner = runner_of(plan_of(shifted, (40, 7), dtype=dtype))
         for rows in (40, 1, 119, 40):
             x = np.random.default_rng(rows).integers(-64, 64, (rows, 7)).astype(kind)
             for _ in range(3):  # recorded after the first
-                np.testing.assert_array_equal(runner(x=x)["y"], np.abs(x) * 2 + 1)
+                np.testing.assert_array_equal(runner(x), np.abs(x) * 2 + 1)
 
 
 def test_circular_padding():
     need_gpu()
-    runner = trt.Runner(bytes(plan_of(padded, (2, 3, 5, 4))))
+    runner = runner_of(plan_of(padded, (2, 3, 5, 4)))
     for images in (2, 1, 6):
         x = np.random.default_rng(images).normal(size=(images, 3, 5, 4)).astype(np.float32)
         want = np.pad(np.abs(x), ((0, 0), (0, 0), (1, 2), (3, 0)), "wrap")
-        np.testing.assert_array_equal(runner(x=x)["y"], want)
+        np.testing.assert_array_equal(runner(x), want)
 
 
 def test_loaded_without_triton_and_plugin():
@@ -181,8 +209,10 @@ def test_loaded_without_triton_and_plugin():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "engine"
         path.write_bytes(bytes(plan_of(shifted, (4, 5))))
-        code = ("import sys, numpy as np, tensorrt as trt\n"
-                f"y = trt.Runner({str(path)!r})(x=np.full((4, 5), -3, np.float32))['y']\n"
+        code = (f"import sys, numpy as np, {trt.__name__} as trt\nsys.path.insert(0, {str(support.ROOT / 'tests/compat')!r})\n"
+                "sys.modules['tensorrt_bindings'] = trt\nimport support\n"
+                f"y = support.execute(support.loaded(open({str(path)!r}, 'rb').read()), "
+                "{'x': np.full((4, 5), -3, np.float32)})['y']\n"
                 "assert (y == 7).all(), y\nassert 'triton' not in sys.modules and 'tensorrt.plugin' not in sys.modules\n")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
         assert done.returncode == 0, done.stdout + done.stderr

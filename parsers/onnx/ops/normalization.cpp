@@ -158,7 +158,8 @@ ParsedValues importGroupNormalization(OnnxNode& node) {
       perChannel(writer, perGroup ? node.input(1) : ParsedValue(writer.store().uniform(type, {groups}, 1)), rank);
   const ParsedValue bias =
       perChannel(writer, perGroup ? node.input(2) : ParsedValue(writer.store().uniform(type, {groups}, 0)), rank);
-  const ParsedValue result = normalize(node, scale, bias, axesFrom(2, rank), epsilon, groups);
+  const int firstAxis = groups == 1 ? 1 : 2;  // the layer counts one group as none: then the channels are an axis
+  const ParsedValue result = normalize(node, scale, bias, axesFrom(firstAxis, rank), epsilon, groups);
   if (perGroup) {
     return {result};
   }

@@ -14,7 +14,10 @@ _ARRAYS = {"int8": _FIELD.INT8, "int16": _FIELD.INT16, "int32": _FIELD.INT32, "i
 
 def _array_type(annotation):
     """The name of numpy's type in NDArray[type]; None for other annotations."""
-    arguments = typing.get_args(annotation)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if hasattr(origin, "__value__"):  # numpy 2.5 and later: NDArray is an alias, which Python 3.12 keeps as it was written
+        annotation = origin.__value__[arguments]
+        arguments = typing.get_args(annotation)
     inner = typing.get_args(arguments[1]) if len(arguments) == 2 else ()
     if getattr(typing.get_origin(annotation), "__name__", "") != "ndarray" or not inner:
         return None

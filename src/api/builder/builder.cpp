@@ -263,8 +263,10 @@ bool Builder::isNetworkSupported(const nv::INetworkDefinition& network,
 }
 
 nv::ICudaEngine* Builder::buildEngineWithConfig(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
-  return guarded(reporter_, "IBuilder::buildEngineWithConfig", static_cast<nv::ICudaEngine*>(nullptr),
-                 [&] { return makeEngine(build(network, config), reporter_, allocator_); });
+  return guarded(reporter_, "IBuilder::buildEngineWithConfig", static_cast<nv::ICudaEngine*>(nullptr), [&] {
+    const CurrentRegistry current(registry_);  // where the engine finds the creators of its plugins
+    return makeEngine(build(network, config), reporter_, allocator_);
+  });
 }
 
 bool Builder::buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv::IBuilderConfig& config,

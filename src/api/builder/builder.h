@@ -37,7 +37,7 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   nv::ILogger* getLogger() const noexcept override { return reporter_.logger(); }
   bool setMaxThreads(int32_t maxThreads) noexcept override;
   int32_t getMaxThreads() const noexcept override { return maxThreads_; }
-  nv::IPluginRegistry& getPluginRegistry() noexcept override { return processRegistry(); }
+  nv::IPluginRegistry& getPluginRegistry() noexcept override { return registry_; }
   nv::ICudaEngine* buildEngineWithConfig(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept override;
   bool buildSerializedNetworkToStream(nv::INetworkDefinition& network, nv::IBuilderConfig& config,
                                       nv::IStreamWriter& writer) noexcept override;
@@ -48,6 +48,7 @@ class Builder final : public nv::IBuilder, public nv::apiv::VBuilder {
   plan::Plan build(nv::INetworkDefinition& network, nv::IBuilderConfig& config);
 
   mutable Reporter reporter_;
+  PluginRegistry registry_{&processRegistry()};
   nv::IGpuAllocator* allocator_ = nullptr;
   int32_t maxThreads_ = 1;
   std::vector<std::unique_ptr<OptimizationProfile>> profiles_;

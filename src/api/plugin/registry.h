@@ -1,5 +1,5 @@
-// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. A runtime has
-// one of its own, whose parent, the registry of the process, is searched behind it. Thread-safe.
+// IPluginRegistry: creators by name, version and namespace; plugin libraries; shared resources. A runtime or
+// builder has one of its own, whose parent, the registry of the process, is searched behind it. Thread-safe.
 #pragma once
 
 #include <NvInferRuntime.h>
@@ -86,7 +86,8 @@ class PluginRegistry final : public nv::IPluginRegistry {
   std::map<void*, int> libraries_;  // by handle, how often loadLibrary() returned it
 };
 
-// The registry in which engines that this thread loads find their creators: that of the runtime, else of the process.
+// The registry in which engines that this thread loads find their creators: that of the runtime or builder, else of the
+// process.
 nv::IPluginRegistry& currentRegistry() noexcept;
 // While it lives, it is another one.
 class CurrentRegistry {

@@ -44,5 +44,6 @@ const std::vector<IPluginCreatorInterface*>& creatorsV2();
 IPluginCreatorInterface* creatorQuick();
 const std::vector<IPluginCreatorInterface*>& creatorsFormats();
 const std::vector<IPluginCreatorInterface*>& creatorsStream();
+const std::vector<IPluginCreatorInterface*>& creatorsHostile();
 
 }  // namespace library

@@ -277,48 +277,6 @@ class Places final : public Plugin<Places> {
   }
 };
 
-// Reports an error in the call that its field "where" names.
-class Fails final : public Plugin<Fails> {
- public:
-  static constexpr const char* kName = "Fails";
-  using Plugin::Plugin;
-  Fails(const Fails&) = default;
-  int32_t getOutputDataTypes(DataType* out, int32_t n, const DataType* in, int32_t m) const noexcept override {
-    return at("getOutputDataTypes") ? 7 : Plugin::getOutputDataTypes(out, n, in, m);
-  }
-  int32_t getOutputShapes(const DimsExprs* in, int32_t, const DimsExprs*, int32_t, DimsExprs* out, int32_t,
-                          IExprBuilder& build) noexcept override {
-    out[0] = in[0];
-    if (at("declareSizeTensor")) out[0].d[0] = build.declareSizeTensor(0, *in[0].d[0], *in[0].d[0]);
-    if (at("foreign expression")) out[0].d[0] = nullptr;
-    return at("getOutputShapes") ? 7 : 0;
-  }
-  int32_t configurePlugin(const DynamicPluginTensorDesc*, int32_t, const DynamicPluginTensorDesc*,
-                          int32_t) noexcept override {
-    return at("configurePlugin") ? 7 : 0;
-  }
-  int32_t setTactic(int32_t) noexcept override { return at("setTactic") ? 7 : 0; }
-  int32_t onShapeChange(const PluginTensorDesc*, int32_t, const PluginTensorDesc*, int32_t) noexcept override {
-    return at("onShapeChange") ? 7 : 0;
-  }
-  IPluginV3* attachToContext(IPluginResourceContext*) noexcept override {
-    if (at("attach itself")) return this;
-    return at("attachToContext") ? nullptr : clone();
-  }
-  int32_t enqueue(const PluginTensorDesc*, const PluginTensorDesc*, const void* const*, void* const*, void*,
-                  cudaStream_t) noexcept override {
-    return at("enqueue") ? 7 : 0;
-  }
-
- private:
-  bool at(std::string_view call) const noexcept {
-    for (const auto& field : kept()) {
-      if (field->name == "where") return std::string_view(field->bytes.data(), field->bytes.size()) == call;
-    }
-    return false;
-  }
-};
-
 // x + 1 where x lies: its output shares the memory of its input. With a second input, that one backwards, plus 1.
 class Aliasing final : public Plugin<Aliasing, IPluginV3OneBuildV2> {
  public:
@@ -400,14 +358,14 @@ const std::vector<IPluginCreatorInterface*>& creatorsV3() {
   static Creator<Numbers> numbers;
   static Creator<Fields> fields;
   static Creator<Never> never;
-  static Creator<Fails> fails;
   static Creator<Aliasing> aliasing;
   static Creator<Sharing> sharing;
   static Creator<Places> places;
   static const std::vector<IPluginCreatorInterface*> kAll = [] {
-    std::vector<IPluginCreatorInterface*> all{&scale, &pair,  &repeat,   &numbers, &fields,
-                                              &never, &fails, &aliasing, &sharing, &places};
-    for (const auto& more : {creatorsFormats(), creatorsStream()}) all.insert(all.end(), more.begin(), more.end());
+    std::vector<IPluginCreatorInterface*> all{&scale, &pair,     &repeat,  &numbers, &fields,
+                                              &never, &aliasing, &sharing, &places};
+    for (const auto& more : {creatorsFormats(), creatorsStream(), creatorsHostile()})
+      all.insert(all.end(), more.begin(), more.end());
     return all;
   }();
   return kAll;

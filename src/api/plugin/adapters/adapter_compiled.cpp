@@ -18,7 +18,7 @@ class CompiledAdapter final : public QuickQuestions<nv::IPluginV3QuickAOTBuild> 
       : QuickQuestions(std::move(plugin), "IPluginV3QuickAOTBuild", kCompiledBuildKind) {}
 
   std::unique_ptr<PluginAdapter> clone() override {
-    auto adapter = std::make_unique<CompiledAdapter>(cloned(*plugin_, identity_.text()));
+    auto adapter = std::make_unique<CompiledAdapter>(cloned(*plugin_, [&] { return identity_.text(); }));
     adapter->ranks_ = ranks_;
     adapter->values_ = values_;
     return adapter;

@@ -52,13 +52,13 @@ class QuickAdapter final : public QuickQuestions<nv::IPluginV3QuickBuild> {
   }
 
   std::unique_ptr<PluginAdapter> clone() override {
-    auto adapter = std::make_unique<QuickAdapter>(cloned(*plugin_, identity_.text()));
+    auto adapter = std::make_unique<QuickAdapter>(cloned(*plugin_, [&] { return identity_.text(); }));
     adapter->ranks_ = ranks_;
     return adapter;
   }
 
   size_t workspaceBytes(const PluginDescs&, const PluginDescs&) override { return 0; }
-  std::string state() override { return packFields(runtime().getFieldsToSerialize()); }
+  std::string state() override { return packFields(runtime().getFieldsToSerialize(), identity_); }
 
   void setTactic(int32_t tactic) override { succeeds(runtime().setTactic(tactic), "setTactic"); }
   std::unique_ptr<PluginAdapter> attach(nv::IPluginResourceContext&) override { return clone(); }

@@ -267,7 +267,9 @@ std::unique_ptr<PluginAdapter> adaptOwnedV2(nv::IPluginV2* plugin) {
 }
 
 std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV2& plugin) {
-  auto adapter = adaptOwnedV2(cloned(plugin, "the plugin"));
+  const PluginIdentity identity{"", orEmpty(plugin.getPluginType()), orEmpty(plugin.getPluginVersion()),
+                                orEmpty(plugin.getPluginNamespace())};
+  auto adapter = adaptOwnedV2(cloned(plugin, identity.text()));
   const int count = adapter->outputCount();
   constexpr int kMost = 1 << 12;
   checkUser(count >= 1 && count <= kMost, "{}: getNbOutputs() returned {}; expected 1 to {}",

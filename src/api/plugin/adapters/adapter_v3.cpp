@@ -31,7 +31,7 @@ class V3Adapter final : public V3Questions<nv::IPluginV3OneBuild> {
   }
 
   std::unique_ptr<PluginAdapter> clone() override {
-    return std::make_unique<V3Adapter>(cloned(*plugin_, identity_.text()));
+    return std::make_unique<V3Adapter>(cloned(*plugin_, [&] { return identity_.text(); }));
   }
 
   std::vector<nv::DataType> outputTypes(std::span<const nv::DataType> inputs) override {
@@ -53,7 +53,7 @@ class V3Adapter final : public V3Questions<nv::IPluginV3OneBuild> {
   size_t workspaceBytes(const PluginDescs& inputs, const PluginDescs& outputs) override {
     return build().getWorkspaceSize(inputs.data(), sizeOf(inputs), outputs.data(), sizeOf(outputs));
   }
-  std::string state() override { return packFields(runtime().getFieldsToSerialize()); }
+  std::string state() override { return packFields(runtime().getFieldsToSerialize(), identity_); }
 
   void setTactic(int32_t tactic) override { succeeds(runtime().setTactic(tactic), "setTactic"); }
 
@@ -113,8 +113,22 @@ std::unique_ptr<PluginAdapter> adaptOwned(std::unique_ptr<nv::IPluginV3> plugin)
   return std::make_unique<V3Adapter>(std::move(plugin));
 }
 
+namespace {
+
+// What a plugin calls itself, for a message before there is an adapter.
+std::string nameOf(nv::IPluginV3& plugin) {
+  nv::IPluginCapability* core = plugin.getCapabilityInterface(nv::PluginCapabilityType::kCORE);
+  if (core == nullptr || std::strcmp(orEmpty(core->getInterfaceInfo().kind), kCoreKind) != 0) return "the plugin";
+  auto& known = static_cast<nv::IPluginV3OneCore&>(*core);
+  return PluginIdentity{"", orEmpty(known.getPluginName()), orEmpty(known.getPluginVersion()),
+                        orEmpty(known.getPluginNamespace())}
+      .text();
+}
+
+}  // namespace
+
 std::unique_ptr<PluginAdapter> adaptClone(nv::IPluginV3& plugin) {
-  auto adapter = adaptOwned(cloned(plugin, "the plugin"));
+  auto adapter = adaptOwned(cloned(plugin, [&] { return nameOf(plugin); }));
   const int count = adapter->outputCount();
   constexpr int kMost = 1 << 12;
   checkUser(count >= 1 && count <= kMost, "{}: getNbOutputs() returned {}; expected 1 to {}",

@@ -27,11 +27,12 @@ T* capability(nv::IPluginV3& plugin, nv::PluginCapabilityType type, const char* 
   return static_cast<T*>(found);
 }
 
-// A copy, which is the caller's.
-inline std::unique_ptr<nv::IPluginV3> cloned(nv::IPluginV3& plugin, const std::string& what) {
+// A copy, which is the caller's. `name` says what the plugin is where there is none.
+template <typename Name>
+std::unique_ptr<nv::IPluginV3> cloned(nv::IPluginV3& plugin, Name&& name) {
   nv::IPluginV3* copy = plugin.clone();
-  checkUser(copy != nullptr, "{}: clone() returned null", what);
-  checkUser(copy != &plugin, "{}: clone() returned the plugin itself; expected a copy", what);
+  if (copy == nullptr) throw UserError("{}: clone() returned null", name());
+  if (copy == &plugin) throw UserError("{}: clone() returned the plugin itself; expected a copy", name());
   return std::unique_ptr<nv::IPluginV3>(copy);
 }
 

@@ -94,11 +94,13 @@ std::string fromBase64(std::string_view text) {
   return bytes;
 }
 
-std::string packFields(const nv::PluginFieldCollection* fields) {
+std::string packFields(const nv::PluginFieldCollection* fields, const PluginIdentity& plugin) {
   std::string bytes;
-  checkUser(fields != nullptr, "getFieldsToSerialize() returned null; expected a list, which may be empty");
+  checkUser(fields != nullptr, "{}: getFieldsToSerialize() returned null; expected a list, which may be empty",
+            plugin.text());
   checkUser(fields->nbFields >= 0 && (fields->nbFields == 0 || fields->fields != nullptr),
-            "getFieldsToSerialize() returned {} fields at {}", fields->nbFields, fmt::ptr(fields->fields));
+            "{}: getFieldsToSerialize() returned {} fields at {}", plugin.text(), fields->nbFields,
+            fmt::ptr(fields->fields));
   put(bytes, fields->nbFields);
   for (int32_t i = 0; i < fields->nbFields; ++i) {
     const auto& field = fields->fields[i];

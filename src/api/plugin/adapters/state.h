@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/plugin/adapters/adapter.h"
+
 namespace tenon::api {
 
 namespace nv = nvinfer1;
@@ -16,7 +18,7 @@ std::string toBase64(std::string_view bytes);
 std::string fromBase64(std::string_view text);  // throws UserError for what is no such text
 
 // Names, types, lengths and elements one after the other. Throws UserError for fields that cannot be read.
-std::string packFields(const nv::PluginFieldCollection* fields);
+std::string packFields(const nv::PluginFieldCollection* fields, const PluginIdentity& plugin);
 
 // The same back, with the memory that the fields point to.
 class UnpackedFields {
