@@ -34,8 +34,8 @@ defaultJobs() {
 
 checkPreset() {
   case $1 in
-    release | debug | asan-ubsan | tsan | clang | fuzz) ;;
-    *) die "unknown preset '$1'; expected release, debug, asan-ubsan, tsan, clang or fuzz" ;;
+    release | debug | asan-ubsan | tsan | arm64 | clang | fuzz) ;;
+    *) die "unknown preset '$1'; expected release, debug, asan-ubsan, tsan, arm64, clang or fuzz" ;;
   esac
 }
 

@@ -24,11 +24,9 @@ bool fitsLayer(const OnnxNode& node, DataType type) {
 }
 
 // Whether Tenon's operators can: bytes of either sign with any zero point, one scale for the tensor or for each slice.
-// Computed scales stay arithmetic: the operator divides without rounding the quotient, and quotients by a computed
-// scale are often halves only as the standard rounds them.
 bool fitsOperator(const OnnxNode& node, DataType type) {
-  return node.input(1).isConstant() && (type == DataType::kINT8 || type == DataType::kUINT8) &&
-         node.integer("block_size", 0) == 0 && node.rank(1) <= 1;
+  return (type == DataType::kINT8 || type == DataType::kUINT8) && node.integer("block_size", 0) == 0 &&
+         node.rank(1) <= 1;
 }
 const char* operatorType(DataType type) { return type == DataType::kINT8 ? "i8" : "u8"; }
 int64_t axisOf(const OnnxNode& node) {
@@ -140,7 +138,7 @@ ParsedValues importDynamicQuantize(OnnxNode& node) {
   const Term range = most - least;
   const Term scale = where(range > 0.0, range / 255, range.number(1));
   const Term zero = roundOf((0.0 - least / scale).clamp(0, 255)).cast(DataType::kUINT8);
-  return {quantized(x, scale, zero, DataType::kUINT8), scale, zero};
+  return {addOperator("quantize{axis=-1 type=u8}", {x, scale, zero}), scale, zero};
 }
 
 const OperatorImporter kRows[] = {

@@ -10,6 +10,7 @@
 #include "backends/cpu/kernels/simd/scan_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -82,11 +83,13 @@ class CumulativeInstance final : public runtime::KernelInstance {
   void scan(const runtime::LaunchArguments& arguments) const {
     const auto* const x = static_cast<const T*>(arguments.inputs[0]);
     auto* const y = static_cast<T*>(arguments.outputs[0]);
-    // Long pieces of rows, but some for every thread; a column's sums are the same in any.
+    // Long pieces of rows, but some for every thread, and none much shorter; a column's sums are the same in any.
     constexpr int64_t kJobs = 16;
     constexpr int64_t kLine = 64;
-    const int64_t fair = (outer_ * inner_ / kJobs + kLine - 1) / kLine * kLine;
-    const int64_t block = std::clamp<int64_t>(fair, kLine, kBlock);
+    const int64_t fair = platform::teamSize() == 1 ? kBlock : outer_ * inner_ / kJobs;
+    const int64_t most = std::clamp<int64_t>(fair, kLine, kBlock);
+    const int64_t even = inner_ / ((inner_ + most - 1) / most);
+    const int64_t block = std::min((even + kLine - 1) / kLine * kLine, kBlock);
     const int64_t blocks = (inner_ + block - 1) / block;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;

@@ -101,6 +101,9 @@ class NormalizationInstance final : public runtime::KernelInstance {
     type_ = shapes.inputs[0].dtype;
     counts_.clear();
     if (type_ == DataType::kF32) return 0;
+    isByRows_ = isOneRun_ && length_ <= kWideElements;
+    parameters_ = {shapes.inputs[1].dims.count(), shapes.inputs[2].dims.count()};
+    if (isByRows_) return static_cast<size_t>(parameters_[0] + parameters_[1]) * sizeof(float);
     for (const auto& input : shapes.inputs) counts_.push_back(input.dims.count());
     for (const auto& output : shapes.outputs) counts_.push_back(output.dims.count());
     inputs_ = shapes.inputs.size();
@@ -110,6 +113,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (rows_ == 0 || length_ == 0) return;
     if (type_ == DataType::kF32) return compute(arguments.inputs, arguments.outputs);
+    if (isByRows_) return computeRows(arguments);
     std::array<void*, kMostOperands> wide{};
     auto* at = static_cast<float*>(arguments.workspace);
     for (size_t i = 0; i < counts_.size(); at += counts_[i++]) {
@@ -123,6 +127,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
 
  private:
   static constexpr size_t kMostOperands = 8;
+  static constexpr int64_t kWideElements = 4096;  // of halves that are f32 at a time
 
   static void convert(DataType from, DataType to, const void* in, void* out, int64_t count) {
     const auto function = castFunction(from, to);
@@ -137,6 +142,32 @@ class NormalizationInstance final : public runtime::KernelInstance {
     if (row.empty()) return value;
     std::fill(row.begin(), row.end(), *value);
     return row.data();
+  }
+
+  // Halves, some rows at a time: they are f32 in the first cache alone.
+  void computeRows(const runtime::LaunchArguments& arguments) {
+    auto* const scale = static_cast<float*>(arguments.workspace);
+    auto* const bias = scale + parameters_[0];
+    convert(type_, DataType::kF32, arguments.inputs[1], scale, parameters_[0]);
+    convert(type_, DataType::kF32, arguments.inputs[2], bias, parameters_[1]);
+    const float* const scales = spread(scale, spread_[0]);
+    const float* const biases = spread(bias, spread_[1]);
+    const auto* const x = static_cast<const uint16_t*>(arguments.inputs[0]);
+    auto* const y = static_cast<uint16_t*>(arguments.outputs[0]);
+    const auto widen = castFunction(type_, DataType::kF32);
+    const auto narrow = castFunction(DataType::kF32, type_);
+    const int64_t together = kWideElements / length_;
+    platform::parallelFor(rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
+      alignas(64) float wide[kWideElements];
+      for (int64_t row = begin; row < end; row += together) {
+        const int64_t rows = std::min(together, end - row);
+        const auto count = static_cast<size_t>(rows * length_);
+        widen(x + row * length_, nullptr, nullptr, wide, count);
+        functions_.normalize(wide, wide, static_cast<size_t>(rows), static_cast<size_t>(length_), op_.centered,
+                             op_.epsilon, scales, biases);
+        narrow(wide, nullptr, nullptr, y + row * length_, count);
+      }
+    });
   }
 
   void compute(const void* const* inputs, void* const* outputs) {
@@ -208,6 +239,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row or value
   std::array<std::vector<float>, 2> spread_;
   DataType type_ = DataType::kF32;
+  bool isByRows_ = false;              // halves in one run of rows that are short enough
+  std::array<int64_t, 2> parameters_{};  // elements of scale and bias
   std::vector<int64_t> counts_;  // elements of inputs and outputs, of halves
   size_t inputs_ = 0;
 };

@@ -28,6 +28,8 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     const runtime::TensorShape values{DataType::kF32, loops_.dims, Layout::kLinear};
     runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
+    squares_ = sums() && isSquare(op_.expr) && inputs_ == 1 && shapes.inputs[0].dtype == DataType::kF32 &&
+               loops_.byRows && loops_.reduced.strides[1].back() == 1;
     elementBytes_.clear();
     for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);
     outputs_ = shapes.outputs[0].dims.count();
@@ -117,7 +119,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   // Inputs of the block at a place of the reduced space.
   void step(const Place& place, const LoopSpace& space, int64_t outer, int64_t inner,
             std::array<const char*, kMost>& in) const {
-    std::array<int64_t, kMost> offsets{};
+    std::array<int64_t, kMost> offsets;  // as many as there are operands
     space.offsets(outer, offsets.data());
     for (size_t k = 0; k < inputs_; ++k) {
       in[k] = place.in[k] + (offsets[k + 1] + inner * space.strides[k + 1].back()) * elementBytes_[k];
@@ -127,7 +129,35 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (size_t k = 0; k < inputs_; ++k) strides[k] = space.strides[k + 1].back();
   }
 
+  // x * x
+  static bool isSquare(const ops::ScalarExpr& expr) {
+    using Kind = ops::ScalarArgument::Kind;
+    if (expr.instructions.size() != 1) return false;
+    const auto& only = expr.instructions[0];
+    if (only.arguments[0].kind != Kind::kInput) return false;
+    if (only.op == ops::ScalarOp::k_mul) return only.arguments[1].kind == Kind::kInput;
+    return only.op == ops::ScalarOp::k_pow && only.arguments[1].kind == Kind::kLiteral &&
+           sameField(only.arguments[1].literal, 2.);
+  }
+
+  // Whole runs of what lies in one piece, without values in between.
+  double addSquares(const Place& place, int64_t begin, int64_t end) const {
+    std::array<const char*, kMost> in{};
+    double total = 0;
+    for (int64_t block = begin; block < end;) {
+      const int64_t row = block / blocksPerRow_;
+      const int64_t first = block % blocksPerRow_ * PointwiseRunner::kBlock;
+      const int64_t stop = std::min(end, (row + 1) * blocksPerRow_);
+      const int64_t last = std::min(loops_.reduced.inner(), (stop - row * blocksPerRow_) * PointwiseRunner::kBlock);
+      step(place, loops_.reduced, row, first, in);
+      total += functions_.squares(reinterpret_cast<const float*>(in[0]), 0, static_cast<size_t>(last - first));
+      block = stop;
+    }
+    return total;
+  }
+
   double addRow(const Place& place, int64_t begin, int64_t end, char* scratch) const {
+    if (squares_) return addSquares(place, begin, end);
     std::array<const char*, kMost> in{};
     std::array<int64_t, kMost> strides{};
     stridesOfRun(loops_.reduced, strides);
@@ -171,6 +201,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   const RowFunctions& functions_;
   PointwiseReduceLoops loops_;
   size_t inputs_ = 0;
+  bool squares_ = false;  // sums of squares of one operand in one piece
   std::vector<int64_t> elementBytes_;
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;

@@ -150,16 +150,19 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     const int64_t extent = data_[axis_];
     sums.resize(static_cast<size_t>(extent * lines.count));
     SumOf<T>* const all = sums.data();
-    for (int64_t i = 0; i < extent; ++i) {
-      for (int64_t w = 0; w < lines.count; ++w) all[i * lines.count + w] = static_cast<SumOf<T>>(out[i * toStep + w]);
+    const bool dense = toStep == lines.count;
+    const int64_t row = dense ? extent * lines.count : lines.count;
+    const int64_t rows = dense ? 1 : extent;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t w = 0; w < row; ++w) all[i * row + w] = static_cast<SumOf<T>>(out[i * toStep + w]);
     }
     if (indexType_ == DataType::kI64) {
       addUpdates<T, kOp>(lines, arguments, static_cast<const int64_t*>(arguments.inputs[1]), all);
     } else {
       addUpdates<T, kOp>(lines, arguments, static_cast<const int32_t*>(arguments.inputs[1]), all);
     }
-    for (int64_t i = 0; i < extent; ++i) {
-      for (int64_t w = 0; w < lines.count; ++w) out[i * toStep + w] = stored<T>(all[i * lines.count + w]);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t w = 0; w < row; ++w) out[i * toStep + w] = stored<T>(all[i * row + w]);
     }
   }
   template <typename T, ops::ReduceOp kOp, typename Index>
@@ -169,15 +172,20 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     const int64_t step = some_.strides()[static_cast<size_t>(axis_)];
     const int64_t extent = data_[axis_];
     const int64_t count = some_[axis_];
+    const auto add = [&](int64_t from, int64_t w) {
+      int64_t index = indices[from + w];
+      index += index < 0 ? extent : 0;
+      if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent))
+        indexOf(arguments.inputs[1], from + w);  // which says so
+      SumOf<T>& sum = sums[index * lines.count + w];
+      sum = combined(kOp, sum, static_cast<SumOf<T>>(updates[from + w]));
+    };
+    if (lines.count == 1) {
+      for (int64_t k = 0; k < count; ++k) add(lines.from + k * step, 0);
+      return;
+    }
     for (int64_t k = 0; k < count; ++k) {
-      const int64_t from = lines.from + k * step;
-      for (int64_t w = 0; w < lines.count; ++w) {
-        int64_t index = indices[from + w];
-        if (index < 0) index += extent;
-        if (index < 0 || index >= extent) indexOf(arguments.inputs[1], from + w);  // which says so
-        SumOf<T>& sum = sums[index * lines.count + w];
-        sum = combined(kOp, sum, static_cast<SumOf<T>>(updates[from + w]));
-      }
+      for (int64_t w = 0; w < lines.count; ++w) add(lines.from + k * step, w);
     }
   }
 

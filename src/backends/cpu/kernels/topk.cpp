@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/reduce_simd.h"
 #include "backends/cpu/kernels/simd/scan_simd.h"
+#include "backends/cpu/kernels/simd/topk_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
@@ -101,6 +102,11 @@ class TopKInstance final : public runtime::KernelInstance {
     isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
+    topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ > 1 &&
+                          extent_ <= std::numeric_limits<int32_t>::max()
+                      ? topColumnsFunction(type_)
+                      : nullptr;
+    if (topColumns_ != nullptr) return 0;
     if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
     return static_cast<size_t>(lineBytes_ * jobs_);
   }
@@ -109,6 +115,7 @@ class TopKInstance final : public runtime::KernelInstance {
     const int64_t lines = outer_ * inner_;
     if (lines == 0 || k_ == 0) return;
     if (byColumns_) return bestOfColumns(arguments);
+    if (topColumns_ != nullptr) return topOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       const int64_t end = lines * (job + 1) / jobs_;
@@ -155,6 +162,31 @@ class TopKInstance final : public runtime::KernelInstance {
       for (int64_t i = 0; i < count; ++i) {
         std::memcpy(out + (to + i) * bytes_, from + (indices[i] * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
         storeInt(op_.indexType, arguments.outputs[1], to + i, indices[i]);
+      }
+    });
+  }
+
+  // Lines side by side, of which each has a few best elements.
+  void topOfColumns(const runtime::LaunchArguments& arguments) const {
+    constexpr auto kColumns = static_cast<int64_t>(kTopColumns);
+    const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 2, [&](int64_t job) {
+      const int64_t column = job % blocks * kColumns;
+      const int64_t count = std::min(kColumns, inner_ - column);
+      const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
+      const int64_t to = job / blocks * k_ * inner_ + column;
+      int32_t rows[kMostTop * kTopColumns];
+      topColumns_(from, static_cast<size_t>(inner_), static_cast<size_t>(extent_), static_cast<size_t>(count),
+                  static_cast<size_t>(k_), op_.largest, rows);
+      for (int64_t j = 0; j < k_; ++j) {
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t row = rows[j * kColumns + i];
+          const int64_t at = to + j * inner_ + i;
+          std::memcpy(out + at * bytes_, from + (row * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
+          storeInt(op_.indexType, arguments.outputs[1], at, row);
+        }
       }
     });
   }
@@ -249,6 +281,7 @@ class TopKInstance final : public runtime::KernelInstance {
   int64_t jobs_ = 1, lineBytes_ = 0, together_ = 1;
   decltype(TransposeFunctions::transpose) transpose_ = nullptr;
   ScanFunctions scan_;
+  TopColumnsFunction topColumns_ = nullptr;
   bool byColumns_ = false, isHalf_ = false;
 };
 

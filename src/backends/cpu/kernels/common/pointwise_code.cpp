@@ -225,7 +225,31 @@ class Translation {
     return isHalf(type) ? Value{type, buffer, -1} : Value{type, buffer, buffer};
   }
 
+  // The instruction that an argument is the result of, where that is `op`.
+  const ScalarInstruction* resultOf(const ScalarArgument& argument, ScalarOp op) const {
+    if (argument.kind != ScalarArgument::Kind::kResult) return nullptr;
+    const auto& instruction = expr_.instructions.at(static_cast<size_t>(argument.index));
+    return instruction.op == op ? &instruction : nullptr;
+  }
+
+  // A byte without sign, less 128, as a byte with a sign: its first bit changes.
+  std::optional<Value> signedByte(const ScalarInstruction& instruction, DataType to) {
+    constexpr double kMiddle = 128;
+    const auto* const difference = to == DataType::kI8 ? resultOf(instruction.arguments[0], ScalarOp::k_sub) : nullptr;
+    if (difference == nullptr || difference->arguments[1].kind != ScalarArgument::Kind::kLiteral ||
+        !sameField(difference->arguments[1].literal, kMiddle))
+      return std::nullopt;
+    const auto& wide = difference->arguments[0];
+    const auto* const cast = resultOf(wide, ScalarOp::k_cast);
+    if (cast == nullptr || types_[static_cast<size_t>(wide.index)] != DataType::kI32) return std::nullopt;
+    Value* const byte = valueOf(cast->arguments[0]);
+    if (byte == nullptr || byte->type != DataType::kU8) return std::nullopt;
+    const std::array<int, 3> operands{byte->computed, literal(kMiddle, DataType::kU8), byte->computed};
+    return valueIn(to, call(ScalarOp::k_bit_xor, DataType::kU8, operands, to));
+  }
+
   Value castOf(const ScalarInstruction& instruction, DataType to) {
+    if (const auto byte = signedByte(instruction, to)) return *byte;
     Value* const from = valueOf(instruction.arguments[0]);
     if (from != nullptr && from->type == to && from->own >= 0) return *from;
     int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : anyTruth(*from);

@@ -225,7 +225,8 @@ PointwiseRunner::Places PointwiseRunner::buffersAt(char* scratch) const {
 // The operand's rows behind each other, and zeros up to a whole vector.
 void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const int64_t all = block.rows * block.count;
-  if (block.loaded[operand] == block.in[operand] && block.loadedCount[operand] == all) return;
+  const bool sameCount = code_.isSingle[operand] || block.loadedCount[operand] == all;
+  if (block.loaded[operand] == block.in[operand] && sameCount) return;
   block.loaded[operand] = block.in[operand];
   block.loadedCount[operand] = all;
   const auto& strides = inputStrides(operand);
@@ -261,10 +262,13 @@ const void* PointwiseRunner::values(const char* const* in, const int64_t* stride
   return place[static_cast<size_t>(code_.outputs[0])];
 }
 
-// Whether the block of an output is that of an input that cannot be overwritten while it is read.
-bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
+bool PointwiseRunner::mayOverwrite(size_t output) const {
   const auto& last = code_.calls.back();
-  if (outputBytes_.size() == 1 && last.mayOverwrite && last.result == code_.outputs[output]) return false;
+  return outputBytes_.size() == 1 && last.mayOverwrite && last.result == code_.outputs[output];
+}
+
+// Whether the block of an output is that of an input.
+bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
   const char* const begin = block.out[output];
   const char* const end = begin + block.rows * block.count * outputBytes_[output];
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
@@ -274,17 +278,20 @@ bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
   return false;
 }
 
-// Whole vectors where they are, then the rest by way of the buffers.
+// Whole vectors where they are, then the rest: the last whole vector again where its operands are still there, else by
+// way of the buffers.
 void PointwiseRunner::block(Block& block, const Places& buffers) const {
   const auto lanes = static_cast<int64_t>(kLanes);
   const int64_t rest = block.count % lanes;
   if (block.rows != 1 || rest == 0 || block.count < lanes) return part(block, buffers);
+  bool again = true;
+  for (size_t j = 0; again && j < outputBytes_.size(); ++j) again = !overlaps(block, j);
   block.count -= rest;
   part(block, buffers);
-  for (size_t k = 0; k < inputBytes_.size(); ++k) block.in[k] += block.count * inputStrides(k).back() * inputBytes_[k];
-  for (size_t j = 0; j < outputBytes_.size(); ++j)
-    block.out[j] += block.count * space_.strides[j].back() * outputBytes_[j];
-  block.count = rest;
+  const int64_t step = again ? block.count + rest - lanes : block.count;
+  for (size_t k = 0; k < inputBytes_.size(); ++k) block.in[k] += step * inputStrides(k).back() * inputBytes_[k];
+  for (size_t j = 0; j < outputBytes_.size(); ++j) block.out[j] += step * space_.strides[j].back() * outputBytes_[j];
+  block.count = again ? lanes : rest;
   part(block, buffers);
 }
 
@@ -304,7 +311,7 @@ void PointwiseRunner::part(Block& block, const Places& buffers) const {
   }
   uint64_t direct = 0;
   for (size_t j = 0; j < outputBytes_.size(); ++j) {
-    if (!whole || space_.strides[j].back() != 1 || overlaps(block, j)) continue;
+    if (!whole || space_.strides[j].back() != 1 || (!mayOverwrite(j) && overlaps(block, j))) continue;
     direct |= uint64_t{1} << j;
     place[static_cast<size_t>(code_.outputs[j])] = block.out[j];
   }

@@ -65,6 +65,8 @@ class PointwiseRunner {
   void gather(Block& block, size_t operand, char* to) const;
   Places buffersAt(char* scratch) const;
   void compute(const Places& place, size_t count) const;
+  // Whether the last call may write an output over the operand it reads.
+  bool mayOverwrite(size_t output) const;
   bool overlaps(const Block& block, size_t output) const;
   const std::vector<int64_t>& inputStrides(size_t input) const { return space_.strides[outputBytes_.size() + input]; }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/outer_walk.h"
 #include "core/platform/threads.h"
 
 namespace tenon::backends::cpu {
@@ -94,11 +95,10 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
   const int64_t run = axes < 2 ? 1 : space_.extents[axes - 2];
   const int64_t toNext = axes < 2 ? 0 : space_.strides[0][axes - 2];
   const int64_t fromNext = axes < 2 ? 0 : space_.strides[1][axes - 2];
-  int64_t offsets[2];
-  for (int64_t row = begin; row < end;) {
-    space_.offsets(row, offsets);
-    T* out = to + offsets[0];
-    const T* in = from + offsets[1];
+  OuterWalk<2> walk(space_, axes < 2 ? 0 : axes - 2, begin / run);
+  for (int64_t row = begin; row < end; walk.next()) {
+    T* out = to + walk.offset(0) + row % run * toNext;
+    const T* in = from + walk.offset(1) + row % run * fromNext;
     const int64_t stop = std::min(end, row - row % run + run);
     const bool dense = toStep == 1 && fromStep == 1;
     const auto each = [&](auto&& copyRow) {
@@ -130,15 +130,21 @@ void StridedCopy::tiles(const T* from, T* to, int64_t begin, int64_t end) const 
   const int64_t columns = piecesOf(inner, kColumns);
   const int64_t toSecond = space_.strides[0][axes - 2];
   const int64_t fromInner = space_.strides[1][axes - 1];
-  int64_t offsets[2];
+  OuterWalk<2> walk(space_, axes - 2, begin / columns / bands);
+  int64_t i = begin % columns * kColumns;
+  int64_t j = begin / columns % bands * band;
   for (int64_t piece = begin; piece < end; ++piece) {
-    space_.offsets(piece / columns / bands * second, offsets);
-    const int64_t j = piece / columns % bands * band;
-    const int64_t i = piece % columns * kColumns;
-    functions_.transpose(from + offsets[1] + j + i * fromInner, static_cast<size_t>(fromInner),
-                         to + offsets[0] + i + j * toSecond, static_cast<size_t>(toSecond),
+    functions_.transpose(from + walk.offset(1) + j + i * fromInner, static_cast<size_t>(fromInner),
+                         to + walk.offset(0) + i + j * toSecond, static_cast<size_t>(toSecond),
                          static_cast<size_t>(std::min(inner - i, kColumns)),
                          static_cast<size_t>(std::min(second - j, band)));
+    i += kColumns;
+    if (i < inner) continue;
+    i = 0;
+    j += band;
+    if (j < second) continue;
+    j = 0;
+    walk.next();
   }
 }
 

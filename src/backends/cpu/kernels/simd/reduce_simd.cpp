@@ -82,31 +82,40 @@ void start(void* to, size_t count) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Extremes of f32: of numbers alone, with NaN looked for beside them.
 template <typename Op>
-HWY_INLINE void extremes(const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to) {
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> better(hn::Vec<hn::ScalableTag<float>> a,
+                                                  hn::Vec<hn::ScalableTag<float>> b) {
+  return std::is_same_v<Op, Most> ? hn::Max(a, b) : hn::Min(a, b);
+}
+
+// Extremes of f32: of numbers alone, with NaN looked for beside them. kRows whole rows at a time, as memory is read
+// fastest. Returns how many columns were joined, whole vectors of them.
+template <size_t kRows, typename Op>
+HWY_INLINE size_t extremesOfRows(const float* HWY_RESTRICT x, size_t step, float* HWY_RESTRICT to, size_t count) {
   const hn::ScalableTag<float> d;
-  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
-  constexpr size_t kVectors = std::min<size_t>(4, kWide<float> / kLanes);
-  using V = hn::Vec<decltype(d)>;
-  for (size_t first = 0; first < kWide<float>; first += kVectors * kLanes) {
-    V joined[kVectors];
-    decltype(hn::IsNaN(V{})) isNan[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) {
-      joined[v] = hn::LoadU(d, to + first + v * kLanes);
-      isNan[v] = hn::IsNaN(joined[v]);
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    auto joined = hn::LoadU(d, to + i);
+    auto isNan = hn::IsNaN(joined);
+    for (size_t r = 0; r < kRows; ++r) {
+      const auto next = hn::LoadU(d, x + r * step + i);
+      isNan = hn::Or(isNan, hn::IsNaN(next));
+      joined = better<Op>(joined, next);
     }
-    const float* from = x + first;
-    for (size_t r = 0; r < rows; ++r, from += step) {
-      for (size_t v = 0; v < kVectors; ++v) {
-        const V next = hn::LoadU(d, from + v * kLanes);
-        isNan[v] = hn::Or(isNan[v], hn::IsNaN(next));
-        joined[v] = std::is_same_v<Op, Most> ? hn::Max(joined[v], next) : hn::Min(joined[v], next);
-      }
-    }
-    for (size_t v = 0; v < kVectors; ++v)
-      hn::StoreU(hn::IfThenElse(isNan[v], hn::NaN(d), joined[v]), d, to + first + v * kLanes);
+    hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
   }
+  return i;
+}
+template <typename Op>
+HWY_INLINE size_t extremes(const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
+                           size_t count) {
+  constexpr size_t kRows = 8;
+  size_t r = 0;
+  for (; r + kRows <= rows; r += kRows) extremesOfRows<kRows, Op>(x + r * step, step, to, count);
+  for (; r < rows; ++r) extremesOfRows<1, Op>(x + r * step, step, to, count);
+  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  return count / lanes * lanes;
 }
 
 // The extreme of a row of at least one vector; the last one shares elements with the one before.
@@ -115,7 +124,6 @@ HWY_INLINE float extremeOfRow(const float* HWY_RESTRICT x, size_t count) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t lanes = hn::Lanes(d);
-  const auto of = [](V a, V b) HWY_ATTR { return std::is_same_v<Op, Most> ? hn::Max(a, b) : hn::Min(a, b); };
   V first = hn::LoadU(d, x);
   V second = hn::LoadU(d, x + count - lanes);
   auto isNan = hn::Or(hn::IsNaN(first), hn::IsNaN(second));
@@ -124,16 +132,16 @@ HWY_INLINE float extremeOfRow(const float* HWY_RESTRICT x, size_t count) {
     const V a = hn::LoadU(d, x + i);
     const V b = hn::LoadU(d, x + i + lanes);
     isNan = hn::Or(isNan, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
-    first = of(first, a);
-    second = of(second, b);
+    first = better<Op>(first, a);
+    second = better<Op>(second, b);
   }
   if (i + lanes <= count) {
     const V a = hn::LoadU(d, x + i);
     isNan = hn::Or(isNan, hn::IsNaN(a));
-    first = of(first, a);
+    first = better<Op>(first, a);
   }
   if (!hn::AllFalse(d, isNan)) return std::numeric_limits<float>::quiet_NaN();
-  const V all = of(first, second);
+  const V all = better<Op>(first, second);
   return hn::GetLane(std::is_same_v<Op, Most> ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
@@ -150,7 +158,11 @@ HWY_INLINE float sumOfRow(const float* HWY_RESTRICT x, size_t count) {
   }
   for (; i + lanes <= count; i += lanes) sums[0] = hn::Add(sums[0], hn::LoadU(d, x + i));
   float rest = 0;
-  for (; i < count; ++i) rest += x[i];
+  if constexpr (HWY_TARGET <= HWY_AVX2) {  // loads of parts of a vector read nothing behind it
+    if (i < count) sums[1] = hn::Add(sums[1], hn::MaskedLoad(hn::FirstN(d, count - i), d, x + i));
+  } else {
+    for (; i < count; ++i) rest += x[i];
+  }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])))) + rest;
 }
 
@@ -162,7 +174,9 @@ constexpr bool kIsExtremeOfF32 = std::is_same_v<T, float> && (std::is_same_v<Op,
 template <typename Op, typename T>
 constexpr bool kIsExtremeOfF32 = false;
 template <typename Op>
-void extremes(const float*, size_t, size_t, float*) {}
+size_t extremes(const float*, size_t, size_t, float*, size_t) {
+  return 0;
+}
 template <typename Op>
 float extremeOfRow(const float*, size_t) {
   return 0;
@@ -177,7 +191,6 @@ inline float sumOfRow(const float* x, size_t count) {
 
 template <typename Op, typename T, typename A>
 HWY_INLINE void addWide(const T* HWY_RESTRICT x, size_t step, size_t rows, A* HWY_RESTRICT to) {
-  if constexpr (kIsExtremeOfF32<Op, T>) return extremes<Op>(x, step, rows, to);
   A local[kWide<A>];
   for (size_t k = 0; k < kWide<A>; ++k) local[k] = to[k];
   for (size_t r = 0; r < rows; ++r, x += step) {
@@ -222,6 +235,7 @@ void columns(const void* vx, size_t step, size_t rows, void* va, size_t count) {
       return;
     }
   }
+  if constexpr (kIsExtremeOfF32<Op, T>) first = extremes<Op>(x, step, rows, to, count);
   for (; first + kWide<A> <= count; first += kWide<A>) addWide<Op, T, A>(x + first, step, rows, to + first);
   if (count - first == 1) {
     A value = to[first];

@@ -55,62 +55,173 @@ void sumsBeside(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t 
   }
 }
 
+// So many rows at a time: what is summed stays in registers, and memory is still read by rows.
+constexpr size_t kGroup = 8;
+
+#if HWY_TARGET != HWY_SCALAR
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Calls body(first column, number of vectors) for strips of columns; the columns that fill no vector are left.
+template <typename T, typename Body>
+HWY_INLINE size_t inStrips(size_t count, Body&& body) {
+  constexpr size_t kWide = 4;
+  const size_t lanes = hn::Lanes(hn::ScalableTag<T>());
+  size_t i = 0;
+  for (; i + kWide * lanes <= count; i += kWide * lanes) body(i, std::integral_constant<size_t, kWide>());
+  for (; i + lanes <= count; i += lanes) body(i, std::integral_constant<size_t, 1>());
+  return i;
+}
+
+// `rows` more rows of sums behind the row `before`.
+template <typename T, size_t kVectors>
+HWY_INLINE void addStrip(const T* HWY_RESTRICT x, const T* before, T* y, size_t rows, int64_t step) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<decltype(d)> sums[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::LoadU(d, before + v * lanes);
+  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      sums[v] = hn::Add(sums[v], hn::LoadU(d, x + v * lanes));
+      hn::StoreU(sums[v], d, y + v * lanes);
+    }
+  }
+}
+
+// The same; the sign bit of `overflows` says in which columns a sum has more than 32 bits.
+template <size_t kVectors>
+HWY_INLINE void addWords(const int32_t* HWY_RESTRICT x, const int32_t* before, int32_t* y, size_t rows, int64_t step,
+                         int32_t* HWY_RESTRICT overflows) {
+  const hn::ScalableTag<int32_t> d;
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<decltype(d)> sums[kVectors], over[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    sums[v] = hn::LoadU(d, before + v * lanes);
+    over[v] = hn::LoadU(d, overflows + v * lanes);
+  }
+  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto next = hn::LoadU(d, x + v * lanes);
+      const auto sum = hn::Add(sums[v], next);
+      over[v] = hn::Or(over[v], hn::And(hn::Xor(sums[v], sum), hn::Xor(next, sum)));
+      sums[v] = sum;
+      hn::StoreU(sum, d, y + v * lanes);
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(over[v], d, overflows + v * lanes);
+}
+
+// y has the sums of its first row; `part` becomes the sums of these rows alone.
+template <size_t kVectors>
+HWY_INLINE void addFloats(const float* HWY_RESTRICT x, float* y, size_t rows, int64_t step, float* HWY_RESTRICT part) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<decltype(d)> sums[kVectors], own[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    sums[v] = hn::LoadU(d, y + v * lanes);
+    own[v] = hn::LoadU(d, x + v * lanes);
+  }
+  for (size_t r = 1; r < rows; ++r) {
+    x += step;
+    y += step;
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto next = hn::LoadU(d, x + v * lanes);
+      sums[v] = hn::Add(sums[v], next);
+      own[v] = hn::Add(own[v], next);
+      hn::StoreU(sums[v], d, y + v * lanes);
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(own[v], d, part + v * lanes);
+}
+
+#else
+
+template <typename T, typename Body>
+size_t inStrips(size_t, Body&&) {
+  return 0;
+}
+template <typename T, size_t kVectors>
+void addStrip(const T*, const T*, T*, size_t, int64_t) {}
+template <size_t kVectors>
+void addWords(const int32_t*, const int32_t*, int32_t*, size_t, int64_t, int32_t*) {}
+template <size_t kVectors>
+void addFloats(const float*, float*, size_t, int64_t, float*) {}
+
+#endif
+
 // The row before has the sums.
 template <bool kExclusive>
-void sumsInPlace(const int64_t* HWY_RESTRICT x, int64_t* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+void sumsInPlace(const int64_t* HWY_RESTRICT x, int64_t* y, size_t rows, size_t count, int64_t step) {
   for (size_t i = 0; i < count; ++i) y[i] = kExclusive ? 0 : x[i];
-  for (size_t r = 1; r < rows; ++r, x += step, y += step) {
-    const int64_t* HWY_RESTRICT from = kExclusive ? x : x + step;
-    const int64_t* HWY_RESTRICT before = y;
-    int64_t* HWY_RESTRICT to = y + step;
-    for (size_t i = 0; i < count; ++i) to[i] = plus(before[i], from[i]);
+  const int64_t* from = kExclusive ? x : x + step;
+  for (size_t r = 1; r < rows; r += kGroup) {
+    const size_t some = std::min(kGroup, rows - r);
+    size_t i = inStrips<int64_t>(count, [&](size_t at, auto vectors) HWY_ATTR {
+      addStrip<int64_t, decltype(vectors)::value>(from + at, y + at, y + at + step, some, step);
+    });
+    for (; i < count; ++i) {
+      for (int64_t k = 0; k < static_cast<int64_t>(some); ++k)
+        y[(k + 1) * step + static_cast<int64_t>(i)] =
+            plus(y[k * step + static_cast<int64_t>(i)], from[k * step + static_cast<int64_t>(i)]);
+    }
+    from += static_cast<int64_t>(some) * step;
+    y += static_cast<int64_t>(some) * step;
   }
 }
 
 // The same in 32 bits; false where a sum has more, and y is of no use.
-bool sumsInWords(const int32_t* HWY_RESTRICT x, int32_t* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
-  uint32_t overflows[kScanColumns] = {};
+bool sumsInWords(const int32_t* HWY_RESTRICT x, int32_t* y, size_t rows, size_t count, int64_t step) {
+  int32_t overflows[kScanColumns] = {};
   std::copy_n(x, count, y);
-  for (size_t r = 1; r < rows; ++r, y += step) {
-    x += step;
-    const int32_t* HWY_RESTRICT before = y;
-    int32_t* HWY_RESTRICT to = y + step;
-    for (size_t i = 0; i < count; ++i) {
-      const auto a = static_cast<uint32_t>(before[i]);
-      const auto b = static_cast<uint32_t>(x[i]);
-      const uint32_t sum = a + b;
-      overflows[i] |= (a ^ sum) & (b ^ sum);
-      to[i] = static_cast<int32_t>(sum);
+  for (size_t r = 1; r < rows; r += kGroup) {
+    const size_t some = std::min(kGroup, rows - r);
+    size_t i = inStrips<int32_t>(count, [&](size_t at, auto vectors) HWY_ATTR {
+      addWords<decltype(vectors)::value>(x + at + step, y + at, y + at + step, some, step, overflows + at);
+    });
+    for (; i < count; ++i) {
+      const int32_t* from = x + i;
+      int32_t* to = y + i;
+      for (size_t k = 0; k < some; ++k, to += step) {
+        from += step;
+        const auto a = static_cast<uint32_t>(*to);
+        const auto b = static_cast<uint32_t>(*from);
+        const uint32_t sum = a + b;
+        overflows[i] |= static_cast<int32_t>((a ^ sum) & (b ^ sum));
+        to[step] = static_cast<int32_t>(sum);
+      }
     }
+    x += static_cast<int64_t>(some) * step;
+    y += static_cast<int64_t>(some) * step;
   }
-  uint32_t any = 0;
+  int32_t any = 0;
   for (size_t i = 0; i < count; ++i) any |= overflows[i];
-  return (any >> 31) == 0;
+  return any >= 0;
 }
 
 // Some rows in f32, from a sum in double.
-void sumsInGroups(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
-  constexpr size_t kGroup = 8;
+void sumsInGroups(const float* HWY_RESTRICT x, float* y, size_t rows, size_t count, int64_t step) {
   double base[kScanColumns] = {};
   float part[kScanColumns];
-  for (size_t r = 0; r < rows;) {
-    for (size_t i = 0; i < count; ++i) {
-      y[i] = static_cast<float>(base[i] + static_cast<double>(x[i]));
-      part[i] = x[i];
-    }
-    const size_t end = std::min(rows, r + kGroup);
-    for (++r; r < end; ++r, y += step) {
-      x += step;
-      const float* HWY_RESTRICT before = y;
-      float* HWY_RESTRICT to = y + step;
-      for (size_t i = 0; i < count; ++i) {
-        to[i] = before[i] + x[i];
-        part[i] += x[i];
+  for (size_t r = 0; r < rows; r += kGroup) {
+    const size_t some = std::min(kGroup, rows - r);
+    float* HWY_RESTRICT first = y;
+    for (size_t i = 0; i < count; ++i) first[i] = static_cast<float>(base[i] + static_cast<double>(x[i]));
+    size_t i = inStrips<float>(count, [&](size_t at, auto vectors) HWY_ATTR {
+      addFloats<decltype(vectors)::value>(x + at, y + at, some, step, part + at);
+    });
+    for (; i < count; ++i) {
+      const float* from = x + i;
+      float* to = y + i;
+      part[i] = *from;
+      for (size_t k = 1; k < some; ++k, to += step) {
+        from += step;
+        part[i] += *from;
+        to[step] = *to + *from;
       }
     }
-    for (size_t i = 0; i < count; ++i) base[i] += static_cast<double>(part[i]);
-    x += step;
-    y += step;
+    for (size_t k = 0; k < count; ++k) base[k] += static_cast<double>(part[k]);
+    x += static_cast<int64_t>(some) * step;
+    y += static_cast<int64_t>(some) * step;
   }
 }
 
