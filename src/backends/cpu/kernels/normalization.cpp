@@ -239,9 +239,9 @@ class NormalizationInstance final : public runtime::KernelInstance {
   bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row or value
   std::array<std::vector<float>, 2> spread_;
   DataType type_ = DataType::kF32;
-  bool isByRows_ = false;              // halves in one run of rows that are short enough
+  bool isByRows_ = false;                // halves in one run of rows that are short enough
   std::array<int64_t, 2> parameters_{};  // elements of scale and bias
-  std::vector<int64_t> counts_;  // elements of inputs and outputs, of halves
+  std::vector<int64_t> counts_;          // elements of inputs and outputs, of halves
   size_t inputs_ = 0;
 };
 

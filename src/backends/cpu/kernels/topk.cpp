@@ -102,10 +102,10 @@ class TopKInstance final : public runtime::KernelInstance {
     isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
-    topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ > 1 &&
-                          extent_ <= std::numeric_limits<int32_t>::max()
-                      ? topColumnsFunction(type_)
-                      : nullptr;
+    topColumns_ =
+        k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ > 1 && extent_ <= std::numeric_limits<int32_t>::max()
+            ? topColumnsFunction(type_)
+            : nullptr;
     if (topColumns_ != nullptr) return 0;
     if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
     return static_cast<size_t>(lineBytes_ * jobs_);

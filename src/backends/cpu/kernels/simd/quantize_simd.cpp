@@ -37,8 +37,8 @@ HWY_INLINE T quantized(float x, float scale, double zero) {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Whole vectors of elements with one scale; how many were quantized. Four vectors are multiplied by 1 / scale, and
-// divided only where a product is so close to a half that the quotient may be rounded to another number: it differs from
-// the product by at most 3 * 2^-24 of it, and beyond kBound all are bounded alike.
+// divided only where a product is so close to a half that the quotient may be rounded to another number: it differs
+// from the product by at most 3 * 2^-24 of it, and beyond kBound all are bounded alike.
 template <typename T>
 HWY_INLINE size_t quantizeVectors(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out,
                                   size_t count) {

@@ -45,8 +45,8 @@ HWY_INLINE void keysOf(const T* HWY_RESTRICT x, size_t count, bool largest, int3
 }
 
 // Places the keys of row `row` among the best `held`, which are sorted, the last of which goes or is not there yet.
-HWY_INLINE void place(const int32_t* HWY_RESTRICT keys, int32_t row, size_t held, bool isFull, int32_t* HWY_RESTRICT best,
-                      int32_t* HWY_RESTRICT rows) {
+HWY_INLINE void place(const int32_t* HWY_RESTRICT keys, int32_t row, size_t held, bool isFull,
+                      int32_t* HWY_RESTRICT best, int32_t* HWY_RESTRICT rows) {
   const D d;
   const V at = hn::Set(d, row);
   for (size_t lane = 0; lane < kTopColumns; lane += hn::Lanes(d)) {
