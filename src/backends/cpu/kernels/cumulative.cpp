@@ -106,27 +106,50 @@ class CumulativeInstance final : public runtime::KernelInstance {
     });
   }
 
-  // Line by line, some elements of it in f32 at a time; sums go on in double.
+  // Some elements in f32 at a time; sums go on in double.
   void scanHalves(const runtime::LaunchArguments& arguments) const {
     const auto* const x = static_cast<const uint16_t*>(arguments.inputs[0]);
     auto* const y = static_cast<uint16_t*>(arguments.outputs[0]);
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
-    const int64_t step = op_.reverse ? -inner_ : inner_;
-    runJobs(outer_ * inner_, outer_ * extent_ * inner_ * 2, [&](int64_t line) {
-      const int64_t at = (line / inner_ * extent_ + (op_.reverse ? extent_ - 1 : 0)) * inner_ + line % inner_;
-      double sum = 0;
-      for (int64_t first = 0; first < extent_; first += kBlock) {
-        const int64_t count = std::min(kBlock, extent_ - first);
-        uint16_t halves[kBlock];
-        float values[kBlock];
-        for (int64_t i = 0; i < count; ++i) halves[i] = x[at + (first + i) * step];
-        widen(halves, nullptr, nullptr, values, static_cast<size_t>(count));
-        scanLine(values, values, count, 1, op_.exclusive, sum);
-        narrow(values, nullptr, nullptr, halves, static_cast<size_t>(count));
-        for (int64_t i = 0; i < count; ++i) y[at + (first + i) * step] = halves[i];
-      }
+    const int64_t blocks = (inner_ + kBlock - 1) / kBlock;
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 2, [&](int64_t job) {
+      const int64_t column = job % blocks * kBlock;
+      const int64_t first = op_.reverse ? extent_ - 1 : 0;
+      const int64_t at = (job / blocks * extent_ + first) * inner_ + column;
+      if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);
+      halfColumns(x + at, y + at, std::min(kBlock, inner_ - column), widen, narrow);
     });
+  }
+
+  void halfLine(const uint16_t* x, uint16_t* y, VectorFunction widen, VectorFunction narrow) const {
+    const int64_t step = op_.reverse ? -1 : 1;
+    double sum = 0;
+    for (int64_t first = 0; first < extent_; first += kBlock) {
+      const int64_t count = std::min(kBlock, extent_ - first);
+      uint16_t halves[kBlock];
+      float values[kBlock];
+      for (int64_t i = 0; i < count; ++i) halves[i] = x[(first + i) * step];
+      widen(halves, nullptr, nullptr, values, static_cast<size_t>(count));
+      scanLine(values, values, count, 1, op_.exclusive, sum);
+      narrow(values, nullptr, nullptr, halves, static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i) y[(first + i) * step] = halves[i];
+    }
+  }
+
+  void halfColumns(const uint16_t* x, uint16_t* y, int64_t count, VectorFunction widen, VectorFunction narrow) const {
+    const int64_t step = op_.reverse ? -inner_ : inner_;
+    double sums[kBlock] = {};
+    float values[kBlock];
+    for (int64_t r = 0; r < extent_; ++r, x += step, y += step) {
+      widen(x, nullptr, nullptr, values, static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i) {
+        const double before = sums[i];
+        sums[i] = before + static_cast<double>(values[i]);
+        values[i] = static_cast<float>(op_.exclusive ? before : sums[i]);
+      }
+      narrow(values, nullptr, nullptr, y, static_cast<size_t>(count));
+    }
   }
 
   ops::Cumulative op_;

@@ -68,8 +68,21 @@ void select(Key* keys, int64_t count, int64_t k, Make make, Next next) {
     }
     return;
   }
-  for (int64_t i = 0; i < count; ++i) keys[i] = make(i);
-  if (k < count) std::nth_element(keys, keys + k, keys + count);
+  // Many: whenever there is no more room, the best k of those that are held stay, and only what is better is taken.
+  constexpr int64_t kLeastRoom = 1024;
+  const int64_t room = std::min(count, std::max(4 * k, kLeastRoom));
+  int64_t held = 0;
+  bool isFull = false;
+  for (int64_t i = 0; i < count; ++i) {
+    if (isFull) i = next(i, keys[k - 1]);
+    if (i == count) break;
+    keys[held++] = make(i);
+    if (held < room || room == count) continue;
+    std::nth_element(keys, keys + k - 1, keys + held);
+    held = k;
+    isFull = true;
+  }
+  if (k < held) std::nth_element(keys, keys + k - 1, keys + held);
   std::sort(keys, keys + k);
 }
 
@@ -100,6 +113,7 @@ class TopKInstance final : public runtime::KernelInstance {
     lineBytes_ = (extent_ * elementBytes + 63) / 64 * 64;
     transpose_ = transposeFunctions(static_cast<size_t>(bytes_)).transpose;
     isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
+    areShort_ = k_ == 1 && inner_ == 1 && extent_ <= kShortLine && computedIn_ == type_;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
     topColumns_ =
@@ -114,6 +128,7 @@ class TopKInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     const int64_t lines = outer_ * inner_;
     if (lines == 0 || k_ == 0) return;
+    if (areShort_) return bestOfShort(arguments);
     if (byColumns_) return bestOfColumns(arguments);
     if (topColumns_ != nullptr) return topOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
@@ -131,6 +146,29 @@ class TopKInstance final : public runtime::KernelInstance {
   static constexpr int64_t kMostJobs = 32;  // each has memory of its own
   static constexpr int64_t kTogether = 16;  // lines side by side that are made contiguous
   static constexpr int64_t kLongLine = 4096;
+  static constexpr int64_t kShortLine = 32;
+
+  // Lines that lie behind each other and are so short that some of them are turned to lie side by side.
+  void bestOfShort(const runtime::LaunchArguments& arguments) const {
+    constexpr int64_t kLines = 128;
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 2, [&](int64_t job) {
+      const int64_t first = job * kLines;
+      const auto count = static_cast<size_t>(std::min(kLines, outer_ - first));
+      const auto extent = static_cast<size_t>(extent_);
+      alignas(64) int64_t turned[kLines * kShortLine];
+      int64_t indices[kLines];
+      const char* const from = in + first * extent_ * bytes_;
+      transpose_(from, extent, turned, count, count, extent);
+      scan_.best(turned, extent, count, count, op_.largest, indices);
+      for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
+        std::memcpy(out + (first + i) * bytes_, from + (i * extent_ + indices[i]) * bytes_,
+                    static_cast<size_t>(bytes_));
+        storeInt(op_.indexType, arguments.outputs[1], first + i, indices[i]);
+      }
+    });
+  }
 
   // Lines side by side, of which each has one best element.
   void bestOfColumns(const runtime::LaunchArguments& arguments) const {
@@ -282,7 +320,7 @@ class TopKInstance final : public runtime::KernelInstance {
   decltype(TransposeFunctions::transpose) transpose_ = nullptr;
   ScanFunctions scan_;
   TopColumnsFunction topColumns_ = nullptr;
-  bool byColumns_ = false, isHalf_ = false;
+  bool byColumns_ = false, areShort_ = false, isHalf_ = false;
 };
 
 }  // namespace

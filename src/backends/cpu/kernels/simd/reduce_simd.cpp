@@ -82,20 +82,18 @@ void start(void* to, size_t count) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename Op>
-HWY_INLINE hn::Vec<hn::ScalableTag<float>> better(hn::Vec<hn::ScalableTag<float>> a,
-                                                  hn::Vec<hn::ScalableTag<float>> b) {
+template <typename Op, typename V>
+HWY_INLINE V better(V a, V b) {
   return std::is_same_v<Op, Most> ? hn::Max(a, b) : hn::Min(a, b);
 }
 
 // Extremes of f32: of numbers alone, with NaN looked for beside them. kRows whole rows at a time, as memory is read
-// fastest. Returns how many columns were joined, whole vectors of them.
-template <size_t kRows, typename Op>
-HWY_INLINE size_t extremesOfRows(const float* HWY_RESTRICT x, size_t step, float* HWY_RESTRICT to, size_t count) {
-  const hn::ScalableTag<float> d;
+// fastest; the last vector may share columns with the one before.
+template <size_t kRows, typename Op, typename D>
+HWY_INLINE void extremesOfRows(D d, const float* HWY_RESTRICT x, size_t step, float* HWY_RESTRICT to, size_t count) {
   const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  for (size_t first = 0; first < count; first += lanes) {
+    const size_t i = std::min(first, count - lanes);
     auto joined = hn::LoadU(d, to + i);
     auto isNan = hn::IsNaN(joined);
     for (size_t r = 0; r < kRows; ++r) {
@@ -105,17 +103,29 @@ HWY_INLINE size_t extremesOfRows(const float* HWY_RESTRICT x, size_t step, float
     }
     hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
   }
-  return i;
 }
+template <typename Op, typename D>
+HWY_INLINE void extremes(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
+                         size_t count) {
+  constexpr size_t kRows = 8;
+  size_t r = 0;
+  for (; r + kRows <= rows; r += kRows) extremesOfRows<kRows, Op>(d, x + r * step, step, to, count);
+  for (; r < rows; ++r) extremesOfRows<1, Op>(d, x + r * step, step, to, count);
+}
+// Returns how many columns were joined: all, or none where there are few.
 template <typename Op>
 HWY_INLINE size_t extremes(const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
                            size_t count) {
-  constexpr size_t kRows = 8;
-  size_t r = 0;
-  for (; r + kRows <= rows; r += kRows) extremesOfRows<kRows, Op>(x + r * step, step, to, count);
-  for (; r < rows; ++r) extremesOfRows<1, Op>(x + r * step, step, to, count);
-  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
-  return count / lanes * lanes;
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 4> few;
+  if (count >= hn::Lanes(d)) {
+    extremes<Op>(d, x, step, rows, to, count);
+  } else if (count >= hn::Lanes(few)) {
+    extremes<Op>(few, x, step, rows, to, count);
+  } else {
+    return 0;
+  }
+  return count;
 }
 
 // The extreme of a row of at least one vector; the last one shares elements with the one before.

@@ -25,16 +25,32 @@ namespace softmax {
 
 constexpr size_t kNarrow = 8;  // elements of a row that are worth being beside those of other rows
 
-// The last elements of a row, filled up with what changes neither maximum nor sum.
-struct Tail {
-  alignas(64) float values[kSoftmaxColumns];
-  size_t count;
+// Whether parts of vectors are loaded and stored by masks, which touch nothing behind them.
+constexpr bool kMasks = HWY_TARGET <= HWY_AVX2;
 
-  HWY_INLINE Tail(const float* from, size_t size) : count(size) {
+// The last elements of a row, filled up with what changes neither maximum nor sum.
+HWY_INLINE V loadTail(const float* from, size_t count) {
+  const D d;
+  if constexpr (kMasks) {
+    const auto there = hn::FirstN(d, count);
+    return hn::IfThenElse(there, hn::MaskedLoad(there, d, from), hn::Set(d, -HUGE_VALF));
+  } else {
+    alignas(64) float values[kSoftmaxColumns];
     std::fill_n(values, kSoftmaxColumns, -HUGE_VALF);
-    std::memcpy(values, from, size * sizeof(float));
+    std::memcpy(values, from, count * sizeof(float));
+    return hn::Load(d, values);
   }
-};
+}
+HWY_INLINE void storeTail(V v, float* to, size_t count) {
+  const D d;
+  if constexpr (kMasks) {
+    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+  } else {
+    alignas(64) float values[kSoftmaxColumns];
+    hn::Store(v, d, values);
+    std::memcpy(to, values, count * sizeof(float));
+  }
+}
 
 // The greatest elements of whole vectors and of `most`, by lane; four chains, since a maximum takes some cycles.
 HWY_INLINE V greatest(const float* x, size_t count, V most) {
@@ -98,36 +114,62 @@ void row(const float* x, float* y, size_t count) {
   const size_t lanes = hn::Lanes(d);
   const size_t whole = count - count % lanes;
   if (whole == count) return wholeRow(x, y, count);
-  Tail tail(x + whole, count - whole);
-  const V shift = hn::MaxOfLanes(d, greatest(x, whole, hn::Load(d, tail.values)));
-  const V rest = exponential::ofNegative(hn::Sub(hn::Load(d, tail.values), shift));
-  const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), rest);
+  const size_t some = count - whole;
+  const V tail = loadTail(x + whole, some);
+  const V shift = hn::MaxOfLanes(d, greatest(x, whole, tail));
+  const V rest = exponential::ofNegative(hn::Sub(tail, shift));
+  const V counted = hn::IfThenElseZero(hn::FirstN(d, some), rest);
   const double total =
       exponentials<true>(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
   const V factor = hn::Set(d, static_cast<float>(1 / total));
   scale(y, whole, factor);
-  hn::Store(hn::Mul(rest, factor), d, tail.values);
-  std::memcpy(y + whole, tail.values, tail.count * sizeof(float));
+  storeTail(hn::Mul(rest, factor), y + whole, some);
 }
 
-// Rows of kVectors whole vectors, which stay in registers.
-template <size_t kVectors>
-HWY_INLINE void rowsOfVectors(const float* x, float* y, size_t rowCount) {
+// Rows of kVectors vectors, which stay in registers. kPart: the last one is not filled.
+template <size_t kVectors, bool kPart, bool kLogarithm>
+HWY_INLINE void rowsOfVectors(const float* x, float* y, size_t rowCount, size_t count) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  for (size_t r = 0; r < rowCount; ++r, x += kVectors * lanes, y += kVectors * lanes) {
+  constexpr size_t kWhole = kVectors - (kPart ? 1 : 0);
+  const size_t some = count - kWhole * lanes;
+  for (size_t r = 0; r < rowCount; ++r, x += count, y += count) {
     V e[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) e[v] = hn::LoadU(d, x + v * lanes);
+    for (size_t v = 0; v < kWhole; ++v) e[v] = hn::LoadU(d, x + v * lanes);
+    if constexpr (kPart) e[kWhole] = loadTail(x + kWhole * lanes, some);
     V most = e[0];
     for (size_t v = 1; v < kVectors; ++v) most = hn::Max(most, e[v]);
     most = hn::MaxOfLanes(d, most);
     V sum = hn::Zero(d);
     for (size_t v = 0; v < kVectors; ++v) {
-      e[v] = exponential::ofNegative(hn::Sub(e[v], most));
-      sum = hn::Add(sum, e[v]);
+      e[v] = hn::Sub(e[v], most);
+      V power = exponential::ofNegative(e[v]);
+      if (kPart && v == kWhole) power = hn::IfThenElseZero(hn::FirstN(d, some), power);
+      if (!kLogarithm) e[v] = power;
+      sum = hn::Add(sum, power);
     }
-    const V factor = hn::Div(hn::Set(d, 1.f), hn::SumOfLanes(d, sum));
-    for (size_t v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(e[v], factor), d, y + v * lanes);
+    sum = hn::SumOfLanes(d, sum);
+    const V last = kLogarithm ? hn::Set(d, std::log(hn::GetLane(sum))) : hn::Div(hn::Set(d, 1.f), sum);
+    for (auto& each : e) each = kLogarithm ? hn::Sub(each, last) : hn::Mul(each, last);
+    for (size_t v = 0; v < kWhole; ++v) hn::StoreU(e[v], d, y + v * lanes);
+    if constexpr (kPart) storeTail(e[kWhole], y + kWhole * lanes, some);
+  }
+}
+
+// Rows of up to four vectors, the last of which may be a part. False where there are none such.
+template <bool kLogarithm>
+HWY_INLINE bool fewVectors(const float* x, float* y, size_t rowCount, size_t count) {
+  const size_t lanes = hn::Lanes(D());
+  if (count == lanes) return rowsOfVectors<1, false, kLogarithm>(x, y, rowCount, count), true;
+  if (count == 2 * lanes) return rowsOfVectors<2, false, kLogarithm>(x, y, rowCount, count), true;
+  if (count == 4 * lanes) return rowsOfVectors<4, false, kLogarithm>(x, y, rowCount, count), true;
+  if (!kMasks || count % lanes == 0) return false;
+  switch (count / lanes) {
+    case 0: return rowsOfVectors<1, true, kLogarithm>(x, y, rowCount, count), true;
+    case 1: return rowsOfVectors<2, true, kLogarithm>(x, y, rowCount, count), true;
+    case 2: return rowsOfVectors<3, true, kLogarithm>(x, y, rowCount, count), true;
+    case 3: return rowsOfVectors<4, true, kLogarithm>(x, y, rowCount, count), true;
+    default: return false;
   }
 }
 
@@ -161,11 +203,9 @@ HWY_INLINE void narrowRows(const float* x, float* y, size_t rowCount, size_t cou
 
 void rows(const float* x, float* y, size_t rowCount, size_t count) {
   const size_t lanes = hn::Lanes(D());
-  if (count == lanes) return rowsOfVectors<1>(x, y, rowCount);
-  if (count == 2 * lanes) return rowsOfVectors<2>(x, y, rowCount);
-  if (count == 4 * lanes) return rowsOfVectors<4>(x, y, rowCount);
-  if (count == 8 * lanes) return rowsOfVectors<8>(x, y, rowCount);
-  if (count <= kNarrow) return narrowRows(x, y, rowCount, count);
+  if (count == 8 * lanes) return rowsOfVectors<8, false, false>(x, y, rowCount, count);
+  if (count <= kNarrow && count != lanes) return narrowRows(x, y, rowCount, count);
+  if (fewVectors<false>(x, y, rowCount, count)) return;
   for (size_t r = 0; r < rowCount; ++r) row(x + r * count, y + r * count, count);
 }
 
@@ -210,20 +250,21 @@ void logRow(const float* x, float* y, size_t count) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const size_t whole = count - count % lanes;
-  Tail tail(x + whole, count - whole);
-  const V shift = hn::MaxOfLanes(d, greatest(x, whole, hn::Load(d, tail.values)));
-  const V rest = hn::Sub(hn::Load(d, tail.values), shift);
-  const V counted = hn::IfThenElseZero(hn::FirstN(d, tail.count), exponential::ofNegative(rest));
+  const size_t some = count - whole;
+  const V tail = loadTail(x + whole, some);  // none are far below all
+  const V shift = hn::MaxOfLanes(d, greatest(x, whole, tail));
+  const V rest = hn::Sub(tail, shift);
+  const V counted = hn::IfThenElseZero(hn::FirstN(d, some), exponential::ofNegative(rest));
   const double total =
       exponentials<false>(x, y, whole, shift) + static_cast<double>(hn::GetLane(hn::SumOfLanes(d, counted)));
-  const V logarithm = hn::Set(d, static_cast<float>(std::log(total)));
+  const V logarithm = hn::Set(d, std::log(static_cast<float>(total)));
   for (size_t i = 0; i < whole; i += lanes)
     hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i), shift), logarithm), d, y + i);
-  hn::Store(hn::Sub(rest, logarithm), d, tail.values);
-  std::memcpy(y + whole, tail.values, tail.count * sizeof(float));
+  if (some != 0) storeTail(hn::Sub(rest, logarithm), y + whole, some);
 }
 
 void logRows(const float* x, float* y, size_t rowCount, size_t count) {
+  if (fewVectors<true>(x, y, rowCount, count)) return;
   for (size_t r = 0; r < rowCount; ++r) logRow(x + r * count, y + r * count, count);
 }
 
