@@ -186,20 +186,36 @@ class SliceInstance final : public runtime::KernelInstance {
     constexpr int64_t kGrain = 1 << 15;
     platform::parallelFor(extents_.count(0, last), std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
                           [&](int64_t begin, int64_t end) {
-                            for (int64_t row = begin; row < end; ++row) {
+                            std::array<int64_t, kMaxRank> index = indexOf(begin);
+                            for (int64_t row = begin; row < end; ++row, next(index)) {
                               T* const out = reinterpret_cast<T*>(to) + row * width;
-                              const bool inside = isRowMajor_ && isInside(row);
+                              const bool inside = isRowMajor_ && isInside(index);
                               std::fill(out, out + (inside ? first_[static_cast<size_t>(last)] : width), element);
                               if (inside) std::fill(out + end_[static_cast<size_t>(last)], out + width, element);
                             }
                           });
   }
 
-  bool isInside(int64_t row) const {
+  // Where a row stands on the axes but the last.
+  std::array<int64_t, kMaxRank> indexOf(int64_t row) const {
+    std::array<int64_t, kMaxRank> index{};
     for (int axis = extents_.rank - 2; axis >= 0; --axis) {
-      const int64_t index = row % extents_[axis];
-      if (index < first_[static_cast<size_t>(axis)] || index >= end_[static_cast<size_t>(axis)]) return false;
+      index[static_cast<size_t>(axis)] = row % extents_[axis];
       row /= extents_[axis];
+    }
+    return index;
+  }
+  void next(std::array<int64_t, kMaxRank>& index) const {
+    for (int axis = extents_.rank - 2; axis >= 0; --axis) {
+      const auto at = static_cast<size_t>(axis);
+      if (++index[at] < extents_[axis]) return;
+      index[at] = 0;
+    }
+  }
+  bool isInside(const std::array<int64_t, kMaxRank>& index) const {
+    for (int axis = extents_.rank - 2; axis >= 0; --axis) {
+      const auto at = static_cast<size_t>(axis);
+      if (index[at] < first_[at] || index[at] >= end_[at]) return false;
     }
     return true;
   }

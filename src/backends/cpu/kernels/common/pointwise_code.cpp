@@ -119,7 +119,10 @@ class Translation {
     buffer = whole(buffer);
     const bool taken = buffer < static_cast<int>(inputs_.size()) ||
                        std::find(code_.outputs.begin(), code_.outputs.end(), buffer) != code_.outputs.end();
-    if (taken) buffer = call(copyOf(value.type), {buffer, buffer, buffer}, value.type);
+    if (taken) {
+      buffer = call(copyOf(value.type), {buffer, buffer, buffer}, value.type);
+      code_.calls.back().wantsLanes = value.type == DataType::kF32;
+    }
     return buffer;
   }
 
@@ -168,9 +171,14 @@ class Translation {
       function = typedFunctionWithSame(asked, type, swaps && (isCommutative(op) || asked != op) ? 2 : same);
       if (function != nullptr && swaps) std::swap(operands[0], operands[1]);
     }
-    if (function == nullptr) return call(typedFunction(op, type), operands, result);
+    const bool wantsLanes = type == DataType::kF32 && ops::row(op).result != ops::ScalarResult::kBool;
+    if (function == nullptr) {
+      const int buffer = call(typedFunction(op, type), operands, result);
+      code_.calls.back().wantsLanes = wantsLanes;
+      return buffer;
+    }
     const int buffer = add(result, false);
-    code_.calls.push_back({function, operands, buffer, false, false});
+    code_.calls.push_back({function, operands, buffer, false, false, wantsLanes});
     return buffer;
   }
 
@@ -323,6 +331,7 @@ class Translation {
       const int buffer = isCube ? call(cubeFunction(), {operands[0], operands[0], operands[0]}, made)
                                 : call(instruction.op, type, operands, made);
       code_.calls.back().mayOverwrite = type == DataType::kF32 && row.result == ops::ScalarResult::kSame;
+      code_.calls.back().wantsLanes = code_.calls.back().wantsLanes || isCube;
       return valueOfComputed(result, buffer);
     }
     const int wide = call(wideFunction(instruction.op), operands, DataType::kI64);
@@ -361,6 +370,7 @@ void PointwiseCode::countUsed(size_t inputs) {
     if (!isUsed[static_cast<size_t>(calls[i].result)]) continue;
     for (const int operand : calls[i].operands) isUsed[static_cast<size_t>(operand)] = true;
   }
+  for (const auto& call : calls) takesAnyCount = takesAnyCount && (call.isSingle || !call.wantsLanes);
   std::erase_if(calls, [&](const Call& call) { return !isUsed[static_cast<size_t>(call.result)]; });
   for (size_t i = 0; i < inputs; ++i) isUsed[i] = true;
   for (size_t i = 0; i < buffers.size(); ++i) bytesPerElement += isUsed[i] && !isSingle[i] ? bits(buffers[i]) / 8 : 0;

@@ -20,6 +20,7 @@ struct PointwiseCode {
     int result = 0;
     bool mayOverwrite = false;  // the result may be an operand
     bool isSingle = false;      // operands and result are single values
+    bool wantsLanes = false;    // a multiple of kLanes elements
   };
   struct Literal {
     int buffer = 0;
@@ -31,6 +32,7 @@ struct PointwiseCode {
   std::vector<Call> calls;
   std::vector<Literal> literals;
   std::vector<int> outputs;     // the buffer of each result, in its type; no two alike, none an input
+  bool takesAnyCount = true;    // no call wants whole vectors
   int64_t bytesPerElement = 0;  // of all buffers that are used and hold a block
 
   PointwiseCode() = default;

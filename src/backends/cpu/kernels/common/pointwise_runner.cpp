@@ -283,7 +283,7 @@ bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
 void PointwiseRunner::block(Block& block, const Places& buffers) const {
   const auto lanes = static_cast<int64_t>(kLanes);
   const int64_t rest = block.count % lanes;
-  if (block.rows != 1 || rest == 0 || block.count < lanes) return part(block, buffers);
+  if (block.rows != 1 || rest == 0 || block.count < lanes || code_.takesAnyCount) return part(block, buffers);
   bool again = true;
   for (size_t j = 0; again && j < outputBytes_.size(); ++j) again = !overlaps(block, j);
   block.count -= rest;
@@ -297,7 +297,7 @@ void PointwiseRunner::block(Block& block, const Places& buffers) const {
 
 void PointwiseRunner::part(Block& block, const Places& buffers) const {
   const int64_t count = block.rows * block.count;
-  const bool whole = count == padded(count);
+  const bool whole = code_.takesAnyCount || count == padded(count);
   Places place;  // of some hundred, few are used
   std::copy_n(buffers.begin(), code_.buffers.size(), place.begin());
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
@@ -315,7 +315,7 @@ void PointwiseRunner::part(Block& block, const Places& buffers) const {
     direct |= uint64_t{1} << j;
     place[static_cast<size_t>(code_.outputs[j])] = block.out[j];
   }
-  compute(place, static_cast<size_t>(padded(count)));
+  compute(place, static_cast<size_t>(code_.takesAnyCount ? count : padded(count)));
   for (size_t j = 0; j < outputBytes_.size(); ++j) {
     if ((direct >> j & 1) != 0) continue;
     spread(outputBytes_[j], place[static_cast<size_t>(code_.outputs[j])], block.out[j], space_.strides[j].back(),

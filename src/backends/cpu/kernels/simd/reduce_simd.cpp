@@ -104,10 +104,29 @@ HWY_INLINE void extremesOfRows(D d, const float* HWY_RESTRICT x, size_t step, fl
     hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
   }
 }
+// Few columns, vector by vector: what is joined stays in registers.
+template <typename Op, typename D>
+HWY_INLINE void extremesOfFew(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
+                              size_t count) {
+  const size_t lanes = hn::Lanes(d);
+  for (size_t first = 0; first < count; first += lanes) {
+    const size_t i = std::min(first, count - lanes);
+    auto joined = hn::LoadU(d, to + i);
+    auto isNan = hn::IsNaN(joined);
+    const float* from = x + i;
+    for (size_t r = 0; r < rows; ++r, from += step) {
+      const auto next = hn::LoadU(d, from);
+      isNan = hn::Or(isNan, hn::IsNaN(next));
+      joined = better<Op>(joined, next);
+    }
+    hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
+  }
+}
 template <typename Op, typename D>
 HWY_INLINE void extremes(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
                          size_t count) {
   constexpr size_t kRows = 8;
+  if (count <= 4 * hn::Lanes(d)) return extremesOfFew<Op>(d, x, step, rows, to, count);
   size_t r = 0;
   for (; r + kRows <= rows; r += kRows) extremesOfRows<kRows, Op>(d, x + r * step, step, to, count);
   for (; r < rows; ++r) extremesOfRows<1, Op>(d, x + r * step, step, to, count);

@@ -62,10 +62,16 @@ constexpr size_t kGroup = 8;
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Columns of a strip: as many vectors as there are registers for the rows of a group. All of a strip is read before it is
+// written: where rows lie nearly 4 KiB apart, a processor takes a load for one of what was just stored in another row.
+constexpr size_t kWide = HWY_TARGET <= HWY_AVX3 ? 2 : 1;
+
+template <typename T>
+using Strip = hn::Vec<hn::ScalableTag<T>>[kGroup];
+
 // Calls body(first column, number of vectors) for strips of columns; the columns that fill no vector are left.
 template <typename T, typename Body>
 HWY_INLINE size_t inStrips(size_t count, Body&& body) {
-  constexpr size_t kWide = 4;
   const size_t lanes = hn::Lanes(hn::ScalableTag<T>());
   size_t i = 0;
   for (; i + kWide * lanes <= count; i += kWide * lanes) body(i, std::integral_constant<size_t, kWide>());
@@ -73,65 +79,88 @@ HWY_INLINE size_t inStrips(size_t count, Body&& body) {
   return i;
 }
 
+template <typename T, size_t kVectors>
+HWY_INLINE void loadStrip(const T* x, size_t rows, int64_t step, Strip<T>* strip) {
+  const hn::ScalableTag<T> d;
+  for (size_t r = 0; r < rows; ++r, x += step) {
+    for (size_t v = 0; v < kVectors; ++v) strip[v][r] = hn::LoadU(d, x + v * hn::Lanes(d));
+  }
+}
+template <typename T, size_t kVectors>
+HWY_INLINE void storeStrip(const Strip<T>* strip, T* y, size_t rows, int64_t step) {
+  const hn::ScalableTag<T> d;
+  for (size_t r = 0; r < rows; ++r, y += step) {
+    for (size_t v = 0; v < kVectors; ++v) hn::StoreU(strip[v][r], d, y + v * hn::Lanes(d));
+  }
+}
+
 // `rows` more rows of sums behind the row `before`.
 template <typename T, size_t kVectors>
-HWY_INLINE void addStrip(const T* HWY_RESTRICT x, const T* before, T* y, size_t rows, int64_t step) {
+HWY_INLINE void addStripOf(const T* x, const T* before, T* y, size_t rows, int64_t step) {
   const hn::ScalableTag<T> d;
-  const size_t lanes = hn::Lanes(d);
-  hn::Vec<decltype(d)> sums[kVectors];
-  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::LoadU(d, before + v * lanes);
-  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      sums[v] = hn::Add(sums[v], hn::LoadU(d, x + v * lanes));
-      hn::StoreU(sums[v], d, y + v * lanes);
-    }
+  Strip<T> strip[kVectors];
+  loadStrip<T, kVectors>(x, rows, step, strip);
+  for (size_t v = 0; v < kVectors; ++v) {
+    auto sum = hn::LoadU(d, before + v * hn::Lanes(d));
+    for (size_t r = 0; r < rows; ++r) strip[v][r] = sum = hn::Add(sum, strip[v][r]);
   }
+  storeStrip<T, kVectors>(strip, y, rows, step);
+}
+template <typename T, size_t kVectors>
+HWY_INLINE void addStrip(const T* x, const T* before, T* y, size_t rows, int64_t step) {
+  if (rows == kGroup) return addStripOf<T, kVectors>(x, before, y, kGroup, step);  // a count that the compiler knows
+  addStripOf<T, kVectors>(x, before, y, rows, step);
 }
 
 // The same; the sign bit of `overflows` says in which columns a sum has more than 32 bits.
 template <size_t kVectors>
-HWY_INLINE void addWords(const int32_t* HWY_RESTRICT x, const int32_t* before, int32_t* y, size_t rows, int64_t step,
-                         int32_t* HWY_RESTRICT overflows) {
+HWY_INLINE void addWordsOf(const int32_t* x, const int32_t* before, int32_t* y, size_t rows, int64_t step,
+                           int32_t* overflows) {
   const hn::ScalableTag<int32_t> d;
-  const size_t lanes = hn::Lanes(d);
-  hn::Vec<decltype(d)> sums[kVectors], over[kVectors];
+  Strip<int32_t> strip[kVectors];
+  loadStrip<int32_t, kVectors>(x, rows, step, strip);
   for (size_t v = 0; v < kVectors; ++v) {
-    sums[v] = hn::LoadU(d, before + v * lanes);
-    over[v] = hn::LoadU(d, overflows + v * lanes);
-  }
-  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      const auto next = hn::LoadU(d, x + v * lanes);
-      const auto sum = hn::Add(sums[v], next);
-      over[v] = hn::Or(over[v], hn::And(hn::Xor(sums[v], sum), hn::Xor(next, sum)));
-      sums[v] = sum;
-      hn::StoreU(sum, d, y + v * lanes);
+    auto sum = hn::LoadU(d, before + v * hn::Lanes(d));
+    auto over = hn::LoadU(d, overflows + v * hn::Lanes(d));
+    for (size_t r = 0; r < rows; ++r) {
+      const auto next = strip[v][r];
+      const auto more = hn::Add(sum, next);
+      over = hn::Or(over, hn::And(hn::Xor(sum, more), hn::Xor(next, more)));
+      strip[v][r] = sum = more;
     }
+    hn::StoreU(over, d, overflows + v * hn::Lanes(d));
   }
-  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(over[v], d, overflows + v * lanes);
+  storeStrip<int32_t, kVectors>(strip, y, rows, step);
+}
+template <size_t kVectors>
+HWY_INLINE void addWords(const int32_t* x, const int32_t* before, int32_t* y, size_t rows, int64_t step,
+                         int32_t* overflows) {
+  if (rows == kGroup) return addWordsOf<kVectors>(x, before, y, kGroup, step, overflows);
+  addWordsOf<kVectors>(x, before, y, rows, step, overflows);
 }
 
 // y has the sums of its first row; `part` becomes the sums of these rows alone.
 template <size_t kVectors>
-HWY_INLINE void addFloats(const float* HWY_RESTRICT x, float* y, size_t rows, int64_t step, float* HWY_RESTRICT part) {
+HWY_INLINE void addFloatsOf(const float* x, float* y, size_t rows, int64_t step, float* part) {
   const hn::ScalableTag<float> d;
-  const size_t lanes = hn::Lanes(d);
-  hn::Vec<decltype(d)> sums[kVectors], own[kVectors];
+  Strip<float> strip[kVectors];
+  loadStrip<float, kVectors>(x, rows, step, strip);
   for (size_t v = 0; v < kVectors; ++v) {
-    sums[v] = hn::LoadU(d, y + v * lanes);
-    own[v] = hn::LoadU(d, x + v * lanes);
-  }
-  for (size_t r = 1; r < rows; ++r) {
-    x += step;
-    y += step;
-    for (size_t v = 0; v < kVectors; ++v) {
-      const auto next = hn::LoadU(d, x + v * lanes);
-      sums[v] = hn::Add(sums[v], next);
-      own[v] = hn::Add(own[v], next);
-      hn::StoreU(sums[v], d, y + v * lanes);
+    auto own = strip[v][0];
+    auto sum = hn::LoadU(d, y + v * hn::Lanes(d));
+    strip[v][0] = sum;
+    for (size_t r = 1; r < rows; ++r) {
+      own = hn::Add(own, strip[v][r]);
+      strip[v][r] = sum = hn::Add(sum, strip[v][r]);
     }
+    hn::StoreU(own, d, part + v * hn::Lanes(d));
   }
-  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(own[v], d, part + v * lanes);
+  storeStrip<float, kVectors>(strip, y, rows, step);
+}
+template <size_t kVectors>
+HWY_INLINE void addFloats(const float* x, float* y, size_t rows, int64_t step, float* part) {
+  if (rows == kGroup) return addFloatsOf<kVectors>(x, y, kGroup, step, part);
+  addFloatsOf<kVectors>(x, y, rows, step, part);
 }
 
 #else

@@ -8,7 +8,7 @@
 
 namespace tenon::backends::cpu {
 
-constexpr size_t kScanColumns = 1024;  // at most, at once
+constexpr size_t kScanColumns = 2048;  // at most, at once
 
 struct ScanFunctions {
   // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
