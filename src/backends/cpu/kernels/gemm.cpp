@@ -198,8 +198,10 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto& pair = matrices_[static_cast<size_t>(matrix)];
     a += pair.a * rows_ * depth_;
     panels += pair.b * panelCount(columns_) * panelFloats_;
-    const int64_t firstRow = index / chunks_ * blockTiles_ * tileRows;
-    const int64_t lastRow = std::min(rows_, firstRow + blockTiles_ * tileRows);
+    // Blocks and tiles are of nearly as many rows each: one of one or two rows would wait for its own sums.
+    const int64_t firstRow = rows_ * (index / chunks_) / blocks_;
+    const int64_t rows = rows_ * (index / chunks_ + 1) / blocks_ - firstRow;
+    const int64_t tiles = (rows + tileRows - 1) / tileRows;
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
     const auto& functions = tileFunctions();
@@ -208,8 +210,9 @@ class GemmInstance final : public runtime::KernelInstance {
       call.depth = depth_;
       call.panel = panels + p * panelFloats_;
       call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
-      for (int64_t row = firstRow; row < lastRow; row += tileRows) {
-        const int count = static_cast<int>(std::min<int64_t>(tileRows, lastRow - row));
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const int64_t row = firstRow + rows * tile / tiles;
+        const int count = static_cast<int>(firstRow + rows * (tile + 1) / tiles - row);
         const float* sources[kMaxTileRows];
         for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_;
         call.sources = sources;

@@ -28,8 +28,12 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     const runtime::TensorShape values{DataType::kF32, loops_.dims, Layout::kLinear};
     runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
-    squares_ = sums() && isSquare(op_.expr) && inputs_ == 1 && shapes.inputs[0].dtype == DataType::kF32 &&
-               loops_.byRows && loops_.reduced.strides[1].back() == 1;
+    factors_ = factorsOf(op_.expr);
+    sumsProducts_ = sums() && loops_.byRows && factors_[0] >= 0;
+    for (size_t k = 0; k < inputs_; ++k) {
+      sumsProducts_ =
+          sumsProducts_ && shapes.inputs[k].dtype == DataType::kF32 && loops_.reduced.strides[k + 1].back() == 1;
+    }
     elementBytes_.clear();
     for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);
     outputs_ = shapes.outputs[0].dims.count();
@@ -129,19 +133,22 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (size_t k = 0; k < inputs_; ++k) strides[k] = space.strides[k + 1].back();
   }
 
-  // x * x
-  static bool isSquare(const ops::ScalarExpr& expr) {
+  // The inputs whose product the expression is, or -1.
+  static std::array<int64_t, 2> factorsOf(const ops::ScalarExpr& expr) {
     using Kind = ops::ScalarArgument::Kind;
-    if (expr.instructions.size() != 1) return false;
+    constexpr std::array<int64_t, 2> kNone{-1, -1};
+    if (expr.instructions.size() != 1) return kNone;
     const auto& only = expr.instructions[0];
-    if (only.arguments[0].kind != Kind::kInput) return false;
-    if (only.op == ops::ScalarOp::k_mul) return only.arguments[1].kind == Kind::kInput;
-    return only.op == ops::ScalarOp::k_pow && only.arguments[1].kind == Kind::kLiteral &&
-           sameField(only.arguments[1].literal, 2.);
+    const auto& [first, second, third] = only.arguments;
+    if (first.kind != Kind::kInput) return kNone;
+    if (only.op == ops::ScalarOp::k_mul && second.kind == Kind::kInput) return {first.index, second.index};
+    const bool isSquare =
+        only.op == ops::ScalarOp::k_pow && second.kind == Kind::kLiteral && sameField(second.literal, 2.);
+    return isSquare ? std::array<int64_t, 2>{first.index, first.index} : kNone;
   }
 
   // Whole runs of what lies in one piece, without values in between.
-  double addSquares(const Place& place, int64_t begin, int64_t end) const {
+  double addProducts(const Place& place, int64_t begin, int64_t end) const {
     std::array<const char*, kMost> in{};
     double total = 0;
     for (int64_t block = begin; block < end;) {
@@ -150,14 +157,16 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       const int64_t stop = std::min(end, (row + 1) * blocksPerRow_);
       const int64_t last = std::min(loops_.reduced.inner(), (stop - row * blocksPerRow_) * PointwiseRunner::kBlock);
       step(place, loops_.reduced, row, first, in);
-      total += functions_.squares(reinterpret_cast<const float*>(in[0]), 0, static_cast<size_t>(last - first));
+      total += functions_.products(reinterpret_cast<const float*>(in[static_cast<size_t>(factors_[0])]),
+                                   reinterpret_cast<const float*>(in[static_cast<size_t>(factors_[1])]),
+                                   static_cast<size_t>(last - first));
       block = stop;
     }
     return total;
   }
 
   double addRow(const Place& place, int64_t begin, int64_t end, char* scratch) const {
-    if (squares_) return addSquares(place, begin, end);
+    if (sumsProducts_) return addProducts(place, begin, end);
     std::array<const char*, kMost> in{};
     std::array<int64_t, kMost> strides{};
     stridesOfRun(loops_.reduced, strides);
@@ -201,7 +210,8 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   const RowFunctions& functions_;
   PointwiseReduceLoops loops_;
   size_t inputs_ = 0;
-  bool squares_ = false;  // sums of squares of one operand in one piece
+  std::array<int64_t, 2> factors_{-1, -1};
+  bool sumsProducts_ = false;  // of two inputs in one piece, which may be the same
   std::vector<int64_t> elementBytes_;
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;

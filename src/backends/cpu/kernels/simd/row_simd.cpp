@@ -60,6 +60,28 @@ HWY_INLINE double squares(const float* x, float mean, size_t count) {
   return sumOf(x, count, square, [mean](float v) { return (v - mean) * (v - mean); });
 }
 
+double products(const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  constexpr size_t kChains = 4;
+  double total = 0;
+  for (size_t begin = 0; begin < count; begin += kChunk) {
+    const size_t end = std::min(count, begin + kChunk);
+    V sums[kChains];
+    for (auto& each : sums) each = hn::Zero(d);
+    size_t i = begin;
+    for (; i + kChains * lanes <= end; i += kChains * lanes) {
+      for (size_t v = 0; v < kChains; ++v)
+        sums[v] = hn::MulAdd(hn::LoadU(d, x + i + v * lanes), hn::LoadU(d, y + i + v * lanes), sums[v]);
+    }
+    for (; i + lanes <= end; i += lanes) sums[0] = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), sums[0]);
+    const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, all)));
+    for (; i < end; ++i) total += static_cast<double>(x[i] * y[i]);
+  }
+  return total;
+}
+
 HWY_INLINE void scaleEach(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
                           const float* bias) {
   const D d;
@@ -154,7 +176,8 @@ void combine(const float* x, const int64_t* places, const float* weights, size_t
 }  // namespace rows
 
 RowFunctions allRowFunctions() {
-  return {rows::sum, rows::squares, rows::scaleEach, rows::addRows, rows::scaleAll, rows::normalize, rows::combine};
+  return {rows::sum,     rows::squares,  rows::products,  rows::scaleEach,
+          rows::addRows, rows::scaleAll, rows::normalize, rows::combine};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

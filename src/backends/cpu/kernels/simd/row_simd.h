@@ -8,7 +8,8 @@ namespace tenon::backends::cpu {
 
 struct RowFunctions {
   double (*sum)(const float* x, size_t count);
-  double (*squares)(const float* x, float mean, size_t count);  // sum of (x - mean)^2
+  double (*squares)(const float* x, float mean, size_t count);       // sum of (x - mean)^2
+  double (*products)(const float* x, const float* y, size_t count);  // sum of x * y
   // y = (x - mean) * factor * scale[i] + bias[i]
   void (*scaleEach)(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
                     const float* bias);

@@ -62,8 +62,9 @@ constexpr size_t kGroup = 8;
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns of a strip: as many vectors as there are registers for the rows of a group. All of a strip is read before it is
-// written: where rows lie nearly 4 KiB apart, a processor takes a load for one of what was just stored in another row.
+// Columns of a strip: as many vectors as there are registers for the rows of a group. All of a strip is read before it
+// is written: where rows lie nearly 4 KiB apart, a processor takes a load for one of what was just stored in another
+// row.
 constexpr size_t kWide = HWY_TARGET <= HWY_AVX3 ? 2 : 1;
 
 template <typename T>

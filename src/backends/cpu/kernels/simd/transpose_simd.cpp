@@ -79,32 +79,20 @@ HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
   }
 }
 
-// The side whose rows lie further apart, and often in the same few sets of the cache, is walked by whole lines. The
-// last tiles of a side share elements with the ones before.
+// Whole lines are read, and stores go on where they were: more pages may be read at a time than written. The last tiles
+// of a side share elements with the ones before.
 template <size_t kSide, typename T>
 void inTiles(const Matrix<T>& m, size_t inner, size_t second) {
   constexpr size_t kLine = std::max(kSide, 64 / sizeof(T));
-  const bool readsLines = m.fromStep >= m.toStep;
-  const size_t lineInner = readsLines ? kSide : kLine;
-  const size_t lineSecond = readsLines ? kLine : kSide;
-  const auto lines = [&](size_t iBegin, size_t jBegin) HWY_ATTR {
-    for (size_t i = iBegin; i < std::min(iBegin + lineInner, inner); i += kSide) {
-      for (size_t j = jBegin; j < std::min(jBegin + lineSecond, second); j += kSide) {
+  for (size_t line = 0; line < second; line += kLine) {
+    for (size_t i = 0; i < inner; i += kSide) {
+      for (size_t j = line; j < std::min(line + kLine, second); j += kSide) {
         if constexpr (kSide * sizeof(T) == 32 && sizeof(T) >= 4) {
           wideTile(m, std::min(i, inner - kSide), std::min(j, second - kSide));
         } else {
           tile<kSide>(m, std::min(i, inner - kSide), std::min(j, second - kSide));
         }
       }
-    }
-  };
-  if (readsLines) {
-    for (size_t j = 0; j < second; j += lineSecond) {
-      for (size_t i = 0; i < inner; i += lineInner) lines(i, j);
-    }
-  } else {
-    for (size_t i = 0; i < inner; i += lineInner) {
-      for (size_t j = 0; j < second; j += lineSecond) lines(i, j);
     }
   }
 }
