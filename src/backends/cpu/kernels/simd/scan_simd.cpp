@@ -55,9 +55,8 @@ void sumsBeside(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t 
   }
 }
 
-// So many rows at a time: what is summed stays in registers, and memory is still read by rows. Of more rows, whose
-// elements often lie in the same set of the first cache, some would leave it before their lines are full.
-constexpr size_t kGroup = 4;
+// So many rows at a time: what is summed stays in registers, and memory is still read by rows.
+constexpr size_t kGroup = 8;
 
 #if HWY_TARGET != HWY_SCALAR
 

@@ -12,7 +12,7 @@ constexpr size_t kScanColumns = 2048;  // at most, at once
 
 struct ScanFunctions {
   // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
-  // next row is `step` elements on, which may be negative. f32 is summed in double, up to 4 rows in f32; integers wrap
+  // next row is `step` elements on, which may be negative. f32 is summed in double, up to 8 rows in f32; integers wrap
   // in 64 bits, then saturate.
   void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, bool exclusive) = nullptr;
   // indices[k] of the first best element of column k, the next row `step` elements on. NaN is above all numbers.
