@@ -48,7 +48,8 @@ endfunction()
 # that exports exactly the symbols of its version script.
 function(tenon_shared target)
   cmake_parse_arguments(arg "" "OUTPUT;VERSION;SOVERSION;EXPORTS" "SOURCES;LINK" ${ARGN})
-  add_library(${target} SHARED ${arg_SOURCES})
+  # In each library, as its names are hidden: a fork while another thread makes a static object of a function.
+  add_library(${target} SHARED ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/src/core/platform/static_objects.cpp)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} VERSION ${arg_VERSION}
     SOVERSION ${arg_SOVERSION} LINK_DEPENDS ${arg_EXPORTS})
   target_link_libraries(${target} PRIVATE ${arg_LINK})

@@ -20,8 +20,10 @@ namespace {
 void reportIgnoredSettings(Reporter& reporter) {
   static std::mutex mutex;
   static auto* const reported = new std::set<std::string>;  // builders are made until the process ends
+  const auto ignored = ignoredSettings();
+  if (ignored.empty()) return;  // nothing to lock, which a fork could find locked
   const std::lock_guard lock(mutex);
-  for (const auto& text : ignoredSettings()) {
+  for (const auto& text : ignored) {
     if (reported->insert(text).second) reporter.warning("{}", text);
   }
 }

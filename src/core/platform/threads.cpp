@@ -84,13 +84,10 @@ void tellPool() noexcept {
                  cores.isRoomy.load(std::memory_order_relaxed) && threads < cores.now.load(std::memory_order_relaxed));
 }
 
-// Another thread that makes the grant at this moment would not end in the child, which would wait for it for ever.
-void beforeFork() noexcept { grant(); }
-
 // Threads of the parent that ran kernels are not there.
 void afterForkInChild() noexcept { running = depth > 0 ? 1 : 0; }
 
-__attribute__((constructor)) void watchForks() { pthread_atfork(&beforeFork, nullptr, &afterForkInChild); }
+__attribute__((constructor)) void watchForks() { pthread_atfork(nullptr, nullptr, &afterForkInChild); }
 
 }  // namespace
 
