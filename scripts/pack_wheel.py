@@ -16,10 +16,12 @@ import sys
 import sysconfig
 import zipfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python/package"))
+from _libraries import OWN  # noqa: E402  pylint: disable=wrong-import-position,import-error
+
 NAME = "tenon-tensorrt"
 # What every system with this C library has, in the words of the manylinux rules.
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux[\w-]*)\.so\b")
-OURS = ("libnvinfer", "libnvonnxparser", "libcudart", "libtenon", "libtensorrt_shim")
 PROGRAMS = ("trtexec", "tensorrt_player", "tenon_check_plugins")
 METADATA = """Metadata-Version: 2.1
 Name: {name}
@@ -56,14 +58,14 @@ def collect(installed, package):
         fail(f"no libnvinfer.so.10 below {installed}")
     for file in sorted(folder.parent.iterdir()):
         # One file per name that something asks for: a wheel holds no links.
-        if file.name.startswith(OURS) and (re.search(r"\.so\.\d+$", file.name) or file.name == "libtensorrt_shim.so"):
+        if file.name.startswith(OWN) and (re.search(r"\.so\.\d+$", file.name) or file.name == "libtensorrt_shim.so"):
             shutil.copy(file, library / file.name)
     for name in PROGRAMS:
         shutil.copy(installed / "bin" / name, programs / name)
     found = {}
     for file in [*library.iterdir(), *programs.iterdir(), *package.glob("*.so")]:
         found.update(needed(file))
-    foreign = {n: p for n, p in found.items() if not EVERYWHERE.match(n) and not (library / n).exists() and not n.startswith(OURS)}
+    foreign = {n: p for n, p in found.items() if not EVERYWHERE.match(n) and not (library / n).exists() and not n.startswith(OWN)}
     for name, path in foreign.items():
         shutil.copy(path, library / name)
     return sorted(foreign)
@@ -75,10 +77,26 @@ def releases(package):
     return [f"cp3{minor}" for minor in sorted(int(name[1]) for name in found if name)]
 
 
-def platform():
-    """The system that the package is for: the C library it was linked with is the least."""
-    version = os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_")
-    return f"manylinux_{version}_{sysconfig.get_platform().rsplit('-', 1)[1]}"
+def platform(package):
+    """The system that the package is for: it has the newest version of the C library that a file asks for."""
+    newest = 17  # no manylinux of this form is older
+    for file in [*package.glob("*.so"), *package.glob("lib/*"), *package.glob("bin/*")]:
+        done = subprocess.run(["objdump", "-p", str(file)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            fail(f"objdump cannot read {file.name}: {done.stderr.strip()}")
+        newest = max([newest, *map(int, re.findall(r"\bGLIBC_2\.(\d+)", done.stdout))])
+    return f"manylinux_2_{newest}_{sysconfig.get_platform().rsplit('-', 1)[1]}"
+
+
+def audit(wheel, command):
+    """What auditwheel says of the tag, in a line. Ends the program where the wheel needs a newer system than its tag says."""
+    done = subprocess.run([*command, "show", str(wheel)], capture_output=True, text=True, check=False)
+    said = " ".join(done.stdout.split())
+    needed = re.search(r'platform tag: "manylinux_(\d+)_(\d+)_', said)
+    told = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
+    if done.returncode != 0 or not needed or tuple(map(int, needed.groups())) > tuple(map(int, told.groups())):
+        fail(f"{wheel.name}: auditwheel does not agree with the tag: {said[:600]}{done.stderr[-600:]}")
+    return f"auditwheel: the wheel needs glibc {needed[1]}.{needed[2]}; its tag says {told[1]}.{told[2]}"
 
 
 def record_line(name, data):
@@ -92,8 +110,9 @@ def write(root, out, version):
     pythons = releases(root / "tensorrt")
     if not pythons:
         fail("the package holds no module")
-    tag = f"{'.'.join(pythons)}-{'.'.join(pythons)}-{platform()}"
-    tags = "".join(f"Tag: {python}-{abi}-{platform()}\n" for python in pythons for abi in pythons)  # the same, each written out
+    system = platform(root / "tensorrt")
+    tag = f"{'.'.join(pythons)}-{'.'.join(pythons)}-{system}"
+    tags = "".join(f"Tag: {python}-{abi}-{system}\n" for python in pythons for abi in pythons)  # the same, each written out
     info = root / f"{name}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA.format(name=NAME, version=version, least=f"3.{pythons[0][3:]}"))
@@ -123,6 +142,8 @@ def main(installed, out):
     version = re.search(r'__version__ = "([\d.]+)"', (package / "_version.py").read_text())[1]
     wheel = write(root, out, version)
     print(f"{wheel} ({wheel.stat().st_size / 1e6:.1f} MB, with {', '.join(foreign) or 'no library of the system'})")
+    command = shutil.which("auditwheel")
+    print(audit(wheel, [command]) if command else "auditwheel is not in PATH: nobody else has looked at the tag")
 
 
 if __name__ == "__main__":

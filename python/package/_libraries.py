@@ -5,7 +5,7 @@ import ctypes
 import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "lib"
-OWN = ("libnvinfer", "libnvonnxparser", "libcudart", "libtenon", "libtensorrt")  # they know their folder
+OWN = ("libnvinfer", "libnvonnxparser", "libcudart", "libtenon", "libtensorrt_shim")  # they know their folder; scripts/pack_wheel.py packs these
 
 
 def load():
