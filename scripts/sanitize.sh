@@ -9,23 +9,27 @@ usage() {
   cat <<'END'
 Usage: scripts/sanitize.sh [--soak SECONDS] [--jobs N]
        scripts/sanitize.sh --python [--jobs N]
+       scripts/sanitize.sh --python-memory
 
 Builds the preset tsan (no oneDNN, which is not compiled for the sanitizer) and runs the suites core, runtime, hostcuda
 and threads.
   --python         builds libraries and Python module of the preset asan-ubsan instead, and runs the module's tests
+  --python-memory  runs the module's tests of the release build, as it is, with the address sanitizer's allocator: memory that
+                   is lost, freed twice or by the wrong function; minutes in place of the hours that --python compiles
   --soak SECONDS   then lets sixteen contexts of one engine run for that long under the sanitizer and in release, which
                    both print how many runs there were and how much memory was in use
   --jobs N         compile steps and tests at once (default: by cores and memory)
 END
 }
 
-seconds='' jobs='' python=''
+seconds='' jobs='' python='' memory=''
 
 readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
       --python) python=yes; shift; continue ;;
+      --python-memory) memory=yes; shift; continue ;;
       --soak | --jobs) [ $# -ge 2 ] || die "$1 needs a number" ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
@@ -50,11 +54,38 @@ pythonModule() {
   ctest --test-dir "$root/build/asan-ubsan" -R '^python/' -j "$jobs" --output-on-failure
 }
 
+# What the compiler's runtime is called here.
+runtimeLibrary() {
+  "${CXX:-c++}" -print-file-name="$1"
+}
+
+# The scripts of the suite that load no packages of others, each with its own summary.
+pythonMemory() {
+  local name status=0 folder="$root/build/release" interpreter
+  configure release
+  build release "$jobs" tensorrt_python python_call_costs cudart12 cudart13
+  interpreter=$(sed -n 's/^tenon_python:[A-Z]*=//p' "$folder/CMakeCache.txt")
+  for name in leak_check module misuse threads callbacks streams algorithm_selectors plugins plugin_functions compat programs older_programs; do
+    echo "== $name"
+    (cd "$root/tests/python" && LD_PRELOAD="$(runtimeLibrary libasan.so):$(runtimeLibrary libstdc++.so)" PYTHONMALLOC=malloc \
+      ASAN_OPTIONS=detect_leaks=1:leak_check_at_exit=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64 \
+      LSAN_OPTIONS=suppressions="$PWD/interpreter.supp:print_suppressions=0" PYTHONPATH="$folder/python" PYTHONDONTWRITEBYTECODE=1 \
+      PYTHONNOUSERSITE=1 TENON_DEVICE=cpu TENON_CUDART="$folder/lib/libcudart.so.13" TENON_BUILD="$folder" \
+      "$interpreter" -B "$name.py") >"$folder/tests/python-memory.txt" 2>&1 || status=1
+    grep -v '^passed' "$folder/tests/python-memory.txt"
+  done
+  return $status
+}
+
 main() {
   local status=0
   readOptions "$@"
   if [ -n "$python" ]; then
     phase "Python module (asan-ubsan)" pythonModule
+    return
+  fi
+  if [ -n "$memory" ]; then
+    phase "Python module (allocator)" pythonMemory
     return
   fi
   "$root/scripts/test.sh" --preset tsan --suites core,runtime,hostcuda,threads --jobs "$jobs" || status=$?
