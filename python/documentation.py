@@ -3,6 +3,8 @@
 import pathlib
 import re
 
+import surface
+
 OWN = pathlib.Path(__file__).resolve().parent / "api/texts.txt"
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
 HEADERS = ("NvInferRuntimeBase.h", "NvInferPluginBase.h", "NvInferRuntimeCommon.h", "NvInferRuntimePlugin.h", "NvInferRuntime.h",
@@ -28,9 +30,11 @@ class Documentation:
 
     def __init__(self, members, classes):
         self.members, self.classes = members, classes
-        self.of_class, self.of_function, self.own = {}, {}, own_texts()
+        self.of_class, self.of_function, self.of_enum, self.own = {}, {}, {}, own_texts()
         for name in HEADERS:
-            self.read((INCLUDE / name).read_text())
+            text = (INCLUDE / name).read_text()
+            self.read(text)
+            self.read_enums(text)
 
     def read(self, text):
         owner, comment = None, []
@@ -49,6 +53,34 @@ class Documentation:
                 if not text.startswith("The same"):
                     self.of_function.setdefault((owner, function.group(1)), text)
             comment = []
+
+    def read_enums(self, text):
+        """Texts of enums, and of their values by (enum, value); `//!<` follows a value, in its line or in the next one."""
+        enum, value, comment = None, None, []
+        for line in map(str.strip, text.splitlines()):
+            code, _, behind = line.partition("//!<")
+            begins = re.match(r"enum class (?:TRT_\w+ )?(\w+)[^;]*\{", code)
+            found = re.match(r"k(\w+)", code)
+            if begins:
+                enum = begins.group(1)
+                self.of_enum.setdefault((enum, ""), self.plain(comment))
+            elif enum and line.startswith("};"):
+                enum = None
+            elif enum and found:
+                value = found.group(1)
+                self.of_enum.setdefault((enum, value), behind.strip() or self.plain(comment))
+            elif enum and behind and not self.of_enum[enum, value]:
+                self.of_enum[enum, value] = behind.strip()
+            comment = [*comment, line[3:].strip()] if line.startswith("//!") and not line.startswith("//!<") else []
+
+    def enum(self, entry, value=""):
+        """What an enum of the table is, or one of its values."""
+        text = self.own.get(f"{entry.name}.{value}") or self.of_enum.get((entry.cpp.rsplit("::")[-1], value), "")
+        return self.translated(text)
+
+    def entry(self, entry):
+        """What a class of the table is."""
+        return self.own.get(entry.name) or self.translated(self.of_class.get(surface.plain(entry.cpp).rsplit("::")[-1], ""))
 
     @staticmethod
     def plain(comment):
@@ -82,3 +114,11 @@ class Documentation:
                 rest = text[5:]
                 text = rest[:1].upper() + rest[1:]
         return self.translated(text)
+
+
+def of(table):
+    """The texts for the classes and enums of the table."""
+    classes = table.classes.values()
+    members = {f: m.name for e in classes for m in e.members for f in m.functions}
+    names = {surface.plain(e.cpp): e.name for e in classes}
+    return Documentation(members, {c: n for c, n in names.items() if c.startswith("I") and c != n})

@@ -10,7 +10,9 @@ import json
 import pathlib
 import sys
 
+import documentation
 import surface
+from surface import plain
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENUM_FILES, MEMBER_FILES = 3, 8
@@ -59,10 +61,6 @@ MEMBERS_BY_HAND = {("IPluginRegistry", name) for name in (
     "acquire_plugin_resource", "release_plugin_resource")} | {("IPluginV2Layer", "plugin"), ("IPluginV3Layer", "plugin")}
 WARNS_ON_SET_ONLY = {("ITensor", "dtype")}
 CXX_KEYWORDS = {"None": "py::none()", "True": "true", "False": "false"}
-
-
-def plain(text):
-    return text.replace("nvinfer1::", "").replace("v_1_0::", "").replace("const ", "").removesuffix(" const").strip(" *&")
 
 
 class Writer:
@@ -163,7 +161,7 @@ class Writer:
         if member.kind != "property":
             return f'  c.def_property_readonly("{member.name}", {read});'
         setter, row = self.call(entry, member.functions[1], [surface.Parameter("value")], member, "setter")
-        write = f"py::cpp_function({', '.join([setter, *self.extras(row[0], row, 'setter')])})"
+        write = f"py::cpp_function({', '.join([setter, f'py::name({json.dumps(member.name)})', *self.extras(row[0], row, 'setter')])})"
         return f'  c.def_property("{member.name}", {read}, {write});'
 
     def members(self, entry):
@@ -190,10 +188,10 @@ def write(path, text):
         path.write_text(text)
 
 
-def enum_code(entry):
-    name = entry.name.split(".")[-1]
-    rows = "".join(f'\n      .value("{k}", static_cast<{entry.cpp}>({v}))' for k, v in entry.values.items())
-    return f'  py::enum_<{entry.cpp}>(scope, "{name}"){rows};\n'
+def enum_code(entry, texts):
+    name, text = entry.name.split(".")[-1], json.dumps(texts.enum(entry))
+    rows = "".join(f'\n      .value("{k}", static_cast<{entry.cpp}>({v}), {json.dumps(texts.enum(entry, k))})' for k, v in entry.values.items())
+    return f'  py::enum_<{entry.cpp}>(scope, "{name}", {text}){rows};\n'
 
 
 def main(folder):
@@ -201,9 +199,10 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     writer = Writer()
     table = writer.surface
+    texts = documentation.of(table)
     enums = [e for e in table.enums.values() if "." not in e.name]
     for place in range(ENUM_FILES):
-        rows = "".join(enum_code(e) for e in enums[place::ENUM_FILES])
+        rows = "".join(enum_code(e, texts) for e in enums[place::ENUM_FILES])
         write(folder / f"enums{place}.cpp", f"{HEAD_OF_ENUMS}void declareEnums{place}(py::handle scope) {{\n{rows}}}\n{TAIL}")
     classes = [e for e in table.classes.values() if e.name not in BY_HAND]
     declared, groups = [], [[] for _ in range(MEMBER_FILES)]
@@ -223,7 +222,7 @@ def main(folder):
     calls = [f"declareEnums{i}" for i in range(ENUM_FILES)], [f"defineMembers{i}" for i in range(MEMBER_FILES)]
     lines = [f"void {name}(py::handle scope);\n" for name in [*calls[0], *calls[1]]]
     lines.append("\nvoid declareEnums(py::handle scope) {\n" + "".join(f"  {n}(scope);\n" for n in calls[0]) + "}\n")
-    lines.append("\nvoid declareSeverity(py::handle scope) {\n" + enum_code(table.enums["ILogger.Severity"]) + "}\n")
+    lines.append("\nvoid declareSeverity(py::handle scope) {\n" + enum_code(table.enums["ILogger.Severity"], texts) + "}\n")
     lines.append("\nvoid defineMembers(py::handle scope) {\n" + "".join(f"  {n}(scope);\n" for n in calls[1]) + "}\n")
     write(folder / "all.cpp", HEAD + "".join(lines) + TAIL)
 

@@ -24,18 +24,19 @@ const DocRow kDocRows[] = {
 def rows():
     stubs = make_stubs.Stubs()
     for entry in stubs.table.classes.values():
-        owner = make_bindings.plain(entry.cpp).rsplit("::")[-1]
-        text = stubs.texts.translated(stubs.texts.of_class.get(owner, ""))
+        text = stubs.texts.entry(entry)
         if text:
             yield entry.name, "", text
         seen = set()
         for member in entry.members:
-            if member.name in seen or member.name.startswith("__") or member.kind == "value":
+            if member.name in seen or member.name.startswith("__") and member.name != "__init__" or member.kind == "value":
                 continue
             seen.add(member.name)
             text = stubs.doc(entry, member)
             if text:
                 yield entry.name, member.name, text
+    for function in stubs.table.functions:
+        yield "", function.name, stubs.texts.own.get(function.name, "")
 
 
 def main(file):

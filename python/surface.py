@@ -43,6 +43,11 @@ class Surface:
     classes: dict = dataclasses.field(default_factory=dict)
 
 
+def plain(text):
+    """The class in a type of C++: without namespaces, const, pointer and reference."""
+    return text.replace("nvinfer1::", "").replace("v_1_0::", "").replace("const ", "").removesuffix(" const").strip(" *&")
+
+
 def split_parameters(text):
     """`a: List[int], b: int = 0` -> its parts; commas inside brackets do not count."""
     parts, depth, last = [], 0, 0

@@ -69,7 +69,14 @@ for _name in ("ILogger", "ICudaEngine", "IExecutionContext", "Runtime", "IHostMe
 Logger.Severity = ILogger.Severity
 
 from . import _cuda_python, _older  # noqa: E402,F401  pylint: disable=wrong-import-position
+from ._older import ResizeMode, SliceMode, shutdown_protobuf_library  # noqa: E402,F401  pylint: disable=wrong-import-position
 from ._progress import ProgressBar  # noqa: E402,F401  pylint: disable=wrong-import-position
 from ._runner import Runner, open_cudart as _open_cudart  # noqa: E402,F401  pylint: disable=wrong-import-position
 
 _cuda_python.watch(_open_cudart)
+
+
+def __getattr__(name):
+    if name in _older.GONE:
+        raise AttributeError(f"tensorrt.{name} is gone since release 10: {_older.GONE[name]}")
+    raise AttributeError(f"module 'tensorrt' has no attribute '{name}'")

@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="also build and run a small network; needs numpy")
     options = parser.parse_args()
     print(f"TensorRT {trt.__version__} (Tenon {__tenon_version__}), Python {platform.python_version()}")
-    print(f"libraries  {', '.join(map(str, _runner.libraries())) or 'of the system'}")
+    print(f"libraries  {_runner.LIBRARIES}")
     print(f"device     {device()}")
     print(f"parser     ONNX, release {trt.get_nv_onnx_parser_version()}")
     print(f"plugins    {len(trt.get_plugin_registry().all_creators)} creators")

@@ -6,6 +6,7 @@ for (max_batch_size, execute with a batch) is refused by name: networks have exp
 """
 import functools
 import warnings
+import weakref
 
 from . import tensorrt as trt
 
@@ -24,6 +25,7 @@ def _older(owner, name, instead):
             _warn(f"{owner.__name__}.{name}", instead)
             return function(*arguments, **named)
         called.__name__ = name
+        called.__doc__ = f"Deprecated: use {instead}."
         setattr(owner, name, called)
         return function
     return mark
@@ -46,11 +48,6 @@ def _older_property(owner, name, instead, read, write=None):
 @_older(trt.Builder, "build_engine", "build_serialized_network")
 def _build_engine(self, network, config):
     return self.build_engine_with_config(network, config)
-
-
-@_older(trt.Builder, "build_cuda_engine", "build_serialized_network")
-def _build_cuda_engine(self, network):
-    return self.build_engine_with_config(network, self.create_builder_config())
 
 
 def _refuse_batch(self, value):  # pylint: disable=unused-argument
@@ -246,5 +243,113 @@ for _enum, _rows in ((trt.EngineCapability, {"DEFAULT": "STANDARD", "SAFE_GPU": 
                      (trt.SampleMode, {"DEFAULT": "STRICT_BOUNDS"})):
     for _name, _newer in _rows.items():
         setattr(_enum, _name, getattr(_enum, _newer))
-trt.ResizeMode = trt.InterpolationMode
-trt.SliceMode = trt.SampleMode
+ResizeMode, SliceMode = trt.InterpolationMode, trt.SampleMode
+
+
+# --- what 7.x set on the builder, for build_cuda_engine --------------------------------------------------------------
+
+_SETTINGS = weakref.WeakKeyDictionary()  # of builders
+
+
+def _set_flag(flag):
+    return lambda config, value: config.set_flag(flag) if value else config.clear_flag(flag)
+
+
+def _builder_setting(name, default, instead, apply):
+    def write(self, value):
+        _SETTINGS.setdefault(self, {})[name] = (apply, value)
+    _older_property(trt.Builder, name, instead, lambda self: _SETTINGS.get(self, {}).get(name, (None, default))[1], write)
+
+
+_builder_setting("max_workspace_size", 0, "IBuilderConfig.set_memory_pool_limit",
+                 lambda config, size: config.set_memory_pool_limit(_WORKSPACE, size))
+_builder_setting("fp16_mode", False, "IBuilderConfig.set_flag(BuilderFlag.FP16)", _set_flag(trt.BuilderFlag.FP16))
+_builder_setting("int8_mode", False, "IBuilderConfig.set_flag(BuilderFlag.INT8)", _set_flag(trt.BuilderFlag.INT8))
+_builder_setting("strict_type_constraints", False, "IBuilderConfig.set_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)",
+                 _set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS))
+
+
+@_older(trt.Builder, "build_cuda_engine", "build_serialized_network")
+def _build_cuda_engine(self, network):
+    config = self.create_builder_config()
+    for apply, value in _SETTINGS.get(self, {}).values():
+        apply(config, value)
+    return self.build_engine_with_config(network, config)
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+@_older(trt.INetworkDefinition, "add_fully_connected", "add_matrix_multiply")
+def _add_fully_connected(self, input, num_outputs, kernel, bias=None):  # pylint: disable=redefined-builtin
+    """The product with a matrix as the convolution that it is: its window is the whole image."""
+    shape = tuple(input.shape)
+    if len(shape) != 4 or min(shape[1:]) < 1:
+        raise ValueError(f"add_fully_connected: an input of the shape {shape}; expected four axes, the last three known. "
+                         "Use add_matrix_multiply")
+    return self.add_convolution_nd(input, num_outputs, shape[2:], kernel, bias)
+
+
+_older_property(trt.IConvolutionLayer, "num_output_channels", "num_output_maps", lambda self: self.num_output_maps,
+                lambda self, count: setattr(self, "num_output_maps", count))
+
+
+def _refuse_rnn(self, *arguments, **named):  # pylint: disable=unused-argument
+    raise NotImplementedError("INetworkDefinition.add_rnn_v2 is gone since release 10: use add_loop, or the operators LSTM, GRU and RNN of ONNX")
+
+
+trt.INetworkDefinition.add_rnn_v2 = _refuse_rnn
+
+# --- shape inputs and the profile of a context -----------------------------------------------------------------------
+
+_VALUES = weakref.WeakKeyDictionary()  # of shape inputs, by context
+
+
+@_older(trt.IExecutionContext, "set_shape_input", "set_tensor_address")
+def _set_shape_input(self, binding, shape):
+    import numpy  # pylint: disable=import-outside-toplevel
+    from . import nptype  # pylint: disable=import-outside-toplevel
+    name = _place(self.engine, binding)[0]
+    if not self.engine.is_shape_inference_io(name):
+        raise ValueError(f"set_shape_input: '{name}' is no shape input")
+    values = numpy.ascontiguousarray(shape, nptype(self.engine.get_tensor_dtype(name)))
+    _VALUES.setdefault(self, {})[name] = values  # read when shapes are bound and when it runs
+    return self.set_tensor_address(name, values.ctypes.data)
+
+
+@_older(trt.IExecutionContext, "get_shape", "get_tensor_address")
+def _get_shape(self, binding):
+    name = _place(self.engine, binding)[0]
+    if name not in _VALUES.get(self, {}):
+        raise ValueError(f"get_shape: '{name}' has no values of set_shape_input")
+    return _VALUES[self][name].reshape(-1).tolist()
+
+
+_profile = trt.IExecutionContext.active_optimization_profile
+
+
+def _set_profile(self, index):
+    _warn("IExecutionContext.active_optimization_profile", "set_optimization_profile_async to set it")
+    if not self.set_optimization_profile_async(index, 0):
+        raise ValueError(f"active_optimization_profile = {index}: refused; expected 0 to {self.engine.num_optimization_profiles - 1}, "
+                         "and one that no other context of the engine has")
+
+
+trt.IExecutionContext.active_optimization_profile = property(_profile.fget, _set_profile, doc=_profile.__doc__)
+
+# --- functions and enums ---------------------------------------------------------------------------------------------
+
+trt.IDimensionExpr.isConstant = trt.IDimensionExpr.is_constant
+trt.IDimensionExpr.getConstantValue = trt.IDimensionExpr.get_constant_value
+trt.BuilderFlag.STRICT_TYPES = trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS
+
+GONE = {"CaffeParser": "models of Caffe are converted to ONNX", "UffParser": "models of TensorFlow are converted to ONNX (tf2onnx)",
+        "UffInputOrder": "UFF went with its parser", "ICaffePluginFactoryV2": "Caffe went with its parser",
+        "IBlobNameToTensor": "Caffe went with its parser", "IRNNv2Layer": "use add_loop, or the operators LSTM, GRU and RNN of ONNX",
+        "RNNOperation": "use add_loop, or ONNX", "RNNDirection": "use add_loop, or ONNX", "RNNInputMode": "use add_loop, or ONNX",
+        "RNNGateType": "use add_loop, or ONNX", "IFullyConnectedLayer": "use add_matrix_multiply",
+        "FieldCollection": "use PluginFieldCollection", "FieldMap": "use PluginField", "FieldType": "use PluginFieldType"}
+
+
+def shutdown_protobuf_library():
+    """Deprecated: does nothing; the parser's libraries are released with the process."""
+    _warn("shutdown_protobuf_library", "nothing")

@@ -8,19 +8,14 @@ from . import tensorrt as trt
 _COPY_ANY = 4  # cudaMemcpyDefault
 
 
-def libraries():
-    """The folder of the libnvinfer that this process has loaded, in a list; none where the system does not tell."""
-    try:
-        lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return []
-    return sorted({pathlib.Path(line[line.index("/"):]).parent for line in lines if "/libnvinfer.so" in line})[:1]
+# Where the libnvinfer lies that this process has loaded; asked at once, as the loader may know it by a relative path.
+LIBRARIES = pathlib.Path(trt._file_of_library()).resolve().parent  # pylint: disable=protected-access
 
 
 def open_cudart(*releases):
     """The CUDA runtime library beside libnvinfer, or the system's. OSError where there is none."""
     names = [f"libcudart.so.{release}" for release in releases or (13, 12)]
-    beside = [str(folder / name) for folder in libraries() for name in names if (folder / name).exists()]
+    beside = [str(LIBRARIES / name) for name in names if (LIBRARIES / name).exists()]
     errors = []
     for name in [*beside, *names]:
         try:
@@ -236,6 +231,10 @@ class Runner:
         self._cuda.wait(self._stream)
         del kept
         return {name: self._fetch(name, place) for name, place in places.items()}
+
+    def __reduce__(self):
+        raise TypeError("a Runner cannot be copied or pickled: it has a stream and memory of its own. Make another of its engine, "
+                        "or save() it and load the file")
 
     def save(self, path):
         """Writes the engine to a file, which the next Runner loads."""

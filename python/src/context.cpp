@@ -2,6 +2,8 @@
 // Execution contexts: addresses, streams and events as numbers, shapes as sequences.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "module.h"
 
 namespace tenon::python {
@@ -10,15 +12,19 @@ namespace {
 
 using Context = nvinfer1::IExecutionContext;
 
+// Programs for release 9 and before give addresses for each optimization profile: those of the active one count.
 bool execute(Context& self, const std::vector<size_t>& bindings) {
-  const int32_t count = self.getEngine().getNbIOTensors();
-  if (bindings.size() != static_cast<size_t>(count)) {
+  const auto count = static_cast<size_t>(self.getEngine().getNbIOTensors());
+  const auto profiles = static_cast<size_t>(self.getEngine().getNbOptimizationProfiles());
+  if (bindings.size() != count && bindings.size() != count * profiles) {
     throw py::value_error("execute_v2: " + std::to_string(bindings.size()) + " addresses; expected " +
                           std::to_string(count));
   }
   std::vector<void*> addresses;
   for (const size_t address : bindings) addresses.push_back(pointerOf<void*>(address));
-  return longCall([&] { return self.executeV2(addresses.data()); });
+  const auto profile = static_cast<size_t>(std::max(self.getOptimizationProfile(), 0));
+  void* const* const active = addresses.data() + (bindings.size() > count ? count * profile : 0);
+  return longCall([&] { return self.executeV2(active); });
 }
 
 std::vector<std::string> inferShapes(Context& self) {

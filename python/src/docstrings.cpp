@@ -32,7 +32,8 @@ void defineDocstrings(py::module_& module) {
     const DocRow& row = kDocRows[i];
     if (name != row.owner) {
       name = row.owner;
-      owner = py::getattr(module, row.owner, py::none());  // some are in the package around the module
+      // Of the module itself where there is no name; some classes are in the package around it.
+      owner = *row.owner == '\0' ? py::object(module) : py::getattr(module, row.owner, py::none());
       members = owner.is_none() ? py::dict() : py::dict(owner.attr("__dict__"));
     }
     if (owner.is_none()) continue;
@@ -41,7 +42,8 @@ void defineDocstrings(py::module_& module) {
       continue;
     }
     if (!members.contains(row.member)) continue;
-    const py::object member = members[row.member];
+    py::object member = members[row.member];
+    if (Py_TYPE(member.ptr()) == &PyStaticMethod_Type) member = member.attr("__func__");
     if (Py_TYPE(member.ptr()) == &PyProperty_Type) {  // not of the class itself: those cannot be written
       member.attr("__doc__") = row.text;
     } else {

@@ -7,8 +7,8 @@
 namespace tenon::python {
 
 struct DocRow {
-  const char* owner;   // a class
-  const char* member;  // of it; empty for the class itself
+  const char* owner;   // a class; empty for the module
+  const char* member;  // of it; empty for the owner itself
   const char* text;
 };
 extern const DocRow kDocRows[];

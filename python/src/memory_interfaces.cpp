@@ -37,8 +37,7 @@ class PythonAllocator : public T {
   }
   bool deallocate(void* address) noexcept override {
     return fromLibrary("IGpuAllocator.deallocate", false, [&] {
-      const py::function function = py::get_override(base(), "deallocate");
-      if (function) return truth(function(numberOf(address)));
+      if (const py::function function = release()) return truth(function(numberOf(address)));
       return truth(definedIn(base(), "deallocate_async")(numberOf(address), 0));
     });
   }
@@ -53,12 +52,18 @@ class PythonAllocator : public T {
     return fromLibrary("IGpuAllocator.deallocate_async", false, [&] {
       const py::function function = py::get_override(base(), "deallocate_async");
       if (function) return truth(function(numberOf(address), numberOf(stream)));
+      if (const py::function older = release()) return truth(older(numberOf(address)));
       return truth(definedIn(base(), "deallocate")(numberOf(address)));
     });
   }
 
  private:
   const T* base() const { return this; }
+  // Classes written for release 9 and before call it `free`.
+  py::function release() const {
+    const py::function function = py::get_override(base(), "deallocate");
+    return function ? function : py::get_override(base(), "free");
+  }
   static bool truth(const py::object& answer) { return answer.is_none() || answer.cast<bool>(); }
 };
 

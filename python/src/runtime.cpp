@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime, and what an engine says of its tensors.
+#include <dlfcn.h>
 #include <pybind11/stl.h>
 
 #include "module.h"
@@ -84,6 +85,14 @@ void defineEngine(py::class_<ICudaEngine> type) {
       .def("__del__", [](const Engine&) {});
 }
 
+// The file of the libnvinfer that this process has loaded, as the loader names it.
+py::object fileOfLibrary() {
+  Dl_info info{};
+  const auto function = reinterpret_cast<const void*>(&createInferRuntime_INTERNAL);
+  if (dladdr(function, &info) == 0) throw std::runtime_error("the loader does not tell the file of libnvinfer");
+  return textOf(info.dli_fname);
+}
+
 }  // namespace
 
 void defineRuntime(py::module_& module) {
@@ -97,6 +106,7 @@ void defineRuntime(py::module_& module) {
            py::keep_alive<0, 1>())
       .def("deserialize_cuda_engine", &fromBytes, py::arg("serialized_engine"), kOwn, py::keep_alive<0, 1>())
       .def("__del__", [](const IRuntime&) {});
+  module.def("_file_of_library", &fileOfLibrary);
   defineEngine(classOf<ICudaEngine>(module, "ICudaEngine"));
 }
 

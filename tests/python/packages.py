@@ -15,7 +15,8 @@ BUILD = pathlib.Path(os.environ.get("TENON_BUILD", support.ROOT / "build/release
 NVIDIA = "tensorrt-cu13-bindings==10.16.1.11"
 # Module by what pip installs. graphsurgeon and polygraphy come without what they would pull in for other releases.
 PACKAGES = {"numpy": ["numpy"], "onnx": ["onnx"], "onnxruntime": ["onnxruntime"], "polygraphy": ["polygraphy==0.53.6"],
-            "onnx_graphsurgeon": ["onnx-graphsurgeon"], "tensorrt_bindings": ["--no-deps", NVIDIA], "cuda.bindings": ["cuda-python"], "auditwheel": ["auditwheel"]}
+            "onnx_graphsurgeon": ["onnx-graphsurgeon"], "tensorrt_bindings": ["--no-deps", NVIDIA], "cuda.bindings": ["cuda-python"], "auditwheel": ["auditwheel"],
+            "mypy": ["mypy"]}
 FORWARD = "from tensorrt_bindings import *\nfrom tensorrt_bindings import __version__\n"
 
 
