@@ -187,13 +187,13 @@ ParsedValues NodeImport::importJoined(const OnnxNode& node, Scope& scope) {
 
 ParsedValues NodeImport::importOptionalSqueeze(const OnnxNode& node, Scope& scope) {
   if (environment_.squeezes != nullptr && environment_.squeezes->next()) {
-    return importGraph(node.graph("then_branch"), {}, "then_branch", node, scope);  // a reshape, which checks the count
+    return node.importGraph("then_branch", {}, "then_branch");  // a reshape, which checks the count
   }
   nvinfer1::ITensor& holds = writer_.tensor(writer_.unary(node.input(0), nvinfer1::UnaryOperation::kNOT));
   const auto message = fmt::format("node '{}' squeezes an axis where its extent is 1; it was imported for others",
                                    scope.prefix + node.proto().name());
   writer_.added(writer_.network().addAssertion(holds, message.c_str()), "addAssertion");
-  return importGraph(node.graph("else_branch"), {}, "else_branch", node, scope);
+  return node.importGraph("else_branch", {}, "else_branch");
 }
 
 }  // namespace tenon::parsers::onnx

@@ -89,12 +89,11 @@ bool NodeImport::isUnrolled(const OnnxNode& node, const Scope& scope) const {
     return false;
   }
   const bool isFew = isCounted && count[0].value >= 1 && count[0].value <= most;
-  const bool beginsKnown = !node.hasInput(1) || knownBool(node.input(1)).has_value();
-  return isFew && beginsKnown && body.output_size() > 0 && followsFromTheNumber(body, body.output(0).name(), scope);
+  const bool begins = !node.hasInput(1) || knownBool(node.input(1)) == std::optional(true);
+  return isFew && begins && body.output_size() > 0 && followsFromTheNumber(body, body.output(0).name(), scope);
 }
 
 Scope NodeImport::subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const {
-  constexpr int kMostNested = 16;
   Scope inner;
   inner.outer = &scope;
   inner.opsets = scope.opsets;
@@ -102,9 +101,7 @@ Scope NodeImport::subgraphScope(const OnnxNode& node, const char* name, const Sc
   inner.functions = scope.functions;
   inner.topLevelNode = scope.topLevelNode;
   inner.depth = scope.depth + 1;
-  if (inner.depth > kMostNested) {
-    fail(FaultKind::kUnsupportedGraph, fmt::format("graphs are nested more than {} deep", kMostNested));
-  }
+  checkNesting(inner.depth);
   const std::string own = node.proto().name().empty() ? node.type() : node.proto().name();
   inner.prefix = fmt::format("{}{}/{}/", scope.prefix, own, name);
   inner.graphs = fmt::format("{} in {} of '{}'", scope.graphs, name, own);
@@ -169,12 +166,9 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
     return importOptionalSqueeze(node, scope);
   }
   ITensor& condition = scalarTensor(writer_, node.input(0), "condition");
-  nvinfer1::IIfConditional* conditional = writer_.network().addIfConditional();
-  if (conditional == nullptr) {
-    fail(FaultKind::kUnsupportedNode, "the network refused addIfConditional" + writer_.networkReason());
-  }
-  conditional->setName((scope.prefix + node.proto().name()).c_str());
-  writer_.added(conditional->setCondition(condition), "setCondition");
+  auto& conditional = made(writer_, writer_.network().addIfConditional(), "addIfConditional");
+  conditional.setName((scope.prefix + node.proto().name()).c_str());
+  writer_.added(conditional.setCondition(condition), "setCondition");
   std::map<ITensor*, ITensor*> taken;  // tensors from outside, as the branches see them
   ParsedValues results[2];
   for (int i = 0; i < 2; ++i) {
@@ -189,7 +183,7 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
       }
       ITensor*& input = taken[&found->tensor()];
       if (input == nullptr) {
-        input = &writer_.output(writer_.added(conditional->addInput(found->tensor()), "addInput"));
+        input = &writer_.output(writer_.added(conditional.addInput(found->tensor()), "addInput"));
       }
       inner.values[name] = *input;
     }
@@ -205,7 +199,7 @@ ParsedValues NodeImport::importIf(const OnnxNode& node, Scope& scope) {
   for (size_t i = 0; i < results[0].size(); ++i) {
     ITensor& a = writer_.tensor(results[0][i]);
     ITensor& b = writer_.tensor(results[1][i]);
-    outputs.emplace_back(writer_.output(writer_.added(conditional->addOutput(a, b), "addOutput")));
+    outputs.emplace_back(writer_.output(writer_.added(conditional.addOutput(a, b), "addOutput")));
   }
   return outputs;
 }

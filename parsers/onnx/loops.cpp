@@ -4,6 +4,7 @@
 #include <set>
 
 #include "control_flow.h"
+#include "made.h"
 #include "topology.h"
 
 namespace tenon::parsers::onnx {
@@ -67,12 +68,9 @@ ParsedValue noneOf(NetworkWriter& writer, const ParsedValue& value, size_t axis)
 }  // namespace
 
 nvinfer1::ILoop& NodeImport::addLoop(const OnnxNode& node, const Scope& scope) {
-  nvinfer1::ILoop* loop = writer_.network().addLoop();
-  if (loop == nullptr) {
-    fail(FaultKind::kUnsupportedNode, "the network refused addLoop" + writer_.networkReason());
-  }
-  loop->setName((scope.prefix + node.proto().name()).c_str());
-  return *loop;
+  auto& loop = made(writer_, writer_.network().addLoop(), "addLoop");
+  loop.setName((scope.prefix + node.proto().name()).c_str());
+  return loop;
 }
 
 ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "common/error.h"
+#include "model_bytes.h"
 #include "wire.h"
 
 namespace tenon::parsers::onnx {
@@ -30,6 +31,18 @@ void checkHeader(const pb::ModelProto& model) {
 
 }  // namespace
 
+std::unique_ptr<pb::ModelProto> decodeModel(const void* data, size_t size) {
+  auto model = std::make_unique<pb::ModelProto>();
+  google::protobuf::io::ArrayInputStream array(data, static_cast<int>(size));
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetTotalBytesLimit(INT_MAX);
+  if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    fail(FaultKind::kUnreadableModel,
+         fmt::format("the {} bytes are well-formed protobuf, but not an ONNX model: a field has the wrong type", size));
+  }
+  return model;
+}
+
 std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
   if (data == nullptr || size == 0) {
     fail(FaultKind::kUnreadableModel, "the model is empty: got 0 bytes, expected a serialized ONNX model");
@@ -46,14 +59,7 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
     fail(FaultKind::kUnreadableModel,
          fmt::format("the model is damaged at byte {} of {}, in {}: {}", fault.offset, size, fault.path, fault.reason));
   }
-  auto model = std::make_unique<pb::ModelProto>();
-  google::protobuf::io::ArrayInputStream array(data, static_cast<int>(size));
-  google::protobuf::io::CodedInputStream stream(&array);
-  stream.SetTotalBytesLimit(INT_MAX);
-  if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    fail(FaultKind::kUnreadableModel,
-         fmt::format("the {} bytes are well-formed protobuf, but not an ONNX model: a field has the wrong type", size));
-  }
+  auto model = decodeModel(data, size);
   checkHeader(*model);
   return model;
 }

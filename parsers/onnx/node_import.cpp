@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "made.h"
 #include "operator_table.h"
 #include "plugin_import.h"
 #include "topology.h"
@@ -15,6 +16,18 @@ using nvinfer1::ITensor;
 
 namespace {
 
+// One more level of something for as long as it lives.
+class Level {
+ public:
+  explicit Level(int& depth) : depth_(depth) { ++depth_; }
+  ~Level() { --depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  int& depth_;
+};
+
 std::string opsetsOf(const std::string& name) {
   std::string text;
   for (const OperatorImporter& row : operatorTable()) {
@@ -23,6 +36,26 @@ std::string opsetsOf(const std::string& name) {
     }
   }
   return text;
+}
+
+// Operators of the standard domain whose values no tensor of the interface can hold, with what to do.
+std::string whyLeftOut(const std::string& type) {
+  const auto is = [&](std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), type) != names.end();
+  };
+  if (type == "ImageDecoder") {
+    return "it decodes a file of a picture, whose size only the file says. Decode pictures before the network, and make "
+           "their pixels its input";
+  }
+  if (is({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})) {
+    return "it computes with texts, which tensors of TensorRT do not hold. Prepare texts before the network";
+  }
+  if (type == "Optional" || type == "ConcatFromSequence" || type == "SplitToSequence" ||
+      type.rfind("Sequence", 0) == 0) {
+    return "it makes or reads a list of tensors, which the interface does not have. Export with tensors alone: Split, "
+           "Concat and Gather in place of sequences";
+  }
+  return {};
 }
 
 std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
@@ -36,6 +69,9 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
   if (hasImporter(proto.domain(), type)) {
     return fmt::format("operator {} is imported for opsets {}, but the model uses opset {}. Convert the model", type,
                        opsetsOf(type), opset);
+  }
+  if (const std::string reason = whyLeftOut(type); !reason.empty()) {
+    return fmt::format("operator {} is not imported: {}. Or register a plugin '{}'", type, reason, type);
   }
   return fmt::format(
       "operator {} has no importer and no plugin creator of that name. Register a plugin '{}', or export with "
@@ -213,9 +249,8 @@ ParsedValues NodeImport::importFunction(const FunctionFacts& function, const Onn
 
 ParsedValues NodeImport::importGraph(const pb::GraphProto& graph, const ParsedValues& inputs, const std::string& label,
                                      const OnnxNode& call, Scope& scope) {
-  if (++graphDepth_ > kMaxFunctionDepth) {
-    fail(FaultKind::kUnsupportedGraph, fmt::format("graphs within graphs nest more than {} deep", kMaxFunctionDepth));
-  }
+  const Level level(graphDepth_);
+  checkNesting(graphDepth_);
   const std::string name = call.proto().name().empty() ? call.type() : call.proto().name();
   Scope inner;
   inner.outer = &scope;
@@ -255,7 +290,6 @@ ParsedValues NodeImport::importGraph(const pb::GraphProto& graph, const ParsedVa
     }
     outputs.push_back(*found);
   }
-  --graphDepth_;
   return outputs;
 }
 
@@ -268,21 +302,21 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
       return importPlugin(node, *creator);
     }
   }
+  struct Graphs final : SubgraphImporter {
+    Graphs(NodeImport& import, const OnnxNode& node, Scope& scope) : import(import), node(node), scope(scope) {}
+    ParsedValues importGraph(const pb::GraphProto& graph, const ParsedValues& inputs,
+                             const std::string& label) override {
+      return import.importGraph(graph, inputs, label, node, scope);
+    }
+    NodeImport& import;
+    const OnnxNode& node;
+    Scope& scope;
+  } graphs(*this, node, scope);
+  node.setSubgraphs(graphs);
   if (isControlFlow(proto) && !isUnrolled(node, scope)) {
     return importControlFlow(node, scope);
   }
   if (row != nullptr) {
-    struct Graphs final : SubgraphImporter {
-      Graphs(NodeImport& import, const OnnxNode& node, Scope& scope) : import(import), node(node), scope(scope) {}
-      ParsedValues importGraph(const pb::GraphProto& graph, const ParsedValues& inputs,
-                               const std::string& label) override {
-        return import.importGraph(graph, inputs, label, node, scope);
-      }
-      NodeImport& import;
-      const OnnxNode& node;
-      Scope& scope;
-    } graphs(*this, node, scope);
-    node.setSubgraphs(graphs);
     return row->import(node);
   }
   const FunctionFacts* function = functions_.find(proto);

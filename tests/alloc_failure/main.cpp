@@ -7,8 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "alloc_failure/counted_memory.h"
 #include "support/small_network.h"
@@ -26,10 +30,14 @@ class CountingLog final : public nv::ILogger {
   void log(Severity severity, const char* message) noexcept override {
     if (severity > Severity::kERROR) return;
     ++errors;
+    for (auto& [text, count] : expected) count += std::strstr(message, text) != nullptr ? 1 : 0;
     if (isPrinting) std::fprintf(stderr, "log: %s\n", message);
   }
   int errors = 0;
   bool isPrinting = false;
+  // What the parser says where it is told nothing else, and how often it did.
+  std::pair<const char*, int> expected[2] = {{"cannot allocate ", 0},
+                                             {"the builder made no network to try the model on", 0}};
 };
 
 CountingLog logger;
@@ -49,11 +57,17 @@ int64_t current = 0;  // the request that fails
   fail("the library ended the process");
 }
 
+std::string contentOf(const char* path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 // What the tests take memory away from. Each leaves nothing behind, and tells whether it came to the right end.
 struct Subject {
   SmallNetwork network;
   std::vector<float> x = uniform(SmallNetwork::kMaxBatch * SmallNetwork::kInput, 7);
   std::vector<float> wanted = network.expected(x);
+  std::string digits = contentOf(TENON_DIGITS);
   std::vector<float> y = std::vector<float>(wanted.size());
   std::unique_ptr<nv::IHostMemory> plan;
   std::unique_ptr<nv::IRuntime> runtime;
@@ -95,10 +109,22 @@ struct Subject {
     if (parser->getNbErrors() == 0 && logger.errors == 0) fail("the parser refused and said nothing");
     return false;
   }
+  bool probe() const {
+    const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(logger));
+    const std::unique_ptr<nv::INetworkDefinition> probed(builder == nullptr ? nullptr : builder->createNetworkV2(0));
+    if (probed == nullptr) return false;
+    const std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*probed, logger));
+    if (parser == nullptr || parser->supportsModelV2(digits.data(), digits.size(), nullptr)) return parser != nullptr;
+    // A trial keeps its errors and does not log them.
+    for (int32_t i = 0; i < parser->getNbErrors(); ++i)
+      logger.log(nv::ILogger::Severity::kERROR, parser->getError(i)->desc());
+    return false;
+  }
   bool act(const std::string& what) {
     if (what == "build") return build();
     if (what == "tune") return tune();
     if (what == "parse") return parse();
+    if (what == "probe") return probe();
     return what == "load" ? load() : run();
   }
 
@@ -121,7 +147,7 @@ bool tryOne(Subject& subject, const std::string& what, bool onwards) {
   if (!isRight && logger.errors == 0) fail("the call failed and said nothing");
   // While a network is made, also setters without a result report errors, and a network without that name may come
   // about.
-  const bool makesNetwork = what == "parse" || what == "build" || what == "tune";
+  const bool makesNetwork = what == "parse" || what == "probe" || what == "build" || what == "tune";
   if (isRight && logger.errors != 0 && !makesNetwork) fail("the call reported an error and succeeded");
   if (liveObjects() > before) {
     // What is kept for the next time is kept once: another failure at the same place must not add to it.
@@ -154,13 +180,16 @@ int main(int argc, char** argv) {
   const int64_t all = endCounting();
   if (argc > 3) return tryOne(subject, what, onwards) ? 0 : 1;
 
-  const int64_t stride = std::getenv("TENON_EVERY_ALLOCATION") != nullptr
+  const int64_t stride = std::getenv("TENON_EVERY_ALLOCATION") != nullptr || what == "probe"
                              ? 1
                              : std::max<int64_t>(1, all / (what == "tune" ? kTriesOfTuning : kTries));
   int64_t tried = 0;
   for (current = 1; current <= all; current += stride) tried += tryOne(subject, what, onwards) ? 1 : 0;
   current = 0;
   if (!subject.act(what)) fail("the call does not work any more afterwards");
+  for (const auto& [text, count] : logger.expected) {
+    if (what == "probe" && count == 0) fail(text);
+  }
   std::printf("%lld of %lld requests failed in turn\n", static_cast<long long>(tried), static_cast<long long>(all));
   return tried > 0 ? 0 : 1;
 }

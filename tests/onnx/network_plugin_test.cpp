@@ -94,6 +94,22 @@ TEST_F(PluginNodes, OfTheOlderInterfaceToo) {
   EXPECT_EQ(run(bench, {4, 5}, 2), (std::vector<float>{4.25F, 5.25F}));
 }
 
+TEST_F(PluginNodes, ShapeInputsAreNotForTheOlderInterface) {
+  ModelMaker maker(17);
+  maker.input("x", {2});
+  auto& node = maker.node("OldDynamic", {"x"}, {"y"});
+  ModelMaker::set(node, "plugin_version", std::string("2"));
+  ModelMaker::set(node, "amount", 0.25F);
+  ModelMaker::set(node, "tensorrt_plugin_shape_input_indices", std::vector<int64_t>{0});
+  maker.output("y");
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  EXPECT_NE(bench.errors().find("attribute 'tensorrt_plugin_shape_input_indices' is for plugins of the interface "
+                                "IPluginV3; the creator of 'OldDynamic' makes older ones"),
+            std::string::npos)
+      << bench.errors();
+}
+
 TEST_F(PluginNodes, UnknownOnesNameTheNearOnes) {
   const auto errorOf = [](const std::string& type, const std::string& version) {
     ModelMaker maker(17);

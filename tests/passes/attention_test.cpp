@@ -298,9 +298,7 @@ TEST(FindAttention, WhatElseIsReadStays) {
   const std::string all =
       "reshape transpose reshape transpose reshape transpose matmul pointwise softmax matmul transpose reshape";
   expectPass("find_attention", exported(plain, "0,2,3,1", "output %w\n"), all);
-  // A mask that is scaled with the scores; scores that are a polynomial.
-  expectPass("find_attention",
-             exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="add(x0,x1);mul(t0,0.5)"}(%p, %mask) "s")g"), all);
+  // Scores that are a polynomial.
   expectPass("find_attention", exported(R"g(%s : f32[2,3,7,5] = pointwise{expr="mul(x0,x0)"}(%p) "s")g"), all);
 }
 

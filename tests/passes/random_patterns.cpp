@@ -105,7 +105,12 @@ void Generator::attention(ValueId x) {
   }
   put(ops::MatMul{}, {heads[0], heads[1]});
   if (pick(3) > 0) withNumber(pick(2) == 0 ? "mul" : "div", last_, 1.5);
+  if (pick(4) == 0) {  // a soft cap
+    unaryOf("tanh(x0)", last_);
+    withNumber("mul", last_, 2.5);
+  }
   if (pick(2) == 0) binaryOf("add(x0,x1)", last_, weights({1, 1, (in[1] * in[2]).constant()}));
+  if (pick(4) == 0) withNumber("mul", last_, 0.75);
   if (pick(3) == 0) {  // another mask, where batch and heads are other axes
     const int64_t rowCount = (in[1] * in[2]).constant();
     const Shape scores = shape(last_);

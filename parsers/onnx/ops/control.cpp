@@ -36,6 +36,7 @@ ParsedValue stacked(NetworkWriter& writer, const ParsedValues& values, int64_t a
 }
 
 // Trip count, condition, carried values; the body takes the number of the iteration, the condition and what is carried.
+// There is one iteration or more.
 ParsedValues importLoop(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const pb::GraphProto& body = node.graph("body");
@@ -54,7 +55,13 @@ ParsedValues importLoop(OnnxNode& node) {
   const size_t carriedCount = node.inputCount() > 2 ? node.inputCount() - 2 : 0;
   ParsedValues carried(node.inputs().begin() + static_cast<std::ptrdiff_t>(node.inputCount() - carriedCount),
                        node.inputs().end());
-  const auto scanCount = static_cast<size_t>(std::max(body.output_size() - 1, 0)) - carriedCount;
+  const auto outputCount = static_cast<size_t>(body.output_size());
+  if (outputCount < carriedCount + 1) {
+    fail(FaultKind::kInvalidNode, fmt::format("the body has {} outputs; expected {} or more: the condition and what is "
+                                              "carried",
+                                              outputCount, carriedCount + 1));
+  }
+  const size_t scanCount = outputCount - 1 - carriedCount;
   std::vector<ParsedValues> scanned(scanCount);
   for (int64_t i = 0; goesOn && i < most; ++i) {
     if (i >= kMostIterations) {
@@ -73,9 +80,6 @@ ParsedValues importLoop(OnnxNode& node) {
   }
   ParsedValues results = carried;
   for (const ParsedValues& values : scanned) {
-    if (values.empty()) {
-      fail(FaultKind::kUnsupportedShape, "the loop has no iterations, so the shapes of its outputs are not known");
-    }
     results.push_back(stacked(writer, values, 0));
   }
   return results;
@@ -221,7 +225,15 @@ ParsedValues importFlexAttention(OnnxNode& node) {
          fmt::format("softmax_precision = {}; expected 1, 10, 11 or 16", node.integer("softmax_precision", 1)));
   }
   const auto modified = [&](const Term& x, const char* attribute) {
-    return node.has(attribute) ? Term(node.writer(), node.importGraph(attribute, {x}, attribute).at(0)) : x;
+    if (!node.has(attribute)) {
+      return x;
+    }
+    const ParsedValues outputs = node.importGraph(attribute, {x}, attribute);
+    if (outputs.size() != 1) {
+      fail(FaultKind::kInvalidNode,
+           fmt::format("the graph of attribute '{}' has {} outputs; expected 1", attribute, outputs.size()));
+    }
+    return Term(node.writer(), outputs[0]);
   };
   const Term scores = (query.multiply(keys, false, true) * scale).cast(*precision);
   const Term weights = modified(modified(scores, "score_mod").softmax(3), "prob_mod");

@@ -1,5 +1,7 @@
-// Operators that read images between their pixels: RoiAlign and DeformConv, by gathers of the four pixels around.
+// Operators that read parts of images: RoiAlign and DeformConv between their pixels, by gathers of the four around, and
+// MaxRoiPool.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "operator_table.h"
@@ -115,6 +117,63 @@ ParsedValues importRoiAlign(OnnxNode& node) {
   return {result.transpose({0, 3, 1, 2})};
 }
 
+// The parts that an axis of each region is cut into: the first pixel of each, and the one behind its last, [R, parts].
+struct Bins {
+  Term first;
+  Term end;
+};
+
+// `begin` and `last` [R, 1] are the first and last pixel of each region.
+Bins binsOf(const Term& begin, const Term& last, int64_t parts, int64_t extent) {
+  const Term size = (last - begin + 1.0).atLeast(begin.number(1)) / static_cast<double>(parts);
+  std::vector<double> numbers;
+  for (int64_t i = 0; i <= parts; ++i) {
+    numbers.push_back(static_cast<double>(i));
+  }
+  const Term edges = size * reals(begin.writer(), begin.type(), {1, parts + 1}, numbers);
+  const auto most = static_cast<double>(extent);
+  return {(floorOf(edges.slice(1, 0, parts)) + begin).clamp(0, most),
+          (begin - floorOf(edges.slice(1, 1, parts) * -1.0)).clamp(0, most)};
+}
+
+// X [N, C, H, W], regions [R, 5] of batch index, x1, y1, x2, y2 in whole pixels: the maximum of each part of a region,
+// 0 of one without a pixel, [R, C, height, width]
+ParsedValues importMaxRoiPool(OnnxNode& node) {
+  const Term image = node.term(0);
+  const std::vector<int64_t> pooled = node.integers("pooled_shape");
+  constexpr int64_t kMostParts = 64;
+  const auto isPart = [](int64_t extent) { return extent >= 1 && extent <= kMostParts; };
+  if (pooled.size() != 2 || !isPart(pooled[0]) || !isPart(pooled[1])) {
+    fail(FaultKind::kUnsupportedAttribute,
+         fmt::format("pooled_shape = {}; expected two extents of 1 to {}", toString(pooled), kMostParts));
+  }
+  const int64_t extents[] = {image.fixedDim(2, "the height of the image"), image.fixedDim(3, "the width of the image")};
+  const Term regions = node.term(1).cast(DataType::kFLOAT);
+  const Term exact = regions.slice(1, 1, 4) * static_cast<double>(node.real("spatial_scale", 1.0F));
+  const Term rounded = floorOf(absOf(exact) + 0.5);  // halves away from 0
+  const Term whole = where(exact < 0.0, rounded * -1.0, rounded);
+  Term result = image.gather(regions.at(1, 0).cast(DataType::kINT32), 0);
+  std::optional<Term> filled;
+  for (const int64_t axis : {3, 2}) {  // columns of the parts first
+    const int64_t place = axis == 3 ? 0 : 1;
+    const int64_t parts = pooled[static_cast<size_t>(axis - 2)];
+    const int64_t extent = extents[axis - 2];
+    const Bins bins = binsOf(whole.slice(1, place, 1), whole.slice(1, place + 2, 1), parts, extent);
+    const std::vector<int64_t> others = axis == 3 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1, 3};
+    const Term pixels = iota(node.writer(), ParsedExtent::of(extent), DataType::kFLOAT).unsqueeze({0});
+    std::vector<Term> all;
+    for (int64_t i = 0; i < parts; ++i) {
+      const Term inside = both(negation(pixels < bins.first.slice(1, i, 1)), pixels < bins.end.slice(1, i, 1));
+      const Term seen = where(inside.unsqueeze(others), result, result.number(-HUGE_VAL));
+      all.push_back(seen.reduce(nvinfer1::ReduceOperation::kMAX, {axis}, true));
+    }
+    result = concat(all, axis);
+    const Term any = (bins.first < bins.end).unsqueeze(others);
+    filled = filled ? both(*filled, any) : any;
+  }
+  return {where(*filled, result, result.number(0))};
+}
+
 // X [N, C, H, W], W [O, C / group, kh, kw], offset [N, offsets * kh * kw * 2, oh, ow], B, mask [N, offsets * kh * kw,
 // ..]
 ParsedValues importDeformConv(OnnxNode& node) {
@@ -189,6 +248,8 @@ ParsedValues importDeformConv(OnnxNode& node) {
 const OperatorImporter kRows[] = {
     {"RoiAlign", 10, kNewestOpset, importRoiAlign,
      "addPluginV3 where ROIAlign_TRT is registered; else addGather, addElementWise, addReduce; sampling_ratio of 1 or more, static images"},
+    {"MaxRoiPool", 1, kNewestOpset, importMaxRoiPool,
+     "addGather, addElementWise, addSelect and addReduce for each part; static images"},
     {"DeformConv", 19, kNewestOpset, importDeformConv,
      "addGatherV2, addElementWise, addMatrixMultiply; two spatial axes, static images"},
 };

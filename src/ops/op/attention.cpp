@@ -51,6 +51,8 @@ bool softmax(std::vector<double>& row) {
 
 Facts Attention::facts() const { return {}; }
 
+double Attention::capped(double score) const { return softcap == 0 ? score : softcap * std::tanh(score / softcap); }
+
 void Attention::infer(InferContext& context) const {
   const auto& q = context.input(0);
   const auto& k = packed ? q : context.input(1);
@@ -60,6 +62,7 @@ void Attention::infer(InferContext& context) const {
     if (i > 0) checkSameType(context, 0, i);
   }
   context.check(heads >= 0, "heads = {}, expected 0 or more", heads);
+  context.check(softcap >= 0 && std::isfinite(softcap), "softcap = {}, expected a finite number of 0 or more", softcap);
   context.check(q.rank() >= 2 && q.rank() == k.rank() && q.rank() == v.rank(),
                 "q, k and v have shapes {}, {} and {}, expected one rank of 2 or more", text(q.shape), text(k.shape),
                 text(v.shape));
@@ -137,7 +140,7 @@ void Attention::evaluate(const EvalContext& context) const {
                k[static_cast<size_t>(ks.offset(batch / sharing, head, t) + d)];
       }
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
-      row[static_cast<size_t>(t)] = sum * scale + (hasMask ? mask[static_cast<size_t>(at)] : 0);
+      row[static_cast<size_t>(t)] = capped(sum * scale) + (hasMask ? mask[static_cast<size_t>(at)] : 0);
     }
     const bool isZero = !softmax(row) && emptyIsZero;
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;

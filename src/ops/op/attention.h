@@ -12,7 +12,8 @@ namespace tenon::ops {
 // on its own columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T];
 // -infinity leaves a key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the
 // columns of q, of k, of v. When causal, row s of q sees the keys 0 to s only. A row that leaves all keys out is NaN,
-// as the softmax operator's; with emptyIsZero it is 0, and so is any other whose softmax is no number.
+// as the softmax operator's; with emptyIsZero it is 0, and so is any other whose softmax is no number. With a softcap c
+// above 0, scores are c * tanh(scale * q k^T / c) before the mask is added.
 struct Attention {
   static constexpr std::string_view kName = "attention";
   int64_t heads = 0;
@@ -21,15 +22,19 @@ struct Attention {
   bool packed = false;
   bool emptyIsZero = false;
   bool causal = false;
+  double softcap = 0;
   static constexpr auto fields = std::tuple{field("heads", &Attention::heads),
                                             field("scale", &Attention::scale),
                                             field("hasMask", &Attention::hasMask),
                                             field("packed", &Attention::packed),
                                             field("emptyIsZero", &Attention::emptyIsZero),
-                                            field("causal", &Attention::causal)};
+                                            field("causal", &Attention::causal),
+                                            field("softcap", &Attention::softcap)};
 
   size_t maskInput() const { return packed ? 1 : 3; }
   int64_t queriesOfKeys(const Dims& q, const Dims& k) const;  // heads of q that share one of k
+
+  double capped(double score) const;  // of a scaled score
 
   Facts facts() const;
   void infer(InferContext& context) const;

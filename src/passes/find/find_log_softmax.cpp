@@ -3,26 +3,11 @@
 #include "passes/common/pass.h"
 
 #include "ops/op/pointwise.h"
-#include "ops/op/reduce.h"
 #include "ops/op/softmax.h"
-#include "passes/common/terms.h"
+#include "passes/common/reduced.h"
 
 namespace tenon::passes {
 namespace {
-
-// The axis of a reduction over one axis, which stays with extent 1, and what it reduces.
-struct Reduced {
-  int64_t axis;
-  ValueId input;
-};
-std::optional<Reduced> reducedBy(const Graph& graph, const Terms& terms, const Term& term, ops::ReduceOp op) {
-  const auto value = terms.value(term);
-  const auto* reduce = value ? producerOp<ops::Reduce>(graph, *value) : nullptr;
-  if (reduce == nullptr || reduce->op != op || !reduce->keepDims || reduce->axes.size() != 1) return std::nullopt;
-  const ValueId input = graph.node(graph.value(*value).producer).inputs[0];
-  const int64_t axis = reduce->axes[0];
-  return Reduced{axis < 0 ? axis + graph.value(input).type.rank() : axis, input};
-}
 
 bool find(Graph& graph, NodeId id) {
   const auto& node = graph.node(id);

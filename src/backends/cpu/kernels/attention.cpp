@@ -135,9 +135,13 @@ class AttentionInstance final : public runtime::KernelInstance {
     return std::max<int64_t>((keys + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
   }
 
-  // scale * score + mask of the keys that the row sees; the other columns are left out of the softmax.
+  // scale * score (capped) + mask of the keys that the row sees; the other columns are left out of the softmax.
   void prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
-    const auto factor = static_cast<float>(op_.scale);
+    auto factor = static_cast<float>(op_.scale);
+    if (op_.softcap != 0) {
+      functions_.capped(row, columns, static_cast<float>(op_.scale / op_.softcap), static_cast<float>(op_.softcap));
+      factor = 1;
+    }
     if (mask == nullptr) {
       if (factor != 1) functions_.scale(row, keys, factor);
     } else if (maskColumn_ == 1) {

@@ -15,7 +15,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kUnits = kRecurrentUnits;
-constexpr int64_t kMostGates = 4;
+constexpr int64_t kSharedWork = 400'000;  // multiply-adds of a step that several threads share
 
 int64_t panelCount(int64_t hidden) { return (hidden + kUnits - 1) / kUnits; }
 int64_t packedFloats(const Dims& weights) { return weights[0] * panelCount(weights[2]) * weights[1] * kUnits; }
@@ -72,6 +72,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
   explicit RecurrentInstance(const RecurrentKernel& kernel)
       : kernel_(kernel), op_(kernel.op), places_(op_.places()), simd_(recurrentFunctions()) {
     common_.cell = op_.cell;
+    common_.gates = op_.gates();
     common_.late = op_.late;
     common_.coupled = op_.coupled;
     common_.clip = static_cast<float>(op_.clip);
@@ -94,8 +95,8 @@ class RecurrentInstance final : public runtime::KernelInstance {
     if (op_.hasLengths) lengthType_ = shapes.inputs[static_cast<size_t>(places_.lengths)].dtype;
     lines_ = directions_ * batch_;
     isEarly_ = op_.cell == ops::Cell::kGru && !op_.late;
-    // Two states of each line, then its cell or its reset state, then sums of a GRU that resets early.
-    sumFloats_ = isEarly_ ? panelCount(hidden_) * op_.gates() * kUnits : 0;
+    // Two states of each line, then its cell or its reset state, then its sums.
+    sumFloats_ = panelCount(hidden_) * op_.gates() * kUnits;
     const int64_t floats = lines_ * (3 * hidden_ + sumFloats_) + (kernel_.isPacked ? 0 : packedFloats(weights_));
     return static_cast<size_t>(floats) * sizeof(float);
   }
@@ -116,6 +117,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
     begin();
     const int64_t panels = panelCount(hidden_);
     const int64_t ofStep = lines_ * op_.gates() * hidden_ * hidden_;
+    ++launches_;
     if (lines_ >= platform::teamSize() && lines_ > 1) {
       // Some rows of one direction together: a panel of weights serves all of them.
       const int64_t chunks = std::min((platform::teamSize() + directions_ - 1) / directions_, batch_);
@@ -129,12 +131,17 @@ class RecurrentInstance final : public runtime::KernelInstance {
         }
       });
     } else {
+      // One thread goes through all panels in its own order; several take what comes.
       const auto share = [&](auto&& body) {
-        runJobs(directions_ * panels, ofStep, [&](int64_t job) { body(job / panels, job % panels); });
+        const int64_t pieces = ofStep < kSharedWork || platform::teamSize() == 1 ? 1 : panels;
+        runJobs(directions_ * pieces, ofStep, [&](int64_t job) {
+          const int64_t piece = job % pieces;
+          body(job / pieces, piece * panels / pieces, (piece + 1) * panels / pieces);
+        });
       };
       for (int64_t i = 0; i < steps_; ++i) {
-        if (isEarly_) share([&](int64_t d, int64_t panel) { resetPanels(i, d, 0, batch_, panel, panel + 1); });
-        share([&](int64_t d, int64_t panel) { stepPanels(i, d, 0, batch_, panel, panel + 1); });
+        if (isEarly_) share([&](int64_t d, int64_t begin, int64_t end) { resetPanels(i, d, 0, batch_, begin, end); });
+        share([&](int64_t d, int64_t begin, int64_t end) { stepPanels(i, d, 0, batch_, begin, end); });
       }
     }
     end();
@@ -173,16 +180,28 @@ class RecurrentInstance final : public runtime::KernelInstance {
       std::copy_n(third_, lines_ * hidden_, static_cast<float*>(arguments_->outputs[2]));
   }
 
+  // Calls body(panel, the one after it) for [begin, end), backwards in every other step (and call): the panels that
+  // came last are still in the caches. A reset goes the other way than the step behind it.
+  template <typename Body>
+  void eachPanel(int64_t step, bool isReset, int64_t begin, int64_t end, Body&& body) const {
+    const bool turned = isEarly_ ? !isReset : (step + launches_) % 2 != 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t p = turned ? begin + end - 1 - i : i;
+      const int64_t last = turned ? begin : end - 1;
+      body(p, p == last ? p : turned ? p - 1 : p + 1);
+    }
+  }
+
   const float* panel(int64_t direction, int64_t index) const {
     return panels_ + (direction * panelCount(hidden_) + index) * hidden_ * op_.gates() * kUnits;
   }
-  // What one row of the batch does with the units of a panel.
-  RecurrentStep stepOf(int64_t step, int64_t direction, int64_t row, int64_t panel) const {
+  // What one row of the batch does with the units of the panels [begin, end).
+  RecurrentStep stepOf(int64_t step, int64_t direction, int64_t row, int64_t begin, int64_t end) const {
     RecurrentStep result = common_;
-    const int64_t unit = panel * kUnits;
+    const int64_t unit = begin * kUnits;
     const int64_t line = direction * batch_ + row;
     const int64_t place = (timeOf(step, direction) * batch_ + row) * directions_ + direction;
-    result.count = std::min(kUnits, hidden_ - unit);
+    result.count = std::min(end * kUnits, hidden_) - unit;
     result.products = input(0) + place * op_.gates() * hidden_ + unit;
     result.before = state(step, line) + unit;
     result.state = state(step + 1, line) + unit;
@@ -197,35 +216,39 @@ class RecurrentInstance final : public runtime::KernelInstance {
 
   // The first two gates of a GRU that resets before its product.
   void resetPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
-    for (int64_t p = begin; p < end; ++p) {
+    eachPanel(step, true, begin, end, [&](int64_t p, int64_t next) {
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
         float* const sums = keptSums(line, p);
-        simd_.sums(panel(direction, p), state(step, line), hidden_, op_.gates(), 0, 2, sums);
-        simd_.reset(stepOf(step, direction, row, p), sums, third_ + line * hidden_ + p * kUnits);
+        simd_.sums(panel(direction, p), panel(direction, next), state(step, line), hidden_, op_.gates(), 0, 2, sums);
+        simd_.reset(stepOf(step, direction, row, p, p + 1), sums, third_ + line * hidden_ + p * kUnits);
       }
-    }
+    });
   }
 
+  // The sums of all panels come before what is done with them: functions of many units at once hide each other's
+  // latency.
   void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     const int64_t time = timeOf(step, direction);
-    auto* const y = static_cast<float*>(arguments_->outputs[0]);
-    for (int64_t p = begin; p < end; ++p) {
+    eachPanel(step, false, begin, end, [&](int64_t p, int64_t next) {
       for (int64_t row = first; row < last; ++row) {
+        if (!isThere(time, row)) continue;
         const int64_t line = direction * batch_ + row;
-        const RecurrentStep now = stepOf(step, direction, row, p);
-        float* const out = y + ((time * batch_ + row) * directions_ + direction) * hidden_ + p * kUnits;
-        if (!isThere(time, row)) {
-          std::copy_n(now.before, now.count, now.state);
-          std::fill_n(out, now.count, 0.0F);
-          continue;
-        }
-        alignas(64) float own[kMostGates * kUnits];
-        float* const sums = isEarly_ ? keptSums(line, p) : own;
         const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
-        simd_.sums(panel(direction, p), from, hidden_, op_.gates(), isEarly_ ? 2 : 0, op_.gates(), sums);
-        simd_.step(now, sums);
+        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, hidden_, op_.gates(),
+                   isEarly_ ? 2 : 0, op_.gates(), keptSums(line, p));
+      }
+    });
+    auto* const y = static_cast<float*>(arguments_->outputs[0]);
+    for (int64_t row = first; row < last; ++row) {
+      const RecurrentStep now = stepOf(step, direction, row, begin, end);
+      float* const out = y + ((time * batch_ + row) * directions_ + direction) * hidden_ + begin * kUnits;
+      if (isThere(time, row)) {
+        simd_.step(now, keptSums(direction * batch_ + row, begin));
         std::copy_n(now.state, now.count, out);
+      } else {
+        std::copy_n(now.before, now.count, now.state);
+        std::fill_n(out, now.count, 0.0F);
       }
     }
   }
@@ -237,6 +260,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
   RecurrentStep common_;
   Dims weights_;
   DataType lengthType_ = DataType::kI32;
+  int64_t launches_ = 0;
   int64_t steps_ = 0, batch_ = 0, directions_ = 0, hidden_ = 0, lines_ = 0, sumFloats_ = 0;
   bool isEarly_ = false;
   const runtime::LaunchArguments* arguments_ = nullptr;

@@ -14,6 +14,8 @@
 #include "backends/cpu/kernels/simd/attention_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/tanh.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -123,9 +125,20 @@ void scale(float* row, int64_t count, float factor) {
   for (; i < count; ++i) row[i] *= factor;
 }
 
+void capped(float* row, int64_t count, float factor, float cap) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V f = hn::Set(d, factor);
+  const V c = hn::Set(d, cap);
+  for (int64_t i = 0; i < count; i += lanes)
+    hn::StoreU(hn::Mul(c, hyperbolicTangent(hn::Mul(f, hn::LoadU(d, row + i)))), d, row + i);
+}
+
 }  // namespace attention
 
-AttentionFunctions allAttentionFunctions() { return {attention::product, attention::softmax, attention::scale}; }
+AttentionFunctions allAttentionFunctions() {
+  return {attention::product, attention::softmax, attention::scale, attention::capped};
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -15,6 +15,8 @@ struct AttentionFunctions {
   // row = exp(row - max(row)); returns the sum. `count` is a multiple of kScoreLanes.
   float (*softmax)(float* row, int64_t count);
   void (*scale)(float* row, int64_t count, float factor);
+  // row = cap * tanh(factor * row), to 2e-7 of cap. `count` as above.
+  void (*capped)(float* row, int64_t count, float factor, float cap);
 };
 
 // The best ones for this processor.

@@ -8,6 +8,8 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +17,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/tanh.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace recurrent {
 
@@ -28,20 +31,7 @@ constexpr int kVectors = static_cast<int>(kRecurrentUnits / kLanes);
 HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
 HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
 HWY_INLINE V sigmoid(V x) {
-  return hn::Div(constant(1.f), hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(x, 87.f)))));
-}
-// Near 0 a series, whose result has all of its digits; else by the exponential.
-HWY_INLINE V hyperbolicTangent(V x) {
-  const V size = hn::Min(hn::Abs(x), constant(9.f));
-  const V power = exponential::inRange(hn::Add(size, size));
-  const V far = hn::Sub(constant(1.f), hn::Div(constant(2.f), hn::Add(power, constant(1.f))));
-  const V square = hn::Mul(size, size);
-  V series = hn::MulAdd(constant(0.0218694885f), square, constant(-0.0539682540f));
-  series = hn::MulAdd(series, square, constant(0.1333333333f));
-  series = hn::MulAdd(series, square, constant(-0.3333333333f));
-  const V near = hn::MulAdd(hn::Mul(size, square), series, size);
-  const V result = hn::IfThenElse(hn::Lt(size, constant(0.25f)), near, far);
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+  return exponential::reciprocal(hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(x, 87.f)))));
 }
 
 HWY_NOINLINE V rare(const GateFunctionOf& f, V x) {
@@ -60,51 +50,58 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
   return rare(f, x);
 }
 
-// kGates gates from `panel` on, whose rows are `pitch` floats. Two sets of sums hide the latency of additions.
+// kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets of
+// sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends with
+// the page.
 template <int kGates>
-HWY_INLINE void gateSums(const float* panel, const float* state, int64_t depth, int64_t pitch, float* sums) {
+HWY_INLINE void gateSums(const float* panel, const float* next, const float* state, int64_t depth, int64_t pitch,
+                         float* sums) {
   const D d;
   constexpr int kSums = kGates * kVectors;
-  constexpr int kSets = kSums <= 4 ? 2 : 1;
+  constexpr int kSets = kSums >= 8 ? 1 : 8 / kSums;
+  constexpr int64_t kFloatsAhead = 1024;
   V sum[kSets][kSums];
 #pragma GCC unroll 16
   for (int i = 0; i < kSums; ++i) {
     for (auto& set : sum) set[i] = hn::Zero(d);
   }
-  int64_t k = 0;
-  for (; k + kSets <= depth; k += kSets) {
-#pragma GCC unroll 2
-    for (int set = 0; set < kSets; ++set) {
-      const V h = hn::Set(d, state[k + set]);
-      const float* const row = panel + (k + set) * pitch;
-#pragma GCC unroll 16
-      for (int i = 0; i < kSums; ++i)
-        sum[set][i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), sum[set][i]);
-    }
-  }
-  for (; k < depth; ++k) {
+  const auto add = [&](V* set, int64_t k, const float* ahead) HWY_ATTR {
     const V h = hn::Set(d, state[k]);
+    const float* const row = panel + k * pitch;
+#pragma GCC unroll 4
+    for (int gate = 0; gate < kGates; ++gate) hwy::Prefetch(ahead + gate * kRecurrentUnits);
 #pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i)
-      sum[0][i] = hn::MulAdd(h, hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes), sum[0][i]);
-  }
+    for (int i = 0; i < kSums; ++i) set[i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), set[i]);
+  };
+  // Rows [k, last), with those ahead from `ahead` on.
+  const auto rows = [&](int64_t k, int64_t last, const float* ahead) HWY_ATTR {
+    for (; k + kSets <= last; k += kSets) {
+#pragma GCC unroll 8
+      for (int set = 0; set < kSets; ++set, ahead += pitch) add(sum[set], k + set, ahead);
+    }
+    for (; k < last; ++k, ahead += pitch) add(sum[0], k, ahead);
+  };
+  const int64_t rowsAhead = std::min(depth, kFloatsAhead / pitch);
+  rows(0, depth - rowsAhead, panel + rowsAhead * pitch);
+  rows(depth - rowsAhead, depth, next);
 #pragma GCC unroll 16
   for (int i = 0; i < kSums; ++i) {
-    const V all = kSets == 2 ? hn::Add(sum[0][i], sum[kSets - 1][i]) : sum[0][i];
+    V all = sum[0][i];
+    for (int set = 1; set < kSets; ++set) all = hn::Add(all, sum[set][i]);
     hn::StoreU(all, d, sums + static_cast<size_t>(i) * kLanes);
   }
 }
 
-void sums(const float* panel, const float* state, int64_t depth, int64_t gates, int64_t first, int64_t last,
-          float* result) {
+void sums(const float* panel, const float* next, const float* state, int64_t depth, int64_t gates, int64_t first,
+          int64_t last, float* result) {
   const int64_t pitch = gates * kRecurrentUnits;
-  const float* const from = panel + first * kRecurrentUnits;
-  float* const to = result + first * kRecurrentUnits;
+  const int64_t offset = first * kRecurrentUnits;
+  float* const to = result + offset;
   switch (last - first) {
-    case 4: return gateSums<4>(from, state, depth, pitch, to);
-    case 3: return gateSums<3>(from, state, depth, pitch, to);
-    case 2: return gateSums<2>(from, state, depth, pitch, to);
-    default: return gateSums<1>(from, state, depth, pitch, to);
+    case 4: return gateSums<4>(panel + offset, next + offset, state, depth, pitch, to);
+    case 3: return gateSums<3>(panel + offset, next + offset, state, depth, pitch, to);
+    case 2: return gateSums<2>(panel + offset, next + offset, state, depth, pitch, to);
+    default: return gateSums<1>(panel + offset, next + offset, state, depth, pitch, to);
   }
 }
 
@@ -133,8 +130,12 @@ HWY_INLINE V loadOrZero(const float* from, int64_t unit, size_t n) {
 
 void step(const RecurrentStep& s, const float* sums) {
   const D d;
+  const auto kept = [&](int64_t gate, int64_t unit) {
+    const int64_t panel = unit / kRecurrentUnits * s.gates;
+    return hn::LoadU(d, sums + (panel + gate) * kRecurrentUnits + unit % kRecurrentUnits);
+  };
   const auto sum = [&](int64_t gate, int64_t unit, size_t n) {
-    return hn::Add(load(s.products + gate * s.hidden + unit, n), hn::LoadU(d, sums + gate * kRecurrentUnits + unit));
+    return hn::Add(load(s.products + gate * s.hidden + unit, n), kept(gate, unit));
   };
   const auto gate = [&](int function, V x) { return apply(s.functions[function], s.clip, x); };
   vectors(s.count, [&](int64_t unit, size_t n) {
@@ -151,7 +152,7 @@ void step(const RecurrentStep& s, const float* sums) {
       state = hn::Mul(gate(0, peephole(1, sum(1, unit, n), cell)), gate(2, cell));
     } else if (s.cell == ops::Cell::kGru) {
       const V z = gate(0, sum(0, unit, n));
-      V inner = hn::Add(hn::LoadU(d, sums + 2 * kRecurrentUnits + unit), loadOrZero(s.bias, unit, n));
+      V inner = hn::Add(kept(2, unit), loadOrZero(s.bias, unit, n));
       if (s.late) inner = hn::Mul(gate(0, sum(1, unit, n)), inner);
       const V candidate = gate(1, hn::Add(load(s.products + 2 * s.hidden + unit, n), inner));
       state = hn::MulAdd(z, hn::Sub(load(s.before + unit, n), candidate), candidate);

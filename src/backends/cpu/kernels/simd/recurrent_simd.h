@@ -15,9 +15,10 @@ struct GateFunctionOf {
 };
 
 // A panel is kRecurrentUnits units of one direction: weights [depth][gates][units], zeros behind the last unit.
-// Addresses are those of the panel's first unit; only `count` units of it are read and written.
+// Addresses are those of the first panel's first unit; only `count` units are read and written.
 struct RecurrentStep {
   ops::Cell cell = ops::Cell::kLstm;
+  int64_t gates = 4;
   bool late = false, coupled = false;
   float clip = 0;
   GateFunctionOf functions[3];
@@ -32,13 +33,14 @@ struct RecurrentStep {
 };
 
 struct RecurrentFunctions {
-  // sums[gate][unit] of the gates [first, last) of a panel of `gates` for one state of `depth` units.
-  void (*sums)(const float* panel, const float* state, int64_t depth, int64_t gates, int64_t first, int64_t last,
-               float* sums) = nullptr;
-  // From sums [gates][units] to the state. Of a gru that resets early the last gate's sums are those of the state that
-  // reset() gave.
+  // sums[gate][unit] of the gates [first, last) of a panel of `gates` for one state of `depth` units. `next` is the
+  // panel that is likely to be asked for next, or this one.
+  void (*sums)(const float* panel, const float* next, const float* state, int64_t depth, int64_t gates, int64_t first,
+               int64_t last, float* sums) = nullptr;
+  // From sums [panels][gates][units] to the state. Of a gru that resets early the last gate's sums are those of the
+  // state that reset() gave.
   void (*step)(const RecurrentStep& step, const float* sums) = nullptr;
-  // to[unit] of a gru that resets early: the state times the second gate.
+  // to[unit] of one panel of a gru that resets early: the state times the second gate.
   void (*reset)(const RecurrentStep& step, const float* sums, float* to) = nullptr;
 };
 

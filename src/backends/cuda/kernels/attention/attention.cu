@@ -35,6 +35,7 @@ KERNEL(tenon_attention, AttentionParameters) {
       score = 0.f;
       for (int c = 0; c < p.width; ++c) score += row[c] * load<X>(p.k, k + key * p.kStride[2] + c);
       score *= p.scale;
+      if (p.softcap != 0.f) score = p.softcap * tanhf(score);
       if (p.mask != nullptr) score += load<X>(p.mask, mask + key * p.maskStride[2]);
     }
     const float highest = fmaxf(greatest, blockReduce(score, Max{}, joined));

@@ -25,7 +25,8 @@ class AttentionInstance final : public runtime::KernelInstance {
     parameters_.keys = p.keys;
     parameters_.width = static_cast<int32_t>(p.width);
     parameters_.valueWidth = static_cast<int32_t>(p.valueWidth);
-    parameters_.scale = p.scale;
+    parameters_.scale = p.softcap == 0 ? p.scale : p.scale / p.softcap;
+    parameters_.softcap = p.softcap;
     parameters_.emptyIsZero = op_.emptyIsZero ? 1 : 0;
     parameters_.causal = p.causal ? 1 : 0;
     const auto set = [](int64_t* stride, const dnn::AttentionOperand& operand) {

@@ -18,9 +18,10 @@ struct AttentionParameters {
   int64_t heads = 1;
   int64_t queries = 0;
   int64_t keys = 0;
-  int32_t width = 0;       // columns of q and k in a head
-  int32_t valueWidth = 0;  // of v and y
-  float scale = 1;
+  int32_t width = 0;        // columns of q and k in a head
+  int32_t valueWidth = 0;   // of v and y
+  float scale = 1;          // of scores; with a cap, of what the hyperbolic tangent is taken
+  float softcap = 0;        // 0: none
   int32_t emptyIsZero = 0;  // a row without a sum is 0
   int32_t causal = 0;       // a row sees the keys up to its own number
   int64_t qStride[3] = {};  // batch, head, row
@@ -52,7 +53,8 @@ struct FlashParameters {
   int32_t maskInPairs = 0;  // neighbouring keys of the mask can be read at once
   int32_t emptyIsZero = 0;  // a row without a sum is 0
   int32_t causal = 0;       // a row sees the keys up to its own number
-  float scale = 1;          // of scores in base 2
+  float scale = 1;          // of scores in base 2; with a cap, of their hyperbolic tangents
+  float inner = 0;          // with a cap: of what the hyperbolic tangent is taken
   int64_t qStride[3] = {};  // batch, head, row: multiples of 16 bytes
   int64_t kStride[3] = {};
   int64_t vStride[3] = {};

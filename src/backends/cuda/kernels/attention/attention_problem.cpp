@@ -33,6 +33,7 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
   const auto& y = shapes.outputs[0].dims;
   p.type = shapes.outputs[0].dtype;
   p.scale = static_cast<float>(op.scale);
+  p.softcap = static_cast<float>(op.softcap);
   p.queries = q[q.rank - 2];
   const auto elementBytes = static_cast<int64_t>(bytesOf(p.type, 1));
   const auto operand = [&](int input, int64_t offset, int64_t rows, int64_t row, int64_t head) {

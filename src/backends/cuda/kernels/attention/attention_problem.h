@@ -19,6 +19,7 @@ struct AttentionProblem {
   int64_t batch = 1, heads = 1, queries = 0, keys = 0, width = 0, valueWidth = 0;
   AttentionOperand q, k, v, output;
   float scale = 1;
+  float softcap = 0;  // 0: none
   bool hasMask = false;
   bool causal = false;
   Dims mask;  // four extents, each one or that of the scores [batch, heads, queries, keys]; the first may be a divisor

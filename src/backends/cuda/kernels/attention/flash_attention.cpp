@@ -78,7 +78,7 @@ size_t FlashChoice::sharedBytes() const {
 std::string FlashChoice::text() const {
   const auto base = fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps,
                                 form.keyWarps, form.keys, form.splits);
-  return groups ? fmt::format("{},groups{}", base, static_cast<int>(mask)) : base;
+  return groups ? fmt::format("{},groups{}", base, static_cast<int>(mask)) : capped ? base + ",capped" : base;
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
@@ -101,7 +101,8 @@ FlashChoice FlashChoice::parse(std::string_view text) {
   form.keyWarps = number(8, "x");
   form.keys = number(kMostKeys, "x");
   form.splits = number(kSplits[std::size(kSplits) - 1], nullptr);
-  if (in.accept(",")) {
+  choice.capped = in.accept(",capped");
+  if (!choice.capped && in.accept(",")) {
     parseGroups(choice, in);
     return choice;
   }
@@ -121,11 +122,11 @@ Code FlashChoice::code() const {
              define("KEYS", form.keys), define("MASK", static_cast<int>(mask))},
             {}};
   }
-  return {
-      "flash_attention.cu",
-      {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]), define("WIDTH", width),
-       define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps), define("KEYS", form.keys)},
-      {}};
+  return {"flash_attention.cu",
+          {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]),
+           define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps),
+           define("KEYS", form.keys), define("CAPPED", capped ? 1 : 0)},
+          {}};
 }
 
 std::string flashRefusal(const dnn::AttentionProblem& p) {
@@ -153,6 +154,7 @@ std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32,
   for (const auto& form : kForms) {
     // Splits cost no compilation: the best number of each form.
     FlashChoice best{mathOf(p.type, tf32), flashWidth(p.width), form};
+    best.capped = p.softcap != 0;
     if (best.sharedBytes() > kMostSharedBytes) continue;
     double least = estimate(best, p);
     for (const int splits : kSplits) {

@@ -302,6 +302,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_flash_attenti
     if (byKey) keyMask.load(first + kTile);
     Scores s;
     multiplyKeys(s, queries, k + own, at);
+    if (CAPPED != 0) capScores(s, p.inner);
     if (byKey) {
       addKeyMask(s, p.scale, keyMasks[first / kTile % 2] + at.keyWarp * kOwn + at.pair);
     } else {

@@ -49,6 +49,8 @@ class FlashInstance final : public runtime::KernelInstance {
     if (refusal.empty() && p.width > choice.width) {
       refusal = fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, choice.width);
     }
+    if (refusal.empty() && choice.capped != (p.softcap != 0) && !choice.groups)
+      refusal = "the kernel was compiled for scores with a soft cap, or without";
     if (refusal.empty() && choice.groups) refusal = groupRefusal(choice, p);
     if (!refusal.empty()) throw Unsupported("cuda.flash_attention: {}", refusal);
     const int64_t rows = choice.groups ? int64_t{choice.rows()} * form.splits : choice.rows();

@@ -27,7 +27,8 @@ void setFlash(FlashParameters& to, const dnn::AttentionProblem& p, const ops::At
   to.width = static_cast<int32_t>(p.width);
   to.emptyIsZero = op.emptyIsZero ? 1 : 0;
   to.causal = p.causal ? 1 : 0;
-  to.scale = p.scale * kBaseTwo;
+  to.scale = (p.softcap == 0 ? p.scale : p.softcap) * kBaseTwo;
+  to.inner = p.softcap == 0 ? 0 : p.scale / p.softcap;
   setStrides(to.qStride, p.q);
   setStrides(to.kStride, p.k);
   setStrides(to.vStride, p.v);

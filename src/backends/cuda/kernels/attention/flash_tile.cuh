@@ -1,5 +1,6 @@
 // Flash attention on tensor cores, up to the scores: what a block has in shared memory, where threads stand, tiles of
-// keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS.
+// keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS,
+// CAPPED (1 where scores have a soft cap).
 #pragma once
 
 #include "attention_heads.cuh"
@@ -103,6 +104,15 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const Queries& queries, 
       multiplyAdd<MATH>(s[n], a, b[0], b[1]);
       multiplyAdd<MATH>(s[n + 1], a, b[2], b[3]);
     }
+  }
+}
+
+// Products to what a soft cap makes of them, up to its own factor.
+__device__ __forceinline__ void capScores(Scores& s, float inner) {
+#pragma unroll
+  for (int n = 0; n < kOwn / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[n][i] = tanhf(s[n][i] * inner);
   }
 }
 

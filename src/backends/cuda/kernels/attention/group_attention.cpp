@@ -38,7 +38,7 @@ FlashMask maskOf(const dnn::AttentionProblem& p) {
 
 bool takes(const dnn::AttentionProblem& p) {
   const bool halves = p.type == DataType::kF16 || p.type == DataType::kBF16;
-  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && !p.causal;
+  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && !p.causal && p.softcap == 0;
 }
 
 }  // namespace
@@ -54,6 +54,7 @@ size_t groupSharedBytes(const FlashChoice& choice) {
 
 std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& p) {
   if (p.causal) return "the kernel lets every row see all keys";
+  if (p.softcap != 0) return "the kernel has no soft cap";
   if (!takes(p) && p.keys > 0)
     return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, kColumns);
   if (p.keys > choice.mostKeys())

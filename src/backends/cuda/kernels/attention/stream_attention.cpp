@@ -130,6 +130,7 @@ std::string StreamChoice::refusal(const dnn::AttentionProblem& p) const {
 std::string streamRefusal(const dnn::AttentionProblem& p) {
   if (p.type != DataType::kF16 && p.type != DataType::kBF16)
     return fmt::format("values of {}; f16 and bf16 are supported", name(p.type));
+  if (p.softcap != 0) return "the kernel has no soft cap";
   constexpr int64_t kMostExtent = int64_t{1} << 31;  // of a tensor map
   if (p.batch >= kMostExtent || p.heads >= kMostExtent) return "more than 2^31 heads are not supported";
   return flashRefusal(p);
