@@ -7,6 +7,7 @@
 #include <set>
 
 #include "branch_join.h"
+#include "made.h"
 #include "topology.h"
 
 namespace tenon::parsers::onnx {
