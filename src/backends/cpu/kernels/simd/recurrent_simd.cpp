@@ -50,9 +50,9 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
   return rare(f, x);
 }
 
-// kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets of
-// sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends with
-// the page.
+// kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets
+// of sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends
+// with the page.
 template <int kGates>
 HWY_INLINE void gateSums(const float* panel, const float* next, const float* state, int64_t depth, int64_t pitch,
                          float* sums) {
