@@ -29,7 +29,7 @@ MOST, CHOSEN_MOST = 2e-3, 0.01
 CHOSEN = {"fasterrcnn", "maskrcnn", "retinanet", "operators", "mixtral"}
 LARGE, LEVELS = 1024, 8  # elements; values on each side of 0
 # Classifiers, a segmenter, detectors with suppression and by queries, text, decoders with caches, speech, vocoders.
-DEFAULT = """resnet18 mobilenet_v3_small shufflenet_v2_x0_5 timm_ghostnet_100 timm_mobilevit_xxs lraspp fasterrcnn maskrcnn detr yolos
+DEFAULT = """resnet18 mobilenet_v3_small shufflenet_v2_x0_5 timm_ghostnet_100 timm_mobilevit_xxs lraspp fasterrcnn detr yolos
     bert roberta albert deberta llama llama_step qwen2 t5 bart marian whisper whisper_step wav2vec2 hubert clip segformer dinov2
     sam_encoder mixtral mamba tagger vocoder hifigan denoiser transformer2d stretched speaker operators""".split()
 
@@ -61,7 +61,9 @@ def export(name, folder):
         except Exception:  # every exporter raises kinds of its own
             torch.onnx.export(module, inputs, str(path), dynamo=True, external_data=False, input_names=names, optimize=False)
     results = results if isinstance(results, (tuple, list)) else [results]
-    np.savez_compressed(path.with_suffix(".npz"), **{n: x.numpy() for n, x in zip(names, inputs)},
+    import onnx
+    read = {value.name for value in onnx.load(str(path)).graph.input}  # the exporter drops those that nothing reads
+    np.savez_compressed(path.with_suffix(".npz"), **{n: x.numpy() for n, x in zip(names, inputs) if n in read},
                         **{f"out{i}": x.numpy() for i, x in enumerate(results)})
 
 
