@@ -225,7 +225,8 @@ TEST(Regions, LoopsThatDoNotEndAreEnded) {
       inputs.push_back(HostTensor(DataType::kI64, Dims{}));
       inputs.back().view().storeInt(0, count);
       const auto error = errorOf(text, inputs);
-      EXPECT_NE(error.find("loop: more than 1000 iterations, the most that a loop may have"), std::string::npos) << error;
+      EXPECT_NE(error.find("loop: more than 1000 iterations, the most that a loop may have"), std::string::npos)
+          << error;
       const auto parsed = graph::parse(text);
       EXPECT_THROW(graph::evaluate(parsed, views(inputs)), UserError);
       inputs.back().view().storeInt(0, isCounted ? 1000 : -1);

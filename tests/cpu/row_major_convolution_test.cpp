@@ -54,8 +54,8 @@ void checkPlanar(const Shape& c, bool hasBias, const char* epilogue, bool hasOpe
   auto inputs = listOf(variedTensor(DataType::kF32, x, 1));
   if (hasOperand) inputs.push_back(variedTensor(DataType::kF32, y, 2));
   const auto operands = fmt::format("%a, %w{}{}", hasBias ? ", %bias" : "", hasOperand ? ", %b" : "");
-  const auto constants = fmt::format("  const %w : f32{} = random(7)\n  const %bias : f32[{}] = random(8)\n", shapeText(w),
-                                     c.outChannels);
+  const auto constants =
+      fmt::format("  const %w : f32{} = random(7)\n  const %bias : f32[{}] = random(8)\n", shapeText(w), c.outChannels);
   expectKernelMatches(constants + lineOf(c, hasBias, epilogue, operands.c_str()), inputs, "convolution",
                       "cpu.planar_convolution", toleranceOf(w));
 }

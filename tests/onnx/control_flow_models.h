@@ -26,7 +26,7 @@ inline void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& i
 // Runs with `inputs` (addresses in the order of the model's inputs), one float output of the given size. Open extents
 // of inputs are `extent`, of 1 to `most`.
 inline Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size_t size, int64_t extent = 0,
-           int64_t most = 16) {
+                  int64_t most = 16) {
   NetworkBench bench;
   EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
   const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());

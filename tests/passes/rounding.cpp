@@ -48,9 +48,9 @@ bool hasNoise(const graph::Graph& graph, const graph::Node& node, bool isExact, 
 
 // The same noise as an operator: a factor that follows from the value by a function without rhyme.
 ops::Pointwise noiseOf(DataType dtype, std::mt19937_64& random) {
-  return {ops::parseScalarExpr(fmt::format(
-      "mul(x0,{}.7);add(t0,{});clip(t1,-1000000,1000000);sin(t2);mul(t3,{:.12f});add(t4,1);mul(x0,t5)",
-      100 + random() % 10000, random() % 100, unitOfLastPlace(dtype)))};
+  return {ops::parseScalarExpr(
+      fmt::format("mul(x0,{}.7);add(t0,{});clip(t1,-1000000,1000000);sin(t2);mul(t3,{:.12f});add(t4,1);mul(x0,t5)",
+                  100 + random() % 10000, random() % 100, unitOfLastPlace(dtype)))};
 }
 
 ops::Operator withNoiseInside(const ops::Operator& op, std::span<const ops::TensorType> types,
@@ -73,7 +73,8 @@ ops::Region withNoise(const ops::Region& region, std::span<const ops::TensorType
       operandTypes.push_back(graph.value(operands.back()).type);
       operandExact.push_back(isExact[static_cast<size_t>(input)]);
     }
-    const auto id = graph.addNode(withNoiseInside(inner.op, operandTypes, operandExact, random), inner.name, operands, {});
+    const auto id =
+        graph.addNode(withNoiseInside(inner.op, operandTypes, operandExact, random), inner.name, operands, {});
     const bool keeps = isExactNode(graph, graph.node(id)) &&
                        std::all_of(operandExact.begin(), operandExact.end(), [](bool is) { return is; });
     const auto outputs = graph.node(id).outputs;

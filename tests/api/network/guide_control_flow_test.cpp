@@ -52,7 +52,9 @@ class GuideControlFlow : public ControlFlow {
 TEST_F(GuideControlFlow, IteratorsOverRows) { EXPECT_EQ(iterated(0, false, 2), (Numbers{2, 3, 5, 4, 6, 8})); }
 TEST_F(GuideControlFlow, IteratorsOverRowsInReverse) { EXPECT_EQ(iterated(0, true, 2), (Numbers{4, 6, 8, 2, 3, 5})); }
 TEST_F(GuideControlFlow, IteratorsOverColumns) { EXPECT_EQ(iterated(1, false, 3), (Numbers{2, 4, 3, 6, 5, 8})); }
-TEST_F(GuideControlFlow, IteratorsOverColumnsInReverse) { EXPECT_EQ(iterated(1, true, 3), (Numbers{5, 8, 3, 6, 2, 4})); }
+TEST_F(GuideControlFlow, IteratorsOverColumnsInReverse) {
+  EXPECT_EQ(iterated(1, true, 3), (Numbers{5, 8, 3, 6, 2, 4}));
+}
 TEST_F(GuideControlFlow, IteratorsMayEndBeforeTheirTensor) { EXPECT_EQ(iterated(1, true, 2), (Numbers{5, 8, 3, 6})); }
 
 TEST_F(GuideControlFlow, IteratorsBeyondTheirTensorAreAnError) {
@@ -117,7 +119,8 @@ TEST_F(GuideControlFlow, LoopsMayHaveBothLimits) {
   loop->addTripLimit(count, TripLimit::kCOUNT);
   loop->addTripLimit(binary(*state->getOutput(0), bound, ElementWiseOperation::kLESS), TripLimit::kWHILE);
   mark(loop->addLoopOutput(*state->getOutput(0), LoopOutput::kLAST_VALUE)->getOutput(0), "last");
-  for (const auto& [trips, limit, expected] : {std::tuple{3, 100.0, 8.0}, {30, 100.0, 128.0}, {0, 100.0, 1.0}, {9, 1.0, 1.0}}) {
+  for (const auto& [trips, limit, expected] :
+       {std::tuple{3, 100.0, 8.0}, {30, 100.0, 128.0}, {0, 100.0, 1.0}, {9, 1.0, 1.0}}) {
     std::vector<HostTensor> inputs;
     inputs.push_back(host({}, {static_cast<double>(trips)}, DataType::kI32));
     inputs.push_back(host({}, {limit}));

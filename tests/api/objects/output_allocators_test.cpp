@@ -110,7 +110,8 @@ TEST_F(OutputAllocators, MemoryThatIsKnownToBeTooSmallIsRefused) {
   FixedAllocator fixed(8);
   context->setOutputAllocator("values", &fixed);
   EXPECT_FALSE(enqueue());
-  expectError("output 'values' has the shape 3 and needs 12 bytes, its address has 8; its allocator has to give as many");
+  expectError(
+      "output 'values' has the shape 3 and needs 12 bytes, its address has 8; its allocator has to give as many");
   x[1] = 0;
   EXPECT_TRUE(enqueue());
   context->setOutputAllocator("values", nullptr);
@@ -149,7 +150,8 @@ TEST_F(OutputAllocators, ExecutionsFollowWithoutAWaitBetween) {
     expectSelection(second, 5);
     std::swap(places, places2);
     std::swap(values, values2);
-    EXPECT_EQ(values.shape, std::vector<int64_t>{std::count_if(first.begin(), first.end(), [](float v) { return v != 0; })});
+    EXPECT_EQ(values.shape,
+              std::vector<int64_t>{std::count_if(first.begin(), first.end(), [](float v) { return v != 0; })});
     context->setOutputAllocator("places", nullptr);
     context->setOutputAllocator("values", nullptr);
   }
