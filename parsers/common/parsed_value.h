@@ -1,5 +1,5 @@
-// What a name of a model stands for while the model is imported: a network tensor, a constant, or a list of extents,
-// some of them known only at run time.
+// What a name of a model stands for while the model is imported: a network tensor, a constant, a list of extents,
+// some of them known only at run time, or a list of such values.
 #pragma once
 
 #include <memory>
@@ -51,6 +51,11 @@ class ParsedValue {
     value.extents_ = std::make_shared<const ExtentList>(ExtentList{std::move(extents), scalar, type});
     return value;
   }
+  static ParsedValue ofList(std::vector<ParsedValue> list) {
+    ParsedValue value;
+    value.list_ = std::make_shared<const std::vector<ParsedValue>>(std::move(list));
+    return value;
+  }
   // Stands for what is not there: whoever depends on it is not imported.
   enum class Missing : uint8_t {
     kNo,
@@ -63,15 +68,17 @@ class ParsedValue {
     return value;
   }
 
-  bool isNone() const { return !tensor_ && !constant_ && !extents_ && missing_ == Missing::kNo; }
+  bool isNone() const { return !tensor_ && !constant_ && !extents_ && !list_ && missing_ == Missing::kNo; }
   bool isTensor() const { return tensor_ != nullptr; }
   bool isConstant() const { return constant_ != nullptr; }
   bool isExtents() const { return extents_ != nullptr; }
+  bool isList() const { return list_ != nullptr; }
   Missing missing() const { return missing_; }
 
   nvinfer1::ITensor& tensor() const { return *tensor_; }
   const WeightBytes& constant() const { return *constant_; }
   const ParsedExtents& extents() const { return extents_->list; }
+  const std::vector<ParsedValue>& list() const { return *list_; }
   bool scalarExtents() const { return extents_->scalar; }
   // INT32, INT64, or FLOAT with whole numbers.
   DataType extentsType() const { return extents_->type; }
@@ -87,6 +94,7 @@ class ParsedValue {
   nvinfer1::ITensor* tensor_ = nullptr;
   const WeightBytes* constant_ = nullptr;
   std::shared_ptr<const ExtentList> extents_;
+  std::shared_ptr<const std::vector<ParsedValue>> list_;
   Missing missing_ = Missing::kNo;
 };
 

@@ -143,6 +143,13 @@ ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inne
     if (found == nullptr) {
       fail(FaultKind::kInvalidGraph, fmt::format("output '{}'{} is computed by no node", output.name(), inner.graphs));
     }
+    if (found->isList()) {
+      fail(FaultKind::kUnsupportedGraph,
+           fmt::format(
+               "output '{}'{} is a list of tensors (a sequence), which a branch or a body that is decided at run "
+               "time cannot give. Export with tensors alone",
+               output.name(), inner.graphs));
+    }
     results.push_back(*found);
   }
   return results;

@@ -194,6 +194,12 @@ void GraphImport::addOutput(const pb::ValueInfoProto& info) {
   if (found == top_.values.end()) {
     fail(FaultKind::kInvalidGraph, fmt::format("graph output '{}' is not the output of any node", info.name()));
   }
+  if (found->second.isList()) {
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("graph output '{}' is a list of tensors (a sequence); networks give tensors. Make each tensor of "
+                     "it an output",
+                     info.name()));
+  }
   nodes_.writer().beginNode(info.name() + "_output", "");
   ITensor* tensor = &nodes_.writer().tensor(found->second);
   if (tensor->isNetworkInput() || !claimedOutputs_.insert(tensor).second) {

@@ -50,9 +50,8 @@ std::string whyLeftOut(const std::string& type) {
   if (is({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})) {
     return "it computes with texts, which tensors of TensorRT do not hold. Prepare texts before the network";
   }
-  if (type == "Optional" || type == "ConcatFromSequence" || type == "SplitToSequence" ||
-      type.rfind("Sequence", 0) == 0) {
-    return "it makes or reads a list of tensors, which the interface does not have. Export with tensors alone: Split, "
+  if (is({"Optional", "SequenceMap"})) {
+    return "it makes or reads a list of tensors in a way that is not supported. Export with tensors alone: Split, "
            "Concat and Gather in place of sequences";
   }
   return {};
@@ -77,6 +76,23 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
       "operator {} has no importer and no plugin creator of that name. Register a plugin '{}', or export with "
       "supported operators (docs/onnx.md)",
       type, type);
+}
+
+// Lists of tensors are for the operators on lists, for functions, and for graphs that are written out.
+bool takesLists(const pb::NodeProto& proto, const OperatorImporter* row) {
+  const std::string& type = proto.op_type();
+  return row == nullptr || type.find("Sequence") != std::string::npos || type == "Identity" || isControlFlow(proto);
+}
+
+void refuseLists(const OnnxNode& node) {
+  for (size_t i = 0; i < node.inputCount(); ++i) {
+    if (node.inputs()[i].isList()) {
+      fail(FaultKind::kInvalidNode,
+           fmt::format("input {} is a list of tensors (a sequence); expected a tensor. Lists are for SequenceAt, "
+                       "ConcatFromSequence and their kind, and for loops that are written out while parsing",
+                       i));
+    }
+  }
 }
 
 }  // namespace
@@ -299,6 +315,7 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
   const OperatorImporter* row = findImporter(proto.domain(), proto.op_type(), opset);
   if (row == nullptr || pluginFirst()) {
     if (auto* creator = findPluginCreator(environment_.network, node)) {
+      refuseLists(node);
       return importPlugin(node, *creator);
     }
   }
@@ -313,7 +330,11 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
     Scope& scope;
   } graphs(*this, node, scope);
   node.setSubgraphs(graphs);
+  if (!takesLists(proto, row)) {
+    refuseLists(node);
+  }
   if (isControlFlow(proto) && !isUnrolled(node, scope)) {
+    refuseLists(node);
     return importControlFlow(node, scope);
   }
   if (row != nullptr) {

@@ -75,8 +75,8 @@ std::string operatorPage() {
   page +=
       "\n## Operators that are left out\n\n"
       "Of the standard domain, with the reason in the error: `ImageDecoder`; those of texts (`RegexFullMatch`, `StringConcat`,\n"
-      "`StringNormalizer`, `StringSplit`); those of lists of tensors (`Sequence*`, `SplitToSequence`, `ConcatFromSequence`,\n"
-      "`Optional` of them), which the interface does not have.\n"
+      "`StringNormalizer`, `StringSplit`); and `SequenceMap` and `Optional`. Lists of tensors exist while parsing\n"
+      "alone: their lengths and positions are constants, and they are no inputs or outputs of the graph.\n"
       "\n## What of ONNX's node tests is left\n\n"
       "`tests/onnx/node_tests.py` runs those whose types the interface can carry; `tests/onnx/left.txt` lists the ones that fail:\n\n"
       "| tests | why |\n|---|---|\n"

@@ -30,6 +30,9 @@ ParsedValues importIf(OnnxNode& node) {
 ParsedValue stacked(NetworkWriter& writer, const ParsedValues& values, int64_t axis) {
   ParsedValues parts;
   for (const ParsedValue& value : values) {
+    if (value.isList()) {
+      fail(FaultKind::kInvalidNode, "a result of each iteration is a list of tensors (a sequence); expected a tensor");
+    }
     parts.push_back(writer.unsqueeze(value, {axis}));
   }
   return writer.concat(parts, static_cast<int32_t>(axis));

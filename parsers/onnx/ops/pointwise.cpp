@@ -156,6 +156,9 @@ ParsedValues importCastLike(OnnxNode& node) { return {node.writer().cast(node.in
 
 // Keeps a layer for a tensor, so that tensor and layer carry the model's names.
 ParsedValues importIdentity(OnnxNode& node) {
+  if (node.input(0).isList()) {
+    return node.inputs();
+  }
   NetworkWriter& writer = node.writer();
   if (!node.input(0).isTensor()) {
     return {node.input(0)};
