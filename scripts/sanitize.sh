@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs what compiles for too long to be part of CI: the suites that use threads under the thread sanitizer, or those of the Python
-# module under the address and undefined-behaviour sanitizers.
+# module or of plugins under the address and undefined-behaviour sanitizers.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'END'
 Usage: scripts/sanitize.sh [--soak SECONDS] [--jobs N]
-       scripts/sanitize.sh --python [--jobs N]
+       scripts/sanitize.sh --python | --plugins [--jobs N]
        scripts/sanitize.sh --python-memory
 
 Builds the preset tsan (no oneDNN, which is not compiled for the sanitizer) and runs the suites core, runtime, hostcuda
@@ -16,20 +16,21 @@ and threads.
   --python         builds libraries and Python module of the preset asan-ubsan instead, and runs the module's tests
   --python-memory  runs the module's tests of the release build, as it is, with the address sanitizer's allocator: memory that
                    is lost, freed twice or by the wrong function; minutes in place of the hours that --python compiles
+  --plugins        builds what has to do with plugins with these sanitizers, within the preset release whose other objects it
+                   links (a tenth of the compile time of asan-ubsan), and runs the suites plugins, standard_plugins, check_plugins
   --soak SECONDS   then lets sixteen contexts of one engine run for that long under the sanitizer and in release, which
                    both print how many runs there were and how much memory was in use
   --jobs N         compile steps and tests at once (default: by cores and memory)
 END
 }
 
-seconds='' jobs='' python='' memory=''
+seconds='' jobs='' only=''
 
 readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
-      --python) python=yes; shift; continue ;;
-      --python-memory) memory=yes; shift; continue ;;
+      --python | --plugins | --python-memory) only=${1#--}; shift; continue ;;
       --soak | --jobs) [ $# -ge 2 ] || die "$1 needs a number" ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
@@ -72,22 +73,27 @@ pythonMemory() {
       LSAN_OPTIONS=suppressions="$PWD/interpreter.supp:print_suppressions=0" PYTHONPATH="$folder/python" PYTHONDONTWRITEBYTECODE=1 \
       PYTHONNOUSERSITE=1 TENON_DEVICE=cpu TENON_CUDART="$folder/lib/libcudart.so.13" TENON_BUILD="$folder" \
       "$interpreter" -B "$name.py") >"$folder/tests/python-memory.txt" 2>&1 || status=1
-    grep -v '^passed' "$folder/tests/python-memory.txt"
+    grep -v '^passed' "$folder/tests/python-memory.txt" || true
   done
   return $status
+}
+
+pluginSuites() {
+  configure release
+  cmake -S "$root" -B "$root/build/release" -DTENON_SANITIZED_PLUGINS=ON >/dev/null
+  build release "$jobs" sanitized_plugins
+  LSAN_OPTIONS=suppressions=$root/scripts/leaks.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1 \
+    ctest --test-dir "$root/build/release" -R '^sanitized_plugins/' -j "$jobs" --output-on-failure
 }
 
 main() {
   local status=0
   readOptions "$@"
-  if [ -n "$python" ]; then
-    phase "Python module (asan-ubsan)" pythonModule
-    return
-  fi
-  if [ -n "$memory" ]; then
-    phase "Python module (allocator)" pythonMemory
-    return
-  fi
+  case $only in
+    python) phase "Python module (asan-ubsan)" pythonModule; return ;;
+    plugins) phase "plugins (sanitized within release)" pluginSuites; return ;;
+    python-memory) phase "Python module (allocator)" pythonMemory; return ;;
+  esac
   "$root/scripts/test.sh" --preset tsan --suites core,runtime,hostcuda,threads --jobs "$jobs" || status=$?
   if [ -n "$seconds" ]; then
     phase "soak (tsan)" soak tsan || status=$?
