@@ -147,7 +147,7 @@ HWY_INLINE void addFloatsOf(const float* x, float* y, size_t rows, int64_t step,
   Strip<float> strip[kVectors];
   loadStrip<float, kVectors>(x, rows, step, strip);
   for (size_t v = 0; v < kVectors; ++v) {
-    auto own = strip[v][0];
+    auto own = hn::LoadU(d, x + v * hn::Lanes(d));  // the first row
     auto sum = hn::LoadU(d, y + v * hn::Lanes(d));
     strip[v][0] = sum;
     for (size_t r = 1; r < rows; ++r) {
