@@ -78,15 +78,26 @@ std::string whyUnsupported(const pb::NodeProto& proto, int32_t opset) {
       type, type);
 }
 
-// Lists of tensors are for the operators on lists, for functions, and for graphs that are written out.
-bool takesLists(const pb::NodeProto& proto, const OperatorImporter* row) {
+// Which inputs may be lists of tensors: the first of operators on lists, what loops that are written out carry.
+struct ListInputs {
+  size_t first = 0, count = 0;
+};
+ListInputs listInputs(const pb::NodeProto& proto) {
   const std::string& type = proto.op_type();
-  return row == nullptr || type.find("Sequence") != std::string::npos || type == "Identity" || isControlFlow(proto);
+  if (!isStandardDomain(proto.domain())) {
+    return {};
+  }
+  if (type == "Loop") {
+    return {2, SIZE_MAX};
+  }
+  const auto takers = {"Identity",   "SequenceInsert", "SequenceErase",
+                       "SequenceAt", "SequenceLength", "ConcatFromSequence"};
+  return {0, std::find(takers.begin(), takers.end(), type) == takers.end() ? size_t{0} : size_t{1}};
 }
 
-void refuseLists(const OnnxNode& node) {
+void refuseLists(const OnnxNode& node, ListInputs allowed = {}) {
   for (size_t i = 0; i < node.inputCount(); ++i) {
-    if (node.inputs()[i].isList()) {
+    if (node.inputs()[i].isList() && (i < allowed.first || i - allowed.first >= allowed.count)) {
       fail(FaultKind::kInvalidNode,
            fmt::format("input {} is a list of tensors (a sequence); expected a tensor. Lists are for SequenceAt, "
                        "ConcatFromSequence and their kind, and for loops that are written out while parsing",
@@ -330,8 +341,8 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
     Scope& scope;
   } graphs(*this, node, scope);
   node.setSubgraphs(graphs);
-  if (!takesLists(proto, row)) {
-    refuseLists(node);
+  if (row != nullptr) {
+    refuseLists(node, listInputs(proto));
   }
   if (isControlFlow(proto) && !isUnrolled(node, scope)) {
     refuseLists(node);

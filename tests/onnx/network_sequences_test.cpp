@@ -39,10 +39,12 @@ TEST(Sequences, PiecesInAnotherOrder) {
 
 TEST(Sequences, SizesAndPiecesOfOne) {
   const Reals x = randomReals(kRows * kColumns, 2);
-  for (const bool keeps : {false, true}) {
+  // An unbind of PyTorch has a size of 1 beside keepdims of 0, which ONNX would ignore then.
+  for (const auto& [keeps, hasSize] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
     ModelMaker maker;
     maker.input("x", {kRows, kColumns});
-    auto& split = maker.node("SplitToSequence", {"x"}, {"list"});
+    maker.ints("one", {}, {1});
+    auto& split = maker.node("SplitToSequence", {"x", hasSize ? "one" : ""}, {"list"});
     ModelMaker::set(split, "axis", int64_t{1});
     ModelMaker::set(split, "keepdims", int64_t{keeps});
     auto& joined = maker.node("ConcatFromSequence", {"list"}, {"y"});
@@ -107,7 +109,10 @@ TEST(Sequences, WhatCannotBeSaid) {
                 "position [3] in a list of 3 tensors; expected one number from -3 to 2");
   expectRefusal(refusedBy(node("SequenceAt", {"x", "far"})),
                 "input 0 is a tensor; expected a list of tensors (a sequence)");
-  expectRefusal(refusedBy(node("Relu", {"list"})), "input 0 is a list of tensors (a sequence); expected a tensor");
+  for (const char* type : {"Relu", "SplitToSequence", "SequenceConstruct", "ReverseSequence", "Shape"})
+    expectRefusal(refusedBy(node(type, {"list"})), "input 0 is a list of tensors (a sequence); expected a tensor");
+  for (const char* type : {"SequenceInsert", "SequenceAt", "Add", "SequenceConstruct"})
+    expectRefusal(refusedBy(node(type, {"x", "list"})), "input 1 is a list of tensors (a sequence); expected a tensor");
   expectRefusal(refusedBy([](ModelMaker& maker) { maker.output("list"); }),
                 "graph output 'list' is a list of tensors (a sequence); networks give tensors");
   expectRefusal(refusedBy([](ModelMaker& maker) {

@@ -113,11 +113,14 @@ ParsedValues importSplitToSequence(OnnxNode& node) {
                      "with a fixed extent, or with Split",
                      axis));
   }
-  // Pieces of 1 without the axis, where nothing else is asked for.
-  const bool keeps = node.integer("keepdims", 1) != 0 || node.hasInput(1);
+  const auto pieces = piecesOf(node, in[axis].value);
+  // With given sizes ONNX keeps the axis. PyTorch writes an unbind as sizes of a single 1 all the same, and ONNX
+  // Runtime takes it so.
+  const bool areSingle = !node.hasInput(1) || (node.rank(1) == 0 && toInts(node.constant(1, "split"))[0] == 1);
+  const bool keeps = node.integer("keepdims", 1) != 0 || !areSingle;
   ParsedExtents start(in.size(), ParsedExtent::of(0));
   ParsedValues list;
-  for (const int64_t piece : piecesOf(node, in[axis].value)) {
+  for (const int64_t piece : pieces) {
     ParsedExtents size = in;
     size[axis] = ParsedExtent::of(piece);
     const auto part = writer.slice(node.input(0), start, size, ParsedExtents(in.size(), ParsedExtent::of(1)));
