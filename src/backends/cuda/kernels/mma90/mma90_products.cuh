@@ -1,0 +1,25 @@
+// Products of warpgroups for chips without them, and for the host, element by element. The including text defines X.
+#pragma once
+
+#include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "prelude.cuh"
+
+#if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.
+template <int kRows>
+struct Products {
+  __device__ __forceinline__ static float element(const unsigned char* tile, int row, int k) {
+    const auto address = (unsigned long long)(tile + row * kMma90Bytes + k * sizeof(X));
+    return Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+  }
+  __device__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {
+    const int column = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    for (int k = 0; k < 32 / (int)sizeof(X); ++k) {
+      const float left[2] = {element(a, column, k), element(a, column + 8, k)};
+      for (int n = 0; n < kRows / 8; ++n) {
+        for (int i = 0; i < 4; ++i) c[n][i] += left[i / 2] * element(b, 8 * n + threadIdx.x % 4 * 2 + i % 2, k);
+      }
+    }
+  }
+};
+#endif
