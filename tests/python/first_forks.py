@@ -82,18 +82,6 @@ def stack_of(process):
     return "\n".join(line for line in done.stdout.splitlines() if line.startswith(("#", "Thread")))
 
 
-def forked(function):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
-
-
 def trial(plan, kind, delay):
     """In a fresh process: 0, or 2 for a child that failed and 3 for one that hung."""
     before, then = KINDS[kind]
@@ -113,7 +101,7 @@ def trial(plan, kind, delay):
     until = time.perf_counter() + delay
     while time.perf_counter() < until:
         pass
-    child = forked(lambda: execute(load(plan)))
+    child = support.forked(lambda: execute(load(plan)))
     status = ended(child)
     thread.join()
     if failed:
@@ -131,7 +119,7 @@ def main():
         begin = time.monotonic()
         for _ in range(TRIALS):
             delay = random.choice((0, random.uniform(0, 3e-4), random.uniform(0, 3e-3)))
-            status = ended(forked(lambda k=kind, d=delay: trial(plan, k, d)), 3 * LONGEST)
+            status = ended(support.forked(lambda k=kind, d=delay: trial(plan, k, d)), 3 * LONGEST)
             outcome = {0: "right", 2 << 8: "child failed", 3 << 8: "child hung", None: "parent hung"}.get(status, f"status {status}")
             counts[outcome] = counts.get(outcome, 0) + 1
             wrong += outcome != "right"

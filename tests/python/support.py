@@ -20,6 +20,19 @@ class Skip(Exception):
     """Raised by a test that cannot run here; says why."""
 
 
+def forked(function):
+    """Calls the function in a forked process, whose status is 0 where it returns; the number of the process."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
 def need_numpy():
     """Ends the script where this Python has no numpy: its tests are skipped, and say so."""
     try:

@@ -64,15 +64,7 @@ def runs(engine, factor, times):
 
 def in_fork(function):
     """Whether the function succeeds in a forked process."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitpid(child, 0)[1] == 0
+    return os.waitpid(support.forked(function), 0)[1] == 0
 
 
 def test_contexts_of_one_engine():
