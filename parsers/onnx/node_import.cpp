@@ -36,10 +36,6 @@ std::string whyLeftOut(const std::string& type) {
   if (is({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})) {
     return "it computes with texts, which tensors of TensorRT do not hold. Prepare texts before the network";
   }
-  if (is({"Optional", "SequenceMap"})) {
-    return "it makes or reads a list of tensors in a way that is not supported. Export with tensors alone: Split, "
-           "Concat and Gather in place of sequences";
-  }
   return {};
 }
 
@@ -73,11 +69,12 @@ ListInputs listInputs(const pb::NodeProto& proto) {
   if (!isStandardDomain(proto.domain())) {
     return {};
   }
-  if (type == "Loop") {
-    return {2, SIZE_MAX};
+  if (type == "Loop" || type == "SequenceMap") {
+    return {type == "Loop" ? size_t{2} : size_t{0}, SIZE_MAX};
   }
-  const auto takers = {"Identity",   "SequenceInsert", "SequenceErase",
-                       "SequenceAt", "SequenceLength", "ConcatFromSequence"};
+  const auto takers = {"Identity",   "SequenceInsert",     "SequenceErase",
+                       "SequenceAt", "SequenceLength",     "ConcatFromSequence",
+                       "Optional",   "OptionalHasElement", "OptionalGetElement"};
   return {0, std::find(takers.begin(), takers.end(), type) == takers.end() ? size_t{0} : size_t{1}};
 }
 

@@ -75,8 +75,8 @@ std::string operatorPage() {
   page +=
       "\n## Operators that are left out\n\n"
       "Of the standard domain, with the reason in the error: `ImageDecoder`; those of texts (`RegexFullMatch`, `StringConcat`,\n"
-      "`StringNormalizer`, `StringSplit`); and `SequenceMap` and `Optional`. Lists of tensors exist while parsing\n"
-      "alone: their lengths and positions are constants, and they are no inputs or outputs of the graph.\n"
+      "`StringNormalizer`, `StringSplit`). Lists of tensors and optional values exist while parsing alone: the lengths of lists,\n"
+      "positions in them, and whether an optional value is there, are known then, and they are no inputs or outputs of the graph.\n"
       "\n## What of ONNX's node tests is left\n\n"
       "`tests/onnx/node_tests.py` runs those whose types the interface can carry; `tests/onnx/left.txt` lists the ones that fail:\n\n"
       "| tests | why |\n|---|---|\n"

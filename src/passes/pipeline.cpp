@@ -28,6 +28,7 @@ constexpr Pass kPipeline[] = {
     {PASS(fold_constants), When::kAlways, On::kAll},      // shape arithmetic and weights' preparation become constants
     {PASS(remove_noops), When::kAlways, On::kAll},        // identities hide neighbours from each other
     {PASS(hoist_loops), When::kAlways, On::kAll},         // what leaves a loop is seen by all that follows
+    {PASS(unroll_loops), When::kAlways, On::kAll},        // once products of whole sequences have left
     {PASS(simplify_gathers), When::kAlways, On::kAll},    // what is picked by known indices is movement
     {PASS(merge_equal), When::kAlways, On::kAll},         // so that what reads one tensor in one way is seen as such
     {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none

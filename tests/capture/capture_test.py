@@ -13,7 +13,7 @@ from support import Failed, Setup, check_captures
 
 TESTS = {function.__name__: function for function in (
     programs.layers, programs.interleaved, programs.threads, programs.failure, programs.users, programs.profiles,
-    programs.streams, programs.plugins, programs.answers, programs.killed, programs.large, players.verify, players.emitted,
+    programs.streams, programs.plugins, programs.answers, programs.killed, programs.large, programs.control_flow, players.verify, players.emitted,
     players.lost_output, players.interrupted, players.measured, applications.trtexec, applications.python, applications.models, applications.light_models,
     applications.large_models, environment.environment, environment.wrong_values,
     environment.library_and_threads, environment.tactic_cache, environment.damage, environment.fuzz)}

@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
                       {"killed_inside", killedInside},
                       {"killed_later", killedLater},
                       {"busy", busy},
-                      {"large", large}};
+                      {"large", large},
+                      {"control_flow", controlFlow}};
   for (const Row& row : rows) {
     if (argc == 3 && std::string(row.name) == argv[1]) {
       return row.play(argv[2]);

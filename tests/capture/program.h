@@ -127,5 +127,6 @@ int killedInside(const std::string& prefix);
 int killedLater(const std::string& prefix);
 int busy(const std::string& prefix);
 int large(const std::string& prefix);
+int controlFlow(const std::string& prefix);
 
 }  // namespace scenes

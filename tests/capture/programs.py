@@ -29,6 +29,22 @@ def layers(setup):
     expect(not missing, f"no scene adds {sorted(missing)}")
 
 
+def control_flow(setup):
+    # Every function of loops, conditionals and what else a program needs that a build sees, and the same plans.
+    output = scene(setup, "control_flow", 7)
+    expect("differ from" not in output, output[-2000:])
+    sys.path.insert(0, os.path.join(setup.source, "capture", "api"))
+    from description import Api  # pylint: disable=import-error,import-outside-toplevel
+    classes = ("ILoop.", "IRecurrenceLayer.", "ITripLimitLayer.", "IIteratorLayer.", "ILoopOutputLayer.",
+               "ILoopBoundaryLayer.", "IIfConditional.", "IConditionLayer.", "IIfConditionalInputLayer.",
+               "IIfConditionalOutputLayer.", "IIfConditionalBoundaryLayer.", "IAssertionLayer.", "IKVCacheUpdateLayer.",
+               "INonZeroLayer.")
+    offered = {m.name for m in Api().methods
+               if m.name.startswith(classes) or "Debug" in m.name and m.name.startswith("INetworkDefinition.")}
+    missing = offered - {c["m"] for c in lines_of(setup.path("control_flow.json")) if "m" in c}
+    expect(len(offered) > 30 and not missing, f"of {len(offered)} functions, the scene does not call {sorted(missing)}")
+
+
 def interleaved(setup):
     scene(setup, "interleaved", 3)
     listed = play(setup, "interleaved", "--list").stdout

@@ -71,8 +71,7 @@ TEST(RareRefusals, BitsThatDoNotFit) {
 
 TEST(RareRefusals, OperatorsThatAreLeftOut) {
   for (const auto& [type, message] : {std::pair{"ImageDecoder", "Decode pictures before the network"},
-                                      {"StringSplit", "Prepare texts before the network"},
-                                      {"SequenceMap", "Export with tensors alone"}}) {
+                                      {"StringSplit", "Prepare texts before the network"}}) {
     ModelMaker maker(21);
     maker.input("x", {2}, 2);
     maker.node(type, {"x"}, {"y"});

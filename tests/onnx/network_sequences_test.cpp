@@ -145,7 +145,90 @@ TEST(Sequences, WhatCannotBeSaid) {
                   maker.node("SequenceAt", {"parts", "far"}, {"y"});
                 }),
                 "split = [0] of an extent of 3; expected a size of 1 or more, and 65536 pieces at most");
-  expectRefusal(refusedBy(node("SequenceMap", {"list"})), "operator SequenceMap is not imported");
+  expectRefusal(refusedBy([](ModelMaker& maker) {
+                  maker.node("Optional", {}, {"none"});
+                  maker.node("SequenceLength", {"none"}, {"y"});
+                }),
+                "input 0 is an optional value that is not there; expected a list of tensors (a sequence)");
+  expectRefusal(refusedBy([](ModelMaker& maker) {
+                  maker.node("Optional", {}, {"none"});
+                  maker.node("OptionalGetElement", {"none"}, {"y"});
+                }),
+                "the optional value is not there; expected one that is");
+  expectRefusal(refusedBy(node("Relu", {"list"})), "input 0 is a list of tensors (a sequence); expected a tensor");
+}
+
+// Whether it is there is known while parsing, so that a branch is chosen then.
+TEST(Sequences, OptionalValues) {
+  const Reals x = randomReals(kRows * kColumns, 4);
+  for (const bool isThere : {false, true}) {
+    ModelMaker maker(18);
+    maker.input("x", {kRows, kColumns});
+    maker.node("Optional", isThere ? std::vector<std::string>{"x"} : std::vector<std::string>{}, {"maybe"});
+    maker.node("OptionalHasElement", {"maybe"}, {"there"});
+    auto& choice = maker.node("If", {"there"}, {"y"});
+    for (const auto& [branch, type, input] :
+         {std::tuple("then_branch", "OptionalGetElement", "maybe"), {"else_branch", "Neg", "x"}}) {
+      auto* attribute = choice.add_attribute();
+      attribute->set_name(branch);
+      attribute->set_type(5);
+      auto* node = attribute->mutable_g()->add_node();
+      node->set_op_type(type);
+      node->add_input(input);
+      node->add_output("result");
+      attribute->mutable_g()->add_output()->set_name("result");
+    }
+    maker.output("y");
+    std::vector<double> expected;
+    for (const float v : x) expected.push_back(isThere ? v : -v);
+    expectNear(resultOf(maker, x), expected, 0);
+  }
+  ModelMaker lists(18);
+  lists.input("x", {kRows, kColumns});
+  lists.node("SequenceConstruct", {"x", "x"}, {"list"});
+  lists.node("Optional", {"list"}, {"maybe"});
+  lists.node("OptionalGetElement", {"maybe"}, {"same"});
+  lists.node("SequenceLength", {"same"}, {"count"});
+  ModelMaker::set(lists.node("Cast", {"count"}, {"y"}), "to", int64_t{1});
+  lists.output("y");
+  expectNear(resultOf(lists, x), {2}, 0);
+}
+
+// The body takes a tensor of the list, one of another list, and a tensor that is the same for all; it sees x.
+TEST(Sequences, ABodyForEachTensor) {
+  const Reals x = randomReals(kRows * kColumns, 5);
+  const auto model = [](const char* other) {
+    ModelMaker maker(17);
+    maker.input("x", {kRows, kColumns});
+    maker.floats("two", {}, {2});
+    maker.node("SequenceConstruct", {"x", "x", "x"}, {"list"});
+    maker.node("SequenceConstruct", {"two", "two"}, {"pair"});
+    maker.node("SequenceConstruct", {"x", "two", "x"}, {"mixed"});
+    auto& map = maker.node("SequenceMap", {"list", other, "two"}, {"sums", "products"});
+    auto* attribute = map.add_attribute();
+    attribute->set_name("body");
+    attribute->set_type(5);
+    auto& body = *attribute->mutable_g();
+    for (const char* name : {"a", "b", "c"}) body.add_input()->set_name(name);
+    for (const auto& [type, p, q, result] : {std::tuple("Add", "a", "b", "s"), {"Mul", "x", "c", "p"}}) {
+      auto* node = body.add_node();
+      node->set_op_type(type);
+      node->add_input(p);
+      node->add_input(q);
+      node->add_output(result);
+      body.add_output()->set_name(result);
+    }
+    maker.ints("middle", {}, {1});
+    maker.node("SequenceAt", {"sums", "middle"}, {"sum"});
+    maker.node("SequenceAt", {"products", "middle"}, {"product"});
+    maker.node("Sub", {"sum", "product"}, {"y"});
+    maker.output("y");
+    return maker;
+  };
+  std::vector<double> expected;
+  for (const float v : x) expected.push_back(v + 2.0F - 2.0F * v);
+  expectNear(resultOf(model("mixed"), x), expected, 1e-6);
+  expectRefusal(refusal(model("pair")), "input 1 is a list of 2 tensors, input 0 one of 3; expected as many");
 }
 
 pb::GraphProto branchOf(const char* type) {

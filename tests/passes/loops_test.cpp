@@ -1,4 +1,5 @@
-// What leaves loops: values that are the same in every iteration, and products of the slices of a sequence.
+// What leaves loops: values that are the same in every iteration, products of the slices of a sequence, and whole loops
+// of few iterations.
 #include "check_pass.h"
 #include "ops/op/loop.h"
 
@@ -109,6 +110,135 @@ TEST(HoistLoops, LoopsThatChangeNothingGo) {
     output %y
 )g",
              "pointwise");
+}
+
+// s = tanh(s + x[k]), all s.
+std::string shortLoop(int64_t trips, const char* rows, int64_t axis, bool reverse, int64_t length) {
+  const bool isFirst = axis == 0;
+  return fmt::format(R"g(const %n : i32[] = {{{0}}}
+    input %x : f32{1}
+    input %s : f32[3]
+    %last : f32[3], %all : f32{2} = loop{{states=1 counted=true next={{2 [{{pointwise{{expr="add(x0,x1);tanh(t0)"}} [0,1] 1 "t"}}] [2,2]}} slices=[{{{3} {4} -1}}] stacks=[{{{3} {4} {5}}}]}}(%n, %s, %x) "loop"
+    output %last
+    output %all
+)g",
+                     trips, rows, isFirst ? fmt::format("[{},3]", length) : fmt::format("[3,{}]", length), axis,
+                     reverse, length);
+}
+
+TEST(UnrollLoops, FewIterationsAreWrittenOut) {
+  const auto times = [](const std::string& text, int64_t count) {
+    std::string result;
+    for (int64_t i = 0; i < count; ++i) result += (i == 0 ? "" : " ") + text;
+    return result;
+  };
+  for (const bool reverse : {false, true}) {
+    for (const int64_t trips : {1, 2, 16}) {
+      SCOPED_TRACE(fmt::format("{} {}", trips, reverse));
+      const std::string written = times("slice reshape pointwise", trips) + " " + times("reshape", trips);
+      const std::string joined = trips == 1 ? written : written + " concat";
+      expectPass("unroll_loops", shortLoop(trips, "[16,3]", 0, reverse, trips), joined);
+      expectPass("unroll_loops", shortLoop(trips, "[3,17]", 1, reverse, trips), joined);
+      expectPass("unroll_loops", shortLoop(trips, "[17,3]", 0, reverse, trips + 2), written + " concat");
+    }
+    expectPass("unroll_loops", shortLoop(17, "[20,3]", 0, reverse, 17), "loop");
+  }
+}
+
+TEST(UnrollLoops, NoIterationLeavesTheFirstValuesAndZeros) {
+  expectPass("unroll_loops", shortLoop(0, "[4,3]", 0, false, 2), "pointwise pointwise");
+  expectPass("unroll_loops", shortLoop(0, "[0,3]", 0, true, 0), "pointwise pointwise");
+  expectPass("unroll_loops", shortLoop(-3, "[3,4]", 1, false, 1), "pointwise pointwise");
+}
+
+// An error of the execution stays one.
+TEST(UnrollLoops, WhatALoopRefusesItStillRefuses) {
+  for (const auto& text : {shortLoop(5, "[4,3]", 0, false, 5), shortLoop(5, "[8,3]", 0, false, 4)}) {
+    auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
+    EXPECT_EQ(runPass("unroll_loops", graph), 0);
+    EXPECT_THROW(graph::evaluate(graph, test::views(randomInputs(graph, 2, 1))), UserError);
+  }
+}
+
+// States that change places, one that stays, one that begins as another one: each is a result.
+TEST(UnrollLoops, StatesMayChangePlaces) {
+  for (const char* count : {"0", "1", "2", "3"}) {
+    SCOPED_TRACE(count);
+    const auto before = graph::parse(std::string(R"g(graph "g" {
+      const %n : i64[] = {)g") + count +
+                                     R"g(}
+      const %c : f32[2] = {5,6}
+      input %a : f32[2]
+      input %b : f32[2]
+      %p : f32[2], %q : f32[2], %r : f32[2], %s : f32[2] = loop{states=4 counted=true next={4 [] [1,0,2,1]}}(%n, %a, %b, %c, %c) "loop"
+      output %p
+      output %q
+      output %r
+      output %s
+    })g");
+    auto after = before;
+    EXPECT_EQ(runPass("unroll_loops", after), 1);
+    graph::verify(after);
+    EXPECT_EQ(operators(after), "pointwise pointwise pointwise pointwise");  // outputs are tensors of their own
+    expectSameValues(before, after);
+    auto whole = before;
+    run(whole, {});
+    expectSameValues(before, whole);
+  }
+}
+
+TEST(UnrollLoops, WhatCannotBeWrittenOutStays) {
+  const auto stays = [](const char* name, const std::string& text) {
+    SCOPED_TRACE(name);
+    auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
+    EXPECT_EQ(runPass("unroll_loops", graph), 0);
+  };
+  stays("drawn numbers", R"g(const %n : i64[] = {2}
+    input %a : f32[2]
+    %x : f32[2] = loop{states=1 counted=true next={1 [{random{shape=[2]} [] 1 "r"},{pointwise{expr="add(x0,x1)"} [0,1] 1 "s"}] [2]}}(%n, %a) "loop"
+    output %x
+)g");
+  stays("a computed count", R"g(input %n : i64[]
+    input %a : f32[2]
+    %x : f32[2] = loop{states=1 counted=true next={1 [{pointwise{expr="exp(x0)"} [0] 1 "e"}] [1]}}(%n, %a) "loop"
+    output %x
+)g");
+  stays("a condition", R"g(const %n : i64[] = {2}
+    input %a : f32[]
+    %x : f32[] = loop{states=1 counted=true test={1 [{pointwise{expr="less(x0,9)"} [0] 1 "l"}] [1]} next={1 [{pointwise{expr="exp(x0)"} [0] 1 "e"}] [1]}}(%n, %a) "loop"
+    output %x
+)g");
+  stays("a size of the body", R"g(const %n : i64[] = {2}
+    input %a : f32[4]
+    %x : f32[4], %k : i64[2] = loop{states=1 counted=true next={1 [{count_nonzero{} [0] 1 "c"},{size{symbol="k" opt=2 upper=4} [1] 1 "k"},{pointwise{expr="mul(x0,0.5)"} [0] 1 "h"}] [3,2]} stacks=[{0 false 2}]}(%n, %a) "loop"
+    output %x
+    output %k
+)g");
+  std::string many;  // 40 nodes in 7 iterations
+  for (int i = 0; i < 40; ++i)
+    many += fmt::format("{}{{pointwise{{expr=\"exp(x0)\"}} [{}] 1 \"e\"}}", i == 0 ? "" : ",", i);
+  stays("many nodes", fmt::format(R"g(const %n : i64[] = {{7}}
+    input %a : f32[2]
+    %x : f32[2] = loop{{states=1 counted=true next={{1 [{}] [40]}}}}(%n, %a) "loop"
+    output %x
+)g",
+                                  many));
+}
+
+// Loops within loops and branches are written out where they stand.
+TEST(UnrollLoops, WithinBodies) {
+  const auto before = graph::parse(R"g(graph "g" {
+    const %n : i64[] = {40}
+    const %m : i64[] = {3}
+    input %a : f32[2,3]
+    %x : f32[2,3] = loop{states=1 counted=true next={2 [{loop{states=1 counted=true next={2 [{pointwise{expr="add(x0,x1);tanh(t0)"} [0,1] 1 "t"}] [2]}} [1,0,0] 1 "inner"}] [2]}}(%n, %a, %m) "outer"
+    output %x
+  })g");
+  auto after = before;
+  run(after, {});
+  ASSERT_EQ(operators(after), "loop");
+  for (const auto& node : loopOf(after).next->nodes) EXPECT_EQ(node.op.as<ops::Loop>(), nullptr);
+  expectSameValues(before, after);
 }
 
 }  // namespace

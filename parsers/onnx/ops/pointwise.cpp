@@ -166,11 +166,6 @@ ParsedValues importIdentity(OnnxNode& node) {
   return {writer.output(writer.added(writer.network().addIdentity(node.tensor(0)), "addIdentity"))};
 }
 
-// Whether an optional input is there is known while parsing; what is no tensor does not get here.
-ParsedValues importOptionalHasElement(OnnxNode& node) {
-  return {node.writer().scalar(DataType::kBOOL, node.hasInput(0) ? 1 : 0)};
-}
-
 const OperatorImporter kRows[] = {
     {"Abs", 1, kNewestOpset, importUnary<UnaryOperation::kABS>, "addUnary kABS"},
     {"Acos", 7, kNewestOpset, importUnary<UnaryOperation::kACOS>, "addUnary kACOS"},
@@ -221,8 +216,6 @@ const OperatorImporter kRows[] = {
     {"Cast", 6, kNewestOpset, importCast, "addCast"},
     {"CastLike", 15, kNewestOpset, importCastLike, "addCast"},
     {"Identity", 1, kNewestOpset, importIdentity, "addIdentity"},
-    {"OptionalHasElement", 15, kNewestOpset, importOptionalHasElement, "a constant; tensors only"},
-    {"OptionalGetElement", 15, kNewestOpset, importIdentity, "addIdentity; tensors only"},
 };
 
 }  // namespace

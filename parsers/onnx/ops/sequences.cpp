@@ -1,4 +1,5 @@
-// Lists of tensors (sequences) whose lengths are known while parsing: they exist in the parser alone.
+// Lists of tensors (sequences) whose lengths are known while parsing, and optional values that are there or not: they
+// exist in the parser alone.
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx {
@@ -8,9 +9,18 @@ using nvinfer1::ElementWiseOperation;
 
 constexpr int64_t kMostPieces = 1 << 16;
 
+// An optional value that is not there is a list of nothing that is not there either, which no operator on lists gives.
+ParsedValue absent() { return ParsedValue::ofList({ParsedValue()}); }
+
+bool isAbsent(const ParsedValue& value) {
+  return value.isNone() || (value.isList() && value.list().size() == 1 && value.list()[0].isNone());
+}
+
 const ParsedValues& listOf(const OnnxNode& node, size_t index) {
-  if (!node.input(index).isList()) {
-    fail(FaultKind::kInvalidNode, fmt::format("input {} is a tensor; expected a list of tensors (a sequence)", index));
+  if (!node.input(index).isList() || isAbsent(node.input(index))) {
+    fail(FaultKind::kInvalidNode,
+         fmt::format("input {} is {}; expected a list of tensors (a sequence)", index,
+                     node.input(index).isList() ? "an optional value that is not there" : "a tensor"));
   }
   return node.input(index).list();
 }
@@ -151,6 +161,54 @@ ParsedValues importConcatFromSequence(OnnxNode& node) {
   return {list.size() == 1 ? list[0] : writer.concat(list, axis)};
 }
 
+// The body once for each place of the list; what else is a list gives its value at that place.
+ParsedValues importSequenceMap(OnnxNode& node) {
+  const size_t count = listOf(node, 0).size();
+  std::vector<ParsedValues> lists(static_cast<size_t>(node.graph("body").output_size()));
+  for (size_t at = 0; at < count; ++at) {
+    ParsedValues inputs;
+    for (size_t i = 0; i < node.inputCount(); ++i) {
+      const bool isList = node.input(i).isList();
+      if (isList && listOf(node, i).size() != count) {
+        fail(FaultKind::kInvalidNode, fmt::format("input {} is a list of {} tensors, input 0 one of {}; expected as "
+                                                  "many",
+                                                  i, listOf(node, i).size(), count));
+      }
+      inputs.push_back(isList ? listOf(node, i)[at] : node.input(i));
+    }
+    const ParsedValues results = node.importGraph("body", inputs, fmt::format("body {}", at));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].isList()) {
+        fail(FaultKind::kInvalidNode, "the body gives a list of tensors (a sequence); expected a tensor");
+      }
+      lists[i].push_back(results[i]);
+    }
+  }
+  ParsedValues outputs;
+  for (ParsedValues& list : lists) {
+    outputs.push_back(ParsedValue::ofList(std::move(list)));
+  }
+  return outputs;
+}
+
+ParsedValues importOptional(OnnxNode& node) { return {node.hasInput(0) ? node.input(0) : absent()}; }
+
+ParsedValues importOptionalHasElement(OnnxNode& node) {
+  const bool isThere = node.inputCount() > 0 && !isAbsent(node.inputs()[0]);
+  return {node.writer().scalar(DataType::kBOOL, isThere ? 1 : 0)};
+}
+
+ParsedValues importOptionalGetElement(OnnxNode& node) {
+  if (isAbsent(node.input(0))) {
+    fail(FaultKind::kInvalidNode, "the optional value is not there; expected one that is");
+  }
+  if (!node.input(0).isTensor()) {
+    return {node.input(0)};
+  }
+  NetworkWriter& writer = node.writer();
+  return {writer.output(writer.added(writer.network().addIdentity(node.tensor(0)), "addIdentity"))};
+}
+
 const OperatorImporter kRows[] = {
     {"SequenceEmpty", 11, kNewestOpset, importSequenceEmpty, "a list of the parser"},
     {"SequenceConstruct", 11, kNewestOpset, importSequenceConstruct, "a list of the parser"},
@@ -160,6 +218,10 @@ const OperatorImporter kRows[] = {
     {"SequenceLength", 11, kNewestOpset, importSequenceLength, "computed while parsing"},
     {"SplitToSequence", 11, kNewestOpset, importSplitToSequence, "addSlice; sizes constant, extent of the axis known"},
     {"ConcatFromSequence", 11, kNewestOpset, importConcatFromSequence, "addConcatenation"},
+    {"SequenceMap", 17, kNewestOpset, importSequenceMap, "the layers of its body for each tensor of the list"},
+    {"Optional", 15, kNewestOpset, importOptional, "a value of the parser"},
+    {"OptionalHasElement", 15, kNewestOpset, importOptionalHasElement, "computed while parsing"},
+    {"OptionalGetElement", 15, kNewestOpset, importOptionalGetElement, "addIdentity; a list of the parser"},
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ Membership::Membership(std::span<const LayerBase* const> layers) : layers_(layer
   }
 }
 
-// Forward from what is inside; with the outputs of another construct come all of its layers.
+// Forward from what is inside; with a boundary of another construct come all of its layers.
 void Membership::grow(const Construct& construct, Layers& inside) const {
   std::vector<const LayerBase*> open(inside.begin(), inside.end());
   const auto take = [&](const LayerBase* layer) {
@@ -56,7 +56,7 @@ void Membership::grow(const Construct& construct, Layers& inside) const {
     const LayerBase* layer = open.back();
     open.pop_back();
     const Construct* other = layer->construct();
-    if (other != nullptr && other != &construct && layer->role() == BoundaryRole::kSink) {
+    if (other != nullptr && other != &construct) {
       for (const LayerBase* boundary : other->layers()) {
         if (layers_.count(boundary) != 0) take(boundary);
       }
@@ -66,13 +66,7 @@ void Membership::grow(const Construct& construct, Layers& inside) const {
       for (const LayerBase* reader : output->consumers()) {
         const bool ownBoundary = reader->construct() == &construct && reader->role() != BoundaryRole::kSource;
         if (ownBoundary) continue;
-        // A next value flows back into a recurrence, which is within its own loop anyway.
-        const auto& inputs = reader->inputs();
-        bool forward = false;
-        for (size_t i = 0; i < inputs.size(); ++i) {
-          forward = forward || (inputs[i] == output.get() && !reader->isBackEdge(static_cast<int>(i)));
-        }
-        if (forward) take(reader);
+        take(reader);  // a next value as well: it may reach the recurrence of another loop in no other way
       }
     }
   }

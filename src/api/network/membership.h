@@ -1,6 +1,6 @@
 // Which layers run within which loop or conditional. Nobody says it: it follows from the flow of data. What depends on
 // a source of a construct (a recurrence, an iterator, an input of a conditional) is within it, up to its outputs; a
-// construct is within another one when its outputs are.
+// construct is within another one when a boundary of it is: its outputs, what it begins with, or what decides it.
 #pragma once
 
 #include <span>
