@@ -106,7 +106,7 @@ class OptionSource {
   std::string keyOf(const graph::Node& node, const Problem& problem) const {
     return node.device + "|" + problem.text();
   }
-  bool measures(const Proposals& proposals) const;
+  bool measures(const Problem& problem, const Proposals& proposals) const;
   std::vector<Option> collect(const graph::Node& node, const Problem& problem, bool blocks);
   std::vector<Option> usableOf(const graph::Node& node, const Problem& problem, Proposals& proposals);
   bool asksSelector(const graph::Node& node) const;

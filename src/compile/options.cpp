@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "ops/op/plugin.h"
 #include "ops/op/reformat.h"
+#include "ops/within.h"
 #include "runtime/configure.h"
 
 namespace tenon::compile {
@@ -57,8 +58,10 @@ OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options,
 
 OptionSource::~OptionSource() = default;
 
-bool OptionSource::measures(const Proposals& proposals) const {
-  return options_.optimizationLevel > 0 && (proposals.list.size() > 1 || (timesSingles_ && !proposals.list.empty()));
+// Data of measurements would decide how often a loop runs, say, or how much a branch finds: it may not end, or not fit.
+bool OptionSource::measures(const Problem& problem, const Proposals& proposals) const {
+  return options_.optimizationLevel > 0 && runs(problem) && !ops::hasRegions(problem.op) &&
+         (proposals.list.size() > 1 || (timesSingles_ && !proposals.list.empty()));
 }
 
 bool OptionSource::triesBlocks() const {
@@ -85,7 +88,7 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   const auto running = stages_.run("tactics: machine code and library plans");
   std::vector<std::pair<const Problem*, Proposal*>> wanted;
   for (const auto& [which, proposals] : fresh) {
-    if (!measures(*proposals)) continue;
+    if (!measures(*which->problem, *proposals)) continue;
     for (auto& proposal : proposals->list) {
       if (proposal.option.rank < kLastResortRank && !cache_.find(proposal.key))
         wanted.emplace_back(which->problem, &proposal);
@@ -125,7 +128,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   const bool isPlugin = problem.op.as<ops::Plugin>() != nullptr;  // which may take nothing but blocks
   if (!blocks && !isPlugin)
     std::erase_if(proposals.list, [](const Proposal& proposal) { return hasBlocks(proposal.option.candidate); });
-  if (runs(problem) && measures(proposals)) {
+  if (measures(problem, proposals)) {
     time(problem, proposals);
     selections_->note(problem, proposals.list);
   }
@@ -170,13 +173,13 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
     throw Unsupported("could not find any implementation for node '{}' ({}). Candidates:{}", node.name, problem.text(),
                       refusals.empty() ? "\n  none: the device has no tactics" : refusals);
   }
-  if (asksSelector(node)) usable = selectedOf(node, problem, usable, runs(problem) && measures(proposals));
+  if (asksSelector(node)) usable = selectedOf(node, problem, usable, measures(problem, proposals));
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
     result.push_back(*usable[i]);
     if (const size_t other = pitchedWinner(usable, i); other < usable.size())
       result.back().spare.push_back(*usable[other]);
-    if (!runs(problem) || !measures(proposals) || !finishesWithWhole(device_, options_)) continue;
+    if (!measures(problem, proposals) || !finishesWithWhole(device_, options_)) continue;
     for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
   }
   return result;

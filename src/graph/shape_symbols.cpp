@@ -323,18 +323,19 @@ class ShapeFollower {
     checkUser(count <= kMostSizes,
               "tensor '{}' of {} elements is computed by the device, from where at most {} can become extents",
               graph_.value(target).name, count, kMostSizes);
-    const Node* from = producer(target);
-    checkUser(from != nullptr, "it is the input '{}' ({} {}) itself; inputs that are read as shapes are INT32 or INT64",
+    const Node* from = producer(target);  // none: an input, of the network or of a body
+    checkUser(from != nullptr || type.dtype == DataType::kI32 || type.dtype == DataType::kI64,
+              "it is the input '{}' ({} {}) itself; inputs that are read as shapes are INT32 or INT64",
               graph_.value(target).name, name(type.dtype), text(type.shape));
-    const std::string name = from->name;
-    const std::vector<std::string> origins = from->origins;
+    const std::string layer = from != nullptr ? from->name : graph_.value(target).name;
+    const std::vector<std::string> origins = from != nullptr ? from->origins : std::vector<std::string>{};
     const auto range = numberRange(graph_, target);
     // Symbols that end in ] may be negative, others count as extents.
     const bool isExtent = range.low && range.low->isConstant() && range.low->constant() >= 0;
     ValueId list = target;
     if (type.dtype != DataType::kI32 && type.dtype != DataType::kI64)
-      list = graph_.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)}, name, {list}, origins);
-    const auto stem = freeName(name + ".value");
+      list = graph_.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)}, layer, {list}, origins);
+    const auto stem = freeName(layer + ".value");
     std::vector<Extent> result;
     for (int64_t i = 0; i < count; ++i) {
       const auto symbol = isExtent ? fmt::format("{}[{}].size", stem, i) : fmt::format("{}[{}]", stem, i);

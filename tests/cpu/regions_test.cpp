@@ -1,6 +1,7 @@
 // Loops and conditionals by the kernels of their operators: against the reference, with weights that a kernel packs,
 // that several kernels read in different ways, and that are computed.
 #include "core/error.h"
+#include "cuda/variable.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -9,6 +10,7 @@ namespace {
 // Builds with the tactic and compares.
 void check(const std::string& text, const std::vector<HostTensor>& inputs) {
   SCOPED_TRACE(text);
+  const Variable loopsStay("TENON_DISABLE", "unroll_loops");  // the short ones too
   bool offered = false;
   compile::BuildOptions options;
   options.optimizationLevel = 0;

@@ -8,8 +8,14 @@
 
 #include "core/error.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 
 namespace tenon::test {
+
+// Short loops stay loops: these tests are about those.
+struct LoopsStay {
+  const Variable passes{"TENON_DISABLE", "unroll_loops"};
+};
 
 inline compile::BuildOptions unmeasured() {
   compile::BuildOptions options;
@@ -18,6 +24,7 @@ inline compile::BuildOptions unmeasured() {
 }
 
 inline void expectRight(const graph::Graph& graph, const std::vector<HostTensor>& inputs, double tolerance = 1e-5) {
+  const LoopsStay loopsStay;
   const auto got = runOnGpu(graph, inputs, unmeasured()).outputs;
   const auto expected = graph::evaluate(graph, views(inputs));
   ASSERT_EQ(got.size(), expected.size());
@@ -68,6 +75,7 @@ struct Effort {
 // An engine with a context and memory for all that it reads and writes.
 struct Ready {
   Ready(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options) {
+    const LoopsStay loopsStay;
     options.device = "cuda";
     options.log = &log;
     engine = runtime::Engine::make(compile::build(graph, options), {}, log);

@@ -42,6 +42,7 @@ TEST_F(OnGpu, LoopsOfKnownLengthWaitForNothing) {
 
 // A build without the library that a body would call says so.
 TEST_F(OnGpu, LoopsWithoutALibraryAreRefused) {
+  const LoopsStay loopsStay;
   RecordingLog log;
   auto options = unmeasured();
   options.device = "cuda";

@@ -5,6 +5,7 @@
 
 #include "compile/tune/whole.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 #include "ops/op/convolution.h"
 #include "runtime/engine_parts.h"
 
@@ -139,6 +140,7 @@ TEST_F(OnGpu, WeightsAndArenaAreAllThatTheAllocatorIsAskedFor) {
 
 // A loop reads its weights as what stands beside it does, or also as they are.
 TEST_F(OnGpu, WeightsOfLoopsAreThereOnce) {
+  const Variable loopsStay("TENON_DISABLE", "unroll_loops");
   Made made(R"g(graph "weights" {
   input %x : f16[5,16,64]
   const %w : f16[64,64] = random(1)

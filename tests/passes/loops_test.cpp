@@ -145,6 +145,24 @@ TEST(UnrollLoops, FewIterationsAreWrittenOut) {
   }
 }
 
+// Slices that would be copied one by one stay with the loop.
+TEST(UnrollLoops, OnAGpuSlicesLieInPlace) {
+  Options options;
+  options.device = "cuda";
+  for (const auto& [shape, slice, isWritten] :
+       {std::tuple("[2,64]", "0", true), {"[1,2,64]", "1", true}, {"[2,63]", "0", false}, {"[64,2]", "1", false}}) {
+    auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+    const %n : i64[] = {{2}}
+    input %x : f32{0}
+    const %s : f32[1] = {{1}}
+    %last : f32[1] = loop{{states=1 counted=true next={{2 [{{reduce{{axes=[{1}]}} [1] 1 "r"}},{{pointwise{{expr="add(x0,x1)"}} [0,2] 1 "t"}}] [3]}} slices=[{{{2} false -1}}]}}(%n, %s, %x) "loop"
+    output %last
+  }})g",
+                                          shape, shape[1] == '1' ? "1" : "0", slice));
+    EXPECT_EQ(runPass("unroll_loops", graph, options), isWritten ? 1 : 0) << shape;
+  }
+}
+
 TEST(UnrollLoops, NoIterationLeavesTheFirstValuesAndZeros) {
   expectPass("unroll_loops", shortLoop(0, "[4,3]", 0, false, 2), "pointwise pointwise");
   expectPass("unroll_loops", shortLoop(0, "[0,3]", 0, true, 0), "pointwise pointwise");

@@ -56,7 +56,7 @@ class Assembly {
                                                 const std::vector<graph::ValueId> (&inputs)[2]);
   // An input of the graph of a region.
   static graph::ValueId addOperand(graph::Graph& graph, ops::TensorType type) {
-    return graph.addInput(fmt::format("operand {}", graph.inputs().size()), std::move(type));
+    return graph.addInput(fmt::format("{} operand {}", graph.name(), graph.inputs().size()), std::move(type));
   }
   // The tensor in the scope: taken in from outside where it is computed there.
   graph::ValueId valueOf(Scope& scope, const LayerBase& reader, const Tensor* tensor);

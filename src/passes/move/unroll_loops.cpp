@@ -13,6 +13,7 @@
 #include "ops/op/slice.h"
 #include "ops/within.h"
 #include "passes/common/fuse.h"
+#include "passes/device.h"
 
 namespace tenon::passes {
 namespace {
@@ -38,13 +39,14 @@ std::optional<int64_t> knownCount(const graph::Value& count) {
 
 class Unroll {
  public:
-  Unroll(Graph& graph, NodeId id, const ops::Loop& loop) : graph_(graph), id_(id), loop_(loop), patch_(graph) {
+  Unroll(Graph& graph, NodeId id, const ops::Loop& loop, const Options& options)
+      : graph_(graph), id_(id), loop_(loop), patch_(graph), device_(factsOf(options.device)) {
     const auto& inputs = graph.node(id).inputs;
     operands_.assign(inputs.begin() + (loop.counted ? 1 : 0), inputs.end());
   }
 
   bool run() {
-    if (!loop_.counted || loop_.tested() || !isWorthIt() || !isSafe()) return false;
+    if (!loop_.counted || loop_.tested() || !isWorthIt() || !isSafe() || !readsInPlace()) return false;
     try {
       write();
     } catch (const UserError&) {  // an iteration is impossible: the loop says so when it runs
@@ -83,6 +85,21 @@ class Unroll {
       if (!isConstant(shape) || evaluate(shape, SymbolValues{}).count() > kMostZeros) return false;
     }
     return keepsShapes();
+  }
+
+  // A loop sets all slices apart by one launch, where each would need a launch of its own.
+  bool readsInPlace() const {
+    if (!device_.launchesAreDear || iterations_ <= 1) return true;
+    for (size_t i = 0; i < loop_.slices.size(); ++i) {
+      const auto& type = typeOf(operands_[stateCount() + i]);
+      const Shape inner(type.shape.begin() + loop_.slices[i].axis + 1, type.shape.end());
+      const bool isFirst = std::all_of(type.shape.begin(), type.shape.begin() + loop_.slices[i].axis,
+                                       [](const Extent& extent) { return extent.isConstant(1); });
+      if (!isFirst || !isConstant(inner)) return false;
+      const size_t bytes = bytesOf(type.dtype, evaluate(inner, SymbolValues{}).count());
+      if (bytes % static_cast<size_t>(device_.viewAlignment) != 0) return false;
+    }
+    return true;
   }
 
   // Whether each state has in all iterations the very shape with which it begins, without a check.
@@ -197,16 +214,17 @@ class Unroll {
   graph::Patch patch_;
   std::vector<ValueId> operands_;  // of the loop, without the number of iterations
   std::vector<ValueId> given_;     // what became an output of the network
+  const DeviceFacts device_;
   int64_t iterations_ = 0;
 };
 
 }  // namespace
 
-int pass_unroll_loops(Graph& graph, const Options&) {
+int pass_unroll_loops(Graph& graph, const Options& options) {
   return editOnce(graph, [&](NodeId id) {
     const ops::Operator op = graph.node(id).op;
     const auto* loop = op.as<ops::Loop>();
-    return loop != nullptr && Unroll(graph, id, *loop).run();
+    return loop != nullptr && Unroll(graph, id, *loop, options).run();
   });
 }
 
