@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tenon::test {
 
@@ -24,5 +25,14 @@ class Variable {
   const char* name_;
   std::optional<std::string> before_;
 };
+
+// The first seed of random regions, and how many there are.
+inline std::pair<int, int> randomSeeds() {
+  const auto number = [](const char* name, int otherwise) {
+    const char* const wanted = std::getenv(name);
+    return wanted != nullptr ? std::atoi(wanted) : otherwise;
+  };
+  return {number("TENON_RANDOM_FIRST", 1), number("TENON_RANDOM_REGIONS", 40)};
+}
 
 }  // namespace tenon::test

@@ -84,6 +84,39 @@ TEST(Conditionals, BranchesMayGiveDifferentExtents) {
   }
 }
 
+// Each branch counts, and the one that is not chosen would refuse its operands: an index beyond x.
+TEST(Conditionals, BranchesThatCountRunWhereTheyAreChosen) {
+  ModelMaker then, otherwise, maker;
+  then.node("Gather", {"x", "index"}, {"element"});
+  then.node("Sub", {"x", "element"}, {"differences"});
+  then.node("NonZero", {"differences"}, {"places"});
+  then.output("places", {1, -2}, kInt64);
+  otherwise.node("NonZero", {"x"}, {"places2"});
+  otherwise.output("places2", {1, -2}, kInt64);
+  maker.input("x", {6});
+  maker.input("number", {1});
+  maker.floats("six", {}, {6});
+  maker.node("Squeeze", {"number"}, {"one"});
+  ModelMaker::set(maker.node("Cast", {"one"}, {"index"}), "to", int64_t{kInt64});
+  maker.node("Less", {"one", "six"}, {"c"});
+  auto& node = maker.node("If", {"c"}, {"found"}, "choice");
+  setGraph(node, "then_branch", then);
+  setGraph(node, "else_branch", otherwise);
+  ModelMaker::set(maker.node("Cast", {"found"}, {"y"}), "to", int64_t{1});
+  maker.output("y");
+  const Floats x{0, 1, 2, 0, 3, 0};
+  const auto expected = [&](float index) {
+    Floats places;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float less = index < 6 ? x[static_cast<size_t>(index)] : 0;
+      if (x[i] != less) places.push_back(static_cast<float>(i));
+    }
+    places.resize(6, -99);
+    return places;
+  };
+  for (const float index : {0.0F, 2.0F, 9.0F}) EXPECT_EQ(run(maker, {x.data(), &index}, 6), expected(index)) << index;
+}
+
 // What exporters write for a squeeze of an axis whose extent they do not know: its branches have different ranks.
 TEST(Conditionals, ASqueezeThatMayBeIsImportedForOtherExtentsThanOne) {
   ModelMaker then, otherwise, maker;
