@@ -124,8 +124,10 @@ Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term&
     sum = sum - *right.zero * left.bytes.cast(DataType::kINT32).sum({a.rank() - 1}, true);
   }
   if (left.zero && right.zero) {
-    const auto inner = static_cast<double>(a.fixedDim(-1, "the inner extent of an integer product"));
-    sum = sum + *left.zero * *right.zero * inner;
+    const ParsedExtent inner = a.dim(-1).known() ? a.dim(-1) : b.dim(-2);
+    const Term zeros = *left.zero * *right.zero;
+    sum = sum + (inner.known() ? zeros * static_cast<double>(inner.value)
+                               : zeros * Term(a.writer(), a.writer().fromExtents({inner}, true)).cast(zeros.type()));
   }
   return sum;
 }

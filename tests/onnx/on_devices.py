@@ -26,6 +26,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 MOST = 2e-3
 CHOSEN = ("rcnn", "retinanet", "operators", "int8", "qdq", "quant", "mixtral", "argmax")
 CHOSEN_MOST = 0.01  # part of the values that may differ by more
+# Outputs that are drawn at random: their sizes are compared.
+DRAWN = ("rl_mlagents_gridfoodcollector_cnn continuous_actions", "rl_mlagents_hallway_lstm_multinomial discrete_actions")
 
 
 def describe_exported(name, values):
@@ -170,7 +172,7 @@ def difference(name, a, b):
         x, y = a[key], b[key]
         if x.shape != y.shape:
             return False, f"shape {x.shape} of {key}, on the processor {y.shape}"
-        if not x.size:
+        if not x.size or f"{name} {key.partition(' ')[2]}" in DRAWN:
             continue
         x, y = x.astype(np.float64), y.astype(np.float64)
         same = (x == y) | (np.isnan(x) & np.isnan(y))

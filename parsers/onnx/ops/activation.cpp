@@ -114,7 +114,8 @@ ParsedValues importClip(OnnxNode& node) {
   if (fixed && isFloating(node.dataType(0))) {
     const float from = low.isNone() ? node.real("min", -FLT_MAX) : static_cast<float>(toReals(low.constant()).at(0));
     const float to = high.isNone() ? node.real("max", FLT_MAX) : static_cast<float>(toReals(high.constant()).at(0));
-    return {writer.activation(node.input(0), ActivationType::kCLIP, from, to)};
+    // Where the bounds cross, everything is the upper one, but the layer's lower bound wins.
+    return {writer.activation(node.input(0), ActivationType::kCLIP, from > to ? to : from, to)};
   }
   ParsedValue result = node.input(0);
   if (!low.isNone()) {

@@ -19,7 +19,19 @@ struct Operands {
   Spatial spatial;
 };
 
-Operands readOperands(OnnxNode& node, const ParsedValue& input, const ParsedValue& kernel, const ParsedValue& bias) {
+// The input with the number of channels that the weights ask for, where the model leaves it open.
+ParsedValue withChannels(NetworkWriter& writer, const ParsedValue& input, int64_t channels) {
+  ParsedExtents extents = writer.dims(input);
+  if (extents[1].known() || channels < 0) {
+    return input;
+  }
+  extents[1] = ParsedExtent::of(channels);
+  return writer.reshape(input, extents);
+}
+
+// Weights of transposed convolutions have the input's channels first.
+Operands readOperands(OnnxNode& node, const ParsedValue& input, const ParsedValue& kernel, const ParsedValue& bias,
+                      bool transposed = false) {
   NetworkWriter& writer = node.writer();
   Operands operands{input, kernel, bias, writer.shapeOf(kernel), false, {}};
   const int64_t rank = writer.rankOf(input);
@@ -32,6 +44,9 @@ Operands readOperands(OnnxNode& node, const ParsedValue& input, const ParsedValu
       fail(FaultKind::kUnsupportedDynamic, "the shape of the weights is not known while parsing");
     }
   }
+  operands.input =
+      withChannels(writer, operands.input,
+                   transposed ? operands.kernelShape[0] : operands.kernelShape[1] * node.integer("group", 1));
   operands.spatial = readSpatial(node, Dimensions(operands.kernelShape.begin() + 2, operands.kernelShape.end()));
   operands.oneDimensional = rank == 3;
   if (operands.oneDimensional) {
@@ -148,7 +163,7 @@ ParsedValue extend(NetworkWriter& writer, const ParsedValue& value, const Dimens
 
 ParsedValues importConvTranspose(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  Operands operands = readOperands(node, node.input(0), node.input(1), node.optional(2));
+  Operands operands = readOperands(node, node.input(0), node.input(1), node.optional(2), true);
   const int64_t groups = node.integer("group", 1);
   resolvePadding(node, operands);
   Dimensions missing(operands.spatial.rank(), 0);

@@ -78,7 +78,7 @@ ParsedValues importBatchNormalization(OnnxNode& node) {
     fail(FaultKind::kInvalidNode,
          fmt::format("scale has {} elements for {} channels", folded.factor->count(), channels));
   }
-  if (rank < 4) {  // addScaleNd asks for rank 4 or more
+  if (rank < 4 || channels < 0) {  // addScaleNd asks for rank 4 or more and a number of channels that is known
     const ParsedValue scaled =
         writer.binary(node.input(0), perChannel(writer, *folded.factor, rank), ElementWiseOperation::kPROD);
     return {writer.binary(scaled, perChannel(writer, *folded.shift, rank), ElementWiseOperation::kSUM)};
@@ -232,7 +232,7 @@ ParsedValues importLrn(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"BatchNormalization", 1, kNewestOpset, importBatchNormalization,
-     "addScaleNd kCHANNEL; rank below 4 or parameters computed at run time: addElementWise"},
+     "addScaleNd kCHANNEL; rank below 4, or parameters or channels known only at run time: addElementWise"},
     {"InstanceNormalization", 1, kNewestOpset, importInstanceNormalization, "addNormalization"},
     {"LayerNormalization", 17, kNewestOpset, importLayerNormalization,
      "addNormalization; Mean and InvStdDev by addReduce"},

@@ -114,8 +114,16 @@ ParsedExtents partsOf(OnnxNode& node, const ParsedExtent& extent) {
     fail(FaultKind::kInvalidNode, fmt::format("num_outputs = {}, but the node has {} outputs", declared, count));
   }
   if (!extent.known()) {
-    return ParsedExtents(static_cast<size_t>(count),
-                         writer.combine(extent, ParsedExtent::of(count), ElementWiseOperation::kDIV));
+    // Parts are rounded up, and the last one is what is left.
+    const ParsedExtent rounded = writer.combine(extent, ParsedExtent::of(count - 1), ElementWiseOperation::kSUM);
+    const ParsedExtent part =
+        writer.combine(node.opset() < 18 ? extent : rounded, ParsedExtent::of(count), ElementWiseOperation::kDIV);
+    ParsedExtents parts(static_cast<size_t>(count), part);
+    if (node.opset() >= 18 && count > 1) {
+      const ParsedExtent before = writer.combine(part, ParsedExtent::of(count - 1), ElementWiseOperation::kPROD);
+      parts.back() = writer.combine(extent, before, ElementWiseOperation::kSUB);
+    }
+    return parts;
   }
   const int64_t part = (extent.value + count - 1) / count;
   if (node.opset() < 18 && extent.value % count != 0) {
@@ -166,8 +174,8 @@ ParsedValues importConcat(OnnxNode& node) {
       fail(FaultKind::kInvalidNode,
            fmt::format("input {} has shape {}; expected rank {} as input 0 has", i, toString(shape), node.rank(0)));
     }
-    // An empty constant adds nothing.
-    if (!(part.isConstant() && part.constant().count() == 0 && node.inputCount() > 1)) {
+    // A constant without elements along the axis adds nothing.
+    if (!(part.isConstant() && shape[static_cast<size_t>(axis)] == 0 && node.inputCount() > 1)) {
       parts.push_back(part);
     }
   }

@@ -214,14 +214,26 @@ class RecurrentInstance final : public runtime::KernelInstance {
     return sums_ + line * sumFloats_ + panel * op_.gates() * kUnits;
   }
 
+  // The sums of some gates of a panel for `rows` states: several at a time, so that a panel is read once for them.
+  void panelSums(const float* panel, const float* next, const float* states, int64_t rows, int64_t firstGate,
+                 int64_t lastGate, float* sums) const {
+    const int64_t gates = op_.gates();
+    int64_t row =
+        rows < 2 ? 0 : simd_.sumsOfRows(panel, states, rows, hidden_, gates, firstGate, lastGate, sums, sumFloats_);
+    for (; row < rows; ++row)
+      simd_.sums(panel, row + 1 < rows ? panel : next, states + row * hidden_, hidden_, gates, firstGate, lastGate,
+                 sums + row * sumFloats_);
+  }
+
   // The first two gates of a GRU that resets before its product.
   void resetPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     eachPanel(step, true, begin, end, [&](int64_t p, int64_t next) {
+      const int64_t begun = direction * batch_ + first;
+      panelSums(panel(direction, p), panel(direction, next), state(step, begun), last - first, 0, 2,
+                keptSums(begun, p));
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
-        float* const sums = keptSums(line, p);
-        simd_.sums(panel(direction, p), panel(direction, next), state(step, line), hidden_, op_.gates(), 0, 2, sums);
-        simd_.reset(stepOf(step, direction, row, p, p + 1), sums, third_ + line * hidden_ + p * kUnits);
+        simd_.reset(stepOf(step, direction, row, p, p + 1), keptSums(line, p), third_ + line * hidden_ + p * kUnits);
       }
     });
   }
@@ -231,13 +243,11 @@ class RecurrentInstance final : public runtime::KernelInstance {
   void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     const int64_t time = timeOf(step, direction);
     eachPanel(step, false, begin, end, [&](int64_t p, int64_t next) {
-      for (int64_t row = first; row < last; ++row) {
-        if (!isThere(time, row)) continue;
-        const int64_t line = direction * batch_ + row;
-        const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
-        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, hidden_, op_.gates(),
-                   isEarly_ ? 2 : 0, op_.gates(), keptSums(line, p));
-      }
+      // Also of rows that have ended: they are few, or the sequences were sorted badly.
+      const int64_t line = direction * batch_ + first;
+      const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
+      panelSums(panel(direction, p), panel(direction, next), from, last - first, isEarly_ ? 2 : 0, op_.gates(),
+                keptSums(line, p));
     });
     auto* const y = static_cast<float*>(arguments_->outputs[0]);
     for (int64_t row = first; row < last; ++row) {

@@ -92,6 +92,78 @@ HWY_INLINE void gateSums(const float* panel, const float* next, const float* sta
   }
 }
 
+// The same for kRows states, which lie `hidden` floats apart, and their sums `pitchOfSums`: each vector of the panel is
+// read once for all of them.
+template <int kGates, int kRows>
+HWY_INLINE void rowSums(const float* panel, const float* states, int64_t depth, int64_t pitch, float* sums,
+                        int64_t pitchOfSums) {
+  const D d;
+  constexpr int kSums = kGates * kVectors;
+  V sum[kRows][kSums];
+#pragma GCC unroll 8
+  for (auto& row : sum) {
+#pragma GCC unroll 16
+    for (auto& one : row) one = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    V weights[kSums];
+#pragma GCC unroll 16
+    for (int i = 0; i < kSums; ++i) weights[i] = hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V h = hn::Set(d, states[r * depth + k]);
+#pragma GCC unroll 16
+      for (int i = 0; i < kSums; ++i) sum[r][i] = hn::MulAdd(h, weights[i], sum[r][i]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kSums; ++i)
+      hn::StoreU(sum[r][i], d, sums + r * pitchOfSums + static_cast<int64_t>(static_cast<size_t>(i) * kLanes));
+  }
+}
+
+// Gates of one call of rowSums(): all of them where registers suffice.
+constexpr int kGatesAtOnce = kLanes >= 16 ? 4 : 1;
+
+template <int kRows>
+HWY_INLINE void rowsOfGates(const float* panel, const float* states, int64_t depth, int64_t pitch, int64_t gates,
+                            float* sums, int64_t pitchOfSums) {
+  while (gates > 0) {
+    const int64_t count = std::min<int64_t>(gates, kGatesAtOnce);
+    if constexpr (kGatesAtOnce == 1) {
+      rowSums<1, kRows>(panel, states, depth, pitch, sums, pitchOfSums);
+    } else {
+      switch (count) {
+        case 4: rowSums<4, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
+        case 3: rowSums<3, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
+        case 2: rowSums<2, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
+        default: rowSums<1, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
+      }
+    }
+    panel += count * kRecurrentUnits;
+    sums += count * kRecurrentUnits;
+    gates -= count;
+  }
+}
+
+int64_t sumsOfRows(const float* panel, const float* states, int64_t rows, int64_t depth, int64_t gates, int64_t first,
+                   int64_t last, float* result, int64_t pitchOfSums) {
+  const int64_t pitch = gates * kRecurrentUnits;
+  const float* const from = panel + first * kRecurrentUnits;
+  constexpr int64_t kMany = 4;
+  int64_t row = 0;
+  const auto together = [&](auto&& body, int64_t count) {
+    for (; row + count <= rows; row += count)
+      body(from, states + row * depth, depth, pitch, last - first, result + row * pitchOfSums + first * kRecurrentUnits,
+           pitchOfSums);
+  };
+  together(rowsOfGates<kMany>, kMany);
+  together(rowsOfGates<kMany / 2>, kMany / 2);
+  return row;
+}
+
 void sums(const float* panel, const float* next, const float* state, int64_t depth, int64_t gates, int64_t first,
           int64_t last, float* result) {
   const int64_t pitch = gates * kRecurrentUnits;
@@ -173,7 +245,9 @@ void reset(const RecurrentStep& s, const float* sums, float* to) {
 
 }  // namespace recurrent
 
-RecurrentFunctions findRecurrent() { return {recurrent::sums, recurrent::step, recurrent::reset}; }
+RecurrentFunctions findRecurrent() {
+  return {recurrent::sums, recurrent::sumsOfRows, recurrent::step, recurrent::reset};
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -11,6 +11,7 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr int64_t kWarp = 32;
+constexpr int64_t kLeastLanes = 4;  // of a unit whose gates are in lanes of their own
 
 std::string literal(double value) { return fmt::format("({:.9e}f)", value); }
 
@@ -45,7 +46,8 @@ std::span<const std::pair<int64_t, int64_t>> shapesOf(int64_t gates) {
 }  // namespace
 
 std::string ResidentForm::text() const {
-  return fmt::format("{}x{}x{}x{}-{}", columns, tile, slices, rows, FieldText<Meeting>::write(meeting));
+  return fmt::format("{}x{}x{}x{}-{}{}", columns, tile, slices, rows, FieldText<Meeting>::write(meeting),
+                     lanes ? "-lanes" : "");
 }
 
 ResidentForm ResidentForm::read(std::string_view text) {
@@ -60,11 +62,14 @@ ResidentForm ResidentForm::read(std::string_view text) {
   form.rows = in.integer();
   in.expect("-");
   form.meeting = FieldText<Meeting>::read(in);
+  form.lanes = in.accept("-lanes");
   const auto isPower = [](int64_t n, int64_t most) { return n >= 1 && n <= most && (n & (n - 1)) == 0; };
   constexpr int64_t kMostColumns = 64;
   if (!isPower(form.columns, kMostColumns) || form.columns < 4 || !isPower(form.slices, kWarp) ||
       !isPower(form.rows, kMostResidentRows) || form.tile < 1 || form.tile > 4)
     in.fail("columns, slices and rows are powers of two up to 64, 32 and 16, a tile has 1 to 4 gates");
+  if (form.lanes && (form.rows != 1 || form.slices < kLeastLanes))
+    in.fail(fmt::format("gates in lanes of their own are for one row and {} slices or more", kLeastLanes));
   return form;
 }
 
@@ -89,23 +94,39 @@ int64_t ResidentForm::sharedBytes(int64_t gates) const {
   return (floats * static_cast<int64_t>(sizeof(float)) + kPiece - 1) / kPiece * kPiece;
 }
 
-std::vector<ResidentForm> residentForms(int64_t hidden, int64_t gates, int64_t batch, int64_t directions) {
+std::vector<ResidentForm> residentForms(const ops::Recurrent& op, int64_t hidden, int64_t batch, int64_t directions) {
   std::vector<ResidentForm> result;
   if (hidden < 1 || batch < 1) return result;
+  const int64_t gates = op.gates();
   int64_t rows = 1;
   while (rows < batch && rows < kMostResidentRows) rows *= 2;
-  for (const Meeting meeting : {Meeting::kNone, Meeting::kCluster, Meeting::kGrid}) {
+  // With fewer rows in a block a step is shorter, and more blocks work side by side.
+  std::vector<int64_t> counts{rows};
+  if (rows > 2) counts.push_back(rows / 4);
+  const auto add = [&](int64_t columns, int64_t tile, int64_t rowsOfBlock, Meeting meeting, bool lanes) {
+    int64_t slices = lanes ? kLeastLanes : 1;
+    while (slices * columns < hidden) slices *= 2;
+    if (slices > kWarp) return;
+    const ResidentForm form{columns, tile, slices, rowsOfBlock, meeting, lanes};
+    const int64_t parts = form.parts(hidden, gates);
+    const int64_t blocks = parts * directions * form.groups(batch);
+    const bool fits = meeting == Meeting::kNone      ? parts == 1
+                      : meeting == Meeting::kCluster ? parts > 1 && parts <= kMostClusterParts
+                                                     : parts > 1 && blocks <= multiprocessors();
+    // More rows than run side by side would wait for each other.
+    if (lanes && blocks > multiprocessors()) return;
+    if (fits && form.sharedBytes(gates) <= sharedBytesOfMultiprocessor()) result.push_back(form);
+  };
+  constexpr Meeting kMeetings[] = {Meeting::kNone, Meeting::kCluster, Meeting::kGrid};
+  if (!op.hasPeepholes) {
+    for (const Meeting meeting : kMeetings) {
+      for (const int64_t columns : gates == 4 ? std::array{16, 8} : std::array{32, 16})
+        add(columns, gates, 1, meeting, true);
+    }
+  }
+  for (const Meeting meeting : kMeetings) {
     for (const auto& [columns, tile] : shapesOf(gates)) {
-      int64_t slices = 1;
-      while (slices * columns < hidden) slices *= 2;
-      if (slices > kWarp) continue;
-      const ResidentForm form{columns, tile, slices, rows, meeting};
-      const int64_t parts = form.parts(hidden, gates);
-      const bool isGrid = parts > 1 && parts * directions * form.groups(batch) <= multiprocessors();
-      const bool fits = meeting == Meeting::kNone      ? parts == 1
-                        : meeting == Meeting::kCluster ? parts > 1 && parts <= kMostClusterParts
-                                                       : isGrid;
-      if (fits && form.sharedBytes(gates) <= sharedBytesOfMultiprocessor()) result.push_back(form);
+      for (const int64_t count : counts) add(columns, tile, count, meeting, false);
     }
   }
   return result;
@@ -126,10 +147,13 @@ Code recurrentCode(std::string_view file, const ops::Recurrent& op, const Types&
   size_t index = 0;
   for (const char* macro : {"FIRST", "SECOND", "THIRD"})
     defines.push_back(fmt::format("{}={}", macro, functionText(op.function(index++))));
+  const bool alike = op.function(0).kind == ops::GateFunction::kSigmoid && op.gates() == 4 &&
+                     op.function(1).kind == ops::GateFunction::kTanh;
   if (form) {
     for (const auto& [macro, value] :
-         {std::pair{"COLUMNS", form->columns}, std::pair{"TILE", form->tile}, std::pair{"SLICES", form->slices},
-          std::pair{"ROWS", form->rows}, std::pair{"MEETING", static_cast<int64_t>(form->meeting)}})
+         {std::pair{"ALIKE", int64_t{alike}}, std::pair{"COLUMNS", form->columns}, std::pair{"TILE", form->tile},
+          std::pair{"SLICES", form->slices}, std::pair{"ROWS", form->rows},
+          std::pair{"MEETING", static_cast<int64_t>(form->meeting)}})
       defines.push_back(fmt::format("{}={}", macro, value));
   }
   return {file, std::move(defines), {}};

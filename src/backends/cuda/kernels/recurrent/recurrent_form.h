@@ -22,7 +22,8 @@ struct ResidentForm {
   int64_t slices = 1;    // threads of a row
   int64_t rows = 1;      // of the batch in a block, at most
   Meeting meeting = Meeting::kNone;
-  std::string text() const;                         // 16x4x8x1-cluster: columns, tile, slices, rows
+  bool lanes = false;        // gates of a unit in neighbouring lanes, one row (recurrent_lanes.cu)
+  std::string text() const;  // 16x4x8x1-cluster-lanes: columns, tile, slices, rows
   static ResidentForm read(std::string_view text);  // UserError when it is no form
 
   int64_t mostUnits(int64_t gates) const;  // of a block
@@ -39,7 +40,7 @@ constexpr int64_t kMostClusterParts = 8;
 constexpr int64_t kMostResidentRows = 16;
 
 // Those worth measuring, the best guess first; none where the matrix does not fit on the chip.
-std::vector<ResidentForm> residentForms(int64_t hidden, int64_t gates, int64_t batch, int64_t directions);
+std::vector<ResidentForm> residentForms(const ops::Recurrent& op, int64_t hidden, int64_t batch, int64_t directions);
 
 Code recurrentCode(std::string_view file, const ops::Recurrent& op, const Types& types,
                    const std::optional<ResidentForm>& form);

@@ -18,9 +18,13 @@ struct Record {
     result.form = ResidentForm::read(std::string_view(record.params).substr(space + 1));
     checkUser(result.op.gates() % result.form.tile == 0, "cuda.{}: the form {} does not divide {} gates", record.name,
               result.form.text(), result.op.gates());
+    checkUser(!result.form.lanes || (result.form.tile == result.op.gates() && !result.op.hasPeepholes),
+              "cuda.{}: the form {} is for all gates of a unit and no peepholes", record.name, result.form.text());
     return result;
   }
-  Code code() const { return recurrentCode("recurrent_resident.cu", op, types, form); }
+  Code code() const {
+    return recurrentCode(form.lanes ? "recurrent_lanes.cu" : "recurrent_resident.cu", op, types, form);
+  }
 };
 
 class ResidentInstance final : public runtime::KernelInstance {

@@ -12,7 +12,7 @@ constexpr int kCapability = 90;  // clusters
 
 std::vector<ResidentForm> formsOf(const ops::Recurrent& op, const compile::Problem& problem) {
   const Dims& products = problem.inputs[0].dims;
-  return residentForms(problem.inputs[1].dims[2], op.gates(), products[1], products[2]);
+  return residentForms(op, problem.inputs[1].dims[2], products[1], products[2]);
 }
 
 class ResidentTactic final : public OwnTacticOf<ops::Recurrent> {
