@@ -21,8 +21,6 @@ import tensorrt as trt  # noqa: E402  pylint: disable=wrong-import-position
 
 CHILDREN = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 AT_ONCE = 2  # children that are alive
-DIGITS = (support.DIGITS / "digits.onnx").read_bytes()
-SHAPES = (1, 1, 28, 28)
 
 
 class Quiet(trt.ILogger):
@@ -39,45 +37,21 @@ class Quiet(trt.ILogger):
 LOGGERS = (trt.Logger(trt.Logger.ERROR), trt.Logger(trt.Logger.VERBOSE), Quiet())
 
 
-def digits_plan(logger):
-    """Convolutions, poolings and products, which oneDNN computes, for any batch."""
-    builder = trt.Builder(logger)
-    network = builder.create_network()
-    parser = trt.OnnxParser(network, logger)
-    assert parser.parse(DIGITS)
-    config = builder.create_builder_config()
-    config.builder_optimization_level = 0
-    profile = builder.create_optimization_profile()
-    profile.set_shape(network.get_input(0).name, SHAPES, (2,) + SHAPES[1:], (4,) + SHAPES[1:])
-    config.add_optimization_profile(profile)
-    return bytes(builder.build_serialized_network(network, config))
-
-
-def run_digits(engine, batches):
-    context = engine.create_execution_context()
-    names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
-    for batch in batches:
-        assert context.set_input_shape(names[0], (batch,) + SHAPES[1:])
-        arrays = [np.zeros(tuple(context.get_tensor_shape(name)), np.float32) for name in names]
-        assert context.execute_v2([array.ctypes.data for array in arrays])
-        assert np.isfinite(arrays[-1]).all()
-
-
 class Work:
     """What threads and children do, by turns."""
 
     def __init__(self):
-        self.plan = digits_plan(LOGGERS[0])
+        self.plan = support.digits_plan(trt, LOGGERS[0])
         self.small = bytes(support.plan_of(trt, *support.small_network(trt, LOGGERS[0], size=65536)))
 
     def build(self, logger):
         assert support.plan_of(trt, *support.small_network(trt, logger)) is not None
 
     def build_digits(self, logger):
-        assert digits_plan(logger)
+        assert support.digits_plan(trt, logger)
 
     def load_and_run(self, logger):
-        run_digits(trt.Runtime(logger).deserialize_cuda_engine(self.plan), (1, 3, 2))
+        support.run_digits(trt.Runtime(logger).deserialize_cuda_engine(self.plan), (1, 3, 2))
 
     def run_small(self, logger):
         engine = trt.Runtime(logger).deserialize_cuda_engine(self.small)
@@ -87,7 +61,7 @@ class Work:
         assert np.array_equal(y, 2 * x)
 
     def runner(self, logger):
-        answer = trt.Runner(self.plan, logger=logger)(np.zeros(SHAPES, np.float32))
+        answer = trt.Runner(self.plan, logger=logger)(np.zeros(support.DIGITS_SHAPE, np.float32))
         assert all(np.isfinite(array).all() for array in answer.values())
 
     def all(self):
