@@ -52,7 +52,7 @@ function(tenon_shared target)
   add_library(${target} SHARED ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/src/core/platform/static_objects.cpp)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} VERSION ${arg_VERSION}
     SOVERSION ${arg_SOVERSION} LINK_DEPENDS ${arg_EXPORTS})
-  target_link_libraries(${target} PRIVATE ${arg_LINK})
+  target_link_libraries(${target} PRIVATE ${arg_LINK} ${CMAKE_DL_LIBS})
   target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--gc-sections)
   if(NOT (TENON_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))  # Clang's sanitizers are defined by the program
     target_link_options(${target} PRIVATE -Wl,--no-undefined)

@@ -37,6 +37,9 @@ class MemoryPools {
   std::shared_ptr<MemoryPool> current();
   void setCurrent(cudaMemPool_t handle);
 
+  void beforeFork() { mutex_.lock(); }
+  void afterFork() { mutex_.unlock(); }
+
  private:
   MemoryPools();
   std::mutex mutex_;

@@ -35,10 +35,7 @@ constexpr unsigned kEventFlags = cudaEventBlockingSync | cudaEventDisableTiming 
 }  // namespace
 
 Scheduler& Scheduler::instance() {
-  static Scheduler* scheduler = [] {
-    watchForks();
-    return new Scheduler;
-  }();
+  static auto* const scheduler = new Scheduler;
   return *scheduler;
 }
 

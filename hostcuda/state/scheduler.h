@@ -115,12 +115,15 @@ class Scheduler {
 
   void stopWorkers();
 
+  // The forking thread holds what a child may want: the locks of streams, memory and pools.
+  void beforeFork();
+  void afterForkInParent();
+  void afterForkInChild();
+
  private:
   enum class Progress { kReached, kRan, kBusy, kOwnThread };
 
   Scheduler();
-  static void watchForks();
-  void afterForkInChild();
   std::vector<Point> implicitWaits(const Stream& stream) const;
   void runFront(Lock& lock, const StreamPtr& stream);
   void runItem(Lock& lock, const StreamPtr& stream, WorkItem& item);

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "memory.h"
+#include "pool.h"
 #include "scheduler.h"
 
 namespace tenon::hostcuda {
@@ -29,20 +30,16 @@ class BlockedSignals {
 
 }  // namespace
 
-void Scheduler::watchForks() {
-  pthread_atfork(
-      [] {
-        Scheduler::instance().mutex_.lock();
-        MemoryRegistry::instance().beforeFork();
-      },
-      [] {
-        MemoryRegistry::instance().afterFork();
-        Scheduler::instance().mutex_.unlock();
-      },
-      [] {
-        MemoryRegistry::instance().afterFork();
-        Scheduler::instance().afterForkInChild();
-      });
+void Scheduler::beforeFork() {
+  mutex_.lock();
+  MemoryRegistry::instance().beforeFork();
+  MemoryPools::instance().beforeFork();
+}
+
+void Scheduler::afterForkInParent() {
+  MemoryPools::instance().afterFork();
+  MemoryRegistry::instance().afterFork();
+  mutex_.unlock();
 }
 
 void Scheduler::wakeWorker() {
@@ -115,6 +112,8 @@ void Scheduler::stopWorkers() {
 // The child has only the forking thread, which held the mutex. Work of the parent is lost to it: kept, never run, so
 // that nothing of the user is called or released twice.
 void Scheduler::afterForkInChild() {
+  MemoryPools::instance().afterFork();
+  MemoryRegistry::instance().afterFork();
   new (&mutex_) std::mutex;
   new (&progress_) std::condition_variable;
   new (&work_) std::condition_variable;
@@ -129,6 +128,12 @@ void Scheduler::afterForkInChild() {
 }
 
 namespace {
+
+// Not when the runtime is first used: a fork that has begun by then would leave these out, and find the mutexes locked.
+__attribute__((constructor)) void watchForks() {
+  pthread_atfork([] { Scheduler::instance().beforeFork(); }, [] { Scheduler::instance().afterForkInParent(); },
+                 [] { Scheduler::instance().afterForkInChild(); });
+}
 
 // At exit queued work stays undone: the objects that it refers to are being destroyed.
 __attribute__((destructor)) void stopAtExit() { Scheduler::instance().stopWorkers(); }

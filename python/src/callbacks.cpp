@@ -2,6 +2,8 @@
 // Exceptions of callbacks: which call raises them.
 #include "callbacks.h"
 
+#include <pthread.h>
+
 #include "module.h"
 
 namespace tenon::python {
@@ -15,6 +17,11 @@ int callsInProgress = 0;  // both guarded by the interpreter's lock
 std::exception_ptr& exceptionOfOthers() {
   static auto* const exception = new std::exception_ptr;  // outlives every thread
   return *exception;
+}
+
+// The calls of other threads do not go on in a child.
+__attribute__((constructor)) void forgetCallsAfterForks() {
+  pthread_atfork(nullptr, nullptr, [] { callsInProgress = depthOfThread; });
 }
 }  // namespace
 

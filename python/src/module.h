@@ -106,6 +106,23 @@ py::class_<T> classOf(py::handle scope, const char* name) {
   return py::reinterpret_borrow<py::class_<T>>(scope.attr(name));
 }
 
+// Arguments of the type `From` are taken where a `To` is wanted. As pybind11's function of this purpose, whose mark
+// that a conversion goes on is one for all threads: another thread's argument is refused then, and a child that was
+// forked meanwhile refuses all.
+template <class From, class To>
+void convertible() {
+  constexpr auto convert = [](PyObject* object, PyTypeObject* type) -> PyObject* {
+    thread_local bool isConverting = false;
+    if (isConverting || !py::detail::make_caster<From>().load(object, false)) return nullptr;
+    isConverting = true;
+    PyObject* const made = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(type), object, nullptr);
+    isConverting = false;
+    if (made == nullptr) PyErr_Clear();
+    return made;
+  };
+  py::detail::get_type_info(typeid(To))->implicit_conversions.emplace_back(convert);
+}
+
 // Text of the library: whatever its bytes are, it arrives.
 py::object textOf(const char* text);
 

@@ -144,7 +144,7 @@ void declarePluginFields(py::module_& module) {
       .def_property(
           "size", [](const HostField& self) { return self.size; }, &setSize);
   py::bind_vector<HostFields>(module, "PluginFieldCollection");
-  py::implicitly_convertible<py::iterable, HostFields>();
+  convertible<py::iterable, HostFields>();
   py::class_<FieldView>(module, "PluginFieldCollection_")
       .def(py::init([](const HostFields& fields) { return FieldView{fields}; }))
       .def("__len__", [](const FieldView& self) { return self.fields.size(); })
@@ -154,8 +154,8 @@ void declarePluginFields(py::module_& module) {
         if (index < 0 || index >= count) throw py::index_error("field index out of range");
         return self.fields[static_cast<size_t>(index)];
       });
-  py::implicitly_convertible<HostFields, FieldView>();
-  py::implicitly_convertible<py::list, FieldView>();
+  convertible<HostFields, FieldView>();
+  convertible<py::list, FieldView>();
 }
 
 }  // namespace tenon::python

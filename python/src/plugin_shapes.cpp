@@ -55,8 +55,8 @@ void declareExpressions(py::module_& module) {
       .def("__getitem__", [](const ExprShape& self, py::ssize_t index) { return self.extents[placeOf(self, index)]; })
       .def("__setitem__",
            [](ExprShape& self, py::ssize_t index, const Expr& value) { self.extents[placeOf(self, index)] = value; });
-  py::implicitly_convertible<py::list, ExprShape>();
-  py::implicitly_convertible<py::tuple, ExprShape>();
+  convertible<py::list, ExprShape>();
+  convertible<py::tuple, ExprShape>();
   py::class_<ExprBuilder>(module, "IExprBuilder")
       .def(py::init<>())
       .def("constant",

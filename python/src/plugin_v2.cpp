@@ -10,6 +10,11 @@ namespace {
 
 using namespace nvinfer1;
 
+// Programs return texts, too, JSON mostly.
+py::object serialized(py::object answer) {
+  return py::isinstance<py::str>(answer) ? py::object(answer.attr("encode")()) : answer;
+}
+
 // As PythonV3: the object that Python made, or one of the library's that keeps it.
 class PythonV2 : public IPluginV2DynamicExt {
  public:
@@ -86,13 +91,12 @@ class PythonV2 : public IPluginV2DynamicExt {
   size_t getSerializationSize() const noexcept override {
     return fromLibrary("IPluginV2DynamicExt.get_serialization_size", size_t{0}, [&] {
       const py::function found = py::get_override(base(), "get_serialization_size");
-      return found ? found().cast<size_t>() : Bytes(definedIn(base(), "serialize")()).size();
+      return found ? found().cast<size_t>() : Bytes(serialized(definedIn(base(), "serialize")())).size();
     });
   }
   void serialize(void* buffer) const noexcept override {
     fromLibrary("IPluginV2DynamicExt.serialize", [&] {
-      const py::object answer = definedIn(base(), "serialize")();
-      const Bytes bytes(answer);
+      const Bytes bytes(serialized(definedIn(base(), "serialize")()));
       const size_t expected = getSerializationSize();
       if (bytes.size() != expected) {
         throw py::value_error("serialize() returned " + std::to_string(bytes.size()) +
@@ -251,7 +255,8 @@ void declareDynamic(py::module_& module) {
   type.def(py::init([] { return new T; })).def(py::init([](const T&) { return new T; }));
   type.attr("FORMAT_COMBINATION_LIMIT") = static_cast<int32_t>(IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT);
   type.def("initialize", [](T&) { return 0; }).def("terminate", [](T&) {}).def("destroy", [](T&) {});
-  type.def("get_serialization_size", [](const py::object& self) { return Bytes(self.attr("serialize")()).size(); });
+  type.def("get_serialization_size",
+           [](const py::object& self) { return Bytes(serialized(self.attr("serialize")())).size(); });
   type.def(
       "get_workspace_size", [](T&, const py::object&, const py::object&) { return 0; }, py::arg("in"), py::arg("out"));
   mustDefine<T>(type, "serialize");

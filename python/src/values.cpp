@@ -66,7 +66,7 @@ template <class T, class... Bases>
 py::class_<T, Bases...> declareDims(py::module_& module, const char* name) {
   py::class_<T, Bases...> type(module, name);
   type.def(py::init<>()).def(py::init(&dimsOf<T>), py::arg("shape"));
-  py::implicitly_convertible<py::sequence, T>();
+  convertible<py::sequence, T>();
   return type;
 }
 
@@ -134,7 +134,7 @@ void declarePermutation(py::module_& module) {
       .def("__setitem__",
            [](Permutation& self, py::ssize_t index, int32_t axis) { self.order[placeOf(index, kMaxDims)] = axis; })
       .def("__len__", [](const Permutation&) { return kMaxDims; });
-  py::implicitly_convertible<py::sequence, Permutation>();
+  convertible<py::sequence, Permutation>();
 }
 
 void declareHostMemory(py::module_& module) {

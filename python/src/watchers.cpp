@@ -2,7 +2,10 @@
 // What is told something: loggers, profilers, recorders of errors, monitors of progress, listeners to tensors.
 #include "module.h"
 
+#include <pthread.h>
+
 #include <atomic>
+#include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <mutex>
@@ -23,7 +26,24 @@ class PythonLogger : public ILogger {
   }
 };
 
-// Writes to standard error what is severe enough.
+// The C library reads time zones under a lock that a fork leaves as it is: no thread of ours may hold it then.
+std::mutex clockMutex;
+
+__attribute__((constructor)) void keepClockFromForks() {
+  pthread_atfork([] { clockMutex.lock(); }, [] { clockMutex.unlock(); }, [] { clockMutex.unlock(); });
+}
+
+std::string timeOfDay() {
+  char time[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  const std::lock_guard lock(clockMutex);
+  localtime_r(&now, &parts);
+  std::strftime(time, sizeof time, "%m/%d/%Y-%H:%M:%S", &parts);
+  return time;
+}
+
+// Writes to standard error what is severe enough, each message by one call: whole lines need no lock of ours.
 class Logger : public ILogger {
  public:
   explicit Logger(Severity least) : least_(least) {}
@@ -31,16 +51,9 @@ class Logger : public ILogger {
   void log(Severity severity, const char* message) noexcept override {
     if (severity > least_) return;
     constexpr char kLetters[] = "FEWIV";
-    char time[32];
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    localtime_r(&now, &parts);
-    std::strftime(time, sizeof time, "%m/%d/%Y-%H:%M:%S", &parts);
     const auto place = static_cast<size_t>(severity) < 5 ? static_cast<size_t>(severity) : 4;
-    const std::string line =
-        std::string("[") + time + "] [TRT] [" + kLetters[place] + "] " + (message ? message : "") + "\n";
-    const std::lock_guard lock(mutex_);
-    std::cerr << line << std::flush;
+    const std::string line = "[" + timeOfDay() + "] [TRT] [" + kLetters[place] + "] " + (message ? message : "") + "\n";
+    std::fwrite(line.data(), 1, line.size(), stderr);
   }
 
   Severity least() const { return least_; }
@@ -48,7 +61,6 @@ class Logger : public ILogger {
 
  private:
   std::atomic<Severity> least_;
-  std::mutex mutex_;
 };
 
 // A class in Python that derives from Logger and defines log().

@@ -105,7 +105,7 @@ void declareWeights(py::module_& module) {
         auto* const bytes = static_cast<uint8_t*>(const_cast<void*>(self.weights.values));
         return py::buffer_info(bytes, static_cast<py::ssize_t>(bytesOf(self.weights)), true);
       });
-  py::implicitly_convertible<py::buffer, HostWeights>();
+  convertible<py::buffer, HostWeights>();
 }
 
 }  // namespace tenon::python

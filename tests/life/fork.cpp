@@ -1,7 +1,9 @@
 // A process forks after it used the library; the child, which has none of the threads, must compute as well.
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -148,14 +150,41 @@ void forkAgain() {
   }
 }
 
+void useRuntime() {
+  void* memory = nullptr;
+  require(cudaMalloc(&memory, 8) == cudaSuccess && cudaFree(memory) == cudaSuccess, "allocate");
+  require(cudaStreamSynchronize(nullptr) == cudaSuccess, "synchronize");
+}
+
+std::atomic<bool> mayBegin{false};
+void holdUp() {
+  mayBegin = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+// Another thread calls the runtime for the first time when the fork has begun and is not done. In new processes.
+void forkBesideFirstCall() {
+  for (int i = 0; i < 8; ++i) {
+    inChild([] {
+      pthread_atfork(&holdUp, nullptr, nullptr);
+      std::atomic<bool> isDone{false};
+      std::thread other([&] {
+        while (!mayBegin) std::this_thread::yield();
+        while (!isDone) useRuntime();
+      });
+      inChild(&useRuntime);
+      isDone = true;
+      other.join();
+    });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> cases{{"loaded", &forkWhenLoaded},
-                                                {"built", &forkWhenBuilt},
-                                                {"ran", &forkWhenRun},
-                                                {"streams", &forkWithStreams},
-                                                {"again", &forkAgain}};
+  const std::map<std::string, void (*)()> cases{{"loaded", &forkWhenLoaded}, {"built", &forkWhenBuilt},
+                                                {"ran", &forkWhenRun},       {"streams", &forkWithStreams},
+                                                {"again", &forkAgain},       {"first", &forkBesideFirstCall}};
   const auto found = cases.find(argc > 1 ? argv[1] : "");
   require(found != cases.end(), "know the case");
   found->second();

@@ -2,7 +2,7 @@
 """Forks during the very first execution, build or load of a process, from another thread, at any moment of it: the child, which has none
 of the parent's threads, executes, and so does the parent. Each trial is a process of its own, in which nothing has run before.
 
-    first_forks.py [TRIALS]     of each kind; 20 by default
+    first_forks.py [TRIALS] [KIND...]     of each kind; 20 by default
 
 Where a child hangs, gdb, if it is here, says at what.
 """
@@ -27,14 +27,18 @@ SIZE = 64 * 1024  # so that loops are cut for several threads
 LOGGER = trt.Logger(trt.Logger.ERROR)
 
 
-def plan_in_another_process():
-    """Here nothing may have run before."""
+def small_plan():
+    return support.plan_of(trt, *support.small_network(trt, LOGGER, size=SIZE))
+
+
+def in_another_process(make):
+    """A plan: here nothing may have run before."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         with os.fdopen(writing, "wb") as pipe:
-            pipe.write(bytes(support.plan_of(trt, *support.small_network(trt, LOGGER, size=SIZE))))
+            pipe.write(bytes(make()))
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -54,11 +58,18 @@ def load(plan):
 
 
 def build():
-    return load(bytes(support.plan_of(trt, *support.small_network(trt, LOGGER, size=SIZE))))
+    return load(bytes(small_plan()))
 
 
-# What the other thread does while the process forks; (what is done before, what is done then).
-KINDS = {"execution": (load, execute), "load": (bytes, lambda plan: execute(load(plan))), "build": (bytes, lambda plan: execute(build()))}
+def run_digits(plan):
+    support.run_digits(load(plan), (1, 2))
+
+
+# What the other thread does while the process forks: (the plan, what is done before, what is done then, what the child does).
+KINDS = {"execution": (small_plan, load, execute, lambda plan: execute(load(plan))),
+         "load": (small_plan, bytes, lambda plan: execute(load(plan)), lambda plan: execute(load(plan))),
+         "build": (small_plan, bytes, lambda plan: execute(build()), lambda plan: execute(load(plan))),
+         "digits": (lambda: support.digits_plan(trt, LOGGER), bytes, run_digits, run_digits)}  # what oneDNN computes
 
 
 def ended(process, seconds=LONGEST):
@@ -84,7 +95,7 @@ def stack_of(process):
 
 def trial(plan, kind, delay):
     """In a fresh process: 0, or 2 for a child that failed and 3 for one that hung."""
-    before, then = KINDS[kind]
+    _, before, then, after = KINDS[kind]
     ready, failed = before(plan), []
     begin = threading.Event()
 
@@ -101,21 +112,21 @@ def trial(plan, kind, delay):
     until = time.perf_counter() + delay
     while time.perf_counter() < until:
         pass
-    child = support.forked(lambda: execute(load(plan)))
+    child = support.forked(lambda: after(plan))
     status = ended(child)
     thread.join()
     if failed:
         raise failed[0]
-    execute(load(plan))
+    after(plan)
     os._exit(0 if status == 0 else 3 if status is None else 2)
 
 
 def main():
     seed = int.from_bytes(os.urandom(4), "little")
     random.seed(seed)
-    plan, wrong = plan_in_another_process(), 0
-    for kind in KINDS:
-        counts = {}
+    wrong = 0
+    for kind in KINDS if len(sys.argv) < 3 else sys.argv[2:]:
+        plan, counts = in_another_process(KINDS[kind][0]), {}
         begin = time.monotonic()
         for _ in range(TRIALS):
             delay = random.choice((0, random.uniform(0, 3e-4), random.uniform(0, 3e-3)))

@@ -190,6 +190,16 @@ def test_objects_go_with_what_used_them():
         assert not ALIVE, list(ALIVE)
 
 
+def test_texts_are_serialized():
+    """What serialize() returns may be a text, as programs return JSON; deserialize_plugin() takes bytes."""
+    register()
+    Settings.answers = {"serialize": "abcd"}
+    plan = plan_with(trt.Logger(trt.Logger.ERROR), OldShift(2.5))
+    Settings.answers = {}
+    answer = run(trt.Runtime(trt.Logger(trt.Logger.ERROR)).deserialize_cuda_engine(plan))
+    assert np.array_equal(answer, X + np.frombuffer(b"abcd", np.float32)[0]), answer
+
+
 def test_destroy_and_terminate_are_called():
     calls = []
 

@@ -11,6 +11,7 @@ import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DIGITS = ROOT / "models/digits"
+DIGITS_SHAPE = (1, 1, 28, 28)
 SKIPPED = 77
 SECONDS = 60
 SHOWS = False  # what cases print, also those that pass
@@ -127,3 +128,28 @@ def plan_of(trt, builder, network, configure=None):
 def small_engine(trt, logger=None, scale=2.0):
     logger = logger or trt.Logger(trt.Logger.ERROR)
     return trt.Runtime(logger).deserialize_cuda_engine(plan_of(trt, *small_network(trt, logger, scale)))
+
+
+def digits_plan(trt, logger):
+    """Convolutions, poolings and products, which oneDNN computes, for any batch."""
+    builder = trt.Builder(logger)
+    network = builder.create_network()
+    parser = trt.OnnxParser(network, logger)
+    assert parser.parse_from_file(str(DIGITS / "digits.onnx"))
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    profile = builder.create_optimization_profile()
+    profile.set_shape(network.get_input(0).name, DIGITS_SHAPE, (2,) + DIGITS_SHAPE[1:], (4,) + DIGITS_SHAPE[1:])
+    config.add_optimization_profile(profile)
+    return bytes(builder.build_serialized_network(network, config))
+
+
+def run_digits(engine, batches):
+    import numpy as np  # pylint: disable=import-outside-toplevel
+    context = engine.create_execution_context()
+    names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
+    for batch in batches:
+        assert context.set_input_shape(names[0], (batch,) + DIGITS_SHAPE[1:])
+        arrays = [np.zeros(tuple(context.get_tensor_shape(name)), np.float32) for name in names]
+        assert context.execute_v2([array.ctypes.data for array in arrays])
+        assert np.isfinite(arrays[-1]).all()

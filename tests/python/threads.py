@@ -132,6 +132,22 @@ def test_loggers_of_python_on_threads():
     assert all(logger.messages for logger in loggers)
 
 
+def test_arguments_of_threads():
+    """Arrays become weights, tuples extents, on several threads at once."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def add():
+        builder = trt.Builder(LOGGER)
+        network = builder.create_network()
+        for _ in range(300):
+            layer = network.add_constant((3,), np.ones(3, np.float32))
+            network.add_shuffle(layer.get_output(0)).reshape_dims = (1, 3)
+
+    together(*[add] * 4)
+    sys.setswitchinterval(before)
+
+
 def test_objects_freed_elsewhere():
     made = queue.Queue()
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <string_view>
 
+#include "core/platform/forks.h"
 #include "tenon/printable.h"
 
 namespace tenon::api {
@@ -97,6 +98,7 @@ void noteLogger(nv::ILogger* logger) noexcept {
 Log& permanentLog(nv::ILogger* logger) {
   static auto* mutex = new std::mutex;
   static auto* logs = new std::map<nv::ILogger*, std::unique_ptr<Reporter>>;
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(*mutex);
   auto& log = (*logs)[logger];
   if (log == nullptr) log = std::make_unique<Reporter>(logger);

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <impl/NvInferPythonPlugin.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstring>
@@ -341,6 +342,12 @@ nv::IPluginRegistry& currentRegistry() noexcept { return current != nullptr ? *c
 CurrentRegistry::CurrentRegistry(nv::IPluginRegistry& registry) noexcept : before_(std::exchange(current, &registry)) {}
 
 CurrentRegistry::~CurrentRegistry() { current = before_; }
+
+namespace {
+__attribute__((constructor)) void watchForks() {
+  pthread_atfork(nullptr, nullptr, [] { processRegistry().afterForkInChild(); });
+}
+}  // namespace
 
 PluginRegistry& processRegistry() noexcept {
   static auto* registry = [] {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class PluginRegistry final : public nv::IPluginRegistry {
     std::string name, version, space;
   };
   std::vector<Identity> identities() const;  // of all creators that getCreator() finds
+  // Another thread may have held the lock at the moment of the fork, and waited for code of the user: no fork waits for
+  // that.
+  void afterForkInChild() noexcept { new (&mutex_) std::recursive_mutex; }
   // Of a plugin object that says what it computes; null where no resource knows it.
   const PluginExpansion* expansionOf(const void* plugin) const noexcept;
   // Whether a resource says that executions of the plugin may be recorded.

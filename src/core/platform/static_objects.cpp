@@ -6,6 +6,10 @@
 // with the C++ library's functions whoever wants the object there waits for ever. Here the child forgets what others
 // were making, and makes it anew over what they had begun. (Itanium C++ ABI 3.3.3: the first byte of a guard says that
 // the object is there.)
+//
+// Such an object is also noted for the end of the process, under a lock of the C library's that forks leave as it is:
+// they wait for threads of this library that are there.
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -28,6 +32,7 @@ struct Making {
 constinit std::array<Making, kPlaces> places;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+pthread_mutex_t atExit = PTHREAD_MUTEX_INITIALIZER;
 
 Making* placeOf(const uint64_t* guard) {
   const auto found = std::ranges::find_if(places, [&](const Making& place) { return place.guard.load() == guard; });
@@ -56,7 +61,13 @@ void forgetOthers() {
 }
 
 // Before the other handlers of the library, which may want such objects.
-__attribute__((constructor(101))) void watchForks() { pthread_atfork(nullptr, nullptr, &forgetOthers); }
+__attribute__((constructor(101))) void watchForks() {
+  pthread_atfork([] { pthread_mutex_lock(&atExit); }, [] { pthread_mutex_unlock(&atExit); },
+                 [] {
+                   pthread_mutex_unlock(&atExit);
+                   forgetOthers();
+                 });
+}
 
 }  // namespace
 
@@ -82,6 +93,17 @@ __attribute__((visibility("hidden"))) int __cxa_guard_acquire(uint64_t* guard) {
   }
   pthread_mutex_unlock(&lock);
   return 0;
+}
+
+__attribute__((visibility("hidden"))) int __cxa_atexit(void (*destroy)(void*), void* object, void* library) noexcept {
+  using Function = int (*)(void (*)(void*), void*, void*);
+  static constinit std::atomic<Function> found{nullptr};
+  Function next = found.load(std::memory_order_relaxed);
+  if (next == nullptr) found = next = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "__cxa_atexit"));
+  pthread_mutex_lock(&atExit);
+  const int status = next(destroy, object, library);
+  pthread_mutex_unlock(&atExit);
+  return status;
 }
 
 __attribute__((visibility("hidden"))) void __cxa_guard_release(uint64_t* guard) { leave(guard, true); }

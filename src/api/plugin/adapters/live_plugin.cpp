@@ -8,6 +8,7 @@
 #include "api/common/tensor_formats.h"
 #include "api/plugin/adapters/format_search.h"
 #include "api/plugin/adapters/state.h"
+#include "core/platform/forks.h"
 #include "ops/region_kernels.h"
 
 namespace tenon::api {
@@ -133,18 +134,21 @@ LivePlugin::LivePlugin(std::shared_ptr<SharedPlugin> plugin, ops::Plugin op)
     : plugin_(std::move(plugin)), op_(std::move(op)), id_(nextId()) {}
 
 LivePlugin::~LivePlugin() {
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(liveObjects().mutex);
   liveObjects().byId.erase(id_);
 }
 
 std::shared_ptr<LivePlugin> LivePlugin::make(std::shared_ptr<SharedPlugin> plugin, ops::Plugin op) {
   auto made = std::make_shared<LivePlugin>(std::move(plugin), std::move(op));
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(liveObjects().mutex);
   liveObjects().byId[made->id_] = made;
   return made;
 }
 
 std::shared_ptr<LivePlugin> LivePlugin::find(int64_t object) {
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(liveObjects().mutex);
   const auto found = liveObjects().byId.find(object);
   return found != liveObjects().byId.end() ? found->second.lock() : nullptr;

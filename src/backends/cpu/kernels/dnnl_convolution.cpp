@@ -340,7 +340,7 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   const auto choice = choose(ways, kernel_.demand);
   if (!choice)
     throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
-  const OneThread alone;
+  const DnnlScope scope;
   implementation_ = choice->name();
   const auto whole = describe(read(choice->way));
   const auto extras = extrasOf(choice->way);

@@ -32,7 +32,7 @@ class LrnInstance final : public runtime::KernelInstance, public runtime::Chosen
     Ways<dnnl::lrn_forward::primitive_desc, decltype(showWhole)> ways(1, showWhole);
     const auto choice = choose(ways, demand_);
     if (!choice) throw Unsupported("oneDNN refuses LRN of {}: {}", whole.x.dims.text(), ways.refusal());
-    const OneThread alone;
+    const DnnlScope scope;
     implementation_ = choice->name();
     for (const auto& cut : cutsOf(whole)) {
       if (make(whole, cut)) break;

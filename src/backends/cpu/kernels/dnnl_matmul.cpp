@@ -285,7 +285,7 @@ size_t MatMulInstance::configure(const runtime::Shapes& shapes) {
   const auto choice = choose(ways, kernel_.demand);
   if (!choice)
     throw Unsupported("oneDNN refuses matmul of {} and {}: {}", a.text(), shapes.inputs[1].dims.text(), ways.refusal());
-  const OneThread alone;
+  const DnnlScope scope;
   implementation_ = choice->name();
   auto whole = describe(shapes, kWays[choice->way]);
   epilogue_.configure(whole.extras, whole.output, whole.inside);

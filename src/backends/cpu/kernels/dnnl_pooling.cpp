@@ -33,7 +33,7 @@ class PoolingInstance final : public runtime::KernelInstance, public runtime::Ch
     Ways<Primitive, decltype(showWay)> ways(std::size(kReadings), showWay);
     const auto choice = choose(ways, demand_);
     if (!choice) throw Unsupported("oneDNN refuses pooling of {}: {}", x.dims.text(), ways.refusal());
-    const OneThread alone;
+    const DnnlScope scope;
     implementation_ = choice->name();
     const auto whole = describe(shapes, kReadings[choice->way]);
     for (const auto& cut : cutsOf(whole)) {

@@ -2,6 +2,8 @@
 #include "backends/cpu/kernels/dnnl/dnnl_call.h"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
 #include "backends/cpu/kernels/dnnl/one_thread.h"
@@ -30,6 +32,10 @@ void DnnlCall::bindScratch(const dnnl::memory::desc& desc) {
 
 void DnnlCall::run(void* const* slots, void* scratch) {
   const OneThread alone;
+  // What the library makes when it first executes anything, a child would wait for.
+  static std::atomic<bool> hasRun{false};
+  std::optional<platform::WithoutFork> noFork;
+  if (!hasRun.load(std::memory_order_relaxed)) noFork.emplace();
   for (auto& place : places_) {
     void* const address = place.slot < 0 ? scratch : static_cast<std::byte*>(slots[place.slot]) + place.offset;
     if (address != std::exchange(place.last, address)) place.memory.set_data_handle(address);
@@ -37,6 +43,7 @@ void DnnlCall::run(void* const* slots, void* scratch) {
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), dnnlStream().get(),
                                                  static_cast<int>(arguments_.size()), arguments_.data()),
                           "oneDNN could not execute a primitive");
+  if (noFork) hasRun = true;
 }
 
 size_t DnnlCalls::scratchBytes() const {

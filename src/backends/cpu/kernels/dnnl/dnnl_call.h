@@ -11,7 +11,7 @@ namespace tenon::backends::cpu {
 // A primitive with its arguments: memory objects are made once, their addresses set per launch. Runs on one thread.
 class DnnlCall {
  public:
-  // Made where a OneThread lives.
+  // Made where a DnnlScope lives.
   explicit DnnlCall(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
   // An operand whose address is known at launch: `slot` names it, and what it is lies `offset` bytes behind.
   void bind(int argument, const dnnl::memory::desc& desc, int slot, int64_t offset = 0);

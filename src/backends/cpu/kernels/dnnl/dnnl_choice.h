@@ -103,7 +103,7 @@ struct DnnlDemand {
 // fastest kind.
 template <typename Primitive, typename Show>
 std::optional<Choice<Primitive>> choose(Ways<Primitive, Show>& ways, const DnnlDemand& demand) {
-  const OneThread alone;
+  const DnnlScope scope;
   if (!demand.wanted.empty()) {
     if (auto found = ways.findNamed(demand.wanted)) return found;
     if (demand.trial) return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/kernels/dnnl/dnnl_version.h"
 #include "core/error.h"
+#include "core/platform/forks.h"
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
 #include "core/storage.h"
@@ -205,6 +206,7 @@ bool appendBinary(PostOps& result, const ops::ScalarInstruction& instruction, in
 const dnnl::engine& dnnlEngine() {
   static const auto* const kEngine = [] {
     using platform::Isa;
+    const platform::WithoutFork noFork;
     const Isa best = platform::bestIsa();
     if (best == Isa::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
     if (best < Isa::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
@@ -225,6 +227,7 @@ dnnl::stream& dnnlStream() {
     }
   };
   if (stream == nullptr) {
+    const platform::WithoutFork noFork;
     stream = new dnnl::stream(dnnlEngine());
     if (!isEnding) {
       thread_local const Owner owner;

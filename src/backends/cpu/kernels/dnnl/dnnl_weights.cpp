@@ -8,6 +8,7 @@
 namespace tenon::backends::cpu {
 
 dnnl::memory PackedWeights::get(const dnnl::memory::desc& wanted) {
+  const DnnlScope scope;
   const std::lock_guard lock(mutex_);
   for (const auto& memory : packed_) {
     if (memory.get_desc() == wanted) return memory;
@@ -30,8 +31,8 @@ dnnl::memory PackedWeights::get(const dnnl::memory::desc& wanted) {
   return packed;
 }
 
+// Within a DnnlScope.
 void PackedWeights::reorder(dnnl::memory from, dnnl::memory to) {
-  const OneThread alone;
   dnnl::reorder(from, to).execute(dnnlStream(), from, to);
   dnnlStream().wait();
 }
@@ -48,6 +49,7 @@ void PackedWeights::release() {
 }
 
 void PackedWeights::restore(void* to) {
+  const DnnlScope scope;
   const std::lock_guard lock(mutex_);
   reorder(packed_.front(), dnnl::memory(plain_, dnnlEngine(), to));
 }
