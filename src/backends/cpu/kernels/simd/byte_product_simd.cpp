@@ -119,6 +119,11 @@ TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panel, int64_t quad
   _mm512_mask_storeu_epi32(out, mask, _mm512_sub_epi32(sums, _mm512_loadu_si512(panel + quads * kQuadBytes)));
 }
 
+// Written out, because GCC copies every sum before and after its intrinsic changes it.
+TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+}
+
 template <int kRows, int kPanels>
 TENON_VNNI void quadTile(const ByteTile& t) {
   const int64_t quads = byteQuads(t.depth);
@@ -137,10 +142,12 @@ TENON_VNNI void quadTile(const ByteTile& t) {
     for (int r = 0; r < kRows; ++r) {
       const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(t.a + r * t.aStep + q * kByteQuad)));
 #pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], a, b[p]);
+      for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
     for (int p = 0; p < kPanels; ++p) {
       storeVnni(sums[r][p], t.panels + p * step, quads, t.width - p * kBytePanel,
                 t.out + r * t.outStep + p * kBytePanel);
