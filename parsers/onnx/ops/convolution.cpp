@@ -1,5 +1,6 @@
 // Convolutions and transposed convolutions.
 #include <algorithm>
+#include <cmath>
 
 #include "operator_table.h"
 #include "quantization.h"
@@ -182,13 +183,38 @@ ParsedValues importConvTranspose(OnnxNode& node) {
   return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
 }
 
-// Whole numbers in FLOAT. The kernel is split into 16 * high + low, so that sums of up to kExactTerms products are
-// exact.
+// Whether the kernel is known, and no sum of its products with numbers of 8 bits, less their zero point, has more
+// digits than FLOAT holds.
+bool isExactAtOnce(const Term& kernel) {
+  constexpr double kLargestX = 255;
+  constexpr double kLargestSum = 1 << 24;
+  if (!kernel.isConstant()) {
+    return false;
+  }
+  const std::vector<double> values = toReals(kernel.value().constant());
+  const size_t each = values.size() / static_cast<size_t>(std::max<int64_t>(kernel.shape()[0], 1));
+  for (size_t begin = 0; begin < values.size(); begin += each) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + each; ++i) {
+      sum += std::abs(values[i]);
+    }
+    if (sum * kLargestX > kLargestSum) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whole numbers in FLOAT. A kernel for which that is not exact anyway is split into 16 * high + low, so that sums of up
+// to kExactTerms products are.
 Term sumOfFewProducts(OnnxNode& node, const Term& x, const Term& kernel) {
-  const Term high = floorOf(kernel * (1.0 / 16));
   const auto part = [&](const Term& digits) {
-    return Term(node.writer(), convolved(node, readOperands(node, x, digits, {}))).cast(DataType::kINT32);
+    return roundOf(Term(node.writer(), convolved(node, readOperands(node, x, digits, {})))).cast(DataType::kINT32);
   };
+  if (isExactAtOnce(kernel)) {
+    return part(kernel);
+  }
+  const Term high = floorOf(kernel * (1.0 / 16));
   return part(high) * 16 + part(kernel - high * 16);
 }
 
@@ -202,7 +228,7 @@ Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
     window = std::min(window * std::clamp<int64_t>(shape[i], 1, kExactTerms + 1), kExactTerms + 1);
   }
   const int64_t channels = shape.size() > 1 ? std::max<int64_t>(shape[1], 1) : 1;
-  if (channels <= kExactTerms / window) {
+  if (channels <= kExactTerms / window || isExactAtOnce(kernel)) {
     return sumOfFewProducts(node, x, kernel);
   }
   const int64_t groups = node.integer("group", 1);
