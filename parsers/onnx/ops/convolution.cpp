@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator_plugin.h"
 #include "operator_table.h"
 #include "quantization.h"
 #include "spatial_attributes.h"
@@ -273,16 +274,41 @@ Term ofChannels(const Term& parameter, int64_t rank) {
   return parameter.unsqueeze(axes);
 }
 
+// Whether FLOAT holds each of these numbers, so that a sum with another one that it holds is rounded once, as if it
+// were made of integers.
+bool isSmall(const Term& bias) {
+  if (!bias.isConstant()) {
+    return false;
+  }
+  const std::vector<int64_t> values = toInts(bias.value().constant());
+  return std::all_of(values.begin(), values.end(), [](int64_t value) { return std::abs(value) <= int64_t{1} << 24; });
+}
+
 // x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias of INT32
 ParsedValues importQLinearConv(OnnxNode& node) {
   const Term kernel = centered(node.term(3), ofKernel(node, 5, node.term(3)));
-  Term sum = exactConvolution(node, centered(node.term(0), node.term(2).reshape({})), kernel);
+  const Term x = centered(node.term(0), node.term(2).reshape({}));
+  const Term zero = node.term(7).reshape({});
+  const DataType type = node.dataType(7);
+  const auto scaleOf = [&](int64_t rank) {
+    return node.term(1).reshape({}) * ofChannels(node.term(4), rank) / node.term(6).reshape({});
+  };
+  const bool isByte = type == DataType::kINT8 || type == DataType::kUINT8;
+  if (isByte && isExactAtOnce(kernel) && (!node.hasInput(8) || isSmall(node.term(8)))) {
+    Term sum(node.writer(), convolved(node, readOperands(node, x, kernel, {})));
+    if (node.hasInput(8)) {
+      sum = sum + ofChannels(node.term(8), sum.rank()).cast(DataType::kFLOAT);
+    }
+    const Term real = sum * scaleOf(sum.rank());
+    const char* const name = type == DataType::kINT8 ? "i8" : "u8";
+    return {addOperator(fmt::format("quantize{{axis=-1 type={}}}", name), {real, real.number(1), zero})};
+  }
+  Term sum = exactConvolution(node, x, kernel);
   if (node.hasInput(8)) {
     sum = sum + ofChannels(node.term(8), sum.rank());
   }
-  const Term scale = node.term(1).reshape({}) * ofChannels(node.term(4), sum.rank()) / node.term(6).reshape({});
-  const Term real = sum.cast(DataType::kFLOAT) * scale;
-  return {quantized(real, real.number(1), node.term(7).reshape({}), node.dataType(7))};
+  const Term real = sum.cast(DataType::kFLOAT) * scaleOf(sum.rank());
+  return {quantized(real, real.number(1), zero, type)};
 }
 
 const OperatorImporter kRows[] = {

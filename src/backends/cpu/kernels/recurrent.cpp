@@ -220,7 +220,8 @@ class RecurrentInstance final : public runtime::KernelInstance {
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
         float* const sums = keptSums(line, p);
-        simd_.sums(panel(direction, p), panel(direction, next), state(step, line), hidden_, op_.gates(), 0, 2, sums);
+        const float* const from = state(step, line);
+        simd_.sums(panel(direction, p), panel(direction, next), &from, 1, hidden_, op_.gates(), 0, 2, &sums);
         simd_.reset(stepOf(step, direction, row, p, p + 1), sums, third_ + line * hidden_ + p * kUnits);
       }
     });
@@ -230,13 +231,22 @@ class RecurrentInstance final : public runtime::KernelInstance {
   // latency.
   void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     const int64_t time = timeOf(step, direction);
+    constexpr int64_t kTogether = 12;  // rows of the batch
     eachPanel(step, false, begin, end, [&](int64_t p, int64_t next) {
+      const float* from[kTogether];
+      float* to[kTogether];
+      int64_t rows = 0;
       for (int64_t row = first; row < last; ++row) {
-        if (!isThere(time, row)) continue;
-        const int64_t line = direction * batch_ + row;
-        const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
-        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, hidden_, op_.gates(),
-                   isEarly_ ? 2 : 0, op_.gates(), keptSums(line, p));
+        if (isThere(time, row)) {
+          const int64_t line = direction * batch_ + row;
+          from[rows] = isEarly_ ? third_ + line * hidden_ : state(step, line);
+          to[rows++] = keptSums(line, p);
+        }
+        if (rows < kTogether && row + 1 < last) continue;
+        if (rows > 0)
+          simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, hidden_, op_.gates(),
+                     isEarly_ ? 2 : 0, op_.gates(), to);
+        rows = 0;
       }
     });
     auto* const y = static_cast<float*>(arguments_->outputs[0]);
