@@ -1,6 +1,8 @@
 // Convolutions and transposed convolutions.
 #include <algorithm>
+#include <cmath>
 
+#include "operator_plugin.h"
 #include "operator_table.h"
 #include "quantization.h"
 #include "spatial_attributes.h"
@@ -197,13 +199,38 @@ ParsedValues importConvTranspose(OnnxNode& node) {
   return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
 }
 
-// Whole numbers in FLOAT. The kernel is split into 16 * high + low, so that sums of up to kExactTerms products are
-// exact.
+// Whether the kernel is known, and no sum of its products with numbers of 8 bits, less their zero point, has more
+// digits than FLOAT holds.
+bool isExactAtOnce(const Term& kernel) {
+  constexpr double kLargestX = 255;
+  constexpr double kLargestSum = 1 << 24;
+  if (!kernel.isConstant()) {
+    return false;
+  }
+  const std::vector<double> values = toReals(kernel.value().constant());
+  const size_t each = values.size() / static_cast<size_t>(std::max<int64_t>(kernel.shape()[0], 1));
+  for (size_t begin = 0; begin < values.size(); begin += each) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + each; ++i) {
+      sum += std::abs(values[i]);
+    }
+    if (sum * kLargestX > kLargestSum) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whole numbers in FLOAT. A kernel for which that is not exact anyway is split into 16 * high + low, so that sums of up
+// to kExactTerms products are.
 Term sumOfFewProducts(OnnxNode& node, const Term& x, const Term& kernel) {
-  const Term high = floorOf(kernel * (1.0 / 16));
   const auto part = [&](const Term& digits) {
-    return Term(node.writer(), convolved(node, readOperands(node, x, digits, {}))).cast(DataType::kINT32);
+    return roundOf(Term(node.writer(), convolved(node, readOperands(node, x, digits, {})))).cast(DataType::kINT32);
   };
+  if (isExactAtOnce(kernel)) {
+    return part(kernel);
+  }
+  const Term high = floorOf(kernel * (1.0 / 16));
   return part(high) * 16 + part(kernel - high * 16);
 }
 
@@ -217,7 +244,7 @@ Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
     window = std::min(window * std::clamp<int64_t>(shape[i], 1, kExactTerms + 1), kExactTerms + 1);
   }
   const int64_t channels = shape.size() > 1 ? std::max<int64_t>(shape[1], 1) : 1;
-  if (channels <= kExactTerms / window) {
+  if (channels <= kExactTerms / window || isExactAtOnce(kernel)) {
     return sumOfFewProducts(node, x, kernel);
   }
   const int64_t groups = node.integer("group", 1);
@@ -262,16 +289,41 @@ Term ofChannels(const Term& parameter, int64_t rank) {
   return parameter.unsqueeze(axes);
 }
 
+// Whether FLOAT holds each of these numbers, so that a sum with another one that it holds is rounded once, as if it
+// were made of integers.
+bool isSmall(const Term& bias) {
+  if (!bias.isConstant()) {
+    return false;
+  }
+  const std::vector<int64_t> values = toInts(bias.value().constant());
+  return std::all_of(values.begin(), values.end(), [](int64_t value) { return std::abs(value) <= int64_t{1} << 24; });
+}
+
 // x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias of INT32
 ParsedValues importQLinearConv(OnnxNode& node) {
   const Term kernel = centered(node.term(3), ofKernel(node, 5, node.term(3)));
-  Term sum = exactConvolution(node, centered(node.term(0), node.term(2).reshape({})), kernel);
+  const Term x = centered(node.term(0), node.term(2).reshape({}));
+  const Term zero = node.term(7).reshape({});
+  const DataType type = node.dataType(7);
+  const auto scaleOf = [&](int64_t rank) {
+    return node.term(1).reshape({}) * ofChannels(node.term(4), rank) / node.term(6).reshape({});
+  };
+  const bool isByte = type == DataType::kINT8 || type == DataType::kUINT8;
+  if (isByte && isExactAtOnce(kernel) && (!node.hasInput(8) || isSmall(node.term(8)))) {
+    Term sum(node.writer(), convolved(node, readOperands(node, x, kernel, {})));
+    if (node.hasInput(8)) {
+      sum = sum + ofChannels(node.term(8), sum.rank()).cast(DataType::kFLOAT);
+    }
+    const Term real = sum * scaleOf(sum.rank());
+    const char* const name = type == DataType::kINT8 ? "i8" : "u8";
+    return {addOperator(fmt::format("quantize{{axis=-1 type={}}}", name), {real, real.number(1), zero})};
+  }
+  Term sum = exactConvolution(node, x, kernel);
   if (node.hasInput(8)) {
     sum = sum + ofChannels(node.term(8), sum.rank());
   }
-  const Term scale = node.term(1).reshape({}) * ofChannels(node.term(4), sum.rank()) / node.term(6).reshape({});
-  const Term real = sum.cast(DataType::kFLOAT) * scale;
-  return {quantized(real, real.number(1), node.term(7).reshape({}), node.dataType(7))};
+  const Term real = sum.cast(DataType::kFLOAT) * scaleOf(sum.rank());
+  return {quantized(real, real.number(1), zero, type)};
 }
 
 const OperatorImporter kRows[] = {

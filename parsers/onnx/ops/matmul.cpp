@@ -15,6 +15,13 @@ ParsedValue multiply(NetworkWriter& writer, const ParsedValue& a, MatrixOperatio
   return writer.output(writer.added(made, "addMatrixMultiply"));
 }
 
+// Of INT32 or INT64, which no layer multiplies: products of elements [.., M, K, 1] and [.., 1, K, N], added up along K.
+ParsedValue multiplyIntegers(NetworkWriter& writer, const ParsedValue& a, const ParsedValue& b, int64_t rank) {
+  const Term left = Term(writer, a).unsqueeze({rank});
+  const Term right = Term(writer, b).unsqueeze({rank - 2});
+  return (left * right).sum({rank - 1}, false).value();
+}
+
 // A vector is a matrix of one row (left) or column (right), whose axis the result drops.
 ParsedValues importMatMul(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
@@ -28,8 +35,12 @@ ParsedValues importMatMul(OnnxNode& node) {
   a = leftVector ? writer.unsqueeze(a, {0}) : a;
   b = rightVector ? writer.unsqueeze(b, {1}) : b;
   const int64_t rank = std::max(writer.rankOf(a), writer.rankOf(b));
-  ParsedValue result = multiply(writer, writer.alignRank(a, rank), MatrixOperation::kNONE, writer.alignRank(b, rank),
-                                MatrixOperation::kNONE);
+  a = writer.alignRank(a, rank);
+  b = writer.alignRank(b, rank);
+  const auto type = writer.typeOf(a);
+  ParsedValue result = type == DataType::kINT32 || type == DataType::kINT64
+                           ? multiplyIntegers(writer, a, b, rank)
+                           : multiply(writer, a, MatrixOperation::kNONE, b, MatrixOperation::kNONE);
   if (leftVector || rightVector) {
     std::vector<int64_t> dropped;
     if (leftVector) {

@@ -5,27 +5,13 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/pick_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "ops/op/gather.h"
 
 namespace tenon::backends::cpu {
 namespace {
-
-// Elements by rows along the last axis: to[i] = from[i * Step + index(i) * axisStep]. Whether an index was outside;
-// the first element is read for it.
-template <int Step, typename T, typename Index>
-bool pickRow(const T* from, const Index* indices, T* to, int64_t count, int64_t axisStep, int64_t extent) {
-  bool outside = false;
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t index = indices[i];
-    index += index < 0 ? extent : 0;
-    const bool inside = static_cast<uint64_t>(index) < static_cast<uint64_t>(extent);
-    outside |= !inside;
-    to[i] = from[i * Step + (inside ? index : 0) * axisStep];
-  }
-  return outside;
-}
 
 class GatherElementsInstance final : public runtime::KernelInstance {
  public:
@@ -61,14 +47,14 @@ class GatherElementsInstance final : public runtime::KernelInstance {
   }
 
  private:
-  template <typename T, typename Index>
-  void elementRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+  void elements(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
     const int rank = indices_.rank;
     const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + rank : op_.axis);
     const auto strides = data_.strides();
     const int64_t axisStep = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[rank - 1];
-    const bool isLast = axis == rank - 1;
+    const int64_t indexBytes = bits(indexType_) / 8;
+    const auto pick = pickFunctions(bytes_, indexType_);
     runJobs(count_ / width, count_ * 4, [&](int64_t row) {
       int64_t from = 0;
       int64_t rest = row;
@@ -76,28 +62,14 @@ class GatherElementsInstance final : public runtime::KernelInstance {
         if (at != axis) from += rest % indices_[at] * strides[static_cast<size_t>(at)];
         rest /= indices_[at];
       }
-      const T* const source = reinterpret_cast<const T*>(data) + from;
-      const Index* const places = static_cast<const Index*>(indices) + row * width;
-      T* const to = reinterpret_cast<T*>(out) + row * width;
-      if (isLast ? pickRow<0>(source, places, to, width, 1, data_[axis])
-                 : pickRow<1>(source, places, to, width, axisStep, data_[axis]))
+      const char* const source = data + from * bytes_;
+      const char* const places = static_cast<const char*>(indices) + row * width * indexBytes;
+      char* const to = out + row * width * bytes_;
+      const auto count = static_cast<size_t>(width);
+      if (axis == rank - 1 ? pick.line(source, places, to, count, data_[axis])
+                           : pick.rows(source, places, to, count, axisStep, data_[axis]))
         outside.store(true, std::memory_order_relaxed);
     });
-  }
-
-  template <typename Index>
-  void elementsOf(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
-    switch (bytes_) {
-      case 1: return elementRows<uint8_t, Index>(data, indices, out, outside);
-      case 2: return elementRows<uint16_t, Index>(data, indices, out, outside);
-      case 4: return elementRows<uint32_t, Index>(data, indices, out, outside);
-      default: return elementRows<uint64_t, Index>(data, indices, out, outside);
-    }
-  }
-
-  void elements(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
-    if (indexType_ == DataType::kI32) return elementsOf<int32_t>(data, indices, out, outside);
-    elementsOf<int64_t>(data, indices, out, outside);
   }
 
   int64_t indexAt(const void* indices, int64_t at) const {
@@ -146,28 +118,23 @@ class GatherElementsInstance final : public runtime::KernelInstance {
   }
 
   // Single elements: a row of indices serves every row of data that it belongs to.
-  template <typename T, typename Index>
-  void pickRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
+  void pickRows(const char* data, const void* indices, char* out, int64_t bytes, std::atomic<bool>& outside) const {
     const auto axis = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
     const int64_t outer = data_.count(static_cast<int>(op_.batchDims), axis);
     const int64_t picks = indices_.count(static_cast<int>(op_.batchDims), indices_.rank);
     const int64_t extent = data_[axis];
+    const int64_t indexBytes = bits(indexType_) / 8;
+    const auto pick = pickFunctions(bytes, indexType_);
     constexpr int64_t kPicks = 16384;  // of a job
     const int64_t pieces = (picks + kPicks - 1) / kPicks;
     runJobs(data_.count(0, axis) * pieces, count_, [&](int64_t job) {
       const int64_t row = job / pieces;
       const int64_t first = job % pieces * kPicks;
-      const Index* const places = static_cast<const Index*>(indices) + row / outer * picks + first;
-      if (pickRow<0>(reinterpret_cast<const T*>(data) + row * extent, places,
-                     reinterpret_cast<T*>(out) + row * picks + first, std::min(kPicks, picks - first), 1, extent))
+      const char* const places = static_cast<const char*>(indices) + (row / outer * picks + first) * indexBytes;
+      if (pick.line(data + row * extent * bytes, places, out + (row * picks + first) * bytes,
+                    static_cast<size_t>(std::min(kPicks, picks - first)), extent))
         outside.store(true, std::memory_order_relaxed);
     });
-  }
-
-  template <typename T>
-  void pickRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
-    if (indexType_ == DataType::kI32) return pickRows<T, int32_t>(data, indices, out, outside);
-    pickRows<T, int64_t>(data, indices, out, outside);
   }
 
   void alongAxis(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
@@ -176,13 +143,9 @@ class GatherElementsInstance final : public runtime::KernelInstance {
       outside = true;
       return;
     }
-    switch (data_.count(axis + 1, data_.rank) * bytes_) {
-      case 1: return pickRows<uint8_t>(data, indices, out, outside);
-      case 2: return pickRows<uint16_t>(data, indices, out, outside);
-      case 4: return pickRows<uint32_t>(data, indices, out, outside);
-      case 8: return pickRows<uint64_t>(data, indices, out, outside);
-      default: return copyRows(data, indices, out, outside);
-    }
+    const int64_t bytes = data_.count(axis + 1, data_.rank) * bytes_;
+    if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) return pickRows(data, indices, out, bytes, outside);
+    copyRows(data, indices, out, outside);
   }
 
   void copyRows(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {

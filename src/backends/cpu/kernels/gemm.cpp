@@ -90,7 +90,8 @@ class GemmInstance final : public runtime::KernelInstance {
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
-    if (isDirect_) return 0;
+    isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
+    if (isDirect_ || isColumn_) return 0;
     panelFloats_ = depth_ * tileGeometry().columns;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
@@ -102,6 +103,7 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
     if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
+    if (isColumn_) return multiplyColumn(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
     if (!kernel_.isPacked) {
       packB(panels, workspace);
       panels = workspace;
@@ -170,6 +172,23 @@ class GemmInstance final : public runtime::KernelInstance {
     });
   }
 
+  // Rows by one column, whose elements lie behind each other: nothing is packed.
+  void multiplyColumn(const float* a, const float* b, float* out, void* const* extras) const {
+    constexpr int64_t kRows = 32;  // of a job
+    const int64_t blocks = (rows_ + kRows - 1) / kRows;
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    const auto multiply = rowsTimesColumn();
+    runJobs(matrices * blocks, matrices * rows_ * depth_, [&](int64_t job) {
+      const int64_t matrix = job / blocks;
+      const auto& pair = matrices_[static_cast<size_t>(matrix)];
+      const int64_t first = job % blocks * kRows;
+      const int64_t count = std::min(kRows, rows_ - first);
+      alignas(64) float results[kRows];
+      multiply(a + (pair.a * rows_ + first) * depth_, depth_, b + pair.b * depth_, depth_, results, count);
+      epilogue_.finish(results, static_cast<int>(count), 1, 1, out, extras, matrix * rows_ + first, 0, 1);
+    });
+  }
+
   void packB(const float* b, float* to) const {
     const int64_t width = tileGeometry().columns;
     const int64_t panels = panelCount(columns_);
@@ -229,6 +248,7 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
   bool isDirect_ = false;  // multiplyRows()
+  bool isColumn_ = false;  // multiplyColumn()
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

@@ -63,10 +63,15 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0 && axis.after == 0;
     };
     for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
+    for (size_t k = 0; k < ranges_.size(); ++k) {
+      ranges_[k].clear();
+      for (int64_t i = 0; i < axes_[k].out; ++i) ranges_[k].push_back(axes_[k].inside(i));
+    }
     for (size_t k = 0; k < axes_.size(); ++k) {
       factors_[k].clear();
       for (int64_t i = 0; averages && i < axes_[k].out; ++i) factors_[k].push_back(inverse(axes_[k].inside(i)));
     }
+    if (averages) factors_[2].resize(factors_[2].size() + kLineSlack);  // whole vectors are read
     return 0;
   }
 
@@ -130,7 +135,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const auto& [depth, height, width] = axes_;
     const int64_t plane = line / (depth.out * height.out);
     const int64_t z = line / height.out % depth.out;
-    Place place{x + plane * depth.in * height.in * width.in * bytes_, depth.inside(z), {}};
+    Place place{x + plane * depth.in * height.in * width.in * bytes_, ranges_[0][static_cast<size_t>(z)], {}};
     if (!factors_[0].empty()) place.depthFactor = factors_[0][static_cast<size_t>(z)];
     return place;
   }
@@ -144,7 +149,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
         row = line % height.out;
         place = placeOf(x, line);
       }
-      place.rows = height.inside(row);
+      place.rows = ranges_[1][static_cast<size_t>(row)];
       if (!factors_[1].empty()) place.factor = place.depthFactor * factors_[1][static_cast<size_t>(row)];
       places[static_cast<size_t>(line - begin)] = place;
     }
@@ -190,6 +195,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     std::array<bool, kMostLines> hasNan{};
     for (size_t g = 0; g < group.size(); ++g) {
       char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
+      // What is joined may write behind its end, where what comes next is filled or joined.
       if (left > 0) functions.fill(line, static_cast<size_t>(left));
       hasNan[g] =
           join(functions, group[g], begin + left, static_cast<size_t>(right - left), line + left * computedBytes_);
@@ -244,6 +250,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   int64_t bytes_ = 4, computedBytes_ = 4;
   int64_t planes_ = 0;
   std::array<Axis, 3> axes_;                   // the last ones are the spatial axes
+  std::array<std::vector<Range>, 2> ranges_;   // by position on the outer axes
   std::array<std::vector<float>, 3> factors_;  // of averages, by position on the axis
 };
 

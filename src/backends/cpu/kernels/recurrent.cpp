@@ -214,26 +214,15 @@ class RecurrentInstance final : public runtime::KernelInstance {
     return sums_ + line * sumFloats_ + panel * op_.gates() * kUnits;
   }
 
-  // The sums of some gates of a panel for `rows` states: several at a time, so that a panel is read once for them.
-  void panelSums(const float* panel, const float* next, const float* states, int64_t rows, int64_t firstGate,
-                 int64_t lastGate, float* sums) const {
-    const int64_t gates = op_.gates();
-    int64_t row =
-        rows < 2 ? 0 : simd_.sumsOfRows(panel, states, rows, hidden_, gates, firstGate, lastGate, sums, sumFloats_);
-    for (; row < rows; ++row)
-      simd_.sums(panel, row + 1 < rows ? panel : next, states + row * hidden_, hidden_, gates, firstGate, lastGate,
-                 sums + row * sumFloats_);
-  }
-
   // The first two gates of a GRU that resets before its product.
   void resetPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     eachPanel(step, true, begin, end, [&](int64_t p, int64_t next) {
-      const int64_t begun = direction * batch_ + first;
-      panelSums(panel(direction, p), panel(direction, next), state(step, begun), last - first, 0, 2,
-                keptSums(begun, p));
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
-        simd_.reset(stepOf(step, direction, row, p, p + 1), keptSums(line, p), third_ + line * hidden_ + p * kUnits);
+        float* const sums = keptSums(line, p);
+        const float* const from = state(step, line);
+        simd_.sums(panel(direction, p), panel(direction, next), &from, 1, hidden_, op_.gates(), 0, 2, &sums);
+        simd_.reset(stepOf(step, direction, row, p, p + 1), sums, third_ + line * hidden_ + p * kUnits);
       }
     });
   }
@@ -242,12 +231,23 @@ class RecurrentInstance final : public runtime::KernelInstance {
   // latency.
   void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     const int64_t time = timeOf(step, direction);
+    constexpr int64_t kTogether = 12;  // rows of the batch
     eachPanel(step, false, begin, end, [&](int64_t p, int64_t next) {
-      // Also of rows that have ended: they are few, or the sequences were sorted badly.
-      const int64_t line = direction * batch_ + first;
-      const float* const from = isEarly_ ? third_ + line * hidden_ : state(step, line);
-      panelSums(panel(direction, p), panel(direction, next), from, last - first, isEarly_ ? 2 : 0, op_.gates(),
-                keptSums(line, p));
+      const float* from[kTogether];
+      float* to[kTogether];
+      int64_t rows = 0;
+      for (int64_t row = first; row < last; ++row) {
+        if (isThere(time, row)) {
+          const int64_t line = direction * batch_ + row;
+          from[rows] = isEarly_ ? third_ + line * hidden_ : state(step, line);
+          to[rows++] = keptSums(line, p);
+        }
+        if (rows < kTogether && row + 1 < last) continue;
+        if (rows > 0)
+          simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, hidden_, op_.gates(),
+                     isEarly_ ? 2 : 0, op_.gates(), to);
+        rows = 0;
+      }
     });
     auto* const y = static_cast<float*>(arguments_->outputs[0]);
     for (int64_t row = first; row < last; ++row) {

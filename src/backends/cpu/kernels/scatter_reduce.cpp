@@ -11,6 +11,7 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/scatter_simd.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
@@ -45,6 +46,9 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     type_ = shapes.inputs[0].dtype;
     indexType_ = shapes.inputs[1].dtype;
     axis_ = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
+    functions_ = scatterFunctions(op_.op, type_, indexType_);
+    const bool adds = op_.op == ops::ReduceOp::kSum || op_.op == ops::ReduceOp::kProd;
+    isInPlace_ = functions_.row != nullptr && (type_ != DataType::kF32 || !adds || meetsFew());
     return 0;
   }
 
@@ -79,12 +83,74 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     int64_t to, from, count;
   };
 
-  // f32 is combined in double, as in the reference.
+  // Whether an element is met so seldom, as a rule, that f32 loses no more than a few digits of the last place.
+  bool meetsFew() const {
+    constexpr int64_t kFew = 16;
+    constexpr int64_t kAtMost = 1 << 14;
+    return some_[axis_] <= std::min(kFew * data_[axis_], kAtMost);
+  }
+
+  void copyData(const runtime::LaunchArguments& arguments, int64_t bytes) const {
+    constexpr int64_t kPiece = 1 << 17;
+    const auto* const from = static_cast<const char*>(arguments.inputs[0]);
+    auto* const to = static_cast<char*>(arguments.outputs[0]);
+    runJobs((bytes + kPiece - 1) / kPiece, bytes, [&](int64_t job) {
+      std::memcpy(to + job * kPiece, from + job * kPiece, static_cast<size_t>(std::min(kPiece, bytes - job * kPiece)));
+    });
+  }
+
+  // In the type of the values, where the data is. A job has whole lines, as many side by side as there are for all
+  // threads.
+  void combineInPlace(const runtime::LaunchArguments& arguments, int64_t bytes) const {
+    constexpr int64_t kLeast = 64;
+    const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;
+    const int64_t rows = some_.count() / some_[axis_] / row;
+    const int64_t wanted = rows >= kJobs ? 1 : kJobs / rows;  // pieces of a row
+    const int64_t together = std::max(std::min(row, kLeast), (row + wanted - 1) / wanted);
+    const int64_t pieces = (row + together - 1) / together;
+    runJobs(rows * pieces, some_.count() * 2, [&](int64_t job) {
+      Lines lines = linesOf(job / pieces);
+      const int64_t first = job % pieces * together;
+      lines.to += first;
+      lines.from += first;
+      lines.count = std::min(together, row - first);
+      combineLinesInPlace(lines, arguments, bytes);
+    });
+  }
+  void combineLinesInPlace(const Lines& lines, const runtime::LaunchArguments& arguments, int64_t bytes) const {
+    const auto* const updates = static_cast<const char*>(arguments.inputs[2]);
+    const auto* const indices = static_cast<const char*>(arguments.inputs[1]);
+    auto* const out = static_cast<char*>(arguments.outputs[0]) + lines.to * bytes;
+    const int64_t indexBytes = bits(indexType_) / 8;
+    const int64_t toStep = data_.strides()[static_cast<size_t>(axis_)];
+    const int64_t fromStep = some_.strides()[static_cast<size_t>(axis_)];
+    const int64_t extent = data_[axis_];
+    const auto count = static_cast<size_t>(lines.count);
+    if (toStep == 1 && fromStep == 1 && lines.count == 1) {
+      const auto all = static_cast<size_t>(some_[axis_]);
+      const size_t done =
+          functions_.line(out, updates + lines.from * bytes, indices + lines.from * indexBytes, extent, all);
+      if (done < all) indexOf(arguments.inputs[1], lines.from + static_cast<int64_t>(done));  // which says so
+      return;
+    }
+    for (int64_t k = 0; k < some_[axis_]; ++k) {
+      const int64_t from = lines.from + k * fromStep;
+      const char* const at = indices + from * indexBytes;
+      if (functions_.areAlike(at, count)) {
+        functions_.row(out + indexOf(arguments.inputs[1], from) * toStep * bytes, updates + from * bytes, count);
+        continue;
+      }
+      const size_t done = functions_.elements(out, updates + from * bytes, at, toStep, extent, count);
+      if (done < count) indexOf(arguments.inputs[1], from + static_cast<int64_t>(done));
+    }
+  }
+
+  // Where elements are met often, f32 is combined in double, as in the reference.
   template <typename T>
   void combine(const runtime::LaunchArguments& arguments) const {
-    if (data_.count() != 0)
-      std::memcpy(arguments.outputs[0], arguments.inputs[0], static_cast<size_t>(data_.count()) * sizeof(T));
+    if (data_.count() != 0) copyData(arguments, data_.count() * static_cast<int64_t>(sizeof(T)));
     if (some_.count() == 0) return;
+    if (isInPlace_) return combineInPlace(arguments, sizeof(T));
     constexpr int64_t kMostSums = 1 << 18;  // of all elements of some lines
     const int64_t together = std::clamp<int64_t>(kMostSums / std::max<int64_t>(data_[axis_], 1), 1, 128);
     const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;  // of lines side by side
@@ -132,6 +198,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   };
 
   static constexpr int64_t kMany = 4;
+  static constexpr int64_t kJobs = 16;
 
   // Where there are nearly as many updates as elements: all elements of the lines as sums.
   template <typename T>
@@ -257,6 +324,8 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   }
 
   const ops::ScatterReduce op_;
+  ScatterFunctions functions_;
+  bool isInPlace_ = false;
   Dims data_, some_;
   DataType type_ = DataType::kF32, indexType_ = DataType::kI64;
   int axis_ = 0;

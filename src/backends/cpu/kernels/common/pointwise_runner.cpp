@@ -124,12 +124,38 @@ void PointwiseRunner::configure(std::span<const runtime::TensorShape> inputs,
   while (bytes() > room && blockSize_ > 64) blockSize_ /= 2;
   checkInternal(bytes() <= room, "a pointwise expression with values of {} bytes", code_.bytesPerElement);
   joinRows();
+  isPlain_ = isPlain();
+}
+
+// One call whose operands it reads and writes where they are: single values and what is contiguous.
+bool PointwiseRunner::isPlain() const {
+  if (code_.calls.size() != 1 || outputBytes_.size() != 1 || outerRows_ != 1 || space_.strides[0].back() != 1)
+    return false;
+  if (code_.calls[0].isSingle || code_.calls[0].result != code_.outputs[0]) return false;
+  const auto lanes = static_cast<int64_t>(kLanes);
+  const int64_t last = (space_.inner() - 1) % blockSize_ + 1;  // of a row, which no whole vector may be longer than
+  if (!code_.takesAnyCount && last < lanes) return false;
+  for (size_t k = 0; k < inputBytes_.size(); ++k) {
+    if (!code_.isSingle[k] && inputStrides(k).back() != 1) return false;
+  }
+  return true;
 }
 
 bool PointwiseRunner::joinsRows() const {
   const int64_t inner = space_.inner();
   const size_t axes = space_.extents.size();
   bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
+  // One operator takes values that rows repeat as they are, which costs less than rows of them.
+  constexpr int64_t kLongForOne = 64;
+  if (joins && expr_.instructions.size() == 1 && inner >= kLongForOne) {
+    bool repeats = false;
+    bool isHalf = false;
+    for (size_t k = 0; k < inputBytes_.size(); ++k) {
+      repeats = repeats || inputStrides(k).back() == 0;
+      isHalf = isHalf || inputBytes_[k] == sizeof(uint16_t);  // which takes more than a call
+    }
+    joins = !repeats || isHalf;
+  }
   for (size_t j = 0; joins && j < outputBytes_.size(); ++j)
     joins = space_.strides[j].back() == 1 && space_.strides[j][axes - 2] == inner;
   return joins;
@@ -174,10 +200,49 @@ void PointwiseRunner::moveTo(int64_t row, Position& position) const {
   position.row = row;
 }
 
+void PointwiseRunner::plainPieces(void* const* inputs, char* output, int64_t begin, int64_t end,
+                                  const Places& buffers) const {
+  const auto& call = code_.calls[0];
+  const auto lanes = static_cast<int64_t>(kLanes);
+  Position position;
+  int64_t row = begin / pieces_;
+  int64_t piece = begin % pieces_;
+  for (int64_t at = begin; at < end; ++at) {
+    moveTo(row, position);
+    const int64_t first = piece * blockSize_;
+    const int64_t count = std::min(blockSize_, space_.inner() - first);
+    std::array<const char*, 3> from;
+    std::array<int64_t, 3> step;  // bytes of an element, 0 where there is one for all
+    for (size_t i = 0; i < from.size(); ++i) {
+      const auto operand = static_cast<size_t>(call.operands[i]);
+      from[i] = buffers[operand];
+      step[i] = 0;
+      if (operand >= inputBytes_.size()) continue;
+      if (!code_.isSingle[operand]) step[i] = inputBytes_[operand];
+      from[i] = static_cast<const char*>(inputs[operand]) + position.offsets[1 + operand] * inputBytes_[operand] +
+                first * step[i];
+    }
+    char* const to = output + (position.offsets[0] + first) * outputBytes_[0];
+    const int64_t rest = code_.takesAnyCount ? 0 : count % lanes;
+    if (count > rest) call.function(from[0], from[1], from[2], to, static_cast<size_t>(count - rest));
+    if (rest != 0) {  // the last whole vector, of which a part stands already
+      const int64_t back = count - lanes;
+      call.function(from[0] + back * step[0], from[1] + back * step[1], from[2] + back * step[2],
+                    to + back * outputBytes_[0], kLanes);
+    }
+    if (++piece == pieces_) {
+      piece = 0;
+      ++row;
+    }
+  }
+}
+
 void PointwiseRunner::pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const {
   alignas(64) char scratch[kScratchBytes];
   prepare(scratch);
   const Places buffers = buffersAt(scratch);
+  if (isPlain_ && std::find(inputs, inputs + inputBytes_.size(), outputs[0]) == inputs + inputBytes_.size())
+    return plainPieces(inputs, static_cast<char*>(outputs[0]), begin, end, buffers);
   Position position;
   Block piece;
   const size_t outputCount = outputBytes_.size();

@@ -59,7 +59,9 @@ class PointwiseRunner {
   bool joinsRows() const;
   void joinRows();
   void moveTo(int64_t row, Position& position) const;
+  bool isPlain() const;
   void pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const;
+  void plainPieces(void* const* inputs, char* output, int64_t begin, int64_t end, const Places& buffers) const;
   void block(Block& block, const Places& buffers) const;
   void part(Block& block, const Places& buffers) const;
   void gather(Block& block, size_t operand, char* to) const;
@@ -80,6 +82,7 @@ class PointwiseRunner {
   int64_t rows_ = 1;       // innermost rows of a block, where they are short and lie behind each other in the outputs
   int64_t pieces_ = 0;     // blocks per innermost row, or per `outerRows_` rows
   int64_t outerRows_ = 1;  // extent of the axis that the rows of a block are of
+  bool isPlain_ = false;   // plainPieces() does it
 };
 
 }  // namespace tenon::backends::cpu

@@ -49,6 +49,8 @@ void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
+  const hn::RebindToUnsigned<decltype(d16)> unsigned16;
+  const auto lowBytes = hn::Set(d16, int16_t{0xff});
   auto rest = hn::Zero(d);  // stays zero: this architecture adds neighbours into the first sum
   for (int64_t q = 0; q < quads; ++q) {
 #pragma GCC unroll 4
@@ -59,11 +61,11 @@ void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads
       const auto odd = hn::ShiftRight<8>(pairs);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const uint32_t quad = quadOf(a + r * aStep + q * kByteQuad);
-        const auto evenA = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quad & 0x00ff00ffU)));
-        const auto oddA = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quad >> 8 & 0x00ff00ffU)));
+        const auto quad = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quadOf(a + r * aStep + q * kByteQuad))));
+        const auto evenA = hn::And(quad, lowBytes);
+        const auto oddA = hn::ShiftRight<8>(hn::BitCast(unsigned16, quad));
         sums[r][v] = hn::ReorderWidenMulAccumulate(d, evenA, even, sums[r][v], rest);
-        sums[r][v] = hn::ReorderWidenMulAccumulate(d, oddA, odd, sums[r][v], rest);
+        sums[r][v] = hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, oddA), odd, sums[r][v], rest);
       }
     }
   }
@@ -119,6 +121,11 @@ TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panel, int64_t quad
   _mm512_mask_storeu_epi32(out, mask, _mm512_sub_epi32(sums, _mm512_loadu_si512(panel + quads * kQuadBytes)));
 }
 
+// Written out, because GCC copies every sum before and after its intrinsic changes it.
+TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+}
+
 template <int kRows, int kPanels>
 TENON_VNNI void quadTile(const ByteTile& t) {
   const int64_t quads = byteQuads(t.depth);
@@ -137,10 +144,12 @@ TENON_VNNI void quadTile(const ByteTile& t) {
     for (int r = 0; r < kRows; ++r) {
       const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(t.a + r * t.aStep + q * kByteQuad)));
 #pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], a, b[p]);
+      for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
     for (int p = 0; p < kPanels; ++p) {
       storeVnni(sums[r][p], t.panels + p * step, quads, t.width - p * kBytePanel,
                 t.out + r * t.outStep + p * kBytePanel);
@@ -167,15 +176,102 @@ TENON_VNNI void vnniTile(const ByteTile& t) { t.panelCount == 2 ? quadRows<2>(t)
 
 ByteTileFunction best() { return platform::hasVnni() ? vnniTile : tile; }
 
+#elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
+
+// The same instruction for vectors of 32 bytes, which processors without AVX-512 may have: up to four rows by one
+// panel.
+template <int kRows>
+void quadTile(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
+              int64_t outStep) {
+  constexpr int kVectors = 2;
+  __m256i sums[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    for (auto& sum : sums[r]) sum = _mm256_setzero_si256();
+  }
+  const int8_t* from = panel;
+  for (int64_t q = 0; q < quads; ++q, from += kQuadBytes) {
+    const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(a + r * aStep + q * kByteQuad)));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][0]) : "x"(quad), "x"(left));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][1]) : "x"(quad), "x"(right));
+    }
+  }
+  alignas(64) int32_t line[kBytePanel];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(line), sums[r][0]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(line + kBytePanel / kVectors), sums[r][1]);
+    store(line, panel, quads, width, out + r * outStep);
+  }
+}
+
+void vnniTile(const ByteTile& t) {
+  const int64_t quads = byteQuads(t.depth);
+  for (int p = 0; p < t.panelCount; ++p) {
+    const int8_t* const panel = t.panels + p * bytePanelBytes(t.depth);
+    const int64_t width = t.width - p * kBytePanel < kBytePanel ? t.width - p * kBytePanel : kBytePanel;
+    const auto rows = [&](int r, auto function) {
+      function(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
+    };
+    int r = 0;
+    for (; r + 4 <= t.rows; r += 4) rows(r, quadTile<4>);
+    for (; r < t.rows; ++r) rows(r, quadTile<1>);
+  }
+}
+
+ByteTileFunction best() { return __builtin_cpu_supports("avxvnni") ? vnniTile : tile; }
+
 #else
 
 ByteTileFunction best() { return tile; }
 
 #endif
 
+// Sixteen columns that lie side by side, four rows at a time; how many rows were packed. `sums` are those of the
+// columns.
+int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int8_t* HWY_RESTRICT to,
+                  int32_t* HWY_RESTRICT sums) {
+#if HWY_TARGET == HWY_SCALAR
+  return 0;
+#else
+  const hn::FixedTag<int8_t, kBytePanel> d;
+  const hn::Repartition<int16_t, decltype(d)> pairs;
+  int64_t k = 0;
+  for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
+    const auto a = hn::LoadU(d, from);
+    const auto b = hn::LoadU(d, from + step);
+    const auto c = hn::LoadU(d, from + 2 * step);
+    const auto e = hn::LoadU(d, from + 3 * step);
+    const auto lowAb = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+    const auto highAb = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+    const auto lowCe = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
+    const auto highCe = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+    auto* const quads = reinterpret_cast<int16_t*>(to);
+    hn::StoreU(hn::InterleaveLower(pairs, lowAb, lowCe), pairs, quads);
+    hn::StoreU(hn::InterleaveUpper(pairs, lowAb, lowCe), pairs, quads + 8);
+    hn::StoreU(hn::InterleaveLower(pairs, highAb, highCe), pairs, quads + 16);
+    hn::StoreU(hn::InterleaveUpper(pairs, highAb, highCe), pairs, quads + 24);
+    for (int64_t column = 0; column < kBytePanel; ++column) {
+      sums[column] += from[column] + from[column + step] + from[column + 2 * step] + from[column + 3 * step];
+    }
+  }
+  return k;
+#endif
+}
+
+// A row of bytes, each with its sign bit changed.
+void changeSigns(const int8_t* HWY_RESTRICT from, int64_t depth, uint8_t* HWY_RESTRICT to) {
+  for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(static_cast<uint8_t>(from[k]) ^ 0x80U);
+}
+
 }  // namespace byte_product
 
 ByteTileFunction findByteTile() { return byte_product::best(); }
+BytePacking findBytePacking() { return {byte_product::packQuads, byte_product::changeSigns}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -185,6 +281,12 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findByteTile);
+TENON_SIMD_TABLE(findBytePacking);
+
+const BytePacking& packing() {
+  static const BytePacking kPacking = TENON_SIMD_BEST(findBytePacking)();
+  return kPacking;
+}
 
 }  // namespace
 
@@ -194,7 +296,10 @@ void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t d
                    int8_t* to) {
   int32_t sums[kBytePanel] = {};
   const int64_t quads = byteQuads(depth);
-  for (int64_t q = 0; q < quads; ++q) {
+  int64_t packed = 0;
+  if (columns == kBytePanel && columnStep == 1) packed = packing().packQuads(from, depth, depthStep, to, sums);
+  to += packed * kBytePanel;
+  for (int64_t q = packed / kByteQuad; q < quads; ++q) {
     for (int64_t c = 0; c < kBytePanel; ++c) {
       for (int64_t j = 0; j < kByteQuad; ++j) {
         const int64_t k = q * kByteQuad + j;
@@ -210,7 +315,7 @@ void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t d
 
 void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {
   if (step == 1) {
-    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k]) ^ 0x80U;
+    packing().changeSigns(from, depth, to);
   } else {
     for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k * step]) ^ 0x80U;
   }

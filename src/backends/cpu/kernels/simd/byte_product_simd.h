@@ -34,6 +34,13 @@ using ByteTileFunction = void (*)(const ByteTile&);
 // The best one for this processor.
 ByteTileFunction byteTileFunction();
 
+// How whole quads of sixteen columns, `step` bytes from row to row, are packed, and a row of bytes changes its sign
+// bits.
+struct BytePacking {
+  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int8_t* to, int32_t* sums) = nullptr;
+  void (*changeSigns)(const int8_t* from, int64_t depth, uint8_t* to) = nullptr;
+};
+
 // Packs up to 16 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
 void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
                    int8_t* to);

@@ -51,9 +51,47 @@ void multiply(const float* a, const float* b, int64_t step, int64_t depth, float
   }
 }
 
+// Two chains of sums for each row.
+template <int kRows>
+HWY_INLINE void dots(const float* a, int64_t step, const float* b, int64_t depth, float* out) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V even[kRows];
+  V odd[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + 2 * lanes <= depth; k += 2 * lanes) {
+    const V first = hn::LoadU(d, b + k);
+    const V second = hn::LoadU(d, b + k + lanes);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      even[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k), first, even[r]);
+      odd[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k + lanes), second, odd[r]);
+    }
+  }
+  for (; k + lanes <= depth; k += lanes) {
+    const V factor = hn::LoadU(d, b + k);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) even[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k), factor, even[r]);
+  }
+  for (int r = 0; r < kRows; ++r) {
+    float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[r], odd[r])));
+    for (int64_t rest = k; rest < depth; ++rest) sum += a[r * step + rest] * b[rest];
+    out[r] = sum;
+  }
+}
+
+void rowsByColumn(const float* a, int64_t step, const float* b, int64_t depth, float* out, int64_t rows) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) dots<4>(a + r * step, step, b, depth, out + r);
+  for (; r < rows; ++r) dots<1>(a + r * step, step, b, depth, out + r);
+}
+
 }  // namespace gemv
 
 RowTimesMatrix findRowTimesMatrix() { return gemv::multiply; }
+RowsTimesColumn findRowsTimesColumn() { return gemv::rowsByColumn; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -63,10 +101,12 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findRowTimesMatrix);
+TENON_SIMD_TABLE(findRowsTimesColumn);
 
 }  // namespace
 
 RowTimesMatrix rowTimesMatrix() { return TENON_SIMD_BEST(findRowTimesMatrix)(); }
+RowsTimesColumn rowsTimesColumn() { return TENON_SIMD_BEST(findRowsTimesColumn)(); }
 
 }  // namespace tenon::backends::cpu
 #endif

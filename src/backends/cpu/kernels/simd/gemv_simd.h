@@ -13,4 +13,8 @@ using RowTimesMatrix = void (*)(const float* a, const float* b, int64_t step, in
 // The best one for this processor.
 RowTimesMatrix rowTimesMatrix();
 
+// out[r] = sum over k of a[r * step + k] * b[k] for each of `rows` rows; what one is does not depend on the others.
+using RowsTimesColumn = void (*)(const float* a, int64_t step, const float* b, int64_t depth, float* out, int64_t rows);
+RowsTimesColumn rowsTimesColumn();
+
 }  // namespace tenon::backends::cpu

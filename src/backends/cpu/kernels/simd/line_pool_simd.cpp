@@ -70,61 +70,101 @@ struct Sum {
 template <typename Op, typename T>
 constexpr bool kSeeksNan = std::is_same_v<Op, Maximum>&& std::is_floating_point_v<T>;
 
-// Joins the vectors of rows; how many elements were joined.
-template <typename Op, typename T>
-HWY_INLINE size_t joinVectors(const void* const* rows, size_t rowCount, T* out, size_t count) {
+// Loads of parts of a vector that touch no other memory; below AVX2 Highway's do.
+constexpr bool kMasked = HWY_TARGET <= HWY_AVX2;
+
+// The rows, of whose number the compiler may know.
+template <typename T, typename Count>
+struct Rows {
+  HWY_INLINE Rows(const void* const* from, Count all) : count(all) {
+    if constexpr (kKnown != 0) {
+      for (size_t r = 0; r < kKnown; ++r) own[r] = static_cast<const T*>(from[r]);
+    } else {
+      others = from;
+    }
+  }
+  HWY_INLINE const T* operator[](size_t r) const {
+    if constexpr (kKnown != 0) return own[r];
+    return static_cast<const T*>(others[r]);
+  }
+  static constexpr size_t known(...) { return 0; }
+  template <size_t kCount>
+  static constexpr size_t known(std::integral_constant<size_t, kCount>*) {
+    return kCount;
+  }
+  static constexpr size_t kKnown = known(static_cast<Count*>(nullptr));
+  const T* own[kKnown == 0 ? 1 : kKnown] = {};
+  const void* const* others = nullptr;
+  Count count;
+};
+
+// Calls body(load, first element) for each vector, of which the last one may be loaded in part, and stores what it
+// returns; how many elements were joined.
+template <typename T, typename Body>
+HWY_INLINE size_t eachJoined(size_t count, T* out, Body body) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    auto joined = hn::LoadU(d, static_cast<const T*>(rows[0]) + i);
-    for (size_t r = 1; r < rowCount; ++r) joined = Op::of(d, joined, hn::LoadU(d, static_cast<const T*>(rows[r]) + i));
-    hn::StoreU(joined, d, out + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(body([&](const T* from) HWY_ATTR { return hn::LoadU(d, from); }, i), d, out + i);
+  if constexpr (kMasked && sizeof(T) >= 4) {
+    if (i == count) return count;
+    const auto some = hn::FirstN(d, count - i);
+    hn::StoreU(body([&](const T* from) HWY_ATTR { return hn::MaskedLoad(some, d, from); }, i), d, out + i);
+    return count;
   }
   return i;
 }
 
-// The same, and whether there may be a NaN: then the sum of the rows has one, or infinities of both signs.
-template <typename Op, typename T>
-HWY_INLINE bool joinNumbers(const void* const* rows, size_t rowCount, T* out, size_t count) {
+template <typename Op, typename T, typename Count>
+HWY_INLINE size_t joinVectors(const Rows<T, Count>& rows, T* out, size_t count) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const size_t lanes = hn::Lanes(d);
+  return eachJoined(count, out, [&](auto load, size_t i) HWY_ATTR {
+    auto joined = load(rows[0] + i);
+    for (size_t r = 1; r < rows.count; ++r) joined = Op::of(d, joined, load(rows[r] + i));
+    return joined;
+  });
+}
+
+// The same, and whether there may be a NaN: then the sum of the rows has one, or infinities of both signs.
+template <typename Op, typename T, typename Count>
+HWY_INLINE size_t joinNumbers(const Rows<T, Count>& rows, T* out, size_t count, bool& hasNan) {
+  const hn::ScalableTag<T> d;
   auto any = hn::IsNaN(hn::Zero(d));
-  for (size_t i = 0; i + lanes <= count; i += lanes) {
-    V joined = hn::LoadU(d, static_cast<const T*>(rows[0]) + i);
-    V sum = joined;
-    for (size_t r = 1; r < rowCount; ++r) {
-      const V next = hn::LoadU(d, static_cast<const T*>(rows[r]) + i);
+  const size_t done = eachJoined(count, out, [&](auto load, size_t i) HWY_ATTR {
+    auto joined = load(rows[0] + i);
+    auto sum = joined;
+    for (size_t r = 1; r < rows.count; ++r) {
+      const auto next = load(rows[r] + i);
       sum = hn::Add(sum, next);
       joined = Op::of(d, joined, next);
     }
     any = hn::Or(any, hn::IsNaN(sum));
-    hn::StoreU(joined, d, out + i);
-  }
-  return !hn::AllFalse(d, any);
+    return joined;
+  });
+  hasNan = !hn::AllFalse(d, any);
+  return done;
 }
 
-template <typename Op, typename T>
-bool join(const void* const* rows, size_t rowCount, void* vOut, size_t count) {
-  T* const out = static_cast<T*>(vOut);
+template <typename Op, typename T, typename Count>
+bool joinOf(const void* const* from, Count rowCount, T* out, size_t count) {
   using Each = std::conditional_t<kSeeksNan<Op, T>, MaximumOrNan, Op>;
+  const Rows<T, Count> rows(from, rowCount);
   bool hasNan = false;
-  size_t i = count - count % hn::Lanes(hn::ScalableTag<T>());
+  size_t i = 0;
   if constexpr (kSeeksNan<Op, T>) {
-    if (rows[0] == vOut) {  // which the fast way would overwrite before it is known whether it was right
-      i = joinVectors<Each, T>(rows, rowCount, out, count);
+    if (rows[0] == out) {  // which the fast way would overwrite before it is known whether it was right
       hasNan = true;
-    } else if (joinNumbers<Op, T>(rows, rowCount, out, count)) {
-      joinVectors<Each, T>(rows, rowCount, out, count);
-      hasNan = true;
+    } else {
+      i = joinNumbers<Op>(rows, out, count, hasNan);
     }
+    if (hasNan) i = joinVectors<Each>(rows, out, count);
   } else {
-    i = joinVectors<Op, T>(rows, rowCount, out, count);
+    i = joinVectors<Op>(rows, out, count);
   }
   for (; i < count; ++i) {
-    T joined = static_cast<const T*>(rows[0])[i];
-    for (size_t r = 1; r < rowCount; ++r) joined = Each::one(joined, static_cast<const T*>(rows[r])[i]);
+    T joined = rows[0][i];
+    for (size_t r = 1; r < rows.count; ++r) joined = Each::one(joined, rows[r][i]);
     hasNan = hasNan || joined != joined;
     out[i] = joined;
   }
@@ -132,26 +172,64 @@ bool join(const void* const* rows, size_t rowCount, void* vOut, size_t count) {
 }
 
 template <typename Op, typename T>
+bool join(const void* const* rows, size_t rowCount, void* vOut, size_t count) {
+  T* const out = static_cast<T*>(vOut);
+  switch (rowCount) {
+    case 1: return joinOf<Op>(rows, std::integral_constant<size_t, 1>(), out, count);
+    case 2: return joinOf<Op>(rows, std::integral_constant<size_t, 2>(), out, count);
+    case 3: return joinOf<Op>(rows, std::integral_constant<size_t, 3>(), out, count);
+    default: return joinOf<Op>(rows, rowCount, out, count);
+  }
+}
+
+template <typename Op, typename T>
 void fill(void* to, size_t count) {
-  std::fill_n(static_cast<T*>(to), count, Op::template start<T>());
+  T* const out = static_cast<T*>(to);
+  constexpr size_t kFew = 3;  // padding, mostly
+  if (count > kFew) {
+    std::fill_n(out, count, Op::template start<T>());
+    return;
+  }
+  if (count > 0) out[0] = Op::template start<T>();
+  if (count > 1) out[1] = Op::template start<T>();
+  if (count > 2) out[2] = Op::template start<T>();
 }
 
 // One vector of windows that begin side by side, or at every other element.
-template <typename Op, typename T>
-HWY_INLINE auto besideEachOther(const T* x, size_t window) {
+template <typename Op, typename T, typename Count>
+HWY_INLINE auto besideEachOther(const T* x, Count window) {
   const hn::ScalableTag<T> d;
   auto joined = hn::LoadU(d, x);
   for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + t));
   return joined;
 }
-template <typename Op, typename T>
-HWY_INLINE auto atEveryOther(const T* x, size_t window) {
+#if HWY_TARGET != HWY_SCALAR
+template <typename T, typename V>
+HWY_INLINE void everyOther(const T* x, V& even, V& odd) {
+  const hn::ScalableTag<T> d;
+  if constexpr (sizeof(T) == 4) {
+    const V low = hn::LoadU(d, x);
+    const V high = hn::LoadU(d, x + hn::Lanes(d));
+    even = hn::ConcatEven(d, high, low);
+    odd = hn::ConcatOdd(d, high, low);
+  } else {
+    hn::LoadInterleaved2(d, x, even, odd);
+  }
+}
+#else
+template <typename T, typename V>
+HWY_INLINE void everyOther(const T* x, V& even, V& odd) {
+  hn::LoadInterleaved2(hn::ScalableTag<T>(), x, even, odd);
+}
+#endif
+template <typename Op, typename T, typename Count>
+HWY_INLINE auto atEveryOther(const T* x, Count window) {
   const hn::ScalableTag<T> d;
   hn::Vec<decltype(d)> even, odd, joined;
-  hn::LoadInterleaved2(d, x, joined, odd);
+  everyOther(x, joined, odd);
   if (window > 1) joined = Op::of(d, joined, odd);
   for (size_t t = 2; t < window; t += 2) {
-    hn::LoadInterleaved2(d, x + t, even, odd);
+    everyOther(x + t, even, odd);
     joined = Op::of(d, joined, even);
     if (t + 1 < window) joined = Op::of(d, joined, odd);
   }
@@ -195,7 +273,7 @@ HWY_INLINE auto apart(const T* x, LineWindow window, size_t stride) {
   return joined;
 }
 
-// The last vector is computed whole and stored in part.
+// The last vector is computed whole; it shares results with the one before, or is stored in part.
 template <typename T, typename Vector>
 HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
   const hn::ScalableTag<T> d;
@@ -204,38 +282,60 @@ HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(vector(i), d, out + i);
   if (i == count) return;
+  if (count >= lanes) return hn::StoreU(vector(count - lanes), d, out + count - lanes);  // some once more
+  if constexpr (HWY_TARGET <= HWY_AVX3) return hn::BlendedStore(vector(i), hn::FirstN(d, count - i), d, out + i);
   HWY_ALIGN T rest[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(vector(i), d, rest);
   std::copy_n(rest, count - i, out + i);
 }
 
-template <typename Op, typename T>
-void slideOf(const T* x, LineWindow shape, size_t stride, T* out, size_t count) {
+// `finished` is what becomes of a vector of joined windows from result i on, `scaled` of one of them.
+template <typename Op, typename T, typename Finished, typename Scaled>
+HWY_INLINE void slideOf(const T* x, LineWindow shape, size_t stride, T* out, size_t count, Finished finished,
+                        Scaled scaled) {
+  using Two = std::integral_constant<size_t, 2>;
+  using Three = std::integral_constant<size_t, 3>;
   const size_t window = shape.cells;
+  const auto each = [&](auto vector)
+                        HWY_ATTR { eachVector(out, count, [&](size_t i) HWY_ATTR { return finished(vector(i), i); }); };
   if (shape.step > 1 && window > 1 && stride <= 3)
-    return eachVector(out, count, [&](size_t i) HWY_ATTR { return apart<Op>(x + stride * i, shape, stride); });
-  if (stride == 1) return eachVector(out, count, [&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
-  if (stride == 2)
-    return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
-  if (stride == 3)
-    return eachVector(out, count, [&](size_t i) HWY_ATTR { return atEveryThird<Op>(x + 3 * i, window); });
+    return each([&](size_t i) HWY_ATTR { return apart<Op>(x + stride * i, shape, stride); });
+  if (stride == 1) {
+    if (window == 2) return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Two()); });
+    if (window == 3) return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Three()); });
+    return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
+  }
+  if (stride == 2) {
+    if (window == 2) return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, Two()); });
+    if (window == 3) return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, Three()); });
+    return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
+  }
+  if (stride == 3) return each([&](size_t i) HWY_ATTR { return atEveryThird<Op>(x + 3 * i, window); });
   for (size_t i = 0; i < count; ++i) {
     T joined = x[i * stride];
     for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t * shape.step]);
-    out[i] = joined;
+    out[i] = scaled(joined, i);
   }
 }
 
 template <typename Op, typename T>
 void slide(const void* x, bool hasNan, LineWindow window, size_t stride, void* out, size_t count, const float* factors,
            float factor) {
-  T* HWY_RESTRICT to = static_cast<T*>(out);
+  T* const to = static_cast<T*>(out);
+  const T* const from = static_cast<const T*>(x);
+  const auto same = [](auto value, size_t) HWY_ATTR { return value; };
   if constexpr (kSeeksNan<Op, T>) {
-    if (hasNan) return slideOf<MaximumOrNan>(static_cast<const T*>(x), window, stride, to, count);
+    if (hasNan) return slideOf<MaximumOrNan>(from, window, stride, to, count, same, same);
   }
-  slideOf<Op>(static_cast<const T*>(x), window, stride, to, count);
   if constexpr (std::is_same_v<Op, Sum>) {
-    for (size_t i = 0; i < count; ++i) to[i] *= factors[i] * factor;
+    const hn::ScalableTag<T> d;
+    const auto all = hn::Set(d, factor);
+    slideOf<Op>(
+        from, window, stride, to, count,
+        [&](auto vector, size_t i) HWY_ATTR { return hn::Mul(vector, hn::Mul(hn::LoadU(d, factors + i), all)); },
+        [&](T value, size_t i) HWY_ATTR { return value * (factors[i] * factor); });
+  } else {
+    slideOf<Op>(from, window, stride, to, count, same, same);
   }
 }
 

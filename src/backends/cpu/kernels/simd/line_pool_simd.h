@@ -17,7 +17,7 @@ struct LineWindow {
 
 struct LinePoolFunctions {
   // out[i] joins rows[r][i] of all rows, of which there is at least one; the first may be `out` itself. Whether one of
-  // them is NaN, where that matters.
+  // them is NaN, where that matters. Up to kLineSlack elements behind the last one of out may be written.
   bool (*join)(const void* const* rows, size_t rowCount, void* out, size_t count) = nullptr;
   // out[i] joins x[i * stride + k * step] for each cell k of the window; out overlaps nothing. `hasNan`: whether x may
   // have NaN. Sums are multiplied by factors[i] * factor.

@@ -244,7 +244,32 @@ HWY_INLINE V elu(V a, V b) {
 }
 
 UNARY(vIdentity, a)
-UNARY(vExp, exponential::ofAny(a))
+
+// Four vectors at a time need no bounds where all of them are in range, which their bits say of NaN too.
+void vExp(const void* va, const void*, const void*, void* vo, size_t count) {
+  constexpr size_t kTogether = 4;
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  const auto magnitude = hn::Set(du, 0x7fffffffu);
+  const size_t lanes = hn::Lanes(d);
+  const auto* pa = static_cast<const float*>(va);
+  auto* out = static_cast<float*>(vo);
+  size_t i = 0;
+  for (; i + kTogether * lanes <= count; i += kTogether * lanes) {
+    V a[kTogether];
+    auto most = hn::Zero(du);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kTogether; ++k) {
+      a[k] = hn::LoadU(d, pa + i + k * lanes);
+      most = hn::Max(most, hn::And(hn::BitCast(du, a[k]), magnitude));
+    }
+    const bool inRange = hn::AllTrue(d, hn::Lt(hn::BitCast(d, most), constant(87.f)));  // false of NaN
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kTogether; ++k)
+      hn::StoreU(inRange ? exponential::inRange(a[k]) : exponential::ofAny(a[k]), d, out + i + k * lanes);
+  }
+  for (; i < count; i += lanes) hn::StoreU(exponential::ofAny(hn::LoadU(d, pa + i)), d, out + i);
+}
 UNARY(vSqrt, hn::Sqrt(a))
 UNARY(vRsqrt, hn::Div(constant(1.f), hn::Sqrt(a)))
 UNARY(vRecip, hn::Div(constant(1.f), a))

@@ -36,56 +36,109 @@ HWY_INLINE T quantized(float x, float scale, double zero) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whole vectors of elements with one scale; how many were quantized. Four vectors are multiplied by 1 / scale, and
-// divided only where a product is so close to a half that the quotient may be rounded to another number: it differs
-// from the product by at most 3 * 2^-24 of it, and beyond kBound all are bounded alike.
+// A vector by division.
 template <typename T>
-HWY_INLINE size_t quantizeVectors(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out,
-                                  size_t count) {
-  constexpr float kBound = 1024;
-  constexpr float kClear = 0.5f - kBound * 0x1p-22f;
-  constexpr size_t kTogether = 4;
+HWY_INLINE void divideVector(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out) {
+  constexpr float kBound = 1024;  // beyond it all saturate, whatever the zero point
   const hn::ScalableTag<float> d;
   const hn::Rebind<int32_t, decltype(d)> di;
   const hn::Rebind<T, decltype(d)> narrow;
-  using V = hn::Vec<decltype(d)>;
+  const auto scaled = hn::Div(hn::LoadU(d, x), hn::Set(d, scale));
+  const auto whole = hn::NearestInt(hn::Max(hn::Min(scaled, hn::Set(d, kBound)), hn::Set(d, -kBound)));
+  const auto moved = hn::Add(whole, hn::Set(di, static_cast<int32_t>(zero)));
+  const auto isNumber = hn::RebindMask(di, hn::Eq(scaled, scaled));
+  hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElseZero(isNumber, moved)), narrow, out);
+}
+
+#if HWY_ARCH_X86
+
+#if HWY_TARGET <= HWY_AVX3
+#define TENON_X86(NAME) _mm512_##NAME
+#elif HWY_TARGET == HWY_AVX2
+#define TENON_X86(NAME) _mm256_##NAME
+#else
+#define TENON_X86(NAME) _mm_##NAME
+#endif
+
+using Floats = hn::Vec<hn::ScalableTag<float>>;
+using Words = hn::Vec<hn::ScalableTag<int32_t>>;
+using Shorts = hn::Vec<hn::ScalableTag<int16_t>>;
+
+// The nearest whole number; -2^31 where that does not fit, and of NaN.
+HWY_INLINE Words nearest(Floats v) { return Words{TENON_X86(cvtps_epi32)(v.raw)}; }
+// Of both, saturated, block by block of 16 bytes.
+HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32)(a.raw, b.raw)}; }
+HWY_INLINE Shorts sum(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
+HWY_INLINE Words packed(Shorts a, Shorts b, int8_t) { return Words{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
+HWY_INLINE Words packed(Shorts a, Shorts b, uint8_t) { return Words{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
+#undef TENON_X86
+
+// Four vectors at a time are multiplied by a little less and a little more than 1 / scale, between which x / scale lies
+// before and after it is rounded. Where both come to the same whole number, that is it; else the four are divided, and
+// so are numbers below -2^15, of which NaN looks like one here.
+template <typename T>
+HWY_INLINE size_t multiplyVectors(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out,
+                                  size_t count) {
+  constexpr size_t kTogether = 4;
+  constexpr float kLess = 1 - 0x1p-22f;
+  constexpr float kMore = 1 + 0x1p-22f;
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<int16_t> shorts;
+  const hn::ScalableTag<int32_t> words;
   const size_t lanes = hn::Lanes(d);
   const float inverse = 1 / scale;
-  const bool multiplies = scale > 0x1p-100f && scale < 0x1p100f;
-  const V divisor = hn::Set(d, scale);
-  const V factor = hn::Set(d, inverse);
-  const V largest = hn::Set(d, kBound);
-  const V least = hn::Set(d, -kBound);
-  const auto offset = hn::Set(di, static_cast<int32_t>(zero));
-  const auto bounded = [&](V v) HWY_ATTR { return hn::Max(hn::Min(v, largest), least); };
-  const auto store = [&](V scaled, hn::Vec<decltype(di)> whole, size_t i) HWY_ATTR {
-    const auto isNumber = hn::RebindMask(di, hn::Eq(scaled, scaled));
-    hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElseZero(isNumber, hn::Add(whole, offset))), narrow, out + i);
-  };
-  const auto divide = [&](size_t i) HWY_ATTR {
-    const V scaled = hn::Div(hn::LoadU(d, x + i), divisor);
-    store(scaled, hn::NearestInt(bounded(scaled)), i);
-  };
+  const auto less = hn::Set(d, inverse * kLess);
+  const auto more = hn::Set(d, inverse * kMore);
+  const auto offset = hn::Set(shorts, static_cast<int16_t>(zero));
+  const auto least = hn::Set(shorts, int16_t{-32768});
+  // Word j of block b is that of vector j: the blocks of a vector come behind each other.
+  HWY_ALIGN int32_t order[HWY_LANES(int32_t)];
+  const size_t blocks = lanes / 4;
+  for (size_t k = 0; k < lanes; ++k) order[k] = static_cast<int32_t>(k % blocks * 4 + k / blocks);
+  const auto places = hn::SetTableIndices(words, order);
   size_t i = 0;
-  for (; multiplies && i + kTogether * lanes <= count; i += kTogether * lanes) {
-    V scaled[kTogether];
-    hn::Vec<decltype(di)> whole[kTogether];
-    V furthest = hn::Zero(d);
+  for (; i + kTogether * lanes <= count; i += kTogether * lanes) {
+    Words low[kTogether];
+    Words high[kTogether];
+#pragma GCC unroll 4
     for (size_t k = 0; k < kTogether; ++k) {
-      scaled[k] = hn::Mul(hn::LoadU(d, x + i + k * lanes), factor);
-      const V value = bounded(scaled[k]);
-      whole[k] = hn::NearestInt(value);
-      furthest = hn::Max(furthest, hn::Abs(hn::Sub(value, hn::ConvertTo(d, whole[k]))));
+      const auto value = hn::LoadU(d, x + i + k * lanes);
+      low[k] = nearest(hn::Mul(value, less));
+      high[k] = nearest(hn::Mul(value, more));
     }
-    if (hn::AllTrue(d, hn::Lt(furthest, hn::Set(d, kClear)))) {
-      for (size_t k = 0; k < kTogether; ++k) store(scaled[k], whole[k], i + k * lanes);
+    const Shorts first = packed(low[0], low[1]);
+    const Shorts second = packed(low[2], low[3]);
+    const Shorts differ = hn::Or(hn::Xor(first, packed(high[0], high[1])), hn::Xor(second, packed(high[2], high[3])));
+    const auto wrong = hn::Or(hn::Ne(differ, hn::Zero(shorts)), hn::Eq(hn::Min(first, second), least));
+    if (hn::AllFalse(shorts, wrong)) {
+      const Words bytes = packed(sum(first, offset), sum(second, offset), T());
+      hn::StoreU(hn::TableLookupLanes(bytes, places), words, reinterpret_cast<int32_t*>(out + i));
     } else {
-      for (size_t k = 0; k < kTogether; ++k) divide(i + k * lanes);
+      for (size_t k = 0; k < kTogether; ++k) divideVector(x + i + k * lanes, scale, zero, out + i + k * lanes);
     }
   }
-  for (; i + lanes <= count; i += lanes) divide(i);
+  return i;
+}
+
+#else
+
+template <typename T>
+size_t multiplyVectors(const float*, float, double, T*, size_t) {
+  return 0;
+}
+
+#endif
+
+// Whole vectors of elements with one scale; how many elements were quantized.
+template <typename T>
+HWY_INLINE size_t quantizeVectors(const float* HWY_RESTRICT x, float scale, double zero, T* HWY_RESTRICT out,
+                                  size_t count) {
+  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  const bool multiplies = scale > 0x1p-100f && scale < 0x1p100f;
+  size_t i = multiplies ? multiplyVectors(x, scale, zero, out, count) : 0;
+  for (; i + lanes <= count; i += lanes) divideVector(x + i, scale, zero, out + i);
   if (i == count || count < lanes) return i;
-  divide(count - lanes);  // some of them once more
+  divideVector(x + count - lanes, scale, zero, out + count - lanes);  // some of them once more
   return count;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "backends/cpu/kernels/simd/recurrent_simd.h"
 
@@ -53,127 +54,97 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
 // kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets
 // of sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends
 // with the page.
-template <int kGates>
-HWY_INLINE void gateSums(const float* panel, const float* next, const float* state, int64_t depth, int64_t pitch,
-                         float* sums) {
+// Rows of the batch whose weights are loaded once; what a sum is does not depend on how many there are.
+constexpr int kMostRows = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
+
+template <int kGates, int kRows>
+HWY_INLINE void gateSums(const float* panel, const float* next, const float* const* states, int64_t depth,
+                         int64_t pitch, float* const* sums, int64_t offset) {
   const D d;
   constexpr int kSums = kGates * kVectors;
   constexpr int kSets = kSums >= 8 ? 1 : 8 / kSums;
   constexpr int64_t kFloatsAhead = 1024;
-  V sum[kSets][kSums];
+  V sum[kRows][kSets][kSums];
 #pragma GCC unroll 16
   for (int i = 0; i < kSums; ++i) {
-    for (auto& set : sum) set[i] = hn::Zero(d);
+    for (auto& row : sum) {
+      for (auto& set : row) set[i] = hn::Zero(d);
+    }
   }
-  const auto add = [&](V* set, int64_t k, const float* ahead) HWY_ATTR {
-    const V h = hn::Set(d, state[k]);
-    const float* const row = panel + k * pitch;
+  const float* state[kRows];
+  for (int r = 0; r < kRows; ++r) state[r] = states[r];
+  const auto add = [&](int set, int64_t k, const float* ahead) HWY_ATTR {
+    const float* const weights = panel + k * pitch;
 #pragma GCC unroll 4
     for (int gate = 0; gate < kGates; ++gate) hwy::Prefetch(ahead + gate * kRecurrentUnits);
+    V h[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) h[r] = hn::Set(d, state[r][k]);
 #pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) set[i] = hn::MulAdd(h, hn::LoadU(d, row + static_cast<size_t>(i) * kLanes), set[i]);
+    for (int i = 0; i < kSums; ++i) {
+      const V weight = hn::LoadU(d, weights + static_cast<size_t>(i) * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sum[r][set][i] = hn::MulAdd(h[r], weight, sum[r][set][i]);
+    }
   };
-  // Rows [k, last), with those ahead from `ahead` on.
+  // Rows of weights [k, last), with those ahead from `ahead` on.
   const auto rows = [&](int64_t k, int64_t last, const float* ahead) HWY_ATTR {
     for (; k + kSets <= last; k += kSets) {
 #pragma GCC unroll 8
-      for (int set = 0; set < kSets; ++set, ahead += pitch) add(sum[set], k + set, ahead);
+      for (int set = 0; set < kSets; ++set, ahead += pitch) add(set, k + set, ahead);
     }
-    for (; k < last; ++k, ahead += pitch) add(sum[0], k, ahead);
+    for (; k < last; ++k, ahead += pitch) add(0, k, ahead);
   };
   const int64_t rowsAhead = std::min(depth, kFloatsAhead / pitch);
   rows(0, depth - rowsAhead, panel + rowsAhead * pitch);
   rows(depth - rowsAhead, depth, next);
-#pragma GCC unroll 16
-  for (int i = 0; i < kSums; ++i) {
-    V all = sum[0][i];
-    for (int set = 1; set < kSets; ++set) all = hn::Add(all, sum[set][i]);
-    hn::StoreU(all, d, sums + static_cast<size_t>(i) * kLanes);
-  }
-}
-
-// The same for kRows states, which lie `hidden` floats apart, and their sums `pitchOfSums`: each vector of the panel is
-// read once for all of them.
-template <int kGates, int kRows>
-HWY_INLINE void rowSums(const float* panel, const float* states, int64_t depth, int64_t pitch, float* sums,
-                        int64_t pitchOfSums) {
-  const D d;
-  constexpr int kSums = kGates * kVectors;
-  V sum[kRows][kSums];
-#pragma GCC unroll 8
-  for (auto& row : sum) {
-#pragma GCC unroll 16
-    for (auto& one : row) one = hn::Zero(d);
-  }
-  for (int64_t k = 0; k < depth; ++k) {
-    V weights[kSums];
-#pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) weights[i] = hn::LoadU(d, panel + k * pitch + static_cast<size_t>(i) * kLanes);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const V h = hn::Set(d, states[r * depth + k]);
-#pragma GCC unroll 16
-      for (int i = 0; i < kSums; ++i) sum[r][i] = hn::MulAdd(h, weights[i], sum[r][i]);
-    }
-  }
-#pragma GCC unroll 8
+#pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i)
-      hn::StoreU(sum[r][i], d, sums + r * pitchOfSums + static_cast<int64_t>(static_cast<size_t>(i) * kLanes));
+    for (int i = 0; i < kSums; ++i) {
+      V all = sum[r][0][i];
+#pragma GCC unroll 8
+      for (int set = 1; set < kSets; ++set) all = hn::Add(all, sum[r][set][i]);
+      hn::StoreU(all, d, sums[r] + offset + static_cast<size_t>(i) * kLanes);
+    }
   }
 }
-
-// Gates of one call of rowSums(): all of them where registers suffice.
-constexpr int kGatesAtOnce = kLanes >= 16 ? 4 : 1;
 
 template <int kRows>
-HWY_INLINE void rowsOfGates(const float* panel, const float* states, int64_t depth, int64_t pitch, int64_t gates,
-                            float* sums, int64_t pitchOfSums) {
-  while (gates > 0) {
-    const int64_t count = std::min<int64_t>(gates, kGatesAtOnce);
-    if constexpr (kGatesAtOnce == 1) {
-      rowSums<1, kRows>(panel, states, depth, pitch, sums, pitchOfSums);
-    } else {
-      switch (count) {
-        case 4: rowSums<4, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
-        case 3: rowSums<3, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
-        case 2: rowSums<2, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
-        default: rowSums<1, kRows>(panel, states, depth, pitch, sums, pitchOfSums); break;
-      }
-    }
-    panel += count * kRecurrentUnits;
-    sums += count * kRecurrentUnits;
-    gates -= count;
+void sumsOfRows(const float* panel, const float* next, const float* const* states, int64_t depth, int64_t gates,
+                int64_t first, int64_t last, float* const* results) {
+  const int64_t pitch = gates * kRecurrentUnits;
+  const int64_t offset = first * kRecurrentUnits;
+  panel += offset;
+  next += offset;
+  switch (last - first) {
+    case 4: return gateSums<4, kRows>(panel, next, states, depth, pitch, results, offset);
+    case 3: return gateSums<3, kRows>(panel, next, states, depth, pitch, results, offset);
+    case 2: return gateSums<2, kRows>(panel, next, states, depth, pitch, results, offset);
+    default: return gateSums<1, kRows>(panel, next, states, depth, pitch, results, offset);
   }
 }
 
-int64_t sumsOfRows(const float* panel, const float* states, int64_t rows, int64_t depth, int64_t gates, int64_t first,
-                   int64_t last, float* result, int64_t pitchOfSums) {
-  const int64_t pitch = gates * kRecurrentUnits;
-  const float* const from = panel + first * kRecurrentUnits;
-  constexpr int64_t kMany = 4;
-  int64_t row = 0;
-  const auto together = [&](auto&& body, int64_t count) {
-    for (; row + count <= rows; row += count)
-      body(from, states + row * depth, depth, pitch, last - first, result + row * pitchOfSums + first * kRecurrentUnits,
-           pitchOfSums);
-  };
-  together(rowsOfGates<kMany>, kMany);
-  together(rowsOfGates<kMany / 2>, kMany / 2);
-  return row;
-}
-
-void sums(const float* panel, const float* next, const float* state, int64_t depth, int64_t gates, int64_t first,
-          int64_t last, float* result) {
-  const int64_t pitch = gates * kRecurrentUnits;
-  const int64_t offset = first * kRecurrentUnits;
-  float* const to = result + offset;
-  switch (last - first) {
-    case 4: return gateSums<4>(panel + offset, next + offset, state, depth, pitch, to);
-    case 3: return gateSums<3>(panel + offset, next + offset, state, depth, pitch, to);
-    case 2: return gateSums<2>(panel + offset, next + offset, state, depth, pitch, to);
-    default: return gateSums<1>(panel + offset, next + offset, state, depth, pitch, to);
+void sums(const float* panel, const float* next, const float* const* states, int64_t rows, int64_t depth, int64_t gates,
+          int64_t first, int64_t last, float* const* results) {
+  for (int64_t r = 0; r < rows;) {
+    const int64_t left = rows - r;
+    const auto ofRows = [&](auto count) HWY_ATTR {
+      constexpr int kCount = decltype(count)::value;
+      sumsOfRows<kCount>(panel, left == kCount ? next : panel, states + r, depth, gates, first, last, results + r);
+      r += kCount;
+    };
+    if constexpr (kMostRows >= 3) {
+      if (left >= 3) {
+        ofRows(std::integral_constant<int, 3>());
+        continue;
+      }
+      if (left == 2) {
+        ofRows(std::integral_constant<int, 2>());
+        continue;
+      }
+    }
+    ofRows(std::integral_constant<int, 1>());
   }
 }
 
@@ -245,9 +216,7 @@ void reset(const RecurrentStep& s, const float* sums, float* to) {
 
 }  // namespace recurrent
 
-RecurrentFunctions findRecurrent() {
-  return {recurrent::sums, recurrent::sumsOfRows, recurrent::step, recurrent::reset};
-}
+RecurrentFunctions findRecurrent() { return {recurrent::sums, recurrent::step, recurrent::reset}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

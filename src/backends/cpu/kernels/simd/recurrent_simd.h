@@ -33,14 +33,10 @@ struct RecurrentStep {
 };
 
 struct RecurrentFunctions {
-  // sums[gate][unit] of the gates [first, last) of a panel of `gates` for one state of `depth` units. `next` is the
-  // panel that is likely to be asked for next, or this one.
-  void (*sums)(const float* panel, const float* next, const float* state, int64_t depth, int64_t gates, int64_t first,
-               int64_t last, float* sums) = nullptr;
-  // The same for several states, which lie `depth` floats apart, and their sums `pitch`. Returns how many rows it
-  // computed, from the first on: the last one may be left.
-  int64_t (*sumsOfRows)(const float* panel, const float* states, int64_t rows, int64_t depth, int64_t gates,
-                        int64_t first, int64_t last, float* sums, int64_t pitch) = nullptr;
+  // sums[row][gate][unit] of the gates [first, last) of a panel of `gates` for the states, of `depth` units, of so many
+  // rows of the batch. `next` is the panel that is likely to be asked for next, or this one.
+  void (*sums)(const float* panel, const float* next, const float* const* states, int64_t rows, int64_t depth,
+               int64_t gates, int64_t first, int64_t last, float* const* sums) = nullptr;
   // From sums [panels][gates][units] to the state. Of a gru that resets early the last gate's sums are those of the
   // state that reset() gave.
   void (*step)(const RecurrentStep& step, const float* sums) = nullptr;

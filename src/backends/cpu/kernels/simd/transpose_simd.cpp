@@ -36,6 +36,12 @@ struct Matrix {
 
 #if HWY_TARGET != HWY_SCALAR
 
+// Steps are added, not multiplied by the number of a row, and are read once: stores might change them.
+template <size_t kRows, typename D, typename T>
+HWY_INLINE void loadRows(D d, const T* from, size_t step, hn::Vec<D>* rows) {
+  for (size_t r = 0; r < kRows; ++r, from += step) rows[r] = hn::LoadU(d, from);
+}
+
 // Rows become columns when each row is interleaved with the one half the rows further down, as often as halves can be
 // taken.
 template <size_t kSide, typename T>
@@ -44,7 +50,7 @@ HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
   using V = hn::Vec<decltype(d)>;
   constexpr size_t kHalf = kSide / 2;
   V a[kSide], b[kSide];
-  for (size_t r = 0; r < kSide; ++r) a[r] = hn::LoadU(d, m.from + (i + r) * m.fromStep + j);
+  loadRows<kSide>(d, m.from + i * m.fromStep + j, m.fromStep, a);
   for (size_t width = kSide; width > 1; width /= 2) {
     for (size_t r = 0; r < kHalf; ++r) {
       b[2 * r] = hn::InterleaveLower(d, a[r], a[r + kHalf]);
@@ -52,7 +58,9 @@ HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
     }
     for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
   }
-  for (size_t r = 0; r < kSide; ++r) hn::StoreU(a[r], d, m.to + (j + r) * m.toStep + i);
+  T* to = m.to + j * m.toStep + i;
+  const size_t step = m.toStep;
+  for (size_t r = 0; r < kSide; ++r, to += step) hn::StoreU(a[r], d, to);
 }
 
 // Sides of 32 bytes: four tiles of 16 bytes, of which those in the corners change places.
@@ -63,7 +71,7 @@ HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
   const hn::FixedTag<T, kSide> d;
   using V = hn::Vec<decltype(d)>;
   V a[kSide], b[kSide];
-  for (size_t r = 0; r < kSide; ++r) a[r] = hn::LoadU(d, m.from + (i + r) * m.fromStep + j);
+  loadRows<kSide>(d, m.from + i * m.fromStep + j, m.fromStep, a);
   for (size_t width = kHalf; width > 1; width /= 2) {
     for (size_t g = 0; g < kSide; g += kHalf) {
       for (size_t r = 0; r < kHalf / 2; ++r) {
@@ -73,11 +81,72 @@ HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
     }
     for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
   }
-  for (size_t r = 0; r < kHalf; ++r) {
-    hn::StoreU(hn::ConcatLowerLower(d, a[r + kHalf], a[r]), d, m.to + (j + r) * m.toStep + i);
-    hn::StoreU(hn::ConcatUpperUpper(d, a[r + kHalf], a[r]), d, m.to + (j + r + kHalf) * m.toStep + i);
+  T* to = m.to + j * m.toStep + i;
+  const size_t step = m.toStep;
+  for (size_t r = 0; r < kHalf; ++r, to += step) hn::StoreU(hn::ConcatLowerLower(d, a[r + kHalf], a[r]), d, to);
+  for (size_t r = 0; r < kHalf; ++r, to += step) hn::StoreU(hn::ConcatUpperUpper(d, a[r + kHalf], a[r]), d, to);
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+
+// Sixteen rows of sixteen words, whole lines of either side: sixteen tiles of 16 bytes, which then change places.
+template <typename T>
+HWY_INLINE void lineTile(const Matrix<T>& m, size_t i, size_t j) {
+  const hn::FixedTag<uint32_t, 16> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto* from = reinterpret_cast<const uint32_t*>(m.from + i * m.fromStep + j);
+  V a[16];
+  loadRows<16>(d, from, m.fromStep, a);
+  V tiles[4][4];  // block b of tiles[g][c] is column 4 b + c of rows 4 g to 4 g + 3
+#pragma GCC unroll 4
+  for (size_t g = 0; g < 4; ++g) {
+    const V low = hn::InterleaveLower(d, a[4 * g], a[4 * g + 2]);
+    const V high = hn::InterleaveUpper(d, a[4 * g], a[4 * g + 2]);
+    const V otherLow = hn::InterleaveLower(d, a[4 * g + 1], a[4 * g + 3]);
+    const V otherHigh = hn::InterleaveUpper(d, a[4 * g + 1], a[4 * g + 3]);
+    tiles[g][0] = hn::InterleaveLower(d, low, otherLow);
+    tiles[g][1] = hn::InterleaveUpper(d, low, otherLow);
+    tiles[g][2] = hn::InterleaveLower(d, high, otherHigh);
+    tiles[g][3] = hn::InterleaveUpper(d, high, otherHigh);
+  }
+  const size_t step = m.toStep;
+  auto* const to = reinterpret_cast<uint32_t*>(m.to + j * step + i);
+#pragma GCC unroll 4
+  for (size_t c = 0; c < 4; ++c) {
+    const auto even = [&](V x, V y) HWY_ATTR { return V{_mm512_shuffle_i64x2(x.raw, y.raw, 0x88)}; };
+    const auto odd = [&](V x, V y) HWY_ATTR { return V{_mm512_shuffle_i64x2(x.raw, y.raw, 0xdd)}; };
+    const V evenLow = even(tiles[0][c], tiles[1][c]);
+    const V evenHigh = even(tiles[2][c], tiles[3][c]);
+    const V oddLow = odd(tiles[0][c], tiles[1][c]);
+    const V oddHigh = odd(tiles[2][c], tiles[3][c]);
+    hn::StoreU(even(evenLow, evenHigh), d, to + c * step);
+    hn::StoreU(even(oddLow, oddHigh), d, to + (c + 4) * step);
+    hn::StoreU(odd(evenLow, evenHigh), d, to + (c + 8) * step);
+    hn::StoreU(odd(oddLow, oddHigh), d, to + (c + 12) * step);
   }
 }
+
+template <typename T>
+HWY_INLINE bool inLineTiles(const Matrix<T>& m, size_t inner, size_t second) {
+  constexpr size_t kSide = 16;
+  if constexpr (sizeof(T) == 4) {
+    if (std::min(inner, second) < kSide) return false;
+    for (size_t j = 0; j < second; j += kSide) {
+      for (size_t i = 0; i < inner; i += kSide) lineTile(m, std::min(i, inner - kSide), std::min(j, second - kSide));
+    }
+    return true;
+  }
+  return false;
+}
+
+#else
+
+template <typename T>
+bool inLineTiles(const Matrix<T>&, size_t, size_t) {
+  return false;
+}
+
+#endif
 
 // Whole lines are read, and stores go on where they were: more pages may be read at a time than written. The last tiles
 // of a side share elements with the ones before.
@@ -242,6 +311,7 @@ void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_
       return m.copyAll(0, inner, done, second);
     }
   }
+  if (inLineTiles(m, inner, second)) return;
   const size_t side = std::min(inner, second);
   if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= 4) {
     if (side >= 2 * kSide) return inTiles<2 * kSide>(m, inner, second);

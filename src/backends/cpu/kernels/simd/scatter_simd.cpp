@@ -1,0 +1,140 @@
+// Loops of scattering with an operator: plain ones, of which the compiler makes vectors for each instruction set.
+// Highway wants its headers in this order.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/scatter_simd.cpp"
+#include "backends/cpu/kernels/simd/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include <bit>
+#include <type_traits>
+
+#include "backends/cpu/kernels/simd/scatter_simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace scattering {
+
+using ops::ReduceOp;
+
+// b where `takes`, else a, without a branch: which it is follows no pattern.
+template <typename T>
+HWY_INLINE T selected(bool takes, T b, T a) {
+  using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, T>;
+  const Bits mask = static_cast<Bits>(-static_cast<Bits>(takes));
+  const auto one = std::bit_cast<Bits>(b);
+  const auto other = std::bit_cast<Bits>(a);
+  return std::bit_cast<T>(static_cast<Bits>(other ^ ((one ^ other) & mask)));
+}
+
+// Integers wrap; NaN wins, and stays.
+template <ReduceOp kOp, typename T>
+HWY_INLINE T combined(T a, T b) {
+  if constexpr (kOp == ReduceOp::kMax) return selected((b > a) | (b != b), b, a);
+  if constexpr (kOp == ReduceOp::kMin) return selected((b < a) | (b != b), b, a);
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    const auto x = static_cast<Unsigned>(a);
+    const auto y = static_cast<Unsigned>(b);
+    return static_cast<T>(kOp == ReduceOp::kProd ? x * y : x + y);
+  } else {
+    return kOp == ReduceOp::kProd ? a * b : a + b;
+  }
+}
+
+template <ReduceOp kOp, typename T>
+void row(void* vto, const void* vfrom, size_t count) {
+  T* HWY_RESTRICT to = static_cast<T*>(vto);
+  const T* HWY_RESTRICT from = static_cast<const T*>(vfrom);
+  for (size_t i = 0; i < count; ++i) to[i] = combined<kOp>(to[i], from[i]);
+}
+
+template <ReduceOp kOp, typename T, typename Index, bool kIsLine>
+HWY_INLINE size_t scatter(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, const Index* HWY_RESTRICT indices,
+                          int64_t step, int64_t extent, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    int64_t index = indices[i];
+    index += index < 0 ? extent : 0;
+    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent)) return i;
+    T& at = kIsLine ? to[index] : to[static_cast<int64_t>(i) + index * step];
+    at = combined<kOp>(at, from[i]);
+  }
+  return count;
+}
+
+template <ReduceOp kOp, typename T, typename Index>
+size_t elements(void* to, const void* from, const void* indices, int64_t step, int64_t extent, size_t count) {
+  return scatter<kOp, T, Index, false>(static_cast<T*>(to), static_cast<const T*>(from),
+                                       static_cast<const Index*>(indices), step, extent, count);
+}
+template <ReduceOp kOp, typename T, typename Index>
+size_t line(void* to, const void* from, const void* indices, int64_t extent, size_t count) {
+  return scatter<kOp, T, Index, true>(static_cast<T*>(to), static_cast<const T*>(from),
+                                      static_cast<const Index*>(indices), 1, extent, count);
+}
+
+template <typename Index>
+bool areAlike(const void* vindices, size_t count) {
+  const Index* HWY_RESTRICT indices = static_cast<const Index*>(vindices);
+  const Index first = indices[0];
+  if (indices[count - 1] != first) return false;
+  Index differ = 0;
+  for (size_t i = 0; i < count; ++i) differ |= indices[i] ^ first;
+  return differ == 0;
+}
+
+template <ReduceOp kOp, typename T, typename Index>
+constexpr ScatterFunctions kFunctions{row<kOp, T>, elements<kOp, T, Index>, line<kOp, T, Index>, areAlike<Index>};
+
+template <typename T, typename Index>
+ScatterFunctions ofIndex(ReduceOp op) {
+  constexpr bool kIsNarrow = std::is_integral_v<T> && sizeof(T) < sizeof(int64_t);
+  switch (op) {
+    case ReduceOp::kMax: return kFunctions<ReduceOp::kMax, T, Index>;
+    case ReduceOp::kMin: return kFunctions<ReduceOp::kMin, T, Index>;
+    default: break;
+  }
+  if constexpr (!kIsNarrow) {
+    if (op == ReduceOp::kSum) return kFunctions<ReduceOp::kSum, T, Index>;
+    if (op == ReduceOp::kProd) return kFunctions<ReduceOp::kProd, T, Index>;
+  }
+  return {};
+}
+
+template <typename T>
+ScatterFunctions of(ReduceOp op, DataType indices) {
+  return indices == DataType::kI64 ? ofIndex<T, int64_t>(op) : ofIndex<T, int32_t>(op);
+}
+
+}  // namespace scattering
+
+ScatterFunctions findScatter(ops::ReduceOp op, DataType type, DataType indices) {
+  switch (type) {
+    case DataType::kF32: return scattering::of<float>(op, indices);
+    case DataType::kI64: return scattering::of<int64_t>(op, indices);
+    case DataType::kI32: return scattering::of<int32_t>(op, indices);
+    case DataType::kI8: return scattering::of<int8_t>(op, indices);
+    case DataType::kU8: return scattering::of<uint8_t>(op, indices);
+    default: return {};
+  }
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+namespace {
+
+TENON_SIMD_TABLE(findScatter);
+
+}  // namespace
+
+ScatterFunctions scatterFunctions(ops::ReduceOp op, DataType type, DataType indices) {
+  return TENON_SIMD_BEST(findScatter)(op, type, indices);
+}
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,29 @@
+// Rows and elements combined with others where these stand, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "ops/op/reduce.h"
+
+namespace tenon::backends::cpu {
+
+struct ScatterFunctions {
+  // to[i] = to[i] op from[i]
+  void (*row)(void* to, const void* from, size_t count) = nullptr;
+  // to[i + indices[i] * step] likewise, for indices below `extent`, or from -extent on, which count from the end;
+  // returns `count`, or the first i whose index is outside, behind which nothing is done.
+  size_t (*elements)(void* to, const void* from, const void* indices, int64_t step, int64_t extent,
+                     size_t count) = nullptr;
+  // to[indices[i]] likewise: the elements of one line.
+  size_t (*line)(void* to, const void* from, const void* indices, int64_t extent, size_t count) = nullptr;
+  // Whether all of `count` indices, at least one, are alike.
+  bool (*areAlike)(const void* indices, size_t count) = nullptr;
+};
+
+// Of f32 in f32, and of i64; of the narrower integers extremes alone, whose sums and products would have to saturate.
+// No functions for others. Indices are i32 or i64.
+ScatterFunctions scatterFunctions(ops::ReduceOp op, DataType type, DataType indices);
+
+}  // namespace tenon::backends::cpu

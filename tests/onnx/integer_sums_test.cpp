@@ -1,0 +1,124 @@
+// Products of matrices of INT32 and INT64, and quantized convolutions that are one convolution or two.
+#include <cmath>
+#include <random>
+
+#include "network_run.h"
+
+namespace tenon::parsers::onnx {
+namespace {
+
+constexpr int32_t kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7;
+
+void castInput(ModelMaker& maker, const std::string& name, const Ints& shape, int64_t type) {
+  maker.input("real_" + name, shape);
+  ModelMaker::set(maker.node("Cast", {"real_" + name}, {name}), "to", type);
+}
+
+Reals wholeNumbers(int64_t count, int low, int high, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> draw(low, high);
+  Reals result(static_cast<size_t>(count));
+  for (float& value : result) value = static_cast<float>(draw(random));
+  return result;
+}
+
+// Batches that broadcast, and vectors on either side: [2, 3] matrices of [3, 5] by [5, 4], or fewer.
+TEST(IntegerSums, MatricesOfWideIntegers) {
+  struct Case {
+    Ints a, b;
+    int64_t batchA, rows, batchB,
+        columns;  // how many matrices the operands have, of which the result has the larger number
+  };
+  for (const auto& c :
+       {Case{{3, 5}, {5, 4}, 1, 3, 1, 4}, Case{{1, 3, 5}, {2, 5, 4}, 1, 3, 2, 4}, Case{{2, 3, 5}, {5, 4}, 2, 3, 1, 4},
+        Case{{5}, {2, 5, 4}, 1, 1, 2, 4}, Case{{2, 3, 5}, {5}, 2, 3, 1, 1}}) {
+    constexpr int64_t kInner = 5;
+    const Reals a = wholeNumbers(c.batchA * c.rows * kInner, -1000, 1000, 1);
+    const Reals b = wholeNumbers(c.batchB * kInner * c.columns, -1000, 1000, 2);
+    std::vector<int64_t> expected;
+    for (int64_t batch = 0; batch < std::max(c.batchA, c.batchB); ++batch) {
+      for (int64_t i = 0; i < c.rows; ++i) {
+        for (int64_t j = 0; j < c.columns; ++j) {
+          int64_t sum = 0;
+          for (int64_t k = 0; k < kInner; ++k) {
+            sum +=
+                static_cast<int64_t>(a[static_cast<size_t>(((c.batchA == 1 ? 0 : batch) * c.rows + i) * kInner + k)]) *
+                static_cast<int64_t>(
+                    b[static_cast<size_t>(((c.batchB == 1 ? 0 : batch) * kInner + k) * c.columns + j)]);
+          }
+          expected.push_back(sum);
+        }
+      }
+    }
+    const auto maker = [&](int32_t type) {
+      ModelMaker result(17);
+      castInput(result, "a", c.a, type);
+      castInput(result, "b", c.b, type);
+      result.node("MatMul", {"a", "b"}, {"y"});
+      result.output("y", {}, type);
+      return result;
+    };
+    auto wide = maker(kInt64);
+    EXPECT_EQ(runModel<int64_t>(wide, {a, b}).at(0), expected);
+    auto narrow = maker(kInt32);
+    EXPECT_EQ(runModel<int32_t>(narrow, {a, b}).at(0), std::vector<int32_t>(expected.begin(), expected.end()));
+  }
+}
+
+// Few channels, whose sums a float holds, and many large weights, which are split; with and without a bias, which may
+// be too large for a float itself.
+TEST(IntegerSums, QuantizedConvolutions) {
+  for (const int64_t channels : {3, 70}) {
+    for (const int64_t bias : {0, 777, 1 << 30}) {
+      for (const bool isSigned : {false, true}) {
+        constexpr int64_t kSize = 5, kFilters = 2;
+        const Reals x = wholeNumbers(channels * kSize * kSize, 0, 255, 3);
+        const Reals w = wholeNumbers(kFilters * channels * 9, 90, 127, 4);
+        const int64_t zeroX = 13, zeroY = isSigned ? -5 : 7;
+        const std::vector<float> scaleW{0.01F, 0.002F};
+        const float scaleX = 0.02F;
+        const float scaleY = bias > 1000 ? 1e4F : static_cast<float>(channels) * 0.9F;
+        ModelMaker maker(17);
+        castInput(maker, "x", {1, channels, kSize, kSize}, kUint8);
+        std::string raw;
+        for (const float value : w) raw.push_back(static_cast<char>(static_cast<int>(value)));
+        maker.initializer("w", {kFilters, channels, 3, 3}, kInt8).set_raw_data(raw);
+        maker.floats("sx", {}, {scaleX});
+        maker.floats("sw", {kFilters}, scaleW);
+        maker.floats("sy", {}, {scaleY});
+        maker.initializer("zx", {}, kUint8).set_raw_data(std::string(1, static_cast<char>(zeroX)));
+        maker.initializer("zw", {}, kInt8).set_raw_data(std::string(1, '\0'));
+        maker.initializer("zy", {}, isSigned ? kInt8 : kUint8).set_raw_data(std::string(1, static_cast<char>(zeroY)));
+        std::vector<std::string> inputs{"x", "sx", "zx", "w", "sw", "zw", "sy", "zy"};
+        if (bias != 0) {
+          const int32_t values[] = {static_cast<int32_t>(bias), -static_cast<int32_t>(bias)};
+          maker.initializer("bias", {kFilters}, kInt32).set_raw_data(values, sizeof(values));
+          inputs.emplace_back("bias");
+        }
+        ModelMaker::set(maker.node("QLinearConv", inputs, {"q"}), "pads", Ints{1, 1, 1, 1});
+        ModelMaker::set(maker.node("Cast", {"q"}, {"y"}), "to", int64_t{1});
+        maker.output("y");
+        const auto y = runModel(maker, {x}).at(0);
+        ASSERT_EQ(y.size(), static_cast<size_t>(kFilters * kSize * kSize));
+        for (int64_t at = 0; at < kFilters * kSize * kSize; ++at) {
+          const int64_t filter = at / kSize / kSize, row = at / kSize % kSize, column = at % kSize;
+          int64_t sum = filter == 0 ? bias : -bias;
+          for (int64_t i = 0; i < channels * 9; ++i) {
+            const int64_t r = row + i % 9 / 3 - 1, s = column + i % 3 - 1;
+            if (r < 0 || r >= kSize || s < 0 || s >= kSize) continue;
+            sum += (static_cast<int64_t>(x[static_cast<size_t>((i / 9 * kSize + r) * kSize + s)]) - zeroX) *
+                   static_cast<int64_t>(w[static_cast<size_t>(filter * channels * 9 + i)]);
+          }
+          const float scale = scaleX * scaleW[static_cast<size_t>(filter)] / scaleY;
+          const double real = std::nearbyint(static_cast<float>(sum) * scale) + static_cast<double>(zeroY);
+          const double expected = std::clamp(real, isSigned ? -128. : 0., isSigned ? 127. : 255.);
+          EXPECT_EQ(static_cast<double>(y[static_cast<size_t>(at)]), expected)
+              << at << " of " << channels << ", bias " << bias;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::parsers::onnx
