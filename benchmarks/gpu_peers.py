@@ -187,13 +187,14 @@ class Network:
         names = [f"input{k}" for k in range(len(self.inputs))]
         keywords = {"input_names": names, "output_names": ["output"], "opset_version": 17}
         with torch.no_grad():
-            try:
-                torch.onnx.export(self.model, self.inputs, str(self.onnx), dynamo=False, **keywords)
-            except Exception:  # what tracing cannot follow
-                torch.onnx.export(self.model, self.inputs, str(self.onnx), dynamo=True, external_data=False, **keywords)
             exact(False)
             self.model.cuda()
-            self.answer = self.model(*(x.cuda() for x in self.inputs)).float().cpu().numpy()
+            inputs = tuple(x.cuda() for x in self.inputs)  # large batches take the processor long
+            try:
+                torch.onnx.export(self.model, inputs, str(self.onnx), dynamo=False, **keywords)
+            except Exception:  # what tracing cannot follow
+                torch.onnx.export(self.model, inputs, str(self.onnx), dynamo=True, external_data=False, **keywords)
+            self.answer = self.model(*inputs).float().cpu().numpy()
             exact(True)
         self.files = []
         for name, value in zip(names, self.inputs):
@@ -260,8 +261,7 @@ def tenon(network, options, flags, profile=False, environment=()):
         begin = time.perf_counter()
         run(f"--onnx={network.onnx}", f"--saveEngine={engine}", "--skipInference", *flags, *options.build_flag)
         built = time.perf_counter() - begin
-        if profile:
-            (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".build"))
+        (network.folder / "trtexec.log").rename(network.onnx.with_suffix(".build"))
         run(f"--loadEngine={engine}", f"--exportTimes={times}", *([f"--exportOutput={output}"] if checked else []))
     except subprocess.TimeoutExpired as error:
         raise Failed(f"trtexec: longer than {options.timeout} s") from error

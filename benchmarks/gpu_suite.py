@@ -3,7 +3,7 @@
 """The suite of networks beside PyTorch on an NVIDIA GPU within a bounded time, to be continued in further runs.
 
     gpu_suite.py --results FILE [--seconds-in-all S] [--jobs N] [--compile-jobs N] [--trtexec FILE] [--folder DIR]
-                 [--quick-convolutions] [MODEL:BATCH ...]
+                 [--quick-convolutions] [--only tenon|eager] [--exports-first] [MODEL:BATCH ...]
 
 What gpu_peers.py measures, for its networks and those it calls others, each in two parts: Tenon and PyTorch's eager
 mode as a CUDA graph, and torch.compile(mode="max-autotune"). Both kinds of parts run side by side; what is timed has the
@@ -11,9 +11,12 @@ GPU alone, and torch.compile's own threads give way to Tenon's builds. A part th
 once, and what the file holds is not measured again. When the time is over, running parts are ended and the table is
 printed. "known" is the fastest time of either peer in earlier runs (gpu_known_peers.json); the ratio is that of the
 fastest of all to Tenon, "run" that of this file's alone. --quick-convolutions: torch.compile takes convolutions from
-cuDNN and tunes products only, which is a fraction of the time.
+cuDNN and tunes products only, which is a fraction of the time. --only leaves the eager mode, or Tenon, to another call
+with the same file; --exports-first: no build begins before every network is exported, so that builds have the processor's
+cores for themselves (with as many jobs as networks). Engines stay in the folder.
 """
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -36,14 +39,26 @@ def ours(network, options, turns, kind):
     import gpu_peers
     row = {}
     network.export()
+    if options.exporting is not None:
+        options.exporting.close()
+        turns.after_exports()
     try:
         with turns.alone():
-            row["tenon"], row["build_seconds"], row["error"] = gpu_peers.tenon(network, options, ["--fp16"])
+            row["tenon"], row["build_seconds"], row["error"] = gpu_peers.tenon(network, options, ["--fp16"], options.profile)
     except gpu_peers.Failed as error:
         row["reason"] = str(error)
-    row.update(network.eager(kind, options, turns))
+    if options.only != "tenon":
+        row.update(network.eager(kind, options, turns))
     network.onnx.unlink(missing_ok=True)
     return row
+
+
+def eager(network, options, turns, kind):
+    import torch
+    network.model.cuda()
+    with torch.no_grad():
+        network.answer = network.model(*(x.cuda() for x in network.inputs)).float().cpu().numpy()
+    return network.eager(kind, options, turns)
 
 
 def compiled(network, options, turns, kind):
@@ -55,7 +70,7 @@ def compiled(network, options, turns, kind):
     return network.compiled(kind, options, turns)
 
 
-PARTS = {"ours": ours, "compiled": compiled}
+PARTS = {"ours": ours, "eager": eager, "compiled": compiled}
 
 
 def work(spec, part, options, file):
@@ -63,9 +78,12 @@ def work(spec, part, options, file):
     os.setsid()
     warnings.filterwarnings("ignore")
     try:
+        from gpu_turns import Turns
+        options.exporting = contextlib.ExitStack() if options.exports_first and part == "ours" else None
+        if options.exporting is not None:
+            options.exporting.enter_context(Turns(options.folder).exporting())
         import torch
         import gpu_peers
-        from gpu_turns import Turns
         torch.backends.cudnn.benchmark = True
         name, _, batch = spec.partition(":")
         folder = options.folder / f"{name}_b{batch}_{part}"
@@ -146,20 +164,26 @@ def main():
     parser.add_argument("--jobs", type=int, default=3, help="networks at a time that are exported, built and timed")
     parser.add_argument("--compile-jobs", type=int, default=6, help="networks at a time for torch.compile; 0: without it")
     parser.add_argument("--quick-convolutions", action="store_true")
+    parser.add_argument("--only", choices=["tenon", "eager"])
+    parser.add_argument("--exports-first", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="keep the time of each layer in the folder")
+    parser.add_argument("--build-flag", action="append", default=[], help="one more flag for building")
     parser.add_argument("--trtexec", type=pathlib.Path, default=ROOT / "build/release/bin/trtexec")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_suite"))
     parser.add_argument("--seconds", type=float, default=0.5, help="measuring time per system")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that one call of trtexec may take")
     given = parser.parse_args()
     begin = time.monotonic()
-    options = types.SimpleNamespace(**vars(given), build_flag=[])
+    options = types.SimpleNamespace(**vars(given))
     options.folder.mkdir(parents=True, exist_ok=True)
     known = json.loads(KNOWN.read_text())
     # Those whose fastest peer is not known come first: they are what a run that ends early must have.
     order = [entry for entry in known["order"] if not options.models or entry in options.models]
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "6")
-    lanes = [Lane("ours", [s for s in order if "eager" not in results.get(s, {})], options.jobs, options),
+    own = "eager" if options.only == "eager" else "ours"
+    missing = "tenon" if options.only == "tenon" else "eager"
+    lanes = [Lane(own, [s for s in order if missing not in results.get(s, {})], options.jobs, options),
              Lane("compiled", [s for s in order if "compile" not in results.get(s, {})], options.compile_jobs, options)]
     while [lane for lane in lanes if lane.step(results)]:
         options.results.write_text(json.dumps(results, indent=1))
@@ -172,7 +196,7 @@ def main():
     table(order, results, known["fastest_ms"])
     # Processes that were ended leave helpers of PyTorch behind, which end when they notice.
     sys.stdout.flush()
-    os._exit(0 if all("tenon" in results.get(spec, {}) for spec in order) else 1)
+    os._exit(0 if all(missing in results.get(spec, {}) for spec in order) else 1)
 
 
 if __name__ == "__main__":

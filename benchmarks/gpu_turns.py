@@ -20,7 +20,7 @@ def locked(file, how):
 
 class Turns:
     def __init__(self, folder):
-        self.gate, self.gpu = (pathlib.Path(folder) / name for name in ("gate.lock", "gpu.lock"))
+        self.gate, self.gpu, self.exports = (pathlib.Path(folder) / f"{name}.lock" for name in ("gate", "gpu", "exports"))
         self.held = False
 
     @contextlib.contextmanager
@@ -45,6 +45,15 @@ class Turns:
 
     def together(self):
         return self._turn(fcntl.LOCK_SH, False)
+
+    def exporting(self):
+        """What a build must not have beside it."""
+        return locked(self.exports, fcntl.LOCK_SH)
+
+    def after_exports(self):
+        """Waits until nobody exports."""
+        with locked(self.exports, fcntl.LOCK_EX):
+            pass
 
     def share_inductor(self):
         """The measurements of torch.compile's own tuning become turns together."""

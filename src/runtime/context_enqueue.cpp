@@ -125,7 +125,7 @@ void Context::enqueue(StreamHandle stream) {
   if (phased) {
     s.enqueuePhases(arena, layout, stream);
   } else {
-    s.launch(0, arena, layout, stream);
+    s.launch(0, arena, layout, stream, isRecordable);
   }
   if (s.consumedEvent != nullptr) s.engine->device().recordEvent(s.consumedEvent, stream);
   s.errors->rethrow();
@@ -146,7 +146,8 @@ void Context::State::checkWaits(StreamHandle stream) const {
       binding->program().steps[static_cast<size_t>(step)].name);
 }
 
-void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream) {
+void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream,
+                            bool isRecordable) {
   Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
   packet.stream = stream;
   packet.phase = phase;
@@ -157,6 +158,7 @@ void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& l
   packet.log = &log;
   packet.errors = errors;
   spread(packet, layout, true);
+  packet.runs = isRecordable ? replays.runs(packet, binding, arenaData, layout, stream) : nullptr;
   if (packet.timed) (void)binding->timer();  // made here, where allocating is allowed
   try {
     engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
@@ -182,13 +184,14 @@ void Context::State::spread(Packet& packet, const ArenaLayout& layout, bool give
 }
 
 bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHandle stream) {
-  auto [recording, wanted] = replays.look(binding, arenaData, addresses, stream);
+  auto [recording, wanted] = replays.look(binding, arenaData, layout, addresses, stream);
   if (wanted) {
     Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
     packet.phase = 0;
     packet.timed = false;
     packet.debug = nullptr;
     packet.ranges = nullptr;
+    packet.runs = nullptr;
     spread(packet, layout, false);
     packet.log = &log;
     packet.errors = errors;

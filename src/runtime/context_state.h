@@ -28,8 +28,9 @@ struct Context::State {
   void switchUnfused();                                      // as unfusedDebug says
   void allocateOutputs(StreamHandle stream, int32_t phase);  // of outputs whose shapes are known from then on
   void checkReady(int32_t phase);
-  // Puts the steps of one phase on the stream.
-  void launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream);
+  // Puts the steps of one phase on the stream. `isRecordable`: some of them may be replays.
+  void launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream,
+              bool isRecordable = false);
   // Programs with sizes that the device computes.
   bool isPhased() const;
   void checkWaits(StreamHandle stream) const;

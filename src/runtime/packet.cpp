@@ -82,6 +82,14 @@ void Packet::record(void* packet, StreamHandle stream) {
   self.execute();
 }
 
+void Packet::recordRun(void* run, StreamHandle stream) {
+  const auto& [packet, first, last] = *static_cast<RunToRecord*>(run);
+  const ops::Draws::Use draws(packet->pool_->draws_);
+  for (size_t i = first; i < last; ++i) {
+    if (!packet->binding_->skipped(i)) packet->executeStep(i, stream);
+  }
+}
+
 void Packet::release(void* packet) {
   auto& self = *static_cast<Packet*>(packet);
   --self.binding_->inFlight;
@@ -96,6 +104,7 @@ void Packet::execute() {
   const auto mark = static_cast<size_t>(phase);  // see Binding::timer()
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;
   if (branches != nullptr && timer == nullptr && debug == nullptr && ranges == nullptr) return executeBranches();
+  if (runs != nullptr) return executeRuns();
   const NvtxTool* const tool = ranges != nullptr ? NvtxTool::attached() : nullptr;
   const NvtxRange whole(tool, tool != nullptr ? ranges->execution : kNoText);
   for (size_t i = first; i < last; ++i) {
@@ -105,6 +114,18 @@ void Packet::execute() {
     if (debug != nullptr) showOutputs(binding_->program().steps[i]);
   }
   if (timer != nullptr) timer->mark(last + mark, stream);
+}
+
+void Packet::executeRuns() {
+  for (const auto& run : *runs) {
+    if (run.recording != nullptr) {
+      run.recording->replay(stream);
+      continue;
+    }
+    for (size_t i = run.first; i < run.last; ++i) {
+      if (!binding_->skipped(i)) executeStep(i, stream);
+    }
+  }
 }
 
 // The caller's stream goes on when all others have ended.

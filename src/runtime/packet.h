@@ -13,6 +13,7 @@
 #include "runtime/binding.h"
 #include "runtime/branching.h"
 #include "runtime/nvtx.h"
+#include "runtime/recording.h"
 
 namespace tenon::runtime {
 
@@ -30,6 +31,12 @@ class ErrorSlot {
 
 class PacketPool;
 
+// Steps from `first` to before `last`: replayed, or launched one by one where nothing is recorded.
+struct StepRun {
+  size_t first = 0, last = 0;
+  std::unique_ptr<Recording> recording;
+};
+
 class Packet {
  public:
   // What an execution uses. `memory` is null when the user manages it.
@@ -44,6 +51,11 @@ class Packet {
 
   static void run(void* packet);                          // for Device::submit
   static void record(void* packet, StreamHandle stream);  // for Device::record; throws what goes wrong
+  struct RunToRecord {
+    Packet* packet;
+    size_t first, last;
+  };
+  static void recordRun(void* run, StreamHandle stream);  // the same of some of its steps
   static void release(void* packet);
 
   StreamHandle stream = nullptr;
@@ -52,6 +64,7 @@ class Packet {
   DebugHook* debug = nullptr;
   std::vector<uint8_t> debugOn;                // by tensor; read when debug is set
   const memory::Branches* branches = nullptr;  // of the binding; null: all on one stream
+  const std::vector<StepRun>* runs = nullptr;  // all its steps; null: they are launched one by one
   StreamSet* streams = nullptr;  // of the context, beside `stream`; outlives what is recorded or submitted at once
   std::span<const StreamHandle> givenStreams;  // the caller's in the place of the first ones of those
   std::shared_ptr<const RangeTexts> ranges;    // for the tool that is attached; null: no ranges
@@ -63,6 +76,7 @@ class Packet {
   void prepare(const Setup& setup);  // cheap when the version is the one of the last time
   void execute();
   void executeBranches();
+  void executeRuns();
   void executeStep(size_t step, StreamHandle on);
   void showOutputs(const plan::Step& step);
 

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/driver/libraries.h"
 #include "cuda/on_gpu.h"
+#include "cuda/regions.h"
 #include "cuda/variable.h"
 
 namespace tenon::test {
@@ -94,6 +95,53 @@ TEST_F(Execution, ReplaysFollowDataAddressesAndShapes) {
         expectRight(e, *buffers[k], fmt::format("round {}, buffers {}, repeat {}", round, k, repeat));
       }
     }
+  }
+}
+
+// What touches neither inputs nor outputs is one graph, whatever these are.
+TEST_F(Execution, AnyNumberOfAddressesReplaysTheStepsBetween) {
+  std::string text = R"g(graph "chain" {
+  input %x : f32[8,33]
+  %t0 : f32[8,33] = softmax{axis=1}(%x) "first"
+)g";
+  constexpr int kInner = 6;
+  for (int i = 0; i < kInner; ++i)
+    text += fmt::format("  %t{} : f32[8,33] = softmax{{axis={}}}(%t{}) \"s{}\"\n", i + 1, i % 2, i, i);
+  text += fmt::format("  %y : f32[8,33] = softmax{{axis=1}}(%t{}) \"last\"\n  output %y\n}}", kInner);
+  compile::BuildOptions options;
+  options.profiles.emplace_back();
+  Engine e(text.c_str(), options);
+  auto& device = e.engine->device();
+  runtime::Context context(e.engine, {}, e.log);
+  std::vector<std::unique_ptr<Buffers>> buffers;
+  for (int i = 0; i < 7; ++i) buffers.push_back(std::make_unique<Buffers>(device, 8));
+  uint64_t seed = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (size_t k = 0; k < buffers.size(); ++k) {
+      context.setAddress(0, buffers[k]->x.data());
+      context.setAddress(1, buffers[k]->y.data());
+      fill(e, *buffers[k], ++seed);
+      const auto launches = emulatedNumber("emulatedDirectLaunches");
+      const auto graphs = emulatedNumber("emulatedGraphLaunches");
+      context.enqueue(nullptr);
+      device.synchronize(nullptr);
+      expectRight(e, *buffers[k], fmt::format("round {}, buffers {}", round, k));
+      if (!launches || round < 2) continue;
+      EXPECT_EQ(*emulatedNumber("emulatedDirectLaunches") - *launches, 2u) << "round " << round;
+      EXPECT_EQ(*emulatedNumber("emulatedGraphLaunches") - *graphs, 1u) << "round " << round;
+    }
+  }
+  // A set that stays is one graph after a while.
+  for (int repeat = 0; repeat < 6; ++repeat) {
+    fill(e, *buffers[2], ++seed);
+    const auto launches = emulatedNumber("emulatedDirectLaunches");
+    context.setAddress(0, buffers[2]->x.data());
+    context.setAddress(1, buffers[2]->y.data());
+    context.enqueue(nullptr);
+    device.synchronize(nullptr);
+    expectRight(e, *buffers[2], fmt::format("repeat {}", repeat));
+    if (!launches || repeat < 4) continue;
+    EXPECT_EQ(*emulatedNumber("emulatedDirectLaunches"), *launches);
   }
 }
 

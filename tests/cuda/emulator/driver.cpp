@@ -55,7 +55,13 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 #undef cuCtxSynchronize  // the header renames it to a later version
 EXPORT CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
 
+// Calls for memory and for modules; no functions of a driver.
+unsigned long allocations = 0;
+unsigned long modules = 0;
+EXPORT unsigned long emulatedAllocations() { return allocations; }
+EXPORT unsigned long emulatedModules() { return modules; }
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
+  ++allocations;
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, 0x7b, bytes);  // what nobody wrote is no zero
@@ -79,6 +85,7 @@ EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argum
 }
 
 EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  ++modules;
   if (std::memcmp(image, "\177ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
   // The length of a shared library: the section headers come last.
   const auto* bytes = static_cast<const unsigned char*>(image);
@@ -131,6 +138,9 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { retu
 // Kernels launched so far; no function of a driver.
 unsigned long launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }
+// Of these, those that the host has asked for one by one, neither captured nor replayed.
+unsigned long directLaunches = 0;
+EXPORT unsigned long emulatedDirectLaunches() { return directLaunches; }
 // Copies, because the caller's may change before a recorded launch runs.
 class Parameters {
  public:
@@ -171,6 +181,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
   if (c.gridDimX == 0 || c.gridDimY == 0 || c.gridDimZ == 0 || c.gridDimY > 65535 || c.gridDimZ > 65535 ||
       threads == 0 || threads > 1024 || cluster == 0 || cluster > 8 || c.gridDimX % cluster != 0)
     return CUDA_ERROR_INVALID_VALUE;
+  directLaunches += emulatedGraphOf(c.hStream) == nullptr ? 1 : 0;
   const EmulatedSize grid{c.gridDimX, c.gridDimY, c.gridDimZ};
   const EmulatedSize block{c.blockDimX, c.blockDimY, c.blockDimZ};
   return enqueue(c.hStream, [=, parameters = parametersOf(*function, arguments)] {

@@ -33,6 +33,7 @@ namespace {
 std::mutex mutex;
 std::map<CUstream, CUgraph> captured;  // streams by whom they are captured
 unsigned long waits = 0;
+unsigned long legacyWaits = 0;
 
 constexpr int kIf = 0;
 constexpr int kWhile = 1;
@@ -86,8 +87,10 @@ void emulatedEnqueue(CUstream stream, void (*work)(void*), std::shared_ptr<void>
 
 // How often the host has waited for a stream; no function of a driver.
 EXPORT unsigned long emulatedWaits() { return waits; }
+EXPORT unsigned long emulatedLegacyWaits() { return legacyWaits; }  // those for the stream that all others wait for
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   ++waits;
+  legacyWaits += stream == nullptr ? 1 : 0;
   return graphOf(stream) != nullptr ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
@@ -125,7 +128,10 @@ EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgr
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   return executable->work = graph->work, CUDA_SUCCESS;
 }
+unsigned long graphLaunches = 0;
+EXPORT unsigned long emulatedGraphLaunches() { return graphLaunches; }
 EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  ++graphLaunches;
   // A graph with conditional nodes is no child of another one.
   if (executable->hasNodes && graphOf(stream) != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (const auto& work : executable->work) enqueue(stream, work);

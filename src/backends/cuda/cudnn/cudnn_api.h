@@ -56,6 +56,7 @@ enum class Attribute : int {  // cudnnBackendAttributeName_t
   kPlanHandle = 400,
   kPlanConfig = 401,
   kPlanWorkspaceBytes = 402,
+  kPlanJson = 405,
   kPlanDevice = 407,
   kKnobType = 600,
   kKnobValue = 601,

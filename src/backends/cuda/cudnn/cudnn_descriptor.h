@@ -1,6 +1,7 @@
 // A descriptor of cuDNN's backend interface, owned.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -90,6 +91,14 @@ class Descriptor {
           "an attribute");
     values.resize(static_cast<size_t>(count < 0 ? 0 : count) < room ? static_cast<size_t>(count) : room);
     return values;
+  }
+  // Text of a length that cuDNN says.
+  std::vector<std::byte> bytes(Attribute name) const {
+    int64_t count = 0;
+    check(library().getAttribute(raw_, name, AttributeType::kChar, 0, &count, nullptr), "the length of a text");
+    std::vector<std::byte> result(static_cast<size_t>(count < 0 ? 0 : count));
+    check(library().getAttribute(raw_, name, AttributeType::kChar, count, &count, result.data()), "a text");
+    return result;
   }
   // Up to `room` descriptors of a kind.
   std::vector<Descriptor> descriptors(Attribute name, Kind kind, size_t room) const {

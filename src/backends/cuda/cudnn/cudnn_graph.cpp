@@ -9,6 +9,7 @@
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/driver/made_once.h"
 #include "core/error.h"
+#include "core/fields.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda::dnn {
@@ -312,10 +313,47 @@ std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& ch
   });
 }
 
-bool OperationGraph::mustCompile(const EngineChoice& choice) const {
-  if (planCache().knows(key(choice))) return false;
+std::string OperationGraph::codeHeader(const EngineChoice& choice) const {
+  return fmt::format("cudnn plan {} {:016x}\n", library().version, hashBytes(choice.text() + " | " + text_));
+}
+
+std::vector<std::byte> OperationGraph::codeOf(const EngineChoice& choice) const {
+  if (!isCompiled(choice)) return {};
+  const auto made = plan(choice);
+  const auto header = codeHeader(choice);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(header.data());
+  std::vector<std::byte> code(bytes, bytes + header.size());
+  try {
+    const auto serialized = made->serialized();
+    code.insert(code.end(), serialized.begin(), serialized.end());
+  } catch (const Unsupported&) {
+    return {};  // whoever loads it compiles
+  }
+  return code;
+}
+
+std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice,
+                                                          std::span<const std::byte> code) const {
+  const auto header = codeHeader(choice);
+  const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
+  if (!text.starts_with(header)) return plan(choice);
+  return planCache().get(key(choice), [&] {
+    const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
+    try {
+      return std::make_shared<const ExecutionPlan>(chip, code.subspan(header.size()));
+    } catch (const Unsupported&) {
+      return std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+    }
+  });
+}
+
+bool OperationGraph::isCompiled(const EngineChoice& choice) const {
   const auto notes = engine(chip_, choice.engine).list<BehaviorNote>(Attribute::kEngineBehaviorNotes, 16);
   return std::find(notes.begin(), notes.end(), BehaviorNote::kCompiledAtRunTime) != notes.end();
+}
+
+bool OperationGraph::mustCompile(const EngineChoice& choice) const {
+  return !planCache().knows(key(choice)) && isCompiled(choice);
 }
 
 void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
@@ -343,8 +381,23 @@ ExecutionPlan::ExecutionPlan(const Chip& chip, Descriptor config)
   if (chip.properties() != nullptr) plan_.set(Attribute::kPlanDevice, *chip.properties());
   plan_.set(Attribute::kPlanConfig, config_);
   plan_.finalize("an execution plan");
+  measure();
+}
+
+ExecutionPlan::ExecutionPlan(const Chip& chip, std::span<const std::byte> serialized) : plan_(Kind::kExecutionPlan) {
+  if (chip.handle() != nullptr) plan_.setHandle(Attribute::kPlanHandle, chip.handle());
+  if (chip.properties() != nullptr) plan_.set(Attribute::kPlanDevice, *chip.properties());
+  const std::span text(reinterpret_cast<const char*>(serialized.data()), serialized.size());
+  plan_.set(Attribute::kPlanJson, text);
+  plan_.finalize("a serialized execution plan");
+  measure();
+}
+
+void ExecutionPlan::measure() {
   workspaceBytes_ = static_cast<uint64_t>(std::max<int64_t>(plan_.get<int64_t>(Attribute::kPlanWorkspaceBytes), 0));
 }
+
+std::vector<std::byte> ExecutionPlan::serialized() const { return plan_.bytes(Attribute::kPlanJson); }
 
 void ExecutionPlan::execute(const Descriptor& pack, void* stream) const {
   check(library().execute(threadHandle(stream), plan_.raw(), pack.raw()), "cudnnBackendExecute");

@@ -77,14 +77,22 @@ class OperationGraph {
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice) const;
   // The same for many choices at once, on several threads; those that fail are left out silently.
   void planAll(const std::vector<EngineChoice>& choices) const;
+  // The same by what codeOf() gave for an equal graph and choice, so that nothing is compiled; of other graphs it is
+  // not used.
+  std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice, std::span<const std::byte> code) const;
+  // The plan of an engine that is compiled at run time, with its machine code; empty for other engines, and where cuDNN
+  // has no such form. Throws Unsupported where there is no plan.
+  std::vector<std::byte> codeOf(const EngineChoice& choice) const;
   // Whether plan() would compile now, which takes a good part of a second. Throws Unsupported where there is no such
   // engine.
   bool mustCompile(const EngineChoice& choice) const;
+  bool isCompiled(const EngineChoice& choice) const;  // whether anybody must, once
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }
 
  private:
   std::string key(const EngineChoice& choice) const;
+  std::string codeHeader(const EngineChoice& choice) const;
   Descriptor engine(const Chip& chip, int64_t index) const;
   Descriptor configuration(const Chip& chip, const EngineChoice& choice) const;
   Descriptor convolutionDescriptor(const Window& window);
@@ -101,10 +109,14 @@ class OperationGraph {
 class ExecutionPlan {
  public:
   ExecutionPlan(const Chip& chip, Descriptor config);
+  ExecutionPlan(const Chip& chip, std::span<const std::byte> serialized);
   uint64_t workspaceBytes() const noexcept { return workspaceBytes_; }
   void execute(const Descriptor& pack, void* stream) const;
+  // With the machine code of an engine that is compiled at run time. Throws Unsupported where cuDNN has no such form.
+  std::vector<std::byte> serialized() const;
 
  private:
+  void measure();
   Descriptor config_;
   Descriptor plan_;
   uint64_t workspaceBytes_ = 0;

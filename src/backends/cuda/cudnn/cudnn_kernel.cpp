@@ -38,6 +38,10 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
   void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
     packChannelsLast({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims}, to);
   }
+  // The recorded plan, as far as the build has put it into the record.
+  std::shared_ptr<const dnn::ExecutionPlan> plan(const dnn::OperationGraph& graph) const {
+    return choice.fusion == Fusion::kWhole ? graph.plan(choice.engine, code_) : graph.plan(choice.engine);
+  }
   // Whether the weights are constant; where the output is channels-last, an instance finds them so too then.
   bool canPack() const { return weights_.dims.rank != 0; }
 
@@ -45,7 +49,9 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
     const std::lock_guard lock(mutex_);
     if (generated_ == nullptr) {
       const std::vector<DataType> types(static_cast<size_t>(program.epilogue.inputCount()), type);
-      generated_ = std::make_shared<const GeneratedPointwise>(program.epilogue, types, type, code_);
+      const bool isIts = choice.fusion == Fusion::kBare;
+      generated_ = std::make_shared<const GeneratedPointwise>(program.epilogue, types, type,
+                                                              isIts ? code_ : std::vector<std::byte>());
     }
     return generated_;
   }
@@ -54,8 +60,8 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
   const dnn::Choice choice;
 
  private:
-  std::vector<std::byte> code_;
-  TensorView weights_;  // of rank 0 where there is nothing to pack
+  std::vector<std::byte> code_;  // of the epilogue behind a bare product; else the plan, where it is compiled
+  TensorView weights_;           // of rank 0 where there is nothing to pack
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
@@ -77,7 +83,7 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
       prepared_.reset();
       return {};
     }
-    return [this] { (void)prepared_->graph.plan(kernel_.choice.engine); };
+    return [this] { (void)kernel_.plan(prepared_->graph); };
   }
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -139,7 +145,7 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
         }
         for (const auto& engine : engines) {
           try {
-            plan_ = graph->graph.plan(engine);
+            plan_ = recorded ? kernel_.plan(graph->graph) : graph->graph.plan(engine);
           } catch (const Unsupported& error) {
             refusals += fmt::format("\n  engine {}: {}", engine.text(), error.what());
             continue;

@@ -53,6 +53,16 @@ class CudnnMatMulTactic final : public compile::Tactic {
   plan::KernelRecord build(const Problem& problem, const Candidate& candidate) const override {
     return {"cuda", "cudnn_matmul", 1, problem.op.text(), candidate.variant, -1};
   }
+  std::vector<std::byte> nativeCode(const Problem& problem, const Candidate& candidate,
+                                    const plan::KernelRecord&) const override {
+    const LinearOperands operands(problem);
+    try {
+      return dnn::productGraph(dnn::Chip::here(), *problem.op.as<ops::MatMul>(), operands.shapes)
+          .graph.codeOf(dnn::Choice::parse(candidate.variant).engine);
+    } catch (const Unsupported&) {
+      return {};  // the measurement will say so
+    }
+  }
   int rank(const Problem&, const Candidate&) const override { return 20; }
 };
 

@@ -119,6 +119,24 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   return result;
 }
 
+namespace {
+
+// Operands as a candidate has them.
+struct FormattedShapes {
+  FormattedShapes(const Problem& problem, Layout format) {
+    const auto formats = formatsOf("", problem, format);
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
+    outputs.push_back({problem.outputs[0].dtype, problem.outputs[0].dims, format});
+    shapes = {inputs, outputs, &problem.symbols};
+  }
+  std::vector<runtime::TensorShape> inputs;
+  std::vector<runtime::TensorShape> outputs;
+  runtime::Shapes shapes;
+};
+
+}  // namespace
+
 // Engines that are compiled at run time take a good part of a second each.
 void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<const Candidate> candidates) {
   const auto chip = dnn::Chip::here();
@@ -128,22 +146,28 @@ void prepareWindow(const dnn::WindowOp& op, const Problem& problem, std::span<co
     wanted[{candidate.outputs[0], choice.fusion}].push_back(std::move(choice.engine));
   }
   for (const auto& [key, engines] : wanted) {
-    const auto formats = formatsOf("", problem, key.first);
-    std::vector<runtime::TensorShape> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i)
-      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
-    const std::vector<runtime::TensorShape> outputs{{problem.outputs[0].dtype, problem.outputs[0].dims, key.first}};
+    const FormattedShapes formatted(problem, key.first);
     try {
-      dnn::windowGraph(chip, op, {inputs, outputs, &problem.symbols}, key.second).graph.planAll(engines);
+      dnn::windowGraph(chip, op, formatted.shapes, key.second).graph.planAll(engines);
     } catch (const Unsupported&) {
       // The measurement of each will say so.
     }
   }
 }
 
+// Of the epilogue behind a bare product, or the plan of an engine that cuDNN compiles: who loads it need not.
 std::vector<std::byte> windowCode(const dnn::WindowOp& op, const Problem& problem, const Candidate& candidate) {
+  const auto choice = dnn::Choice::parse(candidate.variant);
+  if (choice.fusion == Fusion::kWhole) {
+    const FormattedShapes formatted(problem, candidate.outputs[0]);
+    try {
+      return dnn::windowGraph(dnn::Chip::here(), op, formatted.shapes, choice.fusion).graph.codeOf(choice.engine);
+    } catch (const Unsupported&) {
+      return {};  // the measurement will say so
+    }
+  }
   const auto epilogue = op.wholeEpilogue();
-  if (epilogue.empty() || dnn::Choice::parse(candidate.variant).fusion == Fusion::kWhole) return {};
+  if (epilogue.empty()) return {};
   const auto type = problem.outputs[0].dtype;
   return compile(pointwiseSource(epilogue, epilogueTypes(epilogue, type), type), computeCapability());
 }
